@@ -1,0 +1,30 @@
+# One list of what Purlin is built from. Everything is a distribution package found by find_package or
+# by its header; nothing is fetched. ./dev installs what is missing.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
+find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
+find_path(OPENCL_INCLUDE CL/cl_layer.h REQUIRED)
+
+# CUDA headers are wanted at build time and its libraries are opened at run time. Without the headers
+# the CUDA parts are left out and `purlin doctor` says so.
+find_path(PURLIN_CUDA_INCLUDE cuda.h
+  HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include)
+find_path(PURLIN_CUPTI_INCLUDE cupti.h
+  HINTS ${PURLIN_CUDA_INCLUDE} ENV CUDA_HOME PATHS /usr/local/cuda /usr/local/cuda/extras/CUPTI
+  PATH_SUFFIXES include)
+find_path(PURLIN_NVRTC_INCLUDE nvrtc.h HINTS ${PURLIN_CUDA_INCLUDE} PATHS /usr/local/cuda PATH_SUFFIXES include)
+if(PURLIN_CUDA_INCLUDE AND PURLIN_CUPTI_INCLUDE AND PURLIN_NVRTC_INCLUDE)
+  set(PURLIN_HAVE_CUDA 1)
+else()
+  set(PURLIN_HAVE_CUDA 0)
+endif()
+message(STATUS "Purlin: CUDA headers: ${PURLIN_CUDA_INCLUDE} CUPTI: ${PURLIN_CUPTI_INCLUDE}")
+
+if(PURLIN_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()

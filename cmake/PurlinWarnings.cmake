@@ -1,0 +1,13 @@
+# Warnings are an interface target, linked privately, so that they never reach a consumer.
+add_library(purlin_warnings INTERFACE)
+target_compile_options(purlin_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+    -Woverloaded-virtual -Wundef -Wno-missing-field-initializers>
+  $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra>)
+if(PURLIN_WERROR)
+  target_compile_options(purlin_warnings INTERFACE -Werror)
+endif()
+if(PURLIN_SANITIZE)
+  add_compile_options(-fsanitize=${PURLIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PURLIN_SANITIZE})
+endif()

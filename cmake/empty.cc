@@ -1,0 +1,1 @@
+// A room without sources of its own yet still is a target.

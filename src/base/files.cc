@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/files.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace purlin {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status os_error(std::string_view verb, const std::string& path, int code) {
+  const Code kind = code == ENOENT ? Code::kNotFound : Code::kIo;
+  return error(kind, "cannot {} '{}': {}", verb, path, std::strerror(code));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return os_error("read", path, errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return os_error("read", path, errno);
+  if (S_ISDIR(info.st_mode)) return error(Code::kIo, "cannot read '{}': it is a directory", path);
+  std::string contents;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os_error("read", path, errno);
+    if (got == 0) return contents;
+    if (contents.size() + static_cast<std::size_t>(got) > max_bytes)
+      return error(Code::kInvalid, "'{}' is larger than the limit of {} bytes", path, max_bytes);
+    contents.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+Status write_atomic(const std::string& path, std::string_view contents) {
+  static std::atomic<unsigned> serial{0};
+  const std::string temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), serial++);
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (file.get() < 0) return os_error("write", path, errno);
+  auto give_up = [&](int code) {
+    ::unlink(temporary.c_str());
+    return os_error("write", path, code);
+  };
+  std::string_view rest = contents;
+  while (!rest.empty()) {
+    const ssize_t put = ::write(file.get(), rest.data(), rest.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return give_up(errno);
+    rest.remove_prefix(static_cast<std::size_t>(put));
+  }
+  if (::fsync(file.get()) != 0) return give_up(errno);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up(errno);
+  // The rename is durable only once the folder is; some file systems refuse to sync a folder.
+  Descriptor folder(::open(parent_path(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0) ::fsync(folder.get());
+  return Status::ok();
+}
+
+Status make_directories(const std::string& path) {
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (code) return error(Code::kIo, "cannot create the directory '{}': {}", path, code.message());
+  return Status::ok();
+}
+
+bool file_exists(const std::string& path) {
+  std::error_code code;
+  return fs::exists(path, code);
+}
+
+bool is_directory(const std::string& path) {
+  std::error_code code;
+  return fs::is_directory(path, code);
+}
+
+Result<std::uint64_t> file_size(const std::string& path) {
+  std::error_code code;
+  const auto size = fs::file_size(path, code);
+  if (code) return error(Code::kIo, "cannot read the size of '{}': {}", path, code.message());
+  return std::uint64_t{size};
+}
+
+Status remove_file(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return os_error("remove", path, errno);
+  return Status::ok();
+}
+
+Status remove_tree(const std::string& path) {
+  std::error_code code;
+  fs::remove_all(path, code);
+  if (code) return error(Code::kIo, "cannot remove '{}': {}", path, code.message());
+  return Status::ok();
+}
+
+Result<std::vector<std::string>> list_directory(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code code;
+  fs::directory_iterator it(path, code);
+  if (code) return error(Code::kIo, "cannot list '{}': {}", path, code.message());
+  for (; it != fs::directory_iterator(); it.increment(code)) {
+    if (code) return error(Code::kIo, "cannot list '{}': {}", path, code.message());
+    names.push_back(it->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::string> make_temporary_directory(std::string_view prefix) {
+  std::string pattern = fmt::format("{}/{}.XXXXXX", environment_variable("TMPDIR", "/tmp"), prefix);
+  if (::mkdtemp(pattern.data()) == nullptr)
+    return os_error("create a directory like", pattern, errno);
+  return pattern;
+}
+
+std::string join_path(std::string_view folder, std::string_view name) {
+  return (fs::path(folder) / fs::path(name)).lexically_normal().string();
+}
+
+std::string parent_path(std::string_view path) {
+  const std::string parent = fs::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+std::string base_name(std::string_view path) { return fs::path(path).filename().string(); }
+
+std::string absolute_path(const std::string& path) {
+  std::error_code code;
+  const fs::path result = fs::absolute(path, code);
+  return code ? path : result.lexically_normal().string();
+}
+
+std::string executable_directory() {
+  std::error_code code;
+  const fs::path self = fs::read_symlink("/proc/self/exe", code);
+  return code ? "." : self.parent_path().string();
+}
+
+std::string module_path(const void* address) {
+  Dl_info info{};
+  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "";
+  return absolute_path(info.dli_fname);
+}
+
+std::string environment_variable(const char* name, std::string_view fallback) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? std::string(fallback) : std::string(value);
+}
+
+std::string user_cache_directory() {
+  if (std::string home = environment_variable("XDG_CACHE_HOME"); !home.empty())
+    return home + "/purlin";
+  if (std::string home = environment_variable("HOME"); !home.empty())
+    return home + "/.cache/purlin";
+  return fmt::format("/tmp/purlin-{}", ::getuid());
+}
+
+std::string user_config_directory() {
+  if (std::string home = environment_variable("XDG_CONFIG_HOME"); !home.empty())
+    return home + "/purlin";
+  if (std::string home = environment_variable("HOME"); !home.empty())
+    return home + "/.config/purlin";
+  return "/etc/purlin";
+}
+
+Result<FileLock> FileLock::acquire(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return os_error("open the lock", path, errno);
+  while (::flock(fd, LOCK_EX) != 0) {
+    if (errno == EINTR) continue;
+    const int code = errno;
+    ::close(fd);
+    return os_error("lock", path, code);
+  }
+  return FileLock(fd);
+}
+
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileLock::~FileLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace purlin

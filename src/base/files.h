@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files: bounded reads, writes that are whole or absent, locks between processes.
+//
+// write_atomic survives a crash at any moment: readers see the old contents or the new. Errors name
+// the path and the operating system's reason. Thread-safety: free functions are safe; a FileLock
+// belongs to one thread.
+#pragma once
+
+#include "base/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin {
+
+// The whole file. Refuses one larger than max_bytes rather than running out of memory.
+Result<std::string> read_file(const std::string& path,
+                              std::size_t max_bytes = std::size_t{1} << 30);
+// Writes PATH.tmp.PID.N, fsyncs it, renames it to PATH, fsyncs the folder.
+Status write_atomic(const std::string& path, std::string_view contents);
+Status make_directories(const std::string& path);
+bool file_exists(const std::string& path);
+bool is_directory(const std::string& path);
+Result<std::uint64_t> file_size(const std::string& path);
+Status remove_file(const std::string& path);  // a file that is already gone is no error
+Status remove_tree(const std::string& path);
+// Plain names (no "." or ".."), sorted.
+Result<std::vector<std::string>> list_directory(const std::string& path);
+// A new folder under $TMPDIR or /tmp.
+Result<std::string> make_temporary_directory(std::string_view prefix);
+std::string join_path(std::string_view folder, std::string_view name);  // an absolute name wins
+std::string parent_path(std::string_view path);
+std::string base_name(std::string_view path);
+std::string absolute_path(const std::string& path);
+// The folder of the running executable or, from a library, of the file that holds `address`.
+std::string executable_directory();
+std::string module_path(const void* address);
+// $XDG_CACHE_HOME/purlin, else $HOME/.cache/purlin, else /tmp/purlin-UID.
+std::string user_cache_directory();
+std::string user_config_directory();
+std::string environment_variable(const char* name, std::string_view fallback = "");
+
+// An advisory lock (flock) on PATH, which is created if need be; released with the object, and by
+// the kernel when the process dies.
+class FileLock {
+ public:
+  static Result<FileLock> acquire(const std::string& path);
+  FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileLock& operator=(FileLock&& other) noexcept;
+  ~FileLock();
+
+ private:
+  explicit FileLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+}  // namespace purlin

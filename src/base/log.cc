@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+
+#include <cstdio>
+
+namespace purlin {
+
+void Log::write(Level level, std::string_view text) {
+  if (level < threshold_) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  emit(level, text);
+}
+
+void Log::emit(Level level, std::string_view text) {
+  constexpr std::string_view kPrefix[] = {
+      "purlin: debug: ", "purlin: ", "purlin: warning: ", "purlin: error: ", ""};
+  fmt::print(stderr, "{}{}\n", kPrefix[static_cast<int>(level)], text);
+}
+
+}  // namespace purlin

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stream can show: colour, width, and progress on one line.
+//
+// Colour follows --color, then NO_COLOR, then CLICOLOR_FORCE, then whether the stream is a
+// terminal. Thread-safety: a Terminal is immutable; a Progress belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin {
+
+enum class Style { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kCyan };
+enum class ColorMode { kAuto, kAlways, kNever };
+
+class Terminal {
+ public:
+  static Terminal of(std::FILE* stream, ColorMode mode = ColorMode::kAuto);
+  // A fixed terminal, for tests and files.
+  Terminal(bool interactive, bool color, bool utf8, int width)
+      : interactive_(interactive), color_(color), utf8_(utf8), width_(width) {}
+
+  bool interactive() const { return interactive_; }
+  bool color() const { return color_; }
+  bool utf8() const { return utf8_; }
+  int width() const { return width_; }  // columns; 100 when not a terminal
+  std::string paint(Style style, std::string_view text) const;
+  // A horizontal bar for a share in [0, 1], `cells` wide, with eighths where UTF-8 is at hand.
+  std::string bar(double share, int cells) const;
+
+ private:
+  bool interactive_, color_, utf8_;
+  int width_;
+};
+
+// Columns of text. Widths count visible characters, so painted cells line up.
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+  void column(std::string title, Align align = Align::kLeft) {
+    columns_.push_back({std::move(title), align});
+  }
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  bool empty() const { return rows_.empty(); }
+  std::string render(const Terminal& terminal, std::string_view indent = "") const;
+
+ private:
+  struct Column {
+    std::string title;
+    Align align;
+  };
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Visible width: escape sequences count nothing, a UTF-8 sequence counts one.
+std::size_t visible_width(std::string_view text);
+
+// A line that is redrawn in place on a terminal, and printed every few seconds elsewhere.
+class Progress {
+ public:
+  Progress(std::FILE* stream, Terminal terminal, bool enabled)
+      : stream_(stream), terminal_(terminal), enabled_(enabled) {}
+  ~Progress() { clear(); }
+  void update(std::string_view text);  // rate-limited
+  void clear();
+
+ private:
+  std::FILE* stream_;
+  Terminal terminal_;
+  bool enabled_;
+  bool drawn_ = false;
+  std::int64_t last_ns_ = 0;
+};
+
+}  // namespace purlin

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <limits>
+
+namespace purlin {
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t end = text.find(separator, begin);
+    parts.emplace_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string out;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) out += separator;
+    out += parts[i];
+  }
+  return out;
+}
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+bool ends_with(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+std::optional<std::int64_t> parse_int(std::string_view text) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, code] = std::from_chars(text.data(), end, value);
+  if (code != std::errc() || stop != end || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_double(std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, code] = std::from_chars(text.data(), end, value);
+  if (code != std::errc() || stop != end || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_duration_s(std::string_view text) {
+  const std::size_t unit_at = text.find_first_not_of("0123456789.");
+  if (unit_at == std::string_view::npos) return std::nullopt;
+  const std::optional<double> value = parse_double(text.substr(0, unit_at));
+  const std::string_view unit = text.substr(unit_at);
+  if (!value) return std::nullopt;
+  if (unit == "ms") return *value / 1e3;
+  if (unit == "s") return *value;
+  if (unit == "m" || unit == "min") return *value * 60;
+  if (unit == "h") return *value * 3600;
+  return std::nullopt;
+}
+
+std::string format_ns(double ns) {
+  const double size = std::abs(ns);
+  if (size < 999.5) return fmt::format("{:.0f} ns", ns);
+  if (size < 999.5e3) return fmt::format("{:.2f} us", ns / 1e3);
+  if (size < 999.5e6) return fmt::format("{:.3f} ms", ns / 1e6);
+  return fmt::format("{:.3f} s", ns / 1e9);
+}
+
+std::string format_bytes(double bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  while (std::abs(bytes) >= 1024 && unit < 4) bytes /= 1024, ++unit;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+std::string format_count(double count) {
+  constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
+  int unit = 0;
+  while (std::abs(count) >= 1000 && unit < 4) count /= 1000, ++unit;
+  return unit == 0 ? fmt::format("{:.0f}", count) : fmt::format("{:.2f}{}", count, kUnits[unit]);
+}
+
+std::string elide_middle(std::string_view text, std::size_t width) {
+  if (text.size() <= width) return std::string(text);
+  if (width <= 3) return std::string(text.substr(0, width));
+  const std::size_t left = (width - 3 + 1) / 2;
+  const std::size_t right = width - 3 - left;
+  return fmt::format("{}...{}", text.substr(0, left), text.substr(text.size() - right));
+}
+
+int edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<int>> cost(a.size() + 1, std::vector<int>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = static_cast<int>(i);
+  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int change = a[i - 1] == b[j - 1] ? 0 : 1;
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  int best = std::numeric_limits<int>::max();
+  std::string found;
+  for (const std::string& candidate : candidates) {
+    const int distance = edit_distance(word, candidate);
+    if (distance < best) best = distance, found = candidate;
+  }
+  const int allowed = std::max(2, static_cast<int>(word.size()) / 3);
+  return best <= allowed && best < static_cast<int>(word.size()) ? found : "";
+}
+
+std::string demangle(std::string_view name) {
+  // Longer names than this cost the demangler quadratic time and help nobody.
+  if (!starts_with(name, "_Z") || name.size() > 8192) return std::string(name);
+  int status = 0;
+  char* text = abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status);
+  if (status != 0 || text == nullptr) return std::string(name);
+  std::string out(text);
+  std::free(text);
+  return out;
+}
+
+}  // namespace purlin

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clocks. Tests pass a FakeClock wherever a Clock is taken.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace purlin {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual std::int64_t monotonic_ns() = 0;  // [MT]
+  virtual std::int64_t wall_ns() = 0;       // [MT] nanoseconds since 1970, UTC
+  virtual void sleep_ns(std::int64_t ns) = 0;
+};
+
+// The machine's clock. Lives as long as the program.
+Clock& system_clock();
+
+class FakeClock : public Clock {
+ public:
+  std::int64_t monotonic_ns() override { return now_ns; }
+  std::int64_t wall_ns() override { return now_ns; }
+  void sleep_ns(std::int64_t ns) override { now_ns += ns; }
+  std::int64_t now_ns = 1'000'000'000;
+};
+
+std::string format_rfc3339(std::int64_t wall_ns);  // "2026-11-20T12:43:00Z"
+
+}  // namespace purlin

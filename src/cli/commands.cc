@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of verbs. A new verb is a file with its Command and a make_ function, and a line here.
+#include "cli/commands.h"
+
+#include "cli/command.h"
+
+namespace purlin::cli {
+
+std::vector<std::unique_ptr<Command>> all_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  return commands;
+}
+
+}  // namespace purlin::cli

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flags.h"
+
+#include "base/text.h"
+
+#include <CLI/CLI.hpp>
+
+namespace purlin::cli {
+
+struct Flags::Impl {
+  explicit Impl(std::string_view verb_name, std::string_view summary)
+      : verb(verb_name), app(std::string(summary), "purlin " + std::string(verb_name)) {
+    app.set_help_flag("-h,--help", "Show this help and exit");
+    app.allow_extras();
+  }
+  std::string verb;
+  CLI::App app;
+  std::vector<std::string>* command = nullptr;
+  bool command_required = false;
+};
+
+Flags::Flags(std::string_view verb, std::string_view summary)
+    : impl_(std::make_unique<Impl>(verb, summary)) {}
+Flags::~Flags() = default;
+
+void Flags::option(const std::string& names, std::string& variable, const std::string& help,
+                   const std::string& value_name) {
+  impl_->app.add_option(names, variable, help)->type_name(value_name)->capture_default_str();
+}
+
+void Flags::option(const std::string& names, int& variable, const std::string& help) {
+  impl_->app.add_option(names, variable, help)->type_name("N")->capture_default_str();
+}
+
+void Flags::option(const std::string& names, double& variable, const std::string& help) {
+  impl_->app.add_option(names, variable, help)->type_name("X")->capture_default_str();
+}
+
+void Flags::list(const std::string& names, std::vector<std::string>& variable,
+                 const std::string& help, const std::string& value_name) {
+  impl_->app.add_option(names, variable, help)->type_name(value_name)->allow_extra_args(false);
+}
+
+void Flags::flag(const std::string& names, bool& variable, const std::string& help) {
+  impl_->app.add_flag(names, variable, help);
+}
+
+void Flags::positional(const std::string& name, std::string& variable, const std::string& help,
+                       bool required) {
+  impl_->app.add_option(name, variable, help)->required(required)->type_name("");
+}
+
+void Flags::positionals(const std::string& name, std::vector<std::string>& variable,
+                        const std::string& help, bool required) {
+  impl_->app.add_option(name, variable, help)->required(required)->type_name("");
+}
+
+void Flags::command(std::vector<std::string>& variable, bool required) {
+  impl_->command = &variable;
+  impl_->command_required = required;
+}
+
+Status Flags::parse(const std::vector<std::string>& arguments) {
+  // The child's command line is cut off first, so that none of its options can be taken for ours.
+  std::vector<std::string> own = arguments;
+  if (auto split = std::find(own.begin(), own.end(), "--"); split != own.end()) {
+    if (impl_->command == nullptr)
+      return error(Code::kInvalid, "purlin {} takes no command after '--'", impl_->verb);
+    impl_->command->assign(split + 1, own.end());
+    own.erase(split, own.end());
+  }
+  std::reverse(own.begin(), own.end());  // CLI11 takes its vector back to front
+  try {
+    impl_->app.parse(own);
+  } catch (const CLI::CallForHelp&) {
+    return {Code::kCancelled, ""};
+  } catch (const CLI::ParseError& problem) {
+    return error(Code::kInvalid, "{}; see 'purlin {} --help'", problem.what(), impl_->verb);
+  }
+  if (const std::vector<std::string> extras = impl_->app.remaining(); !extras.empty()) {
+    const std::string& extra = extras.front();
+    if (!starts_with(extra, "-"))
+      return error(Code::kInvalid, "unexpected argument '{}'; {}see 'purlin {} --help'", extra,
+                   impl_->command ? "a command to run goes after '--'; " : "", impl_->verb);
+    std::vector<std::string> names;
+    for (const CLI::Option* option : impl_->app.get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    const std::string near = nearest(extra.substr(0, extra.find('=')), names);
+    return error(Code::kInvalid, "unknown option '{}'{}; see 'purlin {} --help'", extra,
+                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near), impl_->verb);
+  }
+  if (impl_->command_required && impl_->command->empty())
+    return error(Code::kInvalid,
+                 "no command given; use: purlin {} [options] -- COMMAND [ARGUMENTS]", impl_->verb);
+  return Status::ok();
+}
+
+std::string Flags::help(std::string_view details) const {
+  std::string text = impl_->app.help();
+  if (impl_->command != nullptr) {
+    if (auto end = text.find('\n', text.find("Usage:")); end != std::string::npos)
+      text.insert(end, " -- COMMAND [ARGUMENTS]");
+  }
+  if (!details.empty()) text += "\n" + std::string(details) + "\n";
+  return text;
+}
+
+}  // namespace purlin::cli

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device: the seam between Purlin and a device's driver. compile, load, allocate, launch, time.
+//
+// Implementations: cuda (driver API + NVRTC), opencl, replay (recorded search spaces), fake
+// (tests). Vendor libraries are opened at run time. Thread-safety: compile() is [MT]; everything
+// else belongs to the thread that opened the device. Failure: kInvalid for what the compiler or
+// driver says about the user's kernel (with its log), kUnavailable for what the machine lacks,
+// kFailed when the device is lost (an illegal access, a hang): after that the process must be given
+// up, which is why candidates run in a worker (measure/worker.h).
+#pragma once
+
+#include "base/status.h"
+#include "model/device.h"
+#include "model/evaluation.h"
+#include "model/launch.h"
+#include "model/value.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace purlin::gpu {
+
+struct CompileRequest {
+  std::string name;    // file name for the compiler's messages
+  std::string source;  // CUDA C++ or OpenCL C
+  std::string entry;
+  std::vector<std::string> options;
+  std::vector<std::string> include_directories;
+  Config config;  // each parameter becomes a macro: -DBM=64; booleans are 0 and 1
+};
+
+// What a compiler made: self-contained, so it can be kept on disk and loaded by another process.
+struct Binary {
+  std::string entry;  // as the loader must ask for it (lowered, for CUDA C++)
+  std::string image;  // cubin, OpenCL program binary, or a backend's own token
+  std::string log;    // warnings
+  double compile_s = 0;
+};
+
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  std::size_t bytes() const { return bytes_; }
+
+ protected:
+  explicit Buffer(std::size_t bytes) : bytes_(bytes) {}
+  std::size_t bytes_;
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // Facts known after compilation; 0 where the backend does not say.
+  int registers = 0;  // per thread
+  std::int64_t static_shared_bytes = 0;
+  std::int64_t local_bytes = 0;  // per thread: spills and stack
+  int max_threads_per_block = 0;
+};
+
+// One kernel argument: a place in a buffer, or the bytes of a scalar.
+struct KernelArgument {
+  Buffer* buffer = nullptr;
+  std::size_t offset = 0;  // bytes into the buffer; a multiple of Device::buffer_alignment()
+  std::size_t bytes = 0;   // extent visible to the kernel where the backend can bound it
+  std::string scalar;      // raw bytes, when buffer is nullptr
+};
+
+struct Launch {
+  Kernel* kernel = nullptr;
+  LaunchShape shape;
+  std::vector<KernelArgument> arguments;
+};
+
+struct TimingRequest {
+  int samples = 1;
+  int launches_per_sample = 1;  // >1: back to back, the sample is their mean
+  bool flush_l2 = false;        // evict the L2 cache before each sample
+  double budget_s = 0;          // >0: stop after the sample during which this much time has passed
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  const DeviceInfo& info() const { return info_; }
+  // The language of KernelSpec::sources this device compiles: "cuda", "opencl"; "" for replay.
+  virtual std::string_view language() const = 0;
+  // True when outputs exist, so that verification means something; false for replay.
+  virtual bool executes() const { return true; }
+
+  virtual Result<Binary> compile(const CompileRequest& request) = 0;  // [MT]
+  virtual Result<std::unique_ptr<Kernel>> load(const Binary& binary) = 0;
+
+  virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
+  virtual std::size_t buffer_alignment() const { return 256; }
+  virtual Status write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) = 0;
+  virtual Status read(const Buffer& buffer, std::size_t offset, void* data, std::size_t bytes) = 0;
+  virtual Status copy(Buffer& to, std::size_t to_offset, const Buffer& from,
+                      std::size_t from_offset, std::size_t bytes) = 0;
+  // Every byte of the range becomes `byte`.
+  virtual Status fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) = 0;
+
+  // Launches once and waits. kInvalid when the driver refuses the launch.
+  virtual Status run(const Launch& launch) = 0;
+  // Launches and times on the device's own clock. At least one sample unless it fails.
+  virtual Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) = 0;
+
+  // The SM clock now, in MHz; 0 where it cannot be read.
+  virtual double current_clock_mhz() { return 0; }
+
+ protected:
+  DeviceInfo info_;
+};
+
+// A family of devices.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;  // "cuda"
+  // kUnavailable with the reason and the fix when the machine has none of it.
+  virtual Result<std::vector<DeviceInfo>> devices() = 0;
+  virtual Result<std::unique_ptr<Device>> open(int index) = 0;
+};
+
+std::unique_ptr<Backend> make_cuda_backend();
+std::unique_ptr<Backend> make_opencl_backend();
+// Recorded spaces: `path` is a Kernel Tuner cache file (.json or .json.gz).
+Result<std::unique_ptr<Device>> open_replay(const std::string& path);
+
+}  // namespace purlin::gpu

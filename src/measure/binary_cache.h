@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// BinaryCache: compiled kernels on disk, keyed by everything that decides the compiler's output:
+// source, options, config, entry, device arch, driver and toolkit. One file per binary, written
+// whole; a damaged or foreign file is a miss. [MT], and safe between processes.
+#pragma once
+
+#include "gpu/device.h"
+
+#include <optional>
+#include <string>
+
+namespace purlin::measure {
+
+class BinaryCache {
+ public:
+  explicit BinaryCache(std::string directory) : directory_(std::move(directory)) {}
+  static std::string key(const DeviceInfo& device, const gpu::CompileRequest& request);
+  std::optional<gpu::Binary> get(const std::string& key) const;
+  Status put(const std::string& key, const gpu::Binary& binary) const;
+  const std::string& directory() const { return directory_; }
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace purlin::measure

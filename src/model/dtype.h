@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types of kernel arguments.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace purlin {
+
+enum class Dtype { kF16, kBf16, kF32, kF64, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64 };
+
+std::size_t size_of(Dtype dtype);
+std::string_view name_of(Dtype dtype);                        // "f32"
+std::optional<Dtype> dtype_from_name(std::string_view name);  // also "float", "half", "int", …
+bool is_floating(Dtype dtype);
+// Reads or writes one element as a double; f16 and bf16 are rounded to nearest even on writing.
+double load_element(Dtype dtype, const void* address);
+void store_element(Dtype dtype, void* address, double value);
+
+}  // namespace purlin

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluation: compile + verify + measure of one config, and how it ended.
+#pragma once
+
+#include "base/json.h"
+#include "model/value.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin {
+
+enum class EvaluationStatus {
+  kOk,
+  kInvalid,      // breaks a constraint or a limit of the device; nothing was compiled
+  kCompile,      // the compiler refused it
+  kLaunch,       // the driver refused to load or launch it
+  kWrong,        // outputs differ from the reference, or were not all written
+  kOutOfBounds,  // wrote outside its buffers
+  kCrash,        // took the worker process down
+  kTimeout,      // compile or run took longer than allowed
+};
+
+std::string_view status_name(EvaluationStatus status);  // "ok", "invalid", "compile", …
+EvaluationStatus status_from_name(std::string_view name);
+
+struct Sample {
+  double ms = 0;
+  double sm_clock_mhz = 0;  // 0 = not known
+};
+
+struct Evaluation {
+  Config config;
+  EvaluationStatus status = EvaluationStatus::kOk;
+  std::string message;          // why not ok
+  std::vector<Sample> samples;  // in the order taken, warm-up left out
+  double time_ms = 0;           // median of the samples; 0 unless ok
+  double compile_s = 0, verify_s = 0, measure_s = 0;
+  double cost_s = 0;             // what the evaluation took, all in; recorded cost for replay
+  double cumulative_cost_s = 0;  // of the session, this one included
+  int registers = 0;             // per thread; 0 = not known
+  std::int64_t shared_bytes = 0, local_bytes = 0;
+  bool cached_binary = false;  // the compiler was spared
+
+  bool ok() const { return status == EvaluationStatus::kOk; }
+};
+
+Json to_json(const Evaluation& evaluation);
+Result<Evaluation> evaluation_from_json(const Json& json);
+
+// Median of the samples' times, in ms. REQUIRES: not empty.
+double median_ms(const std::vector<Sample>& samples);
+
+}  // namespace purlin

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profile: what one run captured, in memory. The file is profile/format; its text
+// docs/formats/profile.md.
+#pragma once
+
+#include "model/device.h"
+#include "model/launch.h"
+#include "model/sketch.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace purlin {
+
+// All launches of one kernel with one launch shape on one device.
+struct KernelRow {
+  std::string name;  // as recorded: mangled where the source was
+  LaunchShape launch;
+  std::uint32_t registers = 0;             // per thread
+  std::uint32_t static_shared_bytes = 0;   // per block
+  std::uint32_t local_bytes = 0;           // per thread: spills and stack
+  int device = 0;                          // index into Environment::devices
+  std::string op;                          // "" where the program gave none (NVTX)
+  std::string shape;                       // problem shape, "" where unknown
+  Sketch duration;                         // ns; weights undo sampling
+  std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end seen
+};
+
+// Copies and sets of one kind: "h2d", "d2h", "d2d", "h2h", "p2p", "memset", "fill".
+struct CopyRow {
+  std::string kind;
+  int device = 0;
+  double bytes = 0;
+  Sketch duration;
+};
+
+struct ProcessInfo {
+  std::int64_t pid = 0, parent = 0;
+  std::string command;
+  std::string layer;                      // "cuda" or "opencl": the library that captured it
+  std::int64_t start_ns = 0, end_ns = 0;  // wall clock
+  bool complete = false;                  // its last seal was the one at exit
+  int exit_seals = 0;                     // number of seals read
+};
+
+// One reason for which the profile does not hold everything.
+struct CoverageNote {
+  std::string cause;   // stable identifier: "records_dropped", "stood_aside", "no_permission", …
+  std::string text;    // for a person, with what to do
+  double count = 0;    // launches, where that is known
+  double seconds = 0;  // time, where that is known
+};
+
+struct Coverage {
+  double launches_seen = 0;     // launches whose duration was recorded
+  double launches_counted = 0;  // launches the program made, where counted; 0 = not counted
+  double launches_lost = 0;
+  double launches_sampled_out = 0;
+  double overhead_ns = 0;  // time spent in Purlin's own callbacks, measured
+  std::uint64_t bytes_written = 0;
+  std::vector<CoverageNote> notes;
+};
+
+struct LaunchRecord {         // one launch, where the profile holds a timeline (--full or a window)
+  std::uint32_t kernel = 0;   // index into Profile::kernels
+  std::uint32_t process = 0;  // index into Profile::processes
+  std::uint32_t stream = 0;
+  std::int64_t start_ns = 0, duration_ns = 0;
+};
+
+struct Profile {
+  Environment environment;
+  std::string command;       // what was run
+  std::int64_t wall_ns = 0;  // its wall time, 0 where unknown
+  int exit_code = 0;
+  std::vector<ProcessInfo> processes;
+  std::vector<KernelRow> kernels;
+  std::vector<CopyRow> copies;
+  std::vector<LaunchRecord> launches;
+  Coverage coverage;
+  bool partial = false;  // damaged or cut short: what is here was read up to the last seal
+};
+
+}  // namespace purlin

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// KernelSpec: one tunable kernel as its TOML file describes it. docs/formats/spec.md is the
+// reference of the file; kernels/ has eight examples. Loading checks everything that needs no
+// device. Thread-safety: immutable after loading.
+#pragma once
+
+#include "base/status.h"
+#include "model/device.h"
+#include "model/dtype.h"
+#include "model/expression.h"
+#include "model/launch.h"
+#include "model/value.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace purlin {
+
+struct Parameter {
+  std::string name;
+  std::vector<Value> values;    // in the spec's order, without repeats
+  std::optional<Value> preset;  // the default config's value: what an untuned program would use
+};
+
+// Where an expression stands in the spec, for messages.
+struct SpecExpression {
+  Expression expression;
+  std::string where;  // "gemm.toml:31:5"
+};
+
+struct LaunchSpec {
+  std::vector<SpecExpression> grid;   // 1 to 3, in blocks
+  std::vector<SpecExpression> block;  // 1 to 3
+  std::optional<SpecExpression> dynamic_shared_bytes;
+};
+
+struct Argument {
+  enum class Role { kInput, kOutput, kInOut, kScalar, kScratch };
+  std::string name;
+  Role role = Role::kInput;
+  Dtype dtype = Dtype::kF32;
+  std::vector<SpecExpression> shape;  // buffers: extents, row-major
+  SpecExpression value;               // scalars
+  // Contents of inputs, deterministic under (spec seed, argument index): uniform in [low, high],
+  // normal(mean, deviation), constant, or 0,1,2,… .
+  enum class Fill { kUniform, kNormal, kConstant, kIota } fill = Fill::kUniform;
+  double fill_a = -1, fill_b = 1;
+};
+
+// A kernel source for one backend language.
+struct SourceText {
+  std::string file;  // as in the spec, for messages
+  std::string text;
+  std::vector<std::string> options;  // compiler options, as written
+};
+
+struct Reference {
+  std::string entry;
+  std::map<std::string, SourceText> sources;  // by language, like KernelSpec::sources
+  LaunchSpec launch;
+  std::vector<std::string> arguments;  // names from KernelSpec::arguments, in the call's order
+};
+
+struct KernelSpec {
+  std::string file;                             // path of the spec
+  std::string name;                             // "gemm"
+  std::string op;                               // op class, part of the cache key: "gemm"
+  std::string summary;                          // one line for people
+  std::string entry;                            // kernel function
+  std::map<std::string, SourceText> sources;    // "cuda", "opencl"
+  ProblemShape problem;                         // default problem shape
+  std::map<std::string, ProblemShape> presets;  // named shapes: [problem.presets] small = {...}
+  std::vector<Parameter> parameters;
+  std::vector<SpecExpression> constraints;
+  LaunchSpec launch;
+  std::vector<Argument> arguments;
+  Reference reference;
+  double rtol = 1e-4, atol = 1e-5;             // |out - ref| <= atol + rtol * |ref|
+  std::optional<SpecExpression> flops, bytes;  // of one launch
+  std::map<std::string, std::string> bucket;   // dimension -> "exact" | "pow2" | "multiple:N"
+  std::uint64_t seed = 1;
+
+  // Hash of everything that decides what is compiled and run: sources, options, entry, arguments,
+  // geometry. Part of the cache key; whitespace of the TOML does not matter.
+  std::string source_hash(std::string_view language) const;
+  // dtypes of the outputs and inputs as the cache key has them: "f32" or "f16,f32".
+  std::string dtype_text() const;
+};
+
+// kInvalid with "file:line:column: …" for each kind of mistake; kNotFound where a file is missing.
+Result<KernelSpec> load_spec(const std::string& path);
+
+// The default config: each parameter's preset, else its first value.
+Config default_config(const KernelSpec& spec);
+
+// Resolves --shape text ("M=512,N=512", or a preset's name, or "" for the default) against a spec;
+// dimensions left out keep their default.
+Result<ProblemShape> resolve_shape(const KernelSpec& spec, std::string_view text);
+
+// Scope of a config: parameters, problem dimensions and device facts.
+Scope config_scope(const KernelSpec& spec, const ProblemShape& problem, const Config& config,
+                   const DeviceInfo& device);
+
+// Whether a config satisfies every constraint: ok, or kInvalid naming the first that fails.
+Status check_constraints(const KernelSpec& spec, const Scope& scope);
+// Geometry, checked against the device's limits; kInvalid names the limit.
+Result<LaunchShape> resolve_launch(const LaunchSpec& launch, const Scope& scope,
+                                   const DeviceInfo& device);
+
+}  // namespace purlin

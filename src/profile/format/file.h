@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profile file: reading, writing, merging. The format is docs/formats/profile.md.
+//
+// A file is a sequence of checksummed chunks; everything up to the last seal is consistent, so a
+// file whose writer was killed is readable up to there and comes back with Profile::partial set.
+// Capture libraries write such files chunk by chunk (profile/capture/spool.h); write_profile writes
+// a whole one.
+#pragma once
+
+#include "base/status.h"
+#include "model/profile.h"
+
+#include <string>
+#include <vector>
+
+namespace purlin::profile {
+
+// kCorrupt naming the byte offset when not even the head can be used, kInvalid when it is no
+// profile.
+Result<Profile> read_profile(const std::string& path);
+Status write_profile(const std::string& path, const Profile& profile);
+
+// Adds the rows of one profile to another: same kernel, shape, device, op -> merged sketches.
+void merge_into(Profile& into, const Profile& from);
+// Every *.plprof of a folder, merged: the processes of one run. Files that cannot be read are named
+// in the coverage notes, not fatal, unless none can be read.
+Result<Profile> read_spool(const std::string& directory);
+
+}  // namespace purlin::profile

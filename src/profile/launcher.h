@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a command under capture: injects the capture libraries through the environment
+// (CUDA_INJECTION64_PATH, OPENCL_LAYERS), waits, gathers the spool of every process into one
+// Profile. The program and its children are not changed and their exit code, streams and signals
+// are passed through.
+#pragma once
+
+#include "base/status.h"
+#include "model/profile.h"
+
+#include <string>
+#include <vector>
+
+namespace purlin::profile {
+
+struct CaptureOptions {
+  std::vector<std::string> command;
+  bool full = false;              // a timeline of every launch, not only sketches
+  double seal_period_s = 1;       // what a kill -9 can lose
+  std::string build;              // label
+  std::string library_directory;  // "" = beside the executable: ../lib/purlin, or the build tree
+};
+
+struct CaptureResult {
+  Profile profile;
+  int exit_code = 0;  // the command's, as a shell reports it
+};
+
+// kNotFound when the command does not exist. A capture library that cannot be found or loaded is a
+// coverage note, not an error: the program still runs.
+Result<CaptureResult> run_capture(const CaptureOptions& options);
+
+}  // namespace purlin::profile
