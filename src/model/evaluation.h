@@ -6,6 +6,7 @@
 #include "model/value.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,7 @@ enum class EvaluationStatus {
 };
 
 std::string_view status_name(EvaluationStatus status);  // "ok", "invalid", "compile", …
-EvaluationStatus status_from_name(std::string_view name);
+std::optional<EvaluationStatus> status_from_name(std::string_view name);
 
 struct Sample {
   double ms = 0;

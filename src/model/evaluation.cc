@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/evaluation.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace purlin {
+namespace {
+
+constexpr std::array<std::string_view, 8> kStatusNames = {
+    "ok", "invalid", "compile", "launch", "wrong", "out_of_bounds", "crash", "timeout"};
+
+}  // namespace
+
+std::string_view status_name(EvaluationStatus status) {
+  return kStatusNames[static_cast<std::size_t>(status)];
+}
+
+std::optional<EvaluationStatus> status_from_name(std::string_view name) {
+  const auto found = std::find(kStatusNames.begin(), kStatusNames.end(), name);
+  if (found == kStatusNames.end()) return std::nullopt;
+  return static_cast<EvaluationStatus>(found - kStatusNames.begin());
+}
+
+Json to_json(const Evaluation& evaluation) {
+  Json samples = Json::array();
+  Json clocks = Json::array();
+  bool clocks_known = false;
+  for (const Sample& sample : evaluation.samples) {
+    samples.push(sample.ms);
+    clocks.push(sample.sm_clock_mhz);
+    clocks_known |= sample.sm_clock_mhz > 0;
+  }
+  Json out = Json::object(
+      {{"config", to_json(evaluation.config)}, {"status", status_name(evaluation.status)}});
+  if (!evaluation.message.empty()) out.set("message", evaluation.message);
+  if (evaluation.ok()) out.set("time_ms", evaluation.time_ms);
+  out.set("samples_ms", std::move(samples));
+  if (clocks_known) out.set("sm_clock_mhz", std::move(clocks));
+  out.set("compile_s", evaluation.compile_s);
+  out.set("verify_s", evaluation.verify_s);
+  out.set("measure_s", evaluation.measure_s);
+  out.set("cost_s", evaluation.cost_s);
+  out.set("cumulative_cost_s", evaluation.cumulative_cost_s);
+  if (evaluation.registers > 0) out.set("registers", evaluation.registers);
+  if (evaluation.shared_bytes > 0) out.set("shared_bytes", evaluation.shared_bytes);
+  if (evaluation.local_bytes > 0) out.set("local_bytes", evaluation.local_bytes);
+  out.set("cached_binary", evaluation.cached_binary);
+  return out;
+}
+
+Result<Evaluation> evaluation_from_json(const Json& json) {
+  Evaluation evaluation;
+  Result<Config> config = config_from_json(json["config"]);
+  if (!config.is_ok()) return config.status().with_context("config");
+  evaluation.config = *config;
+  PURLIN_ASSIGN(const std::string status, json.string_at("status"));
+  const auto known = status_from_name(status);
+  if (!known) return error(Code::kInvalid, "unknown evaluation status '{}'", status);
+  evaluation.status = *known;
+  evaluation.message = json["message"].as_string();
+  const Json::Array& clocks = json["sm_clock_mhz"].items();
+  for (const Json& ms : json["samples_ms"].items()) {
+    if (!ms.is_number()) return error(Code::kInvalid, "\"samples_ms\" must hold numbers");
+    const std::size_t i = evaluation.samples.size();
+    evaluation.samples.push_back({ms.as_double(), i < clocks.size() ? clocks[i].as_double() : 0});
+  }
+  if (evaluation.ok()) {
+    PURLIN_ASSIGN(evaluation.time_ms, json.double_at("time_ms"));
+  }
+  evaluation.compile_s = json["compile_s"].as_double();
+  evaluation.verify_s = json["verify_s"].as_double();
+  evaluation.measure_s = json["measure_s"].as_double();
+  evaluation.cost_s = json["cost_s"].as_double();
+  evaluation.cumulative_cost_s = json["cumulative_cost_s"].as_double();
+  evaluation.registers = static_cast<int>(json["registers"].as_int());
+  evaluation.shared_bytes = json["shared_bytes"].as_int();
+  evaluation.local_bytes = json["local_bytes"].as_int();
+  evaluation.cached_binary = json["cached_binary"].as_bool();
+  return evaluation;
+}
+
+double median_ms(const std::vector<Sample>& samples) {
+  if (samples.empty()) std::abort();  // a median of nothing is the caller's mistake
+  std::vector<double> times;
+  for (const Sample& sample : samples) times.push_back(sample.ms);
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  if (times.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(times.begin(), middle)) / 2;
+}
+
+}  // namespace purlin
