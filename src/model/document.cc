@@ -15,15 +15,14 @@ Status check_schema(const Json& document, std::string_view name, int version) {
   const std::string& schema = document["schema"].as_string();
   if (schema.empty())
     return error(Code::kInvalid, "not a '{}' document: it has no \"schema\"", name);
-  const std::size_t slash = schema.rfind('/');
-  const std::string_view found = std::string_view(schema).substr(0, slash);
-  const auto major = slash == std::string::npos
-                         ? std::nullopt
-                         : parse_int(std::string_view(schema).substr(slash + 1));
-  if (found != name || !major || *major < 1)
+  // Split at the last slash; without one, what follows is the whole name and no number.
+  const std::string_view text = schema;
+  const std::size_t slash = text.rfind('/');
+  const std::int64_t major = parse_int(text.substr(slash + 1)).value_or(0);
+  if (text.substr(0, slash) != name || major < 1)
     return error(Code::kInvalid, "this is a '{}' document; '{}/{}' is wanted", schema, name,
                  version);
-  if (*major > version)
+  if (major > version)
     return error(Code::kCorrupt,
                  "'{}' was written by a newer Purlin; this one reads up to '{}/{}'. Update Purlin",
                  schema, name, version);
