@@ -31,3 +31,11 @@ function(purlin_room name)
       PROPERTIES TIMEOUT 300 LABELS unit)
   endif()
 endfunction()
+
+# Carries libstdc++ inside in release builds, so that the binary runs on systems with an older one. A
+# sanitizer's runtime wants the shared one.
+function(purlin_static_runtime target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT PURLIN_SANITIZE)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+endfunction()
