@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+set(ZLIB_USE_STATIC_LIBS ON)  # a bare system may lack the shared one
 find_package(ZLIB REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)

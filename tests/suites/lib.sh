@@ -1,0 +1,43 @@
+# Sourced by every suite: a private folder, and checks that say what they saw.
+# shellcheck shell=bash
+set -euo pipefail
+: "${PURLIN:?the purlin binary}" "${PURLIN_SOURCE:?the source tree}"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export HOME=$tmp/home XDG_CACHE_HOME=$tmp/cache XDG_CONFIG_HOME=$tmp/config
+mkdir -p "$HOME"
+unset PURLIN_CACHE NO_COLOR CLICOLOR_FORCE || true
+purlin() { "$PURLIN" "$@"; }
+
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+
+# expect_exit CODE COMMAND…: runs it, keeps stdout in $tmp/out and stderr in $tmp/err.
+expect_exit() {
+  local wanted=$1 code=0
+  shift
+  "$@" >"$tmp/out" 2>"$tmp/err" || code=$?
+  [ "$code" -eq "$wanted" ] || {
+    printf -- '--- stdout\n' >&2; head -c 4000 "$tmp/out" >&2
+    printf -- '--- stderr\n' >&2; head -c 4000 "$tmp/err" >&2
+    fail "exit code $code where $wanted was expected: $*"
+  }
+}
+
+# expect_contains FILE TEXT…: every text occurs in the file.
+expect_contains() {
+  local file=$1 text
+  shift
+  for text in "$@"; do
+    grep -qF -- "$text" "$file" || { head -c 4000 "$file" >&2; fail "'$text' is not in $(basename "$file")"; }
+  done
+}
+
+# json FILE EXPRESSION: evaluates a Python expression over the document `d`; prints it.
+json() { python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
+
+# expect_json FILE EXPRESSION: the expression over the document `d` is true.
+expect_json() {
+  python3 -c 'import json,sys
+d=json.load(open(sys.argv[1]))
+sys.exit(0 if eval(sys.argv[2]) else 1)' "$1" "$2" || { head -c 3000 "$1" >&2; fail "not true of $(basename "$1"): $2"; }
+}
