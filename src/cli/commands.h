@@ -8,4 +8,6 @@ namespace purlin::cli {
 
 class Command;
 
+std::unique_ptr<Command> make_demo_command();
+
 }  // namespace purlin::cli

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin demo`: the whole loop on this machine's best device, by the same commands a user would type.
+// `purlin demo`: the whole loop on this machine's best device, by the same commands a user would
+// type.
 //
 // Every step runs a real verb in a process of its own and reads its JSON; nothing here measures.
-#include <unistd.h>
-
 #include "base/files.h"
 #include "base/process.h"
 #include "base/text.h"
@@ -14,6 +13,8 @@
 #include "gpu/registry.h"
 #include "model/document.h"
 
+#include <unistd.h>
+
 namespace purlin::cli {
 namespace {
 
@@ -22,7 +23,8 @@ constexpr std::string_view kStages[] = {"layernorm", "gemm", "elementwise", "sof
 
 class Demo {
  public:
-  Demo(Context& context, std::string directory, DeviceInfo device, std::string kernels, std::string budget)
+  Demo(Context& context, std::string directory, DeviceInfo device, std::string kernels,
+       std::string budget)
       : context_(context),
         directory_(std::move(directory)),
         device_(std::move(device)),
@@ -55,8 +57,9 @@ class Demo {
     PURLIN_ASSIGN(const Captured captured, run_captured(options, 600));
     if (captured.timed_out) return error(Code::kTimeout, "'{}' did not finish", join(shown, " "));
     if (captured.exit.shell_code() != wanted)
-      return error(Code::kFailed, "'{}' ended with {} where {} was expected:\n{}{}", join(shown, " "),
-                   captured.exit.text(), wanted, captured.out.substr(0, 4000), captured.err);
+      return error(Code::kFailed, "'{}' ended with {} where {} was expected:\n{}{}",
+                   join(shown, " "), captured.exit.text(), wanted, captured.out.substr(0, 4000),
+                   captured.err);
     return captured.out;
   }
   Result<Json> run_json(const std::vector<std::string>& argv, int wanted = 0) {
@@ -65,7 +68,9 @@ class Demo {
   }
   std::string purlin() const { return join_path(binaries_, "purlin"); }
   std::string in_directory(std::string_view name) const { return join_path(directory_, name); }
-  std::string spec(std::string_view kernel) const { return fmt::format("{}/{}/{}.toml", kernels_, kernel, kernel); }
+  std::string spec(std::string_view kernel) const {
+    return fmt::format("{}/{}/{}.toml", kernels_, kernel, kernel);
+  }
   std::string preset() const { return device_.kind == "cpu" ? "" : "large"; }
 
   void say(Style style, std::string_view text) const {
@@ -80,7 +85,12 @@ class Demo {
   std::vector<std::string> sample_command(bool json) const {
     std::string program = join_path(binaries_, "purlin-sample");
     if (!file_exists(program)) program = join_path(binaries_, "../libexec/purlin/purlin-sample");
-    std::vector<std::string> argv = {program, "--device", device_.id, "--cache", in_directory("cache"), "--steps",
+    std::vector<std::string> argv = {program,
+                                     "--device",
+                                     device_.id,
+                                     "--cache",
+                                     in_directory("cache"),
+                                     "--steps",
                                      device_.kind == "cpu" ? "30" : "200"};
     if (!preset().empty()) argv.insert(argv.end(), {"--preset", preset()});
     if (json) argv.push_back("--json");
@@ -92,13 +102,17 @@ class Demo {
     step(1, "profile: which kernel owns the time?");
     PURLIN_ASSIGN(const Json before, run_json(sample_command(true)));
     before_ms_ = before["step_ms"].as_double();
-    std::vector<std::string> argv = {purlin(), "profile", "-o", in_directory("before.plprof"), "--json", "--"};
-    // The program's own output would mix with the report on stdout, so it runs without --json and quiet.
+    std::vector<std::string> argv = {purlin(), "profile", "-o", in_directory("before.plprof"),
+                                     "--json", "--"};
+    // The program's own output would mix with the report on stdout, so it runs without --json and
+    // quiet.
     for (const std::string& word : sample_command(false)) argv.push_back(word);
     PURLIN_TRY(run_command(argv).status());
-    PURLIN_ASSIGN(const Json report, run_json({purlin(), "report", in_directory("before.plprof"), "--json"}));
+    PURLIN_ASSIGN(const Json report,
+                  run_json({purlin(), "report", in_directory("before.plprof"), "--json"}));
     if (report["kernels"].size() == 0)
-      return error(Code::kFailed, "the profile holds no kernels; see {}", in_directory("before.plprof"));
+      return error(Code::kFailed, "the profile holds no kernels; see {}",
+                   in_directory("before.plprof"));
     Table table;
     table.column("    kernel");
     table.column("share", Table::Align::kRight);
@@ -108,17 +122,21 @@ class Demo {
     for (const Json& row : report["kernels"].items()) {
       const double share = row["share"].as_double();
       table.row({"    " + row["name"].as_string(), fmt::format("{:.1f} %", 100 * share),
-                 fmt::format("{:.0f}", row["count"].as_double()), format_ns(row["p50_ns"].as_double()),
-                 context_.error_terminal.bar(share, 30)});
+                 fmt::format("{:.0f}", row["count"].as_double()),
+                 format_ns(row["p50_ns"].as_double()), context_.error_terminal.bar(share, 30)});
     }
     fmt::print(stderr, "{}", table.render(context_.error_terminal));
     for (const Json& row : report["kernels"].items()) {
       const std::string& name = row["name"].as_string();
       if (std::find(std::begin(kStages), std::end(kStages), name) == std::end(kStages)) continue;
       hottest_ = name;
-      summary_.set("profile", Json::object({{"hottest", name}, {"share", row["share"]}, {"count", row["count"]},
-                                            {"p50_ns", row["p50_ns"]}, {"file", in_directory("before.plprof")}}));
-      result(fmt::format("-> {} owns {:.0f} % of the device's time: worth tuning", name, 100 * row["share"].as_double()));
+      summary_.set("profile", Json::object({{"hottest", name},
+                                            {"share", row["share"]},
+                                            {"count", row["count"]},
+                                            {"p50_ns", row["p50_ns"]},
+                                            {"file", in_directory("before.plprof")}}));
+      result(fmt::format("-> {} owns {:.0f} % of the device's time: worth tuning", name,
+                         100 * row["share"].as_double()));
       return Status::ok();
     }
     return error(Code::kFailed, "none of the profiled kernels is one of the samples");
@@ -126,12 +144,14 @@ class Demo {
 
   Status tune() {
     step(2, fmt::format("tune: search the configs of {} on the device", hottest_));
-    std::vector<std::string> argv = {purlin(), "tune", spec(hottest_), "--device", device_.id, "--budget", budget_,
-                                     "--cache", in_directory("cache"), "--fresh", "--json"};
+    std::vector<std::string> argv = {
+        purlin(), "tune",    spec(hottest_),        "--device", device_.id, "--budget",
+        budget_,  "--cache", in_directory("cache"), "--fresh",  "--json"};
     if (!preset().empty()) argv.insert(argv.end(), {"--shape", preset()});
     PURLIN_ASSIGN(tuned_, run_json(argv));
     const Json& best = tuned_["best"];
-    const double best_ms = best["time_ms"].as_double(), default_ms = tuned_["default"]["time_ms"].as_double();
+    const double best_ms = best["time_ms"].as_double(),
+                 default_ms = tuned_["default"]["time_ms"].as_double();
     double worst_ms = 0;
     int measured = 0, rejected = 0;
     for (const Json& evaluation : tuned_["evaluations"].items()) {
@@ -139,13 +159,21 @@ class Demo {
       ok ? ++measured : ++rejected;
       if (ok) worst_ms = std::max(worst_ms, evaluation["time_ms"].as_double());
     }
-    result(fmt::format("-> {} configs compiled, verified and measured, {} rejected; worst {:.3f} ms, default {:.3f} ms", measured,
-                       rejected, worst_ms, default_ms));
+    result(
+        fmt::format("-> {} configs compiled, verified and measured, {} rejected; worst {:.3f} ms, "
+                    "default {:.3f} ms",
+                    measured, rejected, worst_ms, default_ms));
     PURLIN_ASSIGN(const Config config, config_from_json(best["config"]));
-    result(fmt::format("-> winner {:.3f} ms, {:.2f}x faster than the default: {}", best_ms, default_ms / best_ms, config.text()));
-    summary_.set("tune", Json::object({{"kernel", hottest_}, {"measured", measured}, {"rejected", rejected},
-                                       {"best_ms", best_ms}, {"default_ms", default_ms}, {"worst_ms", worst_ms},
-                                       {"speedup", default_ms / best_ms}, {"config", best["config"]}}));
+    result(fmt::format("-> winner {:.3f} ms, {:.2f}x faster than the default: {}", best_ms,
+                       default_ms / best_ms, config.text()));
+    summary_.set("tune", Json::object({{"kernel", hottest_},
+                                       {"measured", measured},
+                                       {"rejected", rejected},
+                                       {"best_ms", best_ms},
+                                       {"default_ms", default_ms},
+                                       {"worst_ms", worst_ms},
+                                       {"speedup", default_ms / best_ms},
+                                       {"config", best["config"]}}));
     return Status::ok();
   }
 
@@ -155,62 +183,86 @@ class Demo {
     const double after_ms = after["step_ms"].as_double();
     for (const Json& stage : after["stages"].items()) {
       if (stage["kernel"].as_string() == hottest_ && !stage["tuned"].as_bool())
-        return error(Code::kFailed, "the program did not find the winner: {}", stage["explain"].as_string());
+        return error(Code::kFailed, "the program did not find the winner: {}",
+                     stage["explain"].as_string());
     }
-    result(fmt::format("-> one step: {:.3f} ms before, {:.3f} ms now ({:.2f}x)", before_ms_, after_ms, before_ms_ / after_ms));
-    summary_.set("program", Json::object({{"before_ms", before_ms_}, {"after_ms", after_ms}, {"speedup", before_ms_ / after_ms}}));
+    result(fmt::format("-> one step: {:.3f} ms before, {:.3f} ms now ({:.2f}x)", before_ms_,
+                       after_ms, before_ms_ / after_ms));
+    summary_.set("program", Json::object({{"before_ms", before_ms_},
+                                          {"after_ms", after_ms},
+                                          {"speedup", before_ms_ / after_ms}}));
     return Status::ok();
   }
 
   Status record_baseline() {
     step(4, "guard: record what fast means today");
     const std::string suite = fmt::format(
-        "schema = \"purlin.suite/1\"\nname = \"demo\"\ndevice = \"{}\"\n\n[[items]]\nspec = \"{}\"\n{}config = \"cached\"\n",
-        device_.id, spec(hottest_), preset().empty() ? "" : fmt::format("shape = \"{}\"\n", preset()));
+        "schema = \"purlin.suite/1\"\nname = \"demo\"\ndevice = \"{}\"\n\n[[items]]\nspec = "
+        "\"{}\"\n{}config = \"cached\"\n",
+        device_.id, spec(hottest_),
+        preset().empty() ? "" : fmt::format("shape = \"{}\"\n", preset()));
     PURLIN_TRY(write_atomic(in_directory("suite.toml"), suite));
-    return run_command({purlin(), "guard", "baseline", in_directory("suite.toml"), "--cache", in_directory("cache"),
-                        "-o", in_directory("baseline"), "--replace"}).status();
+    return run_command({purlin(), "guard", "baseline", in_directory("suite.toml"), "--cache",
+                        in_directory("cache"), "-o", in_directory("baseline"), "--replace"})
+        .status();
   }
 
   std::vector<std::string> check_command() const {
-    return {purlin(), "guard", "check", in_directory("suite.toml"), "--baseline", in_directory("baseline"),
-            "--cache", in_directory("cache"), "--json"};
+    return {purlin(),     "guard",
+            "check",      in_directory("suite.toml"),
+            "--baseline", in_directory("baseline"),
+            "--cache",    in_directory("cache"),
+            "--json"};
   }
   static std::string verdict_line(const Json& item) {
     const Json& ratio = item["ratio"];
-    return fmt::format("{}: {} — {:.3f}x the baseline's time, 95 % interval [{:.3f}, {:.3f}], p = {:.2g}, {} pairs of processes",
-                       item["kernel"].as_string(), item["verdict"].as_string(), ratio["estimate"].as_double(),
-                       ratio["low"].as_double(), ratio["high"].as_double(), item["p_value"].as_double(), item["pairs"].as_int());
+    return fmt::format(
+        "{}: {} — {:.3f}x the baseline's time, 95 % interval [{:.3f}, {:.3f}], p = {:.2g}, {} "
+        "pairs of processes",
+        item["kernel"].as_string(), item["verdict"].as_string(), ratio["estimate"].as_double(),
+        ratio["low"].as_double(), ratio["high"].as_double(), item["p_value"].as_double(),
+        item["pairs"].as_int());
   }
 
   Status check_green() {
     step(5, "guard: nothing changed, so the gate must be green");
     PURLIN_ASSIGN(const Json verdict, run_json(check_command()));
-    for (const Json& item : verdict["items"].items()) say(Style::kGreen, "    -> " + verdict_line(item));
-    summary_.set("green", Json::object({{"verdict", verdict["verdict"]}, {"items", verdict["items"]}}));
+    for (const Json& item : verdict["items"].items())
+      say(Style::kGreen, "    -> " + verdict_line(item));
+    summary_.set("green",
+                 Json::object({{"verdict", verdict["verdict"]}, {"items", verdict["items"]}}));
     return Status::ok();
   }
 
   Status check_red() {
     step(6, "guard: someone replaces the winner by a slower config, so the gate must be red");
-    // The measured config nearest to 1.3 times the winner's time: a slowdown of the size that slips through.
+    // The measured config nearest to 1.3 times the winner's time: a slowdown of the size that slips
+    // through.
     const double best_ms = tuned_["best"]["time_ms"].as_double();
     const Json* slower = nullptr;
     for (const Json& evaluation : tuned_["evaluations"].items()) {
-      if (evaluation["status"].as_string() != "ok" || evaluation["time_ms"].as_double() < 1.25 * best_ms) continue;
-      if (slower == nullptr || evaluation["time_ms"].as_double() < (*slower)["time_ms"].as_double()) slower = &evaluation;
+      if (evaluation["status"].as_string() != "ok" ||
+          evaluation["time_ms"].as_double() < 1.25 * best_ms)
+        continue;
+      if (slower == nullptr || evaluation["time_ms"].as_double() < (*slower)["time_ms"].as_double())
+        slower = &evaluation;
     }
-    if (slower == nullptr) return error(Code::kFailed, "every measured config is as fast as the winner");
+    if (slower == nullptr)
+      return error(Code::kFailed, "every measured config is as fast as the winner");
     PURLIN_ASSIGN(const Config config, config_from_json((*slower)["config"]));
     std::string assignment = config.text();
     std::replace(assignment.begin(), assignment.end(), ' ', ',');
-    std::vector<std::string> put = {purlin(), "cache", "put", spec(hottest_), "--device", device_.id, "--cache",
-                                    in_directory("cache"), "--config", assignment};
+    std::vector<std::string> put = {purlin(),   "cache",    "put",     spec(hottest_),
+                                    "--device", device_.id, "--cache", in_directory("cache"),
+                                    "--config", assignment};
     if (!preset().empty()) put.insert(put.end(), {"--shape", preset()});
     PURLIN_TRY(run_command(put).status());
     PURLIN_ASSIGN(const Json verdict, run_json(check_command(), kExitRegression));
-    for (const Json& item : verdict["items"].items()) say(Style::kRed, "    -> " + verdict_line(item));
-    summary_.set("red", Json::object({{"verdict", verdict["verdict"]}, {"planted_config", to_json(config)}, {"items", verdict["items"]}}));
+    for (const Json& item : verdict["items"].items())
+      say(Style::kRed, "    -> " + verdict_line(item));
+    summary_.set("red", Json::object({{"verdict", verdict["verdict"]},
+                                      {"planted_config", to_json(config)},
+                                      {"items", verdict["items"]}}));
     return Status::ok();
   }
 
@@ -226,14 +278,20 @@ class Demo {
     const Json& tune = summary_["tune"];
     const std::string rule(72, '-');
     say(Style::kBold, "\n" + rule);
-    say(Style::kBold, fmt::format("  profile  {} owned {:.0f} % of the device's time", hottest_, 100 * summary_["profile"]["share"].as_double()));
-    say(Style::kBold, fmt::format("  tune     {:.2f}x faster than its default, worst to best {:.1f}x, every config verified",
-                                  tune["speedup"].as_double(), tune["worst_ms"].as_double() / tune["best_ms"].as_double()));
-    say(Style::kBold, fmt::format("  cache    the program picked it up: {:.2f}x faster end to end", summary_["program"]["speedup"].as_double()));
-    say(Style::kBold, fmt::format("  guard    green when nothing changed, red at {:.2f}x",
-                                  summary_["red"]["items"].items().front()["ratio"]["estimate"].as_double()));
+    say(Style::kBold, fmt::format("  profile  {} owned {:.0f} % of the device's time", hottest_,
+                                  100 * summary_["profile"]["share"].as_double()));
+    say(Style::kBold, fmt::format("  tune     {:.2f}x faster than its default, worst to best "
+                                  "{:.1f}x, every config verified",
+                                  tune["speedup"].as_double(),
+                                  tune["worst_ms"].as_double() / tune["best_ms"].as_double()));
+    say(Style::kBold, fmt::format("  cache    the program picked it up: {:.2f}x faster end to end",
+                                  summary_["program"]["speedup"].as_double()));
+    say(Style::kBold,
+        fmt::format("  guard    green when nothing changed, red at {:.2f}x",
+                    summary_["red"]["items"].items().front()["ratio"]["estimate"].as_double()));
     say(Style::kBold, rule);
-    say(Style::kPlain, fmt::format("{:.0f} s in all. Everything it wrote: {}", seconds, directory_));
+    say(Style::kPlain,
+        fmt::format("{:.0f} s in all. Everything it wrote: {}", seconds, directory_));
     return document;
   }
 
@@ -249,21 +307,28 @@ class Demo {
 class DemoCommand : public Command {
  public:
   std::string_view name() const override { return "demo"; }
-  std::string_view summary() const override { return "Run the whole loop on this machine's best device, in under two minutes"; }
+  std::string_view summary() const override {
+    return "Run the whole loop on this machine's best device, in under two minutes";
+  }
   std::string_view details() const override {
-    return "Profiles a sample program, tunes its hottest kernel, caches the winner, shows the program\n"
-           "running faster, records a baseline, shows the gate green, plants a slowdown, shows it red.\n"
-           "The story goes to stderr; --json prints its figures on stdout. Both end up in --output.\n"
+    return "Profiles a sample program, tunes its hottest kernel, caches the winner, shows the "
+           "program\n"
+           "running faster, records a baseline, shows the gate green, plants a slowdown, shows it "
+           "red.\n"
+           "The story goes to stderr; --json prints its figures on stdout. Both end up in "
+           "--output.\n"
            "Exit codes: 0 the loop closed, 2 a step failed.\n";
   }
   void declare(Flags& flags) override {
     flags.option("--device", device_, "Device: cuda:0, opencl:0, … or auto", "ID");
-    flags.option("-o,--output", output_, "Folder for everything the demo writes (default: a new one)", "DIR");
+    flags.option("-o,--output", output_,
+                 "Folder for everything the demo writes (default: a new one)", "DIR");
     flags.option("--budget", budget_, "Time for the tuning step", "TIME");
     flags.flag("--json", json_, "Print the summary as one JSON document");
   }
   Result<int> run(Context& context) override {
-    if (!parse_duration_s(budget_)) return error(Code::kInvalid, "--budget takes a time such as 25s, not '{}'", budget_);
+    if (!parse_duration_s(budget_))
+      return error(Code::kInvalid, "--budget takes a time such as 25s, not '{}'", budget_);
     DeviceInfo info;
     {
       PURLIN_ASSIGN(auto device, gpu::open_device(device_));

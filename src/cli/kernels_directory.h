@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the sample kernels are: PURLIN_KERNELS, beside an installed binary, or in the source tree that
-// built it. kNotFound says where was looked.
+// Where the sample kernels are: PURLIN_KERNELS, beside an installed binary, or in the source tree
+// that built it. kNotFound says where was looked.
 #pragma once
 
-#include <string>
-
 #include "base/status.h"
+
+#include <string>
 
 namespace purlin::cli {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // purlin-sample: a program to profile, tune and guard; `purlin demo` uses it, and so may you.
-#include <algorithm>
-
 #include "base/json.h"
 #include "base/time.h"
 #include "cli/flags.h"
 #include "cli/sample_pipeline.h"
 #include "gpu/registry.h"
+
+#include <algorithm>
 
 namespace purlin::sample {
 namespace {
@@ -20,7 +20,8 @@ struct Options {
 
 Result<int> run(const Options& options) {
   PURLIN_ASSIGN(auto device, gpu::open_device(options.device));
-  PURLIN_ASSIGN(auto pipeline, Pipeline::create(*device, {options.specs, options.preset, options.cache, !options.no_cache}));
+  PURLIN_ASSIGN(auto pipeline, Pipeline::create(*device, {options.specs, options.preset,
+                                                          options.cache, !options.no_cache}));
   std::vector<double> step_ms;
   for (int i = 0; i < options.steps + 2; ++i) {  // the first two warm up
     const std::int64_t begin = system_clock().monotonic_ns();
@@ -32,12 +33,20 @@ Result<int> run(const Options& options) {
   if (options.json) {
     Json stages = Json::array();
     for (const Stage& stage : pipeline->stages())
-      stages.push(Json::object({{"kernel", stage.kernel}, {"tuned", stage.tuned}, {"config", to_json(stage.config)}, {"explain", stage.explain}}));
-    fmt::print("{}\n", Json::object({{"device", device->info().id}, {"steps", options.steps}, {"step_ms", median}, {"stages", stages}}).dump());
+      stages.push(Json::object({{"kernel", stage.kernel},
+                                {"tuned", stage.tuned},
+                                {"config", to_json(stage.config)},
+                                {"explain", stage.explain}}));
+    fmt::print("{}\n", Json::object({{"device", device->info().id},
+                                     {"steps", options.steps},
+                                     {"step_ms", median},
+                                     {"stages", stages}})
+                           .dump());
   } else {
     fmt::print("{}: {} steps, median {:.3f} ms\n", device->info().name, options.steps, median);
     for (const Stage& stage : pipeline->stages())
-      fmt::print("  {:<12} {:<8} {}\n", stage.kernel, stage.tuned ? "tuned" : "default", stage.config.text());
+      fmt::print("  {:<12} {:<8} {}\n", stage.kernel, stage.tuned ? "tuned" : "default",
+                 stage.config.text());
   }
   return 0;
 }
@@ -58,7 +67,8 @@ int main_without_exceptions(int argc, const char* const* argv) {
     return 0;
   }
   Status status = parsed;
-  if (status.is_ok() && options.steps < 1) status = error(Code::kInvalid, "--steps must be at least 1");
+  if (status.is_ok() && options.steps < 1)
+    status = error(Code::kInvalid, "--steps must be at least 1");
   if (status.is_ok()) {
     const Result<int> result = run(options);
     if (result.is_ok()) return *result;

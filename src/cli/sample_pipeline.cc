@@ -47,13 +47,15 @@ Status fill_input(gpu::Device& device, gpu::Buffer& buffer, Dtype dtype, std::si
 
 }  // namespace
 
-Result<std::unique_ptr<Pipeline::Prepared>> Pipeline::prepare(gpu::Device& device, const KernelSpec& spec,
+Result<std::unique_ptr<Pipeline::Prepared>> Pipeline::prepare(gpu::Device& device,
+                                                              const KernelSpec& spec,
                                                               const ProblemShape& problem,
                                                               const Config& config) {
   auto prepared = std::make_unique<Prepared>();
   const Scope scope = config_scope(spec, problem, config, device.info());
   const SourceText& source = spec.sources.at(std::string(device.language()));
-  const gpu::CompileRequest request{source.file, source.text, spec.entry, source.options, {}, config};
+  const gpu::CompileRequest request{source.file,    source.text, spec.entry,
+                                    source.options, {},          config};
   PURLIN_ASSIGN(const gpu::Binary binary, device.compile(request));
   PURLIN_ASSIGN(prepared->kernel, device.load(binary));
   prepared->launch.kernel = prepared->kernel.get();
@@ -73,9 +75,11 @@ Result<std::unique_ptr<Pipeline::Prepared>> Pipeline::prepare(gpu::Device& devic
       }
       bound.bytes = static_cast<std::size_t>(elements) * size_of(argument.dtype);
       PURLIN_ASSIGN(auto buffer, device.allocate(bound.bytes));
-      const bool input = argument.role == Argument::Role::kInput || argument.role == Argument::Role::kInOut;
+      const bool input =
+          argument.role == Argument::Role::kInput || argument.role == Argument::Role::kInOut;
       if (input) {
-        PURLIN_TRY(fill_input(device, *buffer, argument.dtype, static_cast<std::size_t>(elements), i + 1));
+        PURLIN_TRY(
+            fill_input(device, *buffer, argument.dtype, static_cast<std::size_t>(elements), i + 1));
       } else {
         PURLIN_TRY(device.fill(*buffer, 0, 0, bound.bytes));
       }
@@ -92,7 +96,8 @@ Result<std::unique_ptr<Pipeline>> Pipeline::create(gpu::Device& device, const Op
   pipeline->device_ = &device;
   std::optional<cache::Store> store;
   if (options.use_cache) {
-    const std::string directory = options.cache.empty() ? cache::Store::default_directory() : options.cache;
+    const std::string directory =
+        options.cache.empty() ? cache::Store::default_directory() : options.cache;
     PURLIN_ASSIGN(store, cache::Store::open(directory));
   }
   for (const std::string& file : options.spec_files) {
@@ -100,7 +105,8 @@ Result<std::unique_ptr<Pipeline>> Pipeline::create(gpu::Device& device, const Op
     if (spec.sources.count(std::string(device.language())) == 0)
       return error(Code::kInvalid, "{}: has no {} source", file, device.language());
     const bool has_preset = spec.presets.count(options.preset) > 0;
-    PURLIN_ASSIGN(const ProblemShape problem, resolve_shape(spec, has_preset ? options.preset : ""));
+    PURLIN_ASSIGN(const ProblemShape problem,
+                  resolve_shape(spec, has_preset ? options.preset : ""));
     Stage stage = choose(spec, problem, device, store ? &*store : nullptr);
     Result<std::unique_ptr<Prepared>> prepared = prepare(device, spec, problem, stage.config);
     if (!prepared.is_ok()) return prepared.status().with_context(spec.name);

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipeline: the sample program's work, a step of several kernels as an inference server would run it.
+// Pipeline: the sample program's work, a step of several kernels as an inference server would run
+// it.
 //
-// For each kernel it asks the config cache for a winner and falls back to the spec's default config, as
-// any program would that uses Purlin. Owned by one thread. Failure: a Status that names the kernel.
+// For each kernel it asks the config cache for a winner and falls back to the spec's default
+// config, as any program would that uses Purlin. Owned by one thread. Failure: a Status that names
+// the kernel.
 #pragma once
-
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "gpu/device.h"
 #include "model/spec.h"
+
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace purlin::sample {
 
 struct Stage {
   std::string kernel;  // the spec's name
   Config config;
-  bool tuned = false;  // the config came from the cache
-  std::string explain; // why not, if not
+  bool tuned = false;   // the config came from the cache
+  std::string explain;  // why not, if not
 };
 
 class Pipeline {
@@ -43,7 +45,8 @@ class Pipeline {
   struct Prepared;
   Pipeline() = default;
   static Result<std::unique_ptr<Prepared>> prepare(gpu::Device& device, const KernelSpec& spec,
-                                                   const ProblemShape& problem, const Config& config);
+                                                   const ProblemShape& problem,
+                                                   const Config& config);
   gpu::Device* device_ = nullptr;
   std::vector<Stage> stages_;
   std::vector<std::unique_ptr<Prepared>> prepared_;
