@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/gate.h"
+
+#include "base/random.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace purlin::guard {
+namespace {
+
+double gaussian(Random& random) {
+  return std::sqrt(-2 * std::log(1 - random.uniform())) *
+         std::cos(6.283185307179586 * random.uniform());
+}
+
+// A pair of one kernel whose launches vary by `deviation` and whose current arm is `shift` slower.
+Pair noisy_pair(Random& random, double time_ns, double deviation, double shift) {
+  Pair pair;
+  pair.baseline.time_ns = time_ns * std::exp(deviation * gaussian(random));
+  pair.current.time_ns = time_ns * (1 + shift) * std::exp(deviation * gaussian(random));
+  return pair;
+}
+
+void run(SuiteGate& gate, const std::function<Pair(std::size_t)>& measure) {
+  for (int round = 0; round < 1000 && !gate.done(); ++round)
+    for (const std::size_t item : gate.wanted()) gate.add(item, measure(item));
+}
+
+ItemResult judge(double deviation, double shift, std::uint64_t seed, double time_ns = 1e6,
+                 Design design = {}) {
+  Random random(seed);
+  SuiteGate gate({Thresholds{}}, design);
+  run(gate, [&](std::size_t) { return noisy_pair(random, time_ns, deviation, shift); });
+  return gate.result(0);
+}
+
+TEST(SuiteGate, PassesAlikeArmsWithTheFirstScreen) {
+  const ItemResult result = judge(0.005, 0, 1);
+  EXPECT_EQ(result.verdict, Verdict::kPass);
+  EXPECT_EQ(result.pairs, 8);
+}
+
+TEST(SuiteGate, ConfirmsASlowdownWithFreshPairs) {
+  const ItemResult result = judge(0.005, 0.08, 1);
+  EXPECT_EQ(result.verdict, Verdict::kRegression);
+  EXPECT_EQ(result.pairs, 8 + 10);
+  EXPECT_EQ(result.effect.pairs, 10);  // the screening pairs do not count
+  EXPECT_NEAR(result.effect.ratio, 1.08, 0.01);
+  EXPECT_LT(result.effect.low, 1.08);
+  EXPECT_GT(result.effect.high, 1.08);
+  EXPECT_LE(result.effect.p_slower, 0.002);
+}
+
+TEST(SuiteGate, NamesAnImprovement) {
+  EXPECT_EQ(judge(0.005, -0.1, 1).verdict, Verdict::kImprovement);
+}
+
+TEST(SuiteGate, SlowdownBelowTheFloorNeverBlocks) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    EXPECT_EQ(judge(0.001, 0.012, seed).verdict, Verdict::kPass) << seed;
+}
+
+TEST(SuiteGate, AbsoluteFloorSparesTinyKernels) {
+  // 3 us: 200 ns are 6.7 %, so 5 % cannot block; 15 % does.
+  const ItemResult small = judge(0.002, 0.05, 1, 3000);
+  EXPECT_EQ(small.verdict, Verdict::kPass);
+  EXPECT_NEAR(small.floor, 200.0 / 3000, 0.002);
+  EXPECT_GT(small.detectable, small.floor);
+  EXPECT_EQ(judge(0.002, 0.15, 1, 3000).verdict, Verdict::kRegression);
+}
+
+TEST(SuiteGate, CoarseTimersRaiseTheFloor) {
+  SuiteGate gate({Thresholds{}}, Design{});
+  run(gate, [](std::size_t) {
+    return Pair{{20000, 0, 1000}, {21000, 0, 1000}};  // one step of a 1 us timer
+  });
+  EXPECT_EQ(gate.result(0).verdict, Verdict::kPass);
+  EXPECT_DOUBLE_EQ(gate.result(0).floor, 0.1);
+}
+
+TEST(SuiteGate, HopelessNoiseIsInconclusiveAtTheCap) {
+  const ItemResult result = judge(0.4, 0, 3);
+  EXPECT_EQ(result.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(result.pairs, 32);
+  EXPECT_NE(result.reason.find("too noisy"), std::string::npos) << result.reason;
+}
+
+TEST(SuiteGate, ClocksNotCodeWhenCyclesStayed) {
+  Random random(5);
+  SuiteGate gate({Thresholds{}, Thresholds{}}, Design{});
+  run(gate, [&](std::size_t item) {
+    Pair pair = noisy_pair(random, 1e6, 0.003, 0.1);
+    pair.baseline.cycles = 1.98e6;
+    pair.current.cycles = item == 0 ? 1.98e6 * (1 + 0.002 * gaussian(random)) : 1.98e6 * 1.1;
+    return pair;
+  });
+  EXPECT_EQ(gate.result(0).verdict, Verdict::kInconclusive);
+  EXPECT_EQ(gate.result(0).cause, "clocks");
+  EXPECT_EQ(gate.result(1).verdict, Verdict::kRegression);
+  EXPECT_EQ(gate.result(1).cause, "");
+}
+
+TEST(SuiteGate, AnUnrecordedClockInOnePairMeansNoCycles) {
+  EXPECT_EQ(cycle_effect_of({{{1, 5, 0}, {1, 5, 0}}, {{1, 5, 0}, {1, 0, 0}}}, 0.025).pairs, 0);
+}
+
+TEST(SuiteGate, GivingUpAnItemLetsTheOthersGoOn) {
+  Random random(9);
+  SuiteGate gate({Thresholds{}, Thresholds{}}, Design{});
+  gate.give_up(0, Verdict::kInvalid, "does not compile");
+  run(gate, [&](std::size_t item) {
+    EXPECT_EQ(item, 1u);
+    return noisy_pair(random, 1e6, 0.004, 0.1);
+  });
+  EXPECT_EQ(gate.result(0).verdict, Verdict::kInvalid);
+  EXPECT_EQ(gate.result(0).reason, "does not compile");
+  EXPECT_EQ(gate.result(1).verdict, Verdict::kRegression);
+}
+
+TEST(SuiteGate, FinishNeverPassesOnTooFewPairs) {
+  for (int pairs : {0, 1, 5, 7}) {
+    SuiteGate gate({Thresholds{}}, Design{});
+    for (int i = 0; i < pairs; ++i) gate.add(0, {{1000000, 0, 0}, {1000000, 0, 0}});
+    gate.finish();
+    EXPECT_EQ(gate.result(0).verdict, Verdict::kInconclusive) << pairs;
+    EXPECT_TRUE(gate.done());
+  }
+}
+
+TEST(SuiteGate, FinishWhileConfirmingIsInconclusiveUnlessCertain) {
+  for (int fresh : {0, 3, 9}) {
+    SuiteGate gate({Thresholds{}}, Design{});
+    for (int i = 0; i < 8 + fresh; ++i) gate.add(0, {{1e6, 0, 0}, {1.2e6, 0, 0}});
+    gate.finish();
+    // Nine one-sided pairs have p = 2^-9 = 0.00195: enough for the level of a single flagged item.
+    EXPECT_EQ(gate.result(0).verdict, fresh == 9 ? Verdict::kRegression : Verdict::kInconclusive);
+  }
+}
+
+TEST(ConfirmingLevels, AreSplitAndNeverWasted) {
+  const Design design;
+  const auto total = [](const std::vector<double>& levels) {
+    return std::accumulate(levels.begin(), levels.end(), 0.0);
+  };
+  EXPECT_NEAR(confirming_levels(design, 1)[0], 0.002, 1e-12);
+  for (int flagged : {1, 2, 3, 10, 25, 1000}) {
+    const std::vector<double> levels = confirming_levels(design, flagged);
+    EXPECT_NEAR(total(levels), 0.01 / flagged, 1e-12) << flagged;
+    for (std::size_t i = 0; i < levels.size(); ++i)
+      EXPECT_TRUE(levels[i] == 0 || levels[i] >= std::ldexp(1.0, -design.confirm_looks[i]));
+  }
+  EXPECT_EQ(confirming_levels(design, 3)[0], 0);  // 0.002 / 3 < 2^-10: handed on
+}
+
+// Error rates under drift, clock states and heavy tails: the promise of the room, in small.
+TEST(SuiteGate, SuitesOfAlikeArmsStayGreenAndSlowdownsAreFound) {
+  int false_alarms = 0, found = 0;
+  constexpr int kSuites = 150, kItems = 40;
+  for (int suite = 0; suite < kSuites; ++suite) {
+    Random random(static_cast<std::uint64_t>(suite) + 1);
+    std::vector<Thresholds> thresholds(kItems);
+    SuiteGate gate(thresholds, Design{});
+    double state = 0;
+    int step = 0;
+    run(gate, [&](std::size_t item) {
+      if (random.uniform() < 0.06) state = state == 0 ? 0.05 : 0;  // a clock that switches
+      const double first = state + 0.0002 * (++step % 50);
+      if (random.uniform() < 0.06) state = state == 0 ? 0.05 : 0;
+      const double second = state + 0.0002 * (++step % 50);
+      const double shift = item == 0 ? 0.05 : 0;
+      Pair pair = noisy_pair(random, 1e6, 0.008, shift);
+      const bool swapped = random.uniform() < 0.5;
+      pair.baseline.time_ns *= 1 + (swapped ? second : first);
+      pair.current.time_ns *= 1 + (swapped ? first : second);
+      return pair;
+    });
+    found += gate.result(0).verdict == Verdict::kRegression;
+    for (std::size_t item = 1; item < kItems; ++item)
+      false_alarms += gate.result(item).verdict == Verdict::kRegression;
+  }
+  EXPECT_LE(false_alarms, 3);  // of 150 suites; the bound is 1 % each
+  EXPECT_GE(found, kSuites * 95 / 100);
+}
+
+TEST(Verdicts, TheSuiteIsAsBadAsItsWorstItem) {
+  using enum Verdict;
+  EXPECT_EQ(worst_of({}), kInconclusive);
+  EXPECT_EQ(worst_of({kPass, kImprovement}), kImprovement);
+  EXPECT_EQ(worst_of({kPass, kInconclusive, kImprovement}), kInconclusive);
+  EXPECT_EQ(worst_of({kInvalid, kInconclusive}), kInvalid);
+  EXPECT_EQ(worst_of({kInvalid, kRegression, kPass}), kRegression);
+  EXPECT_EQ(exit_code(kImprovement), 0);
+  EXPECT_EQ(exit_code(kRegression), 1);
+  EXPECT_EQ(exit_code(kInvalid), 2);
+  EXPECT_EQ(exit_code(kInconclusive), 3);
+}
+
+}  // namespace
+}  // namespace purlin::guard
