@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/fake/fake_device.h"
+
+#include "gpu/launching.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace purlin::gpu {
+namespace {
+
+Status check_range(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
+  if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset) return Status::ok();
+  return error(Code::kInvalid, "{} bytes at {} are outside a buffer of {}", bytes, offset,
+               buffer.bytes());
+}
+
+std::uint8_t* bytes_of(Buffer& buffer) { return static_cast<FakeBuffer&>(buffer).data.data(); }
+const std::uint8_t* bytes_of(const Buffer& buffer) {
+  return static_cast<const FakeBuffer&>(buffer).data.data();
+}
+
+// Standard normal by Box and Muller: the same on every platform.
+double normal(Random& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+  return radius * std::cos(2 * 3.14159265358979323846 * random.uniform());
+}
+
+}  // namespace
+
+FakeDevice::FakeDevice(FakeBehaviour behaviour)
+    : behaviour_(std::move(behaviour)), random_(behaviour_.seed) {
+  info_.id = "fake:0";
+  info_.backend = "fake";
+  info_.kind = "gpu";
+  info_.name = "Fake device";
+  info_.vendor = "Purlin";
+  info_.arch = "fake_1";
+  info_.driver = "1.0";
+  info_.toolkit = "fake 1.0";
+  info_.compute_units = 8;
+  info_.clock_mhz = 1000;
+  info_.memory_clock_mhz = 1000;
+  info_.memory_bus_bits = 256;
+  info_.memory_bytes = std::uint64_t{4} << 30;
+  info_.l2_bytes = 4 << 20;
+  info_.shared_memory_per_block = 48 << 10;
+  info_.shared_memory_per_unit = 96 << 10;
+  info_.registers_per_block = 65536;
+  info_.registers_per_unit = 65536;
+  info_.warp_size = 32;
+  info_.max_threads_per_block = 1024;
+  info_.max_threads_per_unit = 2048;
+  info_.max_block = {1024, 1024, 64};
+  info_.max_grid = {2147483647, 65535, 65535};
+}
+
+void FakeDevice::write_pattern(FakeBuffer& buffer, std::size_t offset, std::size_t bytes) {
+  for (std::size_t i = 0; (i + 1) * sizeof(float) <= bytes; ++i) {
+    const float value = 0.5F * static_cast<float>(i);
+    std::memcpy(buffer.data.data() + offset + i * sizeof value, &value, sizeof value);
+  }
+}
+
+// The image is the entry and the config themselves, so that it means the same to any process.
+Result<Binary> FakeDevice::compile(const CompileRequest& request) {
+  ++compiles;
+  if (behaviour_.compile) PURLIN_TRY(behaviour_.compile(request));
+  Json image = Json::object({{"entry", request.entry}, {"config", to_json(request.config)}});
+  const double seconds = behaviour_.compile_s ? behaviour_.compile_s(request.config) : 0;
+  return Binary{request.entry, image.dump(), "", seconds};
+}
+
+Result<std::unique_ptr<Kernel>> FakeDevice::load(const Binary& binary) {
+  auto image = Json::parse(binary.image);
+  if (!image.is_ok() || !(*image)["config"].is_object())
+    return error(Code::kInvalid, "the binary of '{}' is not of a fake device", binary.entry);
+  auto kernel = std::make_unique<FakeKernel>();
+  kernel->entry = (*image)["entry"].as_string();
+  PURLIN_ASSIGN(kernel->config, config_from_json((*image)["config"]));
+  kernel->registers = 32;
+  kernel->max_threads_per_block = info_.max_threads_per_block;
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+Result<std::unique_ptr<Buffer>> FakeDevice::allocate(std::size_t bytes) {
+  if (bytes == 0) return error(Code::kInvalid, "a buffer of 0 bytes");
+  if (bytes > info_.memory_bytes)
+    return error(Code::kUnavailable, "a buffer of {} bytes does not fit the fake device's {}",
+                 bytes, info_.memory_bytes);
+  return std::unique_ptr<Buffer>(std::make_unique<FakeBuffer>(bytes));
+}
+
+Status FakeDevice::write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) {
+  PURLIN_TRY(check_range(buffer, offset, bytes));
+  if (bytes > 0) std::memcpy(bytes_of(buffer) + offset, data, bytes);
+  return Status::ok();
+}
+
+Status FakeDevice::read(const Buffer& buffer, std::size_t offset, void* data, std::size_t bytes) {
+  PURLIN_TRY(check_range(buffer, offset, bytes));
+  if (bytes > 0) std::memcpy(data, bytes_of(buffer) + offset, bytes);
+  return Status::ok();
+}
+
+Status FakeDevice::copy(Buffer& to, std::size_t to_offset, const Buffer& from,
+                        std::size_t from_offset, std::size_t bytes) {
+  PURLIN_TRY(check_range(to, to_offset, bytes));
+  PURLIN_TRY(check_range(from, from_offset, bytes));
+  if (bytes > 0) std::memmove(bytes_of(to) + to_offset, bytes_of(from) + from_offset, bytes);
+  return Status::ok();
+}
+
+Status FakeDevice::fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) {
+  PURLIN_TRY(check_range(buffer, offset, bytes));
+  if (bytes > 0) std::memset(bytes_of(buffer) + offset, byte, bytes);
+  return Status::ok();
+}
+
+Status FakeDevice::run(const Launch& launch) {
+  PURLIN_TRY(check_launch(info_, launch, buffer_alignment()));
+  const auto& kernel = static_cast<const FakeKernel&>(*launch.kernel);
+  ++launches;
+  if (behaviour_.launch) PURLIN_TRY(behaviour_.launch(kernel, launch));
+  for (std::size_t i = launch.arguments.size(); i-- > 0;) {
+    const KernelArgument& argument = launch.arguments[i];
+    if (argument.buffer == nullptr) continue;
+    auto& buffer = static_cast<FakeBuffer&>(*argument.buffer);
+    const std::size_t bytes =
+        argument.bytes > 0 ? argument.bytes : buffer.bytes() - argument.offset;
+    if (behaviour_.write)
+      behaviour_.write(kernel, launch, buffer, argument.offset, bytes);
+    else
+      write_pattern(buffer, argument.offset, bytes);
+    break;
+  }
+  return Status::ok();
+}
+
+Result<std::vector<Sample>> FakeDevice::time(const Launch& launch, const TimingRequest& request) {
+  if (request.samples < 1 || request.launches_per_sample < 1)
+    return error(Code::kInvalid, "timing takes at least one sample of one launch");
+  PURLIN_TRY(run(launch));
+  const auto& kernel = static_cast<const FakeKernel&>(*launch.kernel);
+  const double ms = behaviour_.time_ms ? behaviour_.time_ms(kernel, launch.shape) : 1.0;
+  std::vector<Sample> samples;
+  double spent_s = 0;
+  while (static_cast<int>(samples.size()) < request.samples) {
+    const double factor = std::max(1 + behaviour_.noise * normal(random_), 0.01);
+    samples.push_back({ms * factor, info_.clock_mhz});
+    spent_s += samples.back().ms * 1e-3 * request.launches_per_sample;
+    if (request.budget_s > 0 && spent_s >= request.budget_s) break;
+  }
+  return samples;
+}
+
+}  // namespace purlin::gpu

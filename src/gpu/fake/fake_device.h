@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// FakeDevice: a device without hardware, for tests of everything above the seam.
+//
+// Unit tests program it through FakeBehaviour's callbacks; processes under test open it as
+// "fake:FILE", a JSON script (docs/formats/fake.md). Buffers are host memory. A launch writes
+// element i = 0.5 * i, as floats, to the visible range of its last buffer argument. Thread-safety
+// and failure as for Device; callbacks used by compile() must be safe to call from any thread.
+#pragma once
+
+#include "base/random.h"
+#include "gpu/device.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace purlin::gpu {
+
+class FakeKernel : public Kernel {
+ public:
+  std::string entry;
+  Config config;
+};
+
+class FakeBuffer : public Buffer {
+ public:
+  explicit FakeBuffer(std::size_t size) : Buffer(size), data(size) {}
+  std::vector<std::uint8_t> data;
+};
+
+// What differs from a well-behaved device; an empty callback is good behaviour.
+struct FakeBehaviour {
+  std::function<Status(const CompileRequest&)> compile;            // [MT]
+  std::function<double(const Config&)> compile_s;                  // [MT] reported, not slept
+  std::function<Status(const FakeKernel&, const Launch&)> launch;  // before anything is written
+  // Runs in place of the pattern; `output` is the visible range of the last buffer argument.
+  std::function<void(const FakeKernel&, const Launch&, FakeBuffer& buffer, std::size_t offset,
+                     std::size_t bytes)>
+      write;
+  std::function<double(const FakeKernel&, const LaunchShape&)> time_ms;  // 1 ms without
+  double noise = 0;  // relative standard deviation of a sample
+  std::uint64_t seed = 1;
+};
+
+class FakeDevice : public Device {
+ public:
+  explicit FakeDevice(FakeBehaviour behaviour = {});
+  // The pattern of a well-behaved kernel over [offset, offset + bytes).
+  static void write_pattern(FakeBuffer& buffer, std::size_t offset, std::size_t bytes);
+
+  std::string_view language() const override { return "opencl"; }
+  Result<Binary> compile(const CompileRequest& request) override;
+  Result<std::unique_ptr<Kernel>> load(const Binary& binary) override;
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
+  Status write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) override;
+  Status read(const Buffer& buffer, std::size_t offset, void* data, std::size_t bytes) override;
+  Status copy(Buffer& to, std::size_t to_offset, const Buffer& from, std::size_t from_offset,
+              std::size_t bytes) override;
+  Status fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) override;
+  Status run(const Launch& launch) override;
+  // Spends no time: the budget is counted in the samples' own milliseconds.
+  Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;
+  double current_clock_mhz() override { return info_.clock_mhz; }
+
+  DeviceInfo& mutable_info() { return info_; }
+  // What was asked of the device so far.
+  std::atomic<int> compiles{0};
+  int launches = 0;
+
+ private:
+  FakeBehaviour behaviour_;
+  Random random_;
+};
+
+// Opens a script; kInvalid with file and key when it is malformed.
+Result<std::unique_ptr<Device>> open_fake(const std::string& path);
+
+}  // namespace purlin::gpu
