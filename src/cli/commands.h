@@ -8,6 +8,7 @@ namespace purlin::cli {
 
 class Command;
 
+std::unique_ptr<Command> make_config_command();
 std::unique_ptr<Command> make_demo_command();
 
 }  // namespace purlin::cli

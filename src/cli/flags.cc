@@ -2,6 +2,7 @@
 #include "cli/flags.h"
 
 #include "base/text.h"
+#include "cli/settings.h"
 
 #include <CLI/CLI.hpp>
 
@@ -15,20 +16,40 @@ struct Flags::Impl {
   }
   std::string verb;
   CLI::App app;
+  // The setting for an option, by its long name.
+  std::optional<std::string> preset(const std::string& names) const {
+    const std::size_t dashes = names.rfind("--");
+    if (settings == nullptr || dashes == std::string::npos) return std::nullopt;
+    return settings->find(names.substr(dashes + 2));
+  }
+  const Settings* settings = nullptr;
+  std::string bad_setting;  // of the wrong type, reported by parse
   std::vector<std::string>* command = nullptr;
   bool command_required = false;
 };
 
-Flags::Flags(std::string_view verb, std::string_view summary)
-    : impl_(std::make_unique<Impl>(verb, summary)) {}
+Flags::Flags(std::string_view verb, std::string_view summary, const Settings* settings)
+    : impl_(std::make_unique<Impl>(verb, summary)) {
+  impl_->settings = settings;
+}
 Flags::~Flags() = default;
 
 void Flags::option(const std::string& names, std::string& variable, const std::string& help,
                    const std::string& value_name) {
+  if (const auto preset = impl_->preset(names)) variable = *preset;
   impl_->app.add_option(names, variable, help)->type_name(value_name)->capture_default_str();
 }
 
 void Flags::option(const std::string& names, int& variable, const std::string& help) {
+  if (const auto preset = impl_->preset(names)) {
+    const std::optional<std::int64_t> number = parse_int(*preset);
+    if (number && *number >= INT32_MIN && *number <= INT32_MAX) {
+      variable = static_cast<int>(*number);
+    } else {
+      impl_->bad_setting = fmt::format(
+          "the setting for {} must be an integer, not '{}'; see 'purlin config'", names, *preset);
+    }
+  }
   impl_->app.add_option(names, variable, help)->type_name("N")->capture_default_str();
 }
 
@@ -61,6 +82,7 @@ void Flags::command(std::vector<std::string>& variable, bool required) {
 }
 
 Status Flags::parse(const std::vector<std::string>& arguments) {
+  if (!impl_->bad_setting.empty()) return {Code::kInvalid, impl_->bad_setting};
   // The child's command line is cut off first, so that none of its options can be taken for ours.
   std::vector<std::string> own = arguments;
   if (auto split = std::find(own.begin(), own.end(), "--"); split != own.end()) {

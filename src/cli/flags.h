@@ -12,9 +12,13 @@
 
 namespace purlin::cli {
 
+class Settings;
+
 class Flags {
  public:
-  Flags(std::string_view verb, std::string_view summary);
+  // `settings`, if given, supplies defaults for options of the same name; it must outlive the
+  // Flags.
+  Flags(std::string_view verb, std::string_view summary, const Settings* settings = nullptr);
   ~Flags();
 
   // `names` as in "-o,--output". The variable's value is the default.

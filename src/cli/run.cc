@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/settings.h"
 
 #include <exception>
 #include <signal.h>
@@ -84,7 +85,9 @@ int run(int argc, const char* const* argv) {
   Command* command = find_command(commands, arguments, &words);
   if (command == nullptr) return report(unknown_verb(commands, arguments));
 
-  Flags flags(command->name(), command->summary());
+  const Result<Settings> settings = Settings::load(".", user_config_directory());
+  if (!settings.is_ok()) return report(settings.status());
+  Flags flags(command->name(), command->summary(), &*settings);
   std::string color = "auto";
   bool quiet = false, verbose = false;
   command->declare(flags);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin config`: each setting with its value and where that comes from.
+#include "base/files.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/settings.h"
+#include "model/document.h"
+
+namespace purlin::cli {
+namespace {
+
+class ConfigCommand : public Command {
+ public:
+  std::string_view name() const override { return "config"; }
+  std::string_view summary() const override {
+    return "Show each setting with its value and origin";
+  }
+  std::string_view details() const override {
+    return "A setting is the default of every flag of its name. Flags come first, then the "
+           "environment, then\n"
+           "the nearest purlin.toml upwards, then the user's, then the built-in default. A "
+           "purlin.toml:\n"
+           "  device = \"cuda:0\"\n"
+           "  cache = \".purlin-cache\"     # relative to the file\n";
+  }
+  void declare(Flags& flags) override { flags.flag("--json", json_, "Print one JSON document"); }
+  Result<int> run(Context& context) override {
+    PURLIN_ASSIGN(const Settings settings, Settings::load(".", user_config_directory()));
+    if (json_) {
+      Json document = new_document("purlin.config/1", host_environment());
+      Json list = Json::array();
+      for (const Setting& setting : settings.all())
+        list.push(Json::object({{"name", setting.name},
+                                {"variable", setting.variable},
+                                {"value", setting.value.empty() ? Json() : Json(setting.value)},
+                                {"origin", setting.origin}}));
+      document.set("settings", list);
+      context.print(document.dump(2) + "\n");
+      return kExitOk;
+    }
+    Table table;
+    for (const char* title : {"setting", "value", "origin", "what it is"}) table.column(title);
+    for (const Setting& setting : settings.all())
+      table.row({setting.name, setting.value.empty() ? "-" : setting.value, setting.origin,
+                 setting.help});
+    context.print(table.render(context.terminal));
+    return kExitOk;
+  }
+
+ private:
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_config_command() { return std::make_unique<ConfigCommand>(); }
+
+}  // namespace purlin::cli
