@@ -4,26 +4,30 @@
 // A file is a sequence of checksummed chunks; everything up to the last seal is consistent, so a
 // file whose writer was killed is readable up to there and comes back with Profile::partial set.
 // Capture libraries write such files chunk by chunk (profile/capture/spool.h); write_profile writes
-// a whole one.
+// a whole one. Files are foreign input: nothing in them is trusted. Pure functions over values.
 #pragma once
 
 #include "base/status.h"
 #include "model/profile.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace purlin::profile {
 
-// kCorrupt naming the byte offset when not even the head can be used, kInvalid when it is no
-// profile.
+// kCorrupt naming the byte offset when there is no seal to read up to or a sealed chunk makes no
+// sense, kInvalid when it is no profile.
 Result<Profile> read_profile(const std::string& path);
 Status write_profile(const std::string& path, const Profile& profile);
+// The same over bytes in memory.
+Result<Profile> decode_profile(std::string_view bytes);
+std::string encode_profile(const Profile& profile);
 
 // Adds the rows of one profile to another: same kernel, shape, device, op -> merged sketches.
 void merge_into(Profile& into, const Profile& from);
 // Every *.plprof of a folder, merged: the processes of one run. Files that cannot be read are named
-// in the coverage notes, not fatal, unless none can be read.
+// in the coverage notes. An empty folder is an empty profile.
 Result<Profile> read_spool(const std::string& directory);
 
 }  // namespace purlin::profile

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/format/documents.h"
+
+#include <algorithm>
+
+namespace purlin::profile {
+
+Json to_json(const ProcessInfo& process) {
+  return Json::object({{"pid", process.pid},
+                       {"parent", process.parent},
+                       {"command", process.command},
+                       {"layer", process.layer},
+                       {"start_ns", process.start_ns},
+                       {"end_ns", process.end_ns},
+                       {"complete", process.complete},
+                       {"seals", process.exit_seals}});
+}
+
+ProcessInfo process_from_json(const Json& json) {
+  ProcessInfo process;
+  process.pid = json["pid"].as_int();
+  process.parent = json["parent"].as_int();
+  process.command = json["command"].as_string();
+  process.layer = json["layer"].as_string();
+  process.start_ns = json["start_ns"].as_int();
+  process.end_ns = json["end_ns"].as_int();
+  process.complete = json["complete"].as_bool();
+  process.exit_seals =
+      static_cast<int>(std::clamp<std::int64_t>(json["seals"].as_int(), 0, 1 << 30));
+  return process;
+}
+
+Json to_json(const Coverage& coverage) {
+  Json notes = Json::array();
+  for (const CoverageNote& note : coverage.notes)
+    notes.push(Json::object({{"cause", note.cause},
+                             {"text", note.text},
+                             {"count", note.count},
+                             {"seconds", note.seconds}}));
+  return Json::object({{"launches_seen", coverage.launches_seen},
+                       {"launches_counted", coverage.launches_counted},
+                       {"launches_lost", coverage.launches_lost},
+                       {"launches_sampled_out", coverage.launches_sampled_out},
+                       {"overhead_ns", coverage.overhead_ns},
+                       {"bytes_written", coverage.bytes_written},
+                       {"notes", std::move(notes)}});
+}
+
+Coverage coverage_from_json(const Json& json) {
+  Coverage coverage;
+  coverage.launches_seen = json["launches_seen"].as_double();
+  coverage.launches_counted = json["launches_counted"].as_double();
+  coverage.launches_lost = json["launches_lost"].as_double();
+  coverage.launches_sampled_out = json["launches_sampled_out"].as_double();
+  coverage.overhead_ns = json["overhead_ns"].as_double();
+  coverage.bytes_written =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(0, json["bytes_written"].as_int()));
+  for (const Json& item : json["notes"].items()) {
+    CoverageNote note;
+    note.cause = item["cause"].as_string();
+    note.text = item["text"].as_string();
+    note.count = item["count"].as_double();
+    note.seconds = item["seconds"].as_double();
+    coverage.notes.push_back(std::move(note));
+  }
+  return coverage;
+}
+
+void merge_into(Coverage& into, const Coverage& from) {
+  into.launches_seen += from.launches_seen;
+  into.launches_counted += from.launches_counted;
+  into.launches_lost += from.launches_lost;
+  into.launches_sampled_out += from.launches_sampled_out;
+  into.overhead_ns += from.overhead_ns;
+  into.bytes_written += from.bytes_written;
+  for (const CoverageNote& note : from.notes) {
+    const auto known =
+        std::find_if(into.notes.begin(), into.notes.end(), [&](const CoverageNote& other) {
+          return other.cause == note.cause && other.text == note.text;
+        });
+    if (known == into.notes.end()) {
+      into.notes.push_back(note);
+    } else {
+      known->count += note.count;
+      known->seconds += note.seconds;
+    }
+  }
+}
+
+}  // namespace purlin::profile

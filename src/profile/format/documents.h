@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON parts of a profile file (META and COVERAGE) to and from the model's types. Reading is
+// lenient: what is absent keeps its default, so that older and newer writers are understood.
+// Pure functions.
+#pragma once
+
+#include "base/json.h"
+#include "model/profile.h"
+
+namespace purlin::profile {
+
+Json to_json(const ProcessInfo& process);
+ProcessInfo process_from_json(const Json& json);
+Json to_json(const Coverage& coverage);
+Coverage coverage_from_json(const Json& json);
+// Adds counts and joins notes of the same cause and text.
+void merge_into(Coverage& into, const Coverage& from);
+
+}  // namespace purlin::profile

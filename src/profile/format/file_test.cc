@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/format/file.h"
+
+#include "base/files.h"
+#include "base/random.h"
+#include "profile/format/wire.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace purlin::profile {
+namespace {
+
+KernelRow row(const std::string& name, std::uint32_t grid, int device, int launches) {
+  KernelRow result;
+  result.name = name;
+  result.launch.grid = {grid, 2, 1};
+  result.launch.block = {256, 1, 1};
+  result.launch.dynamic_shared_bytes = 49152;
+  result.registers = 128;
+  result.static_shared_bytes = 1024;
+  result.local_bytes = 8;
+  result.device = device;
+  for (int i = 1; i <= launches; ++i) result.duration.add(1000.0 * i);
+  result.first_ns = 1'700'000'000'000'000'000;
+  result.last_ns = result.first_ns + 5'000'000;
+  return result;
+}
+
+Profile sample() {
+  Profile profile;
+  profile.command = "python3 train.py --name \"a b\"";
+  profile.wall_ns = 12'345'678'901;
+  profile.exit_code = 3;
+  for (const char* id : {"cuda:0", "cuda:1"}) {
+    DeviceInfo device;
+    device.id = id;
+    device.backend = "cuda";
+    device.name = "NVIDIA H200";
+    device.uuid = std::string("GPU-") + id;
+    profile.environment.devices.push_back(device);
+  }
+  profile.environment.build = "v1.2";
+  ProcessInfo process;
+  process.pid = 4242;
+  process.parent = 1;
+  process.command = "python3";
+  process.layer = "cuda";
+  process.start_ns = 1'700'000'000'000'000'000;
+  process.end_ns = process.start_ns + 12'000'000'000;
+  process.complete = true;
+  process.exit_seals = 12;
+  profile.processes.push_back(process);
+  profile.kernels = {row("_Z4gemmPf", 128, 0, 40), row("softmax", 7, 1, 3)};
+  profile.kernels[1].op = "aten::softmax";
+  profile.kernels[1].shape = "M=4096,N=1024";
+  profile.copies.push_back({"h2d", 1, 65536, {}});
+  profile.copies[0].duration.add(2500, 0.5);
+  profile.launches = {{0, 0, 7, process.start_ns + 100, 1500},
+                      {1, 0, 7, process.start_ns + 2100, 900},
+                      {0, 0, 13, process.start_ns + 1900, 700}};
+  profile.coverage.launches_seen = 43;
+  profile.coverage.launches_counted = 44;
+  profile.coverage.launches_lost = 1;
+  profile.coverage.overhead_ns = 12345;
+  profile.coverage.bytes_written = 999;
+  profile.coverage.notes.push_back({"stood_aside", "another CUPTI client was active", 0, 1.5});
+  return profile;
+}
+
+void expect_same(const Profile& a, const Profile& b) {
+  EXPECT_EQ(encode_profile(a), encode_profile(b));
+}
+
+TEST(ProfileFile, ComesBackAsItWas) {
+  const Profile before = sample();
+  const Result<Profile> after = decode_profile(encode_profile(before));
+  ASSERT_TRUE(after.is_ok()) << after.status().message();
+  expect_same(before, *after);
+  EXPECT_FALSE(after->partial);
+  ASSERT_EQ(after->kernels.size(), 2u);
+  EXPECT_EQ(after->kernels[1].shape, "M=4096,N=1024");
+  EXPECT_EQ(after->kernels[0].launch, before.kernels[0].launch);
+  EXPECT_EQ(after->kernels[0].duration.count(), 40);
+  EXPECT_EQ(after->kernels[0].duration.quantile(0.5), before.kernels[0].duration.quantile(0.5));
+  EXPECT_EQ(after->copies[0].duration.count(), 0.5);
+  ASSERT_EQ(after->launches.size(), 3u);
+  EXPECT_EQ(after->launches[2].stream, 13u);
+  EXPECT_EQ(after->launches[2].start_ns, before.launches[2].start_ns);
+  EXPECT_EQ(after->processes[0].exit_seals, 12);
+  EXPECT_EQ(after->coverage.notes[0].seconds, 1.5);
+}
+
+// What a capture library leaves: periods, each ended by a seal.
+std::string periods(std::vector<std::size_t>& ends) {
+  std::string out;
+  wire::append_header(out);
+  wire::append_chunk(out, wire::ChunkType::kMeta,
+                     R"({"schema":"purlin.profile/1","processes":[{"pid":7,"layer":"opencl"}]})");
+  wire::Encoder strings, kernels;
+  strings.varint(1);
+  strings.text("add");
+  wire::append_chunk(out, wire::ChunkType::kStrings, strings.bytes());
+  kernels.varint(1);
+  wire::encode(kernels, wire::KernelDefinition{});
+  wire::append_chunk(out, wire::ChunkType::kKernels, kernels.bytes());
+  for (std::uint64_t period = 1; period <= 3; ++period) {
+    Sketch delta;
+    delta.add(1000);
+    delta.add(2000);
+    wire::Encoder sketches;
+    sketches.varint(1);
+    sketches.varint(0);
+    sketches.fixed64(period);
+    sketches.fixed64(period + 1);
+    wire::encode(sketches, delta);
+    wire::append_chunk(out, wire::ChunkType::kSketches, sketches.bytes());
+    wire::append_chunk(
+        out, wire::ChunkType::kSeal,
+        wire::encode(wire::Seal{period, static_cast<std::int64_t>(period), out.size(),
+                                period == 3}));
+    ends.push_back(out.size());
+  }
+  return out;
+}
+
+TEST(ProfileFile, CutAnywhereKeepsEverySealedPeriod) {
+  std::vector<std::size_t> ends;
+  const std::string whole = periods(ends);
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    const Result<Profile> read = decode_profile(std::string_view(whole).substr(0, size));
+    if (size < ends[0]) {
+      EXPECT_FALSE(read.is_ok()) << size;
+      continue;
+    }
+    ASSERT_TRUE(read.is_ok()) << size << ": " << read.status().message();
+    const double sealed = size >= ends[2] ? 3 : size >= ends[1] ? 2 : 1;
+    EXPECT_EQ(read->kernels[0].duration.count(), 2 * sealed) << size;
+    EXPECT_EQ(read->processes[0].exit_seals, static_cast<int>(sealed));
+    EXPECT_EQ(read->partial, size != whole.size()) << size;
+    EXPECT_EQ(read->processes[0].complete, size == whole.size()) << size;
+  }
+}
+
+TEST(ProfileFile, AFlippedBitNeverYieldsWrongNumbers) {
+  std::vector<std::size_t> ends;
+  const std::string whole = periods(ends);
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+    const Result<Profile> read = decode_profile(damaged);
+    if (at >= 10 && at < 16) continue;  // reserved bytes of the header
+    if (!read.is_ok()) {
+      EXPECT_LT(at, ends[0]) << at;
+      continue;
+    }
+    EXPECT_TRUE(read->partial) << at;
+    EXPECT_EQ(read->kernels[0].duration.count(), at < ends[1] ? 2 : 4) << at;
+  }
+}
+
+TEST(ProfileFile, ForeignBytesAreNamedAsSuch) {
+  EXPECT_EQ(decode_profile("").status().code(), Code::kInvalid);
+  EXPECT_EQ(decode_profile("{\"traceEvents\": []}").status().code(), Code::kInvalid);
+  std::string newer = encode_profile(sample());
+  newer[8] = 9;
+  EXPECT_EQ(decode_profile(newer).status().code(), Code::kCorrupt);
+  EXPECT_NE(decode_profile(newer).status().message().find("version 9"), std::string::npos);
+}
+
+// Chunks whose checksum is right and whose contents are not.
+TEST(ProfileFile, HostileChunksAreRefused) {
+  const auto with = [](wire::ChunkType type, const std::string& payload) {
+    std::string out;
+    wire::append_header(out);
+    wire::append_chunk(out, wire::ChunkType::kMeta,
+                       R"({"schema":"purlin.profile/1","processes":[{"pid":7}]})");
+    wire::append_chunk(out, type, payload);
+    wire::append_chunk(out, wire::ChunkType::kSeal,
+                       wire::encode(wire::Seal{1, 0, out.size(), true}));
+    return decode_profile(out).status().code();
+  };
+  wire::Encoder huge;
+  huge.varint(std::uint64_t{1} << 62);
+  using wire::ChunkType;
+  for (const ChunkType type : {ChunkType::kStrings, ChunkType::kKernels, ChunkType::kSketches,
+                               ChunkType::kCopies, ChunkType::kLaunches}) {
+    EXPECT_EQ(with(type, huge.bytes()), Code::kCorrupt);
+    EXPECT_EQ(with(type, "\xff"), Code::kCorrupt);
+  }
+  EXPECT_EQ(with(ChunkType::kCoverage, "{"), Code::kCorrupt);
+  EXPECT_EQ(with(ChunkType::kMeta, "{}"), Code::kCorrupt);
+  wire::Encoder dangling;  // a sketch of a kernel that is not defined
+  dangling.varint(1);
+  dangling.varint(5);
+  dangling.fixed64(0);
+  dangling.fixed64(0);
+  Sketch sketch;
+  sketch.add(1);
+  wire::encode(dangling, sketch);
+  EXPECT_EQ(with(ChunkType::kSketches, dangling.bytes()), Code::kCorrupt);
+  EXPECT_EQ(with(static_cast<ChunkType>(77), "anything"), Code::kOk);
+}
+
+TEST(ProfileFile, ALaunchTakesAtMostEightBytes) {
+  Rng rng(1);
+  wire::LaunchEncoder encoder;
+  std::int64_t now = 1'700'000'000'000'000'000;
+  constexpr std::size_t kLaunches = 10'000;
+  for (std::size_t i = 0; i < kLaunches; ++i) {
+    const auto duration = static_cast<std::int64_t>(2'000 + rng.below(60'000));
+    encoder.add(static_cast<std::uint32_t>(rng.below(300)), rng.below(10) == 0 ? 20 : 7, now,
+                duration);
+    now += duration + static_cast<std::int64_t>(rng.below(8'000));
+  }
+  EXPECT_LE(encoder.finish(0).size(), kLaunches * 8);
+}
+
+TEST(ProfileMerge, AddsEqualRowsAndKeepsOthersApart) {
+  Profile merged = sample();
+  merge_into(merged, sample());
+  ASSERT_EQ(merged.kernels.size(), 2u);
+  EXPECT_EQ(merged.kernels[0].duration.count(), 80);
+  EXPECT_EQ(merged.environment.devices.size(), 2u);
+  EXPECT_EQ(merged.copies[0].bytes, 131072);
+  EXPECT_EQ(merged.processes.size(), 2u);
+  EXPECT_EQ(merged.launches.size(), 6u);
+  EXPECT_EQ(merged.launches[5].process, 1u);
+  EXPECT_EQ(merged.coverage.launches_seen, 86);
+  ASSERT_EQ(merged.coverage.notes.size(), 1u);
+  EXPECT_EQ(merged.coverage.notes[0].seconds, 3.0);
+
+  Profile other = sample();
+  other.kernels[0].registers = 64;
+  merge_into(merged, other);
+  EXPECT_EQ(merged.kernels.size(), 3u);
+}
+
+TEST(ProfileMerge, MatchesDevicesByIdentityNotByIndex) {
+  Profile swapped = sample();
+  std::swap(swapped.environment.devices[0], swapped.environment.devices[1]);
+  for (KernelRow& kernel : swapped.kernels) kernel.device = 1 - kernel.device;
+  Profile merged = sample();
+  merge_into(merged, swapped);
+  EXPECT_EQ(merged.environment.devices.size(), 2u);
+  EXPECT_EQ(merged.kernels.size(), 2u);
+}
+
+TEST(ProfileSpool, OneUnreadableFileDoesNotCostTheOthers) {
+  const Result<std::string> folder = make_temporary_directory("purlin-spool-test");
+  ASSERT_TRUE(folder.is_ok());
+  ASSERT_TRUE(write_profile(join_path(*folder, "a.plprof"), sample()).is_ok());
+  ASSERT_TRUE(write_atomic(join_path(*folder, "b.plprof"), "PURLINPF").is_ok());
+  ASSERT_TRUE(write_atomic(join_path(*folder, "note.txt"), "not ours").is_ok());
+  const Result<Profile> merged = read_spool(*folder);
+  ASSERT_TRUE(merged.is_ok());
+  EXPECT_EQ(merged->kernels.size(), 2u);
+  EXPECT_TRUE(merged->partial);
+  EXPECT_EQ(merged->coverage.notes.back().cause, "unreadable_process_file");
+  EXPECT_NE(merged->coverage.notes.back().text.find("b.plprof"), std::string::npos);
+  ASSERT_TRUE(remove_tree(*folder).is_ok());
+}
+
+}  // namespace
+}  // namespace purlin::profile
