@@ -13,7 +13,7 @@ namespace purlin {
 namespace {
 
 TEST(Sketch, QuantilesAreWithinTheStatedError) {
-  Rng rng(7);
+  Random rng(7);
   std::vector<double> values;
   Sketch sketch;
   for (int i = 0; i < 20'000; ++i) {

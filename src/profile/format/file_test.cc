@@ -116,10 +116,9 @@ std::string periods(std::vector<std::size_t>& ends) {
     sketches.fixed64(period + 1);
     wire::encode(sketches, delta);
     wire::append_chunk(out, wire::ChunkType::kSketches, sketches.bytes());
-    wire::append_chunk(
-        out, wire::ChunkType::kSeal,
-        wire::encode(wire::Seal{period, static_cast<std::int64_t>(period), out.size(),
-                                period == 3}));
+    wire::append_chunk(out, wire::ChunkType::kSeal,
+                       wire::encode(wire::Seal{period, static_cast<std::int64_t>(period),
+                                               out.size(), period == 3}));
     ends.push_back(out.size());
   }
   return out;
@@ -204,7 +203,7 @@ TEST(ProfileFile, HostileChunksAreRefused) {
 }
 
 TEST(ProfileFile, ALaunchTakesAtMostEightBytes) {
-  Rng rng(1);
+  Random rng(1);
   wire::LaunchEncoder encoder;
   std::int64_t now = 1'700'000'000'000'000'000;
   constexpr std::size_t kLaunches = 10'000;
