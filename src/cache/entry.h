@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entry: a winner, with what makes it believable: its distribution, its margin over the runner-up,
 // who measured it where and when, and whether it was verified. docs/formats/cache.md has the
-// schema.
+// schema. Thread-safety: a value type.
 #pragma once
 
+#include "cache/bucket.h"
 #include "cache/key.h"
 #include "model/evaluation.h"
 
@@ -16,7 +17,9 @@ struct Entry {
   CacheKey key;
   Config config;
   ProblemShape problem;  // the shape it was measured at
-  double time_ms = 0;    // median
+  // What shapes the entry stands for, so that a program can find it without the spec.
+  BucketRules bucket_rules;
+  double time_ms = 0;  // median; 0 = not measured
   std::vector<Sample> samples;
   double default_time_ms = 0;  // the default config's median in the same session; 0 = not measured
   double runner_up_ms = 0;     // 0 = none
@@ -24,10 +27,15 @@ struct Entry {
   int evaluations = 0;         // how many configs the search measured
   bool verified = false;       // outputs were checked against the reference
   std::string tool_version, host, user, recorded_at;
-  std::string strategy;
+  std::string strategy;  // what found it: "exhaustive", …; "put" when a person stored it
 };
 
+// An entry with its key, problem, bucket rules and provenance filled in; the rest is the caller's.
+Result<Entry> new_entry(const KernelSpec& spec, const ProblemShape& problem,
+                        const DeviceInfo& device, bool cold_cache);
+
 Json to_json(const Entry& entry);
+// kInvalid names the member that is wrong; kCorrupt when written by a newer Purlin.
 Result<Entry> entry_from_json(const Json& json);
 
 }  // namespace purlin::cache

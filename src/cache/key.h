@@ -2,14 +2,17 @@
 // CacheKey: everything that decides whether a stored winner is about this launch.
 //
 // Each field is plain text, so that a miss can be explained field by field. `bucket` is the problem
-// shape after the spec's bucketing: "M=1024,N=1024,K=1024". Thread-safety: a value type.
+// shape after the spec's bucketing: "M=1024,N=1024,K=1024". In a key that is looked up, an empty
+// field is one the caller does not state, and is not compared. Thread-safety: value types.
 #pragma once
 
 #include "base/json.h"
+#include "cache/bucket.h"
 #include "model/device.h"
 #include "model/spec.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace purlin::cache {
@@ -29,18 +32,34 @@ struct CacheKey {
 
   // Field names and values in the order a lookup weighs them.
   std::vector<std::pair<std::string, std::string>> fields() const;
-  std::string id() const;  // 32 hex digits over all fields
+  // 32 hex digits over the fields that are not empty, so that a field added later changes no id.
+  std::string id() const;
   bool operator==(const CacheKey&) const = default;
 };
 
 Json to_json(const CacheKey& key);
 Result<CacheKey> key_from_json(const Json& json);
 
-// The bucket of an extent: "exact" -> itself, "pow2" -> next power of two, "multiple:64" -> rounded
-// up.
-Result<std::int64_t> bucket_extent(std::string_view rule, std::int64_t extent);
-Result<std::string> bucket_of(const KernelSpec& spec, const ProblemShape& problem);
 Result<CacheKey> make_key(const KernelSpec& spec, const ProblemShape& problem,
                           const DeviceInfo& device, bool cold_cache);
+
+// How a stored key stands to the one wanted.
+enum class Match {
+  kSame,
+  kTransferable,  // other device model, toolkit or driver; same arch: served only on request
+  kForeign,       // never served: another arch, op, dtype, source, …
+};
+struct FieldComparison {
+  std::string field, wanted, stored;
+  Match match = Match::kSame;
+};
+struct Comparison {
+  Match match = Match::kSame;
+  std::vector<FieldComparison> fields;  // every field, in the order of fields()
+  int distance = 0;                     // 0 = same; smaller is nearer
+};
+Comparison compare(const CacheKey& wanted, const CacheKey& stored);
+// A line for each field: "arch: 'sm_90' wanted, 'sm_80' stored; never served across archs".
+std::vector<std::string> explain(const Comparison& comparison);
 
 }  // namespace purlin::cache

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/entry.h"
+
+#include "base/files.h"
+#include "base/time.h"
+#include "base/version.h"
+#include "model/document.h"
+
+#include <cmath>
+#include <pwd.h>
+#include <unistd.h>
+
+namespace purlin::cache {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+constexpr std::size_t kMaxSamples = 20'000, kMaxTies = 1'000, kMaxParameters = 1'000;
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::string user_name() {
+  char buffer[4096];
+  passwd record{}, *found = nullptr;
+  if (::getpwuid_r(::getuid(), &record, buffer, sizeof buffer, &found) == 0 && found != nullptr)
+    return found->pw_name;
+  return environment_variable("USER");
+}
+
+// Absent is 0. Times come back from foreign files, so a negative or absurd one is refused.
+Result<double> time_at(const Json& json, std::string_view key) {
+  const Json& value = json[key];
+  if (value.is_null()) return 0.0;
+  if (!value.is_number() || !std::isfinite(value.as_double()) || value.as_double() < 0)
+    return error(Code::kInvalid, "'{}' is not a time in milliseconds", key);
+  return value.as_double();
+}
+
+Result<std::vector<Sample>> samples_from(const Json& json) {
+  const Json::Array& times = json["samples_ms"].items();
+  const Json::Array& clocks = json["samples_clock_mhz"].items();
+  if (times.size() > kMaxSamples)
+    return error(Code::kInvalid, "'samples_ms' has more than {} items", kMaxSamples);
+  if (!clocks.empty() && clocks.size() != times.size())
+    return error(Code::kInvalid, "'samples_clock_mhz' and 'samples_ms' differ in length");
+  std::vector<Sample> samples;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (!times[i].is_number())
+      return error(Code::kInvalid, "'samples_ms' holds no number at {}", i);
+    samples.push_back({times[i].as_double(), clocks.empty() ? 0.0 : clocks[i].as_double()});
+  }
+  return samples;
+}
+
+Result<BucketRules> rules_from(const Json& json, const ProblemShape& problem) {
+  BucketRules rules;
+  for (const auto& item : problem.items()) {
+    const Json& text = json[item.first];
+    if (text.is_null()) {
+      rules.emplace_back(item.first, BucketRule());
+      continue;
+    }
+    PURLIN_ASSIGN(const BucketRule rule, BucketRule::parse(text.as_string()));
+    rules.emplace_back(item.first, rule);
+  }
+  return rules;
+}
+
+}  // namespace
+
+Result<Entry> new_entry(const KernelSpec& spec, const ProblemShape& problem,
+                        const DeviceInfo& device, bool cold_cache) {
+  Entry entry;
+  PURLIN_ASSIGN(entry.key, make_key(spec, problem, device, cold_cache));
+  PURLIN_ASSIGN(entry.bucket_rules, bucket_rules(spec, problem));
+  entry.problem = problem;
+  entry.tool_version = version();
+  entry.host = host_name();
+  entry.user = user_name();
+  entry.recorded_at = format_rfc3339(system_clock().wall_ns());
+  return entry;
+}
+
+Json to_json(const Entry& entry) {
+  Json times = Json::array(), clocks = Json::array(), ties = Json::array();
+  bool clocks_known = false;
+  for (const Sample& sample : entry.samples) {
+    times.push(sample.ms);
+    clocks.push(sample.sm_clock_mhz);
+    clocks_known = clocks_known || sample.sm_clock_mhz > 0;
+  }
+  for (const Config& config : entry.ties) ties.push(to_json(config));
+  Json rules = Json::object();
+  for (const auto& [dimension, rule] : entry.bucket_rules) rules.set(dimension, rule.text());
+
+  Json json = Json::object({{"schema", fmt::format("purlin.entry/{}", kSchemaVersion)},
+                            {"tool_version", entry.tool_version},
+                            {"id", entry.key.id()},
+                            {"key", to_json(entry.key)},
+                            {"config", to_json(entry.config)},
+                            {"problem", to_json(entry.problem)},
+                            {"bucket_rules", std::move(rules)},
+                            {"time_ms", entry.time_ms},
+                            {"samples_ms", std::move(times)}});
+  if (clocks_known) json.set("samples_clock_mhz", std::move(clocks));
+  json.set("default_time_ms", entry.default_time_ms);
+  json.set("runner_up_ms", entry.runner_up_ms);
+  json.set("ties", std::move(ties));
+  json.set("evaluations", entry.evaluations);
+  json.set("verified", entry.verified);
+  json.set("strategy", entry.strategy);
+  json.set("host", entry.host);
+  json.set("user", entry.user);
+  json.set("recorded_at", entry.recorded_at);
+  return json;
+}
+
+Result<Entry> entry_from_json(const Json& json) {
+  PURLIN_TRY(check_schema(json, "purlin.entry", kSchemaVersion));
+  Entry entry;
+  PURLIN_ASSIGN(entry.key, key_from_json(json["key"]));
+  PURLIN_ASSIGN(entry.config, config_from_json(json["config"]));
+  PURLIN_ASSIGN(entry.problem, shape_from_json(json["problem"]));
+  if (entry.config.items().size() > kMaxParameters || entry.problem.items().size() > kMaxParameters)
+    return error(Code::kInvalid, "more than {} parameters or dimensions", kMaxParameters);
+  for (const auto& item : entry.problem.items())
+    if (item.second < 1) return error(Code::kInvalid, "'problem': {} is not positive", item.first);
+  PURLIN_ASSIGN(entry.bucket_rules, rules_from(json["bucket_rules"], entry.problem));
+  PURLIN_ASSIGN(entry.time_ms, time_at(json, "time_ms"));
+  PURLIN_ASSIGN(entry.samples, samples_from(json));
+  PURLIN_ASSIGN(entry.default_time_ms, time_at(json, "default_time_ms"));
+  PURLIN_ASSIGN(entry.runner_up_ms, time_at(json, "runner_up_ms"));
+  if (json["ties"].size() > kMaxTies)
+    return error(Code::kInvalid, "'ties' has more than {} items", kMaxTies);
+  for (const Json& item : json["ties"].items()) {
+    PURLIN_ASSIGN(Config config, config_from_json(item));
+    entry.ties.push_back(std::move(config));
+  }
+  entry.evaluations = static_cast<int>(json["evaluations"].as_int());
+  entry.verified = json["verified"].as_bool();
+  entry.tool_version = json["tool_version"].as_string();
+  entry.strategy = json["strategy"].as_string();
+  entry.host = json["host"].as_string();
+  entry.user = json["user"].as_string();
+  entry.recorded_at = json["recorded_at"].as_string();
+  return entry;
+}
+
+}  // namespace purlin::cache

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/record_log.h"
+
+#include "base/files.h"
+#include "base/hash.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace purlin::cache {
+namespace {
+
+constexpr char kFileMagic[9] = "PURLINCL";
+constexpr std::size_t kHeaderBytes = 16;
+constexpr char kFrameMagic[9] = "\xF5PRLNRC\n";  // 0xF5 occurs in no UTF-8 text
+constexpr std::size_t kFrameBytes = 32;
+constexpr std::size_t kChunk = std::size_t{4} << 20;
+static_assert(kChunk > kMaxPayload + kFrameBytes);
+
+template <class T>
+void store_le(char* to, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i)
+    to[i] = static_cast<char>(static_cast<unsigned char>(value >> (8 * i)));
+}
+
+template <class T>
+T load_le(const char* from) {
+  T value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i)
+    value =
+        static_cast<T>(value | static_cast<T>(T{static_cast<unsigned char>(from[i])} << (8 * i)));
+  return value;
+}
+
+struct Frame {
+  std::uint32_t length = 0;
+  std::uint16_t kind = 0;
+  std::uint64_t payload_hash = 0;
+};
+
+// False where the 32 bytes are no frame. A frame that passes can be trusted about its length.
+bool decode_frame(const char* at, Frame* frame) {
+  if (std::memcmp(at, kFrameMagic, 8) != 0) return false;
+  if (load_le<std::uint64_t>(at + 24) != hash64(at, 24)) return false;
+  frame->length = load_le<std::uint32_t>(at + 8);
+  frame->kind = load_le<std::uint16_t>(at + 12);
+  frame->payload_hash = load_le<std::uint64_t>(at + 16);
+  return frame->length <= kMaxPayload;
+}
+
+// Where the next frame after `from` begins, or npos.
+std::size_t find_frame(std::string_view bytes, std::size_t from) {
+  Frame frame;
+  for (std::size_t at = bytes.find(std::string_view(kFrameMagic, 8), from);
+       at != std::string_view::npos; at = bytes.find(std::string_view(kFrameMagic, 8), at + 1)) {
+    if (bytes.size() - at < kFrameBytes) return std::string_view::npos;
+    if (decode_frame(bytes.data() + at, &frame)) return at;
+  }
+  return std::string_view::npos;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Status os_error(std::string_view verb, const std::string& path, int code) {
+  return error(Code::kIo, "cannot {} '{}': {}", verb, path, std::strerror(code));
+}
+
+// Appends up to `want` bytes at `offset` to `out`; fewer only at the end of the file.
+Status read_range(int fd, const std::string& path, std::uint64_t offset, std::size_t want,
+                  std::string* out) {
+  const std::size_t before = out->size();
+  out->resize(before + want);
+  std::size_t have = 0;
+  while (have < want) {
+    const ssize_t got =
+        ::pread(fd, out->data() + before + have, want - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os_error("read", path, errno);
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  out->resize(before + have);
+  return Status::ok();
+}
+
+Status write_range(int fd, const std::string& path, std::uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return os_error("write", path, errno);
+    offset += static_cast<std::uint64_t>(put);
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return Status::ok();
+}
+
+// ok with *whole = false for a header that a crash cut short (or an empty file).
+Status check_header(std::string_view bytes, const std::string& path, bool* whole) {
+  *whole = bytes.size() >= kHeaderBytes;
+  const std::string header = encode_log_header();
+  if (!*whole && bytes == std::string_view(header).substr(0, bytes.size())) return Status::ok();
+  if (!*whole || std::memcmp(bytes.data(), kFileMagic, 8) != 0)
+    return error(Code::kCorrupt,
+                 "'{}' is not a Purlin config cache; move it away or name another directory", path);
+  const auto version = load_le<std::uint32_t>(bytes.data() + 8);
+  if (load_le<std::uint32_t>(bytes.data() + 12) !=
+      static_cast<std::uint32_t>(hash64(bytes.data(), 12)))
+    return error(Code::kCorrupt, "the header of '{}' is damaged; restore the file or move it away",
+                 path);
+  if (version > kLogVersion)
+    return error(Code::kCorrupt,
+                 "'{}' was written by a newer Purlin (cache format {}; this one reads up to {}); "
+                 "upgrade, or name another directory",
+                 path, version, kLogVersion);
+  return Status::ok();
+}
+
+}  // namespace
+
+std::string encode_log_header() {
+  std::string header(kHeaderBytes, '\0');
+  std::memcpy(header.data(), kFileMagic, 8);
+  store_le<std::uint32_t>(header.data() + 8, kLogVersion);
+  store_le<std::uint32_t>(header.data() + 12,
+                          static_cast<std::uint32_t>(hash64(header.data(), 12)));
+  return header;
+}
+
+std::string encode_record(std::uint16_t kind, std::string_view payload) {
+  std::string record(kFrameBytes, '\0');
+  std::memcpy(record.data(), kFrameMagic, 8);
+  store_le<std::uint32_t>(record.data() + 8, static_cast<std::uint32_t>(payload.size()));
+  store_le<std::uint16_t>(record.data() + 12, kind);
+  store_le<std::uint64_t>(record.data() + 16, hash64(payload));
+  store_le<std::uint64_t>(record.data() + 24, hash64(record.data(), 24));
+  record.append(payload);
+  return record;
+}
+
+Scan scan_records(std::string_view bytes, std::uint64_t offset, bool complete,
+                  const RecordVisitor& visit) {
+  Scan scan;
+  std::size_t at = 0;
+  std::size_t damaged = 0;  // since the last whole record
+  while (bytes.size() - at >= kFrameBytes) {
+    Frame frame;
+    std::size_t search_from = at + 1;
+    if (decode_frame(bytes.data() + at, &frame)) {
+      search_from = at + kFrameBytes;
+      const std::string_view payload = bytes.substr(search_from, frame.length);
+      if (payload.size() == frame.length && hash64(payload) == frame.payload_hash) {
+        visit({offset + at, frame.kind, payload});
+        at += kFrameBytes + frame.length;
+        scan.end = at;
+        scan.damaged += std::exchange(damaged, 0);
+        continue;
+      }
+      if (payload.size() < frame.length) {
+        if (!complete) return scan;
+        // Cut short, unless something was written after it.
+        if (find_frame(bytes, search_from) == std::string_view::npos) break;
+      }
+    }
+    ++damaged;
+    const std::size_t next = find_frame(bytes, search_from);
+    if (next == std::string_view::npos) {
+      at = bytes.size();
+      break;
+    }
+    at = next;
+  }
+  scan.append_at = at;
+  scan.tail_damaged = complete && damaged > 0;
+  return scan;
+}
+
+void RecordLog::rewind() {
+  position_ = 0;
+  damaged_ = 0;
+  append_at_ = 0;
+  tail_damaged_ = false;
+}
+
+Status RecordLog::poll(const RecordVisitor& visit, const std::function<void()>& restart) {
+  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    if (errno != ENOENT && errno != ENOTDIR) return os_error("read", path_, errno);
+    if (position_ != 0) restart();
+    rewind();
+    return Status::ok();
+  }
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return os_error("read", path_, errno);
+  if (!S_ISREG(info.st_mode)) return error(Code::kIo, "'{}' is not a file", path_);
+  const bool replaced = device_ != info.st_dev || inode_ != info.st_ino ||
+                        static_cast<std::uint64_t>(info.st_size) < position_;
+  if (position_ != 0 && replaced) restart();
+  if (replaced) rewind();
+  device_ = info.st_dev;
+  inode_ = info.st_ino;
+
+  const bool from_start = position_ == 0;
+  if (from_start) {
+    std::string header;
+    PURLIN_TRY(read_range(file.get(), path_, 0, kHeaderBytes, &header));
+    bool whole = false;
+    PURLIN_TRY(check_header(header, path_, &whole));
+    if (!whole) return Status::ok();
+    position_ = append_at_ = kHeaderBytes;
+  }
+  const std::size_t damaged_before = damaged_;
+  std::string window;  // grows past a chunk only over damage longer than one
+  while (true) {
+    const std::size_t before = window.size();
+    PURLIN_TRY(read_range(file.get(), path_, position_ + before, kChunk, &window));
+    const bool complete = window.size() - before < kChunk;
+    const Scan scan = scan_records(window, position_, complete, visit);
+    append_at_ = position_ + scan.append_at;
+    position_ += scan.end;
+    damaged_ += scan.damaged;
+    tail_damaged_ = scan.tail_damaged;
+    window.erase(0, scan.end);
+    if (complete) break;
+  }
+  if (damaged_ > damaged_before && !from_start) {
+    // A writer whose sync failed takes its record back, which can leave a reader's place inside
+    // another's record. Only a reading from the start tells that from damage.
+    restart();
+    rewind();
+    return poll(visit, restart);
+  }
+  return Status::ok();
+}
+
+Status RecordLog::append(std::uint16_t kind, std::string_view payload, const RecordVisitor& visit,
+                         const std::function<void()>& restart) {
+  if (payload.size() > kMaxPayload)
+    return error(Code::kInvalid, "a record of {} bytes is larger than the limit of {}",
+                 payload.size(), kMaxPayload);
+  PURLIN_TRY(make_directories(parent_path(path_)));
+  PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
+  PURLIN_TRY(poll(visit, restart));
+  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (file.get() < 0) return os_error("write", path_, errno);
+
+  // Wrong bytes are kept for whoever wants to look, and skipped by readers; a record that a crash
+  // cut short is cut off.
+  const std::uint64_t end = append_at_;
+  const std::string bytes =
+      (end == 0 ? encode_log_header() : std::string()) + encode_record(kind, payload);
+  if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0)
+    return os_error("repair", path_, errno);
+  Status done = write_range(file.get(), path_, end, bytes);
+  if (done.is_ok() && ::fdatasync(file.get()) != 0) done = os_error("sync", path_, errno);
+  if (!done.is_ok()) {
+    if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0) {
+      // Nothing more can be done here: the next writer cuts the tail off.
+    }
+    return done;
+  }
+  if (end == 0) {
+    Descriptor folder(::open(parent_path(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.get() >= 0) ::fsync(folder.get());
+  }
+  return poll(visit, restart);
+}
+
+Status RecordLog::check_writable() {
+  PURLIN_TRY(make_directories(parent_path(path_)));
+  PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
+  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (file.get() < 0) return os_error("write", path_, errno);
+  return Status::ok();
+}
+
+Result<std::string> RecordLog::read_at(std::uint64_t offset) const {
+  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return os_error("read", path_, errno);
+  std::string bytes;
+  PURLIN_TRY(read_range(file.get(), path_, offset, kFrameBytes, &bytes));
+  Frame frame;
+  if (bytes.size() < kFrameBytes || !decode_frame(bytes.data(), &frame))
+    return error(Code::kCorrupt, "'{}' has no record at offset {}", path_, offset);
+  std::string payload;
+  PURLIN_TRY(read_range(file.get(), path_, offset + kFrameBytes, frame.length, &payload));
+  if (payload.size() != frame.length || hash64(payload) != frame.payload_hash)
+    return error(Code::kCorrupt, "the record of '{}' at offset {} is damaged", path_, offset);
+  return payload;
+}
+
+}  // namespace purlin::cache

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// RecordLog: an append-only file of checksummed records, shared by any number of processes.
+//
+// A record is a 32-byte frame and a payload of UTF-8 text. The frame opens with a byte that UTF-8
+// never contains, so a reader that lost its place to damage finds the next frame by search and
+// cannot mistake a payload for one. Writers take turns under a lock file, repair the tail that a
+// crash left, and sync before they return; readers take no lock and are handed whole records only.
+// Layout: docs/formats/cache.md. Thread-safety: a RecordLog belongs to one thread; several may be
+// open on one file, in any process. Failure: kIo from the system, kCorrupt for a file that is not
+// ours or newer.
+#pragma once
+
+#include "base/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace purlin::cache {
+
+constexpr std::uint32_t kLogVersion = 1;
+constexpr std::size_t kMaxPayload = std::size_t{1} << 20;
+
+struct Record {
+  std::uint64_t offset = 0;  // of its frame in the file
+  std::uint16_t kind = 0;
+  std::string_view payload;  // valid during the visit
+};
+using RecordVisitor = std::function<void(const Record&)>;
+
+// A record as it stands in the file; the file's header.
+std::string encode_record(std::uint16_t kind, std::string_view payload);
+std::string encode_log_header();
+
+// What was found in a stretch of the file that starts where a frame may start.
+struct Scan {
+  std::size_t end = 0;        // past the last whole record; what follows is the tail
+  std::size_t append_at = 0;  // where a writer continues: past damage, at a record cut short
+  std::size_t damaged = 0;    // stretches before `end` that failed their checksum
+  bool tail_damaged = false;  // the tail holds wrong bytes, not merely a record cut short
+};
+// `complete`: nothing follows `bytes` in the file; only then are append_at and tail_damaged set.
+Scan scan_records(std::string_view bytes, std::uint64_t offset, bool complete,
+                  const RecordVisitor& visit);
+
+class RecordLog {
+ public:
+  explicit RecordLog(std::string path) : path_(std::move(path)) {}
+
+  // Hands over each record appended since the last poll, by whichever process. When the file was
+  // replaced, or damage is met, `restart` is called and reading begins anew at the first record.
+  // A file that does not exist is empty.
+  Status poll(const RecordVisitor& visit, const std::function<void()>& restart);
+  // Creates the file if need be. Durable once ok; after a failure the file is as it was. Polls
+  // first, so that the caller's view is never behind its own record.
+  Status append(std::uint16_t kind, std::string_view payload, const RecordVisitor& visit,
+                const std::function<void()>& restart);
+  // Whether append could work: takes the lock and opens the file for writing.
+  Status check_writable();
+  // The payload of the record at `offset`, which a visit reported.
+  Result<std::string> read_at(std::uint64_t offset) const;
+
+  const std::string& path() const { return path_; }
+  // Stretches that failed their checksum in what has been read.
+  std::size_t damaged() const { return damaged_ + (tail_damaged_ ? 1 : 0); }
+
+ private:
+  void rewind();
+  std::string path_;
+  std::uint64_t position_ = 0;  // past the last whole record; 0 = the header is not read yet
+  std::uint64_t append_at_ = 0;
+  std::uint64_t device_ = 0, inode_ = 0;
+  std::size_t damaged_ = 0;
+  bool tail_damaged_ = false;
+};
+
+}  // namespace purlin::cache
