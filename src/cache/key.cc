@@ -11,30 +11,32 @@ struct Field {
   const char* name;
   std::string CacheKey::*member;
   bool required;   // an entry without it cannot be told from another
+  bool always;     // compared even where the caller states nothing
   Match on_other;  // kSame is not used here
   int weight;      // of a difference in `distance`
   const char* why;
 };
 
 constexpr Field kFields[] = {
-    {"op", &CacheKey::op, true, Match::kForeign, 1 << 12, "another operation"},
-    {"kernel", &CacheKey::kernel, true, Match::kForeign, 1 << 11, "another kernel"},
-    {"dtype", &CacheKey::dtype, false, Match::kForeign, 1 << 9, "other element types"},
-    {"bucket", &CacheKey::bucket, false, Match::kForeign, 1 << 5,
+    {"op", &CacheKey::op, true, true, Match::kForeign, 1 << 12, "another operation"},
+    {"kernel", &CacheKey::kernel, true, true, Match::kForeign, 1 << 11, "another kernel"},
+    {"dtype", &CacheKey::dtype, false, false, Match::kForeign, 1 << 9, "other element types"},
+    {"bucket", &CacheKey::bucket, false, false, Match::kForeign, 1 << 5,
      "this bucket of problem shapes was never tuned"},
-    {"backend", &CacheKey::backend, true, Match::kForeign, 1 << 10,
+    {"backend", &CacheKey::backend, true, true, Match::kForeign, 1 << 10,
      "configs are not shared between backends"},
-    {"arch", &CacheKey::arch, false, Match::kForeign, 1 << 8,
+    {"arch", &CacheKey::arch, false, true, Match::kForeign, 1 << 8,
      "an entry of another arch is never served"},
-    {"device", &CacheKey::device, false, Match::kTransferable, 1 << 3,
+    {"device", &CacheKey::device, false, false, Match::kTransferable, 1 << 3,
      "measured on another model of the same arch"},
-    {"toolkit", &CacheKey::toolkit, false, Match::kTransferable, 1 << 2,
+    {"toolkit", &CacheKey::toolkit, false, false, Match::kTransferable, 1 << 2,
      "compiled by another toolkit"},
-    {"driver", &CacheKey::driver, false, Match::kTransferable, 1 << 1,
+    {"driver", &CacheKey::driver, false, false, Match::kTransferable, 1 << 1,
      "measured under another driver"},
-    {"source_hash", &CacheKey::source_hash, false, Match::kForeign, 1 << 7,
+    {"source_hash", &CacheKey::source_hash, false, false, Match::kForeign, 1 << 7,
      "the kernel's source or options have changed since"},
-    {"policy", &CacheKey::policy, false, Match::kForeign, 1 << 6, "measured under another policy"},
+    {"policy", &CacheKey::policy, false, false, Match::kForeign, 1 << 6,
+     "measured under another policy"},
 };
 
 constexpr std::size_t kMaxFieldBytes = 4096;
@@ -100,7 +102,7 @@ Comparison compare(const CacheKey& wanted, const CacheKey& stored) {
   Comparison result;
   for (const Field& field : kFields) {
     FieldComparison line{field.name, wanted.*field.member, stored.*field.member, Match::kSame};
-    if (!line.wanted.empty() && line.wanted != line.stored) {
+    if ((field.always || !line.wanted.empty()) && line.wanted != line.stored) {
       line.match = field.on_other;
       result.distance += field.weight;
       result.match = std::max(result.match, field.on_other);
@@ -114,7 +116,7 @@ std::vector<std::string> explain(const Comparison& comparison) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < comparison.fields.size(); ++i) {
     const FieldComparison& line = comparison.fields[i];
-    if (line.wanted.empty())
+    if (line.wanted.empty() && line.match == Match::kSame)
       lines.push_back(fmt::format("{}: not stated, '{}' stored", line.field, line.stored));
     else if (line.match == Match::kSame)
       lines.push_back(fmt::format("{}: '{}'", line.field, line.wanted));

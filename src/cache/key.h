@@ -3,7 +3,8 @@
 //
 // Each field is plain text, so that a miss can be explained field by field. `bucket` is the problem
 // shape after the spec's bucketing: "M=1024,N=1024,K=1024". In a key that is looked up, an empty
-// field is one the caller does not state, and is not compared. Thread-safety: value types.
+// field is one the caller does not state and is not compared; op, kernel, backend and arch always
+// are. Thread-safety: value types.
 #pragma once
 
 #include "base/json.h"
