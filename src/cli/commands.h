@@ -8,6 +8,9 @@ namespace purlin::cli {
 
 class Command;
 
+std::unique_ptr<Command> make_cache_ls_command();
+std::unique_ptr<Command> make_cache_get_command();
+std::unique_ptr<Command> make_cache_put_command();
 std::unique_ptr<Command> make_config_command();
 std::unique_ptr<Command> make_demo_command();
 

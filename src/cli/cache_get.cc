@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin cache get`: the stored winner for a spec, shape and device, and why it is or is not one.
+#include "cli/cache_target.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "model/document.h"
+
+namespace purlin::cli {
+namespace {
+
+class CacheGet : public Command {
+ public:
+  std::string_view name() const override { return "cache get"; }
+  std::string_view summary() const override { return "Look up the winner for a shape"; }
+  std::string_view details() const override {
+    return "Outcomes: exact (this shape was tuned), bucket (a shape of the same bucket was),\n"
+           "transferred (other device model, toolkit or driver; only with --allow-transferred),\n"
+           "miss. An entry of another arch is never served.\n\n"
+           "Example: purlin cache get gemm.toml --shape M=1000,N=1024,K=1024 --explain\n"
+           "Exit codes: 0 found, 2 error, 3 miss.";
+  }
+  void declare(Flags& flags) override {
+    target_.declare(flags, true);
+    flags.flag("--allow-transferred", allow_transferred_,
+               "Serve an entry of another device model (same arch), toolkit or driver");
+    flags.flag("--explain", explain_, "Say which field of the key decided");
+    flags.flag("--json", json_, "Print one JSON document");
+  }
+
+  Result<int> run(Context& context) override {
+    PURLIN_ASSIGN(const CacheTarget target, target_.resolve());
+    PURLIN_ASSIGN(const cache::CacheKey key,
+                  cache::make_key(target.spec, target.problem, target.device, target_.cold));
+    PURLIN_ASSIGN(const cache::Store store, target_.cache.open());
+    warn_of_damage(store, context.log);
+    const cache::Lookup lookup =
+        store.get(key, target.problem, {.allow_transferred = allow_transferred_});
+    if (json_) {
+      Json document = new_document("purlin.lookup/1", environment_of(target.device));
+      document.set("outcome", cache::outcome_name(lookup.outcome));
+      document.set("key", to_json(key));
+      document.set("problem", to_json(target.problem));
+      document.set("entry", lookup.entry ? to_json(*lookup.entry) : Json());
+      document.set("explain", Json::array_of(lookup.explain));
+      document.set("directory", store.directory());
+      context.print(document.dump(2) + "\n");
+    } else {
+      print(context, key, target.problem, lookup);
+    }
+    return lookup.entry ? kExitOk : kExitInconclusive;
+  }
+
+ private:
+  void print(Context& context, const cache::CacheKey& key, const ProblemShape& problem,
+             const cache::Lookup& lookup) const {
+    const Style style = lookup.entry ? Style::kGreen : Style::kYellow;
+    context.print(fmt::format("{} {} {}: {}\n", key.kernel, problem.text(), key.device,
+                              context.terminal.paint(style, cache::outcome_name(lookup.outcome))));
+    if (lookup.entry) context.print(describe(*lookup.entry, context.terminal));
+    if (explain_)
+      for (const std::string& line : lookup.explain) context.print("  " + line + "\n");
+    else if (!lookup.entry)
+      context.print("  --explain says what differs; `purlin tune` fills the cache\n");
+  }
+
+  CacheTargetFlags target_;
+  bool allow_transferred_ = false, explain_ = false, json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_cache_get_command() { return std::make_unique<CacheGet>(); }
+
+}  // namespace purlin::cli
