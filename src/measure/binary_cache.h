@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // BinaryCache: compiled kernels on disk, keyed by everything that decides the compiler's output:
-// source, options, config, entry, device arch, driver and toolkit. One file per binary, written
-// whole; a damaged or foreign file is a miss. [MT], and safe between processes.
+// source, the headers it includes, options, config, entry, device, driver and toolkit.
+//
+// One file per binary (docs/formats/binary-cache.md), written whole; a damaged or foreign file is a
+// miss. [MT], and safe between processes.
 #pragma once
 
 #include "gpu/device.h"
@@ -20,6 +22,7 @@ class BinaryCache {
   const std::string& directory() const { return directory_; }
 
  private:
+  std::string path_of(const std::string& key) const;
   std::string directory_;
 };
 

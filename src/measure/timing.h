@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one way to time a kernel: warm-up, repeats until the confidence interval decides, racing.
 //
-// The tuner, the guard and `purlin bench` all time through here, so their numbers compare.
+// The tuner, the guard and `purlin bench` all time through here, so their numbers compare. Why it
+// measures as it does: docs/concepts/measurement.md. Thread-safety: as the device's. Failure: the
+// device's own Status, or kFailed when its clock gives no usable time.
 #pragma once
 
 #include "base/json.h"
 #include "base/status.h"
+#include "base/time.h"
 #include "gpu/device.h"
 #include "model/evaluation.h"
 
+#include <functional>
 #include <vector>
 
 namespace purlin::measure {
@@ -17,27 +21,34 @@ struct Policy {
   int warmup_launches = 3;
   int min_samples = 7;
   int max_samples = 40;
-  double budget_s = 0.5;       // of device and host time per kernel, after min_samples
-  double target_error = 0.01;  // stop once the 95 % interval of the median is this narrow, relative
-  double min_sample_ms =
-      0.02;               // shorter kernels are launched back to back, the sample is their mean
-  bool flush_l2 = false;  // false: warm cache, the state of a kernel inside a pipeline
-  double give_up_ms = 0;  // >0: racing; stop as soon as the kernel cannot be this fast
+  double budget_s = 0.5;       // of device and host time per kernel, once min_samples are there
+  double target_error = 0.01;  // stop once half the median's 95 % interval is this narrow, relative
+  double min_sample_ms = 0.02;  // shorter kernels run back to back, the sample is their mean
+  bool flush_l2 = false;        // false: warm cache, the state of a kernel inside a pipeline
+  double give_up_ms = 0;        // >0: racing; stop as soon as the kernel cannot be this fast
 };
 
 Json to_json(const Policy& policy);
+// Absent members keep their default; a member of the wrong type or range is kInvalid by name.
 Result<Policy> policy_from_json(const Json& json);
 
 struct Timing {
-  std::vector<Sample> samples;
-  bool gave_up = false;  // stopped by give_up_ms: the samples are real, but few
+  std::vector<Sample> samples;  // in the order taken, warm-up left out
+  int launches_per_sample = 1;  // >1: each sample is the mean of so many
+  bool gave_up = false;         // stopped by give_up_ms: the samples are real, but few
 };
 
-// At least one sample unless it fails; the failure is the device's.
-Result<Timing> time_kernel(gpu::Device& device, const gpu::Launch& launch, const Policy& policy);
+// Called before every batch of samples; puts back what the kernel changes in place. With one, each
+// sample is a batch of its own, so that all start from the same contents.
+using Restore = std::function<Status()>;
 
-// Distribution-free interval of the median from order statistics (binomial), 95 %: {low, high} of
-// the sorted samples; with fewer than 6 samples their full range.
+// At least one sample unless it fails. The kernel has been launched once before the first timed
+// launch, so that a driver which compiles lazily does not do it in a sample.
+Result<Timing> time_kernel(gpu::Device& device, const gpu::Launch& launch, const Policy& policy,
+                           const Restore& restore = {}, Clock& clock = system_clock());
+
+// Distribution-free interval of the median from order statistics (binomial), at least 95 %: {low,
+// high} of the sorted samples; with fewer than 6 samples their full range. {0, 0} when empty.
 struct Interval {
   double low = 0, high = 0;
 };

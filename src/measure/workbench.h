@@ -14,8 +14,10 @@
 #include "model/evaluation.h"
 #include "model/spec.h"
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace purlin::measure {
 
@@ -25,7 +27,12 @@ class Workbench {
  public:
   struct Options {
     bool verify = true;
+    bool compile_only = false;        // no buffers, no reference; evaluate() may not be called
+    std::uint64_t seed = 0;           // added to the spec's seed: other contents, same shapes
     BinaryCache* binaries = nullptr;  // not owned; nullptr: compile every time
+    // Told when a step begins: "compile", "verify", "measure". A crash or a hang is then known by
+    // where it struck.
+    std::function<void(std::string_view)> on_step;
   };
   // Allocates, fills and runs the reference. kInvalid with where the spec is wrong (a reference
   // that does not compile or run, sizes that are not positive), kUnavailable when memory is short.
@@ -35,8 +42,10 @@ class Workbench {
 
   // Compiles only, into the binary cache; ok or the Evaluation that says why not.
   virtual Evaluation compile(const Config& config) = 0;
-  // Constraints and limits, compile, verify, measure.
+  // Constraints and limits, compile, verify, measure. A device that was lost makes it kCrash.
   virtual Evaluation evaluate(const Config& config, const Policy& policy) = 0;
+  // After the device was lost nothing works any more, and the process must be given up.
+  virtual bool device_lost() const = 0;
   virtual const ProblemShape& problem() const = 0;
 };
 
@@ -46,5 +55,8 @@ struct Work {
 };
 Result<Work> work_of(const KernelSpec& spec, const ProblemShape& problem, const Config& config,
                      const DeviceInfo& device);
+
+// At most `limit` bytes of a compiler's log, from its first error on where the log is longer.
+std::string bounded_log(std::string_view log, std::size_t limit = 4096);
 
 }  // namespace purlin::measure

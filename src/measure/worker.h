@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worker: a Workbench in a process of its own, so that a candidate that crashes, hangs or corrupts
-// memory costs one candidate and not the session; and so that the guard can have a fresh process
-// for every round.
+// Worker: Workbenches in a process of their own, so that a candidate that crashes, hangs or
+// corrupts memory costs one candidate and not the session; and so that the guard can have a fresh
+// process for every round.
 //
 // The child is `purlin worker`, a hidden verb; requests and replies are JSON lines over pipes
-// (docs/formats/worker.md). Thread-safety: a Worker belongs to one thread; use several for parallel
-// compilation.
+// (docs/formats/worker.md). Thread-safety: a Worker belongs to one thread at a time; use several
+// for parallel compilation. The child ends when its Worker, or the process that holds it, does.
 #pragma once
 
-#include "base/process.h"
 #include "base/status.h"
 #include "measure/timing.h"
 #include "model/evaluation.h"
@@ -16,51 +15,70 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace purlin::measure {
 
-struct WorkerSetup {
-  std::string executable;  // the purlin binary; "" = the running one's folder + "/purlin"
-  std::string device;      // as open_device takes it
+class WorkerChannel;
+
+// What one Workbench of a worker is about.
+struct BenchSetup {
   std::string spec_path;
   ProblemShape problem;
-  std::string binary_cache;  // directory; "" = none
   bool verify = true;
   std::uint64_t seed = 0;  // added to the spec's seed: other input contents, same shapes
 };
 
+struct WorkerSetup {
+  std::string executable;  // the purlin binary; "" = beside the running one
+  std::string device;      // as open_device takes it
+  std::string spec_path;   // of the first bench; "" = none yet, see open()
+  ProblemShape problem;
+  std::string binary_cache;  // directory; "" = none
+  bool verify = true;
+  std::uint64_t seed = 0;
+  double start_timeout_s = 300;  // for opening the device, or a bench with its reference
+};
+
 class Worker {
  public:
-  // Starts the process and opens the device in it. With `compile_only` no buffers are made and
-  // evaluate() may not be called.
+  // Starts the process, opens the device in it and the first bench, if the setup names a spec. With
+  // `compile_only` no buffers are made and evaluate() may not be called. kInvalid for what is wrong
+  // with the spec, kUnavailable for the device, kFailed when the child dies again and again.
   static Result<std::unique_ptr<Worker>> start(const WorkerSetup& setup, bool compile_only = false);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  // A further bench in the same process; the number to name it by. The setup's own is number 0.
+  Result<int> open(const BenchSetup& bench);
+
   // A dead or hung child becomes kCrash or kTimeout, and the next call starts a new one. A Status
-  // is returned only when no worker can be started any more.
-  Result<Evaluation> compile(const Config& config, double timeout_s);
-  Result<Evaluation> evaluate(const Config& config, const Policy& policy, double timeout_s);
+  // is returned only when no worker can be started any more. The timeout is for the config; what a
+  // new child takes to start is not counted.
+  Result<Evaluation> compile(const Config& config, double timeout_s, int bench = 0);
+  Result<Evaluation> evaluate(const Config& config, const Policy& policy, double timeout_s,
+                              int bench = 0);
 
   const DeviceInfo& device() const { return device_; }
   bool executes() const { return executes_; }
+  int restarts() const { return restarts_; }  // children that had to be replaced
 
  private:
   Worker(WorkerSetup setup, bool compile_only);
-  Status launch();
-  Result<Evaluation> ask(Json request, const Config& config, double timeout_s);
-  Result<std::string> read_line(double timeout_s);
+  Status ensure_open(int bench);
+  Result<Evaluation> ask(Json request, const Config& config, double timeout_s, int bench);
+  Json start_request() const;
+  Json open_request(int bench) const;
 
   WorkerSetup setup_;
   bool compile_only_;
   DeviceInfo device_;
   bool executes_ = true;
-  std::unique_ptr<Process> process_;
-  std::string unread_;
+  std::vector<BenchSetup> benches_;
+  std::vector<bool> opened_;  // in the present child
+  std::unique_ptr<WorkerChannel> channel_;
+  int restarts_ = 0;
 };
-
-// The child's side: serves requests from in_fd on out_fd until in_fd ends. Returns the exit code.
-int serve_worker(int in_fd, int out_fd);
 
 }  // namespace purlin::measure

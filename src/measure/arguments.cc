@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/arguments.h"
+
+#include "base/text.h"
+#include "measure/compare.h"
+#include "measure/contents.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace purlin::measure {
+namespace {
+
+using Role = Argument::Role;
+
+// All ones first: it is a NaN in every real dtype. The others are for integers, whose right values
+// may well be -1.
+constexpr std::uint8_t kPoisons[] = {0xFF, 0x5A, 0xA6, 0x7D};
+constexpr std::int64_t kMaxBufferBytes = std::int64_t{1} << 46;
+// How much of each end of an input is compared after a run. A kernel that changes an input it
+// should not, a swapped argument for one, changes one of its ends.
+constexpr std::size_t kInputProbeBytes = std::size_t{512} << 10;
+
+Status at(const SpecExpression& expression, const Status& status) {
+  return status.with_context(expression.where);
+}
+
+std::string scalar_bytes(Dtype dtype, double real, std::int64_t integer) {
+  std::string bytes(size_of(dtype), '\0');
+  if (is_floating(dtype)) {
+    store_element(dtype, bytes.data(), real);
+  } else {
+    std::memcpy(bytes.data(), &integer, bytes.size());  // little-endian: the low bytes
+  }
+  return bytes;
+}
+
+// Whether `integer` survives being an element of `dtype`.
+bool fits(Dtype dtype, std::int64_t integer) {
+  const int bits = static_cast<int>(size_of(dtype)) * 8;
+  const bool is_signed =
+      dtype == Dtype::kI8 || dtype == Dtype::kI16 || dtype == Dtype::kI32 || dtype == Dtype::kI64;
+  if (bits == 64) return is_signed || integer >= 0;
+  const std::int64_t span = std::int64_t{1} << (is_signed ? bits - 1 : bits);
+  return integer < span && integer >= (is_signed ? -span : 0);
+}
+
+}  // namespace
+
+bool Arguments::is_result(const Slot& slot) const {
+  return argument(slot).role == Role::kOutput || argument(slot).role == Role::kInOut;
+}
+
+bool Arguments::has_inout() const {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [this](const Slot& slot) { return argument(slot).role == Role::kInOut; });
+}
+
+// Resolves the extents of a buffer.
+Status Arguments::measure(Slot& slot, const Scope& scope) const {
+  const Argument& arg = argument(slot);
+  slot.extents.clear();
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(arg.dtype));
+  for (const SpecExpression& extent : arg.shape) {
+    const Result<std::int64_t> value = extent.expression.evaluate_int(scope.lookup());
+    if (!value.is_ok()) return at(extent, value.status());
+    if (*value <= 0)
+      return error(Code::kInvalid, "{}: argument '{}' has the extent {} = {}; it must be positive",
+                   extent.where, arg.name, extent.expression.text(), *value);
+    if (__builtin_mul_overflow(bytes, *value, &bytes) || bytes > kMaxBufferBytes)
+      return error(Code::kInvalid, "{}: argument '{}' is larger than any memory", extent.where,
+                   arg.name);
+    slot.extents.push_back(*value);
+  }
+  slot.count = static_cast<std::size_t>(bytes) / size_of(arg.dtype);
+  return Status::ok();
+}
+
+Status Arguments::check_memory() const {
+  const double memory = static_cast<double>(device_->info().memory_bytes);
+  double needed = 0;
+  for (const Slot& slot : slots_) {
+    const Argument& arg = argument(slot);
+    if (arg.role == Role::kScalar) continue;
+    const double bytes =
+        static_cast<double>(GuardedBuffer::footprint(*device_, slot.count * size_of(arg.dtype)));
+    needed += arg.role == Role::kInput || arg.role == Role::kInOut ? 2 * bytes : bytes;
+  }
+  if (memory > 0 && needed > 0.95 * memory)
+    return error(Code::kUnavailable,
+                 "the arguments of '{}' take {} with the copies that restore them, and {} has {}; "
+                 "use a smaller problem shape",
+                 spec_->name, format_bytes(needed), device_->info().id, format_bytes(memory));
+  return Status::ok();
+}
+
+Status Arguments::allocate(Slot& slot, std::uint64_t extra_seed) {
+  const Argument& arg = argument(slot);
+  const std::size_t bytes = slot.count * size_of(arg.dtype);
+  PURLIN_ASSIGN(slot.live, GuardedBuffer::create(*device_, bytes));
+  if (arg.role != Role::kInput && arg.role != Role::kInOut) return Status::ok();
+  PURLIN_ASSIGN(slot.pristine, GuardedBuffer::create(*device_, bytes));
+  const auto contents = std::make_unique_for_overwrite<char[]>(bytes);
+  fill_contents(arg, contents_seed(spec_->seed, extra_seed, slot.index), slot.count,
+                contents.get());
+  PURLIN_TRY(slot.pristine->write(contents.get()));
+  return slot.live->copy_from(*slot.pristine);
+}
+
+Result<Arguments> Arguments::create(gpu::Device& device, const KernelSpec& spec, const Scope& scope,
+                                    std::uint64_t extra_seed) {
+  Arguments arguments(device, spec);
+  for (std::size_t i = 0; i < spec.arguments.size(); ++i) {
+    Slot& slot = arguments.slots_.emplace_back();
+    slot.index = i;
+    const Argument& arg = spec.arguments[i];
+    if (arg.role == Role::kScalar) continue;
+    PURLIN_TRY(arguments.measure(slot, scope));
+    if (arg.role == Role::kScratch) continue;
+    for (const SpecExpression& extent : arg.shape)
+      for (const std::string& name : extent.expression.names())
+        for (const Parameter& parameter : spec.parameters)
+          if (parameter.name == name)
+            return error(Code::kInvalid,
+                         "{}: the size of argument '{}' depends on the parameter {}; only scratch "
+                         "buffers may differ between configs",
+                         extent.where, arg.name, name);
+  }
+  PURLIN_TRY(arguments.check_memory());
+  for (Slot& slot : arguments.slots_) {
+    if (arguments.argument(slot).role == Role::kScalar) continue;
+    const Status status = arguments.allocate(slot, extra_seed);
+    PURLIN_TRY(status.with_context(fmt::format("argument '{}'", arguments.argument(slot).name)));
+  }
+  return arguments;
+}
+
+Result<std::vector<gpu::KernelArgument>> Arguments::bind(const Scope& scope,
+                                                         const std::vector<std::string>& names) {
+  std::vector<Slot*> chosen;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(slots_.begin(), slots_.end(),
+                                    [&](const Slot& slot) { return argument(slot).name == name; });
+    if (found == slots_.end())
+      return error(Code::kInvalid, "{}: the reference takes '{}', which is no argument of '{}'",
+                   spec_->file, name, spec_->name);
+    chosen.push_back(&*found);
+  }
+  if (names.empty())
+    for (Slot& slot : slots_) chosen.push_back(&slot);
+
+  std::vector<gpu::KernelArgument> bound;
+  for (Slot* slot : chosen) {
+    const Argument& arg = argument(*slot);
+    if (arg.role == Role::kScalar) {
+      gpu::KernelArgument scalar;
+      if (is_floating(arg.dtype)) {
+        const Result<double> value = arg.value.expression.evaluate_double(scope.lookup());
+        if (!value.is_ok()) return at(arg.value, value.status());
+        scalar.scalar = scalar_bytes(arg.dtype, *value, 0);
+      } else {
+        const Result<std::int64_t> value = arg.value.expression.evaluate_int(scope.lookup());
+        if (!value.is_ok()) return at(arg.value, value.status());
+        if (!fits(arg.dtype, *value))
+          return error(Code::kInvalid, "{}: argument '{}' = {} does not fit {}", arg.value.where,
+                       arg.name, *value, name_of(arg.dtype));
+        scalar.scalar = scalar_bytes(arg.dtype, 0, *value);
+      }
+      bound.push_back(std::move(scalar));
+      continue;
+    }
+    if (arg.role == Role::kScratch) {
+      PURLIN_TRY(measure(*slot, scope));
+      const std::size_t bytes = slot->count * size_of(arg.dtype);
+      if (bytes > slot->live->capacity()) {
+        slot->live.reset();  // first, so that both need not fit
+        PURLIN_ASSIGN(slot->live, GuardedBuffer::create(*device_, bytes));
+      } else {
+        PURLIN_TRY(slot->live->resize(bytes));
+      }
+    }
+    bound.push_back(slot->live->argument());
+  }
+  return bound;
+}
+
+Status Arguments::restore(bool inouts_only) {
+  for (Slot& slot : slots_)
+    if (slot.pristine && (!inouts_only || argument(slot).role == Role::kInOut))
+      PURLIN_TRY(slot.live->copy_from(*slot.pristine));
+  return Status::ok();
+}
+
+std::uint8_t Arguments::poison_of(const Slot& slot, int run) {
+  if (slot.poisons.empty()) return kPoisons[0];  // before there is a reference
+  return slot.poisons[std::min(static_cast<std::size_t>(run), slot.poisons.size() - 1)];
+}
+
+Status Arguments::prepare(int run) {
+  PURLIN_TRY(restore(false));
+  for (Slot& slot : slots_) {
+    if (argument(slot).role == Role::kScratch) PURLIN_TRY(slot.live->fill(kPoisons[0]));
+    if (argument(slot).role != Role::kOutput) continue;
+    PURLIN_TRY(slot.live->fill(poison_of(slot, run)));
+  }
+  return Status::ok();
+}
+
+Status Arguments::poison_results(std::uint8_t byte) {
+  PURLIN_TRY(restore(false));
+  for (Slot& slot : slots_)
+    if (argument(slot).role == Role::kOutput || argument(slot).role == Role::kScratch)
+      PURLIN_TRY(slot.live->fill(byte));
+  return Status::ok();
+}
+
+Status Arguments::choose_poisons(Slot& slot) {
+  const Argument& arg = argument(slot);
+  for (const std::uint8_t poison : kPoisons) {
+    if (hides_poison(arg.dtype, slot.expected.data(), slot.count, poison,
+                     {spec_->rtol, spec_->atol}))
+      continue;
+    slot.poisons = {poison};
+    return Status::ok();
+  }
+  // Every poison is somewhere right, but no element is right under two that lie apart.
+  slot.poisons = {kPoisons[0], kPoisons[1]};
+  runs_ = 2;
+  return Status::ok();
+}
+
+Status Arguments::take_reference(const std::function<Status()>& run) {
+  PURLIN_TRY(poison_results(kPoisons[0]));
+  PURLIN_TRY(run());
+  bool suspicious = false;
+  for (Slot& slot : slots_) {
+    if (!is_result(slot)) continue;
+    slot.expected.resize(slot.live->bytes());
+    PURLIN_TRY(slot.live->read(slot.expected.data()));
+    suspicious = suspicious ||
+                 (argument(slot).role == Role::kOutput &&
+                  find_poison(argument(slot).dtype, slot.expected.data(), slot.count, kPoisons[0]));
+  }
+  PURLIN_ASSIGN(const std::optional<std::string> stray, find_stray_write());
+  if (stray) return error(Code::kInvalid, "the reference {}", *stray);
+  if (suspicious) {
+    PURLIN_TRY(poison_results(kPoisons[1]));
+    PURLIN_TRY(run());
+    std::string again;
+    for (Slot& slot : slots_) {
+      if (argument(slot).role != Role::kOutput) continue;
+      const Dtype dtype = argument(slot).dtype;
+      const std::size_t size = size_of(dtype);
+      again.resize(slot.live->bytes());
+      PURLIN_TRY(slot.live->read(again.data()));
+      for (std::size_t i = 0; i < slot.count; ++i) {
+        const auto first = find_poison(dtype, slot.expected.data() + i * size, 1, kPoisons[0]);
+        const auto second = find_poison(dtype, again.data() + i * size, 1, kPoisons[1]);
+        if (first && second)
+          return error(Code::kInvalid,
+                       "the reference does not write element {}{} of output '{}'; it must write "
+                       "every element, or the argument must be inout",
+                       i, multi_index_text(i, slot.extents), argument(slot).name);
+      }
+    }
+  }
+  for (Slot& slot : slots_)
+    if (argument(slot).role == Role::kOutput) PURLIN_TRY(choose_poisons(slot));
+  return Status::ok();
+}
+
+Result<std::optional<std::string>> Arguments::find_stray_write() {
+  for (Slot& slot : slots_) {
+    if (!slot.live) continue;
+    PURLIN_ASSIGN(const std::optional<std::string> where, slot.live->check());
+    if (where)
+      return std::optional(
+          fmt::format("wrote outside its buffers: argument '{}', {}", argument(slot).name, *where));
+  }
+  return std::optional<std::string>();
+}
+
+std::string Arguments::describe(const Slot& slot, const std::string& got, std::size_t first,
+                                std::size_t differing, std::uint8_t poison) const {
+  const Argument& arg = argument(slot);
+  const std::string place = fmt::format("output '{}' element {}{}", arg.name, first,
+                                        multi_index_text(first, slot.extents));
+  const std::string expected = element_text(arg.dtype, slot.expected.data(), first);
+  const std::string others = fmt::format("{} of {} elements differ", differing, slot.count);
+  if (arg.role == Role::kOutput &&
+      find_poison(arg.dtype, got.data() + first * size_of(arg.dtype), 1, poison))
+    return fmt::format("{} was not written, expected {}; {}", place, expected, others);
+  return fmt::format("{} is {}, expected {} (atol {:g}, rtol {:g}); {}", place,
+                     element_text(arg.dtype, got.data(), first), expected, spec_->atol, spec_->rtol,
+                     others);
+}
+
+Result<std::optional<std::string>> Arguments::find_wrong_output(int run) {
+  std::string got;
+  for (Slot& slot : slots_) {
+    if (!is_result(slot)) continue;
+    got.resize(slot.live->bytes());
+    PURLIN_TRY(slot.live->read(got.data()));
+    const std::optional<Difference> difference =
+        compare(argument(slot).dtype, got.data(), slot.expected.data(), slot.count,
+                {spec_->rtol, spec_->atol});
+    if (!difference) continue;
+    return std::optional(
+        describe(slot, got, difference->first, difference->count, poison_of(slot, run)));
+  }
+  return find_changed_input();
+}
+
+Result<std::optional<std::string>> Arguments::find_changed_input() {
+  std::string now, before;
+  for (Slot& slot : slots_) {
+    if (argument(slot).role != Role::kInput) continue;
+    const std::size_t bytes = slot.live->bytes();
+    const std::size_t probe = std::min(bytes, kInputProbeBytes);
+    for (const std::size_t offset : {std::size_t{0}, bytes - probe}) {
+      now.resize(probe);
+      before.resize(probe);
+      PURLIN_TRY(slot.live->read(now.data(), offset, probe));
+      PURLIN_TRY(slot.pristine->read(before.data(), offset, probe));
+      if (now == before) continue;
+      const std::size_t byte = static_cast<std::size_t>(
+          std::mismatch(now.begin(), now.end(), before.begin()).first - now.begin());
+      const std::size_t element = (offset + byte) / size_of(argument(slot).dtype);
+      return std::optional(fmt::format(
+          "input '{}' was changed at element {}{}; a kernel that writes an argument needs it to be "
+          "output or inout",
+          argument(slot).name, element, multi_index_text(element, slot.extents)));
+    }
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace purlin::measure

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments: the arguments of one kernel spec on one device for one problem shape, and what its
+// outputs must be.
+//
+// Inputs have a pristine copy on the device, so that restoring them costs a device copy whatever a
+// candidate did to them; outputs are poisoned before each run that is verified. Owned by a
+// Workbench and used from its thread. Failure: kInvalid says what in the spec is wrong,
+// kUnavailable that memory is short, anything else is the device's.
+#pragma once
+
+#include "gpu/device.h"
+#include "measure/guarded_buffer.h"
+#include "model/spec.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace purlin::measure {
+
+class Arguments {
+ public:
+  // Allocates and fills. `spec` must outlive the result. Sizes are resolved under `scope`, that of
+  // the default config; those of scratch buffers again for each config by bind().
+  static Result<Arguments> create(gpu::Device& device, const KernelSpec& spec, const Scope& scope,
+                                  std::uint64_t extra_seed);
+
+  // Takes the outputs' present contents as what every config must produce. `run` launches the
+  // reference; it is called again with another poison where an element looks as if it was not
+  // written. kInvalid names an element that was not.
+  Status take_reference(const std::function<Status()>& run);
+
+  // The launch arguments for a config: `names` picks some by name, in that order; empty: all.
+  Result<std::vector<gpu::KernelArgument>> bind(const Scope& scope,
+                                                const std::vector<std::string>& names = {});
+
+  // How many runs it takes to see any element that was not written: 1, or 2 where a right value
+  // looks like the poison.
+  int verification_runs() const { return runs_; }
+  // Before a run: inputs as they were, outputs poisoned.
+  Status prepare(int run);
+  // Inputs and inouts as they were, or only the inouts.
+  Status restore(bool inouts_only);
+  bool has_inout() const;
+
+  // What a run did wrong, for a person; nullopt when nothing. The first is about memory outside the
+  // buffers, the second about the contents.
+  Result<std::optional<std::string>> find_stray_write();
+  Result<std::optional<std::string>> find_wrong_output(int run);
+
+ private:
+  struct Slot {
+    std::size_t index = 0;  // into the spec's arguments
+    std::vector<std::int64_t> extents;
+    std::size_t count = 0;
+    std::optional<GuardedBuffer> live, pristine;
+    std::string expected;               // outputs: the reference's bytes
+    std::vector<std::uint8_t> poisons;  // outputs: one for each run, the last for those after
+  };
+  Arguments(gpu::Device& device, const KernelSpec& spec) : device_(&device), spec_(&spec) {}
+  const Argument& argument(const Slot& slot) const { return spec_->arguments[slot.index]; }
+  bool is_result(const Slot& slot) const;
+  Status measure(Slot& slot, const Scope& scope) const;
+  Status allocate(Slot& slot, std::uint64_t extra_seed);
+  Status check_memory() const;
+  Status poison_results(std::uint8_t byte);
+  Status choose_poisons(Slot& slot);
+  static std::uint8_t poison_of(const Slot& slot, int run);
+  std::string describe(const Slot& slot, const std::string& got, std::size_t first,
+                       std::size_t differing, std::uint8_t poison) const;
+  Result<std::optional<std::string>> find_changed_input();
+
+  gpu::Device* device_;
+  const KernelSpec* spec_;
+  std::vector<Slot> slots_;  // one for each argument; scalars have no buffer
+  int runs_ = 1;
+};
+
+}  // namespace purlin::measure

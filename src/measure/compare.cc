@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/compare.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+namespace purlin::measure {
+namespace {
+
+template <class T>
+T element(const void* data, std::size_t i) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(data) + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+struct RealEqual {
+  Tolerance tolerance;
+  bool operator()(double got, double expected) const {
+    // Infinities make the difference NaN or the bound infinite, so they are compared first.
+    if (got == expected) return true;
+    if (std::isnan(expected)) return std::isnan(got);
+    if (std::isinf(expected)) return false;
+    return std::fabs(got - expected) <= tolerance.atol + tolerance.rtol * std::fabs(expected);
+  }
+};
+
+template <class T>
+struct IntegerEqual {
+  Tolerance tolerance;
+  bool operator()(T got, T expected) const {
+    if (got == expected) return true;
+    using U = std::make_unsigned_t<T>;
+    const U distance = got > expected
+                           ? static_cast<U>(static_cast<U>(got) - static_cast<U>(expected))
+                           : static_cast<U>(static_cast<U>(expected) - static_cast<U>(got));
+    return static_cast<double>(distance) <= tolerance.atol;
+  }
+};
+
+// Calls visit(load, equal) with the element type's own reader and equality.
+template <class Visit>
+auto with_type(Dtype dtype, Tolerance tolerance, Visit visit) {
+  const auto integer = [&]<class T>(T) {
+    return visit([](const void* data, std::size_t i) { return element<T>(data, i); },
+                 IntegerEqual<T>{tolerance});
+  };
+  switch (dtype) {
+    case Dtype::kI8:
+      return integer(std::int8_t{});
+    case Dtype::kU8:
+      return integer(std::uint8_t{});
+    case Dtype::kI16:
+      return integer(std::int16_t{});
+    case Dtype::kU16:
+      return integer(std::uint16_t{});
+    case Dtype::kI32:
+      return integer(std::int32_t{});
+    case Dtype::kU32:
+      return integer(std::uint32_t{});
+    case Dtype::kI64:
+      return integer(std::int64_t{});
+    case Dtype::kU64:
+      return integer(std::uint64_t{});
+    case Dtype::kF32:
+      return visit(
+          [](const void* data, std::size_t i) -> double { return element<float>(data, i); },
+          RealEqual{tolerance});
+    case Dtype::kF64:
+      return visit([](const void* data, std::size_t i) { return element<double>(data, i); },
+                   RealEqual{tolerance});
+    case Dtype::kF16:
+    case Dtype::kBf16:
+      break;
+  }
+  const std::size_t size = size_of(dtype);
+  return visit(
+      [dtype, size](const void* data, std::size_t i) {
+        return load_element(dtype, static_cast<const char*>(data) + i * size);
+      },
+      RealEqual{tolerance});
+}
+
+}  // namespace
+
+std::optional<Difference> compare(Dtype dtype, const void* got, const void* expected,
+                                  std::size_t count, Tolerance tolerance) {
+  if (count == 0 || std::memcmp(got, expected, count * size_of(dtype)) == 0) return std::nullopt;
+  return with_type(dtype, tolerance, [&](auto load, auto equal) -> std::optional<Difference> {
+    Difference difference;
+    const std::size_t size = size_of(dtype);
+    for (std::size_t i = 0; i < count; ++i) {
+      // Most 16-bit reals agree in every bit, and decoding them is what costs.
+      if (size == 2 && element<std::uint16_t>(got, i) == element<std::uint16_t>(expected, i))
+        continue;
+      if (equal(load(got, i), load(expected, i))) continue;
+      if (difference.count++ == 0) difference.first = i;
+    }
+    if (difference.count == 0) return std::nullopt;
+    return difference;
+  });
+}
+
+bool hides_poison(Dtype dtype, const void* expected, std::size_t count, std::uint8_t poison,
+                  Tolerance tolerance) {
+  unsigned char unwritten[16];
+  std::memset(unwritten, poison, sizeof unwritten);
+  return with_type(dtype, tolerance, [&](auto load, auto equal) {
+    const auto value = load(unwritten, 0);
+    for (std::size_t i = 0; i < count; ++i)
+      if (equal(value, load(expected, i))) return true;
+    return false;
+  });
+}
+
+std::optional<std::size_t> find_poison(Dtype dtype, const void* data, std::size_t count,
+                                       std::uint8_t poison) {
+  const std::size_t size = size_of(dtype);
+  unsigned char unwritten[16];
+  std::memset(unwritten, poison, sizeof unwritten);
+  const char* bytes = static_cast<const char*>(data);
+  for (std::size_t i = 0; i < count; ++i)
+    if (std::memcmp(bytes + i * size, unwritten, size) == 0) return i;
+  return std::nullopt;
+}
+
+std::string multi_index_text(std::size_t flat, const std::vector<std::int64_t>& extents) {
+  if (extents.size() < 2) return "";
+  std::string text;
+  for (std::size_t d = extents.size(); d-- > 0;) {
+    const std::size_t extent = static_cast<std::size_t>(extents[d]);
+    text = fmt::format("{}{}", flat % extent, text.empty() ? "" : "," + text);
+    flat /= extent;
+  }
+  return "[" + text + "]";
+}
+
+std::string element_text(Dtype dtype, const void* data, std::size_t index) {
+  return with_type(dtype, {}, [&](auto load, auto) {
+    const auto value = load(data, index);
+    if constexpr (std::is_floating_point_v<std::decay_t<decltype(value)>>) {
+      return fmt::format("{:.9g}", value);
+    } else {
+      return fmt::format("{}", +value);
+    }
+  });
+}
+
+}  // namespace purlin::measure

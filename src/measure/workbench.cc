@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/workbench.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "measure/arguments.h"
+#include "measure/binary_cache.h"
+
+#include <optional>
+
+namespace purlin::measure {
+namespace {
+
+class Stopclock {
+ public:
+  double seconds() const {
+    return static_cast<double>(system_clock().monotonic_ns() - start_ns_) * 1e-9;
+  }
+
+ private:
+  std::int64_t start_ns_ = system_clock().monotonic_ns();
+};
+
+gpu::CompileRequest compile_request(const KernelSpec& spec, const SourceText& source,
+                                    const std::string& entry, const Config& config) {
+  gpu::CompileRequest request;
+  request.name = base_name(source.file);
+  request.source = source.text;
+  request.entry = entry;
+  request.options = source.options;
+  const std::string path = join_path(parent_path(spec.file), source.file);
+  if (!source.file.empty()) request.include_directories = {parent_path(path)};
+  request.config = config;
+  return request;
+}
+
+// Limits that are known only once the kernel is compiled. The driver would refuse the launch too,
+// but with a number for a text.
+Status check_kernel_limits(const gpu::Kernel& kernel, const LaunchShape& shape,
+                           const DeviceInfo& device) {
+  const std::uint64_t threads = shape.threads_per_block();
+  if (kernel.max_threads_per_block > 0 &&
+      threads > static_cast<std::uint64_t>(kernel.max_threads_per_block))
+    return error(Code::kInvalid,
+                 "a block has {} threads and this kernel can run {}{}; use fewer threads or fewer "
+                 "registers",
+                 threads, kernel.max_threads_per_block,
+                 kernel.registers > 0
+                     ? fmt::format(" with the {} registers each takes", kernel.registers)
+                     : "");
+  const std::int64_t shared = kernel.static_shared_bytes + shape.dynamic_shared_bytes;
+  if (device.shared_memory_per_block > 0 && shared > device.shared_memory_per_block)
+    return error(Code::kInvalid, "a block takes {} bytes of shared memory ({} + {}), and {} has {}",
+                 shared, kernel.static_shared_bytes, shape.dynamic_shared_bytes, device.id,
+                 device.shared_memory_per_block);
+  return Status::ok();
+}
+
+class DeviceWorkbench : public Workbench {
+ public:
+  DeviceWorkbench(gpu::Device& device, const KernelSpec& spec, const ProblemShape& problem,
+                  Options options)
+      : device_(device), spec_(spec), problem_(problem), options_(std::move(options)) {}
+
+  Status prepare() {
+    if (device_.language().empty()) return Status::ok();
+    PURLIN_TRY(source_of(spec_.sources, "kernel").status());
+    if (options_.compile_only || !device_.executes()) return Status::ok();
+    const Scope scope = scope_of(default_config(spec_));
+    PURLIN_ASSIGN(Arguments arguments, Arguments::create(device_, spec_, scope, options_.seed));
+    arguments_.emplace(std::move(arguments));
+    return options_.verify ? run_reference(scope) : Status::ok();
+  }
+
+  Evaluation compile(const Config& config) override {
+    const Stopclock clock;
+    Evaluation evaluation;
+    evaluation.config = config;
+    const Scope scope = scope_of(config);
+    if (const Status status = check_constraints(spec_, scope); !status.is_ok()) {
+      fail(evaluation, EvaluationStatus::kInvalid, status);
+    } else {
+      build(config, evaluation);
+    }
+    finish(evaluation, clock);
+    return evaluation;
+  }
+
+  Evaluation evaluate(const Config& config, const Policy& policy) override {
+    const Stopclock clock;
+    Evaluation evaluation;
+    evaluation.config = config;
+    try_config(config, policy, evaluation);
+    if (!evaluation.ok()) evaluation.samples.clear();
+    finish(evaluation, clock);
+    return evaluation;
+  }
+
+  bool device_lost() const override { return lost_; }
+  const ProblemShape& problem() const override { return problem_; }
+
+ private:
+  Scope scope_of(const Config& config) const {
+    return config_scope(spec_, problem_, config, device_.info());
+  }
+
+  void step(std::string_view name) const {
+    if (options_.on_step) options_.on_step(name);
+  }
+
+  // The source in the device's language. A replay has no language and needs no source.
+  Result<const SourceText*> source_of(const std::map<std::string, SourceText>& sources,
+                                      std::string_view table) const {
+    static const SourceText kNone;
+    if (device_.language().empty()) return &kNone;
+    const auto found = sources.find(std::string(device_.language()));
+    if (found != sources.end()) return &found->second;
+    return error(Code::kInvalid, "{}: there is no [{}.{}], and {} compiles nothing else",
+                 spec_.file, table, device_.language(), device_.info().id);
+  }
+
+  Status run_reference(const Scope& scope) {
+    PURLIN_ASSIGN(const SourceText* source, source_of(spec_.reference.sources, "reference"));
+    const auto context = [&](const Status& status) {
+      return status.with_context(fmt::format("{}: the reference", spec_.file));
+    };
+    const Result<gpu::Binary> binary =
+        build_binary(compile_request(spec_, *source, spec_.reference.entry, {}), nullptr);
+    if (!binary.is_ok())
+      return context({binary.status().code(), bounded_log(binary.status().message())});
+    Result<std::unique_ptr<gpu::Kernel>> kernel = device_.load(*binary);
+    if (!kernel.is_ok()) return context(kernel.status());
+    gpu::Launch launch;
+    launch.kernel = kernel->get();
+    PURLIN_ASSIGN(launch.shape, resolve_launch(spec_.reference.launch, scope, device_.info()));
+    if (const Status status = check_kernel_limits(**kernel, launch.shape, device_.info());
+        !status.is_ok())
+      return context(status);
+    PURLIN_ASSIGN(launch.arguments, arguments_->bind(scope, spec_.reference.arguments));
+    return context(arguments_->take_reference([&] { return device_.run(launch); }));
+  }
+
+  Result<gpu::Binary> build_binary(const gpu::CompileRequest& request, bool* cached) {
+    const std::string key =
+        options_.binaries != nullptr ? BinaryCache::key(device_.info(), request) : "";
+    if (options_.binaries != nullptr) {
+      if (std::optional<gpu::Binary> binary = options_.binaries->get(key)) {
+        if (cached != nullptr) *cached = true;
+        return *std::move(binary);
+      }
+    }
+    PURLIN_ASSIGN(gpu::Binary binary, device_.compile(request));
+    // A cache that cannot be written costs time, not the result.
+    if (options_.binaries != nullptr) static_cast<void>(options_.binaries->put(key, binary));
+    return binary;
+  }
+
+  std::optional<gpu::Binary> build(const Config& config, Evaluation& evaluation) {
+    step("compile");
+    const Stopclock clock;
+    const Result<const SourceText*> source = source_of(spec_.sources, "kernel");
+    if (!source.is_ok()) {
+      fail(evaluation, EvaluationStatus::kCompile, source.status());
+      return std::nullopt;
+    }
+    Result<gpu::Binary> binary = build_binary(compile_request(spec_, **source, spec_.entry, config),
+                                              &evaluation.cached_binary);
+    evaluation.compile_s = clock.seconds();
+    if (!binary.is_ok()) {
+      fail(evaluation, EvaluationStatus::kCompile, binary.status());
+      evaluation.message = bounded_log(evaluation.message);
+      return std::nullopt;
+    }
+    if (!device_.executes()) evaluation.compile_s = binary->compile_s;
+    return std::move(binary).value();
+  }
+
+  void try_config(const Config& config, const Policy& policy, Evaluation& evaluation) {
+    if (options_.compile_only)
+      return fail(evaluation, EvaluationStatus::kInvalid,
+                  error(Code::kInvalid, "this workbench only compiles"));
+    const Scope scope = scope_of(config);
+    gpu::Launch launch;
+    if (const Status status = check_constraints(spec_, scope); !status.is_ok())
+      return fail(evaluation, EvaluationStatus::kInvalid, status);
+    if (device_.executes()) {
+      const Result<LaunchShape> shape = resolve_launch(spec_.launch, scope, device_.info());
+      if (!shape.is_ok()) return fail(evaluation, EvaluationStatus::kInvalid, shape.status());
+      launch.shape = *shape;
+    }
+    const std::optional<gpu::Binary> binary = build(config, evaluation);
+    if (!binary) return;
+    Result<std::unique_ptr<gpu::Kernel>> kernel = device_.load(*binary);
+    if (!kernel.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, kernel.status());
+    launch.kernel = kernel->get();
+    evaluation.registers = (*kernel)->registers;
+    evaluation.shared_bytes = (*kernel)->static_shared_bytes + launch.shape.dynamic_shared_bytes;
+    evaluation.local_bytes = (*kernel)->local_bytes;
+    if (device_.executes() && !verify(**kernel, scope, launch, evaluation)) return;
+    time(launch, policy, evaluation);
+  }
+
+  // False when the config failed. Always launches once: a driver may compile at the first launch,
+  // and that is no part of the kernel's time.
+  bool verify(const gpu::Kernel& kernel, const Scope& scope, gpu::Launch& launch,
+              Evaluation& evaluation) {
+    step("verify");
+    const Stopclock clock;
+    const auto failed = [&](EvaluationStatus status, const Status& why) {
+      evaluation.verify_s = clock.seconds();
+      fail(evaluation, status, why);
+      return false;
+    };
+    if (const Status status = check_kernel_limits(kernel, launch.shape, device_.info());
+        !status.is_ok())
+      return failed(EvaluationStatus::kLaunch, status);
+    Result<std::vector<gpu::KernelArgument>> bound = arguments_->bind(scope);
+    if (!bound.is_ok()) return failed(EvaluationStatus::kInvalid, bound.status());
+    launch.arguments = std::move(bound).value();
+    const int runs = options_.verify ? arguments_->verification_runs() : 1;
+    for (int run = 0; run < runs; ++run) {
+      if (const Status status = arguments_->prepare(run); !status.is_ok())
+        return failed(EvaluationStatus::kLaunch, status);
+      if (const Status status = device_.run(launch); !status.is_ok())
+        return failed(EvaluationStatus::kLaunch, status);
+      if (!check_zones(evaluation)) return failed(evaluation.status, Status::ok());
+      if (!options_.verify) continue;
+      const Result<std::optional<std::string>> wrong = arguments_->find_wrong_output(run);
+      if (!wrong.is_ok()) return failed(EvaluationStatus::kLaunch, wrong.status());
+      if (*wrong) return failed(EvaluationStatus::kWrong, {Code::kFailed, **wrong});
+    }
+    evaluation.verify_s = clock.seconds();
+    return true;
+  }
+
+  bool check_zones(Evaluation& evaluation) {
+    const Result<std::optional<std::string>> stray = arguments_->find_stray_write();
+    if (stray.is_ok() && !*stray) return true;
+    fail(evaluation, stray.is_ok() ? EvaluationStatus::kOutOfBounds : EvaluationStatus::kLaunch,
+         stray.is_ok() ? Status(Code::kInvalid, **stray) : stray.status());
+    return false;
+  }
+
+  void time(const gpu::Launch& launch, const Policy& policy, Evaluation& evaluation) {
+    step("measure");
+    const Stopclock clock;
+    Restore restore;
+    if (arguments_ && arguments_->has_inout())
+      restore = [this] { return arguments_->restore(true); };
+    Result<Timing> timing = time_kernel(device_, launch, policy, restore);
+    evaluation.measure_s = clock.seconds();
+    if (!timing.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, timing.status());
+    evaluation.samples = std::move(timing->samples);
+    evaluation.time_ms = median_ms(evaluation.samples);
+    // Again: what strays only now and then had many more launches to do it.
+    if (device_.executes() && !check_zones(evaluation)) evaluation.time_ms = 0;
+    if (!device_.executes()) {
+      evaluation.measure_s = 0;
+      for (const Sample& sample : evaluation.samples) evaluation.measure_s += sample.ms * 1e-3;
+    }
+  }
+
+  void fail(Evaluation& evaluation, EvaluationStatus status, const Status& why) {
+    evaluation.status = status;
+    if (why.is_ok()) return;
+    evaluation.message = why.message();
+    if (why.code() != Code::kFailed || status == EvaluationStatus::kWrong) return;
+    lost_ = true;
+    evaluation.status = EvaluationStatus::kCrash;
+    evaluation.message = "the device was lost: " + evaluation.message;
+  }
+
+  void finish(Evaluation& evaluation, const Stopclock& clock) const {
+    evaluation.cost_s = device_.executes()
+                            ? clock.seconds()
+                            : evaluation.compile_s + evaluation.verify_s + evaluation.measure_s;
+  }
+
+  gpu::Device& device_;
+  const KernelSpec spec_;
+  const ProblemShape problem_;
+  const Options options_;
+  std::optional<Arguments> arguments_;
+  bool lost_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Workbench>> Workbench::create(gpu::Device& device, const KernelSpec& spec,
+                                                     const ProblemShape& problem, Options options) {
+  auto workbench = std::make_unique<DeviceWorkbench>(device, spec, problem, std::move(options));
+  PURLIN_TRY(workbench->prepare());
+  return std::unique_ptr<Workbench>(std::move(workbench));
+}
+
+Result<Work> work_of(const KernelSpec& spec, const ProblemShape& problem, const Config& config,
+                     const DeviceInfo& device) {
+  const Scope scope = config_scope(spec, problem, config, device);
+  Work work;
+  const auto evaluate = [&](const std::optional<SpecExpression>& expression, double& out) {
+    if (!expression) return Status::ok();
+    const Result<double> value = expression->expression.evaluate_double(scope.lookup());
+    if (!value.is_ok()) return value.status().with_context(expression->where);
+    out = *value;
+    return Status::ok();
+  };
+  PURLIN_TRY(evaluate(spec.flops, work.flops));
+  PURLIN_TRY(evaluate(spec.bytes, work.bytes));
+  return work;
+}
+
+std::string bounded_log(std::string_view log, std::size_t limit) {
+  if (log.size() <= limit) return std::string(log);
+  std::size_t start = 0;
+  if (const std::size_t found = log.find("error");
+      found != std::string_view::npos && found > limit / 2) {
+    start = log.rfind('\n', found);
+    start = start == std::string_view::npos ? 0 : start + 1;
+  }
+  const std::string_view kept = log.substr(start, limit);
+  return fmt::format("{}{}\n[{} bytes of the log left out]", start > 0 ? "[…]\n" : "", kept,
+                     log.size() - kept.size());
+}
+
+}  // namespace purlin::measure

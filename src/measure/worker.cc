@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/worker.h"
+
+#include "base/files.h"
+#include "measure/worker_channel.h"
+#include "measure/worker_protocol.h"
+
+namespace purlin::measure {
+namespace {
+
+using Answer = WorkerChannel::Answer;
+
+constexpr int kStartAttempts = 3;
+
+Result<std::string> find_executable(const std::string& given) {
+  if (!given.empty()) return given;
+  const std::string folder = executable_directory();
+  for (const std::string& path : {join_path(folder, "purlin"), join_path(folder, "../bin/purlin")})
+    if (file_exists(path)) return path;
+  return error(Code::kNotFound, "the purlin program is neither in '{}' nor in '{}/../bin'", folder,
+               folder);
+}
+
+// What a reply says went wrong; ok when it does not.
+Status status_of(const Json& reply) {
+  const Json* problem = reply.find("error");
+  if (problem == nullptr) return Status::ok();
+  const std::string& name = (*problem)["code"].as_string();
+  for (const Code code : {Code::kInvalid, Code::kNotFound, Code::kUnavailable, Code::kIo,
+                          Code::kCorrupt, Code::kFailed, Code::kTimeout, Code::kCancelled})
+    if (code_name(code) == name) return {code, (*problem)["message"].as_string()};
+  return {Code::kFailed, (*problem)["message"].as_string()};
+}
+
+}  // namespace
+
+Worker::Worker(WorkerSetup setup, bool compile_only)
+    : setup_(std::move(setup)), compile_only_(compile_only) {}
+
+Worker::~Worker() = default;
+
+Result<std::unique_ptr<Worker>> Worker::start(const WorkerSetup& setup, bool compile_only) {
+  std::unique_ptr<Worker> worker(new Worker(setup, compile_only));
+  PURLIN_ASSIGN(worker->setup_.executable, find_executable(setup.executable));
+  PURLIN_TRY(worker->ensure_open(-1));
+  if (!setup.spec_path.empty())
+    PURLIN_TRY(worker->open({setup.spec_path, setup.problem, setup.verify, setup.seed}).status());
+  return worker;
+}
+
+Result<int> Worker::open(const BenchSetup& bench) {
+  if (static_cast<std::int64_t>(benches_.size()) >= kMaxBenches)
+    return error(Code::kInvalid, "a worker holds at most {} benches", kMaxBenches);
+  benches_.push_back(bench);
+  opened_.push_back(false);
+  const int number = static_cast<int>(benches_.size()) - 1;
+  if (const Status status = ensure_open(number); !status.is_ok()) {
+    benches_.pop_back();
+    opened_.pop_back();
+    return status;
+  }
+  return number;
+}
+
+Json Worker::start_request() const {
+  return Json::object({{"op", "start"},
+                       {"protocol", kProtocol},
+                       {"device", setup_.device},
+                       {"binary_cache", setup_.binary_cache},
+                       {"compile_only", compile_only_}});
+}
+
+Json Worker::open_request(int bench) const {
+  const BenchSetup& setup = benches_[static_cast<std::size_t>(bench)];
+  return Json::object({{"op", "open"},
+                       {"bench", bench},
+                       {"spec", absolute_path(setup.spec_path)},
+                       {"problem", to_json(setup.problem)},
+                       {"verify", setup.verify},
+                       {"seed", static_cast<std::int64_t>(setup.seed)}});
+}
+
+// Starts a child and opens the bench (-1: none) in it, where that is not done yet. What a child
+// reports is final; one that dies over it is given a second and a third chance.
+Status Worker::ensure_open(int bench) {
+  std::string why;
+  for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
+    const bool fresh = channel_ == nullptr;
+    if (fresh) {
+      PURLIN_ASSIGN(channel_, WorkerChannel::start(setup_.executable));
+      opened_.assign(opened_.size(), false);
+    } else if (bench < 0 || opened_[static_cast<std::size_t>(bench)]) {
+      return Status::ok();
+    }
+    const Answer answer =
+        channel_->ask(fresh ? start_request() : open_request(bench), setup_.start_timeout_s);
+    if (answer.kind != Answer::Kind::kReply) {
+      channel_.reset();
+      why = answer.message;
+      if (answer.kind == Answer::Kind::kTimedOut)
+        return error(Code::kTimeout, "the worker for {} {}", setup_.device, why);
+      continue;
+    }
+    if (const Status status = status_of(answer.reply); !status.is_ok()) {
+      // A child without its device, or with a lost one, is of no use to anyone.
+      if (fresh || status.code() == Code::kFailed) channel_.reset();
+      return status;
+    }
+    if (!fresh) {
+      opened_[static_cast<std::size_t>(bench)] = true;
+      return Status::ok();
+    }
+    device_ = device_from_json(answer.reply["device"]);
+    executes_ = answer.reply["executes"].as_bool(true);
+    --attempt;  // the start worked, so the bench has all its chances
+  }
+  return error(Code::kFailed, "the worker for {} died {} times in a row: it {}", setup_.device,
+               kStartAttempts, why);
+}
+
+Result<Evaluation> Worker::ask(Json request, const Config& config, double timeout_s, int bench) {
+  if (bench < 0 || bench >= static_cast<int>(benches_.size()))
+    return error(Code::kInvalid, "the worker has no bench {}", bench);
+  PURLIN_TRY(ensure_open(bench));
+  const std::int64_t start_ns = system_clock().monotonic_ns();
+  request.set("bench", bench).set("config", to_json(config));
+  const Answer answer = channel_->ask(std::move(request), timeout_s);
+  if (answer.kind == Answer::Kind::kReply) {
+    PURLIN_TRY(status_of(answer.reply));
+    if (answer.reply["lost"].as_bool()) {
+      channel_.reset();
+      ++restarts_;
+    }
+    return evaluation_from_json(answer.reply["evaluation"]);
+  }
+  channel_.reset();
+  ++restarts_;
+  Evaluation evaluation;
+  evaluation.config = config;
+  const bool timed_out = answer.kind == Answer::Kind::kTimedOut;
+  evaluation.status = timed_out ? EvaluationStatus::kTimeout : EvaluationStatus::kCrash;
+  evaluation.message = timed_out ? answer.message : "the worker process " + answer.message;
+  evaluation.cost_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
+  return evaluation;
+}
+
+Result<Evaluation> Worker::compile(const Config& config, double timeout_s, int bench) {
+  return ask(Json::object({{"op", "compile"}}), config, timeout_s, bench);
+}
+
+Result<Evaluation> Worker::evaluate(const Config& config, const Policy& policy, double timeout_s,
+                                    int bench) {
+  if (compile_only_) return error(Code::kInvalid, "this worker only compiles");
+  return ask(Json::object({{"op", "evaluate"}, {"policy", to_json(policy)}}), config, timeout_s,
+             bench);
+}
+
+}  // namespace purlin::measure

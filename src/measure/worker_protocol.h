@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both ends of a worker's pipes agree on (docs/formats/worker.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace purlin::measure {
+
+constexpr std::int64_t kProtocol = 1;
+constexpr std::size_t kMaxRequestBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxReplyBytes = std::size_t{4} << 20;
+constexpr std::int64_t kMaxBenches = 1024;
+
+}  // namespace purlin::measure
