@@ -91,8 +91,14 @@ const Toml* TomlTable::optional(std::string_view key) {
 
 Result<const Toml*> TomlTable::required(std::string_view key) {
   const Toml* found = optional(key);
-  if (found == nullptr) return node_->complain(fmt::format("{} needs '{}'", what_, key));
-  return found;
+  if (found != nullptr) return found;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : *node_->table())
+    if (known_.find(name) == known_.end()) names.push_back(name);
+  const std::string near = nearest(key, names);
+  return node_->complain(
+      fmt::format("{} needs '{}'{}", what_, key,
+                  near.empty() ? "" : fmt::format("; is '{}' meant to be it?", near)));
 }
 
 Result<std::string> TomlTable::string(std::string_view key) {

@@ -11,6 +11,7 @@
 #include "model/launch.h"
 #include "model/value.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -91,6 +92,10 @@ struct KernelSpec {
 
 // kInvalid with "file:line:column: …" for each kind of mistake; kNotFound where a file is missing.
 Result<KernelSpec> load_spec(const std::string& path);
+// The same from text; `read` yields the contents of a source file, given its path.
+using SourceReader = std::function<Result<std::string>(const std::string& path)>;
+Result<KernelSpec> parse_spec(std::string_view text, const std::string& path,
+                              const SourceReader& read);
 
 // The default config: each parameter's preset, else its first value.
 Config default_config(const KernelSpec& spec);
@@ -99,7 +104,8 @@ Config default_config(const KernelSpec& spec);
 // dimensions left out keep their default.
 Result<ProblemShape> resolve_shape(const KernelSpec& spec, std::string_view text);
 
-// Scope of a config: parameters, problem dimensions and device facts.
+// Scope of a config: parameters, problem dimensions and device facts. A limit the device does not
+// tell reads as 2^31 - 1, a count (units, warp size) as 1.
 Scope config_scope(const KernelSpec& spec, const ProblemShape& problem, const Config& config,
                    const DeviceInfo& device);
 
