@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Space construction: the four published T1 spaces, against checking every config of the Cartesian
 // product with the same compiled constraints' expressions, in one run. Best of several repeats.
+#include "base/time.h"
 #include "tune/space/build.h"
 #include "tune/space/published_spaces.h"
-
-#include "base/time.h"
 
 #include <fmt/core.h>
 

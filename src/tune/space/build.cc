@@ -65,7 +65,8 @@ class SpaceBuilder {
       if (parameter.values.empty())
         return error(Code::kInvalid, "parameter '{}' has no values", parameter.name);
       if (parameter.values.size() > kMaxValues)
-        return error(Code::kInvalid, "parameter '{}' has {} values, more than {}; use a coarser step",
+        return error(Code::kInvalid,
+                     "parameter '{}' has {} values, more than {}; use a coarser step",
                      parameter.name, parameter.values.size(), kMaxValues);
       space_.cartesian_ *= static_cast<double>(parameter.values.size());
     }
@@ -111,8 +112,8 @@ class SpaceBuilder {
         if (parameters[read].values.size() > 1) owner = read;
       groups[group_of[ties.root(owner)]].second.push_back(i);
     }
-    for (const std::size_t single : singles()) constants_.set(parameters[single].name,
-                                                              parameters[single].values.front());
+    for (const std::size_t single : singles())
+      constants_.set(parameters[single].name, parameters[single].values.front());
     return groups;
   }
 

@@ -2,10 +2,11 @@
 // build_space: finds the valid configs, pruning while building.
 //
 // A constraint is checked as soon as its last parameter is bound; parameters are bound in the order
-// that lets constraints decide early; what a constraint says for a combination of its own parameters
-// is remembered as a bit mask. The result is the same as checking every config of the Cartesian
-// product against the constraints in the spec's order, and so is the failure: a constraint that
-// cannot be evaluated (a division by zero) is an error only where none before it rejects the config.
+// that lets constraints decide early; what a constraint says for a combination of its own
+// parameters is remembered as a bit mask. The result is the same as checking every config of the
+// Cartesian product: a config is out when any constraint is false for it. Where none is false and
+// one cannot be evaluated (a division by zero), building fails; so the order of constraints never
+// matters.
 #pragma once
 
 #include "base/status.h"

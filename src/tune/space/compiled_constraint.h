@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // CompiledConstraint: a constraint's expression made fast for the innermost loop of space building.
 //
-// The tree is flattened, constants are folded, and what does not depend on the parameter that varies
-// innermost is computed once per round. It knows the ordinary case only: integers and reals without
-// overflow or division by zero. For all else it answers kUnknown, and the caller asks the Expression
-// itself, whose meaning is the one that counts. Thread-safety: belongs to one thread.
+// The tree is flattened, constants are folded, and what does not depend on the parameter that
+// varies innermost is computed once per round. It knows the ordinary case only: integers and reals
+// without overflow or division by zero. For all else it answers kUnknown, and the caller asks the
+// Expression itself, whose meaning is the one that counts. Thread-safety: belongs to one thread.
 #pragma once
 
 #include "model/expression.h"

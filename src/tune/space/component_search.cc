@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace purlin::tune {
@@ -105,6 +106,7 @@ void ComponentSearch::add_level(std::size_t member, std::vector<bool>& bound,
   level.allowed.resize(level.words);
   level.pass.resize(level.words);
   level.unknown.resize(level.words);
+  level.doubted.resize(level.words);
   const auto meaning = [&](std::string_view name) {
     CompiledConstraint::Meaning result;
     if (const auto found = member_of_.find(name); found != member_of_.end()) {
@@ -155,6 +157,7 @@ void ComponentSearch::ask(Check& check, const Level& level, const Mask& wanted, 
     for (std::uint64_t rest = wanted[word]; rest != 0; rest &= rest - 1) {
       const std::size_t bit = static_cast<std::size_t>(std::countr_zero(rest));
       const std::size_t value = word * 64 + bit;
+      ++steps_;
       if (!numbers.empty()) slots_[level.member] = numbers[value];
       Verdict verdict = check.compiled.evaluate(slots_.data());
       if (verdict == Verdict::kUnknown) {
@@ -197,27 +200,27 @@ Status ComponentSearch::descend(std::size_t depth, std::uint64_t code, bool in_d
   const std::size_t count = parameters_[members_[level.member]].values.size();
   std::fill(level.allowed.begin(), level.allowed.end(), ~std::uint64_t{0});
   if (count % 64 != 0) level.allowed.back() = (std::uint64_t{1} << (count % 64)) - 1;
-  Mask doubted(level.words);
+  std::fill(level.doubted.begin(), level.doubted.end(), 0);
   for (Check& check : level.checks) {
     answer(check, level);
     int gone = 0;
     for (std::size_t word = 0; word < level.words; ++word) {
       gone += std::popcount(level.allowed[word] & ~level.pass[word]);
       level.allowed[word] &= level.pass[word];
-      doubted[word] |= level.unknown[word];
+      level.doubted[word] |= level.unknown[word];
     }
     removed_[check.tie] += gone * level.below;
     done_ += gone * level.below;
   }
-  const Mask allowed = level.allowed;  // deeper levels do not touch it, but the next visit would
   const std::vector<Number>& numbers = numbers_[level.member];
   const bool last = depth + 1 == levels_.size();
   for (std::size_t word = 0; word < level.words; ++word) {
-    for (std::uint64_t rest = allowed[word]; rest != 0; rest &= rest - 1) {
+    // The walk below comes back to this level only after the loops here are done with it.
+    for (std::uint64_t rest = level.allowed[word]; rest != 0; rest &= rest - 1) {
       const std::size_t bit = static_cast<std::size_t>(std::countr_zero(rest));
       const std::size_t value = word * 64 + bit;
       const std::uint64_t reached = code + value * strides_[level.member];
-      const bool doubtful = in_doubt || ((doubted[word] >> bit) & 1) != 0;
+      const bool doubtful = in_doubt || ((level.doubted[word] >> bit) & 1) != 0;
       bound_[level.member] = value;
       if (last) {
         PURLIN_TRY(keep(reached, doubtful));
@@ -241,31 +244,33 @@ Status ComponentSearch::keep(std::uint64_t code, bool in_doubt) {
   return Status::ok();
 }
 
-// A constraint failed to evaluate on the way here: what the spec's own order says decides.
+// A constraint failed to evaluate on the way here. That matters only where no other rejects.
 Result<bool> ComponentSearch::review() {
+  Status problem;
   for (std::size_t tie = 0; tie < ties_.size(); ++tie) {
     const SpecExpression& constraint = constraints_[ties_[tie]];
     const Result<bool> holds = constraint.expression.evaluate_bool(
         [this](std::string_view name) { return value_of(name); });
-    if (!holds.is_ok()) {
-      std::string values;
-      for (const std::size_t read : reads_[tie])
-        values += fmt::format("{}{}={}", values.empty() ? "" : " ", parameters_[members_[read]].name,
-                              to_text(parameters_[members_[read]].values[bound_[read]]));
-      return error(Code::kInvalid, "{}: constraint '{}' cannot be evaluated for {}: {}",
-                   constraint.where, constraint.expression.text(), values,
-                   holds.status().message());
-    }
-    if (!*holds) {
+    if (holds.is_ok() && !*holds) {
       removed_[tie] += 1;
       return false;
     }
+    if (holds.is_ok() || !problem.is_ok()) continue;
+    std::string values;
+    for (const std::size_t read : reads_[tie])
+      values += fmt::format("{}{}={}", values.empty() ? "" : " ", parameters_[members_[read]].name,
+                            to_text(parameters_[members_[read]].values[bound_[read]]));
+    problem =
+        error(Code::kInvalid, "{}: constraint '{}' cannot be evaluated for {}: {}",
+              constraint.where, constraint.expression.text(), values, holds.status().message());
   }
+  if (!problem.is_ok()) return problem;
   return true;
 }
 
 Status ComponentSearch::account() {
-  if (++steps_ % kStepsPerReport != 0) return Status::ok();
+  if (++steps_ < next_report_) return Status::ok();
+  next_report_ = steps_ + kStepsPerReport;
   if (progress_ && !progress_(done_ / total_))
     return error(Code::kCancelled, "stopped while building the space");
   return steps_ < limits_.max_steps ? Status::ok() : too_many();

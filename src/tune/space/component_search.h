@@ -34,7 +34,7 @@ class ComponentSearch {
  private:
   using Mask = std::vector<std::uint64_t>;  // a bit for each value of the parameter being bound
   struct Check {
-    std::size_t tie;                     // place in ties_
+    std::size_t tie;  // place in ties_
     CompiledConstraint compiled;
     std::vector<std::size_t> others;     // members it reads besides the innermost
     bool remembers = false;              // its answers come back, for it reads few of those bound
@@ -42,11 +42,11 @@ class ComponentSearch {
     std::vector<bool> answered;
   };
   struct Level {
-    std::size_t member;   // the parameter bound here, by its place in members_
-    std::size_t words;    // of a mask
-    double below;         // assignments of the parameters not bound yet
+    std::size_t member;  // the parameter bound here, by its place in members_
+    std::size_t words;   // of a mask
+    double below;        // assignments of the parameters not bound yet
     std::vector<Check> checks;
-    Mask allowed, pass, unknown;
+    Mask allowed, doubted, pass, unknown;  // scratch of the visit under way
   };
 
   void choose_order();
@@ -77,7 +77,7 @@ class ComponentSearch {
   std::vector<std::uint64_t> strides_;
   std::vector<std::uint64_t> codes_;
   std::vector<double> removed_;
-  std::uint64_t steps_ = 0;
+  std::uint64_t steps_ = 0, next_report_ = 0;
   double done_ = 0, total_ = 1;
 };
 

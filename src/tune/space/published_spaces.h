@@ -28,8 +28,8 @@ struct PublishedSpace {
     return *this;
   }
   PublishedSpace& rule(std::string_view text) {
-    constraints.push_back({Expression::parse(text).value(),
-                           name + ":" + std::to_string(constraints.size() + 1)});
+    constraints.push_back(
+        {Expression::parse(text).value(), name + ":" + std::to_string(constraints.size() + 1)});
     return *this;
   }
 };
@@ -56,8 +56,9 @@ inline PublishedSpace convolution_space() {
       .rule("use_padding==0 or block_size_x % 32 != 0")
       .rule("block_size_x*block_size_y<=1024")
       .rule("use_padding==0 or use_shmem != 0")
-      .rule("use_shmem == 0 or (((block_size_x*tile_size_x+(filter_width-1)))*"
-            "((block_size_y*tile_size_y+(filter_height-1)))) < 12*1024");
+      .rule(
+          "use_shmem == 0 or (((block_size_x*tile_size_x+(filter_width-1)))*"
+          "((block_size_y*tile_size_y+(filter_height-1)))) < 12*1024");
 }
 
 inline PublishedSpace dedispersion_space() {
@@ -124,8 +125,9 @@ inline PublishedSpace hotspot_space() {
       .rule("block_size_x*block_size_y>= 32")
       .rule("temporal_tiling_factor % loop_unroll_factor_t == 0")
       .rule("block_size_x*block_size_y <= 1024")
-      .rule("(block_size_x*tile_size_x+ temporal_tiling_factor * 2) * (block_size_y*tile_size_y+ "
-            "temporal_tiling_factor * 2) * (2+sh_power) * 4 <= 49152");
+      .rule(
+          "(block_size_x*tile_size_x+ temporal_tiling_factor * 2) * (block_size_y*tile_size_y+ "
+          "temporal_tiling_factor * 2) * (2+sh_power) * 4 <= 49152");
 }
 
 inline std::vector<PublishedSpace> published_spaces() {
