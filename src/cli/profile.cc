@@ -19,14 +19,18 @@ class ProfileCommand : public Command {
     return "Run a program under capture and report its kernels";
   }
   std::string_view details() const override {
-    return "Runs COMMAND unchanged, with its children, and records every kernel it launches through\n"
-           "CUDA or OpenCL. The profile goes to FILE (purlin-profile-PID.plprof if none is given);\n"
-           "the report is printed on stdout when the program has ended. Nothing needs recompiling.\n"
+    return "Runs COMMAND unchanged, with its children, and records every kernel it launches "
+           "through\n"
+           "CUDA or OpenCL. The profile goes to FILE (purlin-profile-PID.plprof if none is "
+           "given);\n"
+           "the report is printed on stdout when the program has ended. Nothing needs "
+           "recompiling.\n"
            "A program that is killed leaves all but its last second.\n\n"
            "Example:\n"
            "  purlin profile -o run.plprof -- python3 train.py --epochs 1\n"
            "  purlin report run.plprof\n\n"
-           "Exit code: the program's own (128 + N after signal N); 2 if it could not be started or\n"
+           "Exit code: the program's own (128 + N after signal N); 2 if it could not be started "
+           "or\n"
            "the profile could not be written.\n";
   }
   void declare(Flags& flags) override {

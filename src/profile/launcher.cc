@@ -79,7 +79,10 @@ class Spool {
 std::vector<std::string> library_places(const CaptureOptions& options) {
   if (!options.library_directory.empty()) return {options.library_directory};
   const std::string here = executable_directory();
-  return {join_path(here, "../lib/purlin"), join_path(here, "../" PURLIN_LIBDIR "/purlin")};
+  const std::string beside = absolute_path(join_path(here, "../lib/purlin"));
+  const std::string installed = absolute_path(join_path(here, "../" PURLIN_LIBDIR "/purlin"));
+  if (beside == installed) return {beside};
+  return {beside, installed};
 }
 
 std::string find_library(const CaptureOptions& options, const char* name) {
@@ -90,11 +93,12 @@ std::string find_library(const CaptureOptions& options, const char* name) {
 }
 
 CoverageNote missing_library(const CaptureOptions& options, const char* name, const char* what) {
-  return {"no_capture_library",
-          fmt::format("{} is not captured: {} is not in {}; reinstall Purlin, or build it where the "
-                      "headers are",
-                      what, name, join(library_places(options), " or ")),
-          0, 0};
+  return {
+      "no_capture_library",
+      fmt::format("{} is not captured: {} is not in {}; reinstall Purlin, or build it where the "
+                  "headers are",
+                  what, name, join(library_places(options), " or ")),
+      0, 0};
 }
 
 // What the program's environment gets. What the user set for other tools stays as it is.
@@ -148,11 +152,12 @@ void explain(Profile& profile, double seal_period_s) {
     (alive ? running : cut) += 1;
   }
   if (cut > 0)
-    notes.push_back({"ended_without_seal",
-                     fmt::format("{:.0f} {} killed, ended by _exit or replaced by exec: launches of "
-                                 "the last {:g} s may be missing",
-                                 cut, cut == 1 ? "process was" : "processes were", seal_period_s),
-                     0, seal_period_s * cut});
+    notes.push_back(
+        {"ended_without_seal",
+         fmt::format("{:.0f} {} killed, ended by _exit or replaced by exec: launches of "
+                     "the last {:g} s may be missing",
+                     cut, cut == 1 ? "process was" : "processes were", seal_period_s),
+         0, seal_period_s * cut});
   if (running > 0)
     notes.push_back({"still_running",
                      fmt::format("{:.0f} {} outlived the command: what came later is not here",

@@ -3,6 +3,7 @@
 
 #include "profile/capture/json_text.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -116,7 +117,9 @@ void* Session::run(void* self) {
 }
 
 void Session::loop() {
-  std::int64_t next_seal = monotonic_ns() + options_.period_ms * 1'000'000;
+  // The first periods are short, so that a program that crashes early leaves something.
+  std::int64_t period_ns = std::max<std::int64_t>(options_.period_ms * 1'000'000 / 16, 10'000'000);
+  std::int64_t next_seal = monotonic_ns() + period_ns;
   while (!finished_) {
     pthread_mutex_lock(&mutex_);
     const timespec until = {static_cast<time_t>(next_seal / 1'000'000'000),
@@ -129,7 +132,8 @@ void Session::loop() {
     source_.collect(false);
     if (monotonic_ns() < next_seal) continue;
     seal(false);
-    next_seal = monotonic_ns() + options_.period_ms * 1'000'000;
+    period_ns = std::min(period_ns * 2, options_.period_ms * 1'000'000);
+    next_seal = monotonic_ns() + period_ns;
   }
 }
 
