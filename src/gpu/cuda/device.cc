@@ -73,7 +73,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriver& driver, i
   PURLIN_TRY(self.check("cuDeviceGet", driver.cuDeviceGet(&self.device_, index)));
   PURLIN_TRY(self.check("cuDevicePrimaryCtxRetain",
                         driver.cuDevicePrimaryCtxRetain(&self.context_, self.device_)));
-  PURLIN_TRY(self.check("cuCtxSetCurrent", driver.cuCtxSetCurrent(self.context_)));
+  PURLIN_TRY(self.make_current());
   PURLIN_TRY(self.check("cuStreamCreate", driver.cuStreamCreate(&self.stream_, CU_STREAM_DEFAULT)));
   self.pci_bus_id_ = pci_bus_id(driver, self.device_);
   self.gate_ = StreamGate::create(self.driver_);
@@ -97,12 +97,18 @@ Status CudaDevice::check(std::string_view what, CUresult result) const {
              : cuda_failure(driver_, fmt::format("{} on {}", what, info_.id), result);
 }
 
+// A thread may hold several devices, but only one context is current.
+Status CudaDevice::make_current() {
+  return check("cuCtxSetCurrent", driver_.cuCtxSetCurrent(context_));
+}
+
 Result<Binary> CudaDevice::compile(const CompileRequest& request) {
   if (tools_.nvrtc == nullptr) return tools_.nvrtc_problem;
   return tools_.nvrtc->compile(request, info_.arch);
 }
 
 Result<std::unique_ptr<Kernel>> CudaDevice::load(const Binary& binary) {
+  PURLIN_TRY(make_current());
   char log[4096] = {};
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log - 1)};
@@ -138,6 +144,7 @@ Result<std::unique_ptr<Kernel>> CudaDevice::load(const Binary& binary) {
 
 Result<std::unique_ptr<Buffer>> CudaDevice::allocate(std::size_t bytes) {
   if (bytes == 0) return error(Code::kInvalid, "a buffer of 0 bytes");
+  PURLIN_TRY(make_current());
   CUdeviceptr address = 0;
   PURLIN_TRY(
       check(fmt::format("allocating {} bytes", bytes), driver_.cuMemAlloc_v2(&address, bytes)));
@@ -184,6 +191,7 @@ Status CudaDevice::synchronize(std::string_view what) {
 
 Status CudaDevice::prepare(const Launch& launch, Parameters& parameters) {
   PURLIN_TRY(check_launch(info_, launch, buffer_alignment()));
+  PURLIN_TRY(make_current());
   auto& kernel = static_cast<CudaKernel&>(*launch.kernel);
   const std::size_t count = launch.arguments.size();
   if (kernel.sizes_known && count != kernel.sizes.size())

@@ -49,6 +49,7 @@ class CudaDevice : public Device {
   struct Parameters;
   CudaDevice(const CudaDriver& driver, DeviceInfo info, CudaTools tools);
   Status check(std::string_view what, CUresult result) const;
+  Status make_current();
   Status prepare(const Launch& launch, Parameters& parameters);
   Status enqueue(const Launch& launch, Parameters& parameters);
   Status synchronize(std::string_view what);
