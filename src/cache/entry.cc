@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "model/document.h"
 
+#include <algorithm>
 #include <cmath>
 #include <pwd.h>
 #include <unistd.h>
@@ -68,6 +69,19 @@ Result<BucketRules> rules_from(const Json& json, const ProblemShape& problem) {
   return rules;
 }
 
+Status read_constraints(const Json& json, Entry* entry) {
+  const Json::Array& texts = json["shape_constraints"].items();
+  if (texts.size() > kMaxParameters)
+    return error(Code::kInvalid, "'shape_constraints' has more than {} items", kMaxParameters);
+  for (const Json& text : texts) {
+    PURLIN_TRY(Expression::parse(text.as_string()).status().with_context("'shape_constraints'"));
+    entry->shape_constraints.push_back(text.as_string());
+  }
+  if (json["facts"].is_null()) return Status::ok();
+  PURLIN_ASSIGN(entry->facts, config_from_json(json["facts"]));
+  return Status::ok();
+}
+
 }  // namespace
 
 Result<Entry> new_entry(const KernelSpec& spec, const ProblemShape& problem,
@@ -76,6 +90,19 @@ Result<Entry> new_entry(const KernelSpec& spec, const ProblemShape& problem,
   PURLIN_ASSIGN(entry.key, make_key(spec, problem, device, cold_cache));
   PURLIN_ASSIGN(entry.bucket_rules, bucket_rules(spec, problem));
   entry.problem = problem;
+  // The config is not known yet: only the device's facts are looked up here.
+  const Scope scope = config_scope(spec, problem, Config(), device);
+  for (const SpecExpression& constraint : spec.constraints) {
+    const std::vector<std::string>& names = constraint.expression.names();
+    const auto is_dimension = [&](const std::string& name) {
+      return problem.find(name) != nullptr;
+    };
+    if (std::none_of(names.begin(), names.end(), is_dimension)) continue;
+    entry.shape_constraints.push_back(constraint.expression.text());
+    for (const std::string& name : names)
+      if (const Value* fact = scope.find(name); fact != nullptr && !is_dimension(name))
+        entry.facts.set(name, *fact);
+  }
   entry.tool_version = version();
   entry.host = host_name();
   entry.user = user_name();
@@ -102,6 +129,8 @@ Json to_json(const Entry& entry) {
                             {"config", to_json(entry.config)},
                             {"problem", to_json(entry.problem)},
                             {"bucket_rules", std::move(rules)},
+                            {"shape_constraints", Json::array_of(entry.shape_constraints)},
+                            {"facts", to_json(entry.facts)},
                             {"time_ms", entry.time_ms},
                             {"samples_ms", std::move(times)}});
   if (clocks_known) json.set("samples_clock_mhz", std::move(clocks));
@@ -128,6 +157,7 @@ Result<Entry> entry_from_json(const Json& json) {
   for (const auto& item : entry.problem.items())
     if (item.second < 1) return error(Code::kInvalid, "'problem': {} is not positive", item.first);
   PURLIN_ASSIGN(entry.bucket_rules, rules_from(json["bucket_rules"], entry.problem));
+  PURLIN_TRY(read_constraints(json, &entry));
   PURLIN_ASSIGN(entry.time_ms, time_at(json, "time_ms"));
   PURLIN_ASSIGN(entry.samples, samples_from(json));
   PURLIN_ASSIGN(entry.default_time_ms, time_at(json, "default_time_ms"));

@@ -19,6 +19,10 @@ struct Entry {
   ProblemShape problem;  // the shape it was measured at
   // What shapes the entry stands for, so that a program can find it without the spec.
   BucketRules bucket_rules;
+  // What the config must satisfy at another shape of the bucket: the spec's constraints that name a
+  // dimension; and the values of the device's facts they name (cache/shape_check.h).
+  std::vector<std::string> shape_constraints;
+  Config facts;
   double time_ms = 0;  // median; 0 = not measured
   std::vector<Sample> samples;
   double default_time_ms = 0;  // the default config's median in the same session; 0 = not measured
@@ -30,7 +34,8 @@ struct Entry {
   std::string strategy;  // what found it: "exhaustive", …; "put" when a person stored it
 };
 
-// An entry with its key, problem, bucket rules and provenance filled in; the rest is the caller's.
+// An entry with its key, problem, bucket rules, shape constraints and provenance filled in; the
+// rest is the caller's.
 Result<Entry> new_entry(const KernelSpec& spec, const ProblemShape& problem,
                         const DeviceInfo& device, bool cold_cache);
 

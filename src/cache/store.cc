@@ -2,6 +2,7 @@
 #include "cache/store.h"
 
 #include "base/files.h"
+#include "cache/shape_check.h"
 
 #include <algorithm>
 #include <tuple>
@@ -64,6 +65,7 @@ void Store::restart() {
   entries_.clear();
   offsets_.clear();
   unreadable_ = newer_ = 0;
+  ++generation_;
 }
 
 Status Store::refresh() {
@@ -112,8 +114,16 @@ Lookup Store::get(const CacheKey& key, const ProblemShape& problem,
   else if (comparison.match == Match::kTransferable && options.allow_transferred)
     lookup.outcome = Outcome::kTransferred;
 
+  Status valid;
+  if (lookup.outcome != Outcome::kMiss && !(entry.problem == problem)) {
+    valid = check_shape(entry, problem);
+    if (!valid.is_ok()) lookup.outcome = Outcome::kMiss;
+  }
   if (lookup.outcome == Outcome::kMiss) {
-    if (comparison.match == Match::kTransferable)
+    if (!valid.is_ok())
+      lookup.explain.push_back("no entry; the bucket's config is not valid at this shape: " +
+                               valid.message());
+    else if (comparison.match == Match::kTransferable)
       lookup.explain.push_back(
           "no entry for this environment; one of the same arch is below, served only on request");
     else

@@ -68,6 +68,9 @@ class Store {
 
   const std::string& directory() const { return directory_; }
   const std::unordered_map<std::string, StoredEntry>& entries() const { return entries_; }
+  // Of the newest record read; and how often the file was found replaced.
+  std::uint64_t sequence() const { return sequence_; }
+  std::uint64_t generation() const { return generation_; }
   // Records that failed their checksum or could not be read, and were skipped.
   std::size_t damaged() const { return log_.damaged() + unreadable_; }
   // Records of a newer Purlin, skipped.
@@ -82,7 +85,7 @@ class Store {
   RecordLog log_;
   std::unordered_map<std::string, StoredEntry> entries_;                 // by key id
   std::unordered_map<std::string, std::vector<std::uint64_t>> offsets_;  // by key id, in the log
-  std::uint64_t sequence_ = 0;
+  std::uint64_t sequence_ = 0, generation_ = 0;
   std::size_t unreadable_ = 0, newer_ = 0;
 };
 

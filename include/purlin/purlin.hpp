@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purlin's C++ interface: a thin layer over purlin.h that owns its handles. C++17, header only.
+//
+//   purlin::Cache cache;
+//   purlin::Op gemm = cache.op("gemm", {"M", "N", "K"}, cache.device("auto"));
+//   ...
+//   const purlin::Hit hit = gemm.find(m, n, k);
+//   const auto bm = hit.integer("BM", 16);
+//
+// Thread-safety as in purlin.h: Op::find and everything of a Hit may be called by any number of
+// threads. Failure: opening throws purlin::Error; lookups never do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <purlin/purlin.h>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace purlin {
+
+class Error : public std::runtime_error {
+ public:
+  explicit Error(purlin_status status) : std::runtime_error(purlin_last_error()), status_(status) {}
+  purlin_status status() const noexcept { return status_; }
+
+ private:
+  purlin_status status_;
+};
+
+// What a lookup found: an entry or nothing. Refers to its Op, which must live on.
+class Hit {
+ public:
+  Hit(purlin_outcome outcome, const purlin_entry* entry) : outcome_(outcome), entry_(entry) {}
+
+  explicit operator bool() const noexcept { return entry_ != nullptr; }
+  purlin_outcome outcome() const noexcept { return outcome_; }
+  const char* outcome_name() const noexcept { return purlin_outcome_name(outcome_); }
+  std::int64_t integer(const char* parameter, std::int64_t fallback) const noexcept {
+    return purlin_entry_int(entry_, parameter, fallback);
+  }
+  double real(const char* parameter, double fallback) const noexcept {
+    return purlin_entry_double(entry_, parameter, fallback);
+  }
+  const char* text(const char* parameter, const char* fallback) const noexcept {
+    return purlin_entry_text(entry_, parameter, fallback);
+  }
+  // "-DBM=64 -DBN=32"; "" on a miss.
+  const char* options() const noexcept { return purlin_entry_options(entry_); }
+  double time_ms() const noexcept { return purlin_entry_time_ms(entry_); }
+  double default_time_ms() const noexcept { return purlin_entry_default_time_ms(entry_); }
+  bool verified() const noexcept { return purlin_entry_verified(entry_) != 0; }
+  const char* id() const noexcept { return purlin_entry_id(entry_); }
+  const purlin_entry* handle() const noexcept { return entry_; }
+
+ private:
+  purlin_outcome outcome_;
+  const purlin_entry* entry_;
+};
+
+class Op {
+ public:
+  explicit Op(purlin_op* op) : op_(op, purlin_op_close) {}
+
+  // Extents in the order of the op's dimensions.
+  template <class... Extents>
+  Hit find(Extents... extents) const noexcept {
+    const std::int64_t all[] = {static_cast<std::int64_t>(extents)...};
+    return find(all, sizeof...(extents));
+  }
+  Hit find(const std::int64_t* extents, std::size_t count) const noexcept {
+    const purlin_entry* entry = nullptr;
+    const purlin_outcome outcome = purlin_lookup(op_.get(), extents, count, &entry);
+    return {outcome, entry};
+  }
+  purlin_op* handle() const noexcept { return op_.get(); }
+
+ private:
+  std::unique_ptr<purlin_op, void (*)(purlin_op*)> op_;
+};
+
+struct OpOptions {
+  std::string kernel, dtype, source_hash, policy;  // "" = not stated
+  bool allow_transferred = false;
+};
+
+class Cache {
+ public:
+  // "": the default directory.
+  explicit Cache(const std::string& directory = "") : cache_(nullptr, purlin_cache_close) {
+    purlin_cache* opened = nullptr;
+    check(purlin_cache_open(directory.empty() ? nullptr : directory.c_str(), &opened));
+    cache_.reset(opened);
+  }
+
+  // The facts of "cuda:0", "opencl:0", "auto"; the texts belong to this cache.
+  purlin_device device(const std::string& name) {
+    purlin_device facts = PURLIN_DEVICE_INIT;
+    check(purlin_cache_device(cache_.get(), name.c_str(), &facts));
+    return facts;
+  }
+  Op op(const std::string& name, const std::vector<std::string>& dimensions,
+        const purlin_device& on, const OpOptions& options = {}) {
+    std::vector<const char*> names;
+    for (const std::string& dimension : dimensions) names.push_back(dimension.c_str());
+    const auto stated = [](const std::string& text) {
+      return text.empty() ? nullptr : text.c_str();
+    };
+    purlin_op_desc desc = PURLIN_OP_DESC_INIT;
+    desc.op = name.c_str();
+    desc.kernel = stated(options.kernel);
+    desc.dtype = stated(options.dtype);
+    desc.source_hash = stated(options.source_hash);
+    desc.policy = stated(options.policy);
+    desc.dimensions = names.data();
+    desc.dimension_count = names.size();
+    desc.device = &on;
+    desc.flags = options.allow_transferred ? PURLIN_ALLOW_TRANSFERRED : 0;
+    purlin_op* opened = nullptr;
+    check(purlin_op_open(cache_.get(), &desc, &opened));
+    return Op(opened);
+  }
+  void reload() { check(purlin_cache_reload(cache_.get())); }
+  const char* directory() const noexcept { return purlin_cache_directory(cache_.get()); }
+  purlin_cache* handle() const noexcept { return cache_.get(); }
+
+ private:
+  static void check(purlin_status status) {
+    if (status != PURLIN_OK) throw Error(status);
+  }
+  std::unique_ptr<purlin_cache, void (*)(purlin_cache*)> cache_;
+};
+
+}  // namespace purlin

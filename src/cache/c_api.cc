@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// libpurlin: the C interface of include/purlin/purlin.h over the store and its index.
+//
+// A cache's state is shared by its handle and its ops, so that they may be closed in any order.
+// Whatever changes the state does so under its mutex; lookups touch nothing but the op's index.
+#include "base/files.h"
+#include "base/version.h"
+#include "cache/op_index.h"
+#include "cache/store.h"
+#include "gpu/registry.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <purlin/purlin.h>
+
+namespace {
+
+using purlin::Code;
+using purlin::Result;
+using purlin::Status;
+using purlin::cache::IndexedEntry;
+using purlin::cache::OpIndex;
+using purlin::cache::Store;
+
+// A plain array: no destructor to run when a thread of the host program ends.
+thread_local char last_error[2048] = "";
+
+purlin_status fail(purlin_status status, const char* text) noexcept {
+  std::snprintf(last_error, sizeof last_error, "%s", text);
+  return status;
+}
+
+purlin_status fail(const Status& status) noexcept {
+  purlin_status code = PURLIN_FAILED;
+  switch (status.code()) {
+    case Code::kInvalid:
+      code = PURLIN_INVALID;
+      break;
+    case Code::kNotFound:
+      code = PURLIN_NOT_FOUND;
+      break;
+    case Code::kUnavailable:
+      code = PURLIN_UNAVAILABLE;
+      break;
+    case Code::kIo:
+      code = PURLIN_IO;
+      break;
+    case Code::kCorrupt:
+      code = PURLIN_CORRUPT;
+      break;
+    default:
+      break;
+  }
+  return fail(code, status.message().c_str());
+}
+
+// Runs what may allocate; nothing is thrown into the program.
+template <class Body>
+purlin_status guarded(Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& problem) {
+    return fail(PURLIN_FAILED, problem.what());
+  } catch (...) {
+    return fail(PURLIN_FAILED, "an unknown exception");
+  }
+}
+
+bool disabled() {
+  const std::string value = purlin::environment_variable("PURLIN_DISABLE");
+  return !value.empty() && value != "0";
+}
+
+// A member of a struct that may come from an older header, and so be shorter than ours.
+#define PURLIN_HAS(pointer, type, member) \
+  ((pointer)->size >= offsetof(type, member) + sizeof((pointer)->member))
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+const IndexedEntry* indexed(const purlin_entry* entry) {
+  return reinterpret_cast<const IndexedEntry*>(entry);
+}
+
+}  // namespace
+
+namespace {
+
+struct CacheState {
+  std::mutex mutex;
+  std::string directory;
+  std::optional<Store> store;  // nullopt: disabled
+  std::vector<OpIndex*> indexes;
+  std::deque<std::string> texts;  // handed out; a deque never moves them
+
+  const char* keep(const std::string& text) { return texts.emplace_back(text).c_str(); }
+};
+
+}  // namespace
+
+struct purlin_cache {
+  std::shared_ptr<CacheState> state;
+};
+
+struct purlin_op {
+  std::shared_ptr<CacheState> state;
+  OpIndex index;
+};
+
+const char* purlin_version(void) { return purlin::version(); }
+int purlin_abi_version(void) { return PURLIN_ABI_VERSION; }
+const char* purlin_last_error(void) { return last_error; }
+
+purlin_status purlin_cache_open(const char* directory, purlin_cache** cache) {
+  if (cache == nullptr) return fail(PURLIN_INVALID, "purlin_cache_open: cache is NULL");
+  *cache = nullptr;
+  return guarded([&]() -> purlin_status {
+    auto state = std::make_shared<CacheState>();
+    state->directory = directory == nullptr ? Store::default_directory() : directory;
+    if (!disabled()) {
+      Result<Store> store = Store::open(state->directory);
+      if (!store.is_ok()) return fail(store.status());
+      state->store = std::move(store).value();
+    }
+    *cache = new purlin_cache{std::move(state)};
+    return PURLIN_OK;
+  });
+}
+
+void purlin_cache_close(purlin_cache* cache) { delete cache; }
+
+purlin_status purlin_cache_reload(purlin_cache* cache) {
+  if (cache == nullptr) return fail(PURLIN_INVALID, "purlin_cache_reload: cache is NULL");
+  return guarded([&]() -> purlin_status {
+    CacheState& state = *cache->state;
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    if (!state.store) return PURLIN_OK;
+    if (Status status = state.store->refresh(); !status.is_ok()) return fail(status);
+    for (OpIndex* index : state.indexes) index->update(*state.store);
+    return PURLIN_OK;
+  });
+}
+
+const char* purlin_cache_directory(const purlin_cache* cache) {
+  return cache == nullptr ? "" : cache->state->directory.c_str();
+}
+
+purlin_status purlin_cache_device(purlin_cache* cache, const char* name, purlin_device* device) {
+  if (cache == nullptr || name == nullptr || device == nullptr || device->size == 0)
+    return fail(PURLIN_INVALID,
+                "purlin_cache_device: give a cache, a name and a device set to PURLIN_DEVICE_INIT");
+  return guarded([&]() -> purlin_status {
+    auto opened = purlin::gpu::open_device(name);
+    if (!opened.is_ok()) return fail(opened.status());
+    const purlin::DeviceInfo& info = (*opened)->info();
+    const std::lock_guard<std::mutex> lock(cache->state->mutex);
+    purlin_device facts = {device->size,
+                           cache->state->keep(info.backend),
+                           cache->state->keep(info.arch),
+                           cache->state->keep(info.name),
+                           cache->state->keep(info.toolkit),
+                           cache->state->keep(info.driver)};
+    std::memcpy(device, &facts, std::min(device->size, sizeof facts));
+    return PURLIN_OK;
+  });
+}
+
+purlin_status purlin_op_open(purlin_cache* cache, const purlin_op_desc* desc, purlin_op** op) {
+  if (op != nullptr) *op = nullptr;
+  if (cache == nullptr || desc == nullptr || op == nullptr)
+    return fail(PURLIN_INVALID, "purlin_op_open: an argument is NULL");
+  if (!PURLIN_HAS(desc, purlin_op_desc, flags))
+    return fail(PURLIN_INVALID, "purlin_op_open: set the desc to PURLIN_OP_DESC_INIT first");
+  if (desc->op == nullptr || desc->device == nullptr || desc->dimensions == nullptr)
+    return fail(PURLIN_INVALID, "purlin_op_open: op, device and dimensions must be given");
+  if (desc->dimension_count < 1 || desc->dimension_count > purlin::cache::kMaxDimensions)
+    return fail(PURLIN_INVALID, "purlin_op_open: an op has 1 to 8 dimensions");
+  const purlin_device& device = *desc->device;
+  if (!PURLIN_HAS(&device, purlin_device, driver) || device.backend == nullptr ||
+      device.arch == nullptr)
+    return fail(PURLIN_INVALID,
+                "purlin_op_open: the device must state its backend and arch; "
+                "purlin_cache_device fills them in");
+  return guarded([&]() -> purlin_status {
+    purlin::cache::CacheKey wanted;
+    wanted.op = desc->op;
+    wanted.kernel = desc->kernel == nullptr ? desc->op : desc->kernel;
+    wanted.dtype = text_or_empty(desc->dtype);
+    wanted.backend = device.backend;
+    wanted.arch = device.arch;
+    wanted.device = text_or_empty(device.model);
+    wanted.toolkit = text_or_empty(device.toolkit);
+    wanted.driver = text_or_empty(device.driver);
+    wanted.source_hash = text_or_empty(desc->source_hash);
+    wanted.policy = text_or_empty(desc->policy);
+    std::vector<std::string> dimensions;
+    for (std::size_t i = 0; i < desc->dimension_count; ++i) {
+      if (desc->dimensions[i] == nullptr)
+        return fail(PURLIN_INVALID, "purlin_op_open: the name of a dimension is NULL");
+      dimensions.emplace_back(desc->dimensions[i]);
+    }
+    const bool allow = (desc->flags & PURLIN_ALLOW_TRANSFERRED) != 0;
+    auto opened = std::unique_ptr<purlin_op>(
+        new purlin_op{cache->state, {std::move(wanted), std::move(dimensions), allow}});
+    CacheState& state = *opened->state;
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    if (state.store) opened->index.update(*state.store);
+    state.indexes.push_back(&opened->index);
+    *op = opened.release();
+    return PURLIN_OK;
+  });
+}
+
+void purlin_op_close(purlin_op* op) {
+  if (op == nullptr) return;
+  {
+    const std::lock_guard<std::mutex> lock(op->state->mutex);
+    auto& indexes = op->state->indexes;
+    indexes.erase(std::remove(indexes.begin(), indexes.end(), &op->index), indexes.end());
+  }
+  delete op;
+}
+
+purlin_outcome purlin_lookup(const purlin_op* op, const int64_t* extents, size_t count,
+                             const purlin_entry** entry) {
+  OpIndex::Hit hit;
+  if (op != nullptr && extents != nullptr && count == op->index.dimensions().size())
+    hit = op->index.find(extents);
+  if (entry != nullptr) *entry = reinterpret_cast<const purlin_entry*>(hit.entry);
+  switch (hit.outcome) {
+    case purlin::cache::Outcome::kExact:
+      return PURLIN_EXACT;
+    case purlin::cache::Outcome::kBucket:
+      return PURLIN_BUCKET;
+    case purlin::cache::Outcome::kTransferred:
+      return PURLIN_TRANSFERRED;
+    case purlin::cache::Outcome::kMiss:
+      break;
+  }
+  return PURLIN_MISS;
+}
+
+namespace {
+
+// Without allocating: these are called before launches too.
+const purlin::Value* parameter(const purlin_entry* entry, const char* name) noexcept {
+  if (entry == nullptr || name == nullptr) return nullptr;
+  for (const auto& item : indexed(entry)->config.items())
+    if (item.first == name) return &item.second;
+  return nullptr;
+}
+
+}  // namespace
+
+int64_t purlin_entry_int(const purlin_entry* entry, const char* name, int64_t fallback) {
+  const purlin::Value* value = parameter(entry, name);
+  if (value == nullptr) return fallback;
+  if (const auto* integer = std::get_if<std::int64_t>(value)) return *integer;
+  if (const auto* flag = std::get_if<bool>(value)) return *flag ? 1 : 0;
+  return fallback;
+}
+
+double purlin_entry_double(const purlin_entry* entry, const char* name, double fallback) {
+  const purlin::Value* value = parameter(entry, name);
+  if (value == nullptr) return fallback;
+  if (const auto* real = std::get_if<double>(value)) return *real;
+  if (const auto* integer = std::get_if<std::int64_t>(value)) return static_cast<double>(*integer);
+  if (const auto* flag = std::get_if<bool>(value)) return *flag ? 1 : 0;
+  return fallback;
+}
+
+const char* purlin_entry_text(const purlin_entry* entry, const char* name, const char* fallback) {
+  const purlin::Value* value = parameter(entry, name);
+  const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
+  return text == nullptr ? fallback : text->c_str();
+}
+
+const char* purlin_entry_options(const purlin_entry* entry) {
+  return entry == nullptr ? "" : indexed(entry)->options.c_str();
+}
+
+size_t purlin_entry_parameter_count(const purlin_entry* entry) {
+  return entry == nullptr ? 0 : indexed(entry)->config.items().size();
+}
+
+const char* purlin_entry_parameter_name(const purlin_entry* entry, size_t index) {
+  if (index >= purlin_entry_parameter_count(entry)) return nullptr;
+  return indexed(entry)->config.items()[index].first.c_str();
+}
+
+int64_t purlin_entry_extent(const purlin_entry* entry, const char* dimension, int64_t fallback) {
+  if (entry == nullptr || dimension == nullptr) return fallback;
+  for (const auto& item : indexed(entry)->problem.items())
+    if (item.first == dimension) return item.second;
+  return fallback;
+}
+
+double purlin_entry_time_ms(const purlin_entry* entry) {
+  return entry == nullptr ? 0 : indexed(entry)->time_ms;
+}
+
+double purlin_entry_default_time_ms(const purlin_entry* entry) {
+  return entry == nullptr ? 0 : indexed(entry)->default_time_ms;
+}
+
+int purlin_entry_verified(const purlin_entry* entry) {
+  return entry != nullptr && indexed(entry)->verified ? 1 : 0;
+}
+
+const char* purlin_entry_id(const purlin_entry* entry) {
+  return entry == nullptr ? "" : indexed(entry)->id.c_str();
+}
+
+const char* purlin_outcome_name(purlin_outcome outcome) {
+  switch (outcome) {
+    case PURLIN_EXACT:
+      return "exact";
+    case PURLIN_BUCKET:
+      return "bucket";
+    case PURLIN_TRANSFERRED:
+      return "transferred";
+    default:
+      return "miss";
+  }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public interface, against stores written by the C++ side.
+#include "cache/store.h"
+#include "cache/testing.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <purlin/purlin.hpp>
+#include <thread>
+
+extern "C" int64_t lookup_bm_from_c(const char* directory, int64_t m, purlin_outcome* outcome);
+
+namespace {
+
+thread_local long allocations = 0;
+
+}  // namespace
+
+// Counts what this thread allocates, the library's part included: it brings its own C++ runtime, but
+// no own malloc. The sanitizers have their own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCountsAllocations = false;
+#else
+constexpr bool kCountsAllocations = true;
+extern "C" void* __libc_malloc(std::size_t);
+extern "C" void* malloc(std::size_t size) {
+  ++allocations;
+  return __libc_malloc(size);
+}
+#endif
+
+namespace purlin {
+namespace {
+
+using cache::sample_entry;
+using cache::Store;
+using cache::TemporaryDirectory;
+
+purlin_device h200() {
+  purlin_device device = PURLIN_DEVICE_INIT;
+  device.backend = "cuda";
+  device.arch = "sm_90";
+  device.model = "NVIDIA H200";
+  device.toolkit = "NVRTC 13.0";
+  device.driver = "580.95";
+  return device;
+}
+
+const std::vector<std::string> kDimensions = {"M", "N", "K"};
+
+TEST(CApi, FromC99) {
+  TemporaryDirectory folder;
+  purlin_outcome outcome = PURLIN_EXACT;
+  EXPECT_EQ(lookup_bm_from_c(folder.path().c_str(), 1024, &outcome), 16);
+  EXPECT_EQ(outcome, PURLIN_MISS);
+  ASSERT_TRUE(Store::open(folder.path())->put(sample_entry(1024, 64)).is_ok());
+  EXPECT_EQ(lookup_bm_from_c(folder.path().c_str(), 1024, &outcome), 64);
+  EXPECT_EQ(outcome, PURLIN_EXACT);
+  EXPECT_EQ(lookup_bm_from_c(folder.path().c_str(), 1000, &outcome), 64);
+  EXPECT_EQ(outcome, PURLIN_BUCKET);
+  EXPECT_EQ(lookup_bm_from_c(folder.path().c_str(), 1025, &outcome), 16);
+  EXPECT_EQ(outcome, PURLIN_MISS);
+}
+
+TEST(CApi, ReadsAnEntry) {
+  TemporaryDirectory folder;
+  ASSERT_TRUE(Store::open(folder.path())->put(sample_entry()).is_ok());
+  Cache cache(folder.path());
+  const Op op = cache.op("gemm", kDimensions, h200());
+  const Hit hit = op.find(1024, 1024, 512);
+  ASSERT_TRUE(hit);
+  EXPECT_EQ(hit.integer("BM", 0), 64);
+  EXPECT_EQ(hit.integer("UNROLL", 7), 1);
+  EXPECT_EQ(hit.real("ALPHA", 0), 0.5);
+  EXPECT_EQ(hit.real("BM", 0), 64.0);
+  EXPECT_STREQ(hit.text("LAYOUT", "?"), "nt");
+  EXPECT_EQ(hit.integer("LAYOUT", -1), -1);
+  EXPECT_EQ(hit.integer("ABSENT", -1), -1);
+  EXPECT_STREQ(hit.text("BM", "?"), "?");
+  EXPECT_STREQ(hit.options(), "-DBM=64 -DUNROLL=1 -DALPHA=0.5 -DLAYOUT=nt");
+  EXPECT_EQ(hit.time_ms(), 0.25);
+  EXPECT_EQ(hit.default_time_ms(), 0.75);
+  EXPECT_TRUE(hit.verified());
+  EXPECT_EQ(hit.id(), sample_entry().key.id());
+  EXPECT_EQ(purlin_entry_parameter_count(hit.handle()), 4u);
+  EXPECT_STREQ(purlin_entry_parameter_name(hit.handle(), 1), "UNROLL");
+  EXPECT_EQ(purlin_entry_parameter_name(hit.handle(), 4), nullptr);
+  EXPECT_EQ(purlin_entry_extent(hit.handle(), "K", 0), 512);
+}
+
+TEST(CApi, DimensionsInAnyOrder) {
+  TemporaryDirectory folder;
+  ASSERT_TRUE(Store::open(folder.path())->put(sample_entry()).is_ok());
+  Cache cache(folder.path());
+  EXPECT_TRUE(cache.op("gemm", {"K", "M", "N"}, h200()).find(512, 1000, 1024));
+  EXPECT_FALSE(cache.op("gemm", {"M", "N"}, h200()).find(1024, 1024));
+  EXPECT_FALSE(cache.op("gemm", {"M", "N", "L"}, h200()).find(1024, 1024, 512));
+}
+
+TEST(CApi, WhatIsStatedMustMatch) {
+  TemporaryDirectory folder;
+  ASSERT_TRUE(Store::open(folder.path())->put(sample_entry()).is_ok());
+  Cache cache(folder.path());
+  const auto found = [&](purlin_device device, const OpOptions& options = {}) {
+    return cache.op("gemm", kDimensions, device, options).find(1024, 1024, 512).outcome();
+  };
+  purlin_device device = h200();
+  EXPECT_EQ(found(device), PURLIN_EXACT);
+  device.driver = nullptr;
+  EXPECT_EQ(found(device), PURLIN_EXACT);
+  device.driver = "590.10";
+  EXPECT_EQ(found(device), PURLIN_MISS);
+  OpOptions transferred;
+  transferred.allow_transferred = true;
+  EXPECT_EQ(found(device, transferred), PURLIN_TRANSFERRED);
+  device.arch = "sm_80";
+  EXPECT_EQ(found(device, transferred), PURLIN_MISS);
+  OpOptions other;
+  other.source_hash = "else";
+  EXPECT_EQ(found(h200(), other), PURLIN_MISS);
+  other.source_hash = "0123ab";
+  EXPECT_EQ(found(h200(), other), PURLIN_EXACT);
+  other.dtype = "f16";
+  EXPECT_EQ(found(h200(), other), PURLIN_MISS);
+}
+
+// A bucket's config is not valid at each of its shapes.
+TEST(CApi, ServesABucketOnlyWhereItsConstraintsHold) {
+  TemporaryDirectory folder;
+  cache::Entry entry = sample_entry(1024, 64);
+  entry.shape_constraints = {"M % (BM // 8) == 0 and ceil_div(M, BM) <= device_units"};
+  entry.facts.set("device_units", 132);
+  ASSERT_TRUE(Store::open(folder.path())->put(entry).is_ok());
+  Cache cache(folder.path());
+  const Op op = cache.op("gemm", kDimensions, h200());
+  EXPECT_EQ(op.find(1024, 1024, 512).outcome(), PURLIN_EXACT);
+  EXPECT_EQ(op.find(1000, 1024, 512).outcome(), PURLIN_BUCKET);
+  EXPECT_EQ(op.find(1001, 1024, 512).outcome(), PURLIN_MISS);
+}
+
+TEST(CApi, ReloadSeesWhatOthersStored) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  Cache cache(folder.path());
+  const Op op = cache.op("gemm", kDimensions, h200());
+  EXPECT_FALSE(op.find(1024, 1024, 512));
+  ASSERT_TRUE(store.put(sample_entry(1024, 64)).is_ok());
+  EXPECT_FALSE(op.find(1024, 1024, 512));
+  cache.reload();
+  const Hit before = op.find(1024, 1024, 512);
+  EXPECT_EQ(before.integer("BM", 0), 64);
+  ASSERT_TRUE(store.put(sample_entry(1024, 128)).is_ok());
+  cache.reload();
+  EXPECT_EQ(op.find(1024, 1024, 512).integer("BM", 0), 128);
+  EXPECT_EQ(before.integer("BM", 0), 64);  // what was handed out stays
+}
+
+TEST(CApi, TheOpOutlivesItsCache) {
+  TemporaryDirectory folder;
+  ASSERT_TRUE(Store::open(folder.path())->put(sample_entry()).is_ok());
+  auto cache = std::make_unique<Cache>(folder.path());
+  const Op op = cache->op("gemm", kDimensions, h200());
+  cache.reset();
+  EXPECT_TRUE(op.find(1024, 1024, 512));
+}
+
+TEST(CApi, DisabledIsAlwaysAMiss) {
+  TemporaryDirectory folder;
+  ASSERT_TRUE(Store::open(folder.path())->put(sample_entry()).is_ok());
+  ::setenv("PURLIN_DISABLE", "1", 1);
+  Cache cache(folder.path());
+  ::unsetenv("PURLIN_DISABLE");
+  EXPECT_FALSE(cache.op("gemm", kDimensions, h200()).find(1024, 1024, 512));
+  cache.reload();
+}
+
+TEST(CApi, DefaultDirectoryIsPurlinCache) {
+  TemporaryDirectory folder;
+  ::setenv("PURLIN_CACHE", folder.path().c_str(), 1);
+  EXPECT_EQ(Cache().directory(), folder.path());
+  ::unsetenv("PURLIN_CACHE");
+}
+
+TEST(CApi, WrongCallsSayWhatIsWrong) {
+  EXPECT_EQ(purlin_cache_open(nullptr, nullptr), PURLIN_INVALID);
+  EXPECT_STRNE(purlin_last_error(), "");
+  TemporaryDirectory folder;
+  ASSERT_TRUE(write_atomic(folder.file("entries.log"), "no cache at all, but a text").is_ok());
+  purlin_cache* none = nullptr;
+  EXPECT_EQ(purlin_cache_open(folder.path().c_str(), &none), PURLIN_CORRUPT);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_NE(std::string(purlin_last_error()).find("entries.log"), std::string::npos);
+
+  TemporaryDirectory empty;
+  Cache cache(empty.path());
+  purlin_op* op = nullptr;
+  purlin_op_desc desc{};
+  EXPECT_EQ(purlin_op_open(cache.handle(), &desc, &op), PURLIN_INVALID);
+  EXPECT_NE(std::string(purlin_last_error()).find("PURLIN_OP_DESC_INIT"), std::string::npos);
+  purlin_device nowhere = PURLIN_DEVICE_INIT;
+  EXPECT_THROW(cache.op("gemm", kDimensions, nowhere), Error);
+  EXPECT_THROW(cache.device("cudda:0"), Error);
+  EXPECT_THROW(cache.op("gemm", std::vector<std::string>(9, "M"), h200()), Error);
+}
+
+TEST(CApi, NullIsAMiss) {
+  const std::int64_t extents[] = {1};
+  const purlin_entry* entry = nullptr;
+  EXPECT_EQ(purlin_lookup(nullptr, extents, 1, &entry), PURLIN_MISS);
+  EXPECT_EQ(purlin_entry_int(nullptr, "BM", 5), 5);
+  EXPECT_STREQ(purlin_entry_options(nullptr), "");
+  EXPECT_EQ(purlin_entry_parameter_name(nullptr, 0), nullptr);
+  purlin_op_close(nullptr);
+  purlin_cache_close(nullptr);
+
+  TemporaryDirectory folder;
+  Cache cache(folder.path());
+  const Op op = cache.op("gemm", kDimensions, h200());
+  EXPECT_EQ(purlin_lookup(op.handle(), extents, 1, &entry), PURLIN_MISS);
+  EXPECT_EQ(op.find(0, -1, 5).outcome(), PURLIN_MISS);
+}
+
+TEST(CApi, LookupsDoNotAllocate) {
+  TemporaryDirectory folder;
+  {
+    Store store = *Store::open(folder.path());
+    for (int m = 1; m <= 4096; m *= 2) ASSERT_TRUE(store.put(sample_entry(m)).is_ok());
+  }
+  Cache cache(folder.path());
+  const Op op = cache.op("gemm", kDimensions, h200());
+  const long before = allocations;
+  std::int64_t sum = 0;
+  for (int m = 1; m <= 5000; ++m) {
+    const Hit hit = op.find(m, 1024, 512);
+    sum += hit.integer("BM", 1) + (hit.options()[0] == '-');
+  }
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(sum, 4096 * 65 + 904);
+  if (kCountsAllocations) {
+    EXPECT_GT(before, 0);
+  }
+}
+
+// Lookups while another thread reloads: each sees a whole entry, and never a lost one.
+TEST(CApi, LookupsGoOnDuringReloads) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  ASSERT_TRUE(store.put(sample_entry(1, 1)).is_ok());
+  Cache cache(folder.path());
+  const Op op = cache.op("gemm", kDimensions, h200());
+  std::atomic<bool> stop{false};
+  std::atomic<long> wrong{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i)
+    readers.emplace_back([&] {
+      std::int64_t newest = 0;
+      while (!stop.load()) {
+        const std::int64_t bm = op.find(1, 1024, 512).integer("BM", -1);
+        if (bm < newest) ++wrong;
+        newest = bm;
+        for (int shift = 1; shift < 40; ++shift) {
+          const Hit hit = op.find(std::int64_t{1} << shift, 1024, 512);
+          if (hit && hit.integer("BM", -1) != shift) ++wrong;
+        }
+      }
+    });
+  for (int shift = 1; shift < 40; ++shift) {
+    ASSERT_TRUE(store.put(sample_entry(std::int64_t{1} << shift, shift)).is_ok());
+    ASSERT_TRUE(store.put(sample_entry(1, shift + 1)).is_ok());
+    cache.reload();
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_EQ(op.find(1, 1024, 512).integer("BM", -1), 40);
+  EXPECT_EQ(op.find(std::int64_t{1} << 39, 1024, 512).integer("BM", -1), 39);
+}
+
+}  // namespace
+}  // namespace purlin

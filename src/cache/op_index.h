@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpIndex: the entries of one op on one device, for the hot path of a program.
+//
+// find() is wait-free and allocation-free: it applies the bucket rules that entries carry, hashes,
+// and probes a table that is only ever added to. One writer at a time calls update(), while any
+// number of threads call find(). What find() returned lives as long as the OpIndex; tables that
+// were outgrown are kept too, which at most doubles the memory.
+#pragma once
+
+#include "cache/shape_check.h"
+#include "cache/store.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace purlin::cache {
+
+constexpr std::size_t kMaxDimensions = 8;
+using Extents = std::array<std::int64_t, kMaxDimensions>;  // unused ones are 0
+
+// An entry as programs see it. Immutable once published.
+struct IndexedEntry {
+  Config config;
+  std::string options;  // "-DBM=64 -DBN=32"
+  std::string id;
+  ProblemShape problem;
+  double time_ms = 0, default_time_ms = 0;
+  bool verified = false;
+
+  Match match = Match::kSame;
+  int distance = 0;
+  std::uint64_t sequence = 0;
+  Extents measured{}, bucket{};
+  std::size_t rules = 0;            // which of the index's rule sets
+  std::optional<ShapeCheck> check;  // nullopt: served at the measured shape alone
+
+  // Whether it is to be preferred to `other` for a shape both stand for.
+  bool beats(const IndexedEntry& other) const;
+};
+
+class OpIndex {
+ public:
+  struct Hit {
+    Outcome outcome = Outcome::kMiss;
+    const IndexedEntry* entry = nullptr;
+  };
+
+  // `wanted` states the fields that must match; its bucket is ignored. `dimensions` (at most
+  // kMaxDimensions) is the order of the extents given to find().
+  OpIndex(CacheKey wanted, std::vector<std::string> dimensions, bool allow_transferred);
+  ~OpIndex();
+  OpIndex(const OpIndex&) = delete;
+  OpIndex& operator=(const OpIndex&) = delete;
+
+  // Takes in what the store got since the last update.
+  void update(const Store& store);
+  // [MT]
+  Hit find(const std::int64_t* extents) const noexcept;
+
+  const std::vector<std::string>& dimensions() const { return dimensions_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Table;
+  using RuleSet = std::array<BucketRule, kMaxDimensions>;
+  static constexpr std::size_t kMaxRuleSets = 16;
+
+  void add(const StoredEntry& stored);
+  std::size_t rule_set(const Entry& entry, bool exact);
+  void insert(const IndexedEntry* entry);
+  void grow();
+  const IndexedEntry* probe(const Table& table, const Extents& bucket,
+                            std::size_t rules) const noexcept;
+  std::uint64_t hash(const Extents& bucket, std::size_t rules) const noexcept;
+
+  const CacheKey wanted_;
+  const std::vector<std::string> dimensions_;
+  const bool allow_transferred_;
+  std::atomic<const Table*> table_{nullptr};
+  std::array<RuleSet, kMaxRuleSets> rule_sets_;  // the first is exact; published by rule_count_
+  std::atomic<std::size_t> rule_count_{1};
+  // The writer's.
+  std::vector<std::unique_ptr<Table>> tables_;          // the last one is current
+  std::vector<std::unique_ptr<IndexedEntry>> entries_;  // every one ever published
+  std::size_t size_ = 0;                                // slots in use
+  std::uint64_t seen_ = 0, generation_ = 0;
+};
+
+}  // namespace purlin::cache
