@@ -11,6 +11,7 @@ namespace {
 
 std::vector<std::unique_ptr<Backend>> all_backends() {
   std::vector<std::unique_ptr<Backend>> backends;
+  backends.push_back(make_cuda_backend());
   backends.push_back(make_opencl_backend());
   return backends;
 }
@@ -59,7 +60,7 @@ Result<std::unique_ptr<Device>> open_device(std::string_view name) {
   if (family == "replay" || family == "fake") {
     if (rest.empty())
       return error(Code::kInvalid, "device '{}' needs a file: {}:FILE", name, family);
-    return error(Code::kUnavailable, "{} devices are not built in yet", family);
+    return family == "replay" ? open_replay(std::string(rest)) : open_fake(std::string(rest));
   }
   std::vector<std::string> known = {"auto", "replay", "fake"};
   for (const auto& backend : all_backends()) {

@@ -155,12 +155,18 @@ void SuiteGate::give_up(std::size_t index, Verdict verdict, std::string reason) 
   start_confirming();
 }
 
-void SuiteGate::finish() {
-  for (Item& item : items_)
-    if (item.stage == Stage::kScreen) screen(item, true);
+bool SuiteGate::last_look(std::size_t index) {
+  Item& item = items_[index];
+  if (item.stage != Stage::kScreen && item.stage != Stage::kConfirm) return false;
+  item.stage == Stage::kScreen ? screen(item, true) : confirm(item, true);
   start_confirming();
-  for (Item& item : items_)
-    if (item.stage == Stage::kConfirm) confirm(item, true);
+  return true;
+}
+
+void SuiteGate::finish() {
+  // Twice: what screening flags is confirmed only once all of it is known.
+  for (int stage = 0; stage < 2; ++stage)
+    for (std::size_t i = 0; i < items_.size(); ++i) (void)last_look(i);
 }
 
 ItemResult SuiteGate::result(std::size_t index) const {

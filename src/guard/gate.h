@@ -84,7 +84,9 @@ class SuiteGate {
   void add(std::size_t item, const Pair& pair);
   // The item cannot be measured: kInvalid or kInconclusive, with the reason.
   void give_up(std::size_t item, Verdict verdict, std::string reason);
-  // No more pairs will come (a time limit, the end of a recording): one last look at each.
+  // No more pairs will come for the item: one last look at those it has. True if it wanted more.
+  bool last_look(std::size_t item);
+  // The same for all: a time limit passed.
   void finish();
 
   bool done() const { return wanted().empty(); }

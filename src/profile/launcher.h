@@ -2,7 +2,10 @@
 // Runs a command under capture: injects the capture libraries through the environment
 // (CUDA_INJECTION64_PATH, OPENCL_LAYERS), waits, gathers the spool of every process into one
 // Profile. The program and its children are not changed and their exit code, streams and signals
-// are passed through.
+// are passed through: the command stays in the terminal's foreground group, Ctrl-C reaches it
+// directly, SIGTERM and SIGHUP are handed on.
+//
+// One run at a time in a process: signal handlers are the process's own.
 #pragma once
 
 #include "base/status.h"

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// gzip, as recorded search spaces and traces come in. Free functions, safe from any thread.
+#pragma once
+
+#include "base/status.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace purlin {
+
+// True for the two bytes every gzip file starts with.
+bool is_gzip(std::string_view data);
+// The contents of all members. kInvalid when they are damaged, cut short, or would be larger than
+// max_bytes: a small file can claim to hold terabytes.
+Result<std::string> gunzip(std::string_view data, std::size_t max_bytes);
+
+}  // namespace purlin

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin profile`: run a program under capture, keep the profile, print the report.
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "profile/format/file.h"
+#include "profile/launcher.h"
+
+#include <unistd.h>
+
+namespace purlin::cli {
+namespace {
+
+class ProfileCommand : public Command {
+ public:
+  std::string_view name() const override { return "profile"; }
+  std::string_view summary() const override {
+    return "Run a program under capture and report its kernels";
+  }
+  std::string_view details() const override {
+    return "Runs COMMAND unchanged, with its children, and records every kernel it launches "
+           "through\n"
+           "CUDA or OpenCL. The profile goes to FILE (purlin-profile-PID.plprof if none is "
+           "given);\n"
+           "the report is printed on stdout when the program has ended. Nothing needs "
+           "recompiling.\n"
+           "A program that is killed leaves all but its last second.\n\n"
+           "Example:\n"
+           "  purlin profile -o run.plprof -- python3 train.py --epochs 1\n"
+           "  purlin report run.plprof\n\n"
+           "Exit code: the program's own (128 + N after signal N); 2 if it could not be started "
+           "or\n"
+           "the profile could not be written.\n";
+  }
+  void declare(Flags& flags) override {
+    flags.option("-o,--output", output_, "where to write the profile", "FILE");
+    flags.flag("--full", full_, "keep a timeline of every launch, not only the distribution");
+    flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
+    flags.flag("--json", json_, "print the report as JSON");
+    flags.option("--seal-period", period_, "how much a killed program may lose", "TIME");
+    flags.command(command_);
+  }
+
+  Result<int> run(Context& context) override {
+    profile::CaptureOptions options;
+    options.command = command_;
+    options.full = full_;
+    options.build = build_;
+    const std::optional<double> period = parse_duration_s(period_);
+    if (!period || *period < 0.01 || *period > 3600)
+      return error(Code::kInvalid, "--seal-period '{}': give a time from 10ms to 1h", period_);
+    options.seal_period_s = *period;
+    if (output_.empty()) output_ = fmt::format("purlin-profile-{}.plprof", ::getpid());
+    // Found out now rather than after hours of a run.
+    const std::string folder = parent_path(absolute_path(output_));
+    if (!is_directory(folder) || ::access(folder.c_str(), W_OK) != 0)
+      return error(Code::kIo, "cannot write '{}': the folder {} does not exist or is not writable",
+                   output_, folder);
+
+    PURLIN_ASSIGN(const profile::CaptureResult result, profile::run_capture(options));
+    PURLIN_TRY(profile::write_profile(output_, result.profile));
+    context.log.info("profile: {}", output_);
+    return result.exit_code;
+  }
+
+ private:
+  std::string output_, build_, period_ = "1s";
+  bool full_ = false, json_ = false;
+  std::vector<std::string> command_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_profile_command() { return std::make_unique<ProfileCommand>(); }
+
+}  // namespace purlin::cli

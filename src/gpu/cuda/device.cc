@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/cuda/device.h"
+
+#include "gpu/cuda/facts.h"
+#include "gpu/launching.h"
+
+#include <algorithm>
+
+namespace purlin::gpu {
+namespace {
+
+constexpr int kDefaultDynamicShared = 48 << 10;  // what a launch gets without asking
+constexpr std::uint32_t kPortableCluster = 8;    // blocks; more needs the kernel's consent
+// Commands queued behind a closed gate. Drivers hold about a thousand before a launch blocks, and
+// a launch that blocks there would wait for the gate that it keeps closed.
+constexpr int kMostGated = 256;
+
+class CudaBuffer : public Buffer {
+ public:
+  CudaBuffer(const CudaDriver& driver, CUdeviceptr address, std::size_t size)
+      : Buffer(size), driver_(driver), address_(address) {}
+  ~CudaBuffer() override { driver_.cuMemFree_v2(address_); }
+  CUdeviceptr at(std::size_t offset) const { return address_ + offset; }
+
+ private:
+  const CudaDriver& driver_;
+  CUdeviceptr address_;
+};
+
+class CudaKernel : public Kernel {
+ public:
+  CudaKernel(const CudaDriver& driver, CUmodule module) : driver_(driver), module_(module) {}
+  ~CudaKernel() override { driver_.cuModuleUnload(module_); }
+  CUfunction function = nullptr;
+  bool sizes_known = false;
+  std::vector<std::size_t> sizes;  // of the parameters, where the driver tells
+  int dynamic_shared_allowed = kDefaultDynamicShared;
+  // Whether it ran: a first launch may load code or grow the stack, and waits for the device.
+  bool warm = false;
+
+ private:
+  const CudaDriver& driver_;
+  CUmodule module_;
+};
+
+CUdeviceptr address_of(const Buffer& buffer, std::size_t offset) {
+  return static_cast<const CudaBuffer&>(buffer).at(offset);
+}
+
+Status check_range(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
+  if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset) return Status::ok();
+  return error(Code::kInvalid, "{} bytes at {} are outside a buffer of {}", bytes, offset,
+               buffer.bytes());
+}
+
+}  // namespace
+
+// The arguments as the driver takes them: pointers to values that stay where they are.
+struct CudaDevice::Parameters {
+  std::vector<CUdeviceptr> addresses;
+  std::vector<void*> values;
+};
+
+CudaDevice::CudaDevice(const CudaDriver& driver, DeviceInfo info, CudaTools tools)
+    : driver_(driver), tools_(std::move(tools)) {
+  info_ = std::move(info);
+}
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriver& driver, int index,
+                                                     DeviceInfo info, CudaTools tools) {
+  std::unique_ptr<CudaDevice> device(new CudaDevice(driver, std::move(info), std::move(tools)));
+  CudaDevice& self = *device;
+  PURLIN_TRY(self.check("cuDeviceGet", driver.cuDeviceGet(&self.device_, index)));
+  PURLIN_TRY(self.check("cuDevicePrimaryCtxRetain",
+                        driver.cuDevicePrimaryCtxRetain(&self.context_, self.device_)));
+  PURLIN_TRY(self.make_current());
+  PURLIN_TRY(self.check("cuStreamCreate", driver.cuStreamCreate(&self.stream_, CU_STREAM_DEFAULT)));
+  self.pci_bus_id_ = pci_bus_id(driver, self.device_);
+  self.gate_ = StreamGate::create(self.driver_);
+  return device;
+}
+
+CudaDevice::~CudaDevice() {
+  gate_.reset();
+  scratch_.reset();
+  for (const auto& [start, end] : events_) {
+    driver_.cuEventDestroy_v2(start);
+    driver_.cuEventDestroy_v2(end);
+  }
+  if (stream_ != nullptr) driver_.cuStreamDestroy_v2(stream_);
+  if (context_ != nullptr) driver_.cuDevicePrimaryCtxRelease_v2(device_);
+}
+
+Status CudaDevice::check(std::string_view what, CUresult result) const {
+  return result == CUDA_SUCCESS
+             ? Status::ok()
+             : cuda_failure(driver_, fmt::format("{} on {}", what, info_.id), result);
+}
+
+// A thread may hold several devices, but only one context is current.
+Status CudaDevice::make_current() {
+  return check("cuCtxSetCurrent", driver_.cuCtxSetCurrent(context_));
+}
+
+Result<Binary> CudaDevice::compile(const CompileRequest& request) {
+  if (tools_.nvrtc == nullptr) return tools_.nvrtc_problem;
+  return tools_.nvrtc->compile(request, info_.arch);
+}
+
+Result<std::unique_ptr<Kernel>> CudaDevice::load(const Binary& binary) {
+  PURLIN_TRY(make_current());
+  char log[4096] = {};
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log - 1)};
+  CUmodule module = nullptr;
+  CUresult result = driver_.cuModuleLoadDataEx(&module, binary.image.c_str(), 2, options, values);
+  if (result != CUDA_SUCCESS) {
+    const Status status = check("loading the binary of '" + binary.entry + "'", result);
+    return log[0] == '\0' ? status : Status(status.code(), status.message() + "\n" + log);
+  }
+  auto kernel = std::make_unique<CudaKernel>(driver_, module);
+  PURLIN_TRY(check("looking up '" + binary.entry + "'",
+                   driver_.cuModuleGetFunction(&kernel->function, module, binary.entry.c_str())));
+  const auto fact = [&](CUfunction_attribute attribute) {
+    int value = 0;
+    return driver_.cuFuncGetAttribute(&value, attribute, kernel->function) == CUDA_SUCCESS ? value
+                                                                                           : 0;
+  };
+  kernel->registers = fact(CU_FUNC_ATTRIBUTE_NUM_REGS);
+  kernel->static_shared_bytes = fact(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  kernel->local_bytes = fact(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  kernel->max_threads_per_block = fact(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  if (driver_.cuFuncGetParamInfo != nullptr) {
+    kernel->sizes_known = true;
+    std::size_t offset = 0, size = 0;
+    // The index after the last is an error; 4 KiB of parameters bound the count.
+    while (kernel->sizes.size() < 4096 &&
+           driver_.cuFuncGetParamInfo(kernel->function, kernel->sizes.size(), &offset, &size) ==
+               CUDA_SUCCESS)
+      kernel->sizes.push_back(size);
+  }
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+Result<std::unique_ptr<Buffer>> CudaDevice::allocate(std::size_t bytes) {
+  if (bytes == 0) return error(Code::kInvalid, "a buffer of 0 bytes");
+  PURLIN_TRY(make_current());
+  CUdeviceptr address = 0;
+  PURLIN_TRY(
+      check(fmt::format("allocating {} bytes", bytes), driver_.cuMemAlloc_v2(&address, bytes)));
+  return std::unique_ptr<Buffer>(std::make_unique<CudaBuffer>(driver_, address, bytes));
+}
+
+Status CudaDevice::write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) {
+  PURLIN_TRY(check_range(buffer, offset, bytes));
+  if (bytes == 0) return Status::ok();
+  return check("copying to the device",
+               driver_.cuMemcpyHtoD_v2(address_of(buffer, offset), data, bytes));
+}
+
+Status CudaDevice::read(const Buffer& buffer, std::size_t offset, void* data, std::size_t bytes) {
+  PURLIN_TRY(check_range(buffer, offset, bytes));
+  if (bytes == 0) return Status::ok();
+  return check("copying from the device",
+               driver_.cuMemcpyDtoH_v2(data, address_of(buffer, offset), bytes));
+}
+
+Status CudaDevice::copy(Buffer& to, std::size_t to_offset, const Buffer& from,
+                        std::size_t from_offset, std::size_t bytes) {
+  PURLIN_TRY(check_range(to, to_offset, bytes));
+  PURLIN_TRY(check_range(from, from_offset, bytes));
+  if (bytes == 0) return Status::ok();
+  return check(
+      "copying on the device",
+      driver_.cuMemcpyDtoD_v2(address_of(to, to_offset), address_of(from, from_offset), bytes));
+}
+
+Status CudaDevice::fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) {
+  PURLIN_TRY(check_range(buffer, offset, bytes));
+  if (bytes == 0) return Status::ok();
+  PURLIN_TRY(
+      check("filling", driver_.cuMemsetD8Async(address_of(buffer, offset), byte, bytes, stream_)));
+  return synchronize("filling");
+}
+
+Status CudaDevice::synchronize(std::string_view what) {
+  const Status status = check(what, driver_.cuStreamSynchronize(stream_));
+  // What shows only here happened on the device, and has cost it the context.
+  return status.is_ok() ? status : Status(Code::kFailed, status.message());
+}
+
+Status CudaDevice::prepare(const Launch& launch, Parameters& parameters) {
+  PURLIN_TRY(check_launch(info_, launch, buffer_alignment()));
+  PURLIN_TRY(make_current());
+  auto& kernel = static_cast<CudaKernel&>(*launch.kernel);
+  const std::size_t count = launch.arguments.size();
+  if (kernel.sizes_known && count != kernel.sizes.size())
+    return error(Code::kInvalid, "the kernel takes {} arguments, the launch gives {}",
+                 kernel.sizes.size(), count);
+  parameters.addresses.resize(count);
+  parameters.values.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const KernelArgument& argument = launch.arguments[i];
+    const bool scalar = argument.buffer == nullptr;
+    const std::size_t size = scalar ? argument.scalar.size() : sizeof(CUdeviceptr);
+    if (kernel.sizes_known && size != kernel.sizes[i])
+      return error(Code::kInvalid, "kernel argument {} has {} bytes, the launch gives {}", i,
+                   kernel.sizes[i], size);
+    if (!scalar) parameters.addresses[i] = address_of(*argument.buffer, argument.offset);
+    parameters.values[i] = scalar ? const_cast<char*>(argument.scalar.data())
+                                  : static_cast<void*>(&parameters.addresses[i]);
+  }
+  const int dynamic = static_cast<int>(launch.shape.dynamic_shared_bytes);
+  if (dynamic > kernel.dynamic_shared_allowed) {
+    PURLIN_TRY(
+        check(fmt::format("allowing {} bytes of dynamic shared memory", dynamic),
+              driver_.cuFuncSetAttribute(
+                  kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic)));
+    kernel.dynamic_shared_allowed = dynamic;
+  }
+  const Dim3& cluster = launch.shape.cluster;
+  if (cluster != Dim3{1, 1, 1} && driver_.cuLaunchKernelEx == nullptr)
+    return error(Code::kInvalid, "this driver has no clusters; they need 520 or newer");
+  if (cluster[0] * cluster[1] * cluster[2] > kPortableCluster)
+    PURLIN_TRY(check("allowing clusters of more than 8 blocks",
+                     driver_.cuFuncSetAttribute(
+                         kernel.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)));
+  return Status::ok();
+}
+
+Status CudaDevice::enqueue(const Launch& launch, Parameters& parameters) {
+  const LaunchShape& shape = launch.shape;
+  const CUfunction function = static_cast<CudaKernel&>(*launch.kernel).function;
+  CUresult result = CUDA_SUCCESS;
+  if (shape.cluster == Dim3{1, 1, 1}) {
+    result = driver_.cuLaunchKernel(
+        function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
+        shape.block[2], shape.dynamic_shared_bytes, stream_, parameters.values.data(), nullptr);
+  } else {
+    CUlaunchAttribute cluster{};
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim.x = shape.cluster[0];
+    cluster.value.clusterDim.y = shape.cluster[1];
+    cluster.value.clusterDim.z = shape.cluster[2];
+    CUlaunchConfig config{};
+    config.gridDimX = shape.grid[0];
+    config.gridDimY = shape.grid[1];
+    config.gridDimZ = shape.grid[2];
+    config.blockDimX = shape.block[0];
+    config.blockDimY = shape.block[1];
+    config.blockDimZ = shape.block[2];
+    config.sharedMemBytes = shape.dynamic_shared_bytes;
+    config.hStream = stream_;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    result = driver_.cuLaunchKernelEx(&config, function, parameters.values.data(), nullptr);
+  }
+  if (result == CUDA_SUCCESS) return Status::ok();
+  return cuda_failure(driver_, fmt::format("launching {} on {}", to_text(shape), info_.id), result);
+}
+
+Status CudaDevice::run(const Launch& launch) {
+  Parameters parameters;
+  PURLIN_TRY(prepare(launch, parameters));
+  PURLIN_TRY(enqueue(launch, parameters));
+  PURLIN_TRY(synchronize("the kernel"));
+  static_cast<CudaKernel&>(*launch.kernel).warm = true;
+  return Status::ok();
+}
+
+Result<std::vector<Sample>> CudaDevice::time(const Launch& launch, const TimingRequest& request) {
+  Parameters parameters;
+  PURLIN_TRY(prepare(launch, parameters));
+  if (!static_cast<CudaKernel&>(*launch.kernel).warm) PURLIN_TRY(run(launch));
+  if (request.flush_l2) PURLIN_TRY(make_scratch());
+  return sample_in_chunks(request, system_clock(), [&](int count, std::vector<Sample>& samples) {
+    const int commands = request.launches_per_sample + 3;  // two events and a flush
+    const int most = std::max(1, (kMostGated - 1) / commands);
+    for (int left = count; left > 0; left -= most)
+      PURLIN_TRY(time_chunk(launch, parameters, request, std::min(left, most), samples));
+    return Status::ok();
+  });
+}
+
+Status CudaDevice::time_chunk(const Launch& launch, Parameters& parameters,
+                              const TimingRequest& request, int count,
+                              std::vector<Sample>& samples) {
+  PURLIN_TRY(make_events(static_cast<std::size_t>(count)));
+  const bool gate = gate_ != nullptr && count * (request.launches_per_sample + 3) < kMostGated &&
+                    gate_->close(stream_);
+  const Status enqueued =
+      enqueue_samples(launch, parameters, request, static_cast<std::size_t>(count));
+  if (gate) gate_->open();  // before anything else: behind a closed gate nothing ever finishes
+  // Read while the kernels run: an idle GPU lowers its clock.
+  const double clock_first = current_clock_mhz();
+  const Status finished = synchronize("timing the kernel");
+  const double clock_last = current_clock_mhz();
+  PURLIN_TRY(enqueued);
+  PURLIN_TRY(finished);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    float ms = 0;
+    PURLIN_TRY(check("cuEventElapsedTime",
+                     driver_.cuEventElapsedTime(&ms, events_[i].first, events_[i].second)));
+    const double place = (static_cast<double>(i) + 0.5) / count;
+    const double clock =
+        clock_first > 0 && clock_last > 0 ? clock_first + (clock_last - clock_first) * place : 0;
+    samples.push_back({static_cast<double>(ms) / request.launches_per_sample, clock});
+  }
+  return Status::ok();
+}
+
+Status CudaDevice::enqueue_samples(const Launch& launch, Parameters& parameters,
+                                   const TimingRequest& request, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (request.flush_l2)
+      PURLIN_TRY(check("flushing L2", driver_.cuMemsetD8Async(address_of(*scratch_, 0),
+                                                              static_cast<unsigned char>(i),
+                                                              scratch_->bytes(), stream_)));
+    PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(events_[i].first, stream_)));
+    for (int n = 0; n < request.launches_per_sample; ++n) PURLIN_TRY(enqueue(launch, parameters));
+    PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(events_[i].second, stream_)));
+  }
+  return Status::ok();
+}
+
+Status CudaDevice::make_events(std::size_t count) {
+  while (events_.size() < count) {
+    CUevent start = nullptr, end = nullptr;
+    PURLIN_TRY(check("cuEventCreate", driver_.cuEventCreate(&start, CU_EVENT_DEFAULT)));
+    if (const CUresult result = driver_.cuEventCreate(&end, CU_EVENT_DEFAULT);
+        result != CUDA_SUCCESS) {
+      driver_.cuEventDestroy_v2(start);
+      return check("cuEventCreate", result);
+    }
+    events_.emplace_back(start, end);
+  }
+  return Status::ok();
+}
+
+// Twice L2: its replacement is not exactly least-recently-used.
+Status CudaDevice::make_scratch() {
+  if (scratch_ != nullptr) return Status::ok();
+  const std::size_t cache = info_.l2_bytes > 0 ? info_.l2_bytes : std::size_t{64} << 20;
+  PURLIN_ASSIGN(scratch_, allocate(2 * cache));
+  return Status::ok();
+}
+
+double CudaDevice::current_clock_mhz() {
+  return tools_.nvml != nullptr ? tools_.nvml->sm_clock_mhz(pci_bus_id_) : 0;
+}
+
+}  // namespace purlin::gpu

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// CudaDevice: one GPU through the driver API, on its primary context and a stream of its own.
+//
+// The driver's function table and the helpers are passed in, so that tests run the same code on a
+// fake driver. Lifetimes, thread-safety and failure as for Device: buffers and kernels must not
+// outlive the device, and compile() alone is [MT].
+#pragma once
+
+#include "gpu/cuda/driver.h"
+#include "gpu/cuda/nvml.h"
+#include "gpu/cuda/nvrtc.h"
+#include "gpu/cuda/stream_gate.h"
+#include "gpu/device.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace purlin::gpu {
+
+// What a CudaDevice needs beside the driver; each may be absent.
+struct CudaTools {
+  std::unique_ptr<Nvrtc> nvrtc;
+  Status nvrtc_problem;  // why nvrtc is nullptr
+  std::shared_ptr<Nvml> nvml;
+};
+
+class CudaDevice : public Device {
+ public:
+  static Result<std::unique_ptr<CudaDevice>> open(const CudaDriver& driver, int index,
+                                                  DeviceInfo info, CudaTools tools);
+  ~CudaDevice() override;
+
+  std::string_view language() const override { return "cuda"; }
+  Result<Binary> compile(const CompileRequest& request) override;
+  Result<std::unique_ptr<Kernel>> load(const Binary& binary) override;
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
+  Status write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) override;
+  Status read(const Buffer& buffer, std::size_t offset, void* data, std::size_t bytes) override;
+  Status copy(Buffer& to, std::size_t to_offset, const Buffer& from, std::size_t from_offset,
+              std::size_t bytes) override;
+  Status fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) override;
+  Status run(const Launch& launch) override;
+  Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;
+  double current_clock_mhz() override;
+
+ private:
+  struct Parameters;
+  CudaDevice(const CudaDriver& driver, DeviceInfo info, CudaTools tools);
+  Status check(std::string_view what, CUresult result) const;
+  Status make_current();
+  Status prepare(const Launch& launch, Parameters& parameters);
+  Status enqueue(const Launch& launch, Parameters& parameters);
+  Status synchronize(std::string_view what);
+  Status time_chunk(const Launch& launch, Parameters& parameters, const TimingRequest& request,
+                    int count, std::vector<Sample>& samples);
+  Status enqueue_samples(const Launch& launch, Parameters& parameters, const TimingRequest& request,
+                         std::size_t count);
+  Status make_events(std::size_t count);
+  Status make_scratch();
+
+  const CudaDriver driver_;
+  CudaTools tools_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+  std::string pci_bus_id_;
+  std::vector<std::pair<CUevent, CUevent>> events_;  // made once, reused by every chunk
+  std::unique_ptr<Buffer> scratch_;
+  std::unique_ptr<StreamGate> gate_;
+};
+
+}  // namespace purlin::gpu

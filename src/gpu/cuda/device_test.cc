@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA backend on a fake driver: order of calls, limits, and what errors become.
+#include "gpu/cuda/device.h"
+
+#include "base/text.h"
+#include "gpu/cuda/facts.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <thread>
+
+namespace purlin::gpu {
+namespace {
+
+// A driver that records what it is told. Functions of the driver API carry no state, so the one in
+// use is found through a pointer; tests run one after the other.
+struct FakeDriver {
+  std::vector<std::string> calls;
+  std::map<std::string, CUresult> failures;  // function -> what it returns from now on
+  std::map<CUdevice_attribute, int> attributes;
+  std::vector<std::size_t> parameter_sizes = {8, 4};
+  std::map<CUfunction_attribute, int> function_attributes = {
+      {CU_FUNC_ATTRIBUTE_NUM_REGS, 40}, {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024}};
+  std::uint32_t gate_word = 0;
+  std::uint32_t gate_turn = 0;
+  bool gate_closed() { return std::atomic_ref(gate_word).load() < gate_turn; }
+  bool serialise = false;  // as some profilers do: a launch returns once the kernel ran
+  std::vector<std::vector<std::string>> launch_values;
+  std::uint64_t next_address = 0x10000;
+  int live = 0;  // allocations, streams, events, modules not yet released
+
+  CUresult call(const std::string& name, const std::string& detail = "") {
+    calls.push_back(detail.empty() ? name : name + " " + detail);
+    const auto failure = failures.find(name);
+    return failure == failures.end() ? CUDA_SUCCESS : failure->second;
+  }
+  template <class Handle>
+  CUresult make(const std::string& name, Handle* handle) {
+    const CUresult result = call(name);
+    if (result != CUDA_SUCCESS) return result;
+    next_address += 0x1000;
+    if constexpr (std::is_pointer_v<Handle>)
+      *handle = reinterpret_cast<Handle>(next_address);
+    else
+      *handle = next_address;
+    ++live;
+    return CUDA_SUCCESS;
+  }
+  CUresult release(const std::string& name) {
+    --live;
+    return call(name);
+  }
+};
+FakeDriver* fake = nullptr;
+
+CudaDriver fake_table() {
+  CudaDriver table;
+  table.cuGetErrorName = [](CUresult result, const char** name) {
+    *name = result == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_X";
+    return CUDA_SUCCESS;
+  };
+  table.cuGetErrorString = [](CUresult, const char** text) {
+    *text = "as the driver puts it";
+    return CUDA_SUCCESS;
+  };
+  table.cuDeviceGet = [](CUdevice* device, int index) {
+    *device = index;
+    return fake->call("cuDeviceGet");
+  };
+  table.cuDeviceGetName = [](char* name, int size, CUdevice) {
+    std::strncpy(name, "NVIDIA Fake", static_cast<std::size_t>(size));
+    return CUDA_SUCCESS;
+  };
+  table.cuDeviceTotalMem_v2 = [](std::size_t* bytes, CUdevice) {
+    *bytes = std::size_t{80} << 30;
+    return CUDA_SUCCESS;
+  };
+  table.cuDeviceGetAttribute = [](int* value, CUdevice_attribute attribute, CUdevice) {
+    const auto found = fake->attributes.find(attribute);
+    if (found == fake->attributes.end()) return CUDA_ERROR_INVALID_VALUE;
+    *value = found->second;
+    return CUDA_SUCCESS;
+  };
+  table.cuDeviceGetPCIBusId = [](char* text, int size, CUdevice) {
+    std::strncpy(text, "0000:3B:00.0", static_cast<std::size_t>(size));
+    return CUDA_SUCCESS;
+  };
+  table.cuDevicePrimaryCtxRetain = [](CUcontext* context, CUdevice) {
+    return fake->make("cuDevicePrimaryCtxRetain", context);
+  };
+  table.cuDevicePrimaryCtxRelease_v2 = [](CUdevice) {
+    return fake->release("cuDevicePrimaryCtxRelease");
+  };
+  table.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };
+  table.cuMemAlloc_v2 = [](CUdeviceptr* address, std::size_t) {
+    return fake->make("cuMemAlloc", address);
+  };
+  table.cuMemFree_v2 = [](CUdeviceptr) { return fake->release("cuMemFree"); };
+  table.cuMemHostAlloc = [](void** word, std::size_t, unsigned) {
+    *word = &fake->gate_word;
+    ++fake->live;
+    return CUDA_SUCCESS;
+  };
+  table.cuMemHostGetDevicePointer_v2 = [](CUdeviceptr* address, void*, unsigned) {
+    *address = 7;
+    return CUDA_SUCCESS;
+  };
+  table.cuMemFreeHost = [](void*) { return fake->release("cuMemFreeHost"); };
+  table.cuMemsetD8Async = [](CUdeviceptr, unsigned char, std::size_t bytes, CUstream) {
+    return fake->call("memset", std::to_string(bytes));
+  };
+  table.cuStreamCreate = [](CUstream* stream, unsigned) {
+    return fake->make("cuStreamCreate", stream);
+  };
+  table.cuStreamDestroy_v2 = [](CUstream) { return fake->release("cuStreamDestroy"); };
+  table.cuStreamSynchronize = [](CUstream) {
+    EXPECT_FALSE(fake->gate_closed()) << "waiting behind a closed gate never ends";
+    return fake->call("synchronize");
+  };
+  table.cuStreamWaitValue32 = [](CUstream, CUdeviceptr, cuuint32_t turn, unsigned) {
+    const CUresult result = fake->call("close");
+    if (result == CUDA_SUCCESS) fake->gate_turn = turn;
+    return result;
+  };
+  table.cuEventCreate = [](CUevent* event, unsigned) { return fake->make("event", event); };
+  table.cuEventDestroy_v2 = [](CUevent) { return fake->release("cuEventDestroy"); };
+  table.cuEventRecord = [](CUevent, CUstream) { return fake->call("record"); };
+  table.cuEventElapsedTime = [](float* ms, CUevent, CUevent) {
+    *ms = 3;
+    return fake->call("elapsed");
+  };
+  table.cuModuleLoadDataEx = [](CUmodule* module, const void*, unsigned, CUjit_option*, void**) {
+    return fake->make("cuModuleLoadDataEx", module);
+  };
+  table.cuModuleUnload = [](CUmodule) { return fake->release("cuModuleUnload"); };
+  table.cuModuleGetFunction = [](CUfunction* function, CUmodule, const char* name) {
+    *function = nullptr;
+    return fake->call("cuModuleGetFunction", name);
+  };
+  table.cuFuncGetAttribute = [](int* value, CUfunction_attribute attribute, CUfunction) {
+    *value = fake->function_attributes[attribute];
+    return CUDA_SUCCESS;
+  };
+  table.cuFuncSetAttribute = [](CUfunction, CUfunction_attribute attribute, int value) {
+    return fake->call("set", fmt::format("{}={}", static_cast<int>(attribute), value));
+  };
+  table.cuFuncGetParamInfo = [](CUfunction, std::size_t index, std::size_t*, std::size_t* size) {
+    if (index >= fake->parameter_sizes.size()) return CUDA_ERROR_INVALID_VALUE;
+    *size = fake->parameter_sizes[index];
+    return CUDA_SUCCESS;
+  };
+  table.cuLaunchKernel = [](CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                            unsigned, CUstream, void** values, void**) {
+    std::vector<std::string> copied;
+    for (std::size_t i = 0; values != nullptr && i < fake->parameter_sizes.size(); ++i)
+      copied.emplace_back(static_cast<char*>(values[i]), fake->parameter_sizes[i]);
+    fake->launch_values.push_back(copied);
+    while (fake->serialise && fake->gate_closed()) std::this_thread::yield();
+    return fake->call("launch");
+  };
+  table.cuLaunchKernelEx = [](const CUlaunchConfig* config, CUfunction, void**, void**) {
+    return fake->call("cluster",
+                      std::to_string(config->numAttrs > 0 ? config->attrs->value.clusterDim.x : 0));
+  };
+  return table;
+}
+
+class CudaDeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake = &driver_;
+    driver_.attributes = {{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+                          {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+                          {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000},
+                          {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1000},
+                          {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+                          {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448}};
+    const CudaDriver table = fake_table();
+    auto info = describe_cuda_device(table, 0, "580.1", "NVRTC 13.0");
+    ASSERT_TRUE(info.is_ok());
+    CudaTools tools;
+    tools.nvrtc_problem = error(Code::kUnavailable, "no NVRTC here");
+    auto device = CudaDevice::open(table, 0, *info, std::move(tools));
+    ASSERT_TRUE(device.is_ok()) << device.status().message();
+    device_ = std::move(*device);
+    auto kernel = device_->load({"scale", "cubin", "", 0});
+    ASSERT_TRUE(kernel.is_ok()) << kernel.status().message();
+    kernel_ = std::move(*kernel);
+    buffer_ = device_->allocate(4096).value();
+    launch_.kernel = kernel_.get();
+    launch_.shape.block = {256, 1, 1};
+    launch_.arguments = {{buffer_.get(), 256, 64, ""}, {nullptr, 0, 0, "abcd"}};
+    driver_.calls.clear();
+  }
+  void TearDown() override {
+    buffer_.reset();
+    kernel_.reset();
+    device_.reset();
+    EXPECT_EQ(driver_.live, 0) << "everything taken is given back";
+  }
+  std::string calls() {
+    std::string text = join(driver_.calls, ",");
+    driver_.calls.clear();
+    return text;
+  }
+
+  FakeDriver driver_;
+  std::unique_ptr<CudaDevice> device_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Buffer> buffer_;
+  Launch launch_;
+};
+
+TEST_F(CudaDeviceTest, FactsComeFromTheDriver) {
+  const DeviceInfo& info = device_->info();
+  EXPECT_EQ(info.id, "cuda:0");
+  EXPECT_EQ(info.arch, "sm_90");
+  EXPECT_EQ(info.name, "NVIDIA Fake");
+  EXPECT_EQ(info.clock_mhz, 1980);
+  EXPECT_EQ(info.shared_memory_per_block, 232448);
+  EXPECT_EQ(info.driver, "580.1");
+  EXPECT_EQ(info.max_threads_per_unit, 0);  // what this driver does not know stays unknown
+  EXPECT_EQ(kernel_->registers, 40);
+  EXPECT_EQ(device_->compile({}).status().message(), "no NVRTC here");
+}
+
+TEST_F(CudaDeviceTest, ALaunchPassesAddressesAndScalars) {
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  EXPECT_EQ(calls(), "launch,synchronize");
+  CUdeviceptr address = 0;
+  std::memcpy(&address, driver_.launch_values[0][0].data(), sizeof address);
+  EXPECT_EQ(address % 0x1000, 256u);
+  EXPECT_EQ(driver_.launch_values[0][1], "abcd");
+  launch_.arguments.pop_back();
+  EXPECT_EQ(device_->run(launch_).message(), "the kernel takes 2 arguments, the launch gives 1");
+  launch_.arguments.push_back({nullptr, 0, 0, "abcdefgh"});
+  EXPECT_EQ(device_->run(launch_).message(), "kernel argument 1 has 4 bytes, the launch gives 8");
+  EXPECT_EQ(calls(), "");
+}
+
+TEST_F(CudaDeviceTest, SamplesAreQueuedBehindTheGateWithoutWaiting) {
+  auto samples = device_->time(launch_, {2, 2, true, 0});
+  ASSERT_TRUE(samples.is_ok()) << samples.status().message();
+  ASSERT_EQ(samples->size(), 2u);
+  EXPECT_EQ((*samples)[0].ms, 1.5);  // two launches in 3 ms
+  EXPECT_EQ(calls(),
+            "launch,synchronize,"  // once outside the gate, where it may load code
+            "cuMemAlloc,event,event,event,event,close,"
+            "memset 2000,record,launch,launch,record,"
+            "memset 2000,record,launch,launch,record,"
+            "synchronize,elapsed,elapsed");
+  ASSERT_TRUE(device_->time(launch_, {1, 1, false, 0}).is_ok());
+  EXPECT_EQ(calls(), "close,record,launch,record,synchronize,elapsed");
+}
+
+TEST_F(CudaDeviceTest, MoreCommandsThanTheQueueHoldsAreNotGated) {
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  calls();
+  ASSERT_TRUE(device_->time(launch_, {3, 100, false, 0}).is_ok());
+  std::string text = calls();
+  EXPECT_EQ(text.find("close") != std::string::npos, true);  // two samples fit, then one
+  ASSERT_TRUE(device_->time(launch_, {1, 300, false, 0}).is_ok());
+  EXPECT_EQ(calls().find("close"), std::string::npos);
+}
+
+TEST_F(CudaDeviceTest, AFailedLaunchOpensTheGate) {
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  driver_.failures["launch"] = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  const Status status = device_->time(launch_, {4, 1, false, 0}).status();
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  EXPECT_NE(status.message().find("registers or shared memory"), std::string::npos);
+  EXPECT_FALSE(driver_.gate_closed());
+}
+
+TEST_F(CudaDeviceTest, TheWatchdogOpensTheGateUnderASerialisingProfiler) {
+  CudaDriver table = fake_table();
+  auto impatient = StreamGate::create(table, 0.01);
+  driver_.serialise = true;
+  ASSERT_TRUE(impatient->close(nullptr));
+  ASSERT_EQ(table.cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+            CUDA_SUCCESS);
+  impatient->open();
+  EXPECT_FALSE(impatient->close(nullptr));  // not used again
+}
+
+TEST_F(CudaDeviceTest, ErrorsOfTheKernelCostTheDevice) {
+  driver_.failures["synchronize"] = CUDA_ERROR_ILLEGAL_ADDRESS;
+  const Status status = device_->run(launch_);
+  EXPECT_EQ(status.code(), Code::kFailed);
+  EXPECT_EQ(status.message(),
+            "the kernel on cuda:0: CUDA_ERROR_ILLEGAL_ADDRESS 700 (as the driver puts it); the "
+            "kernel accesses memory outside its arguments; run it under compute-sanitizer. The "
+            "device must be opened anew");
+  driver_.failures["cuMemAlloc"] = CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_EQ(device_->allocate(1).status().code(), Code::kUnavailable);
+  driver_.failures["cuModuleLoadDataEx"] = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  EXPECT_EQ(device_->load({"scale", "cubin", "", 0}).status().code(), Code::kInvalid);
+}
+
+TEST_F(CudaDeviceTest, MuchSharedMemoryAndLargeClustersAreAskedForOnce) {
+  launch_.shape.dynamic_shared_bytes = 48 << 10;
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  EXPECT_EQ(calls(), "launch,synchronize");
+  launch_.shape.dynamic_shared_bytes = 100'000;
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  EXPECT_EQ(calls(), "set 8=100000,launch,synchronize,launch,synchronize");
+  launch_.shape.dynamic_shared_bytes = 300'000;
+  EXPECT_EQ(device_->run(launch_).code(), Code::kInvalid);
+  launch_.shape.dynamic_shared_bytes = 0;
+  launch_.shape.grid = {16, 1, 1};
+  launch_.shape.cluster = {16, 1, 1};
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  EXPECT_EQ(calls(), "set 14=1,cluster 16,synchronize");
+}
+
+TEST(CudaFacts, TheKernelModulesVersionIsFound) {
+  EXPECT_EQ(parse_kernel_module_version(
+                "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release "
+                "Build  (dvs-builder)\nGCC version:  gcc version 12.2.0\n"),
+            "580.159.04");
+  EXPECT_EQ(parse_kernel_module_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03 "
+                                        " Tue Jun  6 22:20:39 UTC 2023\n"),
+            "535.54.03");
+  EXPECT_EQ(parse_kernel_module_version(""), "");
+}
+
+}  // namespace
+}  // namespace purlin::gpu

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA driver functions Purlin calls, bound at run time from libcuda.so.1, and what their error
+// codes mean.
+//
+// Symbols are named with their versions, because cuda.h maps plain names to whatever is newest and
+// the binary must also run on the drivers before it. Tests fill the table with a fake. Thread-
+// safety: immutable after load. Failure: kUnavailable says that there is no driver and how to get
+// one.
+#pragma once
+
+#include "base/status.h"
+
+#include <cuda.h>
+
+#include <string>
+#include <string_view>
+
+namespace purlin::gpu {
+
+struct CudaDriver {
+#define PURLIN_CUDA_FUNCTIONS(X)  \
+  X(cuInit)                       \
+  X(cuDriverGetVersion)           \
+  X(cuGetErrorName)               \
+  X(cuGetErrorString)             \
+  X(cuDeviceGetCount)             \
+  X(cuDeviceGet)                  \
+  X(cuDeviceGetName)              \
+  X(cuDeviceTotalMem_v2)          \
+  X(cuDeviceGetAttribute)         \
+  X(cuDeviceGetPCIBusId)          \
+  X(cuDevicePrimaryCtxRetain)     \
+  X(cuDevicePrimaryCtxRelease_v2) \
+  X(cuCtxSetCurrent)              \
+  X(cuMemAlloc_v2)                \
+  X(cuMemFree_v2)                 \
+  X(cuMemHostAlloc)               \
+  X(cuMemHostGetDevicePointer_v2) \
+  X(cuMemFreeHost)                \
+  X(cuMemcpyHtoD_v2)              \
+  X(cuMemcpyDtoH_v2)              \
+  X(cuMemcpyDtoD_v2)              \
+  X(cuMemsetD8Async)              \
+  X(cuStreamCreate)               \
+  X(cuStreamDestroy_v2)           \
+  X(cuStreamSynchronize)          \
+  X(cuEventCreate)                \
+  X(cuEventDestroy_v2)            \
+  X(cuEventRecord)                \
+  X(cuModuleLoadDataEx)           \
+  X(cuModuleUnload)               \
+  X(cuModuleGetFunction)          \
+  X(cuFuncGetAttribute)           \
+  X(cuFuncSetAttribute)           \
+  X(cuLaunchKernel)
+#define PURLIN_DECLARE(function) decltype(&::function) function = nullptr;
+  PURLIN_CUDA_FUNCTIONS(PURLIN_DECLARE)
+#undef PURLIN_DECLARE
+  // Declared here because headers differ in which version the plain name stands for.
+  CUresult (*cuEventElapsedTime)(float*, CUevent, CUevent) = nullptr;
+  CUresult (*cuDeviceGetUuid)(CUuuid*, CUdevice) = nullptr;
+  // Newer drivers only; nullptr where absent.
+  CUresult (*cuLaunchKernelEx)(const CUlaunchConfig*, CUfunction, void**, void**) = nullptr;
+  CUresult (*cuFuncGetParamInfo)(CUfunction, size_t, size_t*, size_t*) = nullptr;
+  CUresult (*cuStreamWaitValue32)(CUstream, CUdeviceptr, cuuint32_t, unsigned int) = nullptr;
+};
+
+Result<CudaDriver> load_cuda_driver();
+
+// kInvalid when the request is at fault, kUnavailable when the machine is, kFailed when the device
+// or its context is lost.
+Code cuda_error_code(CUresult result);
+// "WHAT: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered); ADVICE".
+Status cuda_failure(const CudaDriver& driver, std::string_view what, CUresult result);
+
+}  // namespace purlin::gpu

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// "fake:FILE": a FakeDevice whose behaviour is a JSON script of expressions over the parameters.
+#include "base/files.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/time.h"
+#include "gpu/fake/fake_device.h"
+#include "model/expression.h"
+
+#include <unistd.h>
+
+namespace purlin::gpu {
+namespace {
+
+constexpr std::int64_t kForeverNs = std::int64_t{3600} * 1'000'000'000;
+
+class Script {
+ public:
+  Status read(const Json& json) {
+    if (!json.is_object()) return error(Code::kInvalid, "the script must be a JSON object");
+    std::vector<std::string> known = {"device", "noise", "seed"};
+    for (auto& [name, expression] : expressions()) {
+      known.emplace_back(name);
+      if (const Json* value = json.find(name); value != nullptr)
+        if (const Status status = read_expression(*value, *expression); !status.is_ok())
+          return status.with_context(fmt::format("'{}'", name));
+    }
+    for (const auto& [key, value] : json.members())
+      if (std::find(known.begin(), known.end(), key) == known.end() && !starts_with(key, "_"))
+        return error(Code::kInvalid, "unknown key '{}'; there are: {}", key, join(known, ", "));
+    return Status::ok();
+  }
+
+  // True where the condition is given and holds. A condition that cannot be evaluated fails the
+  // request, so that a misspelt parameter is seen.
+  static Result<bool> holds(const Expression& condition, const Config& config) {
+    if (condition.empty()) return false;
+    Scope scope;
+    scope.add(config);
+    return condition.evaluate_bool(scope.lookup());
+  }
+  static Result<double> number(const Expression& expression, const Config& config,
+                               double otherwise) {
+    if (expression.empty()) return otherwise;
+    Scope scope;
+    scope.add(config);
+    return expression.evaluate_double(scope.lookup());
+  }
+
+  Expression time_ms, compile_s;
+  Expression compile_error_if, slow_compile_if, launch_error_if, crash_if, hang_if;
+  Expression wrong_if, out_of_bounds_if;
+
+ private:
+  std::vector<std::pair<const char*, Expression*>> expressions() {
+    return {{"time_ms", &time_ms},
+            {"compile_s", &compile_s},
+            {"compile_error_if", &compile_error_if},
+            {"slow_compile_if", &slow_compile_if},
+            {"launch_error_if", &launch_error_if},
+            {"crash_if", &crash_if},
+            {"hang_if", &hang_if},
+            {"wrong_if", &wrong_if},
+            {"out_of_bounds_if", &out_of_bounds_if}};
+  }
+  static Status read_expression(const Json& json, Expression& expression) {
+    if (!json.is_string() && !json.is_number() && !json.is_bool())
+      return error(Code::kInvalid, "must be a number or an expression");
+    std::string text = json.is_string() ? json.as_string() : json.dump();
+    if (json.is_bool()) text = json.as_bool() ? "True" : "False";
+    PURLIN_ASSIGN(expression, Expression::parse(text));
+    return Status::ok();
+  }
+};
+
+bool is_reference(std::string_view entry) { return ends_with(entry, "_reference"); }
+
+Status compile(const Script& script, const CompileRequest& request) {
+  if (is_reference(request.entry)) return Status::ok();
+  PURLIN_ASSIGN(const bool refused, Script::holds(script.compile_error_if, request.config));
+  if (refused)
+    return error(Code::kInvalid, "{}:1:1: error: the script refuses {}", request.name,
+                 request.config.text());
+  PURLIN_ASSIGN(const bool slow, Script::holds(script.slow_compile_if, request.config));
+  PURLIN_ASSIGN(const double seconds, Script::number(script.compile_s, request.config, 0));
+  // Really spent, so that compiling in parallel and time limits can be seen to work.
+  system_clock().sleep_ns(slow ? kForeverNs : static_cast<std::int64_t>(seconds * 1e9));
+  return Status::ok();
+}
+
+Status launch(const Script& script, const FakeKernel& kernel) {
+  if (is_reference(kernel.entry)) return Status::ok();
+  PURLIN_ASSIGN(const bool refused, Script::holds(script.launch_error_if, kernel.config));
+  if (refused)
+    return error(Code::kInvalid, "the script refuses to launch {}", kernel.config.text());
+  PURLIN_ASSIGN(const bool crash, Script::holds(script.crash_if, kernel.config));
+  if (crash) std::abort();
+  PURLIN_ASSIGN(const bool hang, Script::holds(script.hang_if, kernel.config));
+  while (hang) ::pause();
+  // Evaluated here as well, where a failure can be reported.
+  PURLIN_TRY(Script::holds(script.wrong_if, kernel.config).status());
+  PURLIN_TRY(Script::holds(script.out_of_bounds_if, kernel.config).status());
+  return Script::number(script.time_ms, kernel.config, 1).status();
+}
+
+void write_output(const Script& script, const FakeKernel& kernel, FakeBuffer& buffer,
+                  std::size_t offset, std::size_t bytes) {
+  FakeDevice::write_pattern(buffer, offset, bytes);
+  if (is_reference(kernel.entry)) return;
+  // The top byte of a middle element: its sign and exponent, so never within a tolerance.
+  const std::size_t middle = bytes / sizeof(float) / 2 * sizeof(float) + sizeof(float) - 1;
+  if (Script::holds(script.wrong_if, kernel.config).value_or(false) && middle < bytes)
+    buffer.data[offset + middle] ^= 0x7F;
+  if (Script::holds(script.out_of_bounds_if, kernel.config).value_or(false)) {
+    // Past the range where there is memory, else just before it.
+    if (offset + bytes < buffer.bytes())
+      buffer.data[offset + bytes] ^= 0x5A;
+    else if (offset > 0)
+      buffer.data[offset - 1] ^= 0x5A;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_fake(const std::string& path) {
+  PURLIN_ASSIGN(const std::string text, read_file(path, std::size_t{1} << 20));
+  auto json = Json::parse(text);
+  if (!json.is_ok()) return json.status().with_context(path);
+  const auto script = std::make_shared<Script>();
+  if (const Status status = script->read(*json); !status.is_ok()) return status.with_context(path);
+
+  FakeBehaviour behaviour;
+  behaviour.noise = (*json)["noise"].as_double();
+  behaviour.seed = static_cast<std::uint64_t>((*json)["seed"].as_int(1));
+  behaviour.compile = [script](const CompileRequest& request) { return compile(*script, request); };
+  behaviour.compile_s = [script](const Config& config) {
+    return Script::number(script->compile_s, config, 0).value_or(0);
+  };
+  behaviour.launch = [script](const FakeKernel& kernel, const Launch&) {
+    return launch(*script, kernel);
+  };
+  behaviour.write = [script](const FakeKernel& kernel, const Launch&, FakeBuffer& buffer,
+                             std::size_t offset, std::size_t bytes) {
+    write_output(*script, kernel, buffer, offset, bytes);
+  };
+  behaviour.time_ms = [script](const FakeKernel& kernel, const LaunchShape&) {
+    if (is_reference(kernel.entry)) return 1.0;
+    return Script::number(script->time_ms, kernel.config, 1).value_or(1);
+  };
+  auto device = std::make_unique<FakeDevice>(std::move(behaviour));
+  // The script's facts over the defaults.
+  Json facts = to_json(device->info());
+  facts.set("id", "fake:" + path);
+  for (const auto& [key, value] : (*json)["device"].members()) facts.set(key, value);
+  device->mutable_info() = device_from_json(facts);
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+}  // namespace purlin::gpu

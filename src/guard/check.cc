@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/check.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "guard/signed_rank.h"
+
+#include <cmath>
+
+namespace purlin::guard {
+namespace {
+
+Environment environment_of(const Session& session) {
+  Environment environment = host_environment();
+  environment.devices = {session.device.info};
+  environment.recorded_at = format_rfc3339(session.clock.wall_ns());
+  return environment;
+}
+
+// What differs between the arms, which is what a proven difference in time is due to.
+std::string difference(const ResolvedItem& now, const BaselineItem& then) {
+  const bool code = now.snapshot.id() != then.snapshot;
+  const bool config = !(now.target.config == then.config);
+  if (code && config) return "code and config";
+  if (code) return "code";
+  return config ? "config" : "";
+}
+
+// The baseline's arm ran today as well: how far today is from the recorded day. Unpaired, so it is
+// said and never judged.
+std::string drift_note(double recorded_ns, double today_ns) {
+  if (recorded_ns <= 0 || today_ns <= 0) return "";
+  const double ratio = today_ns / recorded_ns;
+  if (std::abs(ratio - 1) < 0.05) return "";
+  return fmt::format(
+      "the baseline's own kernel takes {} today, {} when recorded ({:+.0f} %): the machine moved, "
+      "in both arms alike; record a new baseline if this is the new normal",
+      format_ns(today_ns), format_ns(recorded_ns), (ratio - 1) * 100);
+}
+
+struct Prepared {
+  ReportItem report;
+  std::optional<ResolvedItem> now;
+  const BaselineItem* then = nullptr;
+  Verdict problem = Verdict::kPass;  // kInvalid or kInconclusive when it cannot be measured
+};
+
+Prepared prepare(const SuiteItem& item, const Session& session, const Baseline& baseline) {
+  Prepared prepared;
+  prepared.report.file = item.spec_path;
+  Result<ResolvedItem> resolved =
+      resolve_item(item, session.suite, session.device.info, session.cache, &baseline);
+  if (!resolved.is_ok()) {
+    prepared.problem = Verdict::kInvalid;
+    prepared.report.kernel = base_name(item.spec_path);
+    prepared.report.shape = item.shape;
+    prepared.report.result.reason = resolved.status().message();
+    return prepared;
+  }
+  prepared.now = std::move(resolved).value();
+  prepared.report.kernel = prepared.now->target.kernel;
+  prepared.report.shape = prepared.now->target.problem.text();
+  prepared.report.current_config = prepared.now->target.config;
+  if (!prepared.now->note.empty()) prepared.report.notes.push_back(prepared.now->note);
+  prepared.then = baseline.find(prepared.now->key());
+  if (prepared.then == nullptr) {
+    prepared.problem = Verdict::kInconclusive;
+    prepared.report.result.reason = fmt::format(
+        "the baseline of {} has no such item; record a new one to guard it", baseline.recorded_at);
+    return prepared;
+  }
+  prepared.report.baseline_config = prepared.then->config;
+  prepared.report.recorded_p50_ns = prepared.then->p50_ns();
+  return prepared;
+}
+
+Result<std::string> unpacked(const Baseline& baseline, const std::string& id,
+                             const std::string& scratch) {
+  const std::string folder = join_path(scratch, id);
+  const Snapshot& snapshot = baseline.snapshots.at(id);
+  const std::string spec = join_path(folder, snapshot.spec);
+  if (file_exists(spec)) return spec;
+  return unpack(snapshot, folder);
+}
+
+}  // namespace
+
+Result<Baseline> record_baseline(const Session& session, int rounds, std::string note) {
+  Baseline baseline;
+  baseline.suite = session.suite.name;
+  baseline.device = session.device.info;
+  baseline.environment = environment_of(session);
+  baseline.policy = session.suite.policy;
+  baseline.suite_seed = session.suite.seed;
+  baseline.recorded_at = baseline.environment.recorded_at;
+  baseline.tool_version = version();
+  baseline.note = std::move(note);
+
+  std::vector<Target> targets;
+  for (const SuiteItem& item : session.suite.items) {
+    PURLIN_ASSIGN(ResolvedItem resolved,
+                  resolve_item(item, session.suite, session.device.info, session.cache));
+    BaselineItem recorded;
+    recorded.kernel = resolved.target.kernel;
+    recorded.op = resolved.op;
+    recorded.request = resolved.request;
+    recorded.problem = resolved.target.problem;
+    recorded.config = resolved.target.config;
+    recorded.snapshot = resolved.snapshot.id();
+    recorded.seed = resolved.seed;
+    if (baseline.find(recorded.key()) != nullptr)
+      return error(Code::kInvalid, "{}: '{}' stands in the suite twice", item.where,
+                   recorded.key());
+    baseline.snapshots.emplace(recorded.snapshot, std::move(resolved.snapshot));
+    baseline.items.push_back(std::move(recorded));
+    targets.push_back(std::move(resolved.target));
+  }
+
+  const std::int64_t begin = session.clock.monotonic_ns();
+  PairProgress progress;
+  progress.at_most = rounds * static_cast<int>(targets.size());
+  const auto run = [&](std::size_t i, bool verify) -> Result<ProcessReading> {
+    if (session.options.progress) {
+      progress.doing = (verify ? "verifying " : "recording ") + targets[i].kernel;
+      progress.seconds = static_cast<double>(session.clock.monotonic_ns() - begin) / 1e9;
+      progress.left_s = progress.done == 0
+                            ? 0
+                            : progress.seconds / progress.done * (progress.at_most - progress.done);
+      session.options.progress(progress);
+    }
+    Result<ProcessReading> reading = session.runner.run(targets[i], verify);
+    if (reading.is_ok()) return reading;
+    return reading.status().with_context(baseline.items[i].key() + " cannot be a baseline");
+  };
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    order.push_back(i);
+    PURLIN_TRY(run(i, true).status());
+  }
+  for (int round = 0; round < rounds; ++round) {
+    session.random.shuffle(order);
+    for (const std::size_t i : order) {
+      PURLIN_ASSIGN(ProcessReading reading, run(i, false));
+      baseline.items[i].processes.push_back(reading);
+      ++progress.done;
+    }
+  }
+  if (const std::vector<std::string> missing = missing_facts(baseline); !missing.empty())
+    return error(Code::kFailed,
+                 "this cannot be a baseline: the record lacks {}; without it nobody can tell later "
+                 "what the times are worth",
+                 join(missing, ", "));
+  return baseline;
+}
+
+Result<Report> check(const Session& session, const Baseline& baseline, const std::string& scratch,
+                     const CheckOptions& options) {
+  const std::int64_t begin = session.clock.monotonic_ns();
+  Report report;
+  report.suite = session.suite.name;
+  report.environment = environment_of(session);
+  std::vector<Prepared> items;
+  for (const SuiteItem& item : session.suite.items)
+    items.push_back(prepare(item, session, baseline));
+
+  const std::vector<std::string> missing = missing_facts(baseline);
+  const std::vector<std::string> changes =
+      environment_differences(baseline.device, session.device.info);
+  std::string blocked;
+  if (!missing.empty()) {
+    blocked = "the baseline's record lacks " + join(missing, ", ") + "; record a new one";
+  } else if (!changes.empty() && !options.allow_environment_change) {
+    blocked = "the environment is not the baseline's (" + join(changes, "; ") +
+              "), so its times say nothing here. Record a new baseline, or use "
+              "--allow-environment-change to compare only its code with the code of now";
+  } else if (!changes.empty()) {
+    report.notes.push_back(
+        "the environment is not the baseline's (" + join(changes, "; ") +
+        "): this proves what the code and configs do here, and nothing of the change itself");
+  }
+  if (baseline.suite_seed != session.suite.seed)
+    report.notes.push_back(
+        fmt::format("the suite's seed is {} now and was {} in the baseline: "
+                    "both arms ran on the inputs of now",
+                    session.suite.seed, baseline.suite_seed));
+
+  std::vector<Thresholds> thresholds;
+  std::vector<Arms> arms(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    thresholds.push_back(session.suite.items[i].thresholds);
+    if (!items[i].now || items[i].then == nullptr || !blocked.empty()) continue;
+    arms[i].name = items[i].report.kernel;
+    arms[i].current = items[i].now->target;
+    arms[i].baseline = {items[i].then->kernel, "", items[i].then->problem, items[i].then->config};
+    PURLIN_ASSIGN(arms[i].baseline.spec_path, unpacked(baseline, items[i].then->snapshot, scratch));
+  }
+  SuiteGate gate(thresholds, session.suite.design);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].problem != Verdict::kPass)
+      gate.give_up(i, items[i].problem, items[i].report.result.reason);
+    else if (!blocked.empty())
+      gate.give_up(i, Verdict::kInconclusive, blocked);
+  }
+  PURLIN_TRY(run_pairs(gate, arms, session.runner, session.random, session.clock, session.options));
+
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    ReportItem item = std::move(items[i].report);
+    item.result = gate.result(i);
+    const bool moved =
+        item.result.verdict == Verdict::kRegression || item.result.verdict == Verdict::kImprovement;
+    if (moved && item.result.cause.empty()) {
+      item.result.cause = difference(*items[i].now, *items[i].then);
+      if (item.result.cause.empty()) {
+        item.result.cause = "unknown";
+        item.notes.push_back(
+            "code and config are the baseline's: look for what else differs "
+            "between the two folders, such as files the compiler reads");
+      }
+    }
+    if (const std::string note = drift_note(item.recorded_p50_ns, item.result.baseline_ns);
+        !note.empty())
+      item.notes.push_back(note);
+    report.items.push_back(std::move(item));
+  }
+  report.seconds = static_cast<double>(session.clock.monotonic_ns() - begin) / 1e9;
+  return report;
+}
+
+}  // namespace purlin::guard

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Check: the whole of `guard baseline`, `guard check` and `guard run`, given a way to run
+// processes.
+//
+// A check runs both arms now, in pairs: the baseline's snapshot against the files and the cache as
+// they are. The recorded times are never compared with new ones for a verdict; they only tell
+// whether the machine has drifted. Thread-safety: belongs to one thread. Failure: a Status when the
+// machine or the tool cannot go on; nothing is written here.
+#pragma once
+
+#include "base/log.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "guard/baseline.h"
+#include "guard/pairs.h"
+#include "guard/report.h"
+#include "guard/resolve.h"
+#include "guard/runner.h"
+#include "guard/suite.h"
+
+#include <functional>
+#include <string>
+
+namespace purlin::guard {
+
+struct Session {
+  const Suite& suite;
+  const ResolvedDevice& device;
+  std::string cache;  // directory of the config cache
+  Runner& runner;
+  Random& random;
+  Clock& clock;
+  PairsOptions options;
+};
+
+// Measures every item in `rounds` fresh processes each, in random order. Any failing item is an
+// error: a baseline is whole or it is none.
+Result<Baseline> record_baseline(const Session& session, int rounds, std::string note);
+
+struct CheckOptions {
+  // Judge on another device, driver or toolkit than the baseline's: then only what differs between
+  // the two arms here and now is proven.
+  bool allow_environment_change = false;
+};
+// `scratch` is an empty folder for the snapshots; it must outlive the call only.
+Result<Report> check(const Session& session, const Baseline& baseline, const std::string& scratch,
+                     const CheckOptions& options);
+
+}  // namespace purlin::guard

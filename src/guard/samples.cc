@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/samples.h"
+
+#include "base/text.h"
+#include "guard/signed_rank.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <zlib.h>
+
+namespace purlin::guard {
+namespace {
+
+constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // decompressed
+constexpr std::size_t kMaxKernels = 100000;
+
+struct Columns {
+  std::size_t process = SIZE_MAX, kernel = SIZE_MAX, time = SIZE_MAX, clock = SIZE_MAX;
+  std::size_t last = 0;
+};
+
+Result<Columns> parse_header(std::string_view line, const std::string& file) {
+  Columns columns;
+  const std::vector<std::string> names = split(line, ',');
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = trim(names[i]);
+    if (name == "process") columns.process = i;
+    if (name == "kernel") columns.kernel = i;
+    if (name == "time_us") columns.time = i;
+    if (name == "sm_clock_mhz") columns.clock = i;
+  }
+  for (const auto& [at, name] :
+       {std::pair{columns.process, "process"}, std::pair{columns.kernel, "kernel"},
+        std::pair{columns.time, "time_us"}}) {
+    if (at == SIZE_MAX)
+      return error(Code::kInvalid,
+                   "{}:1: no column '{}'; the columns are process, kernel, "
+                   "iteration, time_us and optionally sm_clock_mhz",
+                   file, name);
+    columns.last = std::max(columns.last, at);
+  }
+  return columns;
+}
+
+Result<std::string> read_maybe_gzipped(const std::string& path) {
+  errno = 0;
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  if (file == nullptr)
+    return error(errno == ENOENT ? Code::kNotFound : Code::kIo, "cannot read '{}': {}", path,
+                 std::strerror(errno));
+  std::string text;
+  std::vector<char> block(std::size_t{1} << 18);
+  for (;;) {
+    const int got = gzread(file.get(), block.data(), static_cast<unsigned>(block.size()));
+    int code = Z_OK;
+    if (const char* problem = gzerror(file.get(), &code); got < 0 || code < 0)
+      return error(Code::kCorrupt, "cannot read '{}': {}", path,
+                   code == Z_BUF_ERROR ? "the compressed data end too early" : problem);
+    if (got == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(got));
+    if (text.size() > kMaxBytes)
+      return error(Code::kInvalid, "'{}' holds more than {}", path, format_bytes(kMaxBytes));
+  }
+}
+
+}  // namespace
+
+Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std::string& file) {
+  std::vector<KernelSamples> kernels;
+  std::unordered_map<std::string, std::size_t> kernel_index;
+  std::vector<std::unordered_map<std::string, std::size_t>> process_index;
+  Columns columns;
+  std::size_t line_number = 0;
+  while (!csv.empty()) {
+    const std::size_t end = std::min(csv.find('\n'), csv.size());
+    const std::string_view line = trim(csv.substr(0, end));
+    csv.remove_prefix(std::min(end + 1, csv.size()));
+    ++line_number;
+    if (line_number == 1) {
+      PURLIN_ASSIGN(columns, parse_header(line, file));
+      continue;
+    }
+    if (line.empty()) continue;
+    const std::vector<std::string> cells = split(line, ',');
+    if (cells.size() <= columns.last)
+      return error(Code::kInvalid, "{}:{}: {} cells where the header has more", file, line_number,
+                   cells.size());
+    const auto time_us = parse_double(trim(cells[columns.time]));
+    if (!time_us || !std::isfinite(*time_us) || *time_us <= 0)
+      return error(Code::kInvalid, "{}:{}: time_us '{}' is not a positive number", file,
+                   line_number, cells[columns.time]);
+    double clock = 0;
+    if (columns.clock < cells.size()) clock = parse_double(trim(cells[columns.clock])).value_or(0);
+
+    const std::string kernel(trim(cells[columns.kernel]));
+    const auto [place, is_new] = kernel_index.try_emplace(kernel, kernels.size());
+    if (is_new) {
+      if (kernels.size() == kMaxKernels)
+        return error(Code::kInvalid, "{}:{}: more than {} kernels", file, line_number, kMaxKernels);
+      kernels.push_back({kernel, {}});
+      process_index.emplace_back();
+    }
+    KernelSamples& samples = kernels[place->second];
+    const std::string process(trim(cells[columns.process]));
+    const auto [where, first] =
+        process_index[place->second].try_emplace(process, samples.processes.size());
+    if (first) samples.processes.push_back({process, {}, {}});
+    samples.processes[where->second].times_ns.push_back(*time_us * 1e3);
+    samples.processes[where->second].clocks_mhz.push_back(std::isfinite(clock) ? clock : 0);
+  }
+  if (kernels.empty()) return error(Code::kInvalid, "{}: no samples", file);
+  return kernels;
+}
+
+Result<std::vector<KernelSamples>> load_samples(const std::string& path) {
+  PURLIN_ASSIGN(const std::string text, read_maybe_gzipped(path));
+  return parse_samples(text, path);
+}
+
+double timer_resolution_ns(const std::vector<double>& times_ns) {
+  std::vector<double> sorted = times_ns;
+  std::sort(sorted.begin(), sorted.end());
+  double step = 0;
+  bool repeats = false;
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    const double difference = sorted[i] - sorted[i - 1];
+    if (difference <= 1e-3) {  // a picosecond: the noise of unit conversions
+      repeats = true;
+    } else if (step == 0 || difference < step) {
+      step = difference;
+    }
+  }
+  return repeats ? step : 0;
+}
+
+ArmReading reading_of(const std::vector<double>& times_ns, const std::vector<double>& clocks_mhz) {
+  ArmReading reading;
+  reading.time_ns = median_of(times_ns);
+  reading.resolution_ns = timer_resolution_ns(times_ns);
+  std::vector<double> cycles;
+  for (std::size_t i = 0; i < times_ns.size() && i < clocks_mhz.size(); ++i)
+    if (clocks_mhz[i] > 0) cycles.push_back(times_ns[i] * clocks_mhz[i] / 1e3);
+  if (cycles.size() == times_ns.size()) reading.cycles = median_of(cycles);
+  return reading;
+}
+
+std::vector<SamplesVerdict> compare_samples(const std::vector<KernelSamples>& baseline,
+                                            const std::vector<KernelSamples>& current,
+                                            const Thresholds& thresholds, const Design& design) {
+  std::map<std::string, const KernelSamples*> other;
+  for (const KernelSamples& kernel : current) other[kernel.kernel] = &kernel;
+  std::vector<std::string> names;
+  std::vector<std::vector<Pair>> pairs;
+  for (const KernelSamples& kernel : baseline) {
+    names.push_back(kernel.kernel);
+    pairs.emplace_back();
+    const auto found = other.find(kernel.kernel);
+    if (found == other.end()) continue;
+    std::map<std::string, const KernelSamples::Process*> processes;
+    for (const auto& process : found->second->processes) processes[process.id] = &process;
+    for (const auto& process : kernel.processes)
+      if (const auto match = processes.find(process.id); match != processes.end())
+        pairs.back().push_back({reading_of(process.times_ns, process.clocks_mhz),
+                                reading_of(match->second->times_ns, match->second->clocks_mhz)});
+    other.erase(found);
+  }
+  for (const auto& [name, kernel] : other) {
+    names.push_back(name);
+    pairs.emplace_back();
+  }
+
+  SuiteGate gate(std::vector<Thresholds>(names.size(), thresholds), design);
+  std::vector<std::size_t> used(names.size(), 0);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (pairs[i].empty())
+      gate.give_up(i, Verdict::kInconclusive, "no process with the same id in both files");
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const std::size_t item : gate.wanted()) {
+      if (used[item] == pairs[item].size()) continue;
+      gate.add(item, pairs[item][used[item]++]);
+      progress = true;
+    }
+    if (progress) continue;
+    // Whoever still screens has no more pairs: it must be decided before the flagged can go on.
+    for (const std::size_t item : gate.wanted())
+      if (used[item] == pairs[item].size()) progress |= gate.last_look(item);
+  }
+  std::vector<SamplesVerdict> verdicts;
+  for (std::size_t i = 0; i < names.size(); ++i) verdicts.push_back({names[i], gate.result(i)});
+  return verdicts;
+}
+
+}  // namespace purlin::guard

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/capture/recorder.h"
+
+#include "profile/capture/json_text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#ifndef PURLIN_VERSION
+#error "the build passes PURLIN_VERSION"
+#endif
+
+namespace purlin::profile::capture {
+namespace {
+
+constexpr std::string_view kOtherKernels = "(other kernels)";
+constexpr std::size_t kMaxName = 1 << 16;
+
+static_assert(std::has_unique_object_representations_v<wire::KernelDefinition>,
+              "definitions are hashed and compared as bytes");
+
+}  // namespace
+
+std::size_t Recorder::DefinitionHash::operator()(const wire::KernelDefinition& definition) const {
+  return XXH3_64bits(&definition, sizeof definition);
+}
+
+bool Recorder::DefinitionEqual::operator()(const wire::KernelDefinition& a,
+                                           const wire::KernelDefinition& b) const {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+std::size_t Recorder::TextHash::operator()(std::string_view text) const {
+  return XXH3_64bits(text.data(), text.size());
+}
+
+void Recorder::set_meta(std::string process, std::string devices) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  process_ = std::move(process);
+  devices_ = std::move(devices);
+  meta_changed_ = dirty_ = true;
+}
+
+void Recorder::count_launches(double launches) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  counted_ += launches;
+  dirty_ = true;
+}
+
+void Recorder::lose_launches(double launches, std::string_view cause, std::string_view text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  lost_ += launches;
+  add_note(cause, text, launches, 0);
+}
+
+void Recorder::note(std::string_view cause, std::string_view text, double count, double seconds) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  add_note(cause, text, count, seconds);
+}
+
+void Recorder::add_overhead_ns(double ns) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  overhead_ns_ += ns;
+}
+
+void Recorder::add_bytes_written(std::size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  bytes_written_ += bytes;
+}
+
+void Recorder::add_note(std::string_view cause, std::string_view text, double count,
+                        double seconds) {
+  dirty_ = true;
+  auto position = notes_.find(cause);
+  if (position == notes_.end()) {
+    if (notes_.size() >= kMaxNotes) return;
+    position = notes_.emplace(cause, Note{}).first;
+  }
+  position->second.text = text;
+  position->second.count += count;
+  position->second.seconds += seconds;
+}
+
+std::uint32_t Recorder::string_id(std::string_view text) {
+  text = text.substr(0, kMaxName);
+  const auto known = strings_.find(text);
+  if (known != strings_.end()) return known->second;
+  const auto id = static_cast<std::uint32_t>(strings_.size());
+  strings_.emplace(text, id);
+  new_strings_.text(text);
+  ++new_string_count_;
+  return id;
+}
+
+std::uint32_t Recorder::define(const wire::KernelDefinition& definition) {
+  const auto id = static_cast<std::uint32_t>(rows_.size());
+  rows_.emplace_back();
+  ids_.emplace(definition, id);
+  wire::encode(new_kernels_, definition);
+  ++new_kernel_count_;
+  return id;
+}
+
+std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
+  // A name beyond the cap must not grow the string table either.
+  const bool full = rows_.size() >= kMaxKernels;
+  const auto name = strings_.find(facts.name.substr(0, kMaxName));
+  wire::KernelDefinition definition;
+  if (name != strings_.end() || !full) {
+    definition.name = name != strings_.end() ? name->second : string_id(facts.name);
+    definition.device = facts.device;
+    definition.grid = facts.grid;
+    definition.block = facts.block;
+    definition.cluster = facts.cluster;
+    definition.dynamic_shared_bytes = facts.dynamic_shared_bytes;
+    definition.static_shared_bytes = facts.static_shared_bytes;
+    definition.registers = facts.registers;
+    definition.local_bytes = facts.local_bytes;
+    const auto known = ids_.find(definition);
+    if (known != ids_.end()) return known->second;
+    if (!full) return define(definition);
+  }
+  add_note("kernel_rows_full",
+           "more than 20,000 different kernels and launch shapes: the rest is in the row "
+           "'(other kernels)'",
+           1, 0);
+  wire::KernelDefinition other;
+  other.name = string_id(kOtherKernels);
+  other.device = facts.device;
+  const auto known = ids_.find(other);
+  return known != ids_.end() ? known->second : define(other);
+}
+
+void Recorder::add(const LaunchFacts& facts) {
+  const std::uint32_t id = row_of(facts);
+  Row& row = rows_[id];
+  const std::int64_t end = facts.start_ns + facts.duration_ns;
+  if (row.added.empty()) {
+    touched_.push_back(id);
+    row.first_ns = facts.start_ns;
+    row.last_ns = end;
+  }
+  row.first_ns = std::min(row.first_ns, facts.start_ns);
+  row.last_ns = std::max(row.last_ns, end);
+  row.added.add(static_cast<double>(facts.duration_ns));
+  seen_ += 1;
+  dirty_ = true;
+  if (!timeline_) return;
+  if (launches_.size() < kMaxTimelineBytes) {
+    launches_.add(id, facts.stream, facts.start_ns, facts.duration_ns);
+  } else {
+    add_note("timeline_full", "launches missing from the timeline: more than 64 MiB in one period",
+             1, 0);
+  }
+}
+
+void Recorder::add_copy(std::string_view kind, std::uint32_t device, double bytes,
+                        double duration_ns) {
+  CopyTotals& totals = copies_[{string_id(kind), device}];
+  totals.bytes += bytes;
+  totals.added.add(duration_ns);
+  dirty_ = true;
+}
+
+void Recorder::append_rows(std::string& out) {
+  if (new_string_count_ > 0) {
+    wire::Encoder strings;
+    strings.varint(new_string_count_);
+    strings.raw(new_strings_.bytes());
+    wire::append_chunk(out, wire::ChunkType::kStrings, strings.bytes());
+  }
+  if (new_kernel_count_ > 0) {
+    wire::Encoder kernels;
+    kernels.varint(new_kernel_count_);
+    kernels.raw(new_kernels_.bytes());
+    wire::append_chunk(out, wire::ChunkType::kKernels, kernels.bytes());
+  }
+  new_strings_.clear();
+  new_kernels_.clear();
+  new_string_count_ = new_kernel_count_ = 0;
+  if (touched_.empty()) return;
+  wire::Encoder sketches;
+  sketches.varint(touched_.size());
+  for (const std::uint32_t id : touched_) {
+    Row& row = rows_[id];
+    sketches.varint(id);
+    sketches.fixed64(static_cast<std::uint64_t>(row.first_ns));
+    sketches.fixed64(static_cast<std::uint64_t>(row.last_ns));
+    wire::encode(sketches, row.added);
+    row.added = Sketch();
+  }
+  touched_.clear();
+  wire::append_chunk(out, wire::ChunkType::kSketches, sketches.bytes());
+}
+
+void Recorder::append_copies(std::string& out) {
+  if (copies_.empty()) return;
+  wire::Encoder copies;
+  copies.varint(copies_.size());
+  for (auto& [key, totals] : copies_) {
+    copies.varint(key.first);
+    copies.varint(key.second);
+    copies.real(totals.bytes);
+    wire::encode(copies, totals.added);
+  }
+  copies_.clear();
+  wire::append_chunk(out, wire::ChunkType::kCopies, copies.bytes());
+}
+
+std::string Recorder::coverage() const {
+  std::string notes;
+  for (const auto& [cause, note] : notes_) {
+    if (!notes.empty()) notes += ',';
+    notes += JsonText()
+                 .text("cause", cause)
+                 .text("text", note.text)
+                 .real("count", note.count)
+                 .real("seconds", note.seconds)
+                 .finish();
+  }
+  return JsonText()
+      .real("launches_seen", seen_)
+      .real("launches_counted", counted_)
+      .real("launches_lost", lost_)
+      .real("overhead_ns", overhead_ns_)
+      .integer("bytes_written", static_cast<std::int64_t>(bytes_written_))
+      .raw("notes", '[' + notes + ']')
+      .finish();
+}
+
+std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool final) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::string out;
+  if (!dirty_ && !final) return out;
+  if (offset == 0) wire::append_header(out);
+  if (meta_changed_)
+    wire::append_chunk(out, wire::ChunkType::kMeta,
+                       JsonText()
+                           .text("schema", "purlin.profile/1")
+                           .text("tool_version", PURLIN_VERSION)
+                           .raw("processes", '[' + process_ + ']')
+                           .raw("environment", "{\"devices\":" + devices_ + '}')
+                           .finish());
+  meta_changed_ = dirty_ = false;
+  append_rows(out);
+  append_copies(out);
+  if (launches_.count() > 0)
+    wire::append_chunk(out, wire::ChunkType::kLaunches, launches_.finish(0));
+  wire::append_chunk(out, wire::ChunkType::kCoverage, coverage());
+  wire::append_chunk(out, wire::ChunkType::kSeal,
+                     wire::encode(wire::Seal{++sequence_, wall_ns, offset + out.size(), final}));
+  return out;
+}
+
+}  // namespace purlin::profile::capture

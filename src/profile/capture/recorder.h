@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorder: folds launches into one sketch per (kernel, launch shape, device) as they complete and
+// yields the bytes of each period. It lives inside the user's program, so its memory is bounded: at
+// most kMaxKernels rows, then one row "(other kernels)" per device; at most kMaxTimelineBytes of
+// timeline between two seals. What does not fit is counted.
+//
+// Owned by a Session. [MT] every method; nothing throws but std::bad_alloc, which the libraries
+// catch at their C boundary.
+#pragma once
+
+#include "profile/format/wire.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace purlin::profile::capture {
+
+struct LaunchFacts {
+  std::string_view name;
+  // The block is all zero where the driver chose it unseen; the grid is then in work-items.
+  std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1}, cluster = {1, 1, 1};
+  std::uint32_t dynamic_shared_bytes = 0, static_shared_bytes = 0;
+  std::uint32_t registers = 0, local_bytes = 0;
+  std::uint32_t device = 0, stream = 0;
+  std::int64_t start_ns = 0, duration_ns = 0;  // wall clock
+};
+
+class Recorder {
+ public:
+  static constexpr std::size_t kMaxKernels = 20'000;
+  static constexpr std::size_t kMaxTimelineBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kMaxNotes = 100;
+
+  // Takes the lock once for many records.
+  class Batch {
+   public:
+    explicit Batch(Recorder& recorder) : recorder_(recorder), lock_(recorder.mutex_) {}
+    void launch(const LaunchFacts& facts) { recorder_.add(facts); }
+    void copy(std::string_view kind, std::uint32_t device, double bytes, double duration_ns) {
+      recorder_.add_copy(kind, device, bytes, duration_ns);
+    }
+
+   private:
+    Recorder& recorder_;
+    std::lock_guard<std::mutex> lock_;
+  };
+
+  explicit Recorder(bool timeline) : timeline_(timeline) {}
+
+  // The JSON of META; it is written with the next period. `devices` is a JSON array.
+  void set_meta(std::string process, std::string devices);
+  void count_launches(double launches);  // made by the program, whether recorded or not
+  void lose_launches(double launches, std::string_view cause, std::string_view text);
+  // Adds to a note of the same cause.
+  void note(std::string_view cause, std::string_view text, double count = 0, double seconds = 0);
+  void add_overhead_ns(double ns);
+  void add_bytes_written(std::size_t bytes);
+
+  // The chunks of the period that ends now, closed by a seal for a file of `offset` bytes. Empty
+  // when nothing happened, unless this is the final one or the first.
+  std::string drain(std::uint64_t offset, std::int64_t wall_ns, bool final);
+
+ private:
+  struct Row {
+    Sketch added;  // since the last drain
+    std::int64_t first_ns = 0, last_ns = 0;
+  };
+  struct CopyTotals {
+    double bytes = 0;
+    Sketch added;
+  };
+  struct Note {
+    std::string text;
+    double count = 0, seconds = 0;
+  };
+  struct DefinitionHash {
+    std::size_t operator()(const wire::KernelDefinition& definition) const;
+  };
+  struct DefinitionEqual {
+    bool operator()(const wire::KernelDefinition& a, const wire::KernelDefinition& b) const;
+  };
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const;
+  };
+
+  void add(const LaunchFacts& facts);
+  void add_copy(std::string_view kind, std::uint32_t device, double bytes, double duration_ns);
+  void add_note(std::string_view cause, std::string_view text, double count, double seconds);
+  std::uint32_t row_of(const LaunchFacts& facts);
+  std::uint32_t define(const wire::KernelDefinition& definition);
+  std::uint32_t string_id(std::string_view text);
+  void append_rows(std::string& out);
+  void append_copies(std::string& out);
+  std::string coverage() const;
+
+  std::mutex mutex_;
+  const bool timeline_;
+  bool dirty_ = true;
+  std::uint64_t sequence_ = 0;
+  std::string process_, devices_;
+  bool meta_changed_ = false;
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
+  std::unordered_map<wire::KernelDefinition, std::uint32_t, DefinitionHash, DefinitionEqual> ids_;
+  std::vector<Row> rows_;
+  std::vector<std::uint32_t> touched_;  // rows that changed since the last drain
+  wire::Encoder new_strings_, new_kernels_;
+  std::size_t new_string_count_ = 0, new_kernel_count_ = 0;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, CopyTotals> copies_;  // (kind, device)
+  wire::LaunchEncoder launches_;
+  std::map<std::string, Note, std::less<>> notes_;
+  double seen_ = 0, counted_ = 0, lost_ = 0, overhead_ns_ = 0;
+  std::uint64_t bytes_written_ = 0;
+};
+
+}  // namespace purlin::profile::capture

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/capture/session.h"
+
+#include "profile/capture/json_text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+#include <utility>
+
+namespace purlin::profile::capture {
+namespace {
+
+std::int64_t now_ns(clockid_t clock) {
+  timespec now = {};
+  ::clock_gettime(clock, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// The arguments with spaces between, as `ps` shows them.
+std::string command_line() {
+  char buffer[4096];
+  const int fd = ::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return "";
+  const ssize_t got = ::read(fd, buffer, sizeof buffer);
+  ::close(fd);
+  std::string text(buffer, got > 0 ? static_cast<std::size_t>(got) : 0);
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  for (char& character : text)
+    if (character == '\0') character = ' ';
+  return text;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+std::int64_t wall_ns() { return now_ns(CLOCK_REALTIME); }
+std::int64_t monotonic_ns() { return now_ns(CLOCK_MONOTONIC); }
+
+bool SessionOptions::from_environment(const char* layer, SessionOptions& options) {
+  options.spool = variable("PURLIN_SPOOL");
+  options.layer = layer;
+  options.timeline = variable("PURLIN_FULL") == "1";
+  const long period = std::strtol(variable("PURLIN_SEAL_PERIOD_MS").c_str(), nullptr, 10);
+  if (period >= 10 && period <= 3'600'000) options.period_ms = period;
+  return !options.spool.empty();
+}
+
+Session::Session(SessionOptions options, Source& source)
+    : options_(std::move(options)), source_(source), recorder_(options_.timeline) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&condition_, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+void Session::open_file() {
+  const std::int64_t start = wall_ns();
+  process_ = JsonText()
+                 .integer("pid", ::getpid())
+                 .integer("parent", ::getppid())
+                 .text("command", command_line())
+                 .text("layer", options_.layer)
+                 .integer("start_ns", start)
+                 .finish();
+  recorder_.set_meta(process_, "[]");
+  const std::string path = options_.spool + '/' + options_.layer + '-' +
+                           std::to_string(::getpid()) + '-' + std::to_string(start) + ".plprof";
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+void Session::start() {
+  open_file();
+  seal(false);
+  // The program's signal handlers must not run on a thread it does not know of.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int failed = pthread_create(&thread, nullptr, &Session::run, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (failed == 0) {
+    pthread_detach(thread);
+    return;
+  }
+  recorder_.note("no_thread",
+                 "the thread that seals periods could not be started: a program that is "
+                 "killed leaves nothing");
+}
+
+void Session::set_devices(const std::string& devices) { recorder_.set_meta(process_, devices); }
+
+void Session::wake() {
+  pthread_mutex_lock(&mutex_);
+  awake_ = true;
+  pthread_cond_signal(&condition_);
+  pthread_mutex_unlock(&mutex_);
+}
+
+void* Session::run(void* self) {
+  try {
+    static_cast<Session*>(self)->loop();
+  } catch (...) {  // out of memory: the program goes on, capture ends with what is sealed
+  }
+  return nullptr;
+}
+
+void Session::loop() {
+  // The first periods are short, so that a program that crashes early leaves something.
+  std::int64_t period_ns = std::max<std::int64_t>(options_.period_ms * 1'000'000 / 16, 10'000'000);
+  std::int64_t next_seal = monotonic_ns() + period_ns;
+  while (!finished_) {
+    pthread_mutex_lock(&mutex_);
+    const timespec until = {static_cast<time_t>(next_seal / 1'000'000'000),
+                            static_cast<long>(next_seal % 1'000'000'000)};
+    while (!awake_ && monotonic_ns() < next_seal)
+      pthread_cond_timedwait(&condition_, &mutex_, &until);
+    awake_ = false;
+    pthread_mutex_unlock(&mutex_);
+    if (finished_) return;
+    source_.collect(false);
+    if (monotonic_ns() < next_seal) continue;
+    seal(false);
+    period_ns = std::min(period_ns * 2, options_.period_ms * 1'000'000);
+    next_seal = monotonic_ns() + period_ns;
+  }
+}
+
+// A period is one write.
+void Session::seal(bool final) {
+  const std::lock_guard<std::mutex> lock(file_mutex_);
+  if (fd_ < 0) return;
+  const std::string bytes = recorder_.drain(offset_, wall_ns(), final);
+  std::size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t got = ::write(fd_, bytes.data() + written, bytes.size() - written);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      // What the file lacks from here on, later periods would refer to: it ends at its last seal.
+      if (::ftruncate(fd_, static_cast<off_t>(offset_)) == 0) ::close(fd_);
+      fd_ = -1;
+      return;
+    }
+    written += static_cast<std::size_t>(got);
+  }
+  offset_ += bytes.size();
+  recorder_.add_bytes_written(bytes.size());
+  if (final) {
+    ::close(fd_);
+    fd_ = -1;
+  }
+}
+
+void Session::finish() {
+  if (finished_.exchange(true)) return;
+  source_.collect(true);
+  seal(true);
+}
+
+}  // namespace purlin::profile::capture

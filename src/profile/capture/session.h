@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: the capture of one process: its Recorder, its file in the spool, and the thread that
+// seals a period every second. A killed process loses what came after the last seal, no more.
+//
+// Source is what feeds it: collect() is called before each seal, on the session's thread, and once
+// more from finish() on the thread that exits. Sessions are created once per process and never
+// destroyed: the program's other threads may still be inside Purlin's callbacks while it exits.
+// [MT] every method. Nothing throws; without its file a session counts and writes nothing.
+#pragma once
+
+#include "profile/capture/recorder.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <pthread.h>
+#include <string>
+
+namespace purlin::profile::capture {
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual void collect(bool final) = 0;  // [MT]
+};
+
+struct SessionOptions {
+  std::string spool;              // folder; PURLIN_SPOOL
+  std::string layer;              // "cuda", "opencl"
+  std::int64_t period_ms = 1000;  // PURLIN_SEAL_PERIOD_MS
+  bool timeline = false;          // PURLIN_FULL=1
+
+  // False where PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
+  static bool from_environment(const char* layer, SessionOptions& options);
+};
+
+class Session {
+ public:
+  Session(SessionOptions options, Source& source);
+
+  Recorder& recorder() { return recorder_; }
+  void start();                                  // writes the first seal, starts the thread
+  void set_devices(const std::string& devices);  // a JSON array, as in the document's environment
+  void wake();                                   // collect soon, without sealing
+  void finish();                                 // at exit: the final seal; later calls do nothing
+
+ private:
+  static void* run(void* self);
+  void loop();
+  void seal(bool final);
+  void open_file();
+
+  const SessionOptions options_;
+  Source& source_;
+  Recorder recorder_;
+  std::string process_;  // JSON of META
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t condition_;
+  bool awake_ = false;
+  std::atomic<bool> finished_ = false;
+  std::mutex file_mutex_;
+  int fd_ = -1;
+  std::uint64_t offset_ = 0;
+};
+
+std::int64_t wall_ns();
+std::int64_t monotonic_ns();
+
+}  // namespace purlin::profile::capture

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/launcher.h"
+
+#include "base/files.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "base/time.h"
+#include "profile/format/file.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <errno.h>
+#include <iterator>
+#include <map>
+#include <signal.h>
+#include <unistd.h>
+
+namespace purlin::profile {
+namespace {
+
+constexpr const char* kCudaLibrary = "libpurlin_cuda.so";
+constexpr const char* kOpenclLibrary = "libpurlin_opencl.so";
+
+// A signal handler can reach nothing but this.
+std::atomic<pid_t> running_child = 0;
+
+void hand_on(int signal) {
+  const pid_t child = running_child.load();
+  if (child > 0) ::kill(child, signal);
+}
+
+void already_delivered(int) {}  // the terminal sends these to the whole foreground group
+
+// Installed before the child starts: handlers, unlike ignored signals, are reset by exec.
+class SignalsOfTheChild {
+ public:
+  SignalsOfTheChild() {
+    for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+      struct sigaction action = {};
+      const bool from_terminal = kSignals[i] == SIGINT || kSignals[i] == SIGQUIT;
+      action.sa_handler = from_terminal ? &already_delivered : &hand_on;
+      ::sigaction(kSignals[i], &action, &before_[i]);
+    }
+  }
+  ~SignalsOfTheChild() {
+    running_child = 0;
+    for (std::size_t i = 0; i < std::size(kSignals); ++i)
+      ::sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  SignalsOfTheChild(const SignalsOfTheChild&) = delete;
+  SignalsOfTheChild& operator=(const SignalsOfTheChild&) = delete;
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  struct sigaction before_[std::size(kSignals)];
+};
+
+// Removed when the run is over, unless its contents could not be read.
+class Spool {
+ public:
+  static Result<Spool> make() {
+    PURLIN_ASSIGN(std::string path, make_temporary_directory("purlin-spool"));
+    return Spool(std::move(path));
+  }
+  Spool(Spool&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  Spool& operator=(Spool&&) = delete;
+  ~Spool() {
+    if (!path_.empty()) (void)remove_tree(path_);
+  }
+  const std::string& path() const { return path_; }
+  void keep() { path_.clear(); }
+
+ private:
+  explicit Spool(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+std::vector<std::string> library_places(const CaptureOptions& options) {
+  if (!options.library_directory.empty()) return {options.library_directory};
+  const std::string here = executable_directory();
+  const std::string beside = absolute_path(join_path(here, "../lib/purlin"));
+  const std::string installed = absolute_path(join_path(here, "../" PURLIN_LIBDIR "/purlin"));
+  if (beside == installed) return {beside};
+  return {beside, installed};
+}
+
+std::string find_library(const CaptureOptions& options, const char* name) {
+  for (const std::string& place : library_places(options))
+    if (const std::string path = join_path(place, name); file_exists(path))
+      return absolute_path(path);
+  return "";
+}
+
+CoverageNote missing_library(const CaptureOptions& options, const char* name, const char* what) {
+  return {
+      "no_capture_library",
+      fmt::format("{} is not captured: {} is not in {}; reinstall Purlin, or build it where the "
+                  "headers are",
+                  what, name, join(library_places(options), " or ")),
+      0, 0};
+}
+
+// What the program's environment gets. What the user set for other tools stays as it is.
+std::map<std::string, std::string> injection(const CaptureOptions& options,
+                                             const std::string& spool,
+                                             std::vector<CoverageNote>& notes) {
+  std::map<std::string, std::string> result = {
+      {"PURLIN_SPOOL", spool},
+      {"PURLIN_FULL", options.full ? "1" : "0"},
+      {"PURLIN_SEAL_PERIOD_MS",
+       std::to_string(std::clamp(std::llround(options.seal_period_s * 1000), 10ll, 3'600'000ll))}};
+  const std::string cuda = find_library(options, kCudaLibrary);
+  const std::string taken = environment_variable("CUDA_INJECTION64_PATH");
+  if (!taken.empty() && taken != cuda) {
+    notes.push_back({"cuda_injection_taken",
+                     fmt::format("CUDA is not captured: CUDA_INJECTION64_PATH is already set to {} "
+                                 "(another profiler?); unset it to let Purlin see CUDA",
+                                 taken),
+                     0, 0});
+  } else if (cuda.empty()) {
+    notes.push_back(missing_library(options, kCudaLibrary, "CUDA"));
+  } else {
+    result["CUDA_INJECTION64_PATH"] = cuda;
+  }
+  const std::string opencl = find_library(options, kOpenclLibrary);
+  if (opencl.empty()) {
+    notes.push_back(missing_library(options, kOpenclLibrary, "OpenCL"));
+  } else {
+    const std::string layers = environment_variable("OPENCL_LAYERS");
+    result["OPENCL_LAYERS"] = layers.empty() ? opencl : layers + ":" + opencl;
+  }
+  return result;
+}
+
+std::string quoted_command(const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (const std::string& word : command) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n\"'\\$`&|;<>()*?") == word.npos;
+    words.push_back(plain ? word : json_quote(word));
+  }
+  return join(words, " ");
+}
+
+// A report must be able to say why there is nothing in it, or less than there might be.
+void explain(Profile& profile, double seal_period_s) {
+  std::vector<CoverageNote>& notes = profile.coverage.notes;
+  double cut = 0, running = 0;
+  for (const ProcessInfo& process : profile.processes) {
+    if (process.complete) continue;
+    const bool alive = ::kill(static_cast<pid_t>(process.pid), 0) == 0 || errno == EPERM;
+    (alive ? running : cut) += 1;
+  }
+  if (cut > 0)
+    notes.push_back(
+        {"ended_without_seal",
+         fmt::format("{:.0f} {} killed, ended by _exit or replaced by exec: launches of "
+                     "the last {:g} s may be missing",
+                     cut, cut == 1 ? "process was" : "processes were", seal_period_s),
+         0, seal_period_s * cut});
+  if (running > 0)
+    notes.push_back({"still_running",
+                     fmt::format("{:.0f} {} outlived the command: what came later is not here",
+                                 running, running == 1 ? "process" : "processes"),
+                     0, 0});
+  if (!profile.kernels.empty()) return;
+  if (profile.processes.empty()) {
+    notes.push_back({"no_gpu_use",
+                     "no process of this command initialised CUDA or OpenCL (or its OpenCL loader "
+                     "is older than OPENCL_LAYERS); `purlin doctor` shows what this machine has",
+                     0, 0});
+  } else {
+    notes.push_back({"no_launches",
+                     "CUDA or OpenCL was initialised, but no launch was seen; the other notes say "
+                     "what was in the way, if anything was",
+                     0, 0});
+  }
+}
+
+}  // namespace
+
+Result<CaptureResult> run_capture(const CaptureOptions& options) {
+  PURLIN_ASSIGN(Spool spool, Spool::make());
+  std::vector<CoverageNote> notes;
+  Process::Options child;
+  child.argv = options.command;
+  child.environment = injection(options, spool.path(), notes);
+  child.in = Process::Stream::kInherit;
+  child.new_group = false;
+
+  CaptureResult result;
+  const Environment host = host_environment();
+  const std::int64_t began = system_clock().monotonic_ns();
+  {
+    const SignalsOfTheChild signals;
+    PURLIN_ASSIGN(Process process, Process::start(child));
+    running_child = process.pid();
+    result.exit_code = process.wait()->shell_code();
+  }
+  const std::int64_t ended = system_clock().monotonic_ns();
+
+  Result<Profile> gathered = read_spool(spool.path());
+  if (!gathered.is_ok()) {
+    const std::string kept = spool.path();
+    spool.keep();
+    return gathered.status().with_context(fmt::format("the run's files are kept in {}", kept));
+  }
+  Profile& profile = result.profile = std::move(gathered).value();
+  std::vector<DeviceInfo> devices = std::move(profile.environment.devices);
+  profile.environment = host;
+  profile.environment.devices = std::move(devices);
+  profile.environment.build = options.build;
+  profile.command = quoted_command(options.command);
+  profile.wall_ns = ended - began;
+  profile.exit_code = result.exit_code;
+  profile.coverage.notes.insert(profile.coverage.notes.end(), notes.begin(), notes.end());
+  explain(profile, options.seal_period_s);
+  return result;
+}
+
+}  // namespace purlin::profile
