@@ -34,28 +34,6 @@ gpu::CompileRequest compile_request(const KernelSpec& spec, const SourceText& so
   return request;
 }
 
-// Limits that are known only once the kernel is compiled. The driver would refuse the launch too,
-// but with a number for a text.
-Status check_kernel_limits(const gpu::Kernel& kernel, const LaunchShape& shape,
-                           const DeviceInfo& device) {
-  const std::uint64_t threads = shape.threads_per_block();
-  if (kernel.max_threads_per_block > 0 &&
-      threads > static_cast<std::uint64_t>(kernel.max_threads_per_block))
-    return error(Code::kInvalid,
-                 "a block has {} threads and this kernel can run {}{}; use fewer threads or fewer "
-                 "registers",
-                 threads, kernel.max_threads_per_block,
-                 kernel.registers > 0
-                     ? fmt::format(" with the {} registers each takes", kernel.registers)
-                     : "");
-  const std::int64_t shared = kernel.static_shared_bytes + shape.dynamic_shared_bytes;
-  if (device.shared_memory_per_block > 0 && shared > device.shared_memory_per_block)
-    return error(Code::kInvalid, "a block takes {} bytes of shared memory ({} + {}), and {} has {}",
-                 shared, kernel.static_shared_bytes, shape.dynamic_shared_bytes, device.id,
-                 device.shared_memory_per_block);
-  return Status::ok();
-}
-
 class DeviceWorkbench : public Workbench {
  public:
   DeviceWorkbench(gpu::Device& device, const KernelSpec& spec, const ProblemShape& problem,
@@ -133,9 +111,6 @@ class DeviceWorkbench : public Workbench {
     gpu::Launch launch;
     launch.kernel = kernel->get();
     PURLIN_ASSIGN(launch.shape, resolve_launch(spec_.reference.launch, scope, device_.info()));
-    if (const Status status = check_kernel_limits(**kernel, launch.shape, device_.info());
-        !status.is_ok())
-      return context(status);
     PURLIN_ASSIGN(launch.arguments, arguments_->bind(scope, spec_.reference.arguments));
     return context(arguments_->take_reference([&] { return device_.run(launch); }));
   }
@@ -196,14 +171,13 @@ class DeviceWorkbench : public Workbench {
     evaluation.registers = (*kernel)->registers;
     evaluation.shared_bytes = (*kernel)->static_shared_bytes + launch.shape.dynamic_shared_bytes;
     evaluation.local_bytes = (*kernel)->local_bytes;
-    if (device_.executes() && !verify(**kernel, scope, launch, evaluation)) return;
+    if (device_.executes() && !verify(scope, launch, evaluation)) return;
     time(launch, policy, evaluation);
   }
 
   // False when the config failed. Always launches once: a driver may compile at the first launch,
   // and that is no part of the kernel's time.
-  bool verify(const gpu::Kernel& kernel, const Scope& scope, gpu::Launch& launch,
-              Evaluation& evaluation) {
+  bool verify(const Scope& scope, gpu::Launch& launch, Evaluation& evaluation) {
     step("verify");
     const Stopclock clock;
     const auto failed = [&](EvaluationStatus status, const Status& why) {
@@ -211,9 +185,6 @@ class DeviceWorkbench : public Workbench {
       fail(evaluation, status, why);
       return false;
     };
-    if (const Status status = check_kernel_limits(kernel, launch.shape, device_.info());
-        !status.is_ok())
-      return failed(EvaluationStatus::kLaunch, status);
     Result<std::vector<gpu::KernelArgument>> bound = arguments_->bind(scope);
     if (!bound.is_ok()) return failed(EvaluationStatus::kInvalid, bound.status());
     launch.arguments = std::move(bound).value();
