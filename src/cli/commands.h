@@ -14,5 +14,6 @@ std::unique_ptr<Command> make_cache_get_command();
 std::unique_ptr<Command> make_cache_put_command();
 std::unique_ptr<Command> make_config_command();
 std::unique_ptr<Command> make_demo_command();
+std::unique_ptr<Command> make_worker_command();
 
 }  // namespace purlin::cli

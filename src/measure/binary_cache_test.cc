@@ -4,6 +4,7 @@
 #include "base/files.h"
 
 #include <gtest/gtest.h>
+
 #include <set>
 
 namespace purlin::measure {
@@ -22,7 +23,11 @@ class BinaryCacheTest : public ::testing::Test {
 };
 
 gpu::Binary sample() {
-  return {"gemm_lowered", std::string("\0\x7f" "ELF\n\n{}\xff", 10), "warning: x", 1.5};
+  return {"gemm_lowered",
+          std::string("\0\x7f"
+                      "ELF\n\n{}\xff",
+                      10),
+          "warning: x", 1.5};
 }
 
 TEST_F(BinaryCacheTest, KeepsABinary) {

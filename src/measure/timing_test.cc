@@ -20,9 +20,20 @@ TEST(MedianInterval, TakesTheRanksOfTheBinomialTable) {
     double low, high;
   };
   // The ranks of the tables of the sign test (Conover, Practical Nonparametric Statistics).
-  for (const Row row : {Row{1, 1, 1}, {5, 1, 5}, {6, 1, 6}, {8, 1, 8}, {9, 2, 8}, {10, 2, 9},
-                        {11, 2, 10}, {12, 3, 10}, {15, 4, 12}, {20, 6, 15}, {25, 8, 18},
-                        {30, 10, 21}, {40, 14, 27}, {50, 18, 33}}) {
+  for (const Row row : {Row{1, 1, 1},
+                        {5, 1, 5},
+                        {6, 1, 6},
+                        {8, 1, 8},
+                        {9, 2, 8},
+                        {10, 2, 9},
+                        {11, 2, 10},
+                        {12, 3, 10},
+                        {15, 4, 12},
+                        {20, 6, 15},
+                        {25, 8, 18},
+                        {30, 10, 21},
+                        {40, 14, 27},
+                        {50, 18, 33}}) {
     const Interval interval = median_interval_ms(counted(row.n));
     EXPECT_EQ(interval.low, row.low) << row.n;
     EXPECT_EQ(interval.high, row.high) << row.n;
@@ -208,13 +219,13 @@ TEST(PolicyJson, RoundTripsAndNamesWhatIsWrong) {
   ASSERT_TRUE(back.is_ok());
   EXPECT_EQ(to_json(*back), to_json(policy));
   EXPECT_EQ(to_json(*policy_from_json(Json::object())), to_json(Policy{}));
-  for (const char* bad : {R"({"budget_s": "long"})", R"({"budget_s": -1})", R"([])",
-                          R"({"min_samples": 2.5})", R"({"flush_l2": 1})",
-                          R"({"min_samples": 9, "max_samples": 3})"})
+  for (const char* bad :
+       {R"({"budget_s": "long"})", R"({"budget_s": -1})", R"([])", R"({"min_samples": 2.5})",
+        R"({"flush_l2": 1})", R"({"min_samples": 9, "max_samples": 3})"})
     EXPECT_FALSE(policy_from_json(*Json::parse(bad)).is_ok()) << bad;
-  EXPECT_NE(policy_from_json(*Json::parse(R"({"budget_s": -1})")).status().message().find(
-                "budget_s"),
-            std::string::npos);
+  EXPECT_NE(
+      policy_from_json(*Json::parse(R"({"budget_s": -1})")).status().message().find("budget_s"),
+      std::string::npos);
 }
 
 }  // namespace

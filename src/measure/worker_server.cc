@@ -87,7 +87,10 @@ class Server {
   Result<Json> open(const Json& request) {
     if (device_ == nullptr) return error(Code::kInvalid, "no device is open");
     PURLIN_ASSIGN(const KernelSpec spec, load_spec(request["spec"].as_string()));
-    PURLIN_ASSIGN(const ProblemShape problem, shape_from_json(request["problem"]));
+    ProblemShape problem = spec.problem;
+    if (request["problem"].size() > 0) {
+      PURLIN_ASSIGN(problem, shape_from_json(request["problem"]));
+    }
     Workbench::Options options;
     options.verify = request["verify"].as_bool(true);
     options.compile_only = compile_only_;
@@ -102,8 +105,7 @@ class Server {
     if (benches_.size() <= static_cast<std::size_t>(bench))
       benches_.resize(static_cast<std::size_t>(bench) + 1);
     PURLIN_ASSIGN(benches_[static_cast<std::size_t>(bench)],
-                  Workbench::create(*device_, spec, problem.empty() ? spec.problem : problem,
-                                    std::move(options)));
+                  Workbench::create(*device_, spec, problem, std::move(options)));
     return Json::object({{"opened", bench}});
   }
 
