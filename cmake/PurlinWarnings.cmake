@@ -11,3 +11,6 @@ if(PURLIN_SANITIZE)
   add_compile_options(-fsanitize=${PURLIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${PURLIN_SANITIZE})
 endif()
+if(PURLIN_BUILD_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # every room reports its coverage to the fuzzer
+endif()

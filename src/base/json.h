@@ -26,15 +26,21 @@ class Json {
   using Array = std::vector<Json>;
   using Object = std::vector<Member>;
 
-  Json() = default;
-  Json(std::nullptr_t) {}                                  // NOLINT: implicit, as are all below
-  Json(bool value) : value_(value) {}                      // NOLINT
-  Json(const char* value) : value_(std::string(value)) {}  // NOLINT
-  Json(std::string_view value) : value_(std::string(value)) {}  // NOLINT
-  Json(std::string value) : value_(std::move(value)) {}         // NOLINT
-  Json(double value) : value_(value) {}                         // NOLINT
+  // Defined after Member, which they need complete. Implicit conversions are the point of them.
+  Json();
+  ~Json();
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  Json(std::nullptr_t);          // NOLINT
+  Json(bool value);              // NOLINT
+  Json(const char* value);       // NOLINT
+  Json(std::string_view value);  // NOLINT
+  Json(std::string value);       // NOLINT
+  Json(double value);            // NOLINT
   template <class T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int> = 0>
-  Json(T value) : value_(static_cast<std::int64_t>(value)) {}  // NOLINT
+  Json(T value) : Json(from_int(static_cast<std::int64_t>(value))) {}  // NOLINT
 
   static Json array(std::initializer_list<Json> items = {});
   static Json object(std::initializer_list<Member> members = {});
@@ -88,6 +94,7 @@ class Json {
   bool operator==(const Json& other) const;
 
  private:
+  static Json from_int(std::int64_t value);
   void write(std::string& out, int indent, int level) const;
   std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> value_;
 };
@@ -97,6 +104,24 @@ struct Json::Member {
   Json value;
   bool operator==(const Member& other) const { return key == other.key && value == other.value; }
 };
+
+inline Json::Json() = default;
+inline Json::~Json() = default;
+inline Json::Json(const Json& other) = default;
+inline Json::Json(Json&& other) noexcept = default;
+inline Json& Json::operator=(const Json& other) = default;
+inline Json& Json::operator=(Json&& other) noexcept = default;
+inline Json::Json(std::nullptr_t) {}
+inline Json::Json(bool value) : value_(value) {}
+inline Json::Json(const char* value) : value_(std::string(value)) {}
+inline Json::Json(std::string_view value) : value_(std::string(value)) {}
+inline Json::Json(std::string value) : value_(std::move(value)) {}
+inline Json::Json(double value) : value_(value) {}
+inline Json Json::from_int(std::int64_t value) {
+  Json json;
+  json.value_ = value;
+  return json;
+}
 
 // Quotes and escapes a string as a JSON string literal, replacing what is not UTF-8.
 std::string json_quote(std::string_view text);

@@ -58,6 +58,21 @@ Result<Toml> Toml::load(const std::string& path) {
   return parse(text, path);
 }
 
+// Out of line because the variant holds Toml itself: not every compiler can lay it out earlier.
+Toml::Toml() = default;
+Toml::~Toml() = default;
+Toml::Toml(const Toml&) = default;
+Toml& Toml::operator=(const Toml&) = default;
+Toml::Toml(Toml&&) noexcept = default;
+Toml& Toml::operator=(Toml&&) noexcept = default;
+
+const bool* Toml::boolean() const { return std::get_if<bool>(&value); }
+const std::int64_t* Toml::integer() const { return std::get_if<std::int64_t>(&value); }
+const double* Toml::real() const { return std::get_if<double>(&value); }
+const std::string* Toml::string() const { return std::get_if<std::string>(&value); }
+const std::vector<Toml>* Toml::array() const { return std::get_if<std::vector<Toml>>(&value); }
+const Toml::Table* Toml::table() const { return std::get_if<Table>(&value); }
+
 const Toml* Toml::find(std::string_view key) const {
   const Table* members = table();
   if (members == nullptr) return nullptr;

@@ -24,15 +24,23 @@ struct Toml {
   int line = 0;
   int column = 0;
 
+  Toml();
+  ~Toml();
+  Toml(const Toml&);
+  Toml& operator=(const Toml&);
+  Toml(Toml&&) noexcept;
+  Toml& operator=(Toml&&) noexcept;
+
   static Result<Toml> parse(std::string_view text, std::string_view file_name);
   static Result<Toml> load(const std::string& path);
 
-  const bool* boolean() const { return std::get_if<bool>(&value); }
-  const std::int64_t* integer() const { return std::get_if<std::int64_t>(&value); }
-  const double* real() const { return std::get_if<double>(&value); }
-  const std::string* string() const { return std::get_if<std::string>(&value); }
-  const std::vector<Toml>* array() const { return std::get_if<std::vector<Toml>>(&value); }
-  const Table* table() const { return std::get_if<Table>(&value); }
+  // The value where it is of that type, else nullptr.
+  const bool* boolean() const;
+  const std::int64_t* integer() const;
+  const double* real() const;
+  const std::string* string() const;
+  const std::vector<Toml>* array() const;
+  const Table* table() const;
   const Toml* find(std::string_view key) const;  // nullptr where absent or not a table
 
   std::string_view type_name() const;

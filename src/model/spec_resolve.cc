@@ -40,7 +40,8 @@ Result<Dim3> resolve_dims(const std::vector<SpecExpression>& expressions, const 
                           const std::array<std::int64_t, 3>& limits, std::string_view what) {
   Dim3 dims = {1, 1, 1};
   for (std::size_t i = 0; i < std::min(dims.size(), expressions.size()); ++i) {
-    const auto& [expression, where] = expressions[i];
+    const Expression& expression = expressions[i].expression;
+    const std::string& where = expressions[i].where;
     const char axis = "xyz"[i];
     const Result<std::int64_t> extent = expression.evaluate_int(scope.lookup());
     if (!extent.is_ok())

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/spec.h"
 
+#include "base/files.h"
+
 #include <gtest/gtest.h>
 
 namespace purlin {
@@ -231,6 +233,17 @@ TEST(Spec, EveryMistakeSaysWhereAndWhatToDo) {
 TEST(Spec, ADimensionMayHaveTheNameOfAFunction) {
   // Functions are only functions before a parenthesis, as names and calls cannot be confused.
   EXPECT_TRUE(Expression::parse("min * min(min, 2)").is_ok());
+}
+
+TEST(Spec, TheShippedSpecsLoad) {
+  const std::string folder = join_path(PURLIN_SOURCE_DIR, "kernels");
+  const auto names = list_directory(folder).value();
+  for (const std::string& name : names) {
+    const std::string path = join_path(join_path(folder, name), name + ".toml");
+    if (!file_exists(path)) continue;
+    const Result<KernelSpec> spec = load_spec(path);
+    EXPECT_TRUE(spec.is_ok()) << spec.status().message();
+  }
 }
 
 TEST(Spec, MissingFilesAreNotFound) {
