@@ -76,16 +76,16 @@ TEST_P(KernelsCudaCompile, ReferenceDefaultAndDrawnConfigs) {
     for (const char* arch : {"sm_90", "sm_80"}) {
       const Result<gpu::Binary> binary = (*nvrtc)->compile(
           {source.file, source.text, spec->entry, source.options, {}, configs[i]}, arch);
-      EXPECT_TRUE(binary.is_ok())
-          << arch << " " << configs[i].text() << ": " << binary.status().message();
+      EXPECT_TRUE(binary.is_ok()) << arch << " " << configs[i].text() << ": "
+                                  << binary.status().message();
       if (i > 0) break;  // one arch is enough for the drawn ones
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Samples, KernelsCudaCompile, testing::ValuesIn(sample_specs()),
-                         [](const auto& info) {
-                           return std::filesystem::path(info.param).stem().string();
+                         [](const auto& sample) {
+                           return std::filesystem::path(sample.param).stem().string();
                          });
 
 }  // namespace
