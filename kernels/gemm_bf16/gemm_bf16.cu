@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// C = A * B on tensor cores, bf16 in and fp32 out, row-major. The parameters are those of
+// gemm_bf16.toml. Needs sm_80: cp.async, ldmatrix and mma.sync.m16n8k16.
+//
+// Tiles lie in shared memory as 16-byte chunks of eight elements; the chunks of a row are permuted
+// by its number, so that the eight rows that ldmatrix reads at once lie in different banks.
+
+#define WARPS_N (BN / WN)
+#define THREADS (32 * (BM / WM) * WARPS_N)
+#define A_CHUNKS (BK / 8)  // per row of the tile
+#define B_CHUNKS (BN / 8)
+#define TILE_ELEMENTS (BK * (BM + BN))
+
+typedef unsigned short bf16;
+
+__device__ __forceinline__ unsigned shared_address(const bf16* pointer) {
+  return (unsigned)__cvta_generic_to_shared(pointer);
+}
+
+// Starts copying a chunk to shared memory; writes zeros where there is nothing to copy.
+__device__ __forceinline__ void copy_chunk(bf16* to, const bf16* from, bool exists) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(exists ? 16 : 0));
+}
+
+__device__ __forceinline__ void end_copy_group() { asm volatile("cp.async.commit_group;"); }
+
+// Waits until at most `pending` of this thread's copy groups are on their way.
+template <int pending>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+// Four 8 x 8 matrices whose rows start at the lanes' addresses, as operands of A.
+__device__ __forceinline__ void load_matrices(unsigned (&out)[4], const bf16* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// The same, transposed: operands of B from a row-major tile.
+__device__ __forceinline__ void load_matrices_transposed(unsigned (&out)[4], const bf16* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// sum (16 x 8) += a (16 x 16) * b (16 x 8).
+__device__ __forceinline__ void multiply(float (&sum)[4], const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// Where a chunk of a tile lies, in elements. Rows of A's tile may be shorter than the 128 bytes of
+// all banks; then several rows share a line, and the permutation counts lines.
+__device__ __forceinline__ int place_in_a(int row, int chunk) {
+  constexpr int kRowsPerLine = A_CHUNKS < 8 ? 8 / A_CHUNKS : 1;
+  return (row * A_CHUNKS + (chunk ^ (row / kRowsPerLine % (A_CHUNKS < 8 ? A_CHUNKS : 8)))) * 8;
+}
+
+__device__ __forceinline__ int place_in_b(int row, int chunk) {
+  return (row * B_CHUNKS + (chunk ^ (row % 8))) * 8;
+}
+
+__device__ __forceinline__ void start_tile(const bf16* __restrict__ A, const bf16* __restrict__ B,
+                                           int M, int N, int K, int row0, int column0, int k0,
+                                           bf16* tile) {
+  bf16* b_tile = tile + BM * BK;
+#pragma unroll
+  for (int i = 0; i < BM * A_CHUNKS / THREADS; ++i) {
+    const int index = i * THREADS + threadIdx.x;
+    const int dy = index / A_CHUNKS, chunk = index % A_CHUNKS;
+    const int row = row0 + dy, k = k0 + chunk * 8;
+    const bool exists = row < M && k < K;
+    copy_chunk(tile + place_in_a(dy, chunk), exists ? A + (size_t)row * K + k : A, exists);
+  }
+#pragma unroll
+  for (int i = 0; i < BK * B_CHUNKS / THREADS; ++i) {
+    const int index = i * THREADS + threadIdx.x;
+    const int dk = index / B_CHUNKS, chunk = index % B_CHUNKS;
+    const int k = k0 + dk, column = column0 + chunk * 8;
+    const bool exists = k < K && column < N;
+    copy_chunk(b_tile + place_in_b(dk, chunk), exists ? B + (size_t)k * N + column : B, exists);
+  }
+}
+
+__device__ __forceinline__ void multiply_tile(const bf16* tile, int warp_row, int warp_column,
+                                              float (&sum)[WM / 16][WN / 8][4]) {
+  const bf16* b_tile = tile + BM * BK;
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int k = 0; k < BK; k += 16) {
+    unsigned a[WM / 16][4], b[WN / 16][4];
+#pragma unroll
+    for (int i = 0; i < WM / 16; ++i)
+      load_matrices(a[i], tile + place_in_a(warp_row + i * 16 + lane % 16, k / 8 + lane / 16));
+#pragma unroll
+    for (int j = 0; j < WN / 16; ++j)
+      load_matrices_transposed(
+          b[j], b_tile + place_in_b(k + lane % 16, warp_column / 8 + j * 2 + lane / 16));
+#pragma unroll
+    for (int i = 0; i < WM / 16; ++i)
+#pragma unroll
+      for (int j = 0; j < WN / 8; ++j)
+        multiply(sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+    gemm_bf16(const bf16* __restrict__ A, const bf16* __restrict__ B, float* __restrict__ C, int M,
+              int N, int K) {
+  extern __shared__ __align__(128) bf16 tiles[];
+
+  // Blocks run down GROUP rows before they go on to the next column.
+  const int block = blockIdx.y * gridDim.x + blockIdx.x;
+  const int group = block / (GROUP * gridDim.x);
+  const int height = min(GROUP, (int)gridDim.y - group * GROUP);
+  const int in_group = block % (GROUP * gridDim.x);
+  const int row0 = (group * GROUP + in_group % height) * BM;
+  const int column0 = in_group / height * BN;
+
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int warp_row = warp / WARPS_N * WM, warp_column = warp % WARPS_N * WN;
+  float sum[WM / 16][WN / 8][4] = {};
+
+  const int steps = (K + BK - 1) / BK;
+#pragma unroll
+  for (int s = 0; s < STAGES - 1; ++s) {
+    if (s < steps) start_tile(A, B, M, N, K, row0, column0, s * BK, tiles + s * TILE_ELEMENTS);
+    end_copy_group();
+  }
+  int stage = 0;  // of the tile to multiply
+  for (int step = 0; step < steps; ++step) {
+    wait_for_copies<STAGES - 2>();
+    __syncthreads();  // everybody's copies are there, and the stage before is no longer read
+    const int ahead = step + STAGES - 1;
+    if (ahead < steps) {
+      bf16* tile = tiles + (stage == 0 ? STAGES - 1 : stage - 1) * TILE_ELEMENTS;
+      start_tile(A, B, M, N, K, row0, column0, ahead * BK, tile);
+    }
+    end_copy_group();  // even if empty: the wait counts groups
+    multiply_tile(tiles + stage * TILE_ELEMENTS, warp_row, warp_column, sum);
+    stage = stage + 1 == STAGES ? 0 : stage + 1;
+  }
+
+#pragma unroll
+  for (int i = 0; i < WM / 16; ++i) {
+#pragma unroll
+    for (int j = 0; j < WN / 8; ++j) {
+      const int row = row0 + warp_row + i * 16 + lane / 4;
+      const int column = column0 + warp_column + j * 8 + lane % 4 * 2;
+      if (column >= N) continue;
+      float* out = C + (size_t)row * N + column;
+      if (row < M) *reinterpret_cast<float2*>(out) = make_float2(sum[i][j][0], sum[i][j][1]);
+      if (row + 8 < M)
+        *reinterpret_cast<float2*>(out + (size_t)8 * N) = make_float2(sum[i][j][2], sum[i][j][3]);
+    }
+  }
+}
