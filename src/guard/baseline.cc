@@ -92,6 +92,7 @@ Json to_json(const Baseline& baseline) {
   document.set("suite", baseline.suite);
   document.set("recorded_at", baseline.recorded_at);
   document.set("note", baseline.note);
+  document.set("replaces", baseline.replaces);
   document.set("measurement", measure::to_json(baseline.policy));
   document.set("suite_seed", baseline.suite_seed);
   Json items = Json::array();
@@ -114,6 +115,7 @@ Result<Baseline> baseline_from_json(const Json& json) {
   baseline.recorded_at = json["recorded_at"].as_string();
   baseline.tool_version = json["tool_version"].as_string();
   baseline.note = json["note"].as_string();
+  baseline.replaces = json["replaces"].as_string();
   for (const Json::Member& member : json["snapshots"].members()) {
     PURLIN_ASSIGN(Snapshot snapshot, snapshot_from_json(member.value));
     if (snapshot.id() != member.key)

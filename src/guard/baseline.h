@@ -40,6 +40,7 @@ struct Baseline {
   measure::Policy policy;
   std::uint64_t suite_seed = 0;
   std::string recorded_at, tool_version, note;
+  std::string replaces;  // when the baseline that this one was promoted over was recorded
   std::map<std::string, Snapshot> snapshots;
   std::vector<BaselineItem> items;
 

@@ -3,20 +3,11 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "base/version.h"
-#include "guard/signed_rank.h"
 
 #include <cmath>
 
 namespace purlin::guard {
 namespace {
-
-Environment environment_of(const Session& session) {
-  Environment environment = host_environment();
-  environment.devices = {session.device.info};
-  environment.recorded_at = format_rfc3339(session.clock.wall_ns());
-  return environment;
-}
 
 // What differs between the arms, which is what a proven difference in time is due to.
 std::string difference(const ResolvedItem& now, const BaselineItem& then) {
@@ -85,74 +76,6 @@ Result<std::string> unpacked(const Baseline& baseline, const std::string& id,
 }
 
 }  // namespace
-
-Result<Baseline> record_baseline(const Session& session, int rounds, std::string note) {
-  Baseline baseline;
-  baseline.suite = session.suite.name;
-  baseline.device = session.device.info;
-  baseline.environment = environment_of(session);
-  baseline.policy = session.suite.policy;
-  baseline.suite_seed = session.suite.seed;
-  baseline.recorded_at = baseline.environment.recorded_at;
-  baseline.tool_version = version();
-  baseline.note = std::move(note);
-
-  std::vector<Target> targets;
-  for (const SuiteItem& item : session.suite.items) {
-    PURLIN_ASSIGN(ResolvedItem resolved,
-                  resolve_item(item, session.suite, session.device.info, session.cache));
-    BaselineItem recorded;
-    recorded.kernel = resolved.target.kernel;
-    recorded.op = resolved.op;
-    recorded.request = resolved.request;
-    recorded.problem = resolved.target.problem;
-    recorded.config = resolved.target.config;
-    recorded.snapshot = resolved.snapshot.id();
-    recorded.seed = resolved.seed;
-    if (baseline.find(recorded.key()) != nullptr)
-      return error(Code::kInvalid, "{}: '{}' stands in the suite twice", item.where,
-                   recorded.key());
-    baseline.snapshots.emplace(recorded.snapshot, std::move(resolved.snapshot));
-    baseline.items.push_back(std::move(recorded));
-    targets.push_back(std::move(resolved.target));
-  }
-
-  const std::int64_t begin = session.clock.monotonic_ns();
-  PairProgress progress;
-  progress.at_most = rounds * static_cast<int>(targets.size());
-  const auto run = [&](std::size_t i, bool verify) -> Result<ProcessReading> {
-    if (session.options.progress) {
-      progress.doing = (verify ? "verifying " : "recording ") + targets[i].kernel;
-      progress.seconds = static_cast<double>(session.clock.monotonic_ns() - begin) / 1e9;
-      progress.left_s = progress.done == 0
-                            ? 0
-                            : progress.seconds / progress.done * (progress.at_most - progress.done);
-      session.options.progress(progress);
-    }
-    Result<ProcessReading> reading = session.runner.run(targets[i], verify);
-    if (reading.is_ok()) return reading;
-    return reading.status().with_context(baseline.items[i].key() + " cannot be a baseline");
-  };
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    order.push_back(i);
-    PURLIN_TRY(run(i, true).status());
-  }
-  for (int round = 0; round < rounds; ++round) {
-    session.random.shuffle(order);
-    for (const std::size_t i : order) {
-      PURLIN_ASSIGN(ProcessReading reading, run(i, false));
-      baseline.items[i].processes.push_back(reading);
-      ++progress.done;
-    }
-  }
-  if (const std::vector<std::string> missing = missing_facts(baseline); !missing.empty())
-    return error(Code::kFailed,
-                 "this cannot be a baseline: the record lacks {}; without it nobody can tell later "
-                 "what the times are worth",
-                 join(missing, ", "));
-  return baseline;
-}
 
 Result<Report> check(const Session& session, const Baseline& baseline, const std::string& scratch,
                      const CheckOptions& options) {

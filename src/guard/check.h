@@ -34,6 +34,19 @@ struct Session {
   PairsOptions options;
 };
 
+Environment environment_of(const Session& session);
+
+// The items as they are now, measured in `rounds` fresh processes each, in random order and without
+// a judgement. An item that fails says so in its status and spares its further rounds.
+struct Measured {
+  std::string kernel;
+  ProblemShape problem;
+  Config config;
+  Status status;
+  std::vector<ProcessReading> processes;
+};
+Result<std::vector<Measured>> measure_suite(const Session& session, int rounds);
+
 // Measures every item in `rounds` fresh processes each, in random order. Any failing item is an
 // error: a baseline is whole or it is none.
 Result<Baseline> record_baseline(const Session& session, int rounds, std::string note);

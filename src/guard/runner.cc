@@ -48,6 +48,8 @@ class WorkerRunner : public Runner {
     reading.p95_ns = quantile_of(times, 0.95);
     reading.clock_mhz = median_of(clocks);
     reading.iterations = static_cast<int>(times.size());
+    reading.times_ns = std::move(times);
+    reading.clocks_mhz = std::move(clocks);
     return reading;
   }
 

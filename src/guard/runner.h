@@ -32,6 +32,8 @@ struct ProcessReading {
   double p95_ns = 0;
   double clock_mhz = 0;  // median; 0 = not recorded
   int iterations = 0;
+  // Every sample, in the order taken; not kept in baselines.
+  std::vector<double> times_ns, clocks_mhz;
 };
 
 class Runner {

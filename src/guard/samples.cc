@@ -1,23 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/samples.h"
 
+#include "base/files.h"
+#include "base/gzip.h"
 #include "base/text.h"
 #include "guard/signed_rank.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <map>
-#include <memory>
 #include <unordered_map>
-#include <zlib.h>
 
 namespace purlin::guard {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // decompressed
 constexpr std::size_t kMaxKernels = 100000;
+
+// The cells of a line. A cell in quotes may hold commas, as template names of kernels do, and
+// quotes as two quotes.
+std::vector<std::string> cells_of(std::string_view line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
+      cells.back() += line[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
 
 struct Columns {
   std::size_t process = SIZE_MAX, kernel = SIZE_MAX, time = SIZE_MAX, clock = SIZE_MAX;
@@ -26,7 +44,7 @@ struct Columns {
 
 Result<Columns> parse_header(std::string_view line, const std::string& file) {
   Columns columns;
-  const std::vector<std::string> names = split(line, ',');
+  const std::vector<std::string> names = cells_of(line);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string_view name = trim(names[i]);
     if (name == "process") columns.process = i;
@@ -47,27 +65,6 @@ Result<Columns> parse_header(std::string_view line, const std::string& file) {
   return columns;
 }
 
-Result<std::string> read_maybe_gzipped(const std::string& path) {
-  errno = 0;
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (file == nullptr)
-    return error(errno == ENOENT ? Code::kNotFound : Code::kIo, "cannot read '{}': {}", path,
-                 std::strerror(errno));
-  std::string text;
-  std::vector<char> block(std::size_t{1} << 18);
-  for (;;) {
-    const int got = gzread(file.get(), block.data(), static_cast<unsigned>(block.size()));
-    int code = Z_OK;
-    if (const char* problem = gzerror(file.get(), &code); got < 0 || code < 0)
-      return error(Code::kCorrupt, "cannot read '{}': {}", path,
-                   code == Z_BUF_ERROR ? "the compressed data end too early" : problem);
-    if (got == 0) return text;
-    text.append(block.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMaxBytes)
-      return error(Code::kInvalid, "'{}' holds more than {}", path, format_bytes(kMaxBytes));
-  }
-}
-
 }  // namespace
 
 Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std::string& file) {
@@ -86,7 +83,7 @@ Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std
       continue;
     }
     if (line.empty()) continue;
-    const std::vector<std::string> cells = split(line, ',');
+    const std::vector<std::string> cells = cells_of(line);
     if (cells.size() <= columns.last)
       return error(Code::kInvalid, "{}:{}: {} cells where the header has more", file, line_number,
                    cells.size());
@@ -118,7 +115,12 @@ Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std
 }
 
 Result<std::vector<KernelSamples>> load_samples(const std::string& path) {
-  PURLIN_ASSIGN(const std::string text, read_maybe_gzipped(path));
+  PURLIN_ASSIGN(std::string text, read_file(path, kMaxBytes));
+  if (is_gzip(text)) {
+    Result<std::string> unpacked = gunzip(text, kMaxBytes);
+    if (!unpacked.is_ok()) return unpacked.status().with_context(path);
+    text = std::move(unpacked).value();
+  }
   return parse_samples(text, path);
 }
 

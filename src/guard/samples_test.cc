@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <zlib.h>
+#include <cstdlib>
 
 namespace purlin::guard {
 namespace {
@@ -40,6 +40,11 @@ TEST(Samples, ReadsAnyColumnOrderAndIgnoresOthers) {
   EXPECT_EQ(kernels[0].processes[0].times_ns, (std::vector<double>{1500, 2500}));
 }
 
+TEST(Samples, QuotedCellsMayHoldCommas) {
+  const auto kernels = parsed("process,kernel,time_us\n1,\"f<int, \"\"x\"\">\",2\n");
+  EXPECT_EQ(kernels[0].kernel, "f<int, \"x\">");
+}
+
 TEST(Samples, ComplaintsNameTheLine) {
   const auto complaint = [](std::string_view csv) {
     return parse_samples(csv, "a.csv").status().message();
@@ -58,19 +63,16 @@ TEST(Samples, ComplaintsNameTheLine) {
 
 TEST(Samples, ReadsGzipAndRefusesATruncatedOne) {
   const std::string folder = make_temporary_directory("samples").value();
-  const std::string path = join_path(folder, "a.csv.gz");
-  const std::string csv = recording(1, 20, 1);
-  gzFile file = gzopen(path.c_str(), "wb");
-  ASSERT_NE(file, nullptr);
-  gzwrite(file, csv.data(), static_cast<unsigned>(csv.size()));
-  gzclose(file);
+  const std::string plain = join_path(folder, "a.csv"), path = plain + ".gz";
+  ASSERT_TRUE(write_atomic(plain, recording(1, 20, 1)).is_ok());
+  ASSERT_EQ(std::system(fmt::format("gzip -k '{}'", plain).c_str()), 0);
   const auto whole = load_samples(path);
   ASSERT_TRUE(whole.is_ok()) << whole.status().message();
   EXPECT_EQ((*whole)[0].processes.size(), 20u);
 
   const std::string bytes = read_file(path).value();
   ASSERT_TRUE(write_atomic(path, bytes.substr(0, bytes.size() / 2)).is_ok());
-  EXPECT_EQ(load_samples(path).status().code(), Code::kCorrupt);
+  EXPECT_NE(load_samples(path).status().message().find("ends too early"), std::string::npos);
   (void)remove_tree(folder);
 }
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/guard_session.h"
+
+#include "base/files.h"
+#include "base/time.h"
+#include "cache/store.h"
+
+#include <unistd.h>
+
+namespace purlin::cli {
+namespace {
+
+std::string minutes(double seconds) {
+  const int whole = static_cast<int>(seconds + 0.5);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+std::string progress_line(const guard::PairProgress& progress) {
+  std::string text = fmt::format("guard: {}, {}/{} done, {}", progress.doing, progress.done,
+                                 progress.at_most, minutes(progress.seconds));
+  if (progress.left_s > 0) text += fmt::format(", {} left", minutes(progress.left_s));
+  return text;
+}
+
+}  // namespace
+
+void GuardSession::declare(Flags& flags) {
+  flags.positional("SUITE", suite_path_, "The suite (TOML, docs/formats/suite.md)");
+  flags.option("--device", device_name_, "Device, in place of the suite's", "DEVICE");
+  flags.option("--cache", cache_,
+               "The config cache's directory (default: $PURLIN_CACHE, else yours)", "DIR");
+  flags.list("--tag", tags_, "Only items with this tag; may be repeated", "TAG");
+}
+
+Status GuardSession::open(Context& context) {
+  PURLIN_ASSIGN(suite_, guard::load_suite(suite_path_));
+  PURLIN_ASSIGN(suite_, guard::with_tags(std::move(suite_), tags_));
+  PURLIN_ASSIGN(device_,
+                guard::resolve_device(device_name_.empty() ? suite_.device : device_name_));
+
+  guard::RunnerOptions options;
+  options.device = device_.name;
+  options.binary_cache = join_path(user_cache_directory(), "binaries");
+  options.seed = suite_.seed;
+  options.policy = suite_.policy;
+  options.timeout_s = suite_.timeout_s;
+  runner_ = guard::make_worker_runner(options);
+  // The coins must not be guessable from the suite: the order of arms is what the test rests on.
+  random_ = Random(static_cast<std::uint64_t>(system_clock().wall_ns()) ^
+                   (static_cast<std::uint64_t>(::getpid()) << 40));
+  progress_.emplace(stderr, context.error_terminal, !context.quiet);
+  guard::PairsOptions pairs;
+  pairs.progress = [this](const guard::PairProgress& progress) {
+    if (progress_) progress_->update(progress_line(progress));
+  };
+  session_.emplace(guard::Session{suite_, device_,
+                                  cache_.empty() ? cache::Store::default_directory() : cache_,
+                                  *runner_, random_, system_clock(), std::move(pairs)});
+  return Status::ok();
+}
+
+std::string GuardSession::default_baseline() const {
+  return join_path(parent_path(suite_path_), suite_.name + ".baseline.json");
+}
+
+void GuardOutputs::declare(Flags& flags) {
+  flags.flag("--json", json_, "Print one JSON document (purlin.guard/1)");
+  flags.option("--junit", junit_, "Also write a JUnit report", "FILE");
+  flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
+  flags.flag(
+      "--github", github_,
+      "Also annotate the GitHub job, and add to its summary where $GITHUB_STEP_SUMMARY is set");
+}
+
+Result<int> GuardOutputs::write(Context& context, const guard::Report& report) const {
+  if (!junit_.empty()) PURLIN_TRY(write_atomic(junit_, guard::render_junit(report)));
+  if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
+  if (github_) {
+    // The runner reads both streams; stdout belongs to the data.
+    fmt::print(stderr, "{}", guard::render_annotations(report));
+    if (const std::string path = environment_variable("GITHUB_STEP_SUMMARY"); !path.empty()) {
+      std::string summary;
+      if (file_exists(path)) {
+        PURLIN_ASSIGN(summary, read_file(path));
+      }
+      PURLIN_TRY(write_atomic(path, summary + guard::render_markdown(report)));
+    }
+  }
+  context.print(json_ ? guard::to_json(report).dump(2) + "\n"
+                      : guard::render_table(report, context.terminal));
+  return guard::exit_code(report.verdict());
+}
+
+}  // namespace purlin::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the guard's verbs that run kernels share: their flags, the open suite and device, progress.
+// Owned by the verb's Command; one thread.
+#pragma once
+
+#include "base/random.h"
+#include "base/terminal.h"
+#include "cli/command.h"
+#include "guard/check.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace purlin::cli {
+
+class GuardSession {
+ public:
+  void declare(Flags& flags);
+  // Loads the suite and opens its device.
+  Status open(Context& context);
+  guard::Session& session() { return *session_; }
+  const guard::Suite& suite() const { return suite_; }
+  const guard::ResolvedDevice& device() const { return device_; }
+  void end_progress() { progress_.reset(); }
+  // Where a baseline lies when no option says so: NAME.baseline.json beside the suite.
+  std::string default_baseline() const;
+
+ private:
+  std::string suite_path_, device_name_, cache_;
+  std::vector<std::string> tags_;
+  guard::Suite suite_;
+  guard::ResolvedDevice device_;
+  std::unique_ptr<guard::Runner> runner_;
+  Random random_{0};
+  std::optional<Progress> progress_;
+  std::optional<guard::Session> session_;
+};
+
+// How a report leaves the program: stdout, and files for CI systems.
+class GuardOutputs {
+ public:
+  void declare(Flags& flags);
+  // Writes all that was asked for; returns the exit code of the verdict.
+  Result<int> write(Context& context, const guard::Report& report) const;
+
+ private:
+  bool json_ = false, github_ = false;
+  std::string junit_, markdown_;
+};
+
+}  // namespace purlin::cli

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring without judging: `guard run`, and the recording of a baseline.
+#include "base/text.h"
+#include "base/version.h"
+#include "guard/check.h"
+
+namespace purlin::guard {
+namespace {
+
+// Runs targets in rounds: each once verified and unmeasured, then `rounds` times in random order.
+class Rounds {
+ public:
+  // Takes what a process read or how it failed; false leaves the target out of further rounds, a
+  // failure ends them all.
+  using Sink = std::function<Result<bool>(std::size_t, Result<ProcessReading>)>;
+
+  Rounds(const Session& session, const std::vector<Target>& targets, int rounds)
+      : session_(session), targets_(targets), rounds_(rounds) {}
+
+  Status run(const Sink& sink) {
+    begin_ns_ = session_.clock.monotonic_ns();
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      report("verifying " + targets_[i].kernel);
+      const Result<ProcessReading> reading = session_.runner.run(targets_[i], true);
+      bool goes_on = true;
+      if (!reading.is_ok()) {
+        PURLIN_ASSIGN(goes_on, sink(i, reading.status()));
+      }
+      if (goes_on) order.push_back(i);
+    }
+    for (int round = 0; round < rounds_; ++round) {
+      session_.random.shuffle(order);
+      std::vector<std::size_t> next;
+      for (const std::size_t i : order) {
+        report("measuring " + targets_[i].kernel);
+        PURLIN_ASSIGN(const bool goes_on, sink(i, session_.runner.run(targets_[i], false)));
+        ++done_;
+        if (goes_on) next.push_back(i);
+      }
+      order = std::move(next);
+    }
+    return Status::ok();
+  }
+
+ private:
+  void report(std::string doing) const {
+    if (!session_.options.progress) return;
+    PairProgress progress;
+    progress.doing = std::move(doing);
+    progress.done = done_;
+    progress.at_most = rounds_ * static_cast<int>(targets_.size());
+    progress.seconds = static_cast<double>(session_.clock.monotonic_ns() - begin_ns_) / 1e9;
+    if (done_ > 0) progress.left_s = progress.seconds / done_ * (progress.at_most - done_);
+    session_.options.progress(progress);
+  }
+
+  const Session& session_;
+  const std::vector<Target>& targets_;
+  int rounds_;
+  int done_ = 0;
+  std::int64_t begin_ns_ = 0;
+};
+
+}  // namespace
+
+Environment environment_of(const Session& session) {
+  Environment environment = host_environment();
+  environment.devices = {session.device.info};
+  environment.recorded_at = format_rfc3339(session.clock.wall_ns());
+  return environment;
+}
+
+Result<std::vector<Measured>> measure_suite(const Session& session, int rounds) {
+  std::vector<Measured> measured;
+  std::vector<Target> targets;
+  std::vector<std::size_t> owner;  // of each target, among `measured`
+  for (const SuiteItem& item : session.suite.items) {
+    Result<ResolvedItem> resolved =
+        resolve_item(item, session.suite, session.device.info, session.cache);
+    Measured one;
+    if (resolved.is_ok()) {
+      one.kernel = resolved->target.kernel;
+      one.problem = resolved->target.problem;
+      one.config = resolved->target.config;
+      targets.push_back(resolved->target);
+      owner.push_back(measured.size());
+    } else {
+      one.kernel = item.spec_path;
+      one.status = resolved.status();
+    }
+    measured.push_back(std::move(one));
+  }
+  const auto keep = [&](std::size_t i, Result<ProcessReading> reading) -> Result<bool> {
+    Measured& one = measured[owner[i]];
+    if (reading.is_ok()) {
+      one.processes.push_back(std::move(reading).value());
+    } else if (reading.status().code() == Code::kFailed) {
+      one.status = reading.status();
+    } else {
+      return reading.status();
+    }
+    return reading.is_ok();
+  };
+  PURLIN_TRY(Rounds(session, targets, rounds).run(keep));
+  return measured;
+}
+
+Result<Baseline> record_baseline(const Session& session, int rounds, std::string note) {
+  Baseline baseline;
+  baseline.suite = session.suite.name;
+  baseline.device = session.device.info;
+  baseline.environment = environment_of(session);
+  baseline.policy = session.suite.policy;
+  baseline.suite_seed = session.suite.seed;
+  baseline.recorded_at = baseline.environment.recorded_at;
+  baseline.tool_version = version();
+  baseline.note = std::move(note);
+
+  std::vector<Target> targets;
+  for (const SuiteItem& item : session.suite.items) {
+    PURLIN_ASSIGN(ResolvedItem resolved,
+                  resolve_item(item, session.suite, session.device.info, session.cache));
+    BaselineItem recorded;
+    recorded.kernel = resolved.target.kernel;
+    recorded.op = resolved.op;
+    recorded.request = resolved.request;
+    recorded.problem = resolved.target.problem;
+    recorded.config = resolved.target.config;
+    recorded.snapshot = resolved.snapshot.id();
+    recorded.seed = resolved.seed;
+    if (baseline.find(recorded.key()) != nullptr)
+      return error(Code::kInvalid, "{}: '{}' stands in the suite twice", item.where,
+                   recorded.key());
+    baseline.snapshots.emplace(recorded.snapshot, std::move(resolved.snapshot));
+    baseline.items.push_back(std::move(recorded));
+    targets.push_back(std::move(resolved.target));
+  }
+
+  const auto keep = [&](std::size_t i, Result<ProcessReading> reading) -> Result<bool> {
+    if (!reading.is_ok())
+      return reading.status().with_context(baseline.items[i].key() + " cannot be a baseline");
+    baseline.items[i].processes.push_back(std::move(reading).value());
+    return true;
+  };
+  PURLIN_TRY(Rounds(session, targets, rounds).run(keep));
+  if (const std::vector<std::string> missing = missing_facts(baseline); !missing.empty())
+    return error(Code::kFailed,
+                 "this cannot be a baseline: the record lacks {}; without it nobody can tell later "
+                 "what the times are worth",
+                 join(missing, ", "));
+  return baseline;
+}
+
+}  // namespace purlin::guard
