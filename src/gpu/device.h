@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,6 +78,12 @@ struct Launch {
   std::vector<KernelArgument> arguments;
 };
 
+// What trying a config took where it was recorded, in seconds.
+struct RecordedCost {
+  double compile_s = 0, verify_s = 0, measure_s = 0;
+  double total_s = 0;  // these and the recording tuner's own time
+};
+
 struct TimingRequest {
   int samples = 1;
   int launches_per_sample = 1;  // >1: back to back, the sample is their mean
@@ -92,6 +99,8 @@ class Device {
   virtual std::string_view language() const = 0;
   // True when outputs exist, so that verification means something; false for replay.
   virtual bool executes() const { return true; }
+  // Known to recordings only; nullopt where trying a config takes real time.
+  virtual std::optional<RecordedCost> recorded_cost(const Config&) const { return std::nullopt; }
 
   virtual Result<Binary> compile(const CompileRequest& request) = 0;  // [MT]
   virtual Result<std::unique_ptr<Kernel>> load(const Binary& binary) = 0;

@@ -55,7 +55,7 @@ class DeviceWorkbench : public Workbench {
     Evaluation evaluation;
     evaluation.config = config;
     const Scope scope = scope_of(config);
-    if (const Status status = check_constraints(spec_, scope); !status.is_ok()) {
+    if (const Status status = check_config(config, scope); !status.is_ok()) {
       fail(evaluation, EvaluationStatus::kInvalid, status);
     } else {
       build(config, evaluation);
@@ -80,6 +80,14 @@ class DeviceWorkbench : public Workbench {
  private:
   Scope scope_of(const Config& config) const {
     return config_scope(spec_, problem_, config, device_.info());
+  }
+
+  Status check_config(const Config& config, const Scope& scope) const {
+    for (const Parameter& parameter : spec_.parameters)
+      if (config.find(parameter.name) == nullptr)
+        return error(Code::kInvalid, "the config '{}' has no value for parameter '{}'",
+                     config.text(), parameter.name);
+    return check_constraints(spec_, scope);
   }
 
   void step(std::string_view name) const {
@@ -116,17 +124,17 @@ class DeviceWorkbench : public Workbench {
   }
 
   Result<gpu::Binary> build_binary(const gpu::CompileRequest& request, bool* cached) {
-    const std::string key =
-        options_.binaries != nullptr ? BinaryCache::key(device_.info(), request) : "";
-    if (options_.binaries != nullptr) {
-      if (std::optional<gpu::Binary> binary = options_.binaries->get(key)) {
+    BinaryCache* const cache = device_.executes() ? options_.binaries : nullptr;
+    const std::string key = cache != nullptr ? BinaryCache::key(device_.info(), request) : "";
+    if (cache != nullptr) {
+      if (std::optional<gpu::Binary> binary = cache->get(key)) {
         if (cached != nullptr) *cached = true;
         return *std::move(binary);
       }
     }
     PURLIN_ASSIGN(gpu::Binary binary, device_.compile(request));
     // A cache that cannot be written costs time, not the result.
-    if (options_.binaries != nullptr) static_cast<void>(options_.binaries->put(key, binary));
+    if (cache != nullptr) static_cast<void>(cache->put(key, binary));
     return binary;
   }
 
@@ -146,7 +154,6 @@ class DeviceWorkbench : public Workbench {
       evaluation.message = bounded_log(evaluation.message);
       return std::nullopt;
     }
-    if (!device_.executes()) evaluation.compile_s = binary->compile_s;
     return std::move(binary).value();
   }
 
@@ -156,7 +163,7 @@ class DeviceWorkbench : public Workbench {
                   error(Code::kInvalid, "this workbench only compiles"));
     const Scope scope = scope_of(config);
     gpu::Launch launch;
-    if (const Status status = check_constraints(spec_, scope); !status.is_ok())
+    if (const Status status = check_config(config, scope); !status.is_ok())
       return fail(evaluation, EvaluationStatus::kInvalid, status);
     if (device_.executes()) {
       const Result<LaunchShape> shape = resolve_launch(spec_.launch, scope, device_.info());
@@ -225,16 +232,13 @@ class DeviceWorkbench : public Workbench {
     evaluation.time_ms = median_ms(evaluation.samples);
     // Again: what strays only now and then had many more launches to do it.
     if (device_.executes() && !check_zones(evaluation)) evaluation.time_ms = 0;
-    if (!device_.executes()) {
-      evaluation.measure_s = 0;
-      for (const Sample& sample : evaluation.samples) evaluation.measure_s += sample.ms * 1e-3;
-    }
   }
 
   void fail(Evaluation& evaluation, EvaluationStatus status, const Status& why) {
     evaluation.status = status;
     if (why.is_ok()) return;
     evaluation.message = why.message();
+    if (why.code() == Code::kTimeout) evaluation.status = EvaluationStatus::kTimeout;
     if (why.code() != Code::kFailed || status == EvaluationStatus::kWrong) return;
     lost_ = true;
     evaluation.status = EvaluationStatus::kCrash;
@@ -242,9 +246,13 @@ class DeviceWorkbench : public Workbench {
   }
 
   void finish(Evaluation& evaluation, const Stopclock& clock) const {
-    evaluation.cost_s = device_.executes()
-                            ? clock.seconds()
-                            : evaluation.compile_s + evaluation.verify_s + evaluation.measure_s;
+    evaluation.cost_s = clock.seconds();
+    if (const std::optional<gpu::RecordedCost> cost = device_.recorded_cost(evaluation.config)) {
+      evaluation.compile_s = cost->compile_s;
+      evaluation.verify_s = cost->verify_s;
+      evaluation.measure_s = cost->measure_s;
+      evaluation.cost_s = cost->total_s;
+    }
   }
 
   gpu::Device& device_;

@@ -36,6 +36,13 @@ const RecordedRun& ReplayDevice::recorded(const Kernel& kernel) {
   return static_cast<const ReplayKernel&>(kernel).recorded;
 }
 
+std::optional<RecordedCost> ReplayDevice::recorded_cost(const Config& config) const {
+  const Result<const RecordedRun*> found = space_.find(config);
+  if (!found.is_ok()) return std::nullopt;
+  const RecordedRun& run = **found;
+  return RecordedCost{run.compile_s, run.verification_s, run.benchmark_s, run.cost_s()};
+}
+
 // The image is the config itself, so that it means the same to any process.
 Result<Binary> ReplayDevice::compile(const CompileRequest& request) {
   PURLIN_ASSIGN(const RecordedRun* run, space_.find(request.config));

@@ -24,6 +24,7 @@ class ReplayDevice : public Device {
 
   std::string_view language() const override { return ""; }
   bool executes() const override { return false; }
+  std::optional<RecordedCost> recorded_cost(const Config& config) const override;
   Result<Binary> compile(const CompileRequest& request) override;
   Result<std::unique_ptr<Kernel>> load(const Binary& binary) override;
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;

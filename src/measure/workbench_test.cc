@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workbench over a fake device, whose kernels are functions of the test.
+#include "measure/workbench.h"
+
+#include "base/files.h"
+#include "gpu/fake/fake_device.h"
+#include "measure/binary_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace purlin::measure {
+namespace {
+
+// One kernel `candidate` and its reference, with N elements and the parameter P = 0…7.
+constexpr const char* kHead = R"toml(
+schema = "purlin.spec/1"
+name = "sample"
+op = "elementwise"
+constraints = ["P != 7"]
+[problem]
+N = 256
+[kernel]
+entry = "candidate"
+[kernel.opencl]
+file = "sample.cl"
+[parameters]
+P = [0, 1, 2, 3, 4, 5, 6, 7]
+[launch]
+grid = ["ceil_div(N, 32)"]
+block = ["32 * (2 ** P)"]
+[reference]
+entry = "reference"
+[reference.opencl]
+file = "sample.cl"
+[reference.launch]
+grid = ["ceil_div(N, 32)"]
+block = [32]
+)toml";
+
+constexpr const char* kOutput = R"toml(
+[[arguments]]
+name = "out"
+role = "output"
+dtype = "DTYPE"
+shape = ["N // 16", 16]
+)toml";
+
+std::string output_of(std::string_view dtype) {
+  std::string text = kOutput;
+  return text.replace(text.find("DTYPE"), 5, dtype);
+}
+
+class WorkbenchTest : public ::testing::Test {
+ protected:
+  void SetUp() override { directory_ = make_temporary_directory("purlin-bench").value(); }
+  void TearDown() override { static_cast<void>(remove_tree(directory_)); }
+
+  // Loads the spec with these arguments and lays it out on a device that behaves so.
+  Status create(const std::string& arguments, gpu::FakeBehaviour behaviour = {},
+                Workbench::Options options = {}) {
+    const std::string path = join_path(directory_, "sample.toml");
+    PURLIN_TRY(write_atomic(path, kHead + arguments));
+    PURLIN_TRY(write_atomic(join_path(directory_, "sample.cl"), "kernel"));
+    PURLIN_ASSIGN(const KernelSpec spec, load_spec(path));
+    device_ = std::make_unique<gpu::FakeDevice>(std::move(behaviour));
+    PURLIN_ASSIGN(bench_, Workbench::create(*device_, spec, spec.problem, std::move(options)));
+    return Status::ok();
+  }
+  Evaluation evaluate(std::int64_t p = 0) {
+    Config config;
+    config.set("P", p);
+    return bench_->evaluate(config, Policy{});
+  }
+
+  std::string directory_;
+  std::unique_ptr<gpu::FakeDevice> device_;
+  std::unique_ptr<Workbench> bench_;
+};
+
+// A behaviour in which the candidate's last buffer argument is written by `write` and the
+// reference's by the usual pattern.
+using Write = std::function<void(gpu::FakeBuffer&, std::size_t offset, std::size_t bytes)>;
+gpu::FakeBehaviour candidate_writes(Write write) {
+  gpu::FakeBehaviour behaviour;
+  behaviour.write = [write](const gpu::FakeKernel& kernel, const gpu::Launch&,
+                            gpu::FakeBuffer& buffer, std::size_t offset, std::size_t bytes) {
+    if (kernel.entry == "candidate")
+      write(buffer, offset, bytes);
+    else
+      gpu::FakeDevice::write_pattern(buffer, offset, bytes);
+  };
+  return behaviour;
+}
+
+void expect_contains(const std::string& text, std::string_view part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+TEST_F(WorkbenchTest, ARightKernelIsTimed) {
+  ASSERT_TRUE(create(output_of("f32")).is_ok());
+  const Evaluation evaluation = evaluate();
+  EXPECT_EQ(evaluation.status, EvaluationStatus::kOk) << evaluation.message;
+  EXPECT_EQ(evaluation.time_ms, 1.0);
+  EXPECT_EQ(evaluation.registers, 32);
+  EXPECT_FALSE(bench_->device_lost());
+}
+
+TEST_F(WorkbenchTest, AWrongElementIsNamed) {
+  ASSERT_TRUE(create(output_of("f32"), candidate_writes([](auto& buffer, auto offset, auto bytes) {
+                       gpu::FakeDevice::write_pattern(buffer, offset, bytes);
+                       const float wrong = 99;
+                       std::memcpy(&buffer.data[offset + 37 * 4], &wrong, 4);
+                     }))
+                  .is_ok());
+  const Evaluation evaluation = evaluate();
+  EXPECT_EQ(evaluation.status, EvaluationStatus::kWrong);
+  expect_contains(evaluation.message, "output 'out' element 37[2,5] is 99, expected 18.5");
+  expect_contains(evaluation.message, "1 of 256 elements differ");
+  EXPECT_TRUE(evaluation.samples.empty());
+}
+
+TEST_F(WorkbenchTest, AnUnwrittenElementIsNamed) {
+  ASSERT_TRUE(create(output_of("f32"), candidate_writes([](auto& buffer, auto offset, auto bytes) {
+                       gpu::FakeDevice::write_pattern(buffer, offset, bytes - 8);
+                     }))
+                  .is_ok());
+  expect_contains(evaluate().message, "element 254[15,14] was not written, expected 127; 2 of 256");
+}
+
+// Bytes 0…255: whatever the poison is, one element's right value looks like it.
+void count_up(gpu::FakeBuffer& buffer, std::size_t offset, std::size_t bytes, std::size_t skip) {
+  for (std::size_t i = 0; i < bytes; ++i)
+    if (i != skip) buffer.data[offset + i] = static_cast<std::uint8_t>(i);
+}
+
+TEST_F(WorkbenchTest, AnUnwrittenElementIsSeenThoughItsValueLooksLikeThePoison) {
+  for (std::size_t skip = 0; skip < 256; ++skip) {
+    gpu::FakeBehaviour behaviour;
+    behaviour.write = [skip](const gpu::FakeKernel& kernel, const gpu::Launch&,
+                             gpu::FakeBuffer& buffer, std::size_t offset, std::size_t bytes) {
+      count_up(buffer, offset, bytes, kernel.entry == "candidate" ? skip : bytes);
+    };
+    const Status status = create(output_of("u8"), behaviour);
+    ASSERT_TRUE(status.is_ok()) << status.message();
+    EXPECT_EQ(evaluate().status, EvaluationStatus::kWrong) << skip;
+  }
+}
+
+TEST_F(WorkbenchTest, AReferenceThatLeavesAnElementOutIsTheSpecsError) {
+  gpu::FakeBehaviour behaviour;
+  behaviour.write = [](const gpu::FakeKernel&, const gpu::Launch&, gpu::FakeBuffer& buffer,
+                       std::size_t offset,
+                       std::size_t bytes) { count_up(buffer, offset, bytes, 40); };
+  const Status status = create(output_of("u8"), behaviour);
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  expect_contains(status.message(), "reference does not write element 40[2,8] of output 'out'");
+}
+
+TEST_F(WorkbenchTest, AWriteJustPastTheEndIsSeen) {
+  ASSERT_TRUE(create(output_of("f32"), candidate_writes([](auto& buffer, auto offset, auto bytes) {
+                       gpu::FakeDevice::write_pattern(buffer, offset, bytes);
+                       buffer.data[offset + bytes + 3] = 1;
+                     }))
+                  .is_ok());
+  for (int i = 0; i < 2; ++i) {  // the second time, too: the zone was repaired in between
+    const Evaluation evaluation = evaluate();
+    EXPECT_EQ(evaluation.status, EvaluationStatus::kOutOfBounds);
+    expect_contains(evaluation.message,
+                    "argument 'out', byte 1027 of 1024, 3 past its end (1 byte");
+  }
+}
+
+TEST_F(WorkbenchTest, AWriteBeforeTheStartIsSeen) {
+  ASSERT_TRUE(create(output_of("f32"), candidate_writes([](auto& buffer, auto offset, auto bytes) {
+                       gpu::FakeDevice::write_pattern(buffer, offset, bytes);
+                       buffer.data[offset - 4] = 1;
+                     }))
+                  .is_ok());
+  const Evaluation evaluation = evaluate();
+  EXPECT_EQ(evaluation.status, EvaluationStatus::kOutOfBounds);
+  expect_contains(evaluation.message, "byte -4, before its start");
+}
+
+TEST_F(WorkbenchTest, AWriteThatStraysOnlyWhileTimedIsSeen) {
+  int launches = 0;
+  ASSERT_TRUE(create(output_of("f32"), candidate_writes([&](auto& buffer, auto offset, auto bytes) {
+                       gpu::FakeDevice::write_pattern(buffer, offset, bytes);
+                       if (++launches == 5) buffer.data[offset + bytes] = 1;
+                     }))
+                  .is_ok());
+  const Evaluation evaluation = evaluate();
+  EXPECT_EQ(evaluation.status, EvaluationStatus::kOutOfBounds);
+  EXPECT_EQ(evaluation.time_ms, 0);
+  EXPECT_TRUE(evaluation.samples.empty());
+}
+
+TEST_F(WorkbenchTest, AConfigThatBreaksAConstraintIsNotCompiled) {
+  ASSERT_TRUE(create(output_of("f32")).is_ok());
+  const int before = device_->compiles;
+  const Evaluation evaluation = evaluate(7);
+  EXPECT_EQ(evaluation.status, EvaluationStatus::kInvalid);
+  EXPECT_EQ(device_->compiles, before);
+}
+
+TEST_F(WorkbenchTest, ABlockOverTheLimitIsInvalid) {
+  ASSERT_TRUE(create(output_of("f32")).is_ok());
+  EXPECT_EQ(evaluate(6).status, EvaluationStatus::kInvalid);  // 2048 threads
+}
+
+TEST_F(WorkbenchTest, AConfigWithoutAParameterSaysWhich) {
+  ASSERT_TRUE(create(output_of("f32")).is_ok());
+  const Evaluation evaluation = bench_->evaluate({}, Policy{});
+  EXPECT_EQ(evaluation.status, EvaluationStatus::kInvalid);
+  expect_contains(evaluation.message, "'P'");
+}
+
+TEST_F(WorkbenchTest, ALostDeviceIsACrash) {
+  gpu::FakeBehaviour behaviour;
+  behaviour.launch = [](const gpu::FakeKernel& kernel, const gpu::Launch&) {
+    return kernel.entry == "candidate" ? Status(Code::kFailed, "illegal access") : Status::ok();
+  };
+  ASSERT_TRUE(create(output_of("f32"), behaviour).is_ok());
+  EXPECT_EQ(evaluate().status, EvaluationStatus::kCrash);
+  EXPECT_TRUE(bench_->device_lost());
+}
+
+TEST_F(WorkbenchTest, SizesThatCannotBeAreRefusedByName) {
+  const auto with_shape = [](const char* shape) {
+    return fmt::format(
+        "[[arguments]]\nname = \"big\"\nrole = \"output\"\ndtype = \"f32\"\nshape = [{}]\n", shape);
+  };
+  const Status overflow = create(with_shape("\"N * 2 ** 40\", \"N * 2 ** 40\""));
+  EXPECT_EQ(overflow.code(), Code::kInvalid);
+  expect_contains(overflow.message(), "'big' is larger than any memory");
+  const Status negative = create(with_shape("\"N - 256\""));
+  EXPECT_EQ(negative.code(), Code::kInvalid);
+  expect_contains(negative.message(), "must be positive");
+  const Status large = create(with_shape("\"N * 2 ** 24\""));
+  EXPECT_EQ(large.code(), Code::kUnavailable);
+  expect_contains(large.message(), "smaller problem shape");
+  expect_contains(create(with_shape("\"N * P\"")).message(), "depends on the parameter P");
+}
+
+TEST_F(WorkbenchTest, ScratchIsSizedByTheConfig) {
+  std::vector<std::size_t> sizes;
+  gpu::FakeBehaviour behaviour;
+  behaviour.launch = [&](const gpu::FakeKernel& kernel, const gpu::Launch& launch) {
+    if (kernel.entry == "candidate") sizes.push_back(launch.arguments[0].bytes);
+    return Status::ok();
+  };
+  const std::string scratch =
+      "[[arguments]]\nname = \"partial\"\nrole = \"scratch\"\ndtype = \"f32\"\n"
+      "shape = [\"N * (P + 1)\"]\n";
+  ASSERT_TRUE(create(scratch + output_of("f32"), behaviour).is_ok());
+  EXPECT_TRUE(evaluate(1).ok());
+  EXPECT_EQ(sizes.back(), 2048u);
+  EXPECT_TRUE(evaluate(0).ok());
+  EXPECT_EQ(sizes.back(), 1024u);
+}
+
+TEST_F(WorkbenchTest, ADriverThatCompilesLazilyDoesSoBeforeTheFirstSample) {
+  std::vector<std::string> steps;
+  Workbench::Options options;
+  options.on_step = [&](std::string_view step) { steps.emplace_back(step); };
+  options.verify = false;
+  ASSERT_TRUE(create(output_of("f32"), {}, std::move(options)).is_ok());
+  EXPECT_TRUE(evaluate().ok());
+  EXPECT_EQ(steps, (std::vector<std::string>{"compile", "verify", "measure"}));
+}
+
+TEST_F(WorkbenchTest, OtherSeedsGiveOtherInputs) {
+  const std::string input =
+      "[[arguments]]\nname = \"x\"\nrole = \"input\"\ndtype = \"f32\"\nshape = [\"N\"]\n";
+  const auto contents = [&](std::uint64_t seed) {
+    std::vector<std::uint8_t> bytes;
+    gpu::FakeBehaviour behaviour;
+    behaviour.launch = [&](const gpu::FakeKernel&, const gpu::Launch& launch) {
+      const auto& x = launch.arguments[0];
+      const auto& data = static_cast<const gpu::FakeBuffer&>(*x.buffer).data;
+      const auto first = data.begin() + static_cast<std::ptrdiff_t>(x.offset);
+      bytes.assign(first, first + 1024);
+      return Status::ok();
+    };
+    Workbench::Options options;
+    options.seed = seed;
+    EXPECT_TRUE(create(input + output_of("f32"), behaviour, std::move(options)).is_ok());
+    EXPECT_TRUE(evaluate().ok());
+    return bytes;
+  };
+  const auto first = contents(1);
+  EXPECT_EQ(first, contents(1));
+  EXPECT_NE(first, contents(2));
+}
+
+TEST_F(WorkbenchTest, AnInputThatWasChangedIsSeenAndPutBack) {
+  const std::string input =
+      "[[arguments]]\nname = \"x\"\nrole = \"input\"\ndtype = \"f32\"\nshape = [\"N\"]\n";
+  bool spoil = true;
+  gpu::FakeBehaviour behaviour;
+  behaviour.launch = [&](const gpu::FakeKernel& kernel, const gpu::Launch& launch) {
+    auto& x = static_cast<gpu::FakeBuffer&>(*launch.arguments[0].buffer);
+    if (kernel.entry == "candidate" && spoil) x.data[launch.arguments[0].offset + 8] ^= 1;
+    return Status::ok();
+  };
+  ASSERT_TRUE(create(input + output_of("f32"), behaviour).is_ok());
+  const Evaluation evaluation = evaluate();
+  EXPECT_EQ(evaluation.status, EvaluationStatus::kWrong);
+  expect_contains(evaluation.message, "input 'x' was changed at element 2");
+  spoil = false;
+  EXPECT_EQ(evaluate().status, EvaluationStatus::kOk);
+}
+
+TEST(BoundedLog, StartsAtTheFirstErrorOfALongLog) {
+  EXPECT_EQ(bounded_log("short", 10), "short");
+  const std::string log = std::string(500, 'w') + "\na.cl:1: error: here\n" + std::string(500, 'x');
+  const std::string kept = bounded_log(log, 100);
+  expect_contains(kept, "a.cl:1: error: here");
+  EXPECT_LT(kept.size(), 200u);
+}
+
+}  // namespace
+}  // namespace purlin::measure
