@@ -116,15 +116,6 @@ Result<Arguments> Arguments::create(gpu::Device& device, const KernelSpec& spec,
     const Argument& arg = spec.arguments[i];
     if (arg.role == Role::kScalar) continue;
     PURLIN_TRY(arguments.measure(slot, scope));
-    if (arg.role == Role::kScratch) continue;
-    for (const SpecExpression& extent : arg.shape)
-      for (const std::string& name : extent.expression.names())
-        for (const Parameter& parameter : spec.parameters)
-          if (parameter.name == name)
-            return error(Code::kInvalid,
-                         "{}: the size of argument '{}' depends on the parameter {}; only scratch "
-                         "buffers may differ between configs",
-                         extent.where, arg.name, name);
   }
   PURLIN_TRY(arguments.check_memory());
   for (Slot& slot : arguments.slots_) {

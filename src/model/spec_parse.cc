@@ -570,12 +570,15 @@ class SpecReader {
   // Every expression uses only what has a value where it is evaluated.
   Status check_names() const {
     constexpr const char* kReference = "the reference runs once, without a config";
-    constexpr const char* kBuffer = "buffers are allocated once for all configs; use its largest";
+    constexpr const char* kBuffer =
+        "buffers other than scratch are the same for all configs; use its largest";
     for (const SpecExpression& constraint : spec_.constraints) PURLIN_TRY(check(constraint, true));
     PURLIN_TRY(check(spec_.launch, true, ""));
     PURLIN_TRY(check(spec_.reference.launch, false, kReference));
     for (const Argument& argument : spec_.arguments) {
-      for (const SpecExpression& extent : argument.shape) PURLIN_TRY(check(extent, false, kBuffer));
+      // Scratch holds nothing between configs, so each may have its own (the parts of a split sum).
+      const bool own = argument.role == Argument::Role::kScratch;
+      for (const SpecExpression& extent : argument.shape) PURLIN_TRY(check(extent, own, kBuffer));
       if (argument.role == Argument::Role::kScalar)
         PURLIN_TRY(check(argument.value, !in_reference(argument), kReference));
     }

@@ -194,7 +194,7 @@ TEST(Spec, EveryMistakeSaysWhereAndWhatToDo) {
       {"value = \"M\"", "value = \"M\"\nshape = [1]", ": scalar 'M' has no shape"},
       {"shape = \"M * N\"", "", ": buffer 'C' needs shape"},
       {"shape = \"M * N\"", "shape = \"M * BN\"",
-       ": no use of parameter 'BN' in 'M * BN': buffers are allocated once"},
+       ": no use of parameter 'BN' in 'M * BN': buffers other than scratch"},
       {"shape = \"M * N\"", "shape = \"M * N\"\nvalue = 3", ": 'value' is for scalars"},
       {"shape = \"M * N\"", "shape = \"M * N\"\nfill = \"iota\"",
        ": 'fill' is for role input and inout; 'C' is output"},
