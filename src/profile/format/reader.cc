@@ -17,6 +17,7 @@ namespace {
 using wire::ChunkType;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 30;
+constexpr std::size_t kMaxDevices = 4096;
 constexpr std::size_t kMaxSketchBuckets = std::size_t{64} << 20;  // 512 MB over a whole file
 
 struct Chunk {
@@ -249,11 +250,14 @@ Result<Profile> Reader::read(std::string_view bytes) {
     if (!decode_chunk(chunk))
       return error(Code::kCorrupt, "damaged: chunk of type {} at offset {} makes no sense",
                    chunk.type, chunk.offset);
-  const auto devices = static_cast<int>(profile_.environment.devices.size());
-  for (KernelRow& row : profile_.kernels)
-    if (row.device >= std::max(devices, 1))
-      return error(Code::kCorrupt, "damaged: kernel '{}' names device {} of {}", row.name,
-                   row.device, devices);
+  // Rows may be sealed before their device could be described.
+  for (const KernelRow& row : profile_.kernels) {
+    const auto device = static_cast<std::size_t>(row.device);
+    if (device >= kMaxDevices)
+      return error(Code::kCorrupt, "damaged: kernel '{}' names device {}", row.name, row.device);
+    if (device >= profile_.environment.devices.size())
+      profile_.environment.devices.resize(device + 1);
+  }
   const bool complete = scanned.last.final && scanned.end == bytes.size();
   profile_.partial = profile_.partial || !complete;
   // A capture library's file holds one process, whose end is its last seal.

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUPTI of this process: found, opened, bound. A copy that is already loaded is taken before
+// any other, then the one that belongs to the CUDA runtime or the PyTorch that is loaded: two
+// copies in one process disturb each other.
+//
+// Immutable after load_cupti. Plain data.
+#pragma once
+
+#include <cuda.h>
+#include <cupti.h>
+
+#include <string>
+
+namespace purlin::profile::capture::cuda {
+
+struct Cupti {
+  decltype(&cuptiGetVersion) get_version = nullptr;
+  decltype(&cuptiGetResultString) get_result_string = nullptr;
+  decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
+  decltype(&cuptiActivityEnable) enable = nullptr;
+  decltype(&cuptiActivityEnableContext) enable_context = nullptr;
+  decltype(&cuptiActivityDisable) disable = nullptr;
+  decltype(&cuptiActivityDisableContext) disable_context = nullptr;
+  decltype(&cuptiActivityFlushAll) flush_all = nullptr;
+  decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
+  decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
+  decltype(&cuptiFinalize) finalize = nullptr;
+  std::string path;
+  std::uint32_t version = 0;
+
+  std::string text_of(CUptiResult result) const;  // "CUPTI_ERROR_… (15)"
+};
+
+// False with a reason for a person when there is none that can be used.
+bool load_cupti(Cupti& cupti, std::string& reason);
+
+}  // namespace purlin::profile::capture::cuda

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process's CUDA devices as the environment block has them, asked of the driver that is already
+// loaded. Only after the program has launched something: the driver is initialised then.
+#pragma once
+
+#include <string>
+
+namespace purlin::profile::capture::cuda {
+
+// A JSON array in the order of CUDA's device numbers, as the process sees them; "[]" when the
+// driver does not tell.
+std::string describe_devices();
+
+}  // namespace purlin::profile::capture::cuda
