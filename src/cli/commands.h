@@ -8,6 +8,7 @@ namespace purlin::cli {
 
 class Command;
 
+std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_profile_command();
 std::unique_ptr<Command> make_cache_ls_command();
 std::unique_ptr<Command> make_cache_get_command();

@@ -179,6 +179,12 @@ void explain(Profile& profile, double seal_period_s) {
 
 }  // namespace
 
+CaptureLibraries find_capture_libraries(const std::string& library_directory) {
+  CaptureOptions options;
+  options.library_directory = library_directory;
+  return {find_library(options, kCudaLibrary), find_library(options, kOpenclLibrary)};
+}
+
 Result<CaptureResult> run_capture(const CaptureOptions& options) {
   PURLIN_ASSIGN(Spool spool, Spool::make());
   std::vector<CoverageNote> notes;

@@ -24,6 +24,12 @@ struct CaptureOptions {
   std::string library_directory;  // "" = beside the executable: ../lib/purlin, or the build tree
 };
 
+// Where run_capture finds what it injects; "" = nowhere.
+struct CaptureLibraries {
+  std::string cuda, opencl;
+};
+CaptureLibraries find_capture_libraries(const std::string& library_directory = "");
+
 struct CaptureResult {
   Profile profile;
   int exit_code = 0;  // the command's, as a shell reports it

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "gpu/cuda/driver.h"
-#include "gpu/cuda/nvml.h"
+#include "gpu/nvml.h"
 #include "gpu/cuda/nvrtc.h"
 #include "gpu/cuda/stream_gate.h"
 #include "gpu/device.h"

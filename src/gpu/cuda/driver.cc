@@ -56,8 +56,7 @@ Result<CudaDriver> load_cuda_driver() {
   if (!library.is_ok())
     return error(Code::kUnavailable,
                  "no NVIDIA driver on this machine (libcuda.so.1); install one, or start the "
-                 "container with --gpus all: {}",
-                 library.status().message());
+                 "container with --gpus all");
   CudaDriver driver;
   std::string missing;
 #define PURLIN_BIND(function) \

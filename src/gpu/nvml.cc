@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/cuda/nvml.h"
+#include "gpu/nvml.h"
 
 #include "base/library.h"
 #include "base/text.h"
@@ -16,6 +16,7 @@ struct Nvml::Functions {
   int (*shutdown)() = nullptr;
   int (*driver_version)(char*, unsigned int) = nullptr;
   int (*by_pci)(const char*, void**) = nullptr;
+  int (*by_uuid)(const char*, void**) = nullptr;
   int (*clock_info)(void*, int, unsigned int*) = nullptr;
   int (*clock_reasons)(void*, unsigned long long*) = nullptr;
   std::mutex mutex;
@@ -45,14 +46,14 @@ Result<std::unique_ptr<Nvml>> Nvml::load() {
   auto library = Library::open({"libnvidia-ml.so.1"});
   if (!library.is_ok())
     return error(Code::kUnavailable,
-                 "NVML is not found, so clocks are not recorded; it comes with "
-                 "the NVIDIA driver: {}",
-                 library.status().message());
+                 "NVML (libnvidia-ml.so.1) is not found, so clocks are not recorded; it comes with "
+                 "the NVIDIA driver");
   auto functions = std::make_unique<Functions>();
   const bool complete = library->bind(functions->init, "nvmlInit_v2") &&
                         library->bind(functions->shutdown, "nvmlShutdown") &&
                         library->bind(functions->driver_version, "nvmlSystemGetDriverVersion") &&
                         library->bind(functions->by_pci, "nvmlDeviceGetHandleByPciBusId_v2") &&
+                        library->bind(functions->by_uuid, "nvmlDeviceGetHandleByUUID") &&
                         library->bind(functions->clock_info, "nvmlDeviceGetClockInfo");
   if (!complete)
     return error(Code::kUnavailable, "{} is too old; update the NVIDIA driver", library->name());
@@ -68,25 +69,26 @@ std::string Nvml::driver_version() const {
   return functions_->driver_version(text, sizeof text - 1) == 0 ? text : "";
 }
 
-void* Nvml::handle_of(const std::string& pci_bus_id) const {
+void* Nvml::handle_of(const std::string& device) const {
   const std::lock_guard lock(functions_->mutex);
-  auto [entry, fresh] = functions_->handles.try_emplace(pci_bus_id, nullptr);
-  if (fresh && functions_->by_pci(pci_bus_id.c_str(), &entry->second) != 0) entry->second = nullptr;
+  auto [entry, fresh] = functions_->handles.try_emplace(device, nullptr);
+  const auto look_up = starts_with(device, "GPU-") ? functions_->by_uuid : functions_->by_pci;
+  if (fresh && look_up(device.c_str(), &entry->second) != 0) entry->second = nullptr;
   return entry->second;
 }
 
-double Nvml::sm_clock_mhz(const std::string& pci_bus_id) const {
-  void* device = handle_of(pci_bus_id);
+double Nvml::sm_clock_mhz(const std::string& device) const {
+  void* handle = handle_of(device);
   unsigned int mhz = 0;
-  if (device == nullptr || functions_->clock_info(device, kSmClock, &mhz) != 0) return 0;
+  if (handle == nullptr || functions_->clock_info(handle, kSmClock, &mhz) != 0) return 0;
   return mhz;
 }
 
-std::string Nvml::clock_limits(const std::string& pci_bus_id) const {
-  void* device = handle_of(pci_bus_id);
+std::string Nvml::clock_limits(const std::string& device) const {
+  void* handle = handle_of(device);
   unsigned long long bits = 0;
-  if (device == nullptr || functions_->clock_reasons == nullptr ||
-      functions_->clock_reasons(device, &bits) != 0)
+  if (handle == nullptr || functions_->clock_reasons == nullptr ||
+      functions_->clock_reasons(handle, &bits) != 0)
     return "";
   std::vector<std::string> names;
   for (const Reason& reason : kReasons)

@@ -17,16 +17,16 @@ class Nvml {
   static Result<std::unique_ptr<Nvml>> load();
   ~Nvml();
   std::string driver_version() const;  // "580.159.04"
-  // The SM clock of the device at this PCI address now, in MHz; 0 where it cannot be read.
-  double sm_clock_mhz(const std::string& pci_bus_id) const;
-  // The clock an application asked for is what it gets only while nothing of this holds:
-  // "power cap", "thermal"; "" when the clock is not held down.
-  std::string clock_limits(const std::string& pci_bus_id) const;
+  // A device is named by its PCI address ("0000:3B:00.0") or its UUID ("GPU-…").
+  // The SM clock now, in MHz; 0 where it cannot be read.
+  double sm_clock_mhz(const std::string& device) const;
+  // What holds the clock down now: "power cap, thermal, software"; "" for nothing, or not known.
+  std::string clock_limits(const std::string& device) const;
 
  private:
   struct Functions;
   explicit Nvml(std::unique_ptr<Functions> functions);
-  void* handle_of(const std::string& pci_bus_id) const;
+  void* handle_of(const std::string& device) const;
   std::unique_ptr<Functions> functions_;
 };
 

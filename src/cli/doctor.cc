@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin doctor`: what works on this machine, the evidence, and how to fix what does not.
+#include "cli/capabilities.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "gpu/registry.h"
+#include "model/document.h"
+
+namespace purlin::cli {
+namespace {
+
+class DoctorCommand : public Command {
+ public:
+  std::string_view name() const override { return "doctor"; }
+  std::string_view summary() const override {
+    return "Show what works on this machine and how to fix what does not";
+  }
+  std::string_view details() const override {
+    return "Looks for drivers, devices, compilers, profiling interfaces and Purlin's own files, "
+           "and "
+           "changes nothing.\n"
+           "Each capability is ok, degraded (works with limits) or missing. Without a GPU, Purlin "
+           "needs only an\n"
+           "OpenCL device; PoCL (pocl-opencl-icd) makes one of the CPU.\n\n"
+           "Example:\n"
+           "  purlin doctor --json | jq '.capabilities[] | select(.state != \"ok\")'\n\n"
+           "Exit code 0 whatever it finds; the document's `usable` says whether there is a "
+           "device.\n";
+  }
+  void declare(Flags& flags) override { flags.flag("--json", json_, "Print one JSON document"); }
+
+  Result<int> run(Context& context) override {
+    std::vector<std::string> problems;
+    Environment environment = host_environment();
+    environment.devices = gpu::discover(&problems);
+    const std::vector<DeviceInfo>& devices = environment.devices;
+    const std::vector<Capability> capabilities = examine_machine(devices, problems);
+    if (json_) {
+      Json document = new_document("purlin.doctor/1", environment);
+      document.set("usable", !devices.empty());
+      document.set("best_device", devices.empty() ? Json() : Json(devices.front().id));
+      add_capabilities(document, capabilities);
+      context.print(document.dump(2) + "\n");
+      return kExitOk;
+    }
+    context.print(render_capabilities(capabilities, context.terminal));
+    if (devices.empty())
+      context.print(
+          "\nNo device to work on; recorded search spaces still can be tuned with "
+          "--device replay:FILE.\n");
+    else
+      context.print(fmt::format("\nReady: --device auto means {} ({}).\n",
+                                context.terminal.paint(Style::kBold, devices.front().id),
+                                devices.front().name));
+    return kExitOk;
+  }
+
+ private:
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_doctor_command() { return std::make_unique<DoctorCommand>(); }
+
+}  // namespace purlin::cli
