@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strategy: which config to evaluate next.
+//
+// A strategy is asked for configs and told how they did. It may be asked several times before it is
+// told anything, so that configs compile ahead and several devices can work at once. Under one seed
+// the same sequence of calls gives the same answers. Strategies are made by name from one table;
+// adding one is a file and a line there. Thread-safety: belongs to one thread. Never fails.
+#pragma once
+
+#include "base/status.h"
+#include "tune/space/space.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin::tune {
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual std::string_view name() const = 0;
+  // The index of a config that was neither asked for nor told before. nullopt: none until an
+  // outstanding one is told; when all are told: the strategy is done.
+  virtual std::optional<std::size_t> ask() = 0;
+  // How one did: its time, or nullopt when it failed. Configs that were not asked for, such as the
+  // default or those known from elsewhere, may be told too.
+  virtual void tell(std::size_t index, std::optional<double> time_ms) = 0;
+};
+
+struct StrategyRequest {
+  const Space& space;  // outlives the strategy
+  std::uint64_t seed = 1;
+  std::size_t evaluations = 0;  // how many the budget allows; 0 = not known (a budget in seconds)
+};
+
+struct StrategyKind {
+  std::string_view name, summary;
+  std::unique_ptr<Strategy> (*make)(const StrategyRequest& request);
+};
+
+const std::vector<StrategyKind>& strategy_kinds();
+// kInvalid with the known names, or the nearest.
+Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name,
+                                                const StrategyRequest& request);
+
+std::unique_ptr<Strategy> make_exhaustive(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_random(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_local(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_auto(const StrategyRequest& request);
+
+}  // namespace purlin::tune

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/search/strategy.h"
+
+#include "tune/space/build.h"
+#include "tune/space/published_spaces.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <set>
+
+namespace purlin::tune {
+namespace {
+
+Space space_of(const PublishedSpace& published) {
+  return build_space(published.parameters, published.constraints, Scope{}).value();
+}
+
+// A landscape with one hill per tile size: distance of each value index from a corner.
+std::optional<double> time_of(const Space& space, std::size_t index) {
+  Assignment values(space.parameters().size());
+  space.assignment(index, values);
+  double time = 1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double last = static_cast<double>(space.parameters()[i].values.size() - 1);
+    time += std::abs(static_cast<double>(values[i]) - (i % 2 == 0 ? last : 0));
+  }
+  if (index % 17 == 3) return std::nullopt;  // some fail
+  return time;
+}
+
+// Asks with `ahead` outstanding at most, tells in order; the order of evaluation.
+std::vector<std::size_t> play(Strategy& strategy, const Space& space, std::size_t count,
+                              std::size_t ahead) {
+  std::vector<std::size_t> order;
+  std::deque<std::size_t> open;
+  while (order.size() < count) {
+    while (open.size() < ahead) {
+      const auto index = strategy.ask();
+      if (!index) break;
+      open.push_back(*index);
+    }
+    if (open.empty()) break;
+    order.push_back(open.front());
+    strategy.tell(open.front(), time_of(space, open.front()));
+    open.pop_front();
+  }
+  return order;
+}
+
+class EveryStrategy : public testing::TestWithParam<std::string> {};
+
+TEST_P(EveryStrategy, NeverRepeatsAndEndsAfterTheWholeSpace) {
+  const Space space = space_of(convolution_space());
+  for (const std::size_t ahead : {1, 5}) {
+    auto strategy = make_strategy(GetParam(), {space, 3, 100}).value();
+    const std::vector<std::size_t> order = play(*strategy, space, space.size() + 100, ahead);
+    EXPECT_EQ(order.size(), space.size());
+    EXPECT_EQ(std::set<std::size_t>(order.begin(), order.end()).size(), space.size());
+  }
+}
+
+TEST_P(EveryStrategy, IsDeterministicUnderASeed) {
+  const Space space = space_of(dedispersion_space());
+  for (const std::size_t ahead : {1, 4}) {
+    auto first = make_strategy(GetParam(), {space, 9, 300}).value();
+    auto second = make_strategy(GetParam(), {space, 9, 300}).value();
+    EXPECT_EQ(play(*first, space, 300, ahead), play(*second, space, 300, ahead));
+  }
+}
+
+TEST_P(EveryStrategy, DoesNotProposeWhatItWasTold) {
+  const Space space = space_of(convolution_space());
+  auto strategy = make_strategy(GetParam(), {space, 4, 50}).value();
+  std::set<std::size_t> told;
+  for (std::size_t index = 0; index < space.size(); index += 3) {
+    strategy->tell(index, 5.0);
+    told.insert(index);
+  }
+  for (const std::size_t index : play(*strategy, space, 500, 1)) EXPECT_FALSE(told.contains(index));
+}
+
+INSTANTIATE_TEST_SUITE_P(ByName, EveryStrategy,
+                         testing::Values("exhaustive", "random", "local", "auto"),
+                         [](const auto& named) { return named.param; });
+
+TEST(LocalSearch, ClimbsToTheTopWhereRandomDoesNot) {
+  const Space space = space_of(gemm_space());
+  const auto best_of = [&](const std::string& name) {
+    auto strategy = make_strategy(name, {space, 5, 400}).value();
+    double best = 1e9;
+    for (const std::size_t index : play(*strategy, space, 400, 1))
+      best = std::min(best, time_of(space, index).value_or(1e9));
+    return best;
+  };
+  EXPECT_LT(best_of("local") + 2, best_of("random"));
+  EXPECT_LT(best_of("auto") + 2, best_of("random"));
+}
+
+TEST(AutoStrategy, IsExhaustiveWhereTheBudgetCoversTheSpace) {
+  const Space space = space_of(convolution_space());
+  EXPECT_EQ(make_strategy("auto", {space, 1, 5000}).value()->name(), "exhaustive");
+  EXPECT_EQ(make_strategy("auto", {space, 1, 500}).value()->name(), "auto");
+}
+
+TEST(MakeStrategy, SuggestsTheNearestName) {
+  const Space space = space_of(convolution_space());
+  const auto made = make_strategy("randm", {space, 1, 0});
+  ASSERT_FALSE(made.is_ok());
+  EXPECT_NE(made.status().message().find("did you mean 'random'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace purlin::tune
