@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluator: where a session's evaluations are made. On a device through worker processes
+// (worker_pool.h), or from a recorded space (replay_evaluator.h).
+//
+// Thread-safety: belongs to the session's thread. Failure: what goes wrong with a config is its
+// Evaluation; a Status means that no further evaluation is possible.
+#pragma once
+
+#include "base/status.h"
+#include "measure/timing.h"
+#include "model/device.h"
+#include "model/evaluation.h"
+
+#include <cstddef>
+
+namespace purlin::tune {
+
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  virtual const DeviceInfo& device() const = 0;
+  // False for a recording: a second measurement would tell nothing new, and its cost is what was
+  // recorded, not what passes here.
+  virtual bool executes() const = 0;
+  // How many configs it is worth knowing ahead.
+  virtual std::size_t lookahead() const { return 1; }
+  // The config will be evaluated soon.
+  virtual void announce(const Config&) {}
+  virtual Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) = 0;
+};
+
+}  // namespace purlin::tune

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/session/finals.h"
+
+#include <algorithm>
+
+namespace purlin::tune {
+namespace {
+
+// The fastest few, and the default wherever it stands.
+std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
+                             std::optional<std::size_t> default_evaluation,
+                             const FinalsOptions& options) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < evaluations.size(); ++i)
+    if (evaluations[i].ok()) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return evaluations[a].time_ms < evaluations[b].time_ms;
+  });
+  std::vector<Finalist> chosen;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const Evaluation& evaluation = evaluations[order[rank]];
+    const bool is_default = order[rank] == default_evaluation;
+    const bool fast =
+        rank < options.candidates &&
+        evaluation.time_ms <= evaluations[order.front()].time_ms * (1 + options.within);
+    if (!fast && !is_default) continue;
+    Finalist finalist;
+    finalist.evaluation = order[rank];
+    finalist.samples = evaluation.samples;
+    finalist.time_ms = evaluation.time_ms;
+    finalist.is_default = is_default;
+    chosen.push_back(std::move(finalist));
+  }
+  return chosen;
+}
+
+// Measures each once per round, each round beginning with another. The number of full rounds.
+Result<int> measure_in_turns(std::vector<Finalist>& finalists,
+                             const std::vector<Evaluation>& evaluations, Evaluator& evaluator,
+                             measure::Policy policy, const FinalsOptions& options,
+                             const std::function<bool()>& go_on) {
+  policy.give_up_ms = 0;
+  policy.min_samples = policy.max_samples = options.samples;
+  std::vector<std::vector<Sample>> fresh(finalists.size());
+  int rounds = 0;
+  for (; rounds < options.rounds; ++rounds) {
+    for (std::size_t turn = 0; turn < finalists.size(); ++turn) {
+      if (!go_on()) return rounds;  // an unfinished round counts for nobody
+      const std::size_t i = (turn + static_cast<std::size_t>(rounds)) % finalists.size();
+      Finalist& finalist = finalists[i];
+      if (!finalist.problem.empty()) continue;
+      PURLIN_ASSIGN(const Evaluation again,
+                    evaluator.evaluate(evaluations[finalist.evaluation].config, policy));
+      if (!again.ok()) {
+        finalist.problem =
+            again.message.empty() ? std::string(status_name(again.status)) : again.message;
+        continue;
+      }
+      fresh[i].insert(fresh[i].end(), again.samples.begin(), again.samples.end());
+    }
+    for (std::size_t i = 0; i < finalists.size(); ++i)
+      if (finalists[i].problem.empty()) finalists[i].samples = fresh[i];
+  }
+  return rounds;
+}
+
+void decide(Verdicts& verdict, const Space& space, const std::vector<Evaluation>& evaluations,
+            double tie_cap) {
+  std::vector<Finalist>& finalists = verdict.finalists;
+  std::stable_sort(finalists.begin(), finalists.end(), [](const Finalist& a, const Finalist& b) {
+    if (a.problem.empty() != b.problem.empty()) return a.problem.empty();
+    return a.time_ms < b.time_ms;
+  });
+  // A tie overlaps the lowest one's interval. The default wins a tie, for it costs nobody a change;
+  // then the space's order decides, which is the same in every session.
+  const auto rank = [&](std::size_t i) {
+    const auto place = space.find(evaluations[finalists[i].evaluation].config);
+    return std::pair(!finalists[i].is_default, place.value_or(space.size()));
+  };
+  std::vector<std::size_t> equals;
+  for (std::size_t i = 0; i < finalists.size(); ++i)
+    if (finalists[i].problem.empty() &&
+        finalists[i].interval.low <= finalists.front().interval.high &&
+        finalists[i].time_ms <= finalists.front().time_ms * (1 + tie_cap))
+      equals.push_back(i);
+  if (equals.empty()) equals.push_back(0);
+  verdict.winner =
+      *std::min_element(equals.begin(), equals.end(),
+                        [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  for (const std::size_t i : equals)
+    if (i != verdict.winner) verdict.ties.push_back(i);
+  for (std::size_t i = 0; i < finalists.size(); ++i)
+    if (finalists[i].is_default && finalists[i].problem.empty()) verdict.fallback = i;
+}
+
+}  // namespace
+
+Result<std::optional<Verdicts>> hold_finals(const Space& space,
+                                            const std::vector<Evaluation>& evaluations,
+                                            std::optional<std::size_t> default_evaluation,
+                                            Evaluator& evaluator, const measure::Policy& policy,
+                                            const FinalsOptions& options,
+                                            const std::function<bool()>& go_on) {
+  Verdicts verdict;
+  verdict.finalists = choose(evaluations, default_evaluation, options);
+  std::vector<Finalist>& finalists = verdict.finalists;
+  if (finalists.empty()) return std::optional<Verdicts>();
+  // A recording would only say the same again. A lone candidate is measured again all the same: it
+  // has to work more than once.
+  if (evaluator.executes()) {
+    PURLIN_ASSIGN(verdict.rounds,
+                  measure_in_turns(finalists, evaluations, evaluator, policy, options, go_on));
+  }
+  const bool anyone = std::any_of(finalists.begin(), finalists.end(),
+                                  [](const Finalist& f) { return f.problem.empty(); });
+  if (!anyone)
+    return error(
+        Code::kFailed, "every finalist failed when it was measured again; the first ({}): {}",
+        evaluations[finalists.front().evaluation].config.text(), finalists.front().problem);
+  for (Finalist& finalist : finalists) {
+    if (evaluator.executes() && !finalist.samples.empty())
+      finalist.time_ms = median_ms(finalist.samples);
+    finalist.interval = measure::median_interval_ms(finalist.samples);
+  }
+  decide(verdict, space, evaluations, options.tie_cap);
+  return std::optional(std::move(verdict));
+}
+
+}  // namespace purlin::tune

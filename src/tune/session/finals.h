@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finals: the fastest configs of a session, measured again in turns, and the choice among them.
+//
+// A search measures its configs minutes apart, while clocks and temperature drift, and the luckiest
+// sample wins. In the finals each candidate is measured once per round, in rotating order, so that
+// drift falls on all alike; the winner has the lowest median over all rounds. Candidates whose 95 %
+// intervals of the median overlap the lowest, within a cap, are ties: of these the default config
+// wins, else the first in space order, so that noise does not decide what is stored.
+#pragma once
+
+#include "base/status.h"
+#include "measure/timing.h"
+#include "model/evaluation.h"
+#include "tune/session/evaluator.h"
+#include "tune/space/space.h"
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace purlin::tune {
+
+struct FinalsOptions {
+  std::size_t candidates = 5;
+  double within = 0.10;   // of the best median
+  int rounds = 5;         // 0 = no finals: the search's own measurements decide
+  int samples = 5;        // of each candidate in each round
+  double tie_cap = 0.02;  // no tie is slower than the lowest median by more
+};
+
+// A candidate as it stands in the end.
+struct Finalist {
+  std::size_t evaluation = 0;   // index into the session's evaluations
+  std::vector<Sample> samples;  // of all rounds; of the search where there were no finals
+  double time_ms = 0;           // their median
+  measure::Interval interval;   // 95 %, of the median
+  bool is_default = false;
+  std::string problem;  // failed in the finals, so it cannot win
+};
+
+struct Verdicts {
+  std::vector<Finalist> finalists;      // fastest first, failed ones last
+  std::size_t winner = 0;               // index into finalists
+  std::vector<std::size_t> ties;        // others as good as the winner
+  std::optional<std::size_t> fallback;  // the default config among the finalists
+  int rounds = 0;                       // made in full
+  const Finalist& best() const { return finalists[winner]; }
+};
+
+// nullopt when no evaluation is ok.
+Result<std::optional<Verdicts>> hold_finals(const Space& space,
+                                            const std::vector<Evaluation>& evaluations,
+                                            std::optional<std::size_t> default_evaluation,
+                                            Evaluator& evaluator, const measure::Policy& policy,
+                                            const FinalsOptions& options,
+                                            const std::function<bool()>& go_on);
+
+}  // namespace purlin::tune

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// run_session: searches a space under a budget and decides on the winner.
+//
+// The default config is evaluated first. Each evaluation is in the journal before it counts, and
+// what a journal holds is not evaluated again: the strategy is asked as before and told what the
+// journal says. Evaluations end early once they cannot come within reach of the best (racing). At
+// the end the fastest few, and the default, are measured again in turns (finals.h), so that
+// drifting clocks hurt all alike. Thread-safety: runs on the caller's thread; `stop` may be set
+// from any, or from a signal handler.
+#pragma once
+
+#include "base/status.h"
+#include "base/time.h"
+#include "tune/search/strategy.h"
+#include "tune/session/budget.h"
+#include "tune/session/evaluator.h"
+#include "tune/session/finals.h"
+#include "tune/session/journal.h"
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace purlin::tune {
+
+// For a progress line.
+struct SessionState {
+  std::size_t done = 0;     // evaluations, those of the journal included
+  std::size_t resumed = 0;  // of them from the journal
+  double elapsed_s = 0;     // against Budget::seconds
+  double spent = 0;         // share of the budget, in [0, 1]
+  const Evaluation* last = nullptr;
+  const Evaluation* best = nullptr;
+  std::size_t failed = 0;
+  bool finals = false;
+};
+
+struct SessionOptions {
+  Budget budget;
+  measure::Policy policy;
+  FinalsOptions finals;
+  std::optional<Config> default_config;  // evaluated first, and measured again in the finals
+  std::function<void(const SessionState&)> on_progress;
+  const std::atomic<bool>* stop = nullptr;
+};
+
+struct SessionResult {
+  enum class End { kBudget, kSpace, kStopped };
+  std::vector<Evaluation> evaluations;  // in the order made
+  std::size_t resumed = 0;              // so many of them came from the journal
+  End end = End::kBudget;
+  std::optional<std::size_t> default_evaluation;  // index into evaluations
+  std::string default_problem;                    // why there is none though one was given
+  std::optional<Verdicts> verdict;                // none when nothing worked
+  double elapsed_s = 0;                           // wall time, earlier runs of the session included
+};
+
+std::string_view end_name(SessionResult::End end);  // "budget", "space", "stopped"
+
+// `journal` may be nullptr: nothing is kept.
+Result<SessionResult> run_session(const Space& space, Strategy& strategy, Evaluator& evaluator,
+                                  Journal* journal, const SessionOptions& options,
+                                  Clock& clock = system_clock());
+
+}  // namespace purlin::tune

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/session/worker_pool.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace purlin::tune {
+
+int default_compilers() {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(cores - 1, 1, 8);
+}
+
+// A queue of configs and the threads that compile them, each with a worker process of its own.
+class WorkerPool::Compilers {
+ public:
+  Compilers(const measure::WorkerSetup& setup, const PoolOptions& options, bool pause_to_measure)
+      : setup_(setup),
+        timeout_s_(options.timeout_s),
+        pause_to_measure_(pause_to_measure),
+        working_(options.compilers) {
+    for (int i = 0; i < options.compilers; ++i) threads_.emplace_back([this] { serve(); });
+  }
+
+  ~Compilers() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      measuring_ = false;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void announce(const Config& config) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!jobs_.emplace(config.text(), Job{}).second) return;
+      queue_.push_back(config);
+    }
+    changed_.notify_all();
+  }
+
+  // The compilation's outcome; waits while one is at it. nullopt when nobody has begun.
+  std::optional<Evaluation> collect(const Config& config) {
+    std::unique_lock lock(mutex_);
+    const std::string key = config.text();
+    const auto found = jobs_.find(key);
+    if (found == jobs_.end()) return std::nullopt;
+    Job& job = found->second;
+    changed_.wait(lock, [&] { return job.state == Job::kDone || working_ == 0; });
+    const std::optional<Evaluation> outcome = std::move(job.outcome);
+    if (job.state == Job::kWaiting)  // all compilers are gone
+      std::erase_if(queue_, [&](const Config& queued) { return queued == config; });
+    jobs_.erase(found);
+    return outcome;
+  }
+
+  // Between these two, no compiler runs where it would disturb.
+  void begin_measuring() {
+    if (!pause_to_measure_) return;
+    std::unique_lock lock(mutex_);
+    measuring_ = true;
+    changed_.wait(lock, [&] { return compiling_ == 0; });
+  }
+  void end_measuring() {
+    if (!pause_to_measure_) return;
+    {
+      const std::lock_guard lock(mutex_);
+      measuring_ = false;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  struct Job {
+    enum State { kWaiting, kDone } state = kWaiting;
+    std::optional<Evaluation> outcome;
+  };
+
+  void serve() {
+    Result<std::unique_ptr<measure::Worker>> worker = measure::Worker::start(setup_, true);
+    while (worker.is_ok()) {
+      std::optional<Config> config = next();
+      if (!config) break;
+      Result<Evaluation> outcome = (*worker)->compile(*config, timeout_s_);
+      finish(*config, outcome);
+      if (!outcome.is_ok()) break;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      --working_;
+    }
+    changed_.notify_all();
+  }
+
+  std::optional<Config> next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ending_ || (!queue_.empty() && !measuring_); });
+    if (ending_) return std::nullopt;
+    Config config = std::move(queue_.front());
+    queue_.pop_front();
+    ++compiling_;
+    return config;
+  }
+
+  void finish(const Config& config, const Result<Evaluation>& outcome) {
+    {
+      const std::lock_guard lock(mutex_);
+      --compiling_;
+      Job& job = jobs_[config.text()];
+      job.state = Job::kDone;
+      if (outcome.is_ok()) job.outcome = *outcome;
+    }
+    changed_.notify_all();
+  }
+
+  const measure::WorkerSetup setup_;
+  const double timeout_s_;
+  const bool pause_to_measure_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Config> queue_;
+  std::unordered_map<std::string, Job> jobs_;  // announced and not collected
+  bool ending_ = false, measuring_ = false;
+  int compiling_ = 0;
+  int working_;  // compilers that have not given up
+  std::vector<std::thread> threads_;
+};
+
+Result<std::unique_ptr<WorkerPool>> WorkerPool::start(const measure::WorkerSetup& setup,
+                                                      const PoolOptions& options) {
+  PURLIN_ASSIGN(std::unique_ptr<measure::Worker> worker, measure::Worker::start(setup));
+  std::unique_ptr<WorkerPool> pool(new WorkerPool(std::move(worker), options));
+  if (options.compilers > 0)
+    pool->compilers_ = std::make_unique<Compilers>(setup, options, pool->device().kind == "cpu");
+  return pool;
+}
+
+WorkerPool::WorkerPool(std::unique_ptr<measure::Worker> worker, const PoolOptions& options)
+    : worker_(std::move(worker)), options_(options) {}
+WorkerPool::~WorkerPool() = default;
+
+const DeviceInfo& WorkerPool::device() const { return worker_->device(); }
+bool WorkerPool::executes() const { return worker_->executes(); }
+
+std::size_t WorkerPool::lookahead() const {
+  return static_cast<std::size_t>(std::max(options_.compilers, 0)) * 2 + 1;
+}
+
+void WorkerPool::announce(const Config& config) {
+  if (compilers_) compilers_->announce(config);
+}
+
+Result<Evaluation> WorkerPool::evaluate(const Config& config, const measure::Policy& policy) {
+  std::optional<Evaluation> compiled;
+  if (compilers_) compiled = compilers_->collect(config);
+  if (compiled && !compiled->ok()) return *std::move(compiled);
+  if (compilers_) compilers_->begin_measuring();
+  Result<Evaluation> made = worker_->evaluate(config, policy, 2 * options_.timeout_s);
+  if (compilers_) compilers_->end_measuring();
+  if (made.is_ok() && compiled) {
+    // The measuring worker found the binary ready; what it took to make it belongs here.
+    made->compile_s += compiled->compile_s;
+    made->cost_s += compiled->cost_s;
+    made->cached_binary = compiled->cached_binary;
+  }
+  return made;
+}
+
+}  // namespace purlin::tune

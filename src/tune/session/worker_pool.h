@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// WorkerPool: evaluations on a device, in worker processes: some that only compile, ahead of the
+// one that measures. What they compiled reaches it through the binary cache on disk.
+//
+// On a device that is a CPU, compilers stand still while a kernel is timed, for they would run on
+// the same cores. Thread-safety: belongs to the session's thread; the compilers' threads are its
+// own and end with it. Failure: as measure::Worker. A compiler that cannot be started is done
+// without.
+#pragma once
+
+#include "measure/worker.h"
+#include "tune/session/evaluator.h"
+
+#include <memory>
+
+namespace purlin::tune {
+
+struct PoolOptions {
+  int compilers = 1;      // 0: the measuring worker compiles as well
+  double timeout_s = 60;  // for compiling, and again for verifying and measuring, of one config
+};
+
+// As many as help on this machine.
+int default_compilers();
+
+class WorkerPool : public Evaluator {
+ public:
+  static Result<std::unique_ptr<WorkerPool>> start(const measure::WorkerSetup& setup,
+                                                   const PoolOptions& options);
+  ~WorkerPool() override;
+
+  const DeviceInfo& device() const override;
+  bool executes() const override;
+  std::size_t lookahead() const override;
+  void announce(const Config& config) override;
+  Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override;
+
+ private:
+  class Compilers;
+  WorkerPool(std::unique_ptr<measure::Worker> worker, const PoolOptions& options);
+  std::unique_ptr<measure::Worker> worker_;
+  PoolOptions options_;
+  std::unique_ptr<Compilers> compilers_;
+};
+
+}  // namespace purlin::tune
