@@ -44,6 +44,44 @@ class SpaceBuilder {
     space_.parameters_ = parameters;
   }
 
+  Result<Space> list(const std::vector<Config>& configs) {
+    PURLIN_TRY(check_parameters());
+    const std::vector<Parameter>& parameters = space_.parameters_;
+    if (space_.cartesian_ >= 0x1p63)
+      return error(Code::kInvalid, "the space is too large: {:.3g} combinations",
+                   space_.cartesian_);
+    Space::Component component;
+    component.parameters.resize(parameters.size());
+    component.strides.assign(parameters.size(), 1);
+    for (std::size_t i = parameters.size(); i-- > 0;) {
+      component.parameters[i] = i;
+      if (i + 1 < parameters.size())
+        component.strides[i] = component.strides[i + 1] * parameters[i + 1].values.size();
+    }
+    for (const Config& config : configs) {
+      std::uint64_t code = 0;
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const Value* value = config.find(parameters[i].name);
+        const std::vector<Value>& values = parameters[i].values;
+        const auto found =
+            value == nullptr ? values.end() : std::find(values.begin(), values.end(), *value);
+        if (found == values.end())
+          return error(Code::kInvalid, "config {} has no known value of '{}'", config.text(),
+                       parameters[i].name);
+        code += static_cast<std::uint64_t>(found - values.begin()) * component.strides[i];
+      }
+      component.codes.push_back(code);
+    }
+    std::sort(component.codes.begin(), component.codes.end());
+    component.codes.erase(std::unique(component.codes.begin(), component.codes.end()),
+                          component.codes.end());
+    component.size = component.codes.size();
+    if (component.size == 0) return error(Code::kInvalid, "the space holds no config");
+    space_.components_.push_back(std::move(component));
+    PURLIN_TRY(lay_out());
+    return std::move(space_);
+  }
+
   Result<Space> build() {
     PURLIN_TRY(check_parameters());
     for (const SpecExpression& constraint : constraints_)
@@ -214,6 +252,15 @@ Result<Space> build_space(const std::vector<Parameter>& parameters,
                           const std::vector<SpecExpression>& constraints, const Scope& constants,
                           const SpaceLimits& limits, const SpaceProgress& progress) {
   return SpaceBuilder(parameters, constraints, constants, limits, progress).build();
+}
+
+Result<Space> list_space(const std::vector<Parameter>& parameters,
+                         const std::vector<Config>& configs) {
+  const std::vector<SpecExpression> no_constraints;
+  const Scope no_constants;
+  const SpaceLimits limits;
+  const SpaceProgress no_progress;
+  return SpaceBuilder(parameters, no_constraints, no_constants, limits, no_progress).list(configs);
 }
 
 Result<Space> build_space(const KernelSpec& spec, const ProblemShape& problem,

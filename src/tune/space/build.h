@@ -39,4 +39,9 @@ Result<Space> build_space(const KernelSpec& spec, const ProblemShape& problem,
                           const DeviceInfo& device, const SpaceLimits& limits = {},
                           const SpaceProgress& progress = {});
 
+// The space of exactly these configs, as a recording has them; a repeated one counts once. kInvalid
+// for a config that does not assign a known value to every parameter.
+Result<Space> list_space(const std::vector<Parameter>& parameters,
+                         const std::vector<Config>& configs);
+
 }  // namespace purlin::tune

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/session/report.h"
+
+#include "base/text.h"
+#include "measure/workbench.h"
+
+#include <algorithm>
+#include <map>
+
+namespace purlin::tune {
+namespace {
+
+struct Failures {
+  std::size_t count = 0;
+  const Evaluation* first = nullptr;
+};
+
+std::map<EvaluationStatus, Failures> failures_of(const SessionResult& result) {
+  std::map<EvaluationStatus, Failures> failures;
+  for (const Evaluation& evaluation : result.evaluations) {
+    if (evaluation.ok()) continue;
+    Failures& kind = failures[evaluation.status];
+    if (kind.count++ == 0) kind.first = &evaluation;
+  }
+  return failures;
+}
+
+// FLOPs and bytes of one launch; zero where the spec does not say.
+measure::Work work_of(const ReportInput& input, const Config& config) {
+  if (input.spec == nullptr) return {};
+  return measure::work_of(*input.spec, input.problem, config, input.device)
+      .value_or(measure::Work{});
+}
+
+void add_rates(Json& json, const ReportInput& input, const Config& config, double time_ms) {
+  const measure::Work work = work_of(input, config);
+  if (work.flops > 0) json.set("gflops", work.flops / time_ms * 1e-6);
+  if (work.bytes > 0) json.set("gbytes_per_s", work.bytes / time_ms * 1e-6);
+}
+
+const Config& config_of(const ReportInput& input, const Finalist& finalist) {
+  return input.result.evaluations[finalist.evaluation].config;
+}
+
+Json finalist_json(const ReportInput& input, const Finalist& finalist) {
+  Json samples = Json::array(), clocks = Json::array();
+  bool clocks_known = false;
+  for (const Sample& sample : finalist.samples) {
+    samples.push(sample.ms);
+    clocks.push(sample.sm_clock_mhz);
+    clocks_known |= sample.sm_clock_mhz > 0;
+  }
+  Json json =
+      Json::object({{"config", to_json(config_of(input, finalist))},
+                    {"time_ms", finalist.time_ms},
+                    {"interval_ms", Json::array({finalist.interval.low, finalist.interval.high})}});
+  add_rates(json, input, config_of(input, finalist), finalist.time_ms);
+  json.set("is_default", finalist.is_default);
+  if (!finalist.problem.empty()) json.set("problem", finalist.problem);
+  json.set("samples_ms", std::move(samples));
+  if (clocks_known) json.set("sm_clock_mhz", std::move(clocks));
+  return json;
+}
+
+Json space_json(const ReportInput& input) {
+  Json pruned = Json::array();
+  for (const Pruned& by : input.space.pruned())
+    pruned.push(Json::object(
+        {{"constraint", by.constraint}, {"where", by.where}, {"configs", by.configs}}));
+  return Json::object({{"cartesian", input.space.cartesian()},
+                       {"valid", input.space.size()},
+                       {"pruned", std::move(pruned)},
+                       {"build_s", input.space_s}});
+}
+
+double worst_ms(const SessionResult& result) {
+  double worst = 0;
+  for (const Evaluation& evaluation : result.evaluations)
+    if (evaluation.ok()) worst = std::max(worst, evaluation.time_ms);
+  return worst;
+}
+
+// "12.3 TFLOP/s", or bandwidth where the spec counts no operations.
+std::string rate_text(const ReportInput& input, const Config& config, double time_ms) {
+  const measure::Work work = work_of(input, config);
+  if (work.flops > 0) {
+    const double gflops = work.flops / time_ms * 1e-6;
+    return gflops >= 1000 ? fmt::format("{:.2f} TFLOP/s", gflops / 1000)
+                          : fmt::format("{:.1f} GFLOP/s", gflops);
+  }
+  return work.bytes > 0 ? fmt::format("{:.1f} GB/s", work.bytes / time_ms * 1e-6) : "";
+}
+
+std::string first_line(std::string_view text) { return split(text, '\n').front(); }
+
+void append_failures(std::string& text, const ReportInput& input, const Terminal& terminal) {
+  for (const auto& [status, kind] : failures_of(input.result)) {
+    text += terminal.paint(Style::kYellow,
+                           fmt::format("{} failed ({})", kind.count, status_name(status)));
+    text += fmt::format(", first {}: {}\n", kind.first->config.text(),
+                        elide_middle(first_line(kind.first->message), 200));
+  }
+}
+
+}  // namespace
+
+Json report_document(const ReportInput& input, const Environment& environment) {
+  const SessionResult& result = input.result;
+  Json document = new_document("purlin.tune/1", environment);
+  document.set("kernel", input.kernel);
+  if (input.spec != nullptr) {
+    document.set("spec", Json::object({{"file", input.spec->file}, {"op", input.spec->op}}));
+    document.set("problem", to_json(input.problem));
+  }
+  document.set("device", input.device.id)
+      .set("strategy", input.strategy)
+      .set("strategy_used", input.strategy_used)
+      .set("seed", input.seed)
+      .set("budget", input.budget.text())
+      .set("policy", to_json(input.policy))
+      .set("space", space_json(input));
+  if (result.verdict) {
+    const Verdicts& verdict = *result.verdict;
+    const double best_ms = verdict.best().time_ms;
+    document.set("best", finalist_json(input, verdict.best()));
+    if (verdict.fallback) {
+      const Finalist& fallback = verdict.finalists[*verdict.fallback];
+      document.set("default", finalist_json(input, fallback));
+      document.set("speedup_over_default", fallback.time_ms / best_ms);
+    }
+    document.set("worst_over_best", worst_ms(result) / best_ms);
+    Json ties = Json::array(), finalists = Json::array();
+    for (const std::size_t tie : verdict.ties)
+      ties.push(to_json(config_of(input, verdict.finalists[tie])));
+    for (const Finalist& finalist : verdict.finalists)
+      finalists.push(finalist_json(input, finalist));
+    document.set("ties", std::move(ties));
+    document.set("finals",
+                 Json::object({{"rounds", verdict.rounds}, {"finalists", std::move(finalists)}}));
+  } else {
+    document.set("best", nullptr);
+  }
+  Json failures = Json::object();
+  for (const auto& [status, kind] : failures_of(result))
+    failures.set(status_name(status), Json::object({{"count", kind.count},
+                                                    {"first_config", to_json(kind.first->config)},
+                                                    {"first_message", kind.first->message}}));
+  document.set("failures", std::move(failures))
+      .set("end", end_name(result.end))
+      .set("resumed", result.resumed)
+      .set("elapsed_s", result.elapsed_s)
+      .set("cost_s", result.evaluations.empty() ? 0 : result.evaluations.back().cumulative_cost_s);
+  if (!input.session_directory.empty()) document.set("session", input.session_directory);
+  if (!input.stored_key.empty())
+    document.set("stored",
+                 Json::object({{"cache", input.stored_directory}, {"key", input.stored_key}}));
+  Json evaluations = Json::array();
+  for (const Evaluation& evaluation : result.evaluations) evaluations.push(to_json(evaluation));
+  document.set("evaluations", std::move(evaluations));
+  return document;
+}
+
+std::string report_text(const ReportInput& input, const Terminal& terminal, std::size_t top) {
+  const SessionResult& result = input.result;
+  std::string text = terminal.paint(Style::kBold, input.kernel);
+  if (!input.problem.empty()) text += "  " + input.problem.text();
+  text += fmt::format("  on {} ({})\n", input.device.name, input.device.id);
+  text += fmt::format("{} of {} valid configs evaluated ({:.0f} in the Cartesian product)\n\n",
+                      result.evaluations.size(), input.space.size(), input.space.cartesian());
+  if (!result.verdict) {
+    append_failures(text, input, terminal);
+    return text;
+  }
+  struct Row {
+    double time_ms;
+    const Finalist* finalist;
+    std::size_t evaluation;
+  };
+  // A finalist's time is that of the finals, so it stands above those measured once.
+  std::vector<Row> rows;
+  const Verdicts& verdict = *result.verdict;
+  std::vector<bool> in_finals(result.evaluations.size());
+  for (const Finalist& finalist : verdict.finalists) {
+    in_finals[finalist.evaluation] = true;
+    if (finalist.problem.empty())
+      rows.push_back({finalist.time_ms, &finalist, finalist.evaluation});
+  }
+  for (std::size_t i = 0; i < result.evaluations.size(); ++i)
+    if (result.evaluations[i].ok() && !in_finals[i])
+      rows.push_back({result.evaluations[i].time_ms, nullptr, i});
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.time_ms < b.time_ms; });
+  // The winner leads, also where a tie was measured a hair faster.
+  const auto winner = std::find_if(rows.begin(), rows.end(),
+                                   [&](const Row& row) { return row.finalist == &verdict.best(); });
+  std::rotate(rows.begin(), winner, winner + 1);
+
+  Table table;
+  table.column("#", Table::Align::kRight);
+  table.column("time", Table::Align::kRight);
+  table.column("of best", Table::Align::kRight);
+  table.column("rate", Table::Align::kRight);
+  table.column("config");
+  table.column("");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const bool is_default = row.evaluation == result.default_evaluation;
+    if (i >= top && !is_default) continue;
+    const Config& config = result.evaluations[row.evaluation].config;
+    std::string note = is_default ? "default" : "";
+    for (const std::size_t tie : verdict.ties)
+      if (row.finalist == &verdict.finalists[tie]) note += note.empty() ? "tie" : ", tie";
+    if (i == 0) note += note.empty() ? "best" : ", best";
+    table.row({std::to_string(i + 1), format_ns(row.time_ms * 1e6),
+               fmt::format("{:.2f}x", row.time_ms / verdict.best().time_ms),
+               rate_text(input, config, row.time_ms), config.text(),
+               i == 0 ? terminal.paint(Style::kGreen, note) : note});
+  }
+  text += table.render(terminal) + "\n";
+  append_failures(text, input, terminal);
+  if (verdict.fallback)
+    text += fmt::format("{:.2f}x faster than the default; ",
+                        verdict.finalists[*verdict.fallback].time_ms / verdict.best().time_ms);
+  text += fmt::format("worst to best {:.1f}x\n", worst_ms(result) / verdict.best().time_ms);
+  if (verdict.rounds > 0)
+    text += fmt::format("finals: {} configs measured again in {} rounds\n",
+                        verdict.finalists.size(), verdict.rounds);
+  return text;
+}
+
+Status nothing_worked(const SessionResult& result) {
+  const Failures* worst = nullptr;
+  EvaluationStatus status = EvaluationStatus::kOk;
+  const auto failures = failures_of(result);
+  for (const auto& [kind, found] : failures)
+    if (worst == nullptr || found.count > worst->count) worst = &found, status = kind;
+  if (worst == nullptr)
+    return error(Code::kCancelled, "stopped before the first config was evaluated");
+  return error(Code::kFailed,
+               "none of the {} configs evaluated works; {} failed with '{}', first "
+               "{}:\n{}",
+               result.evaluations.size(), worst->count, status_name(status),
+               worst->first->config.text(), worst->first->message);
+}
+
+}  // namespace purlin::tune
