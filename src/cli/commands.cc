@@ -10,6 +10,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_doctor_command());
   commands.push_back(make_profile_command());
+  commands.push_back(make_tune_command());
+  commands.push_back(make_space_command());
   commands.push_back(make_cache_ls_command());
   commands.push_back(make_cache_get_command());
   commands.push_back(make_cache_put_command());

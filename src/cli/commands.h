@@ -10,6 +10,8 @@ class Command;
 
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_profile_command();
+std::unique_ptr<Command> make_tune_command();
+std::unique_ptr<Command> make_space_command();
 std::unique_ptr<Command> make_cache_ls_command();
 std::unique_ptr<Command> make_cache_get_command();
 std::unique_ptr<Command> make_cache_put_command();

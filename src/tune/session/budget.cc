@@ -31,6 +31,11 @@ std::string Budget::text() const {
   return text;
 }
 
+bool Budget::exceeds(const Budget& other) const {
+  return (other.evaluations > 0 && (evaluations == 0 || evaluations > other.evaluations)) ||
+         (other.seconds > 0 && (seconds == 0 || seconds > other.seconds));
+}
+
 double Budget::spent(std::size_t evaluations_made, double seconds_passed) const {
   double share = 0;
   if (evaluations > 0)

@@ -14,6 +14,8 @@ struct Budget {
   std::size_t evaluations = 0;  // 0 = not limited
   double seconds = 0;           // 0 = not limited
   std::string text() const;     // as parse_budget takes it
+  // Whether it allows what the other does not.
+  bool exceeds(const Budget& other) const;
   // Share spent, in [0, 1].
   double spent(std::size_t evaluations_made, double seconds_passed) const;
 };

@@ -27,7 +27,8 @@ Journal::Journal(Journal&& other) noexcept
       header_(std::move(other.header_)),
       fd_(std::exchange(other.fd_, -1)),
       records_(std::move(other.records_)),
-      finished_(std::move(other.finished_)) {}
+      finished_(std::move(other.finished_)),
+      finished_budget_(std::move(other.finished_budget_)) {}
 
 Journal::~Journal() {
   if (fd_ >= 0) ::close(fd_);  // and with it goes the lock
@@ -72,6 +73,7 @@ Status Journal::take(const Json& line, std::size_t number) {
   if (number == 1) return check_schema(line, "purlin.session", 1);
   if (const Json* reason = line.find("finished")) {
     finished_ = reason->as_string();
+    finished_budget_ = line["budget"].as_string();
     return Status::ok();
   }
   const Json* evaluation = line.find("evaluation");
@@ -97,9 +99,10 @@ Status Journal::append(const Evaluation& evaluation, double elapsed_s) {
   return write_line(Json::object({{"evaluation", to_json(evaluation)}, {"elapsed_s", elapsed_s}}));
 }
 
-Status Journal::finish(std::string_view reason) {
+Status Journal::finish(std::string_view reason, std::string_view budget) {
   finished_ = reason;
-  return write_line(Json::object({{"finished", reason}}));
+  finished_budget_ = budget;
+  return write_line(Json::object({{"finished", reason}, {"budget", budget}}));
 }
 
 Status Journal::restart() {

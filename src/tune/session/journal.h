@@ -35,10 +35,12 @@ class Journal {
   const std::vector<Record>& records() const { return records_; }
   // Why the session ended when it last did: "budget", "space"; "" while it is under way.
   const std::string& finished() const { return finished_; }
+  // The budget it ended under, as Budget::text().
+  const std::string& finished_budget() const { return finished_budget_; }
 
   // Durable once they return ok.
   Status append(const Evaluation& evaluation, double elapsed_s);
-  Status finish(std::string_view reason);
+  Status finish(std::string_view reason, std::string_view budget);
   // Forgets everything and starts anew.
   Status restart();
 
@@ -53,7 +55,7 @@ class Journal {
   Json header_;
   int fd_;
   std::vector<Record> records_;
-  std::string finished_;
+  std::string finished_, finished_budget_;
 };
 
 }  // namespace purlin::tune

@@ -46,7 +46,7 @@ class Session {
                                   evaluator_, options_.policy, none, go_on));
       }
     } else if (journal_ != nullptr && journal_->finished().empty()) {
-      PURLIN_TRY(journal_->finish(end_name(result_.end)));
+      PURLIN_TRY(journal_->finish(end_name(result_.end), options_.budget.text()));
     }
     result_.elapsed_s = wall_s();
     return std::move(result_);
@@ -79,7 +79,7 @@ class Session {
     Evaluation& made = result_.evaluations.back();
     cost_s_ += made.cost_s;
     made.cumulative_cost_s = cost_s_;
-    if (!made.ok()) ++failed_;
+    ++by_status_[static_cast<std::size_t>(made.status)];
     if (made.ok() && (!best_ || made.time_ms < result_.evaluations[*best_].time_ms))
       best_ = result_.evaluations.size() - 1;
   }
@@ -93,7 +93,7 @@ class Session {
     state.spent = options_.budget.spent(state.done, state.elapsed_s);
     state.last = result_.evaluations.empty() ? nullptr : &result_.evaluations.back();
     state.best = best_ ? &result_.evaluations[*best_] : nullptr;
-    state.failed = failed_;
+    state.by_status = by_status_;
     state.finals = finals;
     options_.on_progress(state);
   }
@@ -179,7 +179,7 @@ class Session {
   Clock& clock_;
   std::int64_t start_ns_;
   double earlier_s_ = 0, cost_s_ = 0;
-  std::size_t failed_ = 0;
+  std::array<std::size_t, 8> by_status_{};
   std::optional<std::size_t> best_;
   std::unordered_map<std::string, std::size_t> known_;  // by config, in result_.evaluations
   SessionResult result_;

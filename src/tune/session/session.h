@@ -17,6 +17,7 @@
 #include "tune/session/finals.h"
 #include "tune/session/journal.h"
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -33,7 +34,7 @@ struct SessionState {
   double spent = 0;         // share of the budget, in [0, 1]
   const Evaluation* last = nullptr;
   const Evaluation* best = nullptr;
-  std::size_t failed = 0;
+  std::array<std::size_t, 8> by_status{};  // how evaluations ended, by EvaluationStatus
   bool finals = false;
 };
 

@@ -139,8 +139,11 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::start(const measure::WorkerSetup
                                                       const PoolOptions& options) {
   PURLIN_ASSIGN(std::unique_ptr<measure::Worker> worker, measure::Worker::start(setup));
   std::unique_ptr<WorkerPool> pool(new WorkerPool(std::move(worker), options));
-  if (options.compilers > 0)
-    pool->compilers_ = std::make_unique<Compilers>(setup, options, pool->device().kind == "cpu");
+  if (options.compilers > 0) {
+    measure::WorkerSetup same = setup;
+    if (setup.device == "auto") same.device = pool->device().id;
+    pool->compilers_ = std::make_unique<Compilers>(same, options, pool->device().kind == "cpu");
+  }
   return pool;
 }
 

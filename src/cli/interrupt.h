@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interrupt: Ctrl-C and SIGTERM as a wish that a verb's loop looks at. The second one ends the
+// process at once. Owned by the verb while it runs; the previous handlers come back with its end.
+#pragma once
+
+#include <atomic>
+#include <signal.h>
+
+namespace purlin::cli {
+
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  static const std::atomic<bool>& flag();  // [MT]
+  static bool requested() { return flag().load(); }
+
+ private:
+  struct sigaction interrupt_, terminate_;  // what was there before
+};
+
+}  // namespace purlin::cli

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin tune`: search the configs of a kernel, verify and measure them, keep the winner.
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "cli/cache_target.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "gpu/replay/replay_device.h"
+#include "tune/session/replay_evaluator.h"
+#include "tune/session/report.h"
+#include "tune/session/worker_pool.h"
+#include "tune/space/build.h"
+
+namespace purlin::cli {
+namespace {
+
+using tune::SessionResult;
+using tune::SessionState;
+
+// What is tuned: a spec at one problem shape on a device, or a recording.
+struct Subject {
+  const KernelSpec* spec = nullptr;
+  ProblemShape problem;
+  std::string name;
+  tune::Evaluator* evaluator = nullptr;
+  tune::Space space;
+  double space_s = 0;
+};
+
+struct Outcome {
+  Json document;
+  std::string text;
+  Status status;  // not ok when nothing worked
+  bool stopped = false;
+};
+
+class TuneCommand : public Command {
+ public:
+  std::string_view name() const override { return "tune"; }
+  std::string_view summary() const override {
+    return "Search a kernel's configs, verify and measure them, store the fastest";
+  }
+  std::string_view details() const override {
+    return "Every config is compiled, checked against the reference with fresh outputs, and "
+           "timed,\n"
+           "in a worker process that may crash or hang without harm. The fastest few and the\n"
+           "default are measured again in turns, and the winner goes to the cache.\n\n"
+           "Examples:\n"
+           "  purlin tune gemm.toml --shape M=4096,N=4096,K=4096 --budget 60s\n"
+           "  purlin tune gemm.toml --shape small --shape large --strategy random --budget 200\n"
+           "  purlin tune --device replay:convolution-A100.json.gz --budget 100 --json\n\n"
+           "Strategies: auto, exhaustive, random, local. A budget is evaluations (200), time "
+           "(60s,\n"
+           "5m) or both (200,60s); a replay's time is what was recorded. Without one: 200.\n"
+           "An interrupted session (Ctrl-C, kill, power) goes on where it was when the same "
+           "command\n"
+           "is given again; --fresh starts anew. Ctrl-C twice ends at once.\n"
+           "Exit codes: 0 done, 2 error or no config works, 3 interrupted.";
+  }
+
+  void declare(Flags& flags) override {
+    flags.positional("SPEC", spec_, "The kernel's spec (TOML); none for a replay", false);
+    flags.option("--device", device_, "cuda:0, opencl:0, replay:FILE or auto", "DEVICE");
+    flags.list("--shape", shapes_, "Problem shape: M=512,N=512 or a preset's name; repeatable",
+               "SHAPE");
+    flags.option("--strategy", strategy_, "auto, exhaustive, random or local", "NAME");
+    flags.option("--budget", budget_, "Evaluations (200), time (60s) or both (200,60s)", "BUDGET");
+    flags.option("--seed", seed_, "Seed of the strategy");
+    flags.option("--samples", samples_, "Most timing samples of a config in the search");
+    flags.flag("--cold", cold_, "Time with a cold L2 cache; the winner is kept as such");
+    flags.option("--finals", finals_, "Rounds in which the fastest are measured again; 0 = none");
+    flags.option("--jobs", jobs_, "Processes that compile ahead; -1 = by the number of cores");
+    flags.option("--timeout", timeout_, "Longest compilation, and longest run, of one config",
+                 "TIME");
+    flags.option("--session", session_, "Directory of the journal (default: in your cache)", "DIR");
+    flags.flag("--fresh", fresh_, "Start anew instead of going on with an interrupted session");
+    cache_.declare(flags);
+    flags.flag("--no-store", no_store_, "Do not store the winner");
+    flags.option("--top", top_, "Rows of the table");
+    flags.flag("--json", json_, "Print one JSON document");
+    flags.option("-o,--output", output_, "Write the JSON document here as well", "FILE");
+  }
+
+  Result<int> run(Context& context) override {
+    PURLIN_TRY(check_flags());
+    const Interrupt interrupt;
+    PURLIN_ASSIGN(const std::vector<Outcome> outcomes,
+                  is_replay() ? tune_replay(context) : tune_spec(context));
+    Json document = outcomes.front().document;
+    if (outcomes.size() > 1) {
+      document = Json::object({{"schema", "purlin.tune-set/1"}, {"tool_version", version()}});
+      Json results = Json::array();
+      for (const Outcome& outcome : outcomes) results.push(outcome.document);
+      document.set("environment", outcomes.front().document["environment"])
+          .set("results", std::move(results));
+    }
+    if (!output_.empty()) PURLIN_TRY(write_atomic(output_, document.dump(1) + "\n"));
+    if (json_) context.print(document.dump(1) + "\n");
+    int code = kExitOk;
+    for (const Outcome& outcome : outcomes) {
+      if (!json_) context.print(outcome.text);
+      PURLIN_TRY(outcome.status);
+      if (outcome.stopped) code = kExitInconclusive;
+    }
+    if (code == kExitInconclusive)
+      context.log.warn("interrupted; {}",
+                       is_replay() ? "a replay keeps no journal"
+                                   : "the same command goes on from here (--fresh to start anew)");
+    return code;
+  }
+
+ private:
+  bool is_replay() const { return starts_with(device_, "replay:"); }
+
+  Status check_flags() {
+    PURLIN_ASSIGN(budget_limit_, tune::parse_budget(budget_));
+    const std::optional<double> timeout = parse_duration_s(timeout_);
+    if (!timeout || *timeout <= 0)
+      return error(Code::kInvalid, "--timeout takes a time such as 30s or 2m, not '{}'", timeout_);
+    timeout_s_ = *timeout;
+    if (samples_ < 1) return error(Code::kInvalid, "--samples must be 1 or more, not {}", samples_);
+    if (finals_ < 0 || seed_ < 0 || top_ < 1 || jobs_ < -1)
+      return error(Code::kInvalid, "--finals and --seed must be 0 or more, --top 1, --jobs -1");
+    policy_.max_samples = samples_;
+    policy_.min_samples = std::min(policy_.min_samples, samples_);
+    policy_.flush_l2 = cold_;
+    if (is_replay() && !spec_.empty())
+      return error(Code::kInvalid, "a replay brings its own space; leave out '{}'", spec_);
+    if (is_replay() && !shapes_.empty())
+      return error(Code::kInvalid, "a replay was recorded for one shape; leave out --shape");
+    if (!is_replay() && spec_.empty())
+      return error(Code::kInvalid,
+                   "no spec given; use: purlin tune SPEC, or --device replay:FILE without one");
+    return Status::ok();
+  }
+
+  Result<std::vector<Outcome>> tune_replay(Context& context) {
+    const std::string path = device_.substr(device_.find(':') + 1);
+    PURLIN_ASSIGN(gpu::ReplaySpace recording, gpu::ReplaySpace::read(path));
+    const gpu::ReplayDevice device(std::move(recording), path);
+    tune::ReplayEvaluator evaluator(device.space(), device.info());
+    Subject subject;
+    subject.name = device.space().kernel().empty() ? base_name(path) : device.space().kernel();
+    subject.evaluator = &evaluator;
+    const std::int64_t start_ns = system_clock().monotonic_ns();
+    PURLIN_ASSIGN(subject.space, tune::space_of(device.space()));
+    subject.space_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
+    PURLIN_ASSIGN(Outcome outcome, tune_one(context, subject));
+    return std::vector<Outcome>{std::move(outcome)};
+  }
+
+  Result<std::vector<Outcome>> tune_spec(Context& context) {
+    PURLIN_ASSIGN(const KernelSpec spec, load_spec(spec_));
+    std::vector<ProblemShape> problems;
+    for (const std::string& text : shapes_.empty() ? std::vector<std::string>{""} : shapes_) {
+      PURLIN_ASSIGN(ProblemShape problem, resolve_shape(spec, text));
+      problems.push_back(std::move(problem));
+    }
+    if (!no_store_) {
+      PURLIN_ASSIGN(cache::Store store, cache_.open());
+      PURLIN_TRY(store.check_writable());
+    }
+    std::vector<Outcome> outcomes;
+    for (const ProblemShape& problem : problems) {
+      measure::WorkerSetup setup;
+      setup.device = device_;
+      setup.spec_path = spec.file;
+      setup.problem = problem;
+      setup.binary_cache = join_path(user_cache_directory(), "binaries");
+      PURLIN_ASSIGN(const std::unique_ptr<tune::WorkerPool> pool,
+                    tune::WorkerPool::start(
+                        setup, {jobs_ < 0 ? tune::default_compilers() : jobs_, timeout_s_}));
+      Subject subject;
+      subject.spec = &spec;
+      subject.problem = problem;
+      subject.name = spec.name;
+      subject.evaluator = pool.get();
+      const std::int64_t start_ns = system_clock().monotonic_ns();
+      PURLIN_ASSIGN(subject.space, tune::build_space(spec, problem, pool->device(), {}, [](double) {
+                      return !Interrupt::requested();
+                    }));
+      subject.space_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
+      PURLIN_ASSIGN(Outcome outcome, tune_one(context, subject));
+      outcomes.push_back(std::move(outcome));
+      if (outcomes.back().stopped || !outcomes.back().status.is_ok()) break;
+    }
+    return outcomes;
+  }
+
+  // Everything that makes an old evaluation worth as much as a new one.
+  Json session_header(const Subject& subject, std::string& id) const {
+    const DeviceInfo& device = subject.evaluator->device();
+    FieldHasher hasher;
+    hasher.add(subject.spec->source_hash(device.backend == "cuda" ? "cuda" : "opencl"))
+        .add(subject.spec->name)
+        .add(subject.problem.text());
+    for (const Parameter& parameter : subject.space.parameters()) {
+      hasher.add(parameter.name);
+      for (const Value& value : parameter.values) hasher.add(to_json(value).dump());
+    }
+    for (const tune::Pruned& by : subject.space.pruned()) hasher.add(by.constraint);
+    for (const std::string& fact : {device.id, device.name, device.uuid, device.driver,
+                                    device.toolkit, to_json(policy_).dump(), strategy_})
+      hasher.add(fact);
+    id = hasher.add(std::to_string(seed_)).hex();
+    Json header = new_document("purlin.session/1", environment_of(device));
+    header.set("id", id)
+        .set("kernel", subject.name)
+        .set("spec", absolute_path(subject.spec->file))
+        .set("problem", to_json(subject.problem))
+        .set("device", device.id)
+        .set("strategy", strategy_)
+        .set("seed", seed_)
+        .set("policy", to_json(policy_));
+    return header;
+  }
+
+  Result<tune::Journal> open_journal(Context& context, const Subject& subject) const {
+    std::string id;
+    const Json header = session_header(subject, id);
+    const std::string root =
+        session_.empty() ? join_path(user_cache_directory(), "sessions") : session_;
+    PURLIN_ASSIGN(tune::Journal journal,
+                  tune::Journal::open(join_path(join_path(root, id), "journal.jsonl"), header));
+    const bool ended = !journal.finished().empty();
+    const tune::Budget before =
+        tune::parse_budget(journal.finished_budget()).value_or(tune::Budget{});
+    // A finished session is measured anew, unless there is budget left to take it further.
+    const bool further = journal.finished() == "budget" && budget_limit_.exceeds(before);
+    if (fresh_ || (ended && !further)) {
+      PURLIN_TRY(journal.restart());
+    } else if (!journal.records().empty()) {
+      context.log.info("going on with a session of {} evaluations (--fresh starts anew)",
+                       journal.records().size());
+    }
+    return journal;
+  }
+
+  Result<Outcome> tune_one(Context& context, const Subject& subject) const {
+    PURLIN_ASSIGN(const std::unique_ptr<tune::Strategy> strategy,
+                  tune::make_strategy(strategy_, {subject.space, static_cast<std::uint64_t>(seed_),
+                                                  budget_limit_.evaluations}));
+    const bool keeps = subject.evaluator->executes() && subject.spec != nullptr;
+    std::optional<tune::Journal> journal;
+    if (keeps) {
+      PURLIN_ASSIGN(tune::Journal opened, open_journal(context, subject));
+      journal.emplace(std::move(opened));
+    }
+    Progress progress(stderr, context.error_terminal, !context.quiet);
+    tune::SessionOptions options;
+    options.budget = budget_limit_;
+    options.policy = policy_;
+    options.finals.rounds = finals_;
+    if (subject.spec != nullptr) options.default_config = default_config(*subject.spec);
+    options.stop = &Interrupt::flag();
+    options.on_progress = [&](const SessionState& state) {
+      progress.update(progress_line(state, subject.space.size()));
+    };
+    const Result<SessionResult> made = tune::run_session(
+        subject.space, *strategy, *subject.evaluator, journal ? &*journal : nullptr, options);
+    progress.clear();
+    if (!made.is_ok()) return made.status();
+    if (!made->default_problem.empty()) context.log.warn("{}", made->default_problem);
+
+    tune::ReportInput input{subject.space, *made, subject.evaluator->device()};
+    input.spec = subject.spec;
+    input.problem = subject.problem;
+    input.kernel = subject.name;
+    input.strategy = strategy_;
+    input.strategy_used = strategy->name();
+    input.seed = static_cast<std::uint64_t>(seed_);
+    input.budget = budget_limit_;
+    input.policy = policy_;
+    input.space_s = subject.space_s;
+    if (journal) input.session_directory = parent_path(journal->path());
+    Outcome outcome;
+    outcome.stopped = made->end == SessionResult::End::kStopped;
+    if (!made->verdict)
+      outcome.status =
+          outcome.stopped && made->evaluations.empty() ? Status::ok() : tune::nothing_worked(*made);
+    if (keeps && !no_store_ && !outcome.stopped && made->verdict)
+      PURLIN_TRY(store(context, subject, *made, input));
+    outcome.document = report_document(input, environment_of(input.device));
+    outcome.text = report_text(input, context.terminal, static_cast<std::size_t>(top_));
+    return outcome;
+  }
+
+  Status store(Context& context, const Subject& subject, const SessionResult& result,
+               tune::ReportInput& input) const {
+    const tune::Verdicts& verdict = *result.verdict;
+    PURLIN_ASSIGN(cache::Entry entry, cache::new_entry(*subject.spec, subject.problem,
+                                                       subject.evaluator->device(), cold_));
+    entry.config = result.evaluations[verdict.best().evaluation].config;
+    entry.time_ms = verdict.best().time_ms;
+    entry.samples = verdict.best().samples;
+    if (verdict.fallback) entry.default_time_ms = verdict.finalists[*verdict.fallback].time_ms;
+    for (std::size_t i = 0; i < verdict.finalists.size(); ++i) {
+      const tune::Finalist& other = verdict.finalists[i];
+      if (i == verdict.winner || !other.problem.empty()) continue;
+      if (entry.runner_up_ms <= 0 || other.time_ms < entry.runner_up_ms)
+        entry.runner_up_ms = other.time_ms;
+    }
+    for (const std::size_t tie : verdict.ties)
+      entry.ties.push_back(result.evaluations[verdict.finalists[tie].evaluation].config);
+    entry.evaluations = static_cast<int>(result.evaluations.size());
+    entry.verified = true;
+    entry.strategy = input.strategy_used;
+    PURLIN_ASSIGN(cache::Store store, cache_.open());
+    PURLIN_TRY(store.put(entry));
+    input.stored_directory = store.directory();
+    input.stored_key = entry.key.id();
+    context.log.info("stored in {} as {} {} {} ({})", store.directory(), entry.key.op,
+                     entry.key.bucket, entry.key.device, entry.key.id());
+    return Status::ok();
+  }
+
+  std::string progress_line(const SessionState& state, std::size_t size) const {
+    const std::size_t total =
+        budget_limit_.evaluations > 0 ? std::min(budget_limit_.evaluations, size) : size;
+    std::string line = state.finals ? "finals  " : "";
+    line += fmt::format("{}/{}", state.done, total);
+    if (state.best != nullptr) line += "  best " + format_ns(state.best->time_ms * 1e6);
+    if (state.last != nullptr && state.last->ok())
+      line += "  last " + format_ns(state.last->time_ms * 1e6);
+    for (std::size_t status = 1; status < state.by_status.size(); ++status)
+      if (state.by_status[status] > 0)
+        line += fmt::format("  {} {}", state.by_status[status],
+                            status_name(static_cast<EvaluationStatus>(status)));
+    const double share =
+        std::max(state.spent, static_cast<double>(state.done) /
+                                  static_cast<double>(std::max(total, std::size_t{1})));
+    if (share > 0.02 && share < 1)
+      line += fmt::format("  ETA {:.0f} s", state.elapsed_s * (1 - share) / share);
+    return line;
+  }
+
+  std::string spec_, device_ = "auto", strategy_ = "auto", budget_ = "200", timeout_ = "60s";
+  std::string session_, output_;
+  std::vector<std::string> shapes_;
+  CacheFlag cache_;
+  int seed_ = 1, samples_ = measure::Policy{}.max_samples, finals_ = tune::FinalsOptions{}.rounds;
+  int jobs_ = -1, top_ = 10;
+  bool cold_ = false, fresh_ = false, no_store_ = false, json_ = false;
+  tune::Budget budget_limit_;
+  measure::Policy policy_;
+  double timeout_s_ = 60;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_tune_command() { return std::make_unique<TuneCommand>(); }
+
+}  // namespace purlin::cli
