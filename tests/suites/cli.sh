@@ -1,0 +1,55 @@
+# What every verb shares: suggestions, exit codes, streams, help, settings.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+expect_exit 2 purlin
+expect_contains "$tmp/err" "Usage: purlin VERB"
+expect_exit 0 purlin --help
+expect_contains "$tmp/out" "profile" "tune" "cache get" "guard check" "doctor" "demo"
+expect_exit 0 purlin --version
+grep -Eq '^purlin [0-9]+\.[0-9]+\.[0-9]+$' "$tmp/out" || fail "version line"
+
+expect_exit 2 purlin tnue
+expect_contains "$tmp/err" "unknown verb 'tnue'" "did you mean 'tune'?"
+[ ! -s "$tmp/out" ] || fail "an error wrote to stdout"
+expect_exit 2 purlin cache gte
+expect_contains "$tmp/err" "did you mean 'cache get'?"
+expect_exit 2 purlin guard
+expect_contains "$tmp/err" "guard check"
+expect_exit 2 purlin tune spec.toml --bugdet 10s
+expect_contains "$tmp/err" "unknown option '--bugdet'" "did you mean '--budget'?"
+expect_exit 2 purlin doctor --jsn
+expect_contains "$tmp/err" "did you mean '--json'?"
+expect_exit 2 purlin doctor --color sometimes
+expect_contains "$tmp/err" "--color takes"
+expect_exit 2 purlin report
+expect_exit 2 purlin profile
+expect_contains "$tmp/err" "-- COMMAND"
+expect_exit 2 purlin doctor -- true
+expect_contains "$tmp/err" "takes no command"
+
+# Output that cannot be written is an error.
+if [ -e /dev/full ]; then
+  code=0
+  purlin doctor --json >/dev/full 2>"$tmp/err" || code=$?
+  [ "$code" -eq 2 ] || fail "doctor into a full disk exited with $code"
+  expect_contains "$tmp/err" "cannot write the output"
+fi
+
+# Settings: environment over project file over default, each with its origin.
+mkdir -p "$tmp/project/sub"
+printf 'device = "opencl:0"\n' >"$tmp/project/purlin.toml"
+cd "$tmp/project/sub"
+expect_exit 0 purlin config --json
+expect_json "$tmp/out" "next(s for s in d['settings'] if s['name'] == 'device')['value'] == 'opencl:0'"
+PURLIN_DEVICE=opencl:9 expect_exit 0 purlin config
+expect_contains "$tmp/out" "opencl:9" "environment PURLIN_DEVICE"
+printf 'divice = 1\n' >"$tmp/project/purlin.toml"
+expect_exit 2 purlin config
+expect_contains "$tmp/err" "purlin.toml:1:" "did you mean 'device'?"
+rm "$tmp/project/purlin.toml"
+cd /
+
+# Each verb explains itself, and the reference is what the binary says.
+"$PURLIN_SOURCE/scripts/make_cli_reference.sh" "$PURLIN" >"$tmp/cli.md"
+diff -u "$PURLIN_SOURCE/docs/reference/cli.md" "$tmp/cli.md" >&2 ||
+  fail "docs/reference/cli.md is stale: scripts/make_cli_reference.sh BINARY > docs/reference/cli.md"
