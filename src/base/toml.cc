@@ -7,6 +7,8 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
+
 namespace purlin {
 namespace {
 
