@@ -19,8 +19,8 @@ thread_local long allocations = 0;
 
 }  // namespace
 
-// Counts what this thread allocates, the library's part included: it brings its own C++ runtime, but
-// no own malloc. The sanitizers have their own.
+// Counts what this thread allocates, the library's part included: it brings its own C++ runtime,
+// but no own malloc. The sanitizers have their own.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kCountsAllocations = false;
 #else

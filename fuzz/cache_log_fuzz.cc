@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache's log and its entries from any bytes: the scan must account for every byte, a writer
+// must be able to go on after it, and what is read as an entry must survive being written again.
+#include "cache/entry.h"
+#include "cache/record_log.h"
+
+#include <cstdlib>
+
+using namespace purlin::cache;
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check_entry(std::string_view payload) {
+  const auto json = purlin::Json::parse(payload);
+  if (!json.is_ok()) return;
+  const auto entry = entry_from_json(*json);
+  if (!entry.is_ok()) return;
+  const auto copy = entry_from_json(to_json(*entry));
+  require(copy.is_ok() && copy->key == entry->key && copy->config == entry->config);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  check_entry(bytes);
+
+  std::size_t records = 0;
+  const auto count = [&](const Record& record) {
+    ++records;
+    check_entry(record.payload);
+  };
+  const Scan scan = scan_records(bytes, 0, true, count);
+  require(scan.end <= scan.append_at && scan.append_at <= size);
+
+  // What a writer does next, and what the next reader sees.
+  const std::size_t before = records;
+  records = 0;
+  bytes.resize(scan.append_at);
+  bytes += encode_record(1, "the next record");
+  const Scan after = scan_records(bytes, 0, true, count);
+  require(records == before + 1 && after.end == bytes.size());
+  return 0;
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# `purlin cache`: put, get, ls over a directory; each outcome; bad input; and a program that uses the
+# stored config through the C interface.
+source "$PURLIN_SOURCE/tests/suites/lib.sh"
+spec=$PURLIN_SOURCE/kernels/gemm/gemm.toml
+export PURLIN_CACHE=$tmp/configs PURLIN_DEVICE=opencl:0
+config=BM=32,BN=32,BK=16,TM=4,TN=4,LANES=8,VECTOR=4,PAD=0,STAGES=1,UNROLL=true,GROUP=1,MIN_BLOCKS=1
+
+# Empty: a miss with exit code 3, and nothing is created by looking.
+expect_exit 3 purlin cache get "$spec"
+expect_contains "$tmp/out" miss
+expect_exit 0 purlin cache ls --json
+expect_json "$tmp/out" 'd["schema"] == "purlin.cache/1" and d["entries"] == []'
+[ ! -e "$PURLIN_CACHE" ] || fail "reading created $PURLIN_CACHE"
+
+# Stored, and found: exact, bucket, and a miss where the bucket's config would not be valid.
+expect_exit 0 purlin cache put "$spec" --shape M=256,N=256,K=256 --config "$config" --time-ms 2.5
+expect_exit 0 purlin cache get "$spec" --shape M=256,N=256,K=256 --json
+expect_json "$tmp/out" 'd["outcome"] == "exact" and d["entry"]["config"]["BM"] == 32 and d["entry"]["verified"] is False'
+expect_json "$tmp/out" 'len(d["explain"]) >= 11 and d["entry"]["time_ms"] == 2.5'
+cp "$tmp/out" "$tmp/winner.json"
+expect_exit 0 purlin cache get "$spec" --shape M=200,N=256,K=256 --explain
+expect_contains "$tmp/out" bucket "same bucket"
+expect_exit 3 purlin cache get "$spec" --shape M=200,N=250,K=256 --explain
+expect_contains "$tmp/out" miss "N % VECTOR == 0"
+expect_exit 3 purlin cache get "$spec" --shape M=1000,N=256,K=256 --explain
+expect_contains "$tmp/out" "bucket: 'M=1024,N=256,K=256' wanted"
+expect_exit 3 purlin cache get "$spec" --cold --shape M=256,N=256,K=256 --explain
+expect_contains "$tmp/out" "policy: 'cold' wanted, 'warm' stored"
+
+# A changed source is another kernel.
+cp -r "$PURLIN_SOURCE/kernels/gemm" "$tmp/gemm"
+printf '\n// changed\n' >>"$tmp/gemm/gemm.cl"
+expect_exit 3 purlin cache get "$tmp/gemm/gemm.toml" --shape M=256,N=256,K=256 --explain
+expect_contains "$tmp/out" "source_hash:" "changed since"
+
+# Another driver: only on request. Another arch: never.
+python3 - "$tmp" <<'PYTHON'
+import json, sys
+folder = sys.argv[1]
+for name, field in (("driver", "driver"), ("arch", "arch")):
+    entry = json.load(open(folder + "/winner.json"))["entry"]
+    entry["key"][field] = "another"
+    json.dump(entry, open(f"{folder}/{name}.json", "w"))
+PYTHON
+for case in driver arch; do
+  expect_exit 0 purlin cache put --cache "$tmp/$case" --entry "$tmp/$case.json"
+  expect_exit 3 purlin cache get "$spec" --cache "$tmp/$case" --shape M=256,N=256,K=256
+done
+expect_exit 0 purlin cache get "$spec" --cache "$tmp/driver" --shape M=256,N=256,K=256 --allow-transferred
+expect_contains "$tmp/out" transferred
+expect_exit 3 purlin cache get "$spec" --cache "$tmp/arch" --shape M=256,N=256,K=256 --allow-transferred --explain
+expect_contains "$tmp/out" "never served"
+
+# The whole output of a lookup is an entry to put elsewhere.
+expect_exit 0 purlin cache put --cache "$tmp/copy" --entry "$tmp/winner.json"
+expect_exit 0 purlin cache ls --cache "$tmp/copy"
+expect_contains "$tmp/out" "M=256,N=256,K=256" unverified "BM=32"
+
+# Bad input: exit code 2, the reason named, nothing stored.
+bad() { local text=$1; shift; expect_exit 2 purlin cache put "$@"; expect_contains "$tmp/err" "$text"; }
+bad "did you mean 'BM'" "$spec" --config "BMM=32"
+bad "lacks BN" "$spec" --config "BM=32"
+bad "not in the space" "$spec" --config "${config/BM=32/BM=33}"
+bad "is not met" "$spec" --config "${config/TM=4/TM=1}"
+bad "give a SPEC" --time-ms 1
+bad "nowhere.toml" "$tmp/nowhere.toml" --config "$config"
+echo '{"schema": "purlin.report/1"}' >"$tmp/report.json"
+bad "report.json" --entry "$tmp/report.json"
+echo '{' >"$tmp/broken.json"
+bad "broken.json" --entry "$tmp/broken.json"
+expect_exit 2 purlin cache gte "$spec"
+expect_contains "$tmp/err" "did you mean 'cache get'"
+echo "not a directory" >"$tmp/plain"
+bad "not a directory" "$spec" --config "$config" --cache "$tmp/plain"
+expect_exit 0 purlin cache ls --json
+expect_json "$tmp/out" 'len(d["entries"]) == 1 and d["damaged_records"] == 0'
+
+# A cache of a newer version is refused, and left alone.
+mkdir "$tmp/newer"
+python3 - "$PURLIN_CACHE/entries.log" "$tmp/newer/entries.log" <<'PYTHON'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[8] = 9
+open(sys.argv[2], "wb").write(data)
+PYTHON
+sum=$(cksum <"$tmp/newer/entries.log")
+bad "header" "$spec" --config "$config" --cache "$tmp/newer"
+[ "$sum" = "$(cksum <"$tmp/newer/entries.log")" ] || fail "a refused file was changed"
+
+# A full disk: the error is said, and what was there stays.
+size=$(stat -c %s "$PURLIN_CACHE/entries.log")
+expect_exit 2 bash -c "trap '' XFSZ; ulimit -f 1; exec '$PURLIN' cache put '$spec' --shape M=512,N=256,K=256 --config '$config'"
+[ "$(stat -c %s "$PURLIN_CACHE/entries.log")" -eq "$size" ] || fail "a failed put changed the file"
+expect_exit 0 purlin cache get "$spec" --shape M=256,N=256,K=256
+
+# A damaged record in the middle: skipped, said, and nothing else lost.
+expect_exit 0 purlin cache put "$spec" --shape M=512,N=256,K=256 --config "$config"
+python3 - "$PURLIN_CACHE/entries.log" <<'PYTHON'
+import sys
+with open(sys.argv[1], "r+b") as file:
+    file.seek(100)
+    file.write(b"?")
+PYTHON
+expect_exit 3 purlin cache get "$spec" --shape M=256,N=256,K=256
+expect_contains "$tmp/err" "1 damaged record"
+expect_exit 0 purlin cache get "$spec" --shape M=512,N=256,K=256
+
+# The example program launches what is stored, and its default where nothing is.
+example=${PURLIN_BUILD:-}/examples/tuned_gemm_opencl
+if [ -x "$example" ]; then
+  expect_exit 0 "$example" "$PURLIN_SOURCE/kernels/gemm/gemm.cl" 512 256 256
+  expect_contains "$tmp/out" "lookup: exact" "-DBM=32" "check:  ok"
+  expect_exit 0 "$example" "$PURLIN_SOURCE/kernels/gemm/gemm.cl" 64 48 32
+  expect_contains "$tmp/out" "lookup: miss" "-DBM=16" "check:  ok"
+fi
+echo "cache: every outcome, bad input, damage, a full disk, and a program that uses it"
