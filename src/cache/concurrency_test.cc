@@ -77,7 +77,10 @@ TEST(Concurrency, WritersReadersAndAKilledWriter) {
     };
     std::vector<pid_t> writers, readers;
     for (int i = 0; i < kReaders; ++i)
-      readers.push_back(start([&] { read_entries(folder.path(), stop[0]); }));
+      readers.push_back(start([&] {
+        ::close(acks[1]);  // its end means that no writer is left
+        read_entries(folder.path(), stop[0]);
+      }));
     for (int w = 0; w < kWriters; ++w)
       writers.push_back(start([&] { write_entries(folder.path(), w, kPuts, acks[1]); }));
     const pid_t victim = start([&] { write_entries(folder.path(), kWriters, 99'999, acks[1]); });
