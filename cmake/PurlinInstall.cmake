@@ -1,17 +1,10 @@
 # What `cmake --install` puts where. Everything finds its companions relative to itself, so the
-# installed tree may be moved as a whole: bin/purlin looks in ../lib/purlin and ../share/purlin.
+# installed tree may be moved as a whole: bin/purlin looks in
+# ../lib/purlin (the capture libraries, installed by src/profile/capture) and ../share/purlin.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS purlin RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS purlin-sample RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/purlin)
-
-# The libraries that `purlin profile` injects are no one's link dependency: a private folder, and not
-# under the multiarch one, because bin/purlin must find it.
-foreach(library purlin_cuda_capture purlin_opencl_capture)
-  if(TARGET ${library})
-    install(TARGETS ${library} LIBRARY DESTINATION lib/purlin)
-  endif()
-endforeach()
 
 # find_package(Purlin), Purlin::purlin; pkg-config purlin.
 install(TARGETS purlin_shared EXPORT PurlinTargets
