@@ -9,6 +9,7 @@
 #include <cuda.h>
 #include <cupti.h>
 
+#include <cstdint>
 #include <string>
 
 namespace purlin::profile::capture::cuda {
