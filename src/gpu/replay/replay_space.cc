@@ -201,10 +201,12 @@ Result<std::string> ReplaySpace::key_of(const Config& config) const {
 
 Result<const RecordedRun*> ReplaySpace::find(const Config& config) const {
   PURLIN_ASSIGN(const std::string key, key_of(config));
-  for (const auto& [name, value] : config.items())
+  for (const auto& item : config.items()) {  // no binding: clang 14 cannot capture one
+    const std::string& name = item.first;
     if (std::none_of(parameters_.begin(), parameters_.end(),
                      [&](const Parameter& parameter) { return parameter.name == name; }))
       return error(Code::kInvalid, "the recorded space has no parameter '{}'", name);
+  }
   const auto found = by_key_.find(key);
   if (found == by_key_.end())
     return error(Code::kInvalid, "the recorded space has no config {}", config.text());
