@@ -3,15 +3,7 @@
 
 #include "base/text.h"
 
-#include <bit>
-
 namespace purlin::cache {
-namespace {
-
-constexpr std::int64_t kLargest = std::int64_t{1} << 62;
-
-}  // namespace
-
 Result<BucketRule> BucketRule::parse(std::string_view text) {
   if (text == "exact") return BucketRule();
   if (text == "pow2") return BucketRule(Kind::kPow2, 1);
@@ -35,21 +27,6 @@ std::string BucketRule::text() const {
       return fmt::format("multiple:{}", step_);
   }
   return "";
-}
-
-std::int64_t BucketRule::apply(std::int64_t extent) const noexcept {
-  if (extent < 1 || extent > kLargest) return 0;
-  switch (kind_) {
-    case Kind::kExact:
-      return extent;
-    case Kind::kPow2:
-      return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
-    case Kind::kMultiple: {
-      const std::int64_t steps = (extent - 1) / step_ + 1;
-      return steps > kLargest / step_ ? 0 : steps * step_;
-    }
-  }
-  return 0;
 }
 
 Result<std::int64_t> bucket_extent(std::string_view rule, std::int64_t extent) {

@@ -10,6 +10,7 @@
 #include "model/spec.h"
 #include "model/value.h"
 
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -26,10 +27,18 @@ class BucketRule {
   std::string text() const;
   // The largest extent of the bucket `extent` falls into; 0 where there is none (extent < 1, or the
   // bucket's end is past 2^62).
-  std::int64_t apply(std::int64_t extent) const noexcept;
+  std::int64_t apply(std::int64_t extent) const noexcept {
+    if (extent < 1 || extent > kLargest) return 0;
+    if (kind_ == Kind::kExact) return extent;
+    if (kind_ == Kind::kPow2)
+      return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
+    const std::int64_t steps = (extent - 1) / step_ + 1;
+    return steps > kLargest / step_ ? 0 : steps * step_;
+  }
   bool operator==(const BucketRule&) const = default;
 
  private:
+  static constexpr std::int64_t kLargest = std::int64_t{1} << 62;
   enum class Kind : std::uint8_t { kExact, kPow2, kMultiple };
   BucketRule(Kind kind, std::int64_t step) : kind_(kind), step_(step) {}
   Kind kind_ = Kind::kExact;

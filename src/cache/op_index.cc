@@ -56,7 +56,8 @@ OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
   bool exact = false;
   const Table& table = *table_.load(std::memory_order_acquire);
   const std::size_t count = rule_count_.load(std::memory_order_acquire);
-  for (std::size_t rules = 0; rules < count; ++rules) {
+  for (std::size_t rules = exact_used_.load(std::memory_order_acquire) ? 0 : 1; rules < count;
+       ++rules) {
     Extents bucket{};
     bool has_bucket = true;
     for (std::size_t i = 0; i < dimensions_.size(); ++i) {
@@ -142,6 +143,7 @@ void OpIndex::add(const StoredEntry& stored) {
     if (indexed->bucket[i] == 0) return;
   }
   insert(indexed.get());
+  if (indexed->rules == 0) exact_used_.store(true, std::memory_order_release);
   entries_.push_back(std::move(indexed));
 }
 

@@ -84,6 +84,7 @@ class OpIndex {
   std::atomic<const Table*> table_{nullptr};
   std::array<RuleSet, kMaxRuleSets> rule_sets_;  // the first is exact; published by rule_count_
   std::atomic<std::size_t> rule_count_{1};
+  std::atomic<bool> exact_used_{false};  // whether an entry is under the first rule set
   // The writer's.
   std::vector<std::unique_ptr<Table>> tables_;          // the last one is current
   std::vector<std::unique_ptr<IndexedEntry>> entries_;  // every one ever published
