@@ -101,6 +101,8 @@ class ReplayReader {
       const Json& config = result["configuration"];
       if (space.parameters_.empty())
         for (const auto& [name, value] : config.members()) space.parameters_.push_back({name, {}});
+      if (space.parameters_.empty())
+        return error(Code::kInvalid, "the first of \"results\" has no \"configuration\"");
       RecordedRun run;
       if (const Status status = take_config(config, run); !status.is_ok())
         return status.with_context(fmt::format("result {}", space.runs_.size()));

@@ -84,6 +84,8 @@ TEST(ReplaySpace, DamagedFilesAreNamed) {
   for (std::size_t cut = 0; cut < good.size(); cut += 97)
     EXPECT_EQ(ReplaySpace::parse(good.substr(0, cut)).status().code(), Code::kInvalid) << cut;
   EXPECT_EQ(ReplaySpace::parse(R"({"results": []})").status().code(), Code::kInvalid);
+  EXPECT_EQ(ReplaySpace::parse(R"({"results": [{}, {"configuration": {"a": 1}}]})").status().code(),
+            Code::kInvalid);
   EXPECT_EQ(ReplaySpace::parse(R"({"cache": {"1": {"a": 1}}, "tune_params_keys": ["a"],
                                    "tune_params": {}})")
                 .status()
