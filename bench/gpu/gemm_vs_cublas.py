@@ -102,18 +102,23 @@ def summarize(shape, document, cublas):
     good = [e for e in document["evaluations"] if e["status"] == "ok" and e["time_ms"] > 0]
     if not good:
         sys.exit("gemm_vs_cublas: no config of the tuning was ok")
-    best = min(good, key=lambda e: e["time_ms"])
+    # The winner as the finals measured it again: the minimum of the search flatters.
+    best = document.get("best") or min(good, key=lambda e: e["time_ms"])
+    default = document.get("default")
     worst = max(good, key=lambda e: e["time_ms"])
     statuses = {}
     for evaluation in document["evaluations"]:
         statuses[evaluation["status"]] = statuses.get(evaluation["status"], 0) + 1
     return {
         "shape": shape,
-        "spec": document.get("spec") or document.get("kernel"),
+        "kernel": document.get("kernel"),
+        "budget": document.get("budget"),
+        "strategy": document.get("strategy_used"),
         "statuses": statuses,
         "best": {"config": best["config"], "ms": best["time_ms"], "tflops": tflops(best["time_ms"])},
         "worst": {"config": worst["config"], "ms": worst["time_ms"],
                   "tflops": tflops(worst["time_ms"])},
+        "default_over_best": default["time_ms"] / best["time_ms"] if default else None,
         "worst_over_best": worst["time_ms"] / best["time_ms"],
         "median_over_best": statistics.median(e["time_ms"] for e in good) / best["time_ms"],
         "cublas": {name: {"ms": ms, "tflops": tflops(ms), "tuned_over_it": ms / best["time_ms"]}
@@ -122,12 +127,14 @@ def summarize(shape, document, cublas):
 
 
 def print_table(rows):
-    header = ("shape", "configs ok", "worst/best", "tuned TFLOP/s", "cuBLAS fp32", "ratio",
+    header = ("shape", "configs ok", "worst/best", "default/best", "tuned TFLOP/s", "cuBLAS fp32", "ratio",
               "cuBLAS TF32", "ratio", "cuBLAS bf16", "ratio")
     cells = [header]
     for row in rows:
         line = ["x".join(str(row["shape"][d]) for d in "MNK"), str(row["statuses"].get("ok", 0)),
-                f"{row['worst_over_best']:.1f}", f"{row['best']['tflops']:.1f}"]
+                f"{row['worst_over_best']:.1f}",
+                f"{row['default_over_best']:.1f}" if row["default_over_best"] else "-",
+                f"{row['best']['tflops']:.1f}"]
         for name in KINDS:
             line += [f"{row['cublas'][name]['tflops']:.1f}",
                      f"{row['cublas'][name]['tuned_over_it']:.3f}"]

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Kernels and specs with planted mistakes: each is named for what it is, exits with 2, and costs
+# neither the session nor the cache.
+# timeout: 600
+. "$(dirname "$0")/lib.sh"
+data=$PURLIN_SOURCE/tests/data/bad_kernels
+export PURLIN_CACHE=$tmp/winners
+
+tune() { purlin tune "$data/$1.toml" --device opencl:0 --strategy exhaustive "${@:2}"; }
+
+# expect_failure SPEC TEXT…: tuning ends with 2 and says TEXT on stderr, nothing on stdout.
+expect_failure() {
+  local spec=$1
+  shift
+  expect_exit 2 tune "$spec" -q
+  expect_contains "$tmp/err" "$@"
+  [ ! -s "$tmp/out" ] || fail "$spec: there is something on stdout"
+}
+
+# A spec that is malformed: the file, the line and the column, and what to write instead.
+expect_failure syntax_error syntax_error.toml:20:
+expect_failure expression_error expression_error.toml:21:9
+expect_failure unknown_name unknown_name.toml:21:9 BLOCKS "did you mean 'BLOCK'"
+expect_failure unknown_key unknown_key.toml:56: rtoll "did you mean 'rtol'"
+expect_failure bad_dtype bad_dtype.toml:27:9 f33 f32
+expect_failure bad_role bad_role.toml:36: result output
+expect_failure future_schema future_schema.toml:1: purlin.spec/9 purlin.spec/1
+expect_failure missing_source missing_source.toml:12: nowhere.cl
+expect_exit 2 purlin tune "$data/no_such_file.toml" --device opencl:0
+expect_contains "$tmp/err" no_such_file.toml
+
+# A spec that is well formed but cannot be laid out or leaves nothing to try.
+expect_failure bad_reference no_reference add_reference
+expect_failure huge_buffer "smaller problem shape"
+expect_failure no_config "BLOCK < 64"
+expect_failure division_by_zero division_by_zero.toml:21:9 "division by zero"
+
+# Kernels that fail in every config: the first one's reason.
+expect_failure compile_error "the planted compile error"
+expect_failure missing_entry subtract "it has: add"
+expect_failure wrong_result "element 500"
+expect_failure unwritten "element 999 was not written"
+expect_failure out_of_bounds "outside its buffers" "'out'"
+expect_failure input_changed "input 'a' was changed"
+expect_failure not_a_number "element 3 is nan"
+expect_exit 2 tune crash -q
+expect_contains "$tmp/err" crash
+expect_exit 2 tune endless_loop -q --timeout 2
+expect_contains "$tmp/err" timeout
+
+# One bad config among good ones costs itself only.
+expect_exit 0 tune mixed --json -q
+expect_json "$tmp/out" 'd["best"]["config"]["BUG"] == 0'
+expect_json "$tmp/out" 'len(d["evaluations"]) == 12'
+expect_json "$tmp/out" '{e["config"]["BUG"]: e["status"] for e in d["evaluations"]} == {
+  0: "ok", 1: "wrong", 2: "wrong", 3: "out_of_bounds", 4: "compile", 8: "wrong"}'
+
+# Nothing but mixed had a winner to keep.
+entries=$(purlin cache ls --json | python3 -c 'import json,sys; print(len(json.load(sys.stdin)["entries"]))')
+[ "$entries" -eq 1 ] || fail "$entries cache entries where one was expected"
