@@ -8,13 +8,12 @@ export PURLIN_CACHE=$tmp/winners
 
 tune() { purlin tune "$data/$1.toml" --device opencl:0 --strategy exhaustive "${@:2}"; }
 
-# expect_failure SPEC TEXT…: tuning ends with 2 and says TEXT on stderr, nothing on stdout.
+# expect_failure SPEC TEXT…: tuning ends with 2 and says TEXT on stderr.
 expect_failure() {
   local spec=$1
   shift
   expect_exit 2 tune "$spec" -q
   expect_contains "$tmp/err" "$@"
-  [ ! -s "$tmp/out" ] || fail "$spec: there is something on stdout"
 }
 
 # A spec that is malformed: the file, the line and the column, and what to write instead.
@@ -45,7 +44,7 @@ expect_failure input_changed "input 'a' was changed"
 expect_failure not_a_number "element 3 is nan"
 expect_exit 2 tune crash -q
 expect_contains "$tmp/err" crash
-expect_exit 2 tune endless_loop -q --timeout 2
+expect_exit 2 tune endless_loop -q --timeout 2s
 expect_contains "$tmp/err" timeout
 
 # One bad config among good ones costs itself only.

@@ -5,10 +5,11 @@
 . "$(dirname "$0")/lib.sh"
 
 check_kernel() {
-  local spec=$1 shape=$2 budget=$3
-  expect_exit 0 purlin tune "$spec" --device opencl:0 --shape "$shape" --strategy random \
-    --budget "$budget" --seed 5 --no-store --json -q
-  python3 - "$tmp/out" "$budget" <<'PY' || fail "$spec, shape '$shape'"
+  local spec=$1 budget=$2
+  shift 2
+  expect_exit 0 purlin tune "$spec" --device opencl:0 --strategy random --budget "$budget" --seed 5 \
+    --samples 3 --finals 0 --no-store --json -q "$@"
+  python3 - "$tmp/out" "$budget" <<'PY' || fail "$spec $*"
 import json, sys
 document, budget = json.load(open(sys.argv[1])), int(sys.argv[2])
 evaluations = document["evaluations"]
@@ -30,8 +31,8 @@ for spec in "$PURLIN_SOURCE"/kernels/*/*.toml; do
     expect_contains "$tmp/err" opencl
     continue
   fi
-  check_kernel "$spec" small 6
-  check_kernel "$spec" "" 1
+  check_kernel "$spec" 6 --shape small
+  check_kernel "$spec" 1
   found=$((found + 1))
 done
 [ "$found" -eq 8 ] || fail "$found kernels where eight were expected"
