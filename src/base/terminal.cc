@@ -34,7 +34,7 @@ Terminal Terminal::of(std::FILE* stream, ColorMode mode) {
 
 std::string Terminal::paint(Style style, std::string_view text) const {
   constexpr const char* kCodes[] = {"", "1", "2", "31", "32", "33", "34", "36"};
-  if (!color_ || style == Style::kPlain) return std::string(text);
+  if (!color_ || style == Style::kPlain || text.empty()) return std::string(text);
   return "\x1b[" + std::string(kCodes[static_cast<int>(style)]) + "m" + std::string(text) +
          "\x1b[0m";
 }

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/toml.h"
 
-#define TOML_EXCEPTIONS 0
 #include "base/files.h"
 #include "base/text.h"
 
+#include <algorithm>
+
+// toml++ asserts that a key begins well before it checks it ("[^[x]]"), and in release builds turns
+// the assertion into a promise to the compiler. Without either, its check reports the mistake.
+#undef NDEBUG
+#define TOML_ASSERT(expression) static_cast<void>(0)
+#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -43,9 +49,48 @@ Toml convert(const toml::node& node, const std::string& file) {
   return out;
 }
 
+// Refuses characters beyond ASCII outside of strings and comments. TOML does not allow them there,
+// and toml++ 3.3 has undefined behaviour for most of them before it comes to say so.
+Status check_bare_text(std::string_view text, std::string_view file) {
+  int line = 1;
+  std::size_t line_start = 0;
+  char quote = 0;  // of the string we are in, '#' in a comment, 0 outside
+  bool multi_line = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool triple = at + 2 < text.size() && text[at + 1] == c && text[at + 2] == c;
+    if (c == '\n') {
+      ++line;
+      line_start = at + 1;
+      if (!multi_line) quote = 0;
+    } else if (quote == 0) {
+      if (static_cast<unsigned char>(c) >= 0x80)
+        return error(Code::kInvalid,
+                     "{}:{}:{}: a character beyond ASCII outside of a string; put it in quotes",
+                     file, line, at - line_start + 1);
+      if (c == '#' || c == '"' || c == '\'') {
+        quote = c;
+        multi_line = c != '#' && triple;
+        if (multi_line) at += 2;
+      }
+    } else if (quote == '"' && c == '\\' && at + 1 < text.size() && text[at + 1] != '\n') {
+      ++at;
+    } else if (c == quote && quote != '#' && (!multi_line || triple)) {
+      if (multi_line) at += 2;
+      // Up to two more quotes before the closing three belong to the string.
+      while (multi_line && at + 1 < text.size() && text[at + 1] == quote) ++at;
+      quote = 0;
+      multi_line = false;
+    }
+  }
+  return Status::ok();
+}
+
 }  // namespace
 
 Result<Toml> Toml::parse(std::string_view text, std::string_view file_name) {
+  if (starts_with(text, "\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte-order mark
+  PURLIN_TRY(check_bare_text(text, file_name));
   toml::parse_result parsed = toml::parse(text, std::string(file_name));
   if (!parsed) {
     const auto& problem = parsed.error();

@@ -10,6 +10,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_doctor_command());
   commands.push_back(make_profile_command());
+  commands.push_back(make_report_command());
   commands.push_back(make_tune_command());
   commands.push_back(make_space_command());
   commands.push_back(make_cache_ls_command());
@@ -19,8 +20,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_guard_check_command());
   commands.push_back(make_guard_compare_command());
   commands.push_back(make_guard_baseline_command());
-  commands.push_back(make_config_command());
   commands.push_back(make_demo_command());
+  commands.push_back(make_config_command());
   commands.push_back(make_worker_command());
   return commands;
 }

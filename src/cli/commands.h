@@ -10,6 +10,7 @@ class Command;
 
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_profile_command();
+std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_tune_command();
 std::unique_ptr<Command> make_space_command();
 std::unique_ptr<Command> make_cache_ls_command();
@@ -19,8 +20,8 @@ std::unique_ptr<Command> make_guard_run_command();
 std::unique_ptr<Command> make_guard_check_command();
 std::unique_ptr<Command> make_guard_compare_command();
 std::unique_ptr<Command> make_guard_baseline_command();
-std::unique_ptr<Command> make_config_command();
 std::unique_ptr<Command> make_demo_command();
+std::unique_ptr<Command> make_config_command();
 std::unique_ptr<Command> make_worker_command();
 
 }  // namespace purlin::cli

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace purlin::analyze {
+namespace {
+
+std::string device_name(const Profile& profile, int index) {
+  const auto& devices = profile.environment.devices;
+  if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) return "";
+  return devices[static_cast<std::size_t>(index)].name;
+}
+
+// One row in the making: the stat, and how long its heaviest launch shape took.
+struct Group {
+  KernelStat stat;
+  double heaviest_ns = -1;
+  std::set<std::tuple<Dim3, Dim3, Dim3, std::uint32_t>> shapes;
+};
+
+void add_row(Group& group, const KernelRow& row) {
+  KernelStat& stat = group.stat;
+  const bool first = stat.duration.empty() && group.shapes.empty();
+  if (first || stat.op != row.op) stat.op = first ? row.op : "";
+  if (first || stat.shape != row.shape) stat.shape = first ? row.shape : "";
+  stat.duration.merge(row.duration);
+  group.shapes.emplace(row.launch.grid, row.launch.block, row.launch.cluster,
+                       row.launch.dynamic_shared_bytes);
+  if (row.duration.total_ns() > group.heaviest_ns) {
+    group.heaviest_ns = row.duration.total_ns();
+    stat.launch = row.launch;
+    stat.registers = row.registers;
+    stat.static_shared_bytes = row.static_shared_bytes;
+    stat.local_bytes = row.local_bytes;
+  }
+}
+
+// Kernels whose brief names are the same are told apart by their template arguments.
+void label_kernels(std::vector<KernelStat>& kernels) {
+  std::map<std::string, std::set<std::string>> full_names;
+  for (const KernelStat& kernel : kernels) full_names[kernel.name.brief].insert(kernel.name.full);
+  for (KernelStat& kernel : kernels) {
+    kernel.label = kernel.name.brief;
+    if (full_names[kernel.name.brief].size() > 1 && !kernel.name.arguments.empty())
+      kernel.label += "<" + kernel.name.arguments + ">";
+  }
+}
+
+template <class Stat>
+bool heavier(const Stat& a, const Stat& b) {
+  return a.duration.total_ns() > b.duration.total_ns();
+}
+
+}  // namespace
+
+Report build_report(const Profile& profile, GroupBy group_by) {
+  Report report;
+  report.group_by = group_by;
+  report.environment = profile.environment;
+  report.command = profile.command;
+  report.wall_ns = profile.wall_ns;
+  report.exit_code = profile.exit_code;
+  report.processes = profile.processes;
+  report.coverage = profile.coverage;
+  report.partial = profile.partial;
+
+  using Key = std::tuple<std::string, std::string, Dim3, Dim3, Dim3, std::uint32_t, std::string,
+                         std::string>;
+  std::map<Key, Group> groups;  // ordered, so that equal totals rank the same each time
+  std::map<std::string, KernelName> names;
+  for (const KernelRow& row : profile.kernels) {
+    auto [name, added] = names.try_emplace(row.name);
+    if (added) name->second = describe_kernel(row.name);
+    Key key{name->second.full, device_name(profile, row.device), {}, {}, {}, 0, "", ""};
+    if (group_by == GroupBy::kLaunch)
+      key = {name->second.full,
+             std::get<1>(key),
+             row.launch.grid,
+             row.launch.block,
+             row.launch.cluster,
+             row.launch.dynamic_shared_bytes,
+             row.op,
+             row.shape};
+    Group& group = groups[key];
+    group.stat.name = name->second;
+    group.stat.device = std::get<1>(key);
+    add_row(group, row);
+    report.kernel_ns += row.duration.total_ns();
+    report.launches += row.duration.count();
+  }
+  for (auto& [key, group] : groups) {
+    group.stat.launch_shapes = static_cast<int>(group.shapes.size());
+    if (report.kernel_ns > 0) group.stat.share = group.stat.duration.total_ns() / report.kernel_ns;
+    report.kernels.push_back(std::move(group.stat));
+  }
+  std::stable_sort(report.kernels.begin(), report.kernels.end(), heavier<KernelStat>);
+  label_kernels(report.kernels);
+
+  std::map<std::pair<std::string, std::string>, CopyStat> copies;
+  for (const CopyRow& row : profile.copies) {
+    const std::string device = device_name(profile, row.device);
+    CopyStat& copy = copies[{row.kind, device}];
+    copy.kind = row.kind;
+    copy.device = device;
+    copy.bytes += row.bytes;
+    copy.duration.merge(row.duration);
+    report.copy_ns += row.duration.total_ns();
+  }
+  for (auto& [key, copy] : copies) report.copies.push_back(std::move(copy));
+  std::stable_sort(report.copies.begin(), report.copies.end(), heavier<CopyStat>);
+  return report;
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Report: a profile ranked, one row per kernel or per launch shape, heaviest first. What a person
+// reads is report_text.h, what a program reads is to_json (docs/formats/report.md). Pure functions
+// over values.
+#pragma once
+
+#include "analyze/kernel_name.h"
+#include "base/json.h"
+#include "model/profile.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin::analyze {
+
+enum class GroupBy {
+  kKernel,  // one row per kernel and GPU model; launch shapes and devices merged
+  kLaunch,  // one row per kernel, launch shape, problem shape and GPU model
+};
+
+struct KernelStat {
+  KernelName name;
+  std::string label;      // name.brief, with template arguments where namesakes need telling apart
+  std::string device;     // model, "NVIDIA H200"; "" where unknown
+  std::string op, shape;  // as the program told; "" where unknown or where rows with others merged
+  LaunchShape launch;     // the one that took most time
+  int launch_shapes = 0;  // merged here
+  std::uint32_t registers = 0, static_shared_bytes = 0, local_bytes = 0;  // of that launch shape
+  double share = 0;  // of the time of all kernels
+  Sketch duration;
+};
+
+struct CopyStat {
+  std::string kind;
+  std::string device;
+  double bytes = 0;
+  Sketch duration;
+};
+
+struct Report {
+  GroupBy group_by = GroupBy::kKernel;
+  Environment environment;
+  std::string command;
+  std::int64_t wall_ns = 0;
+  int exit_code = 0;
+  std::vector<KernelStat> kernels;  // by total time, then by name
+  std::vector<CopyStat> copies;     // by total time
+  double kernel_ns = 0, launches = 0;
+  double copy_ns = 0;
+  std::vector<ProcessInfo> processes;
+  Coverage coverage;
+  bool partial = false;
+};
+
+Report build_report(const Profile& profile, GroupBy group_by);
+Json to_json(const Report& report);
+std::string to_csv(const Report& report);
+
+}  // namespace purlin::analyze
