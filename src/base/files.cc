@@ -59,8 +59,16 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
 
 Status write_atomic(const std::string& path, std::string_view contents) {
   static std::atomic<unsigned> serial{0};
-  const std::string temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), serial++);
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  // A name left over by a killed process of the same id, which containers give out again and again,
+  // is not ours to use: the next serial is.
+  std::string temporary;
+  int fd = -1;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), serial++);
+    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd >= 0 || errno != EEXIST) break;
+  }
+  Descriptor file(fd);
   if (file.get() < 0) return os_error("write", path, errno);
   auto give_up = [&](int code) {
     ::unlink(temporary.c_str());

@@ -235,9 +235,10 @@ Result<double> Json::double_at(std::string_view key) const {
 Json& Json::set(std::string_view key, Json value) {
   if (is_null()) value_ = Object();
   auto& all = std::get<Object>(value_);
-  for (Member& member : all) {
-    if (member.key == key) {
-      member.value = std::move(value);
+  // From the end, as find() does: of a repeated key the last one counts.
+  for (auto member = all.rbegin(); member != all.rend(); ++member) {
+    if (member->key == key) {
+      member->value = std::move(value);
       return *this;
     }
   }

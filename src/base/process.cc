@@ -203,7 +203,7 @@ Result<Captured> run_captured(Process::Options options, double timeout_s, std::s
         process.kill(SIGKILL);
         break;
       }
-      wait_ms = static_cast<int>(left / 1'000'000) + 1;
+      wait_ms = static_cast<int>(std::min<std::int64_t>(left / 1'000'000, 1'000'000)) + 1;
     }
     if (::poll(fds, 2, wait_ms) < 0 && errno != EINTR) break;
     for (int i = 0; i < 2; ++i) {
@@ -217,6 +217,14 @@ Result<Captured> run_captured(Process::Options options, double timeout_s, std::s
       } else if (got == 0 || errno != EINTR) {
         fds[i].fd = -1;
       }
+    }
+  }
+  // A child may close its streams and run on; the deadline holds for it too.
+  if (timeout_s > 0 && !captured.timed_out) {
+    const std::int64_t left = std::max<std::int64_t>(0, deadline - system_clock().monotonic_ns());
+    if (!process.wait(static_cast<double>(left) / 1e9)) {
+      captured.timed_out = true;
+      process.kill(SIGKILL);
     }
   }
   captured.exit = *process.wait();

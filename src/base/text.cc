@@ -87,23 +87,34 @@ std::string format_ns(double ns) {
 std::string format_bytes(double bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
-  while (std::abs(bytes) >= 1024 && unit < 4) bytes /= 1024, ++unit;
+  // Units change where the shown figure would: 1023.95 KiB is 1.0 MiB, not 1024.0 KiB.
+  while (std::abs(bytes) >= (unit == 0 ? 1024 : 1023.95) && unit < 4) bytes /= 1024, ++unit;
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
 }
 
 std::string format_count(double count) {
   constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
   int unit = 0;
-  while (std::abs(count) >= 1000 && unit < 4) count /= 1000, ++unit;
+  while (std::abs(count) >= (unit == 0 ? 999.5 : 999.995) && unit < 4) count /= 1000, ++unit;
   return unit == 0 ? fmt::format("{:.0f}", count) : fmt::format("{:.2f}{}", count, kUnits[unit]);
 }
 
 std::string elide_middle(std::string_view text, std::size_t width) {
-  if (text.size() <= width) return std::string(text);
-  if (width <= 3) return std::string(text.substr(0, width));
+  // Counted and cut in characters: a UTF-8 sequence must not be cut in two.
+  const auto starts = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+  const auto length = static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts));
+  if (length <= width) return std::string(text);
+  // The byte at which character `n` begins.
+  const auto offset = [&](std::size_t n) {
+    std::size_t at = 0, seen = 0;
+    for (; at < text.size(); ++at)
+      if (starts(text[at]) && seen++ == n) break;
+    return at;
+  };
+  if (width <= 3) return std::string(text.substr(0, offset(width)));
   const std::size_t left = (width - 3 + 1) / 2;
   const std::size_t right = width - 3 - left;
-  return fmt::format("{}...{}", text.substr(0, left), text.substr(text.size() - right));
+  return fmt::format("{}...{}", text.substr(0, offset(left)), text.substr(offset(length - right)));
 }
 
 int edit_distance(std::string_view a, std::string_view b) {
@@ -122,9 +133,12 @@ int edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongest = 200;  // the distance takes time and memory by the product
   int best = std::numeric_limits<int>::max();
   std::string found;
+  if (word.size() > kLongest) return found;
   for (const std::string& candidate : candidates) {
+    if (candidate.size() > kLongest) continue;
     const int distance = edit_distance(word, candidate);
     if (distance < best) best = distance, found = candidate;
   }

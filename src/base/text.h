@@ -26,7 +26,7 @@ std::optional<double> parse_duration_s(std::string_view text);
 std::string format_ns(double ns);
 std::string format_bytes(double bytes);  // 1536 -> "1.5 KiB"
 std::string format_count(double count);  // 1234567 -> "1.23 M"
-// "abcdefgh" to width 5 -> "a...h" (with an ellipsis character where the terminal has one).
+// "abcdefgh" to width 5 -> "a...h". Widths are in characters of UTF-8.
 std::string elide_middle(std::string_view text, std::size_t width);
 
 // Damerau-Levenshtein distance, and the candidate within a third of the word's length, or "".

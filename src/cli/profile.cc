@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin profile`: run a program under capture, keep the profile, print the report.
+#include "analyze/report.h"
+#include "analyze/report_text.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -61,6 +63,9 @@ class ProfileCommand : public Command {
     PURLIN_ASSIGN(const profile::CaptureResult result, profile::run_capture(options));
     PURLIN_TRY(profile::write_profile(output_, result.profile));
     context.log.info("profile: {}", output_);
+    const analyze::Report report = analyze::build_report(result.profile, analyze::GroupBy::kKernel);
+    context.print(json_ ? to_json(report).dump(2) + "\n"
+                        : analyze::render_text(report, context.terminal));
     return result.exit_code;
   }
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/files.h"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace purlin {
+namespace {
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override { folder_ = make_temporary_directory("purlin-files").value(); }
+  void TearDown() override { EXPECT_TRUE(remove_tree(folder_).is_ok()); }
+  std::string path(std::string_view name) const { return join_path(folder_, name); }
+  std::string folder_;
+};
+
+TEST_F(Files, AtomicWriteReplacesAndLeavesNothingBehind) {
+  ASSERT_TRUE(write_atomic(path("f"), "old").is_ok());
+  ASSERT_TRUE(write_atomic(path("f"), std::string(3'000'000, 'n')).is_ok());
+  EXPECT_EQ(read_file(path("f"))->size(), 3'000'000u);
+  EXPECT_EQ(file_size(path("f")).value(), 3'000'000u);
+  EXPECT_EQ(list_directory(folder_).value(), (std::vector<std::string>{"f"}));
+}
+
+TEST_F(Files, AtomicWritePassesByWhatAKilledProcessLeft) {
+  // Whatever serial comes next, the names after it are taken.
+  ASSERT_TRUE(write_atomic(path("f"), "1").is_ok());
+  for (int serial = 0; serial < 50; ++serial) {
+    const std::string left = path(fmt::format("f.tmp.{}.{}", ::getpid(), serial));
+    ASSERT_TRUE(write_atomic(left, "left").is_ok());
+  }
+  EXPECT_TRUE(write_atomic(path("f"), "2").is_ok());
+  EXPECT_EQ(read_file(path("f")).value(), "2");
+}
+
+TEST_F(Files, FailedWritesSayWhyAndKeepTheOldContents) {
+  EXPECT_EQ(write_atomic(path("absent/f"), "x").code(), Code::kNotFound);
+  ASSERT_TRUE(make_directories(path("a/b")).is_ok());
+  const Status status = write_atomic(path("a"), "x");  // a folder cannot be replaced
+  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_NE(status.message().find(path("a")), std::string::npos);
+  EXPECT_EQ(list_directory(folder_).value(), (std::vector<std::string>{"a"}));
+}
+
+TEST_F(Files, ReadsAreBoundedAndNameThePath) {
+  ASSERT_TRUE(write_atomic(path("f"), "12345").is_ok());
+  EXPECT_EQ(read_file(path("f"), 5).value(), "12345");
+  EXPECT_EQ(read_file(path("f"), 4).status().code(), Code::kInvalid);
+  EXPECT_EQ(read_file(path("absent")).status().code(), Code::kNotFound);
+  EXPECT_EQ(read_file(folder_).status().code(), Code::kIo);
+  EXPECT_TRUE(remove_file(path("absent")).is_ok());
+}
+
+TEST_F(Files, Paths) {
+  EXPECT_EQ(join_path("/a/b", "../c"), "/a/c");
+  EXPECT_EQ(join_path("/a", "/b"), "/b");
+  EXPECT_EQ(parent_path("x"), ".");
+  EXPECT_EQ(parent_path("/a/b.c"), "/a");
+  EXPECT_EQ(base_name("/a/b.c"), "b.c");
+}
+
+TEST_F(Files, ALockKeepsOthersOut) {
+  const auto free = [&] {
+    const int fd = ::open(path("lock").c_str(), O_RDWR);
+    const bool got = ::flock(fd, LOCK_EX | LOCK_NB) == 0;
+    ::close(fd);
+    return got;
+  };
+  {
+    FileLock lock = FileLock::acquire(path("lock")).value();
+    EXPECT_FALSE(free());
+    FileLock moved = std::move(lock);
+    EXPECT_FALSE(free());
+  }
+  EXPECT_TRUE(free());
+}
+
+}  // namespace
+}  // namespace purlin
