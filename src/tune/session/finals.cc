@@ -6,7 +6,14 @@
 namespace purlin::tune {
 namespace {
 
-// The fastest few, and the default wherever it stands.
+double fastest_ms(const Evaluation& evaluation) {
+  double fastest = evaluation.time_ms;
+  for (const Sample& sample : evaluation.samples) fastest = std::min(fastest, sample.ms);
+  return fastest;
+}
+
+// The fastest few, and the default wherever it stands. On a noisy device medians of the search
+// mislead, so a candidate within reach by its fastest sample is in too.
 std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
                              std::optional<std::size_t> default_evaluation,
                              const FinalsOptions& options) {
@@ -20,9 +27,9 @@ std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     const Evaluation& evaluation = evaluations[order[rank]];
     const bool is_default = order[rank] == default_evaluation;
+    const double reach = evaluations[order.front()].time_ms * (1 + options.within);
     const bool fast =
-        rank < options.candidates &&
-        evaluation.time_ms <= evaluations[order.front()].time_ms * (1 + options.within);
+        rank < options.candidates && (rank < options.at_least || fastest_ms(evaluation) <= reach);
     if (!fast && !is_default) continue;
     Finalist finalist;
     finalist.evaluation = order[rank];

@@ -24,10 +24,11 @@ namespace purlin::tune {
 
 struct FinalsOptions {
   std::size_t candidates = 5;
-  double within = 0.10;   // of the best median
-  int rounds = 5;         // 0 = no finals: the search's own measurements decide
-  int samples = 5;        // of each candidate in each round
-  double tie_cap = 0.02;  // no tie is slower than the lowest median by more
+  std::size_t at_least = 3;  // the fastest so many, whatever their distance
+  double within = 0.10;      // of the best median, by their fastest sample
+  int rounds = 5;            // 0 = no finals: the search's own measurements decide
+  int samples = 5;           // of each candidate in each round
+  double tie_cap = 0.02;     // no tie is slower than the lowest median by more
 };
 
 // A candidate as it stands in the end.

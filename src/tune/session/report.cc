@@ -176,7 +176,7 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
     const Finalist* finalist;
     std::size_t evaluation;
   };
-  // A finalist's time is that of the finals, so it stands above those measured once.
+  // Finalists first: a time of the search and one of the finals do not compare on a noisy device.
   std::vector<Row> rows;
   const Verdicts& verdict = *result.verdict;
   std::vector<bool> in_finals(result.evaluations.size());
@@ -188,8 +188,11 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
   for (std::size_t i = 0; i < result.evaluations.size(); ++i)
     if (result.evaluations[i].ok() && !in_finals[i])
       rows.push_back({result.evaluations[i].time_ms, nullptr, i});
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.time_ms < b.time_ms; });
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
+    const bool first = a.finalist != nullptr, second = b.finalist != nullptr;
+    const bool final_round = verdict.rounds > 0 && first != second;
+    return final_round ? first : a.time_ms < b.time_ms;
+  });
   // The winner leads, also where a tie was measured a hair faster.
   const auto winner = std::find_if(rows.begin(), rows.end(),
                                    [&](const Row& row) { return row.finalist == &verdict.best(); });
@@ -208,6 +211,7 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
     if (i >= top && !is_default) continue;
     const Config& config = result.evaluations[row.evaluation].config;
     std::string note = is_default ? "default" : "";
+    if (verdict.rounds > 0 && row.finalist == nullptr) note += note.empty() ? "search" : ", search";
     for (const std::size_t tie : verdict.ties)
       if (row.finalist == &verdict.finalists[tie]) note += note.empty() ? "tie" : ", tie";
     if (i == 0) note += note.empty() ? "best" : ", best";

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/session/session.h"
+
+#include "base/files.h"
+#include "model/document.h"
+#include "tune/space/build.h"
+#include "tune/space/published_spaces.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+namespace purlin::tune {
+namespace {
+
+// A device in the test's hands: time by config, and a count of what was asked of it.
+class ScriptedEvaluator : public Evaluator {
+ public:
+  const DeviceInfo& device() const override { return info_; }
+  bool executes() const override { return true; }
+  std::size_t lookahead() const override { return ahead; }
+  Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override {
+    ++calls;
+    asked.push_back(config.text());
+    if (stop_after >= 0 && calls > stop_after) return error(Code::kFailed, "killed");
+    Evaluation evaluation;
+    evaluation.config = config;
+    evaluation.cost_s = 0.5;
+    evaluation.time_ms = time(config);
+    if (evaluation.time_ms < 0) {
+      evaluation.status = EvaluationStatus::kCompile;
+      evaluation.message = "no such register";
+      evaluation.time_ms = 0;
+      return evaluation;
+    }
+    give_ups.push_back(policy.give_up_ms);
+    for (int i = 0; i < 7; ++i)
+      evaluation.samples.push_back({evaluation.time_ms * (1 + 0.001 * (i - 3)), 0});
+    return evaluation;
+  }
+
+  std::function<double(const Config&)> time = [](const Config& config) {
+    const std::int64_t a = std::get<std::int64_t>(*config.find("a"));
+    const std::int64_t b = std::get<std::int64_t>(*config.find("b"));
+    return a == 3 && b == 1 ? -1 : 1.0 + static_cast<double>((a - 2) * (a - 2) + b);
+  };
+  std::size_t ahead = 1;
+  int calls = 0, stop_after = -1;
+  std::vector<std::string> asked;
+  std::vector<double> give_ups;
+
+ private:
+  DeviceInfo info_;
+};
+
+class SessionTest : public testing::Test {
+ protected:
+  SessionTest() {
+    PublishedSpace made{"made"};
+    made.knob("a", {0, 1, 2, 3}).knob("b", {0, 1, 2});
+    space_ = build_space(made.parameters, made.constraints, Scope{}).value();
+    // In memory where that exists: the tests sync thousands of times.
+    if (is_directory("/dev/shm")) ::setenv("TMPDIR", "/dev/shm", 1);
+    folder_ = make_temporary_directory("session").value();
+    options_.budget.evaluations = 12;
+    options_.default_config = space_.config(11);
+  }
+  ~SessionTest() override { static_cast<void>(remove_tree(folder_)); }
+
+  Result<SessionResult> run(ScriptedEvaluator& evaluator, Journal* journal = nullptr,
+                            const std::string& name = "local") {
+    auto strategy = make_strategy(name, {space_, 5, options_.budget.evaluations}).value();
+    return run_session(space_, *strategy, evaluator, journal, options_, clock_);
+  }
+  std::string path() const { return folder_ + "/journal.jsonl"; }
+  Result<Journal> journal() const {
+    return Journal::open(path(), Json::object({{"schema", "purlin.session/1"}}));
+  }
+
+  Space space_;
+  std::string folder_;
+  SessionOptions options_;
+  FakeClock clock_;
+};
+
+TEST_F(SessionTest, EvaluatesTheDefaultFirstThenFindsTheBest) {
+  ScriptedEvaluator evaluator;
+  const Result<SessionResult> result = run(evaluator);
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  EXPECT_EQ(evaluator.asked.front(), space_.config(11).text());
+  EXPECT_EQ(result->evaluations.size(), 12u);
+  EXPECT_EQ(result->default_evaluation, 0u);
+  ASSERT_TRUE(result->verdict.has_value());
+  EXPECT_EQ(result->evaluations[result->verdict->best().evaluation].config.text(), "a=2 b=0");
+  ASSERT_TRUE(result->verdict->fallback.has_value());
+  EXPECT_EQ(result->verdict->rounds, options_.finals.rounds);
+  EXPECT_DOUBLE_EQ(result->evaluations.back().cumulative_cost_s, 6);
+}
+
+TEST_F(SessionTest, RacesAgainstTheBestButNeverTheDefault) {
+  ScriptedEvaluator evaluator;
+  options_.finals.rounds = 0;
+  ASSERT_TRUE(run(evaluator, nullptr, "exhaustive").is_ok());
+  EXPECT_EQ(evaluator.give_ups.front(), 0);
+  for (std::size_t i = 1; i < evaluator.give_ups.size(); ++i) EXPECT_GT(evaluator.give_ups[i], 0);
+}
+
+TEST_F(SessionTest, StopsWithinItsBudget) {
+  ScriptedEvaluator evaluator;
+  evaluator.ahead = 4;
+  options_.budget.evaluations = 5;
+  options_.finals.rounds = 0;
+  const Result<SessionResult> result = run(evaluator, nullptr, "random");
+  EXPECT_EQ(result->evaluations.size(), 5u);
+  EXPECT_EQ(evaluator.calls, 5);
+  EXPECT_EQ(result->end, SessionResult::End::kBudget);
+}
+
+TEST_F(SessionTest, StopsWhenAskedAndKeepsTheBestSoFar) {
+  ScriptedEvaluator evaluator;
+  std::atomic<bool> stop{false};
+  options_.stop = &stop;
+  options_.on_progress = [&](const SessionState& state) { stop = state.done >= 3; };
+  const Result<SessionResult> result = run(evaluator);
+  EXPECT_EQ(result->end, SessionResult::End::kStopped);
+  EXPECT_EQ(result->evaluations.size(), 3u);
+  EXPECT_TRUE(result->verdict.has_value());
+}
+
+TEST_F(SessionTest, NothingWorksIsNoVerdict) {
+  ScriptedEvaluator evaluator;
+  evaluator.time = [](const Config&) { return -1.0; };
+  const Result<SessionResult> result = run(evaluator);
+  ASSERT_TRUE(result.is_ok());
+  EXPECT_FALSE(result->verdict.has_value());
+}
+
+// The promise: whatever a kill leaves of the journal, going on repeats nothing that is in it, and
+// ends with what an undisturbed session finds.
+TEST_F(SessionTest, ResumesFromAJournalCutAtEveryByte) {
+  ScriptedEvaluator undisturbed;
+  options_.budget.evaluations = 6;  // each cut costs some syncs of a real disk
+  std::string text;
+  {
+    Journal kept = journal().value();
+    ASSERT_TRUE(run(undisturbed, &kept).is_ok());
+    text = read_file(path()).value();
+  }
+  const std::vector<std::string> order(undisturbed.asked.begin(), undisturbed.asked.begin() + 6);
+  options_.finals.rounds = 0;
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    std::ofstream(path(), std::ios::binary | std::ios::trunc) << text.substr(0, cut);
+    Result<Journal> again = journal();
+    ASSERT_TRUE(again.is_ok()) << "cut at " << cut << ": " << again.status().message();
+    const std::size_t kept = again->records().size();
+    ScriptedEvaluator evaluator;
+    const Result<SessionResult> result = run(evaluator, &*again);
+    ASSERT_TRUE(result.is_ok());
+    ASSERT_EQ(result->evaluations.size(), 6u) << "cut at " << cut;
+    ASSERT_EQ(result->resumed, kept);
+    ASSERT_EQ(evaluator.asked,
+              std::vector<std::string>(order.begin() + static_cast<long>(kept), order.end()))
+        << "cut at " << cut;
+  }
+}
+
+TEST_F(SessionTest, AJournalSurvivesAnEvaluatorThatDies) {
+  ScriptedEvaluator dying;
+  dying.stop_after = 5;
+  {
+    Journal kept = journal().value();
+    EXPECT_FALSE(run(dying, &kept).is_ok());
+  }
+  ScriptedEvaluator evaluator;
+  options_.finals.rounds = 0;
+  Journal again = journal().value();
+  const Result<SessionResult> result = run(evaluator, &again);
+  EXPECT_EQ(result->resumed, 5u);
+  EXPECT_EQ(evaluator.calls, 7);
+}
+
+TEST_F(SessionTest, AJournalDamagedInTheMiddleIsRefusedAndOneIsHeldOnce) {
+  {
+    Journal kept = journal().value();
+    ScriptedEvaluator evaluator;
+    ASSERT_TRUE(run(evaluator, &kept).is_ok());
+    EXPECT_EQ(kept.finished(), "budget");
+    const Result<Journal> second = journal();
+    ASSERT_FALSE(second.is_ok());
+    EXPECT_EQ(second.status().code(), Code::kUnavailable);
+  }
+  std::string text = read_file(path()).value();
+  text[text.size() / 2] = '\x01';
+  ASSERT_TRUE(write_atomic(path(), text).is_ok());
+  const Result<Journal> damaged = journal();
+  ASSERT_FALSE(damaged.is_ok());
+  EXPECT_EQ(damaged.status().code(), Code::kCorrupt);
+  EXPECT_NE(damaged.status().message().find("--fresh"), std::string::npos);
+}
+
+TEST(Finals, TiesGoToTheDefaultThenToSpaceOrderAndFlakyOnesAreOut) {
+  PublishedSpace made{"made"};
+  made.knob("a", {0, 1, 2, 3}).knob("b", {0});
+  const Space space = build_space(made.parameters, made.constraints, Scope{}).value();
+  ScriptedEvaluator evaluator;
+  evaluator.time = [](const Config& config) {
+    const std::int64_t a = std::get<std::int64_t>(*config.find("a"));
+    return a == 0 ? -1.0 : 1.0 + 0.0001 * static_cast<double>(3 - a);
+  };
+  std::vector<Evaluation> evaluations;
+  for (std::size_t i : {3, 2, 1, 0}) {
+    Evaluation evaluation;
+    evaluation.config = space.config(i);
+    evaluation.time_ms = 1;
+    evaluation.samples.assign(7, {1, 0});
+    evaluations.push_back(evaluation);
+  }
+  const auto hold = [&](std::optional<std::size_t> fallback) {
+    return **hold_finals(space, evaluations, fallback, evaluator, {}, {}, [] { return true; });
+  };
+  Verdicts verdict = hold(std::nullopt);
+  EXPECT_EQ(evaluations[verdict.best().evaluation].config.text(), "a=1 b=0");
+  EXPECT_EQ(verdict.ties.size(), 2u);
+  EXPECT_EQ(verdict.finalists.back().problem, "no such register");
+  verdict = hold(1);
+  EXPECT_EQ(evaluations[verdict.best().evaluation].config.text(), "a=2 b=0");
+}
+
+TEST(ParseBudget, TakesEvaluationsAndTime) {
+  EXPECT_EQ(parse_budget("200")->evaluations, 200u);
+  EXPECT_EQ(parse_budget("2m")->seconds, 120);
+  EXPECT_EQ(parse_budget("10, 60s")->text(), "10,60s");
+  for (const char* wrong : {"", "0", "-3", "fast", "10,", "60"}) {
+    const bool fine = parse_budget(wrong).is_ok();
+    EXPECT_EQ(fine, std::string(wrong) == "60") << wrong;
+  }
+  EXPECT_TRUE(parse_budget("300")->exceeds(*parse_budget("200")));
+  EXPECT_FALSE(parse_budget("200")->exceeds(*parse_budget("200")));
+}
+
+}  // namespace
+}  // namespace purlin::tune

@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# `purlin space` and `purlin tune` end to end: on a real device (OpenCL on the CPU), on fake ones that
+# crash and hang, and killed at work.
+# timeout: 600
+source "$(dirname "$0")/lib.sh"
+spec=$PURLIN_SOURCE/tests/data/tune/scale.toml
+trap 'jobs -p | xargs -r kill -9 2>/dev/null; rm -rf "$tmp"' EXIT
+
+# Space: counts, pruning, export. MISTAKE != 0 needs ITEMS == 1.
+printf '{"time_ms": "1 + abs(BLOCK - 64) / 64 + 1 / ITEMS", "device": {"max_threads_per_block": 1024}}' >"$tmp/fast.json"
+expect_exit 0 purlin space "$spec" --device "fake:$tmp/fast.json" --json --sample 3
+expect_json "$tmp/out" 'd["cartesian"] == 80 and d["valid"] == 31 and len(d["sample"]) == 3'
+expect_json "$tmp/out" 'sum(p["configs"] for p in d["pruned"]) == 49'
+expect_exit 0 purlin space "$spec" --device "fake:$tmp/fast.json" --csv
+[ "$(wc -l <"$tmp/out")" -eq 32 ] || fail "the CSV has $(wc -l <"$tmp/out") lines"
+
+# A fake device: the best config is known, the default is first, the winner is stored.
+expect_exit 0 purlin tune "$spec" --device "fake:$tmp/fast.json" --budget 100 --json
+expect_json "$tmp/out" 'd["schema"] == "purlin.tune/1" and len(d["evaluations"]) == 31'
+expect_json "$tmp/out" 'd["best"]["config"] == {"BLOCK": 64, "ITEMS": 16, "MISTAKE": 0}'
+expect_json "$tmp/out" 'd["evaluations"][0]["config"]["BLOCK"] == 32 and d["default"]["time_ms"] > d["best"]["time_ms"]'
+expect_json "$tmp/out" 'abs(d["evaluations"][-1]["cumulative_cost_s"] - sum(e["cost_s"] for e in d["evaluations"])) < 1e-6'
+expect_contains "$tmp/err" "stored in"
+expect_exit 0 purlin cache get "$spec" --device "fake:$tmp/fast.json" --json
+expect_json "$tmp/out" 'd["entry"]["config"]["ITEMS"] == 16'
+
+# Candidates that crash or hang cost themselves only.
+printf '{"time_ms": 1, "crash_if": "BLOCK == 16", "hang_if": "BLOCK == 128 and ITEMS == 2"}' >"$tmp/bad.json"
+expect_exit 0 purlin tune "$spec" --device "fake:$tmp/bad.json" --strategy exhaustive --budget 100 --timeout 2s --no-store --json
+expect_json "$tmp/out" 'd["failures"]["crash"]["count"] == 8 and d["failures"]["timeout"]["count"] == 1'
+
+# Killed with -9 again and again: no evaluation is repeated, and none is missing in the end.
+printf '{"time_ms": "1 + BLOCK / 64", "compile_s": 0.1}' >"$tmp/slow.json"
+run=("$PURLIN" tune "$spec" --device "fake:$tmp/slow.json" --strategy random --budget 100 --jobs 0 --session "$tmp/session" --no-store --finals 0 -q)
+for wait in 1.0 1.5 1.2; do
+  "${run[@]}" --json >/dev/null 2>&1 &
+  pid=$!
+  sleep "$wait"
+  kill -9 "$pid" 2>/dev/null || true
+  wait "$pid" 2>/dev/null || true
+done
+journal=$(echo "$tmp"/session/*/journal.jsonl)
+before=$(grep -c '"evaluation"' "$journal" || true)
+expect_exit 0 "${run[@]}" --json
+expect_json "$tmp/out" "d['resumed'] == $before and len(d['evaluations']) == 31"
+[ "$(grep -o '"config":{[^}]*}' "$journal" | sort | uniq -d | wc -l)" -eq 0 ] || fail "an evaluation was repeated"
+
+# Ctrl-C: the best so far, exit code 3, and the same command goes on.
+rm -rf "$tmp/session"
+"${run[@]}" --json >"$tmp/stopped" 2>"$tmp/err" &
+pid=$!
+for _ in $(seq 100); do
+  journal=$(echo "$tmp"/session/*/journal.jsonl)
+  [ "$(grep -c '"evaluation"' "$journal" 2>/dev/null || true)" -ge 3 ] 2>/dev/null && break
+  sleep 0.1
+done
+kill -TERM "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 3 ] || fail "an interrupted session ended with $code"
+expect_json "$tmp/stopped" 'd["end"] == "stopped" and d["best"]["config"]'
+expect_exit 0 "${run[@]}" --json
+expect_json "$tmp/out" 'd["resumed"] >= 3 and len(d["evaluations"]) == 31'
+
+# A real device: planted mistakes are found, the winner is right, the text is for people.
+expect_exit 0 purlin tune "$spec" --device opencl --strategy exhaustive --budget 100 --samples 7 --json
+expect_json "$tmp/out" 'd["failures"]["wrong"]["count"] == 4 and d["failures"]["out_of_bounds"]["count"] == 4'
+expect_json "$tmp/out" 'd["failures"]["compile"]["count"] == 4 and "error" in d["failures"]["compile"]["first_message"]'
+expect_json "$tmp/out" 'd["best"]["config"]["MISTAKE"] == 0 and d["best"]["gbytes_per_s"] > 0'
+expect_exit 0 purlin tune "$spec" --device opencl --budget 6 --shape N=4096 --shape N=8192 --no-store
+expect_contains "$tmp/out" "N=4096" "N=8192" "default"
+
+# Bad input: a clear error, exit 2.
+expect_exit 2 purlin tune
+expect_contains "$tmp/err" "no spec given"
+expect_exit 2 purlin tune "$spec" --device "fake:$tmp/fast.json" --strategy locl
+expect_contains "$tmp/err" "did you mean 'local'"
+expect_exit 2 purlin tune "$spec" --device "fake:$tmp/fast.json" --budget soon
+expect_contains "$tmp/err" "--budget takes"
+cp -r "$PURLIN_SOURCE/tests/data/tune" "$tmp/spec"
+sed -i 's/^constraints = .*/constraints = ["BLOCK > 0", "ITEMS > 16"]/' "$tmp/spec/scale.toml"
+expect_exit 2 purlin space "$tmp/spec/scale.toml" --device "fake:$tmp/fast.json"
+expect_contains "$tmp/err" "no config satisfies" "ITEMS > 16" "scale.toml:5:"
+printf '{"compile_error_if": "BLOCK > 0"}' >"$tmp/none.json"
+expect_exit 2 purlin tune "$spec" --device "fake:$tmp/none.json" --no-store
+expect_contains "$tmp/err" "none of the 31 configs evaluated works" "compile"
+touch "$tmp/file"
+expect_exit 2 purlin tune "$spec" --device "fake:$tmp/fast.json" --cache "$tmp/file/cache"
+echo "tune: ok"
