@@ -30,7 +30,8 @@ expect_exit 0 purlin tune "$spec" --device "fake:$tmp/bad.json" --strategy exhau
 expect_json "$tmp/out" 'd["failures"]["crash"]["count"] == 8 and d["failures"]["timeout"]["count"] == 1'
 
 # Killed with -9 again and again: no evaluation is repeated, and none is missing in the end.
-printf '{"time_ms": "1 + BLOCK / 64", "compile_s": 0.1}' >"$tmp/slow.json"
+# (A name of its own, for binaries are kept by device, and a kept one takes no time to compile.)
+printf '{"time_ms": "1 + BLOCK / 64", "compile_s": 0.3, "device": {"name": "Slow"}}' >"$tmp/slow.json"
 run=("$PURLIN" tune "$spec" --device "fake:$tmp/slow.json" --strategy random --budget 100 --jobs 0 --session "$tmp/session" --no-store --finals 0 -q)
 for wait in 1.0 1.5 1.2; do
   "${run[@]}" --json >/dev/null 2>&1 &
@@ -46,7 +47,7 @@ expect_json "$tmp/out" "d['resumed'] == $before and len(d['evaluations']) == 31"
 [ "$(grep -o '"config":{[^}]*}' "$journal" | sort | uniq -d | wc -l)" -eq 0 ] || fail "an evaluation was repeated"
 
 # Ctrl-C: the best so far, exit code 3, and the same command goes on.
-rm -rf "$tmp/session"
+rm -rf "$tmp/session" "$XDG_CACHE_HOME/purlin/binaries"
 "${run[@]}" --json >"$tmp/stopped" 2>"$tmp/err" &
 pid=$!
 for _ in $(seq 100); do
@@ -81,7 +82,7 @@ cp -r "$PURLIN_SOURCE/tests/data/tune" "$tmp/spec"
 sed -i 's/^constraints = .*/constraints = ["BLOCK > 0", "ITEMS > 16"]/' "$tmp/spec/scale.toml"
 expect_exit 2 purlin space "$tmp/spec/scale.toml" --device "fake:$tmp/fast.json"
 expect_contains "$tmp/err" "no config satisfies" "ITEMS > 16" "scale.toml:5:"
-printf '{"compile_error_if": "BLOCK > 0"}' >"$tmp/none.json"
+printf '{"compile_error_if": "BLOCK > 0", "device": {"name": "Refuser"}}' >"$tmp/none.json"
 expect_exit 2 purlin tune "$spec" --device "fake:$tmp/none.json" --no-store
 expect_contains "$tmp/err" "none of the 31 configs evaluated works" "compile"
 touch "$tmp/file"

@@ -5,7 +5,7 @@ __kernel void scale(__global float* out, int n) {
     int at = (get_group_id(0) * ITEMS + i) * get_local_size(0) + get_local_id(0);
     float value = 0.5f * at;
 #if MISTAKE == 1
-    if (at == n / 2) value += 1.0f;
+    if (at == n / 2) value = -value;
 #elif MISTAKE == 2
     if (at == n - 1) out[n + 3] = value;
 #elif MISTAKE == 3
