@@ -55,6 +55,17 @@ TEST(SuiteGate, ConfirmsASlowdownWithFreshPairs) {
   EXPECT_LE(result.effect.p_slower, 0.002);
 }
 
+TEST(SuiteGate, ScreeningPairsAreNotUsedAgain) {
+  int launched = 0;
+  SuiteGate gate({Thresholds{}}, Design{});
+  run(gate, [&](std::size_t) {
+    // Slow while it screens, alike afterwards: what a lucky draw looks like.
+    return ++launched <= 8 ? Pair{{1e6, 0, 0}, {1.2e6, 0, 0}} : Pair{{1e6, 0, 0}, {1e6, 0, 0}};
+  });
+  EXPECT_EQ(gate.result(0).verdict, Verdict::kPass);
+  EXPECT_EQ(launched, 8 + 10);
+}
+
 TEST(SuiteGate, NamesAnImprovement) {
   EXPECT_EQ(judge(0.005, -0.1, 1).verdict, Verdict::kImprovement);
 }
