@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# `purlin profile` on real programs: OpenCL through the layer (PoCL), CUDA through a fake CUPTI.
+# labels: opencl profile
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+export CUDA_INJECTION64_PATH= OPENCL_LAYERS=
+unset CUDA_INJECTION64_PATH OPENCL_LAYERS
+loop=$PURLIN_BUILD/tests/opencl_loop
+libraries=$PURLIN_BUILD/lib/purlin
+cd "$tmp"
+
+report() { purlin report "$1" --json >"$tmp/report.json"; }
+# launches FILE KERNEL: how many the report counts.
+launches() { report "$1"; json "$tmp/report.json" "int(sum(k['count'] for k in d['kernels'] if k['name'] == '$2'))"; }
+is() { [ "$2" = "$3" ] || { cat "$tmp/report.json" >&2; fail "$1: $2 where $3 was expected"; }; }
+notes() { report "$1"; json "$tmp/report.json" "' '.join(n['cause'] for n in d['coverage']['notes'])"; }
+
+# --- the libraries are fit to live in another's process
+for library in "$libraries"/libpurlin_*.so; do
+  needed=$(readelf -d "$library" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc\.so\.6|libm\.so\.6|ld-linux.*)$' || true)
+  [ -z "$needed" ] || fail "$(basename "$library") needs $needed"
+  newest=$(nm -D "$library" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)
+  [ "$(printf '%s\nGLIBC_2.35\n' "$newest" | sort -V | tail -1)" = GLIBC_2.35 ] || fail "$(basename "$library") needs $newest"
+  exported=$(nm -D --defined-only "$library" | awk '{print $3}' | sort | tr '\n' ' ')
+  case $(basename "$library") in
+    libpurlin_cuda.so) is "exports" "$exported" "InitializeInjection " ;;
+    libpurlin_opencl.so) is "exports" "$exported" "clGetLayerInfo clInitLayer " ;;
+  esac
+done
+
+# --- counts are exact; the program is not changed
+expect_exit 0 purlin profile -o a.plprof -- "$loop" launches 1000
+is "launches" "$(launches a.plprof scale)" 1000
+is "launches without a local size" "$(launches a.plprof shift)" 1
+is "notes" "$(notes a.plprof)" ""
+expect_exit 7 purlin profile -o a.plprof -- "$loop" launches 500 threads 8 unordered then exit 7
+is "launches of 8 threads" "$(launches a.plprof scale)" 4000
+expect_exit 0 purlin profile -o a.plprof -- "$loop" queries
+expect_contains out "profiling bit 0, profiling info not available"
+expect_exit 0 purlin profile --full -o full.plprof -- "$loop" launches 20000
+is "launches" "$(launches full.plprof scale)" 20000
+[ "$(stat -c %s full.plprof)" -le $((20001 * 8 + 20000)) ] || fail "more than 8 bytes a launch: $(stat -c %s full.plprof)"
+
+# --- several processes, fork, exec, crashes
+expect_exit 0 purlin profile -o a.plprof -- sh -c "'$loop' launches 100 & '$loop' launches 200; wait"
+is "two processes" "$(launches a.plprof scale)" 300
+expect_exit 0 purlin profile -o a.plprof -- "$loop" launches 150 then fork
+is "parent and forked child" "$(launches a.plprof scale)" 300
+expect_exit 0 purlin profile -o a.plprof -- "$loop" launches 50 then fork-after
+is "a child without use for the device" "$(launches a.plprof scale)" 50
+expect_exit 0 purlin profile -o a.plprof -- "$loop" launches 10 then exec "$loop" launches 30
+[ "$(launches a.plprof scale)" -ge 30 ] || fail "the program exec'ed into was not captured"
+expect_exit 134 purlin profile -o a.plprof -- "$loop" launches 10 then abort
+notes a.plprof | grep -q ended_without_seal || fail "an aborted program must be noted"
+
+# kill -9: everything up to the last seal. The program says when its launches are done; the file of
+# its process then grows once more.
+mkfifo ready
+mkdir spools
+TMPDIR=$tmp/spools "$PURLIN" profile --seal-period 20ms -o killed.plprof -- "$loop" launches 3000 then hang >ready 2>err &
+purlin_pid=$!
+exec 3<ready  # kept open: the report will be written to it too
+read -r word <&3
+[ "$word" = ready ] || fail "the program did not start"
+child=$(pgrep -P "$purlin_pid")
+sealed() { grep -qa '"launches_seen":3001' spools/purlin-spool*/opencl-"$child"-*.plprof; }
+for _ in $(seq 1000); do sealed && break; sleep 0.02; done
+sealed || fail "nothing was sealed while the program ran"
+kill -9 "$child"
+code=0; wait "$purlin_pid" || code=$?
+[ "$code" = 137 ] || cat err >&2
+exec 3<&-
+is "exit code of a killed program" "$code" 137
+is "launches of a killed program" "$(launches killed.plprof scale)" 3000
+notes killed.plprof | grep -q ended_without_seal || fail "a killed program must be noted"
+[ -z "$(ls spools)" ] || fail "the spool was left behind"
+
+# --- what the user set stays; nothing to see is explained
+CUDA_INJECTION64_PATH=/other/tool.so expect_exit 0 purlin profile -o a.plprof -- sh -c 'echo "$CUDA_INJECTION64_PATH"'
+expect_contains out /other/tool.so
+is "notes" "$(notes a.plprof)" "cuda_injection_taken no_gpu_use"
+expect_exit 2 purlin profile -o a2.plprof -- "$tmp/no-such-program"
+expect_contains err "command not found" "$tmp/no-such-program"
+[ ! -e a2.plprof ] || fail "a profile was written for a program that never ran"
+expect_exit 2 purlin profile -o "$tmp/absent/a.plprof" -- true
+expect_exit 2 purlin profile --seal-period nonsense -- true
+expect_exit 2 purlin profile
+
+# --- damaged files
+head -c 100 full.plprof >cut.plprof
+expect_exit 2 purlin report cut.plprof
+expect_contains err cut.plprof
+echo '{}' >other.plprof
+expect_exit 2 purlin report other.plprof
+expect_contains err "not a Purlin profile"
+
+# --- CUDA, with a CUPTI that needs no GPU: the program's own profiler sees all its launches, Purlin
+#     the others, whether the program links CUPTI or opens it
+if [ -x "$PURLIN_BUILD/tests/cupti_client_linked" ]; then
+  export PURLIN_CUPTI=$PURLIN_BUILD/tests/fake_cupti/libcupti.so.13 PURLIN_CUPTI_GRACE_MS=50
+  for kind in linked opened; do
+    client=$PURLIN_BUILD/tests/cupti_client_$kind
+    expect_exit 0 purlin profile -o cuda.plprof -- "$client" 10000 0 0
+    is "CUDA launches" "$(launches cuda.plprof train_step)" 10000
+    is "notes" "$(notes cuda.plprof)" ""
+    expect_exit 0 purlin profile --seal-period 20ms -o cuda.plprof -- "$client" 1000 100 500
+    expect_contains out "own profiler saw 100 of 100 launches, 0 foreign buffers"
+    is "CUDA launches around another profiler" "$(launches cuda.plprof train_step)" 1500
+    is "notes" "$(notes cuda.plprof)" stood_aside
+    expect_json report.json "next(n for n in d['coverage']['notes'])['seconds'] > 0.04"
+  done
+  PURLIN_CUPTI=/nonexistent expect_exit 0 "$PURLIN_BUILD/tests/cupti_client_linked" 10 10 0
+fi
+echo "profile: ok"
