@@ -3,7 +3,8 @@
 # shellcheck source=tests/suites/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-sample=$(dirname "$PURLIN")/purlin-sample
+sample=$(dirname "$PURLIN")/purlin-sample  # in a build; installed:
+[ -x "$sample" ] || sample=$(dirname "$PURLIN")/../libexec/purlin/purlin-sample
 kernels=$PURLIN_SOURCE/kernels
 expect_exit 0 purlin profile -o "$tmp/run.plprof" --build v1 -- "$sample" --device opencl:0 --steps 3 \
   "$kernels/softmax/softmax.toml" "$kernels/transpose/transpose.toml"
