@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # make_cli_reference.sh PURLIN: docs/reference/cli.md on stdout, from the binary's own --help.
 set -euo pipefail
-purlin=$1
+purlin=$(realpath "$1")
 cat <<'EOF'
 # Command line
 

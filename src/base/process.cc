@@ -60,6 +60,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 void redirect(Process::Stream kind, int pipe_end, int target, int null_flags) {
   if (kind == Process::Stream::kPipe) {
     ::dup2(pipe_end, target);
+  } else if (kind == Process::Stream::kToStderr) {
+    ::dup2(2, target);
   } else if (kind == Process::Stream::kNull) {
     const int null = ::open("/dev/null", null_flags);
     ::dup2(null, target);
@@ -102,8 +104,8 @@ Result<Process> Process::start(const Options& options) {
   if (pid == 0) {
     if (options.new_group) ::setpgid(0, 0);
     redirect(options.in, in.read, 0, O_RDONLY);
+    redirect(options.err, err.write, 2, O_WRONLY);  // before out, which may follow it
     redirect(options.out, out.write, 1, O_WRONLY);
-    redirect(options.err, err.write, 2, O_WRONLY);
     ::signal(SIGPIPE, SIG_DFL);
     if (options.directory.empty() || ::chdir(options.directory.c_str()) == 0) {
       environ = environment_pointers.data();

@@ -26,7 +26,7 @@ struct Exit {
 
 class Process {
  public:
-  enum class Stream { kInherit, kNull, kPipe };
+  enum class Stream { kInherit, kNull, kPipe, kToStderr };  // kToStderr: for out only
   struct Options {
     std::vector<std::string> argv;                   // argv[0] is looked up in PATH
     std::map<std::string, std::string> environment;  // added to, or replacing, the parent's

@@ -39,7 +39,8 @@ class ProfileCommand : public Command {
     flags.option("-o,--output", output_, "where to write the profile", "FILE");
     flags.flag("--full", full_, "keep a timeline of every launch, not only the distribution");
     flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
-    flags.flag("--json", json_, "print the report as JSON");
+    flags.flag("--json", json_,
+               "print the report as JSON; the command's stdout then goes to stderr");
     flags.option("--seal-period", period_, "how much a killed program may lose", "TIME");
     flags.command(command_);
   }
@@ -48,6 +49,7 @@ class ProfileCommand : public Command {
     profile::CaptureOptions options;
     options.command = command_;
     options.full = full_;
+    options.stdout_to_stderr = json_;
     options.build = build_;
     const std::optional<double> period = parse_duration_s(period_);
     if (!period || *period < 0.01 || *period > 3600)

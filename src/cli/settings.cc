@@ -17,7 +17,8 @@ std::vector<Setting> known_settings() {
       {"color", "PURLIN_COLOR", "", "default", "auto, always or never"},
       {"jobs", "PURLIN_JOBS", "", "default", "Parallel compile workers of tune"},
       {"strategy", "PURLIN_STRATEGY", "", "default", "Search strategy of tune"},
-      {"build", "PURLIN_BUILD_LABEL", "", "default", "Label of the code under test, kept in profiles"},
+      {"build", "PURLIN_BUILD_LABEL", "", "default",
+       "Label of the code under test, kept in profiles"},
   };
 }
 

@@ -192,6 +192,7 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
   child.argv = options.command;
   child.environment = injection(options, spool.path(), notes);
   child.in = Process::Stream::kInherit;
+  if (options.stdout_to_stderr) child.out = Process::Stream::kToStderr;
   child.new_group = false;
 
   CaptureResult result;

@@ -21,6 +21,7 @@ struct CaptureOptions {
   bool full = false;              // a timeline of every launch, not only sketches
   double seal_period_s = 1;       // what a kill -9 can lose
   std::string build;              // label
+  bool stdout_to_stderr = false;  // the command's stdout, so that ours holds nothing else
   std::string library_directory;  // "" = beside the executable: ../lib/purlin, or the build tree
 };
 
