@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <ctime>
 #include <iterator>
 #include <utility>
 
@@ -76,6 +77,14 @@ LaunchFacts facts_of(const CUpti_ActivityKernel10& record) {
   facts.start_ns = static_cast<std::int64_t>(record.start);
   facts.duration_ns = static_cast<std::int64_t>(record.end - record.start);
   return facts;
+}
+
+// What CUPTI uses of itself on Linux.
+std::uint64_t CUPTIAPI wall_clock() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 }  // namespace
@@ -220,6 +229,12 @@ void Activity::step_aside() {
   cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   owner_ = Owner::kClient;
   aside_since_ns_ = monotonic_ns();
+  set_clock(client_clock_);
+}
+
+void Activity::set_clock(CUpti_TimestampCallbackFunc clock) {
+  if (clock != nullptr && clock != clock_ && cupti_.register_timestamp(clock) == CUPTI_SUCCESS)
+    clock_ = clock;
 }
 
 void Activity::account_time_aside() {
@@ -236,6 +251,7 @@ void Activity::resume_if_idle() {
     return;
   // The client's last buffers go to the client before ours are lent.
   cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  if (client_clock_ != nullptr) set_clock(&wall_clock);
   owner_ = Owner::kPurlin;
   const CUptiResult result = enable_own_kinds();
   if (result == CUPTI_SUCCESS) return;
@@ -283,6 +299,15 @@ CUptiResult Activity::client_disables(CUcontext context, CUpti_ActivityKind kind
 CUptiResult Activity::client_flushes(std::uint32_t flag) {
   last_client_call_ns_ = monotonic_ns();
   return cupti_.flush_all(flag);
+}
+
+// A new clock leaves records that are still under way without times, so ours are flushed first.
+CUptiResult Activity::client_sets_clock(CUpti_TimestampCallbackFunc clock) {
+  const std::lock_guard<std::timed_mutex> lock(transition_);
+  step_aside();
+  const CUptiResult result = cupti_.register_timestamp(clock);
+  if (result == CUPTI_SUCCESS) client_clock_ = clock_ = clock;
+  return result;
 }
 
 // May be called from inside a CUPTI callback, where waiting for the session's thread could be

@@ -44,6 +44,7 @@ class Activity : public Source {
   CUptiResult client_enables(CUcontext context, CUpti_ActivityKind kind);
   CUptiResult client_disables(CUcontext context, CUpti_ActivityKind kind);
   CUptiResult client_flushes(std::uint32_t flag);
+  CUptiResult client_sets_clock(CUpti_TimestampCallbackFunc clock);
   CUptiResult client_finalizes();
 
  private:
@@ -54,6 +55,7 @@ class Activity : public Source {
   void step_aside();  // with transition_ held
   void resume_if_idle();
   void account_time_aside();
+  void set_clock(CUpti_TimestampCallbackFunc clock);
   void fold(const std::uint8_t* buffer, std::size_t valid);
 
   const Cupti& cupti_;
@@ -72,6 +74,10 @@ class Activity : public Source {
   bool finalized_ = false;
   std::atomic<CUpti_BuffersCallbackRequestFunc> client_requested_ = nullptr;
   std::atomic<CUpti_BuffersCallbackCompleteFunc> client_completed_ = nullptr;
+
+  // The clock of the records: one per process too, and a client's need not count nanoseconds
+  // (PyTorch's counts processor ticks). nullptr = CUPTI's own, which cannot be asked for again.
+  CUpti_TimestampCallbackFunc client_clock_ = nullptr, clock_ = nullptr;
 
   std::atomic<bool> seen_records_ = false;
   bool devices_known_ = false;

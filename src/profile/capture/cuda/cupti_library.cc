@@ -129,6 +129,7 @@ bool load_cupti(Cupti& cupti, std::string& reason) {
   whole &= bind(handle, "cuptiActivityGetNextRecord", cupti.next_record);
   whole &= bind(handle, "cuptiActivityGetNumDroppedRecords", cupti.dropped_records);
   whole &= bind(handle, "cuptiFinalize", cupti.finalize);
+  bind(handle, "cuptiActivityRegisterTimestampCallback", cupti.register_timestamp);
   if (!whole || cupti.get_version(&cupti.version) != CUPTI_SUCCESS ||
       cupti.version < kLeastVersion) {
     reason = cupti.path + " is older than CUDA 12.0's; Purlin needs that or newer";

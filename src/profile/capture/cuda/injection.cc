@@ -87,6 +87,11 @@ CUptiResult CUPTIAPI flush_all(std::uint32_t flag) {
                  [&] { return cupti->flush_all(flag); });
 }
 
+CUptiResult CUPTIAPI register_timestamp(CUpti_TimestampCallbackFunc clock) {
+  return handled([&](Activity& a) { return a.client_sets_clock(clock); },
+                 [&] { return cupti->register_timestamp(clock); });
+}
+
 CUptiResult CUPTIAPI finalize() {
   return handled([](Activity& a) { return a.client_finalizes(); },
                  [] { return cupti->finalize(); });
@@ -106,6 +111,8 @@ bool install_hooks(std::string& reason) {
       replacing("cuptiActivityDisableContext", cupti->disable_context, &disable_context),
       replacing("cuptiActivityFlushAll", cupti->flush_all, &flush_all),
       replacing("cuptiFinalize", cupti->finalize, &finalize),
+      replacing("cuptiActivityRegisterTimestampCallback", cupti->register_timestamp,
+                &register_timestamp),
   };
   return interpose(hooks, std::size(hooks), reason);
 }
