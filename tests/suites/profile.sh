@@ -74,6 +74,20 @@ is "launches of a killed program" "$(launches killed.plprof scale)" 3000
 notes killed.plprof | grep -q ended_without_seal || fail "a killed program must be noted"
 [ -z "$(ls spools)" ] || fail "the spool was left behind"
 
+# --- signals: SIGTERM is handed on; what comes after still happens
+mkfifo ready2
+"$PURLIN" profile -o a.plprof -- sh -c 'trap "echo got it; exit 3" TERM; echo ready; while :; do sleep 0.05; done' >ready2 2>err &
+purlin_pid=$!
+exec 3<ready2
+read -r word <&3
+kill -TERM "$purlin_pid"
+read -r word <&3
+is "answer to SIGTERM" "$word" "got it"
+code=0; wait "$purlin_pid" || code=$?
+exec 3<&-
+is "exit code after SIGTERM" "$code" 3
+is "notes" "$(notes a.plprof)" no_gpu_use
+
 # --- what the user set stays; nothing to see is explained
 CUDA_INJECTION64_PATH=/other/tool.so expect_exit 0 purlin profile -o a.plprof -- sh -c 'echo "$CUDA_INJECTION64_PATH"'
 expect_contains out /other/tool.so
