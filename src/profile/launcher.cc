@@ -22,12 +22,14 @@ namespace {
 constexpr const char* kCudaLibrary = "libpurlin_cuda.so";
 constexpr const char* kOpenclLibrary = "libpurlin_opencl.so";
 
-// A signal handler can reach nothing but this.
+// A signal handler can reach nothing but these.
 std::atomic<pid_t> running_child = 0;
+std::atomic<int> early_signal = 0;  // came before the child's number was known
 
 void hand_on(int signal) {
-  const pid_t child = running_child.load();
-  if (child > 0) ::kill(child, signal);
+  early_signal = signal;
+  const pid_t child = running_child;
+  if (child > 0 && early_signal.exchange(0) != 0) ::kill(child, signal);
 }
 
 void already_delivered(int) {}  // the terminal sends these to the whole foreground group
@@ -42,6 +44,10 @@ class SignalsOfTheChild {
       action.sa_handler = from_terminal ? &already_delivered : &hand_on;
       ::sigaction(kSignals[i], &action, &before_[i]);
     }
+  }
+  void child_is(pid_t child) {
+    running_child = child;
+    if (const int signal = early_signal.exchange(0); signal != 0) ::kill(child, signal);
   }
   ~SignalsOfTheChild() {
     running_child = 0;
@@ -199,9 +205,9 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
   const Environment host = host_environment();
   const std::int64_t began = system_clock().monotonic_ns();
   {
-    const SignalsOfTheChild signals;
+    SignalsOfTheChild signals;
     PURLIN_ASSIGN(Process process, Process::start(child));
-    running_child = process.pid();
+    signals.child_is(process.pid());
     result.exit_code = process.wait()->shell_code();
   }
   const std::int64_t ended = system_clock().monotonic_ns();

@@ -59,7 +59,7 @@ mkdir spools
 TMPDIR=$tmp/spools "$PURLIN" profile --seal-period 20ms -o killed.plprof -- "$loop" launches 3000 then hang >ready 2>err &
 purlin_pid=$!
 exec 3<ready  # kept open: the report will be written to it too
-read -r word <&3
+read -t 120 -r word <&3
 [ "$word" = ready ] || fail "the program did not start"
 child=$(pgrep -P "$purlin_pid")
 sealed() { grep -qa '"launches_seen":3001' spools/purlin-spool*/opencl-"$child"-*.plprof; }
@@ -79,9 +79,9 @@ mkfifo ready2
 "$PURLIN" profile -o a.plprof -- sh -c 'trap "echo got it; exit 3" TERM; echo ready; while :; do sleep 0.05; done' >ready2 2>err &
 purlin_pid=$!
 exec 3<ready2
-read -r word <&3
+read -t 120 -r word <&3
 kill -TERM "$purlin_pid"
-read -r word <&3
+read -t 120 -r word <&3
 is "answer to SIGTERM" "$word" "got it"
 code=0; wait "$purlin_pid" || code=$?
 exec 3<&-
