@@ -7,10 +7,10 @@
 #pragma once
 
 #include "gpu/cuda/driver.h"
-#include "gpu/nvml.h"
 #include "gpu/cuda/nvrtc.h"
 #include "gpu/cuda/stream_gate.h"
 #include "gpu/device.h"
+#include "gpu/nvml.h"
 
 #include <memory>
 #include <string>
