@@ -27,7 +27,8 @@ struct KernelRow {
   std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end seen
 };
 
-// Copies and sets of one kind: "h2d", "d2h", "d2d", "h2h", "p2p", "memset", "fill".
+// Copies and sets of one kind: "h2d", "d2h", "d2d", "h2h", "p2p", "memset", "fill",
+// "map", "unmap", "svm".
 struct CopyRow {
   std::string kind;
   int device = 0;

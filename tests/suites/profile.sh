@@ -103,6 +103,10 @@ expect_exit 2 purlin profile
 head -c 100 full.plprof >cut.plprof
 expect_exit 2 purlin report cut.plprof
 expect_contains err cut.plprof
+head -c $(($(stat -c %s full.plprof) - 10)) full.plprof >cut.plprof
+expect_exit 0 purlin report cut.plprof
+expect_contains out "PARTIAL PROFILE" scale
+is "launches of a profile that was cut short" "$(launches cut.plprof scale)" 20000
 echo '{}' >other.plprof
 expect_exit 2 purlin report other.plprof
 expect_contains err "not a Purlin profile"

@@ -142,6 +142,36 @@ TEST(ProfileFile, CutAnywhereKeepsEverySealedPeriod) {
   }
 }
 
+// A written profile is sealed after its rows and then with every stretch of its timeline.
+TEST(ProfileFile, AWrittenFileThatIsCutKeepsWhatIsWhole) {
+  Profile profile = sample();
+  for (int i = 0; i < 3'000; ++i)
+    profile.kernels.push_back(row("kernel" + std::to_string(i), 1, 0, 1));
+  profile.launches.assign(150'000, profile.launches[0]);
+  const std::string whole = encode_profile(profile);
+  const auto read = [&](double share) {
+    const auto size = static_cast<std::size_t>(share * static_cast<double>(whole.size()));
+    return decode_profile(std::string_view(whole).substr(0, size));
+  };
+  EXPECT_FALSE(read(0.01).is_ok());
+  std::size_t rows = 0, launches = 0;
+  for (const double share : {0.2, 0.5, 0.999}) {
+    const Result<Profile> cut = read(share);
+    ASSERT_TRUE(cut.is_ok()) << share << ": " << cut.status().message();
+    EXPECT_TRUE(cut->partial);
+    EXPECT_EQ(cut->command, profile.command);
+    EXPECT_EQ(cut->coverage.launches_seen, 43);
+    EXPECT_EQ(cut->copies.size(), 1u);
+    EXPECT_GE(cut->kernels.size(), rows);
+    EXPECT_GE(cut->launches.size(), launches);
+    rows = cut->kernels.size();
+    launches = cut->launches.size();
+  }
+  EXPECT_EQ(rows, profile.kernels.size());
+  EXPECT_EQ(launches, std::size_t{131'072});
+  expect_same(profile, *decode_profile(whole));
+}
+
 TEST(ProfileFile, AFlippedBitNeverYieldsWrongNumbers) {
   std::vector<std::size_t> ends;
   const std::string whole = periods(ends);
@@ -199,21 +229,47 @@ TEST(ProfileFile, HostileChunksAreRefused) {
   sketch.add(1);
   wire::encode(dangling, sketch);
   EXPECT_EQ(with(ChunkType::kSketches, dangling.bytes()), Code::kCorrupt);
+  wire::Encoder backwards;  // a launch that took less than no time
+  backwards.varint(0);
+  backwards.fixed64(0);
+  backwards.varint(1);
+  backwards.varint(0);
+  backwards.signed_varint(0);
+  backwards.signed_varint(-1);
+  EXPECT_EQ(with(ChunkType::kLaunches, backwards.bytes()), Code::kCorrupt);
   EXPECT_EQ(with(static_cast<ChunkType>(77), "anything"), Code::kOk);
 }
 
-TEST(ProfileFile, ALaunchTakesAtMostEightBytes) {
+// Kernels whose durations vary by a few per cent, as those of a training step do.
+TEST(ProfileFile, ALaunchTakesLessThanSevenBytes) {
   Random rng(1);
   wire::LaunchEncoder encoder;
   std::int64_t now = 1'700'000'000'000'000'000;
   constexpr std::size_t kLaunches = 10'000;
   for (std::size_t i = 0; i < kLaunches; ++i) {
-    const auto duration = static_cast<std::int64_t>(2'000 + rng.below(60'000));
-    encoder.add(static_cast<std::uint32_t>(rng.below(300)), rng.below(10) == 0 ? 20 : 7, now,
-                duration);
+    const auto kernel = static_cast<std::uint32_t>(rng.below(300));
+    const std::int64_t usual = 2'000 + 200 * std::int64_t{kernel};
+    const std::int64_t duration = usual + static_cast<std::int64_t>(rng.below(2'000));
+    encoder.add(kernel, rng.below(10) == 0 ? 20 : 7, now, duration);
     now += duration + static_cast<std::int64_t>(rng.below(8'000));
   }
-  EXPECT_LE(encoder.finish(0).size(), kLaunches * 8);
+  EXPECT_LE(encoder.finish(0).size(), kLaunches * 7);
+}
+
+// A small file must not take much memory: many rows that share one long name.
+TEST(ProfileFile, RowsThatShareALongNameAreBounded) {
+  std::string out;
+  wire::append_header(out);
+  wire::append_chunk(out, wire::ChunkType::kMeta, R"({"schema":"purlin.profile/1"})");
+  wire::Encoder strings, kernels;
+  strings.varint(1);
+  strings.text(std::string(4 << 20, 'k'));
+  wire::append_chunk(out, wire::ChunkType::kStrings, strings.bytes());
+  kernels.varint(1'000);
+  for (int i = 0; i < 1'000; ++i) wire::encode(kernels, wire::KernelDefinition{});
+  wire::append_chunk(out, wire::ChunkType::kKernels, kernels.bytes());
+  wire::append_chunk(out, wire::ChunkType::kSeal, wire::encode(wire::Seal{1, 0, out.size(), true}));
+  EXPECT_EQ(decode_profile(out).status().code(), Code::kCorrupt);
 }
 
 TEST(ProfileMerge, AddsEqualRowsAndKeepsOthersApart) {

@@ -18,6 +18,7 @@ using wire::ChunkType;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 30;
 constexpr std::size_t kMaxDevices = 4096;
+constexpr std::size_t kMaxRowTextBytes = std::size_t{512} << 20;  // rows may share their texts
 constexpr std::size_t kMaxSketchBuckets = std::size_t{64} << 20;  // 512 MB over a whole file
 
 struct Chunk {
@@ -95,7 +96,7 @@ class Reader {
   Profile profile_;
   std::vector<std::string> strings_;
   std::map<std::pair<std::string, int>, std::size_t> copy_rows_;
-  std::size_t budget_ = kMaxSketchBuckets;
+  std::size_t budget_ = kMaxSketchBuckets, text_budget_ = kMaxRowTextBytes;
   std::size_t unknown_chunks_ = 0;
 };
 
@@ -131,6 +132,9 @@ bool Reader::kernels(wire::Decoder in) {
     const std::string* op = optional_string(definition.op);
     const std::string* shape = optional_string(definition.shape);
     if (in.failed() || name == nullptr || op == nullptr || shape == nullptr) return false;
+    const std::size_t text = name->size() + op->size() + shape->size();
+    if (text > text_budget_) return false;
+    text_budget_ -= text;
     KernelRow row;
     row.name = *name;
     row.op = *op;
@@ -190,7 +194,6 @@ bool Reader::launches(std::string_view payload) {
   wire::LaunchDecoder in(payload);
   const std::size_t count = in.count();
   if (in.failed() || in.process() >= profile_.processes.size()) return false;
-  profile_.launches.reserve(profile_.launches.size() + count);
   for (std::size_t i = 0; i < count; ++i) {
     const wire::Launch launch = in.next();
     if (in.failed() || launch.kernel >= profile_.kernels.size()) return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/format/wire.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -215,17 +216,20 @@ bool decode(Decoder& in, Sketch& sketch, std::size_t& budget) {
   return sketch.restore(first, std::move(weights), total, min, max);
 }
 
-// kernel and "same stream", the stream if it changed, the gap since the previous launch's end, the
-// duration.
+// kernel and "same stream", the stream if it changed, the gap since the previous launch's end, how
+// much longer it took than the same kernel's launch before.
 void LaunchEncoder::add(std::uint32_t kernel, std::uint32_t stream, std::int64_t start_ns,
                         std::int64_t duration_ns) {
   if (count_ == 0) base_ns_ = previous_end_ns_ = start_ns;
   const bool moved = stream != stream_;
+  duration_ns = std::max<std::int64_t>(duration_ns, 0);
+  std::int64_t& last_duration = durations_[kernel];
   body_.varint(std::uint64_t{kernel} << 1 | (moved ? 1 : 0));
   if (moved) body_.varint(stream);
   body_.signed_varint(wrapping_subtract(start_ns, previous_end_ns_));
-  body_.varint(static_cast<std::uint64_t>(duration_ns < 0 ? 0 : duration_ns));
-  previous_end_ns_ = wrapping_add(start_ns, duration_ns < 0 ? 0 : duration_ns);
+  body_.signed_varint(duration_ns - last_duration);
+  last_duration = duration_ns;
+  previous_end_ns_ = wrapping_add(start_ns, duration_ns);
   stream_ = stream;
   ++count_;
 }
@@ -237,6 +241,7 @@ std::string LaunchEncoder::finish(std::uint32_t process) {
   out.varint(count_);
   out.raw(body_.bytes());
   body_.clear();
+  durations_.clear();
   count_ = 0;
   stream_ = 0;
   return out.bytes();
@@ -256,9 +261,9 @@ Launch LaunchDecoder::next() {
   if ((head & 1) != 0) stream_ = in_.varint32();
   launch.stream = stream_;
   launch.start_ns = wrapping_add(previous_end_ns_, in_.signed_varint());
-  const std::uint64_t duration = in_.varint();
-  if (duration > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) in_.fail();
-  launch.duration_ns = static_cast<std::int64_t>(duration);
+  std::int64_t& last_duration = durations_[launch.kernel];
+  launch.duration_ns = last_duration = wrapping_add(last_duration, in_.signed_varint());
+  if (launch.duration_ns < 0) in_.fail();
   previous_end_ns_ = wrapping_add(launch.start_ns, launch.duration_ns);
   return launch;
 }

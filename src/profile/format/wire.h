@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace purlin::profile::wire {
 
@@ -99,7 +100,8 @@ void encode(Encoder& out, const Sketch& sketch);
 // `budget`: buckets that may still be allocated, over all sketches of a file.
 bool decode(Decoder& in, Sketch& sketch, std::size_t& budget);
 
-// Launches of one process, delta against the one before: 4 to 8 bytes each.
+// Launches of one process: starts are told from the end of the launch before, durations from the
+// same kernel's launch before. 4 to 7 bytes each; docs/formats/profile.md has measurements.
 class LaunchEncoder {
  public:
   void add(std::uint32_t kernel, std::uint32_t stream, std::int64_t start_ns,
@@ -113,6 +115,7 @@ class LaunchEncoder {
   std::size_t count_ = 0;
   std::uint32_t stream_ = 0;
   std::int64_t base_ns_ = 0, previous_end_ns_ = 0;
+  std::unordered_map<std::uint32_t, std::int64_t> durations_;  // of each kernel's last launch
 };
 
 struct Launch {
@@ -133,6 +136,7 @@ class LaunchDecoder {
   std::uint32_t process_ = 0, stream_ = 0;
   std::size_t count_ = 0;
   std::int64_t previous_end_ns_ = 0;
+  std::unordered_map<std::uint32_t, std::int64_t> durations_;  // no more than launches decoded
 };
 
 struct Seal {

@@ -14,7 +14,9 @@ namespace {
 using wire::ChunkType;
 using wire::Encoder;
 
-constexpr std::size_t kLaunchesPerChunk = 1 << 16;
+// What a file that is cut short loses at most, at its end.
+constexpr std::size_t kRowsPerPeriod = 1 << 10;
+constexpr std::size_t kLaunchesPerPeriod = 1 << 16;
 
 // Ids in the order of first use.
 class Strings {
@@ -26,16 +28,19 @@ class Strings {
     return position->second;
   }
   std::uint32_t optional_id(const std::string& text) { return text.empty() ? 0 : id(text) + 1; }
-  std::string payload() const {
-    Encoder out;
-    out.varint(ordered_.size());
-    for (const std::string& text : ordered_) out.text(text);
-    return out.bytes();
+  // Those that are new since the last call, as a chunk.
+  void append_new(std::string& out) {
+    if (written_ == ordered_.size()) return;
+    Encoder payload;
+    payload.varint(ordered_.size() - written_);
+    for (; written_ < ordered_.size(); ++written_) payload.text(ordered_[written_]);
+    wire::append_chunk(out, ChunkType::kStrings, payload.bytes());
   }
 
  private:
   std::map<std::string, std::uint32_t> ids_;
   std::vector<std::string> ordered_;
+  std::size_t written_ = 0;
 };
 
 Json meta(const Profile& profile) {
@@ -66,54 +71,87 @@ wire::KernelDefinition define(const KernelRow& row, Strings& strings) {
   return definition;
 }
 
-void append_launches(std::string& out, const Profile& profile) {
-  wire::LaunchEncoder encoder;
-  for (std::size_t i = 0; i < profile.launches.size(); ++i) {
-    const LaunchRecord& launch = profile.launches[i];
-    encoder.add(launch.kernel, launch.stream, launch.start_ns, launch.duration_ns);
-    const bool last = i + 1 == profile.launches.size();
-    if (last || encoder.count() == kLaunchesPerChunk ||
-        profile.launches[i + 1].process != launch.process)
-      wire::append_chunk(out, ChunkType::kLaunches, encoder.finish(launch.process));
+// Writes the periods of one file.
+class Writer {
+ public:
+  explicit Writer(const Profile& profile) : profile_(profile) {
+    for (const ProcessInfo& process : profile.processes)
+      end_ns_ = std::max(end_ns_, process.end_ns);
   }
-}
+
+  // What is needed to make sense of the rest comes first; the timeline, by far the longest, last.
+  std::string write() {
+    wire::append_header(out_);
+    wire::append_chunk(out_, ChunkType::kMeta, meta(profile_).dump());
+    wire::append_chunk(out_, ChunkType::kCoverage, to_json(profile_.coverage).dump());
+    copies();
+    for (std::size_t first = 0; first < profile_.kernels.size(); first += kRowsPerPeriod) {
+      if (first > 0) seal(false);
+      rows(first, std::min(first + kRowsPerPeriod, profile_.kernels.size()));
+    }
+    launches();
+    seal(true);
+    return std::move(out_);
+  }
+
+ private:
+  void seal(bool final) {
+    const wire::Seal seal = {++sequence_, end_ns_, out_.size(), final};
+    wire::append_chunk(out_, ChunkType::kSeal, wire::encode(seal));
+  }
+
+  void copies() {
+    Encoder copies;
+    copies.varint(profile_.copies.size());
+    for (const CopyRow& row : profile_.copies) {
+      copies.varint(strings_.id(row.kind));
+      copies.varint(static_cast<std::uint64_t>(std::max(row.device, 0)));
+      copies.real(row.bytes);
+      wire::encode(copies, row.duration);
+    }
+    strings_.append_new(out_);
+    wire::append_chunk(out_, ChunkType::kCopies, copies.bytes());
+  }
+
+  void rows(std::size_t first, std::size_t last) {
+    Encoder kernels, sketches;
+    kernels.varint(last - first);
+    sketches.varint(last - first);
+    for (std::size_t i = first; i < last; ++i) {
+      const KernelRow& row = profile_.kernels[i];
+      wire::encode(kernels, define(row, strings_));
+      sketches.varint(i);
+      sketches.fixed64(static_cast<std::uint64_t>(row.first_ns));
+      sketches.fixed64(static_cast<std::uint64_t>(row.last_ns));
+      wire::encode(sketches, row.duration);
+    }
+    strings_.append_new(out_);
+    wire::append_chunk(out_, ChunkType::kKernels, kernels.bytes());
+    wire::append_chunk(out_, ChunkType::kSketches, sketches.bytes());
+  }
+
+  void launches() {
+    wire::LaunchEncoder encoder;
+    const std::vector<LaunchRecord>& all = profile_.launches;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i % kLaunchesPerPeriod == 0) seal(false);
+      encoder.add(all[i].kernel, all[i].stream, all[i].start_ns, all[i].duration_ns);
+      if (i + 1 == all.size() || (i + 1) % kLaunchesPerPeriod == 0 ||
+          all[i + 1].process != all[i].process)
+        wire::append_chunk(out_, ChunkType::kLaunches, encoder.finish(all[i].process));
+    }
+  }
+
+  const Profile& profile_;
+  Strings strings_;
+  std::string out_;
+  std::int64_t end_ns_ = 0;
+  std::uint64_t sequence_ = 0;
+};
 
 }  // namespace
 
-std::string encode_profile(const Profile& profile) {
-  Strings strings;
-  Encoder kernels, sketches, copies;
-  kernels.varint(profile.kernels.size());
-  sketches.varint(profile.kernels.size());
-  for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
-    const KernelRow& row = profile.kernels[i];
-    wire::encode(kernels, define(row, strings));
-    sketches.varint(i);
-    sketches.fixed64(static_cast<std::uint64_t>(row.first_ns));
-    sketches.fixed64(static_cast<std::uint64_t>(row.last_ns));
-    wire::encode(sketches, row.duration);
-  }
-  copies.varint(profile.copies.size());
-  for (const CopyRow& row : profile.copies) {
-    copies.varint(strings.id(row.kind));
-    copies.varint(static_cast<std::uint64_t>(std::max(row.device, 0)));
-    copies.real(row.bytes);
-    wire::encode(copies, row.duration);
-  }
-  std::string out;
-  wire::append_header(out);
-  wire::append_chunk(out, ChunkType::kMeta, meta(profile).dump());
-  wire::append_chunk(out, ChunkType::kStrings, strings.payload());
-  wire::append_chunk(out, ChunkType::kKernels, kernels.bytes());
-  wire::append_chunk(out, ChunkType::kSketches, sketches.bytes());
-  wire::append_chunk(out, ChunkType::kCopies, copies.bytes());
-  append_launches(out, profile);
-  wire::append_chunk(out, ChunkType::kCoverage, to_json(profile.coverage).dump());
-  std::int64_t end_ns = 0;
-  for (const ProcessInfo& process : profile.processes) end_ns = std::max(end_ns, process.end_ns);
-  wire::append_chunk(out, ChunkType::kSeal, wire::encode(wire::Seal{1, end_ns, out.size(), true}));
-  return out;
-}
+std::string encode_profile(const Profile& profile) { return Writer(profile).write(); }
 
 Status write_profile(const std::string& path, const Profile& profile) {
   return write_atomic(path, encode_profile(profile));
