@@ -2,7 +2,8 @@
 // A CUPTI without a GPU, for tests of the CUDA capture library: the activity part of the API as
 // the real one documents it, and fake_launch, which records a kernel the way a launch would. One
 // buffer at a time, requested from whoever registered last and given back to whoever is registered
-// when it completes: what makes two careless clients lose each other's records.
+// when it completes: what makes two careless clients lose each other's records. A clock that is set
+// takes the times from the records not yet delivered, as CUPTI 13.0 does.
 #include <cupti.h>
 
 #include <cstdint>
@@ -19,12 +20,20 @@ struct State {
   std::set<CUpti_ActivityKind> kinds;
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0, used = 0;
-  std::uint64_t clock = 1'700'000'000'000'000'000;
+  std::uint64_t now_ns = 1'700'000'000'000'000'000;
+  CUpti_TimestampCallbackFunc clock = nullptr;
 };
 
 State& state() {
   static auto* instance = new State;
   return *instance;
+}
+
+constexpr std::uint64_t kTicksPerNs = 3;
+
+std::size_t size_of(const CUpti_Activity& record) {
+  return record.kind == CUPTI_ACTIVITY_KIND_MEMCPY ? sizeof(CUpti_ActivityMemcpy6)
+                                                   : sizeof(CUpti_ActivityKernel10);
 }
 
 void complete(std::unique_lock<std::mutex>& lock) {
@@ -38,11 +47,6 @@ void complete(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   callback(nullptr, 0, buffer, size, used);
   lock.lock();
-}
-
-std::size_t size_of(const CUpti_Activity& record) {
-  return record.kind == CUPTI_ACTIVITY_KIND_MEMCPY ? sizeof(CUpti_ActivityMemcpy6)
-                                                   : sizeof(CUpti_ActivityKernel10);
 }
 
 template <class Record>
@@ -70,6 +74,23 @@ void append(const Record& record) {
 
 extern "C" {
 
+// A clock to register that counts ticks. Any other is taken to count nanoseconds: CUPTI finds out
+// by calibration.
+std::uint64_t CUPTIAPI fake_ticks() { return state().now_ns * kTicksPerNs; }
+}
+
+namespace {
+
+std::uint64_t advance(std::uint64_t ns) {
+  State& s = state();
+  s.now_ns += ns;
+  return s.clock == &fake_ticks ? fake_ticks() : s.now_ns;
+}
+
+}  // namespace
+
+extern "C" {
+
 void fake_launch(const char* name, int launches, std::uint64_t duration_ns) {
   for (int i = 0; i < launches; ++i) {
     CUpti_ActivityKernel10 record = {};
@@ -79,8 +100,8 @@ void fake_launch(const char* name, int launches, std::uint64_t duration_ns) {
     record.blockX = 256, record.blockY = record.blockZ = 1;
     record.registersPerThread = 40;
     record.streamId = 7;
-    record.start = state().clock += 1000;
-    record.end = state().clock += duration_ns;
+    record.start = advance(1000);
+    record.end = advance(duration_ns);
     append(record);
   }
 }
@@ -90,8 +111,8 @@ void fake_copy(std::uint64_t bytes) {
   record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
   record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
   record.bytes = bytes;
-  record.start = state().clock += 1000;
-  record.end = state().clock += 500;
+  record.start = advance(1000);
+  record.end = advance(500);
   append(record);
 }
 
@@ -125,6 +146,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   return CUPTI_SUCCESS;
 }
 
+// By way of the public function, as a library may that is not linked against itself.
 CUptiResult cuptiActivityEnableContext(CUcontext, CUpti_ActivityKind kind) {
   return cuptiActivityEnable(kind);
 }
@@ -159,12 +181,31 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::siz
   return CUPTI_SUCCESS;
 }
 
+CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock) {
+  State& s = state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  s.clock = clock;
+  for (std::size_t at = 0; at < s.used;) {
+    auto* record = reinterpret_cast<CUpti_Activity*>(s.buffer + at);
+    if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
+      auto* copy = reinterpret_cast<CUpti_ActivityMemcpy6*>(record);
+      copy->start = copy->end = 0;
+    } else {
+      auto* kernel = reinterpret_cast<CUpti_ActivityKernel10*>(record);
+      kernel->start = kernel->end = 0;
+    }
+    at += size_of(*record);
+  }
+  return CUPTI_SUCCESS;
+}
+
 CUptiResult cuptiFinalize() {
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().kinds.clear();
   state().requested = nullptr;
   state().completed = nullptr;
   state().buffer = nullptr;
+  state().clock = nullptr;
   return CUPTI_SUCCESS;
 }
 }

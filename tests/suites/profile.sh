@@ -126,6 +126,23 @@ if [ -x "$PURLIN_BUILD/tests/cupti_client_linked" ]; then
     is "notes" "$(notes cuda.plprof)" stood_aside
     expect_json report.json "next(n for n in d['coverage']['notes'])['seconds'] > 0.04"
   done
+  # A profiler with a clock of its own: Purlin's pending records are flushed first, its later ones
+  # are in nanoseconds again, and each run of the profiler has its ticks.
+  for kind in linked opened; do
+    client=$PURLIN_BUILD/tests/cupti_client_$kind
+    expect_exit 0 purlin profile --seal-period 20ms -o cuda.plprof -- "$client" 1000 100 500 clock twice
+    expect_contains out "own profiler saw 200 of 200 launches, 0 foreign buffers, 0 wrong times"
+    is "CUDA launches around a clock" "$(launches cuda.plprof train_step)" 1500
+    expect_json report.json "[(k['min_ns'], k['max_ns']) for k in d['kernels']] == [(5000, 5000)]"
+    is "notes" "$(notes cuda.plprof)" stood_aside
+    # One that enables a context's kernels before it registers; one that shuts CUPTI down and returns.
+    expect_exit 0 purlin profile --seal-period 20ms -o cuda.plprof -- "$client" 1000 100 500 early twice
+    is "CUDA launches around an early client" "$(launches cuda.plprof train_step)" 1500
+    expect_exit 0 purlin profile --seal-period 20ms -o cuda.plprof -- "$client" 1000 100 500 finalize twice
+    expect_contains out "own profiler saw 200 of 200 launches, 0 foreign buffers"
+    is "CUDA launches before CUPTI was shut down" "$(launches cuda.plprof train_step)" 1000
+    is "notes" "$(notes cuda.plprof)" "cupti_finalized stood_aside"
+  done
   PURLIN_CUPTI=/nonexistent expect_exit 0 "$PURLIN_BUILD/tests/cupti_client_linked" 10 10 0
 fi
 echo "profile: ok"

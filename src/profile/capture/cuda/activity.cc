@@ -127,8 +127,9 @@ void Activity::disable_own_kinds() {
 
 void Activity::buffer_requested(std::uint8_t** buffer, std::size_t* size,
                                 std::size_t* most_records) {
+  // Where nobody owns CUPTI, Purlin has given up and the client is alone.
   const CUpti_BuffersCallbackRequestFunc client = client_requested_;
-  if (owner_ == Owner::kClient && client != nullptr) return client(buffer, size, most_records);
+  if (owner_ != Owner::kPurlin && client != nullptr) return client(buffer, size, most_records);
   const std::int64_t began = monotonic_ns();
   *buffer = buffers_.lend();
   *size = *buffer != nullptr ? Buffers::kBytes : 0;
@@ -199,9 +200,9 @@ void Activity::collect(bool final) {
     if (owner_ == Owner::kPurlin) cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
     if (owner_ == Owner::kClient) {
       account_time_aside();
-      if (!final) resume_if_idle();
+      if (!final) resume_if_idle(lock);
     }
-    lock.unlock();
+    if (lock.owns_lock()) lock.unlock();
   }
   Recorder& recorder = session_.recorder();
   if (seen_records_ && !devices_known_) {
@@ -232,9 +233,11 @@ void Activity::step_aside() {
   set_clock(client_clock_);
 }
 
-void Activity::set_clock(CUpti_TimestampCallbackFunc clock) {
-  if (clock != nullptr && clock != clock_ && cupti_.register_timestamp(clock) == CUPTI_SUCCESS)
-    clock_ = clock;
+CUptiResult Activity::set_clock(CUpti_TimestampCallbackFunc clock) {
+  if (clock == nullptr || clock == clock_) return CUPTI_SUCCESS;
+  const CUptiResult result = cupti_.register_timestamp(clock);
+  if (result == CUPTI_SUCCESS) clock_ = clock;
+  return result;
 }
 
 void Activity::account_time_aside() {
@@ -246,14 +249,25 @@ void Activity::account_time_aside() {
   aside_since_ns_ = now;
 }
 
-void Activity::resume_if_idle() {
-  if (finalized_ || !client_kinds_.empty() || monotonic_ns() - last_client_call_ns_ < grace_ns_)
-    return;
-  // The client's last buffers go to the client before ours are lent.
+bool Activity::client_is_idle() const {
+  return owner_ == Owner::kClient && client_kinds_.empty() &&
+         monotonic_ns() - last_client_call_ns_ >= grace_ns_;
+}
+
+void Activity::resume_if_idle(std::unique_lock<std::timed_mutex>& lock) {
+  if (!client_is_idle()) return;
+  // The client's last buffers go to the client before ours are lent; not under our lock, which its
+  // other threads may be waiting for with a lock that its callback needs.
+  lock.unlock();
   cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  if (client_clock_ != nullptr) set_clock(&wall_clock);
-  owner_ = Owner::kPurlin;
-  const CUptiResult result = enable_own_kinds();
+  if (!lock.try_lock()) return;
+  if (!client_is_idle()) return;
+  CUptiResult result = CUPTI_SUCCESS;
+  if (client_clock_ != nullptr) result = set_clock(&wall_clock);  // else its ticks would be our ns
+  if (result == CUPTI_SUCCESS) {
+    owner_ = Owner::kPurlin;
+    result = enable_own_kinds();
+  }
   if (result == CUPTI_SUCCESS) return;
   owner_ = Owner::kNobody;
   refuse("not_resumed",
@@ -268,8 +282,8 @@ CUptiResult Activity::client_registers(CUpti_BuffersCallbackRequestFunc requeste
   step_aside();
   client_requested_ = requested;
   client_completed_ = completed;
-  for (const auto& [context, kind] : client_kinds_)  // enabled before it had callbacks
-    if (context == nullptr) cupti_.enable(kind);
+  for (const auto& [context, kind] : client_kinds_)  // asked for before it had callbacks
+    enable_for_client(context, kind);
   return cupti_.register_callbacks(own_requested_, own_completed_);
 }
 
@@ -281,18 +295,21 @@ CUptiResult Activity::client_enables(CUcontext context, CUpti_ActivityKind kind)
     return CUPTI_SUCCESS;
   }
   if (client_requested_ != nullptr) step_aside();
-  const CUptiResult result =
-      context != nullptr ? cupti_.enable_context(context, kind) : cupti_.enable(kind);
+  const CUptiResult result = enable_for_client(context, kind);
   if (result == CUPTI_SUCCESS) client_kinds_.emplace(context, kind);
   return result;
+}
+
+CUptiResult Activity::enable_for_client(CUcontext context, CUpti_ActivityKind kind) {
+  return context != nullptr ? cupti_.enable_context(context, kind) : cupti_.enable(kind);
 }
 
 CUptiResult Activity::client_disables(CUcontext context, CUpti_ActivityKind kind) {
   const std::lock_guard<std::timed_mutex> lock(transition_);
   last_client_call_ns_ = monotonic_ns();
   client_kinds_.erase({context, kind});
-  // What the client never enabled is not its to switch off.
-  if (owner_ == Owner::kPurlin) return CUPTI_SUCCESS;
+  // What is enabled for Purlin is not the client's to switch off.
+  if (owner_ == Owner::kPurlin && own_kind(kind)) return CUPTI_SUCCESS;
   return context != nullptr ? cupti_.disable_context(context, kind) : cupti_.disable(kind);
 }
 
@@ -321,7 +338,6 @@ CUptiResult Activity::client_finalizes() {
     client_kinds_.clear();
   }
   if (owner_ == Owner::kClient) account_time_aside();
-  finalized_ = true;
   owner_ = Owner::kNobody;
   refuse("cupti_finalized",
          "another CUPTI client shut CUPTI down: capture ended there, for the program's safety");

@@ -52,10 +52,12 @@ class Activity : public Source {
 
   CUptiResult enable_own_kinds();
   void disable_own_kinds();
-  void step_aside();  // with transition_ held
-  void resume_if_idle();
+  void step_aside();            // with transition_ held
+  bool client_is_idle() const;  // with transition_ held
+  void resume_if_idle(std::unique_lock<std::timed_mutex>& lock);
   void account_time_aside();
-  void set_clock(CUpti_TimestampCallbackFunc clock);
+  CUptiResult enable_for_client(CUcontext context, CUpti_ActivityKind kind);
+  CUptiResult set_clock(CUpti_TimestampCallbackFunc clock);
   void fold(const std::uint8_t* buffer, std::size_t valid);
 
   const Cupti& cupti_;
@@ -71,7 +73,6 @@ class Activity : public Source {
   std::set<std::pair<CUcontext, CUpti_ActivityKind>> client_kinds_;
   std::atomic<std::int64_t> last_client_call_ns_ = 0;
   std::int64_t aside_since_ns_ = 0;
-  bool finalized_ = false;
   std::atomic<CUpti_BuffersCallbackRequestFunc> client_requested_ = nullptr;
   std::atomic<CUpti_BuffersCallbackCompleteFunc> client_completed_ = nullptr;
 

@@ -45,15 +45,24 @@ void CUPTIAPI buffer_completed(CUcontext context, std::uint32_t stream, std::uin
 
 // ---- what another client calls in place of CUPTI's functions ----
 
+// Set while this thread is in a hook: what CUPTI or a client's callback calls in there is not
+// another request of the client's, and would wait for itself.
+thread_local bool in_hook = false;
+
 // A forked child has no instance: its calls go through as they are.
 template <class Handle, class Pass>
 CUptiResult handled(Handle handle, Pass pass) noexcept {
+  Activity* instance = in_hook ? nullptr : Instance::peek();
+  if (instance == nullptr) return pass();
+  struct Inside {
+    Inside() { in_hook = true; }
+    ~Inside() { in_hook = false; }
+  } inside;
   try {
-    if (Activity* instance = Instance::peek()) return handle(*instance);
+    return handle(*instance);
   } catch (...) {
     return CUPTI_ERROR_OUT_OF_MEMORY;
   }
-  return pass();
 }
 
 CUptiResult CUPTIAPI register_callbacks(CUpti_BuffersCallbackRequestFunc requested,
