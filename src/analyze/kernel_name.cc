@@ -3,8 +3,12 @@
 
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace purlin::analyze {
@@ -205,6 +209,7 @@ struct Parts {
 // which then stop at the first parameter list: the function the lambda stands in.
 Parts take_apart(std::string_view text) {
   Parts parts;
+  std::string enclosing;  // arguments of the class that the last component belongs to
   std::size_t begin = 0, at = 0;
   while (at < text.size()) {
     const char c = text[at];
@@ -222,15 +227,17 @@ Parts take_apart(std::string_view text) {
       parts.arguments.clear();
       begin = ++at;
     } else {
-      if (c == ':') parts.arguments.clear();  // they belonged to an enclosing class
+      if (c == ':' && !parts.arguments.empty()) enclosing = std::exchange(parts.arguments, "");
       parts.name += c;
       ++at;
     }
   }
   parts.whole = text.substr(begin, at - begin);
   // A call operator is named for the class it belongs to.
-  if (constexpr std::string_view kCall = "::operator"; ends_with(parts.name, kCall))
+  if (constexpr std::string_view kCall = "::operator"; ends_with(parts.name, kCall)) {
     parts.name.erase(parts.name.size() - kCall.size());
+    parts.arguments = enclosing;
+  }
   return parts;
 }
 
@@ -278,7 +285,31 @@ bool is_operation(std::string_view argument) {
   return argument.find("{lambda") != std::string_view::npos;
 }
 
-// What a PyTorch elementwise, reduction or multi-tensor kernel applies: "AddFunctor<float>". The
+// "CUDAFunctor_add", "MulFunctor", "direct_copy_kernel_cuda", "GeluCUDAKernelImpl", "MeanOps": what
+// they do, without how they are built.
+std::string plain_operation(std::string name) {
+  for (std::string_view prefix : {"CUDAFunctor_", "CUDAFunctor"})
+    if (starts_with(name, prefix) && name.size() > prefix.size()) name.erase(0, prefix.size());
+  for (std::string_view suffix : {"CUDAKernelImpl", "_kernel_impl", "_kernel_cuda", "_functor",
+                                  "MathFunctor", "Functor", "_kernel", "Ops"}) {
+    if (!ends_with(name, suffix) || name.size() == suffix.size()) continue;
+    name.erase(name.size() - suffix.size());
+    break;
+  }
+  // MulScalar -> mul_scalar, as PyTorch's own functions are called.
+  std::string words;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto c = static_cast<unsigned char>(name[i]);
+    const bool begins = std::isupper(c) != 0 && i > 0 &&
+                        std::isupper(static_cast<unsigned char>(name[i - 1])) == 0 &&
+                        name[i - 1] != '_';
+    if (begins) words += '_';
+    words += static_cast<char>(std::tolower(c));
+  }
+  return words;
+}
+
+// What a PyTorch elementwise, reduction or multi-tensor kernel applies: "add<float>". The
 // bound is against names made to nest without end.
 std::string operation_in(std::string_view arguments, int bound = 8) {
   for (std::string_view argument : split_arguments(arguments)) {
@@ -289,21 +320,32 @@ std::string operation_in(std::string_view arguments, int bound = 8) {
       std::string inner = operation_in(parts.arguments, bound - 1);
       if (!inner.empty()) return inner;
     }
-    // The element type: of the innermost lambda, else the first template argument that is a type.
+    // The element type: the first template argument if that is a type, else the innermost lambda's.
     std::string type;
     const std::size_t lambda = argument.rfind("{lambda(");
-    if (lambda != std::string_view::npos) {
+    if (!parts.arguments.empty()) {
+      const std::string_view first = split_arguments(parts.arguments)[0];
+      if (std::isalpha(static_cast<unsigned char>(first[0])) != 0) type = type_name(first);
+    } else if (lambda != std::string_view::npos) {
       const std::size_t open = lambda + 7;
       const std::size_t close = skip_brackets(argument, open);
       type = type_name(split_arguments(argument.substr(open + 1, close - open - 2))[0]);
       if (type == "int") type.clear();  // an index, not an element
-    } else if (!parts.arguments.empty()) {
-      const std::string_view first = split_arguments(parts.arguments)[0];
-      if (std::isalpha(static_cast<unsigned char>(first[0])) != 0) type = type_name(first);
     }
-    return type.empty() ? name : name + "<" + type + ">";
+    const std::string operation = plain_operation(name);
+    return type.empty() ? operation : operation + "<" + type + ">";
   }
   return "";
+}
+
+// A template argument in a label: "c10::BFloat16" -> "bf16", "a::b<c::d, 4>" -> "b",
+// "f()::{lambda…"
+// -> "f", "(Kind)2" -> "2".
+std::string short_argument(std::string_view argument) {
+  if (starts_with(argument, "(") && !starts_with(argument, kAnonymous))
+    argument = trim(argument.substr(skip_brackets(argument, 0)));
+  const std::string name = type_name(argument);
+  return name.empty() ? std::string(argument) : name;
 }
 
 std::string brief_name(const Parts& parts) {
@@ -316,7 +358,9 @@ std::string brief_name(const Parts& parts) {
   for (std::string_view generic : {"elementwise_kernel", "reduce_kernel", "multi_tensor_apply"}) {
     if (name.find(generic) == std::string::npos) continue;
     const std::string operation = operation_in(parts.arguments);
-    if (!operation.empty()) return name + "<" + operation + ">";
+    if (operation.empty()) continue;
+    if (ends_with(name, "_kernel")) name.erase(name.size() - std::string_view("_kernel").size());
+    return name + " " + operation;
   }
   // cutlass::Kernel2<cutlass_80_tensorop_…>: the argument is the name.
   if (starts_with(name, "cutlass") && name.find("::Kernel") != std::string::npos) {
@@ -340,6 +384,38 @@ KernelName describe_kernel(std::string_view recorded) {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   out.family = first_match(kFamilies, lower, "custom");
   out.op_class = first_match(kOpClasses, lower, "other");
+  return out;
+}
+
+std::vector<std::string> tell_apart(const std::vector<const KernelName*>& namesakes) {
+  std::vector<std::vector<std::string>> arguments;
+  std::size_t most = 0;
+  for (const KernelName* name : namesakes) {
+    arguments.emplace_back();
+    for (std::string_view argument : split_arguments(name->arguments))
+      arguments.back().push_back(short_argument(argument));
+    most = std::max(most, arguments.back().size());
+  }
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < namesakes.size(); ++i) {
+    std::string kept;
+    for (std::size_t at = 0; at < most; ++at) {
+      const auto differs = [&](const std::vector<std::string>& other) {
+        return (at < other.size() ? other[at] : "") !=
+               (at < arguments[i].size() ? arguments[i][at] : "");
+      };
+      if (at >= arguments[i].size() || arguments[i][at].empty() ||
+          std::none_of(arguments.begin(), arguments.end(), differs))
+        continue;
+      kept += (kept.empty() ? "" : ", ") + arguments[i][at];
+    }
+    const std::string& brief = namesakes[i]->brief;
+    const bool apart = brief.find_first_of("< ") != std::string::npos;
+    out.push_back(kept.empty() ? brief : brief + (apart ? " <" : "<") + kept + ">");
+  }
+  std::map<std::string, int> seen;
+  for (std::string& label : out)
+    if (const int number = ++seen[label]; number > 1) label += fmt::format(" #{}", number);
   return out;
 }
 

@@ -6,13 +6,14 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace purlin::analyze {
 
 struct KernelName {
   std::string full;  // demangled, unabridged
   // Without return type, parameters, common namespaces and templates; what PyTorch's elementwise
-  // and reduction kernels apply is kept: "vectorized_elementwise_kernel<AddFunctor<float>>".
+  // and reduction kernels apply is kept, in words: "vectorized_elementwise add<float>".
   std::string brief;
   std::string arguments;  // template arguments as written, "" if none; tells namesakes apart
   std::string_view
@@ -23,5 +24,10 @@ struct KernelName {
 };
 
 KernelName describe_kernel(std::string_view recorded);
+
+// Labels for different kernels whose brief names are the same: each with those of its template
+// arguments, shortened, in which not all agree, and with a number where that does not tell them
+// apart. In the order given.
+std::vector<std::string> tell_apart(const std::vector<const KernelName*>& namesakes);
 
 }  // namespace purlin::analyze

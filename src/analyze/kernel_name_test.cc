@@ -33,6 +33,38 @@ TEST(KernelName, MangledNamesAreDemangled) {
   EXPECT_EQ(name.arguments, "4, float");
 }
 
+std::vector<std::string> labels(const std::vector<std::string>& recorded) {
+  std::vector<KernelName> names;
+  for (const std::string& each : recorded) names.push_back(describe_kernel(each));
+  std::vector<const KernelName*> pointers;
+  for (const KernelName& name : names) pointers.push_back(&name);
+  return tell_apart(pointers);
+}
+
+TEST(KernelName, NamesakesAreToldApartByWhatDiffers) {
+  using Labels = std::vector<std::string>;
+  EXPECT_EQ(labels({"void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, "
+                    "float, false>(int)",
+                    "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<"
+                    "c10::BFloat16, float, false>(int)"}),
+            (Labels{"vectorized_layer_norm_kernel<float>", "vectorized_layer_norm_kernel<bf16>"}));
+  EXPECT_EQ(labels({"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+                    "at::native::MeanOps<float, float>, unsigned int, float, 4> >(int)",
+                    "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<float, "
+                    "at::native::MeanOps<float, float>, unsigned int, float, 4> >(int)"}),
+            (Labels{"reduce mean<float> <512, 1>", "reduce mean<float> <128, 4>"}));
+  EXPECT_EQ(labels({"void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<"
+                    "float, float, float, at::native::MulFunctor<float> >, int>(int)",
+                    "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<"
+                    "float, float, float, at::native::MulFunctor<float> >, int>(int)"}),
+            (Labels{"vectorized_elementwise mul<float> <BinaryFunctor>",
+                    "vectorized_elementwise mul<float> <AUnaryFunctor>"}));
+  EXPECT_EQ(labels({"f<(Kind)1>(int)", "f<(Kind)2>(int)", "f(int)"}),
+            (Labels{"f<1>", "f<2>", "f"}));
+  EXPECT_EQ(labels({"g(int)", "g(float)"}), (Labels{"g", "g #2"}));
+  EXPECT_EQ(labels({"<,>", "<", ""}).size(), 3u);
+}
+
 TEST(KernelName, StrangeNamesStayReadable) {
   for (const char* odd :
        {"", "(", "<", ">", "a<b", "a(b", "::", "void ", "f<>()", "_Z", "a->b", "operator()",

@@ -39,15 +39,19 @@ void add_row(Group& group, const KernelRow& row) {
   }
 }
 
-// Kernels whose brief names are the same are told apart by their template arguments.
+// Kernels whose brief names are the same are told apart; numbers go by full name, not by rank.
 void label_kernels(std::vector<KernelStat>& kernels) {
-  std::map<std::string, std::set<std::string>> full_names;
-  for (const KernelStat& kernel : kernels) full_names[kernel.name.brief].insert(kernel.name.full);
-  for (KernelStat& kernel : kernels) {
-    kernel.label = kernel.name.brief;
-    if (full_names[kernel.name.brief].size() > 1 && !kernel.name.arguments.empty())
-      kernel.label += "<" + kernel.name.arguments + ">";
+  std::map<std::string, std::map<std::string, const KernelName*>> namesakes;
+  for (const KernelStat& kernel : kernels)
+    namesakes[kernel.name.brief].emplace(kernel.name.full, &kernel.name);
+  std::map<std::string, std::string> labels;
+  for (const auto& [brief, by_full_name] : namesakes) {
+    std::vector<const KernelName*> names;
+    for (const auto& [full, name] : by_full_name) names.push_back(name);
+    const std::vector<std::string> told = tell_apart(names);
+    for (std::size_t i = 0; i < names.size(); ++i) labels[names[i]->full] = told[i];
   }
+  for (KernelStat& kernel : kernels) kernel.label = labels[kernel.name.full];
 }
 
 template <class Stat>

@@ -21,7 +21,7 @@ enum class GroupBy {
 
 struct KernelStat {
   KernelName name;
-  std::string label;      // name.brief, with template arguments where namesakes need telling apart
+  std::string label;      // name.brief; namesakes are told apart
   std::string device;     // model, "NVIDIA H200"; "" where unknown
   std::string op, shape;  // as the program told; "" where unknown or where rows with others merged
   LaunchShape launch;     // the one that took most time

@@ -92,8 +92,8 @@ TEST(Report, RanksAndMergesByKernel) {
   EXPECT_NEAR(share, 1, 1e-12);
   EXPECT_EQ(report.launches, 1290);
   EXPECT_EQ(report.kernels[1].label, "saxpy");
-  EXPECT_EQ(report.kernels[2].label, "wgrad_engine<float, 128>");
-  EXPECT_EQ(report.kernels[3].label, "wgrad_engine<float, 512>");
+  EXPECT_EQ(report.kernels[2].label, "wgrad_engine<128>");
+  EXPECT_EQ(report.kernels[3].label, "wgrad_engine<512>");
 }
 
 TEST(Report, KeepsLaunchShapesApartWhenAsked) {
