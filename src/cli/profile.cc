@@ -58,12 +58,15 @@ class ProfileCommand : public Command {
     if (output_.empty()) output_ = fmt::format("purlin-profile-{}.plprof", ::getpid());
     // Found out now rather than after hours of a run.
     const std::string folder = parent_path(absolute_path(output_));
+    if (is_directory(output_))
+      return error(Code::kInvalid, "'{}' is a folder: name the file to write, such as {}", output_,
+                   join_path(output_, "run.plprof"));
     if (!is_directory(folder) || ::access(folder.c_str(), W_OK) != 0)
       return error(Code::kIo, "cannot write '{}': the folder {} does not exist or is not writable",
                    output_, folder);
 
     PURLIN_ASSIGN(const profile::CaptureResult result, profile::run_capture(options));
-    PURLIN_TRY(profile::write_profile(output_, result.profile));
+    PURLIN_TRY(write(result.profile));
     context.log.info("profile: {}", output_);
     const analyze::Report report = analyze::build_report(result.profile, analyze::GroupBy::kKernel);
     context.print(json_ ? to_json(report).dump(2) + "\n"
@@ -72,6 +75,19 @@ class ProfileCommand : public Command {
   }
 
  private:
+  // A run of hours is not to be lost for a disk that filled up meanwhile.
+  Status write(const Profile& profile) {
+    const Status written = profile::write_profile(output_, profile);
+    if (written.is_ok()) return written;
+    const Result<std::string> folder = make_temporary_directory("purlin-profile");
+    if (!folder.is_ok()) return written;
+    const std::string kept = join_path(*folder, "run.plprof");
+    if (profile::write_profile(kept, profile).is_ok())
+      return written.with_context(fmt::format("the profile is kept in {}", kept));
+    (void)remove_tree(*folder);
+    return written;
+  }
+
   std::string output_, build_, period_ = "1s";
   bool full_ = false, json_ = false;
   std::vector<std::string> command_;

@@ -134,7 +134,9 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
     notes.push_back(missing_library(options, kOpenclLibrary, "OpenCL"));
   } else {
     const std::string layers = environment_variable("OPENCL_LAYERS");
-    result["OPENCL_LAYERS"] = layers.empty() ? opencl : layers + ":" + opencl;
+    const std::vector<std::string> named = split(layers, ':');
+    const bool there = std::find(named.begin(), named.end(), opencl) != named.end();
+    result["OPENCL_LAYERS"] = there ? layers : layers.empty() ? opencl : layers + ":" + opencl;
   }
   return result;
 }
@@ -160,8 +162,8 @@ void explain(Profile& profile, double seal_period_s) {
   if (cut > 0)
     notes.push_back(
         {"ended_without_seal",
-         fmt::format("{:.0f} {} killed, ended by _exit or replaced by exec: launches of "
-                     "the last {:g} s may be missing",
+         fmt::format("{:.0f} {} killed, ended by _exit, replaced by exec or out of disk space: "
+                     "launches after the last seal, usually those of the last {:g} s, are missing",
                      cut, cut == 1 ? "process was" : "processes were", seal_period_s),
          0, seal_period_s * cut});
   if (running > 0)

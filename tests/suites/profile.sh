@@ -52,6 +52,34 @@ expect_exit 0 purlin profile -o a.plprof -- "$loop" launches 10 then exec "$loop
 expect_exit 134 purlin profile -o a.plprof -- "$loop" launches 10 then abort
 notes a.plprof | grep -q ended_without_seal || fail "an aborted program must be noted"
 
+# A program that closes what it does not know of, and opens a file of its own in the place.
+TMPDIR=$tmp expect_exit 0 purlin profile --seal-period 10ms -o a.plprof -- "$loop" launches 60 then usurp mine.txt
+is "launches of a program that closed our file" "$(launches a.plprof scale)" 120
+is "the program's own file" "$(cat mine.txt)" "mine"
+# One inside another capture; one that closes its OpenCL.
+expect_exit 0 purlin profile -o outer.plprof -- "$PURLIN" profile -o a.plprof -- "$loop" launches 20
+is "launches of a capture in a capture" "$(launches a.plprof scale)" 20
+OPENCL_LAYERS=$libraries/libpurlin_opencl.so:$libraries/libpurlin_opencl.so \
+  expect_exit 0 purlin profile -o a.plprof -- "$loop" launches 20
+is "launches with the layer named twice" "$(launches a.plprof scale)" 20
+expect_exit 0 purlin profile --seal-period 10ms -o a.plprof -- python3 -c '
+import _ctypes, ctypes, time
+cl = ctypes.CDLL("libOpenCL.so.1")
+for name in ("clCreateContext", "clCreateCommandQueue", "clCreateBuffer"):
+    getattr(cl, name).restype = ctypes.c_void_p
+p, d, n = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint(7)
+cl.clGetPlatformIDs(1, ctypes.byref(p), None)
+cl.clGetDeviceIDs(p, ctypes.c_ulong(0xffffffff), 1, ctypes.byref(d), None)
+c = ctypes.c_void_p(cl.clCreateContext(None, 1, ctypes.byref(d), None, None, None))
+q = ctypes.c_void_p(cl.clCreateCommandQueue(c, d, ctypes.c_ulong(0), None))
+b = ctypes.c_void_p(cl.clCreateBuffer(c, ctypes.c_ulong(1), ctypes.c_size_t(4096), None, None))
+assert cl.clEnqueueFillBuffer(q, b, ctypes.byref(n), ctypes.c_size_t(4), ctypes.c_size_t(0), ctypes.c_size_t(4096), 0, None, None) == 0
+cl.clFinish(q)
+_ctypes.dlclose(cl._handle)
+time.sleep(0.05)'
+report a.plprof
+expect_json report.json "[c['count'] for c in d['copies'] if c['kind'] == 'fill'] == [1]"
+
 # kill -9: everything up to the last seal. The program says when its launches are done; the file of
 # its process then grows once more.
 mkfifo ready
@@ -96,6 +124,11 @@ expect_exit 2 purlin profile -o a2.plprof -- "$tmp/no-such-program"
 expect_contains err "command not found" "$tmp/no-such-program"
 [ ! -e a2.plprof ] || fail "a profile was written for a program that never ran"
 expect_exit 2 purlin profile -o "$tmp/absent/a.plprof" -- true
+expect_exit 2 purlin profile -o "$tmp" -- true
+expect_contains err "is a folder"
+mkdir vanishing
+TMPDIR=$tmp expect_exit 2 purlin profile -o vanishing/a.plprof -- rmdir vanishing
+expect_contains err "the profile is kept in" "$tmp/purlin-profile"
 expect_exit 2 purlin profile --seal-period nonsense -- true
 expect_exit 2 purlin profile
 
@@ -126,6 +159,10 @@ if [ -x "$PURLIN_BUILD/tests/cupti_client_linked" ]; then
     is "notes" "$(notes cuda.plprof)" stood_aside
     expect_json report.json "next(n for n in d['coverage']['notes'])['seconds'] > 0.04"
   done
+  # A program that may not write to files.
+  client=$PURLIN_BUILD/tests/cupti_client_linked
+  expect_exit 0 purlin profile -o cuda.plprof -- sh -c "ulimit -f 0; exec '$client' 10 0 0 >/dev/null"
+  notes cuda.plprof 2>/dev/null | grep -q unreadable_process_file || fail "what could not be written must be noted"
   # A profiler with a clock of its own: Purlin's pending records are flushed first, its later ones
   # are in nanoseconds again, and each run of the profiler has its ticks.
   for kind in linked opened; do

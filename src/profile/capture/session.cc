@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <utility>
@@ -41,6 +42,31 @@ std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
 }
+
+// Beyond the program's file size limit (ulimit -f) a write must fail, not end the program.
+class NoSizeSignal {
+ public:
+  NoSizeSignal() {
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~NoSizeSignal() {
+    const timespec now = {};
+    while (!was_pending_ && sigtimedwait(&signal_, nullptr, &now) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoSizeSignal(const NoSizeSignal&) = delete;
+  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_, before_;
+  bool was_pending_ = false;
+};
 
 }  // namespace
 
@@ -75,9 +101,46 @@ void Session::open_file() {
                  .integer("start_ns", start)
                  .finish();
   recorder_.set_meta(process_, "[]");
-  const std::string path = options_.spool + '/' + options_.layer + '-' +
-                           std::to_string(::getpid()) + '-' + std::to_string(start) + ".plprof";
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  path_ = options_.spool + '/' + options_.layer + '-' + std::to_string(::getpid()) + '-' +
+          std::to_string(start) + ".plprof";
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  struct stat created = {};
+  if (fd_ < 0 || ::fstat(fd_, &created) != 0) return;
+  device_ = created.st_dev;
+  inode_ = created.st_ino;
+}
+
+// A program may close descriptors it does not know of, and be given the number for a file of its
+// own: that one must not be written to.
+bool Session::reach_file() {
+  const auto ours = [&](int fd) {
+    struct stat now = {};
+    return ::fstat(fd, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
+  };
+  if (fd_ < 0 || ours(fd_)) return fd_ >= 0;
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd_ < 0 || ours(fd_)) return fd_ >= 0;
+  ::close(std::exchange(fd_, -1));
+  return false;
+}
+
+// On a full disk the period stays pending for the next time, and the file ends at its last seal.
+bool Session::write_pending() {
+  const NoSizeSignal no_signal;
+  for (std::size_t written = 0; written < pending_.size();) {
+    const ssize_t got = ::pwrite(fd_, pending_.data() + written, pending_.size() - written,
+                                 static_cast<off_t>(offset_ + written));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      (void)!::ftruncate(fd_, static_cast<off_t>(offset_));
+      return false;
+    }
+    written += static_cast<std::size_t>(got);
+  }
+  offset_ += pending_.size();
+  recorder_.add_bytes_written(pending_.size());
+  pending_.clear();
+  return true;
 }
 
 void Session::start() {
@@ -140,26 +203,9 @@ void Session::loop() {
 // A period is one write.
 void Session::seal(bool final) {
   const std::lock_guard<std::mutex> lock(file_mutex_);
-  if (fd_ < 0) return;
-  const std::string bytes = recorder_.drain(offset_, wall_ns(), final);
-  std::size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t got = ::write(fd_, bytes.data() + written, bytes.size() - written);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      // What the file lacks from here on, later periods would refer to: it ends at its last seal.
-      if (::ftruncate(fd_, static_cast<off_t>(offset_)) == 0) ::close(fd_);
-      fd_ = -1;
-      return;
-    }
-    written += static_cast<std::size_t>(got);
-  }
-  offset_ += bytes.size();
-  recorder_.add_bytes_written(bytes.size());
-  if (final) {
-    ::close(fd_);
-    fd_ = -1;
-  }
+  if (!reach_file() || !write_pending()) return;
+  pending_ = recorder_.drain(offset_, wall_ns(), final);
+  if (write_pending() && final) ::close(std::exchange(fd_, -1));
 }
 
 void Session::finish() {

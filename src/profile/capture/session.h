@@ -15,6 +15,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <string>
+#include <sys/types.h>
 
 namespace purlin::profile::capture {
 
@@ -49,6 +50,8 @@ class Session {
   void loop();
   void seal(bool final);
   void open_file();
+  bool reach_file();
+  bool write_pending();
 
   const SessionOptions options_;
   Source& source_;
@@ -59,7 +62,10 @@ class Session {
   bool awake_ = false;
   std::atomic<bool> finished_ = false;
   std::mutex file_mutex_;
+  std::string path_, pending_;  // pending_: a period that could not be written yet
   int fd_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
   std::uint64_t offset_ = 0;
 };
 

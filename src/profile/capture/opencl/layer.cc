@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -601,6 +602,9 @@ cl_int init_layer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entri
                   const cl_icd_dispatch** dispatch) {
   if (target == nullptr || entries_returned == nullptr || dispatch == nullptr)
     return CL_INVALID_VALUE;
+  if (driver != nullptr) return CL_INVALID_OPERATION;  // named twice: it would call itself
+  // A program may close the loader it opened; the session's thread calls into it for good.
+  ::dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   const std::size_t known = std::min<std::size_t>(entries, sizeof table / sizeof(void*));
   driver = target;
   fill_table(known);
