@@ -208,7 +208,7 @@ class Renderer {
     if (coverage.launches_lost > 0) {
       line += ", " + terminal_.paint(Style::kRed, format_count(coverage.launches_lost) + " lost");
     } else {
-      line += ", none lost";
+      line += ", none known to be lost";
     }
     if (coverage.launches_sampled_out > 0)
       line += fmt::format(", {} sampled out", format_count(coverage.launches_sampled_out));

@@ -67,8 +67,13 @@ Coverage coverage_from_json(const Json& json) {
 }
 
 void merge_into(Coverage& into, const Coverage& from) {
+  // CUDA's launches are not counted, OpenCL's are: a count of some of the launches seen is none.
+  const auto uncounted = [](const Coverage& part) {
+    return part.launches_seen > 0 && part.launches_counted == 0;
+  };
+  into.launches_counted =
+      uncounted(into) || uncounted(from) ? 0 : into.launches_counted + from.launches_counted;
   into.launches_seen += from.launches_seen;
-  into.launches_counted += from.launches_counted;
   into.launches_lost += from.launches_lost;
   into.launches_sampled_out += from.launches_sampled_out;
   into.overhead_ns += from.overhead_ns;

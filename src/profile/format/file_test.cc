@@ -292,6 +292,21 @@ TEST(ProfileMerge, AddsEqualRowsAndKeepsOthersApart) {
   EXPECT_EQ(merged.kernels.size(), 3u);
 }
 
+// A program that uses OpenCL, which counts launches, and CUDA, which does not.
+TEST(ProfileMerge, ACountOfSomeLaunchesIsNone) {
+  Profile counted, uncounted, idle;
+  counted.coverage.launches_seen = counted.coverage.launches_counted = 50;
+  uncounted.coverage.launches_seen = 1000;
+  Profile merged = counted;
+  merge_into(merged, idle);
+  merge_into(merged, counted);
+  EXPECT_EQ(merged.coverage.launches_counted, 100);
+  merge_into(merged, uncounted);
+  merge_into(merged, counted);
+  EXPECT_EQ(merged.coverage.launches_seen, 1150);
+  EXPECT_EQ(merged.coverage.launches_counted, 0);
+}
+
 TEST(ProfileMerge, MatchesDevicesByIdentityNotByIndex) {
   Profile swapped = sample();
   std::swap(swapped.environment.devices[0], swapped.environment.devices[1]);
