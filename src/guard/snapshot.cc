@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "model/includes.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -19,32 +20,14 @@ std::string normal(const std::string& path) {
   return std::filesystem::path(absolute_path(path)).lexically_normal().string();
 }
 
-// The quoted includes of a source, as written.
-std::vector<std::string> quoted_includes(std::string_view text) {
-  std::vector<std::string> names;
-  for (const std::string& line : split(text, '\n')) {
-    std::string_view rest = trim(line);
-    if (rest.empty() || rest.front() != '#') continue;
-    rest = trim(rest.substr(1));
-    if (!starts_with(rest, "include")) continue;
-    rest = trim(rest.substr(7));
-    if (rest.size() < 3 || rest.front() != '"') continue;
-    const std::size_t end = rest.find('"', 1);
-    if (end != std::string_view::npos) names.emplace_back(rest.substr(1, end - 1));
-  }
-  return names;
-}
-
-// Adds `path` and what it includes. A quoted name that is no file here is the compiler's own
-// header.
-Status collect(const std::string& path, bool required, std::set<std::string>* paths) {
-  if (!required && (!file_exists(path) || is_directory(path))) return Status::ok();
-  if (!paths->insert(path).second) return Status::ok();
-  if (paths->size() > kMaxFiles)
-    return error(Code::kInvalid, "'{}' pulls in more than {} files", path, kMaxFiles);
+// Adds a source and what it includes from the folders it is compiled with.
+Status collect(const std::string& path, std::set<std::string>* paths) {
   PURLIN_ASSIGN(const std::string text, read_file(path, kMaxFileBytes));
-  for (const std::string& name : quoted_includes(text))
-    PURLIN_TRY(collect(normal(join_path(parent_path(path), name)), false, paths));
+  const std::string folder = parent_path(path);
+  PURLIN_ASSIGN(const std::vector<Header> headers,
+                included_headers(text, folder, {folder}, read_header));
+  paths->insert(path);
+  for (const Header& header : headers) paths->insert(normal(header.path));
   return Status::ok();
 }
 
@@ -77,11 +60,13 @@ Result<Snapshot> take_snapshot(const KernelSpec& spec) {
   const std::string spec_path = normal(spec.file);
   const std::string folder = parent_path(spec_path);
   std::set<std::string> paths;
-  PURLIN_TRY(collect(spec_path, true, &paths));
+  paths.insert(spec_path);
   for (const auto* sources : {&spec.sources, &spec.reference.sources})
     for (const auto& [language, source] : *sources)
-      PURLIN_TRY(collect(normal(join_path(folder, source.file)), true, &paths));
+      PURLIN_TRY(collect(normal(join_path(folder, source.file)), &paths));
 
+  if (paths.size() > kMaxFiles)
+    return error(Code::kInvalid, "'{}' consists of more than {} files", spec.file, kMaxFiles);
   const std::string root = common_folder(paths);
   const std::size_t skip = root == "/" ? 1 : root.size() + 1;
   Snapshot snapshot;

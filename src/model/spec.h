@@ -55,6 +55,7 @@ struct SourceText {
   std::string file;  // as in the spec, for messages
   std::string text;
   std::vector<std::string> options;  // compiler options, as written
+  std::string headers_hash;          // of the headers it includes (includes.h); "" = none
 };
 
 struct Reference {

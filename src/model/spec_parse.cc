@@ -2,9 +2,11 @@
 // TOML to KernelSpec. Each read_* function takes one table of the file; check_names then makes sure
 // that every expression uses only names that exist where it stands.
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "model/expression_node.h"
+#include "model/includes.h"
 #include "model/spec.h"
 
 #include <algorithm>
@@ -122,7 +124,10 @@ class SpecReader {
     PURLIN_ASSIGN(const Toml* kernel, top.required("kernel"));
     PURLIN_TRY(read_kernel(*kernel));
     if (const Toml* node = top.optional("parameters")) PURLIN_TRY(read_parameters(*node));
-    if (const Toml* node = top.optional("constraints")) PURLIN_TRY(read_constraints(*node));
+    // An empty list says the same as none: generated specs have one.
+    if (const Toml* node = top.optional("constraints");
+        node != nullptr && (node->array() == nullptr || !node->array()->empty()))
+      PURLIN_TRY(read_constraints(*node));
     PURLIN_ASSIGN(const Toml* launch, top.required("launch"));
     PURLIN_ASSIGN(spec_.launch, read_launch(*launch, "[launch]"));
     PURLIN_ASSIGN(const Toml* arguments, top.required("arguments"));
@@ -203,12 +208,28 @@ class SpecReader {
       if (!contents.is_ok())
         return contents.status().with_context(node->find("file")->where() + ": " + title);
       text.text = std::move(contents).value();
+      PURLIN_TRY(read_headers(*node, parent_path(path), text));
       sources[language] = std::move(text);
     }
     if (sources.empty())
       return table.node().complain(fmt::format(
           "[{}] needs a source: [{}.cuda] or [{}.opencl] with file = \"…\"", what, what, what));
     return sources;
+  }
+
+  Status read_headers(const Toml& node, const std::string& folder, SourceText& source) const {
+    const Result<std::vector<Header>> headers =
+        included_headers(source.text, folder, include_folders(source.options),
+                         [this](const std::string& path) -> std::optional<std::string> {
+                           Result<std::string> text = read_(path);
+                           if (!text.is_ok()) return std::nullopt;
+                           return std::move(text).value();
+                         });
+    if (!headers.is_ok()) return headers.status().with_context(node.where());
+    FieldHasher hasher;
+    for (const Header& header : *headers) hasher.add(header.text);
+    if (!headers->empty()) source.headers_hash = hasher.hex();
+    return Status::ok();
   }
 
   Status read_parameters(const Toml& node) {

@@ -158,6 +158,8 @@ std::string KernelSpec::source_hash(std::string_view language) const {
   if (const auto source = sources.find(std::string(language)); source != sources.end()) {
     hasher.add(source->second.text);
     for (const std::string& option : source->second.options) hasher.add(option);
+    if (!source->second.headers_hash.empty())
+      hasher.add("headers").add(source->second.headers_hash);
   }
   for (const Argument& argument : arguments) {
     hasher.add("argument").add(argument.name).add(name_of(argument.dtype));

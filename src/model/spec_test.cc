@@ -138,6 +138,30 @@ TEST(Spec, ReadsEverything) {
   EXPECT_EQ(spec.constraints[0].where, "specs/gemm.toml:5:16");
 }
 
+TEST(Spec, AnEmptyListOfConstraintsIsNone) {
+  const auto spec = parse(gemm_with(
+      R"(constraints = ["BM % TM == 0", "(BM // TM) * (BN // TN) <= device_max_threads"])",
+      "constraints = []"));
+  ASSERT_TRUE(spec.is_ok()) << spec.status().message();
+  EXPECT_TRUE(spec->constraints.empty());
+}
+
+TEST(Spec, TheSourceHashCoversIncludedHeaders) {
+  std::string header = "#define TILE 1\n";
+  const auto hash = [&] {
+    const SourceReader read = [&](const std::string& path) -> Result<std::string> {
+      if (path == "specs/tile.h") return header;
+      if (path.ends_with(".h")) return error(Code::kNotFound, "no such file");
+      return std::string("#include \"tile.h\"\n#include <cuda.h>\n");
+    };
+    return parse_spec(kGemm, "specs/gemm.toml", read)->source_hash("opencl");
+  };
+  const std::string before = hash();
+  EXPECT_EQ(hash(), before);
+  header = "#define TILE 2\n";
+  EXPECT_NE(hash(), before);
+}
+
 struct Mistake {
   std::string_view piece, replacement, message;
 };
