@@ -6,56 +6,20 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "model/includes.h"
 
-#include <set>
+#include <algorithm>
+#include <filesystem>
+#include <vector>
 
 namespace purlin::measure {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kSchema = "purlin.binary/1";
 constexpr std::size_t kMaxBinaryBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
-constexpr std::size_t kMaxIncludes = 256;
-
-// Names in #include directives, of either form. Conditional inclusion is not looked at: hashing a
-// header too many costs a recompilation, one too few would cost the truth.
-std::vector<std::string> included_names(std::string_view source) {
-  std::vector<std::string> names;
-  std::size_t at = 0;
-  while (at < source.size()) {
-    const std::size_t end = std::min(source.find('\n', at), source.size());
-    std::string_view line = trim(source.substr(at, end - at));
-    at = end + 1;
-    if (!starts_with(line, "#")) continue;
-    line = trim(line.substr(1));
-    if (!starts_with(line, "include")) continue;
-    line = trim(line.substr(7));
-    if (line.size() < 3 || (line[0] != '"' && line[0] != '<')) continue;
-    const std::size_t close = line.find(line[0] == '"' ? '"' : '>', 1);
-    if (close != std::string_view::npos) names.emplace_back(line.substr(1, close - 1));
-  }
-  return names;
-}
-
-// The contents of every header reachable through the include directories. What lies elsewhere
-// belongs to the toolkit, which is in the key by its version.
-void add_headers(FieldHasher& hasher, const gpu::CompileRequest& request) {
-  std::vector<std::string> pending = included_names(request.source);
-  std::set<std::string> seen;
-  while (!pending.empty() && seen.size() < kMaxIncludes) {
-    const std::string name = std::move(pending.back());
-    pending.pop_back();
-    for (const std::string& directory : request.include_directories) {
-      const std::string path = join_path(directory, name);
-      if (!file_exists(path) || !seen.insert(path).second) continue;
-      const Result<std::string> text = read_file(path, std::size_t{16} << 20);
-      if (!text.is_ok()) continue;
-      hasher.add(name).add(*text);
-      for (std::string& nested : included_names(*text)) pending.push_back(std::move(nested));
-      break;
-    }
-  }
-}
 
 }  // namespace
 
@@ -67,7 +31,13 @@ std::string BinaryCache::key(const DeviceInfo& device, const gpu::CompileRequest
   hasher.add(std::to_string(request.options.size()));
   for (const std::string& option : request.options) hasher.add(option);
   for (const auto& [name, value] : request.config.items()) hasher.add(name).add(to_text(value));
-  add_headers(hasher, request);
+  std::vector<std::string> folders = request.include_directories;
+  for (std::string& folder : include_folders(request.options)) folders.push_back(std::move(folder));
+  const std::string beside = folders.empty() ? "." : folders.front();
+  const auto headers = included_headers(request.source, beside, folders, read_header);
+  if (!headers.is_ok()) return "";
+  hasher.add("headers");
+  for (const Header& header : *headers) hasher.add(header.text);
   return hasher.hex();
 }
 
@@ -95,6 +65,9 @@ std::optional<gpu::Binary> BinaryCache::get(const std::string& key) const {
   binary.log = (*header)["log"].as_string();
   binary.compile_s = (*header)["compile_s"].as_double();
   binary.image = std::string(body.substr(second + 1));
+  // Its time is what prune() goes by. A cache one may only read keeps the time of writing.
+  std::error_code ignored;
+  fs::last_write_time(path_of(key), fs::file_time_type::clock::now(), ignored);
   return binary;
 }
 
@@ -111,6 +84,39 @@ Status BinaryCache::put(const std::string& key, const gpu::Binary& binary) const
   const std::string path = path_of(key);
   PURLIN_TRY(make_directories(parent_path(path)));
   return write_atomic(path, fmt::format("{} {}\n", kSchema, hash128_hex(body)) + body);
+}
+
+Status BinaryCache::prune(std::uint64_t bytes) const {
+  struct File {
+    fs::file_time_type used;
+    std::uint64_t size;
+    fs::path path;
+  };
+  std::vector<File> files;
+  std::uint64_t total = 0;
+  std::error_code code;
+  fs::recursive_directory_iterator it(directory_, code);
+  for (; !code && it != fs::recursive_directory_iterator(); it.increment(code)) {
+    std::error_code gone;
+    if (!it->is_regular_file(gone) || gone) continue;
+    // Also what a killed writer left beside: "KEY.bin.tmp.PID.N".
+    if (it->path().filename().string().find(".bin") == std::string::npos) continue;
+    const std::uint64_t size = it->file_size(gone);
+    const fs::file_time_type used = it->last_write_time(gone);
+    if (gone) continue;
+    files.push_back({used, size, it->path()});
+    total += size;
+  }
+  if (code && code != std::errc::no_such_file_or_directory)
+    return error(Code::kIo, "cannot list '{}': {}", directory_, code.message());
+  std::sort(files.begin(), files.end(),
+            [](const File& a, const File& b) { return a.used < b.used; });
+  for (const File& file : files) {
+    if (total <= bytes) break;
+    PURLIN_TRY(remove_file(file.path.string()));
+    total -= file.size;
+  }
+  return Status::ok();
 }
 
 }  // namespace purlin::measure

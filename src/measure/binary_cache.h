@@ -15,10 +15,16 @@ namespace purlin::measure {
 
 class BinaryCache {
  public:
+  // Tens of thousands of kernels; a tuning session writes some MB.
+  static constexpr std::uint64_t kDefaultBytes = std::uint64_t{2} << 30;
   explicit BinaryCache(std::string directory) : directory_(std::move(directory)) {}
+  // "" where the headers cannot all be known: such a binary is not kept.
   static std::string key(const DeviceInfo& device, const gpu::CompileRequest& request);
   std::optional<gpu::Binary> get(const std::string& key) const;
   Status put(const std::string& key, const gpu::Binary& binary) const;
+  // Removes the files longest unused until at most `bytes` are left; what another process removes
+  // or adds meanwhile is no error.
+  Status prune(std::uint64_t bytes = kDefaultBytes) const;
   const std::string& directory() const { return directory_; }
 
  private:

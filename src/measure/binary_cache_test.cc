@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
 #include <set>
+#include <vector>
 
 namespace purlin::measure {
 namespace {
@@ -111,7 +114,37 @@ TEST_F(BinaryCacheTest, WhatDecidesTheBinaryDecidesTheKey) {
   changed("an included header");
   ASSERT_TRUE(write_atomic(join_path(directory_, "deep.h"), "#define T 2\n").is_ok());
   changed("a header's header");
+  const std::string sub = join_path(directory_, "sub");
+  ASSERT_TRUE(make_directories(sub).is_ok());
+  ASSERT_TRUE(write_atomic(join_path(sub, "option.h"), "#define T 3\n").is_ok());
+  request.source += "\n#include <option.h>\n";
+  request.options = {"-I" + sub};
+  changed("an option and a line");
+  ASSERT_TRUE(write_atomic(join_path(sub, "option.h"), "#define T 4\n").is_ok());
+  changed("a header in a folder of the options");
   EXPECT_EQ(keys.count(BinaryCache::key(device, request)), 1u);
+}
+
+TEST_F(BinaryCacheTest, WhatWasLongestUnusedIsPruned) {
+  const BinaryCache cache(join_path(directory_, "pruned"));
+  EXPECT_TRUE(cache.prune().is_ok()) << "a cache that does not exist yet";
+  gpu::Binary binary;
+  binary.image = std::string(1000, 'x');
+  const std::vector<std::string> keys = {"aa0", "bb0", "cc0"};
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    ASSERT_TRUE(cache.put(keys[i], binary).is_ok());
+    const std::string path =
+        join_path(cache.directory(), keys[i].substr(0, 2) + "/" + keys[i] + ".bin");
+    std::filesystem::last_write_time(path, now - std::chrono::hours(9 - static_cast<int>(i)));
+  }
+  EXPECT_TRUE(cache.get("aa0"));  // the oldest, but used now
+  ASSERT_TRUE(cache.prune(2500).is_ok());
+  EXPECT_TRUE(cache.get("aa0"));
+  EXPECT_FALSE(cache.get("bb0"));
+  EXPECT_TRUE(cache.get("cc0"));
+  ASSERT_TRUE(cache.prune(0).is_ok());
+  EXPECT_FALSE(cache.get("aa0"));
 }
 
 }  // namespace
