@@ -36,6 +36,17 @@ class Descriptor {
   int fd_;
 };
 
+// False with errno set.
+bool write_all(int fd, std::string_view rest) {
+  while (!rest.empty()) {
+    const ssize_t put = ::write(fd, rest.data(), rest.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return false;
+    rest.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
@@ -57,7 +68,17 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   }
 }
 
-Status write_atomic(const std::string& path, std::string_view contents) {
+Status write_atomic(const std::string& name, std::string_view contents) {
+  // A link stays a link, and what is no file (/dev/null, a pipe) is written to: renaming over it
+  // would put a plain file in its place.
+  std::error_code missing;
+  const fs::path target = fs::canonical(name, missing);
+  const std::string path = missing ? name : target.string();
+  if (!missing && fs::exists(target) && !fs::is_regular_file(target) && !fs::is_directory(target)) {
+    Descriptor special(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (special.get() < 0) return os_error("write", path, errno);
+    return write_all(special.get(), contents) ? Status::ok() : os_error("write", path, errno);
+  }
   static std::atomic<unsigned> serial{0};
   // A name left over by a killed process of the same id, which containers give out again and again,
   // is not ours to use: the next serial is.
@@ -65,7 +86,7 @@ Status write_atomic(const std::string& path, std::string_view contents) {
   int fd = -1;
   for (int attempt = 0; attempt < 1000; ++attempt) {
     temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), serial++);
-    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0 || errno != EEXIST) break;
   }
   Descriptor file(fd);
@@ -74,13 +95,7 @@ Status write_atomic(const std::string& path, std::string_view contents) {
     ::unlink(temporary.c_str());
     return os_error("write", path, code);
   };
-  std::string_view rest = contents;
-  while (!rest.empty()) {
-    const ssize_t put = ::write(file.get(), rest.data(), rest.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return give_up(errno);
-    rest.remove_prefix(static_cast<std::size_t>(put));
-  }
+  if (!write_all(file.get(), contents)) return give_up(errno);
   if (::fsync(file.get()) != 0) return give_up(errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up(errno);
   // The rename is durable only once the folder is; some file systems refuse to sync a folder.
@@ -196,7 +211,7 @@ std::string user_config_directory() {
 }
 
 Result<FileLock> FileLock::acquire(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) return os_error("open the lock", path, errno);
   while (::flock(fd, LOCK_EX) != 0) {
     if (errno == EINTR) continue;

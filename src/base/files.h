@@ -19,7 +19,8 @@ namespace purlin {
 // The whole file. Refuses one larger than max_bytes rather than running out of memory.
 Result<std::string> read_file(const std::string& path,
                               std::size_t max_bytes = std::size_t{1} << 30);
-// Writes PATH.tmp.PID.N, fsyncs it, renames it to PATH, fsyncs the folder.
+// Writes PATH.tmp.PID.N, fsyncs it, renames it to PATH, fsyncs the folder. A link is followed; a
+// device or a pipe is written to as it is.
 Status write_atomic(const std::string& path, std::string_view contents);
 Status make_directories(const std::string& path);
 bool file_exists(const std::string& path);

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace purlin {
@@ -35,6 +37,38 @@ TEST_F(Files, AtomicWritePassesByWhatAKilledProcessLeft) {
   }
   EXPECT_TRUE(write_atomic(path("f"), "2").is_ok());
   EXPECT_EQ(read_file(path("f")).value(), "2");
+}
+
+TEST_F(Files, ALinkIsFollowedAndAPipeIsWrittenTo) {
+  const std::string file = path("real"), link = path("link");
+  ASSERT_TRUE(write_atomic(file, "old").is_ok());
+  ASSERT_EQ(::symlink("real", link.c_str()), 0);
+  ASSERT_TRUE(write_atomic(link, "new").is_ok());
+  EXPECT_EQ(read_file(file).value(), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+
+  const std::string pipe = path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(write_atomic(pipe, "data").is_ok());
+  char got[8];
+  EXPECT_EQ(::read(reader, got, sizeof got), 4);
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe)) << "a plain file took its place";
+}
+
+TEST_F(Files, OthersMayWriteWhereTheUmaskLetsThem) {
+  const mode_t before = ::umask(0002);
+  const std::string file = path("shared");
+  EXPECT_TRUE(write_atomic(file, "x").is_ok());
+  { const auto lock = FileLock::acquire(file + ".lock"); }
+  ::umask(before);
+  for (const std::string& name : {file, file + ".lock"}) {
+    struct stat info {};
+    ASSERT_EQ(::stat(name.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0664u) << name;
+  }
 }
 
 TEST_F(Files, FailedWritesSayWhyAndKeepTheOldContents) {

@@ -255,7 +255,7 @@ Status RecordLog::append(std::uint16_t kind, std::string_view payload, const Rec
   PURLIN_TRY(make_directories(parent_path(path_)));
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
   PURLIN_TRY(poll(visit, restart));
-  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (file.get() < 0) return os_error("write", path_, errno);
 
   // Wrong bytes are kept for whoever wants to look, and skipped by readers; a record that a crash
@@ -283,7 +283,7 @@ Status RecordLog::append(std::uint16_t kind, std::string_view payload, const Rec
 Status RecordLog::check_writable() {
   PURLIN_TRY(make_directories(parent_path(path_)));
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
-  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (file.get() < 0) return os_error("write", path_, errno);
   return Status::ok();
 }
