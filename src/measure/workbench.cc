@@ -69,7 +69,10 @@ class DeviceWorkbench : public Workbench {
     Evaluation evaluation;
     evaluation.config = config;
     try_config(config, policy, evaluation);
-    if (!evaluation.ok()) evaluation.samples.clear();
+    if (!evaluation.ok()) {
+      evaluation.samples.clear();
+      evaluation.raced_out = false;
+    }
     finish(evaluation, clock);
     return evaluation;
   }
@@ -124,8 +127,9 @@ class DeviceWorkbench : public Workbench {
   }
 
   Result<gpu::Binary> build_binary(const gpu::CompileRequest& request, bool* cached) {
-    BinaryCache* const cache = device_.executes() ? options_.binaries : nullptr;
+    BinaryCache* cache = device_.executes() ? options_.binaries : nullptr;
     const std::string key = cache != nullptr ? BinaryCache::key(device_.info(), request) : "";
+    if (key.empty()) cache = nullptr;
     if (cache != nullptr) {
       if (std::optional<gpu::Binary> binary = cache->get(key)) {
         if (cached != nullptr) *cached = true;
@@ -230,6 +234,7 @@ class DeviceWorkbench : public Workbench {
     if (!timing.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, timing.status());
     evaluation.samples = std::move(timing->samples);
     evaluation.time_ms = median_ms(evaluation.samples);
+    evaluation.raced_out = timing->gave_up;
     // Again: what strays only now and then had many more launches to do it.
     if (device_.executes() && !check_zones(evaluation)) evaluation.time_ms = 0;
   }

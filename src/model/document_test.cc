@@ -53,6 +53,7 @@ TEST(Evaluation, JsonRoundTrip) {
   evaluation.config = parse_config("BM=64,V=True").value();
   evaluation.samples = {{1.5, 1980}, {1.25, 1700}};
   evaluation.time_ms = 1.375;
+  evaluation.raced_out = true;
   evaluation.compile_s = 0.5;
   evaluation.cost_s = 2;
   evaluation.cumulative_cost_s = 7;

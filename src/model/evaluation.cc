@@ -36,6 +36,7 @@ Json to_json(const Evaluation& evaluation) {
       {{"config", to_json(evaluation.config)}, {"status", status_name(evaluation.status)}});
   if (!evaluation.message.empty()) out.set("message", evaluation.message);
   if (evaluation.ok()) out.set("time_ms", evaluation.time_ms);
+  if (evaluation.raced_out) out.set("raced_out", true);
   out.set("samples_ms", std::move(samples));
   if (clocks_known) out.set("sm_clock_mhz", std::move(clocks));
   out.set("compile_s", evaluation.compile_s);
@@ -69,6 +70,7 @@ Result<Evaluation> evaluation_from_json(const Json& json) {
   if (evaluation.ok()) {
     PURLIN_ASSIGN(evaluation.time_ms, json.double_at("time_ms"));
   }
+  evaluation.raced_out = json["raced_out"].as_bool();
   evaluation.compile_s = json["compile_s"].as_double();
   evaluation.verify_s = json["verify_s"].as_double();
   evaluation.measure_s = json["measure_s"].as_double();

@@ -38,6 +38,7 @@ struct Evaluation {
   std::string message;          // why not ok
   std::vector<Sample> samples;  // in the order taken, warm-up left out
   double time_ms = 0;           // median of the samples; 0 unless ok
+  bool raced_out = false;       // given up as too slow: few samples, so time_ms is rough
   double compile_s = 0, verify_s = 0, measure_s = 0;
   double cost_s = 0;             // what the evaluation took, all in; recorded cost for replay
   double cumulative_cost_s = 0;  // of the session, this one included

@@ -210,14 +210,17 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
     const bool is_default = row.evaluation == result.default_evaluation;
     if (i >= top && !is_default) continue;
     const Config& config = result.evaluations[row.evaluation].config;
+    // Racing stopped early: it is at least this slow, and that is all that is known.
+    const bool raced_out = row.finalist == nullptr && result.evaluations[row.evaluation].raced_out;
+    const char* const bound = raced_out ? "> " : "";
     std::string note = is_default ? "default" : "";
     if (verdict.rounds > 0 && row.finalist == nullptr) note += note.empty() ? "search" : ", search";
     for (const std::size_t tie : verdict.ties)
       if (row.finalist == &verdict.finalists[tie]) note += note.empty() ? "tie" : ", tie";
     if (i == 0) note += note.empty() ? "best" : ", best";
-    table.row({std::to_string(i + 1), format_ns(row.time_ms * 1e6),
-               fmt::format("{:.2f}x", row.time_ms / verdict.best().time_ms),
-               rate_text(input, config, row.time_ms), config.text(),
+    table.row({std::to_string(i + 1), bound + format_ns(row.time_ms * 1e6),
+               fmt::format("{}{:.2f}x", bound, row.time_ms / verdict.best().time_ms),
+               raced_out ? "" : rate_text(input, config, row.time_ms), config.text(),
                i == 0 ? terminal.paint(Style::kGreen, note) : note});
   }
   text += table.render(terminal) + "\n";
