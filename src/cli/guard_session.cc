@@ -73,6 +73,9 @@ void GuardOutputs::declare(Flags& flags) {
 }
 
 Result<int> GuardOutputs::write(Context& context, const guard::Report& report) const {
+  // The verdict first: a report that cannot be written must not cost what took minutes to measure.
+  context.print(json_ ? guard::to_json(report).dump(2) + "\n"
+                      : guard::render_table(report, context.terminal));
   if (!junit_.empty()) PURLIN_TRY(write_atomic(junit_, guard::render_junit(report)));
   if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
   if (github_) {
@@ -86,8 +89,6 @@ Result<int> GuardOutputs::write(Context& context, const guard::Report& report) c
       PURLIN_TRY(write_atomic(path, summary + guard::render_markdown(report)));
     }
   }
-  context.print(json_ ? guard::to_json(report).dump(2) + "\n"
-                      : guard::render_table(report, context.terminal));
   return guard::exit_code(report.verdict());
 }
 

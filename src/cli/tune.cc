@@ -9,6 +9,8 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "gpu/replay/replay_device.h"
+#include "guard/snapshot.h"
+#include "measure/binary_cache.h"
 #include "tune/session/replay_evaluator.h"
 #include "tune/session/report.h"
 #include "tune/session/worker_pool.h"
@@ -33,7 +35,8 @@ struct Subject {
 struct Outcome {
   Json document;
   std::string text;
-  Status status;  // not ok when nothing worked
+  Status status;        // not ok when nothing worked, or the winner could not be stored
+  bool worked = false;  // at least one config did
   bool stopped = false;
 };
 
@@ -87,6 +90,9 @@ class TuneCommand : public Command {
   Result<int> run(Context& context) override {
     PURLIN_TRY(check_flags());
     const Interrupt interrupt;
+    // A cache of binaries that cannot be tidied is as good as it was.
+    if (const Status tidied = measure::BinaryCache(binary_cache()).prune(); !tidied.is_ok())
+      context.log.debug("{}", tidied.message());
     PURLIN_ASSIGN(const std::vector<Outcome> outcomes,
                   is_replay() ? tune_replay(context) : tune_spec(context));
     Json document = outcomes.front().document;
@@ -97,14 +103,19 @@ class TuneCommand : public Command {
       document.set("environment", outcomes.front().document["environment"])
           .set("results", std::move(results));
     }
-    if (!output_.empty()) PURLIN_TRY(write_atomic(output_, document.dump(1) + "\n"));
-    if (json_) context.print(document.dump(1) + "\n");
+    // What was found is printed before anything else can fail.
     int code = kExitOk;
+    Status status;
+    if (json_) context.print(document.dump(1) + "\n");
     for (const Outcome& outcome : outcomes) {
       if (!json_) context.print(outcome.text);
-      PURLIN_TRY(outcome.status);
+      if (status.is_ok()) status = outcome.status;
       if (outcome.stopped) code = kExitInconclusive;
     }
+    const bool worked = std::any_of(outcomes.begin(), outcomes.end(),
+                                    [](const Outcome& outcome) { return outcome.worked; });
+    if (!output_.empty() && worked) PURLIN_TRY(write_atomic(output_, document.dump(1) + "\n"));
+    PURLIN_TRY(status);
     if (code == kExitInconclusive)
       context.log.warn("interrupted; {}",
                        is_replay() ? "a replay keeps no journal"
@@ -113,6 +124,7 @@ class TuneCommand : public Command {
   }
 
  private:
+  static std::string binary_cache() { return join_path(user_cache_directory(), "binaries"); }
   bool is_replay() const { return starts_with(device_, "replay:"); }
 
   Status check_flags() {
@@ -127,6 +139,9 @@ class TuneCommand : public Command {
     policy_.max_samples = samples_;
     policy_.min_samples = std::min(policy_.min_samples, samples_);
     policy_.flush_l2 = cold_;
+    if (!output_.empty() && !is_directory(parent_path(output_)))
+      return error(Code::kNotFound, "--output '{}': there is no folder '{}'", output_,
+                   parent_path(output_));
     if (is_replay() && !spec_.empty())
       return error(Code::kInvalid, "a replay brings its own space; leave out '{}'", spec_);
     if (is_replay() && !shapes_.empty())
@@ -159,44 +174,60 @@ class TuneCommand : public Command {
       PURLIN_ASSIGN(ProblemShape problem, resolve_shape(spec, text));
       problems.push_back(std::move(problem));
     }
-    if (!no_store_) {
-      PURLIN_ASSIGN(cache::Store store, cache_.open());
-      PURLIN_TRY(store.check_writable());
-    }
     std::vector<Outcome> outcomes;
     for (const ProblemShape& problem : problems) {
-      measure::WorkerSetup setup;
-      setup.device = device_;
-      setup.spec_path = spec.file;
-      setup.problem = problem;
-      setup.binary_cache = join_path(user_cache_directory(), "binaries");
-      PURLIN_ASSIGN(const std::unique_ptr<tune::WorkerPool> pool,
-                    tune::WorkerPool::start(
-                        setup, {jobs_ < 0 ? tune::default_compilers() : jobs_, timeout_s_}));
-      Subject subject;
-      subject.spec = &spec;
-      subject.problem = problem;
-      subject.name = spec.name;
-      subject.evaluator = pool.get();
-      const std::int64_t start_ns = system_clock().monotonic_ns();
-      PURLIN_ASSIGN(subject.space, tune::build_space(spec, problem, pool->device(), {}, [](double) {
-                      return !Interrupt::requested();
-                    }));
-      subject.space_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
-      PURLIN_ASSIGN(Outcome outcome, tune_one(context, subject));
-      outcomes.push_back(std::move(outcome));
+      Result<Outcome> outcome = tune_shape(context, spec, problem);
+      if (!outcome.is_ok()) {
+        if (outcomes.empty()) return outcome.status();
+        // The shapes before this one were tuned, so they are told of all the same.
+        outcomes.back().status = outcome.status().with_context(problem.text());
+        break;
+      }
+      outcomes.push_back(std::move(outcome).value());
       if (outcomes.back().stopped || !outcomes.back().status.is_ok()) break;
     }
     return outcomes;
   }
 
+  Result<Outcome> tune_shape(Context& context, const KernelSpec& spec,
+                             const ProblemShape& problem) {
+    measure::WorkerSetup setup;
+    setup.device = device_;
+    setup.spec_path = spec.file;
+    setup.problem = problem;
+    setup.binary_cache = binary_cache();
+    PURLIN_ASSIGN(const std::unique_ptr<tune::WorkerPool> pool,
+                  tune::WorkerPool::start(
+                      setup, {jobs_ < 0 ? tune::default_compilers() : jobs_, timeout_s_}));
+    Subject subject;
+    subject.spec = &spec;
+    subject.problem = problem;
+    subject.name = spec.name;
+    subject.evaluator = pool.get();
+    const std::int64_t start_ns = system_clock().monotonic_ns();
+    PURLIN_ASSIGN(subject.space, tune::build_space(spec, problem, pool->device(), {},
+                                                   [](double) { return !Interrupt::requested(); }));
+    subject.space_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
+    // After all that can be wrong with the command, before the work: nothing is left behind by a
+    // mistake, and no winner is found that cannot be kept.
+    if (!no_store_) {
+      PURLIN_ASSIGN(cache::Store store, cache_.open());
+      PURLIN_TRY(store.check_writable());
+    }
+    return tune_one(context, subject);
+  }
+
   // Everything that makes an old evaluation worth as much as a new one.
-  Json session_header(const Subject& subject, std::string& id) const {
+  Result<Json> session_header(const Subject& subject, std::string& id) const {
     const DeviceInfo& device = subject.evaluator->device();
     FieldHasher hasher;
     hasher.add(subject.spec->source_hash(device.backend == "cuda" ? "cuda" : "opencl"))
         .add(subject.spec->name)
         .add(subject.problem.text());
+    // The files as they are: another reference, tolerance or seed judges a config anew.
+    PURLIN_ASSIGN(const guard::Snapshot files, guard::take_snapshot(*subject.spec));
+    for (const guard::Snapshot::File& file : files.files) hasher.add(file.text);
+    hasher.add(std::to_string(timeout_s_));  // a config that ran into it may finish under another
     for (const Parameter& parameter : subject.space.parameters()) {
       hasher.add(parameter.name);
       for (const Value& value : parameter.values) hasher.add(to_json(value).dump());
@@ -220,7 +251,7 @@ class TuneCommand : public Command {
 
   Result<tune::Journal> open_journal(Context& context, const Subject& subject) const {
     std::string id;
-    const Json header = session_header(subject, id);
+    PURLIN_ASSIGN(const Json header, session_header(subject, id));
     const std::string root =
         session_.empty() ? join_path(user_cache_directory(), "sessions") : session_;
     PURLIN_ASSIGN(tune::Journal journal,
@@ -281,8 +312,10 @@ class TuneCommand : public Command {
     if (!made->verdict)
       outcome.status =
           outcome.stopped && made->evaluations.empty() ? Status::ok() : tune::nothing_worked(*made);
-    if (keeps && !no_store_ && !outcome.stopped && made->verdict)
-      PURLIN_TRY(store(context, subject, *made, input));
+    outcome.worked = made->verdict.has_value();
+    if (keeps && !no_store_ && !outcome.stopped && outcome.worked)
+      outcome.status = store(context, subject, *made, input)
+                           .with_context("the winner was found, but not stored");
     outcome.document = report_document(input, environment_of(input.device));
     outcome.text = report_text(input, context.terminal, static_cast<std::size_t>(top_));
     return outcome;

@@ -32,9 +32,17 @@ expect_contains "$tmp/err" no_such_file.toml
 expect_failure bad_reference no_reference add_reference
 expect_failure huge_buffer "smaller problem shape"
 expect_failure no_config "BLOCK < 64"
-expect_failure division_by_zero division_by_zero.toml:21:9 "division by zero"
+
+# No such device. None of the above has left anything behind.
+expect_exit 2 purlin tune "$data/mixed.toml" --device cuda:99 -q
+expect_contains "$tmp/err" error:
+expect_exit 2 purlin tune "$data/mixed.toml" --device opencl:99 -q
+expect_contains "$tmp/err" opencl:99
+[ ! -s "$tmp/out" ] || fail "an error wrote to stdout"
+[ ! -e "$PURLIN_CACHE" ] || fail "a mistake in the command made a cache"
 
 # Kernels that fail in every config: the first one's reason.
+expect_failure division_by_zero division_by_zero.toml:21:9 "division by zero"
 expect_failure compile_error "the planted compile error"
 expect_failure missing_entry subtract "it has: add"
 expect_failure wrong_result "element 500"
@@ -47,12 +55,36 @@ expect_contains "$tmp/err" crash
 expect_exit 2 tune endless_loop -q --timeout 2s
 expect_contains "$tmp/err" timeout
 
+# The document says what failed; a file of an earlier success is left alone.
+echo kept >"$tmp/result.json"
+expect_exit 2 tune wrong_result --json -q -o "$tmp/result.json"
+expect_json "$tmp/out" 'd["best"] is None and d["failures"]["wrong"]["count"] > 0'
+[ "$(cat "$tmp/result.json")" = kept ] || fail "a failure replaced the result of a success"
+
 # One bad config among good ones costs itself only.
 expect_exit 0 tune mixed --json -q
 expect_json "$tmp/out" 'd["best"]["config"]["BUG"] == 0'
 expect_json "$tmp/out" 'len(d["evaluations"]) == 12'
 expect_json "$tmp/out" '{e["config"]["BUG"]: e["status"] for e in d["evaluations"]} == {
   0: "ok", 1: "wrong", 2: "wrong", 3: "out_of_bounds", 4: "compile", 8: "wrong"}'
+
+# Output that cannot be written: known before the work where it can be, and else no loss.
+expect_exit 2 tune mixed -q --no-store -o "$tmp/nowhere/result.json"
+expect_contains "$tmp/err" "there is no folder"
+[ ! -s "$tmp/out" ] || fail "tuned although the output's folder does not exist"
+expect_exit 2 tune mixed -q --json --no-store -o "$tmp"
+expect_json "$tmp/out" 'd["best"]["config"]["BUG"] == 0'
+
+# A cache that may be read but not written, as root's is for others.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+  other=$tmp/other
+  mkdir -m 777 "$other"
+  chmod 755 "$tmp"
+  as_other() { XDG_CACHE_HOME=$other setpriv --reuid=65534 --clear-groups "$PURLIN" "$@"; }
+  expect_exit 2 as_other tune "$data/mixed.toml" --device opencl:0 -q
+  expect_contains "$tmp/err" "$PURLIN_CACHE" "Permission denied"
+  expect_exit 0 as_other cache ls --json
+fi
 
 # Nothing but mixed had a winner to keep.
 entries=$(purlin cache ls --json | python3 -c 'import json,sys; print(len(json.load(sys.stdin)["entries"]))')

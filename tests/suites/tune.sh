@@ -63,6 +63,34 @@ expect_json "$tmp/stopped" 'd["end"] == "stopped" and d["best"]["config"]'
 expect_exit 0 "${run[@]}" --json
 expect_json "$tmp/out" 'd["resumed"] >= 3 and len(d["evaluations"]) == 31'
 
+# Another reference judges a config anew: what the old one said is not gone on with.
+cp -r "$PURLIN_SOURCE/tests/data/tune" "$tmp/edited"
+edited=("$PURLIN" tune "$tmp/edited/scale.toml" --device "fake:$tmp/slow.json" --session "$tmp/edits" --finals 0 --budget 3 -q --json)
+expect_exit 0 "${edited[@]}"
+sed -i '$d' "$tmp"/edits/*/journal.jsonl  # as if interrupted before the end was noted
+expect_exit 0 "${edited[@]}"
+expect_json "$tmp/out" 'd["resumed"] == 3'
+sed -i '$d' "$tmp"/edits/*/journal.jsonl
+echo '// corrected' >>"$tmp/edited/scale_reference.cl"
+expect_exit 0 "${edited[@]}"
+expect_json "$tmp/out" 'd["resumed"] == 0'
+
+# A winner that cannot be stored in the end is told of all the same.
+rm -rf "$tmp/edits" "$XDG_CACHE_HOME/purlin/binaries"
+"${edited[@]}" --cache "$tmp/fails" --jobs 0 >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+for _ in $(seq 100); do
+  [ -e "$tmp/fails/entries.log" ] && compgen -G "$tmp/edits/*/journal.jsonl" >/dev/null && break
+  sleep 0.05
+done
+rm "$tmp/fails/entries.log"
+mkdir "$tmp/fails/entries.log"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 2 ] || fail "exit code $code where a winner could not be stored"
+expect_json "$tmp/out" 'd["best"]["config"]'
+expect_contains "$tmp/err" "not stored" "$tmp/fails"
+
 # A real device: planted mistakes are found, the winner is right, the text is for people.
 expect_exit 0 purlin tune "$spec" --device opencl --strategy exhaustive --budget 100 --samples 7 --json
 expect_json "$tmp/out" 'd["failures"]["wrong"]["count"] == 4 and d["failures"]["out_of_bounds"]["count"] == 4'
