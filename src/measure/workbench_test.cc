@@ -107,6 +107,19 @@ TEST_F(WorkbenchTest, ARightKernelIsTimed) {
   EXPECT_FALSE(bench_->device_lost());
 }
 
+TEST_F(WorkbenchTest, AConfigOutOfTheRaceSaysSo) {
+  ASSERT_TRUE(create(output_of("f32")).is_ok());
+  Config config;
+  config.set("P", std::int64_t{0});
+  Policy policy;
+  EXPECT_FALSE(bench_->evaluate(config, policy).raced_out);
+  policy.give_up_ms = 0.5;  // the kernel takes 1 ms
+  const Evaluation evaluation = bench_->evaluate(config, policy);
+  EXPECT_EQ(evaluation.status, EvaluationStatus::kOk) << evaluation.message;
+  EXPECT_TRUE(evaluation.raced_out);
+  EXPECT_EQ(evaluation.samples.size(), 2u);
+}
+
 TEST_F(WorkbenchTest, AWrongElementIsNamed) {
   ASSERT_TRUE(create(output_of("f32"), candidate_writes([](auto& buffer, auto offset, auto bytes) {
                        gpu::FakeDevice::write_pattern(buffer, offset, bytes);
