@@ -35,3 +35,11 @@ foreach(folder docs examples)
 endforeach()
 
 include(PurlinPackage)
+
+# What is shipped, without tests and benchmarks: what the demo runs and the bundle holds.
+add_custom_target(product DEPENDS purlin purlin-sample purlin_shared)
+foreach(library purlin_opencl_capture purlin_cuda_capture)
+  if(TARGET ${library})
+    add_dependencies(product ${library})
+  endif()
+endforeach()
