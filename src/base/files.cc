@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -194,11 +195,17 @@ std::string environment_variable(const char* name, std::string_view fallback) {
   return value == nullptr || *value == '\0' ? std::string(fallback) : std::string(value);
 }
 
+// HOME, else the account's: a folder under /tmp could be somebody else's.
+static std::string home_directory() {
+  if (std::string home = environment_variable("HOME"); !home.empty()) return home;
+  const passwd* account = ::getpwuid(::getuid());
+  return account != nullptr && account->pw_dir != nullptr ? account->pw_dir : "";
+}
+
 std::string user_cache_directory() {
   if (std::string home = environment_variable("XDG_CACHE_HOME"); !home.empty())
     return home + "/purlin";
-  if (std::string home = environment_variable("HOME"); !home.empty())
-    return home + "/.cache/purlin";
+  if (std::string home = home_directory(); !home.empty()) return home + "/.cache/purlin";
   return fmt::format("/tmp/purlin-{}", ::getuid());
 }
 

@@ -194,12 +194,18 @@ class Demo {
     return Status::ok();
   }
 
+  // A CPU shared with whatever else runs is noisier than a GPU: 5 % would often stay open there.
+  // The slowdown planted below is well above both.
+  std::string thresholds() const {
+    return device_.kind == "cpu" ? "\n[thresholds]\ndetectable = 0.2\nfloor = 0.1\n" : "";
+  }
+
   Status record_baseline() {
     step(4, "guard: record what fast means today");
     const std::string suite = fmt::format(
-        "schema = \"purlin.suite/1\"\nname = \"demo\"\ndevice = \"{}\"\n\n[[items]]\nspec = "
+        "schema = \"purlin.suite/1\"\nname = \"demo\"\ndevice = \"{}\"\n{}\n[[items]]\nspec = "
         "\"{}\"\n{}config = \"cached\"\n",
-        device_.id, spec(hottest_),
+        device_.id, thresholds(), spec(hottest_),
         preset().empty() ? "" : fmt::format("shape = \"{}\"\n", preset()));
     PURLIN_TRY(write_atomic(in_directory("suite.toml"), suite));
     return run_command({purlin(), "guard", "baseline", in_directory("suite.toml"), "--cache",
@@ -242,7 +248,7 @@ class Demo {
     const Json* slower = nullptr;
     for (const Json& evaluation : tuned_["evaluations"].items()) {
       if (evaluation["status"].as_string() != "ok" ||
-          evaluation["time_ms"].as_double() < 1.25 * best_ms)
+          evaluation["time_ms"].as_double() < 1.3 * best_ms)
         continue;
       if (slower == nullptr || evaluation["time_ms"].as_double() < (*slower)["time_ms"].as_double())
         slower = &evaluation;
