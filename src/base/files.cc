@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <pwd.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -181,7 +182,10 @@ std::string absolute_path(const std::string& path) {
 std::string executable_directory() {
   std::error_code code;
   const fs::path self = fs::read_symlink("/proc/self/exe", code);
-  return code ? "." : self.parent_path().string();
+  if (!code) return self.parent_path().string();
+  // No /proc, as in a bare chroot: what was executed, which may be relative.
+  const auto* executed = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  return executed != nullptr ? parent_path(absolute_path(executed)) : ".";
 }
 
 std::string module_path(const void* address) {
