@@ -119,7 +119,8 @@ std::vector<double> confirming_levels(const Design& design, int flagged) {
   return levels;
 }
 
-SuiteGate::SuiteGate(std::vector<Thresholds> items, Design design) : design_(std::move(design)) {
+SuiteGate::SuiteGate(const std::vector<Thresholds>& items, Design design)
+    : design_(std::move(design)) {
   for (const Thresholds& thresholds : items) {
     Item item;
     item.thresholds = thresholds;

@@ -77,7 +77,7 @@ struct ItemResult {
 
 class SuiteGate {
  public:
-  SuiteGate(std::vector<Thresholds> items, Design design);
+  SuiteGate(const std::vector<Thresholds>& items, Design design);
 
   // Items that need one more pair now; empty once everything is decided.
   std::vector<std::size_t> wanted() const;

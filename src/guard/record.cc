@@ -93,14 +93,15 @@ Result<std::vector<Measured>> measure_suite(const Session& session, int rounds) 
   }
   const auto keep = [&](std::size_t i, Result<ProcessReading> reading) -> Result<bool> {
     Measured& one = measured[owner[i]];
-    if (reading.is_ok()) {
+    const bool ok = reading.is_ok();
+    if (ok) {
       one.processes.push_back(std::move(reading).value());
     } else if (reading.status().code() == Code::kFailed) {
       one.status = reading.status();
     } else {
       return reading.status();
     }
-    return reading.is_ok();
+    return ok;
   };
   PURLIN_TRY(Rounds(session, targets, rounds).run(keep));
   return measured;

@@ -96,7 +96,7 @@ Status launch(const Script& script, const FakeKernel& kernel) {
   PURLIN_ASSIGN(const bool crash, Script::holds(script.crash_if, kernel.config));
   if (crash) std::abort();
   PURLIN_ASSIGN(const bool hang, Script::holds(script.hang_if, kernel.config));
-  while (hang) ::pause();
+  while (hang) ::pause();  // NOLINT(bugprone-infinite-loop): that is what was asked for
   // Evaluated here as well, where a failure can be reported.
   PURLIN_TRY(Script::holds(script.wrong_if, kernel.config).status());
   PURLIN_TRY(Script::holds(script.out_of_bounds_if, kernel.config).status());
