@@ -6,12 +6,21 @@
 #include "model/device.h"
 #include "model/launch.h"
 #include "model/sketch.h"
+#include "model/timeline.h"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace purlin {
+
+// A hardware counter or a figure that the recording tool derived, by the name that tool gives it:
+// "dram__bytes.sum", "kineto.est_achieved_occupancy_pct".
+struct Counter {
+  std::string name;
+  double value = 0;     // mean over the launches it was read for
+  double launches = 0;  // how many those were
+};
 
 // All launches of one kernel with one launch shape on one device.
 struct KernelRow {
@@ -21,8 +30,11 @@ struct KernelRow {
   std::uint32_t static_shared_bytes = 0;   // per block
   std::uint32_t local_bytes = 0;           // per thread: spills and stack
   int device = 0;                          // index into Environment::devices
-  std::string op;                          // "" where the program gave none (NVTX)
-  std::string shape;                       // problem shape, "" where unknown
+  std::string op;                          // as the program named it: "aten::mm"; "" unknown
+  std::string shape;                       // problem shape (model/problem.h), "" where unknown
+  std::string dtype;                       // of that problem: "bf16"; "" where unknown
+  std::string build;                       // Environment::build of the profile it came from
+  std::vector<Counter> counters;           // means per launch, where counters were read
   Sketch duration;                         // ns; weights undo sampling
   std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end seen
 };
@@ -43,6 +55,7 @@ struct ProcessInfo {
   std::int64_t start_ns = 0, end_ns = 0;  // wall clock
   bool complete = false;                  // its last seal was the one at exit
   int exit_seals = 0;                     // number of seals read
+  int rank = -1;                          // in a distributed run, -1 = none
 };
 
 // One reason for which the profile does not hold everything.
@@ -63,22 +76,16 @@ struct Coverage {
   std::vector<CoverageNote> notes;
 };
 
-struct LaunchRecord {         // one launch, where the profile holds a timeline (--full or a window)
-  std::uint32_t kernel = 0;   // index into Profile::kernels
-  std::uint32_t process = 0;  // index into Profile::processes
-  std::uint32_t stream = 0;
-  std::int64_t start_ns = 0, duration_ns = 0;
-};
-
 struct Profile {
   Environment environment;
-  std::string command;       // what was run
+  std::string command;  // what was run
+  std::string source;   // what recorded it: "purlin", "kineto", "nsys", "ncu", "rocprof", "xla"
   std::int64_t wall_ns = 0;  // its wall time, 0 where unknown
   int exit_code = 0;
   std::vector<ProcessInfo> processes;
   std::vector<KernelRow> kernels;
   std::vector<CopyRow> copies;
-  std::vector<LaunchRecord> launches;
+  Timeline timeline;  // empty where only sketches were kept
   Coverage coverage;
   bool partial = false;  // damaged or cut short: what is here was read up to the last seal
 };

@@ -12,6 +12,16 @@
 namespace purlin::profile {
 namespace {
 
+Activity launch(std::uint32_t row, std::uint32_t stream, std::int64_t start_ns,
+                std::int64_t duration_ns) {
+  Activity activity;
+  activity.row = row;
+  activity.stream = stream;
+  activity.start_ns = start_ns;
+  activity.duration_ns = duration_ns;
+  return activity;
+}
+
 KernelRow row(const std::string& name, std::uint32_t grid, int device, int launches) {
   KernelRow result;
   result.name = name;
@@ -57,9 +67,9 @@ Profile sample() {
   profile.kernels[1].shape = "M=4096,N=1024";
   profile.copies.push_back({"h2d", 1, 65536, {}});
   profile.copies[0].duration.add(2500, 0.5);
-  profile.launches = {{0, 0, 7, process.start_ns + 100, 1500},
-                      {1, 0, 7, process.start_ns + 2100, 900},
-                      {0, 0, 13, process.start_ns + 1900, 700}};
+  profile.timeline.activities = {launch(0, 7, process.start_ns + 100, 1500),
+                                 launch(0, 13, process.start_ns + 1900, 700),
+                                 launch(1, 7, process.start_ns + 2100, 900)};
   profile.coverage.launches_seen = 43;
   profile.coverage.launches_counted = 44;
   profile.coverage.launches_lost = 1;
@@ -85,9 +95,9 @@ TEST(ProfileFile, ComesBackAsItWas) {
   EXPECT_EQ(after->kernels[0].duration.count(), 40);
   EXPECT_EQ(after->kernels[0].duration.quantile(0.5), before.kernels[0].duration.quantile(0.5));
   EXPECT_EQ(after->copies[0].duration.count(), 0.5);
-  ASSERT_EQ(after->launches.size(), 3u);
-  EXPECT_EQ(after->launches[2].stream, 13u);
-  EXPECT_EQ(after->launches[2].start_ns, before.launches[2].start_ns);
+  ASSERT_EQ(after->timeline.activities.size(), 3u);
+  EXPECT_EQ(after->timeline.activities[1].stream, 13u);
+  EXPECT_EQ(after->timeline.activities[2].start_ns, before.timeline.activities[2].start_ns);
   EXPECT_EQ(after->processes[0].exit_seals, 12);
   EXPECT_EQ(after->coverage.notes[0].seconds, 1.5);
 }
@@ -147,7 +157,7 @@ TEST(ProfileFile, AWrittenFileThatIsCutKeepsWhatIsWhole) {
   Profile profile = sample();
   for (int i = 0; i < 3'000; ++i)
     profile.kernels.push_back(row("kernel" + std::to_string(i), 1, 0, 1));
-  profile.launches.assign(150'000, profile.launches[0]);
+  profile.timeline.activities.assign(150'000, profile.timeline.activities[0]);
   const std::string whole = encode_profile(profile);
   const auto read = [&](double share) {
     const auto size = static_cast<std::size_t>(share * static_cast<double>(whole.size()));
@@ -163,9 +173,9 @@ TEST(ProfileFile, AWrittenFileThatIsCutKeepsWhatIsWhole) {
     EXPECT_EQ(cut->coverage.launches_seen, 43);
     EXPECT_EQ(cut->copies.size(), 1u);
     EXPECT_GE(cut->kernels.size(), rows);
-    EXPECT_GE(cut->launches.size(), launches);
+    EXPECT_GE(cut->timeline.activities.size(), launches);
     rows = cut->kernels.size();
-    launches = cut->launches.size();
+    launches = cut->timeline.activities.size();
   }
   EXPECT_EQ(rows, profile.kernels.size());
   EXPECT_EQ(launches, std::size_t{131'072});
@@ -280,8 +290,8 @@ TEST(ProfileMerge, AddsEqualRowsAndKeepsOthersApart) {
   EXPECT_EQ(merged.environment.devices.size(), 2u);
   EXPECT_EQ(merged.copies[0].bytes, 131072);
   EXPECT_EQ(merged.processes.size(), 2u);
-  EXPECT_EQ(merged.launches.size(), 6u);
-  EXPECT_EQ(merged.launches[5].process, 1u);
+  EXPECT_EQ(merged.timeline.activities.size(), 6u);
+  EXPECT_EQ(merged.timeline.activities[5].process, 1u);
   EXPECT_EQ(merged.coverage.launches_seen, 86);
   ASSERT_EQ(merged.coverage.notes.size(), 1u);
   EXPECT_EQ(merged.coverage.notes[0].seconds, 3.0);

@@ -77,10 +77,13 @@ class Merger {
     for (const CopyRow& row : from.copies) add_copy(row, device_of(row.device));
     const auto first_process = static_cast<std::uint32_t>(into_.processes.size());
     into_.processes.insert(into_.processes.end(), from.processes.begin(), from.processes.end());
-    for (LaunchRecord launch : from.launches) {
-      launch.kernel = kernels[launch.kernel];
-      launch.process += first_process;
-      into_.launches.push_back(launch);
+    for (Activity activity : from.timeline.activities) {
+      if (activity.kind != ActivityKind::kKernel || activity.row >= kernels.size()) continue;
+      activity.row = kernels[activity.row];
+      activity.process += first_process;
+      activity.device = static_cast<std::uint16_t>(device_of(activity.device));
+      activity.call = kNone;
+      into_.timeline.activities.push_back(activity);
     }
     merge_into(into_.coverage, from.coverage);
     into_.partial = into_.partial || from.partial;

@@ -197,8 +197,14 @@ bool Reader::launches(std::string_view payload) {
   for (std::size_t i = 0; i < count; ++i) {
     const wire::Launch launch = in.next();
     if (in.failed() || launch.kernel >= profile_.kernels.size()) return false;
-    profile_.launches.push_back(
-        {launch.kernel, in.process(), launch.stream, launch.start_ns, launch.duration_ns});
+    Activity activity;
+    activity.start_ns = launch.start_ns;
+    activity.duration_ns = launch.duration_ns;
+    activity.row = launch.kernel;
+    activity.process = in.process();
+    activity.stream = launch.stream;
+    activity.device = static_cast<std::uint16_t>(profile_.kernels[launch.kernel].device);
+    profile_.timeline.activities.push_back(activity);
   }
   return true;
 }

@@ -132,10 +132,12 @@ class Writer {
 
   void launches() {
     wire::LaunchEncoder encoder;
-    const std::vector<LaunchRecord>& all = profile_.launches;
+    std::vector<Activity> all;
+    for (const Activity& activity : profile_.timeline.activities)
+      if (activity.kind == ActivityKind::kKernel) all.push_back(activity);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i % kLaunchesPerPeriod == 0) seal(false);
-      encoder.add(all[i].kernel, all[i].stream, all[i].start_ns, all[i].duration_ns);
+      encoder.add(all[i].row, all[i].stream, all[i].start_ns, all[i].duration_ns);
       if (i + 1 == all.size() || (i + 1) % kLaunchesPerPeriod == 0 ||
           all[i + 1].process != all[i].process)
         wire::append_chunk(out_, ChunkType::kLaunches, encoder.finish(all[i].process));

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timeline: what happened when, on the devices and on the host, as vectors of small records that
+// point at one another by index. Filled by importers and by captures that kept launches; read by
+// analyze/timeline. Times are ns on one clock per profile (wall clock where the source had it).
+//
+// Order: activities by (device, start), calls, ops and ranges by start; sort_timeline establishes
+// it and mends the indices. Texts are interned in names, names[0] is "". A plain value, no
+// invariants beyond indices in range; nothing here is thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace purlin {
+
+inline constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+enum class ActivityKind : std::uint8_t { kKernel, kCopy, kSet };
+
+struct Activity {  // work of a device
+  std::int64_t start_ns = 0, duration_ns = 0;
+  std::uint64_t bytes = 0;     // copies and sets
+  std::uint32_t row = 0;       // index into Profile::kernels, or ::copies for copies and sets
+  std::uint32_t process = 0;   // index into Profile::processes
+  std::uint32_t stream = 0;    // as the driver numbers it
+  std::uint32_t call = kNone;  // index into calls: what launched it, where known
+  std::uint32_t graph = 0;     // CUDA graph it was a node of, 0 = none
+  std::uint16_t device = 0;    // index into Environment::devices
+  ActivityKind kind = ActivityKind::kKernel;
+};
+
+enum class CallKind : std::uint8_t {
+  kLaunch,       // launches one kernel
+  kGraphLaunch,  // launches a graph
+  kCopy,         // memcpy or memset, asynchronous or not
+  kSync,         // waits for a stream, event, device or context
+  kAllocation,   // malloc, free and their pools
+  kOther,
+};
+
+struct Call {  // of the runtime's or driver's API, on the host
+  std::int64_t start_ns = 0, duration_ns = 0;
+  std::uint32_t name = 0;     // index into names
+  std::uint32_t process = 0;  // index into Profile::processes
+  std::uint32_t thread = 0;   // as the system numbers it
+  std::uint32_t op = kNone;   // index into ops: the innermost around it
+  CallKind kind = CallKind::kOther;
+};
+
+struct Op {  // what a framework ran on the host: "aten::mm", an XLA op
+  std::int64_t start_ns = 0, duration_ns = 0;
+  std::uint32_t name = 0;
+  std::uint32_t process = 0, thread = 0;
+  std::uint32_t parent = kNone;  // index into ops
+  std::uint32_t shape = 0;       // index into names: problem shape or the inputs' dimensions
+  std::uint32_t dtype = 0;       // index into names
+};
+
+enum class RangeKind : std::uint8_t {
+  kStep,           // one iteration: "ProfilerStep#7"
+  kDataLoader,     // the program waits for its input
+  kCommunication,  // as the framework marks it on the host
+  kUser,           // any other annotation, NVTX range
+  kProfiler,       // the recording tool's own overhead
+};
+
+struct Range {  // of a host thread
+  std::int64_t start_ns = 0, duration_ns = 0;
+  std::uint32_t name = 0;
+  std::uint32_t process = 0, thread = 0;
+  RangeKind kind = RangeKind::kUser;
+};
+
+struct Timeline {
+  std::vector<Activity> activities;
+  std::vector<Call> calls;
+  std::vector<Op> ops;
+  std::vector<Range> ranges;
+  std::vector<std::string> names = {""};
+  std::int64_t begin_ns = 0,
+               end_ns = 0;  // what the recording covered; 0, 0 = its first and last event
+  // Activities beyond a memory bound are in the rows' sketches but not here.
+  std::uint64_t left_out = 0;
+
+  bool empty() const { return activities.empty(); }
+};
+
+void sort_timeline(Timeline& timeline);
+
+}  // namespace purlin
