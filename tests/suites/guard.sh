@@ -2,6 +2,7 @@
 # The gate on a real device: green, red with the cause, and every way of not knowing.
 # labels: opencl
 # timeout: 600
+# serial
 source "$(dirname "$0")/lib.sh"
 
 cp "$PURLIN_SOURCE"/tests/data/guard/scale* "$tmp"
@@ -39,12 +40,12 @@ cmp baselines/gate.json kept.json
 expect_exit 0 purlin guard baseline gate.toml -o baselines/ --rounds 3 --replace --note 'new normal'
 expect_json baselines/gate.json 'd["replaces"] != "" and d["note"] == "new normal"'
 
-expect_exit 0 purlin guard check gate.toml --baseline baselines/ --json
+expect_decided 0 purlin guard check gate.toml --baseline baselines/ --json
 expect_json "$tmp/out" 'd["verdict"] in ("pass", "improvement") and d["items"][0]["pairs"] >= 8'
 
 # A slower header of the kernel's source: red, and the code is named.
 sed -i 's/i < steps/i < 6 * steps/' scale.h
-expect_exit 1 purlin guard check gate.toml --baseline baselines/ --json --junit guard.xml --markdown guard.md --github
+expect_decided 1 purlin guard check gate.toml --baseline baselines/ --json --junit guard.xml --markdown guard.md --github
 expect_json "$tmp/out" 'd["verdict"] == "regression" and d["items"][0]["cause"] == "code"'
 expect_json "$tmp/out" 'd["items"][0]["ratio"]["low"] > 1.4 and d["items"][0]["p_value"] <= 0.002'
 expect_contains guard.xml '<failure type="regression"' 'failures="1"'
