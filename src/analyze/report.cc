@@ -27,6 +27,7 @@ void add_row(Group& group, const KernelRow& row) {
   const bool first = stat.duration.empty() && group.shapes.empty();
   if (first || stat.op != row.op) stat.op = first ? row.op : "";
   if (first || stat.shape != row.shape) stat.shape = first ? row.shape : "";
+  if (first || stat.dtype != row.dtype) stat.dtype = first ? row.dtype : "";
   stat.duration.merge(row.duration);
   group.shapes.emplace(row.launch.grid, row.launch.block, row.launch.cluster,
                        row.launch.dynamic_shared_bytes);
@@ -66,6 +67,7 @@ Report build_report(const Profile& profile, GroupBy group_by) {
   report.group_by = group_by;
   report.environment = profile.environment;
   report.command = profile.command;
+  report.source = profile.source;
   report.wall_ns = profile.wall_ns;
   report.exit_code = profile.exit_code;
   report.processes = profile.processes;

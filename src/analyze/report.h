@@ -5,6 +5,8 @@
 #pragma once
 
 #include "analyze/kernel_name.h"
+#include "analyze/roofline.h"
+#include "analyze/timeline.h"
 #include "base/json.h"
 #include "model/profile.h"
 
@@ -21,14 +23,18 @@ enum class GroupBy {
 
 struct KernelStat {
   KernelName name;
-  std::string label;      // name.brief; namesakes are told apart
-  std::string device;     // model, "NVIDIA H200"; "" where unknown
-  std::string op, shape;  // as the program told; "" where unknown or where rows with others merged
+  std::string label;   // name.brief; namesakes are told apart
+  std::string device;  // model, "NVIDIA H200"; "" where unknown
+  // As the program told; "" where unknown or where rows with others merged.
+  std::string op, shape, dtype;
   LaunchShape launch;     // the one that took most time
   int launch_shapes = 0;  // merged here
   std::uint32_t registers = 0, static_shared_bytes = 0, local_bytes = 0;  // of that launch shape
   double share = 0;  // of the time of all kernels
   Sketch duration;
+  std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end seen
+  std::vector<Counter> counters;           // means over the launches they were read for, by name
+  Roof roof;                               // of the row as a whole; unknown until roofs are added
 };
 
 struct CopyStat {
@@ -42,12 +48,15 @@ struct Report {
   GroupBy group_by = GroupBy::kKernel;
   Environment environment;
   std::string command;
+  std::string source;  // what recorded it: Profile::source
   std::int64_t wall_ns = 0;
   int exit_code = 0;
   std::vector<KernelStat> kernels;  // by total time, then by name
   std::vector<CopyStat> copies;     // by total time
   double kernel_ns = 0, launches = 0;
   double copy_ns = 0;
+  std::vector<Ceilings> ceilings;  // of each GPU model, where known
+  TimelineAnalysis timeline;       // no devices where the profile kept no timeline
   std::vector<ProcessInfo> processes;
   Coverage coverage;
   bool partial = false;
