@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "guard/kernel_arm.h"
 
 #include <cmath>
 
@@ -109,14 +110,18 @@ Result<Report> check(const Session& session, const Baseline& baseline, const std
                     session.suite.seed, baseline.suite_seed));
 
   std::vector<Thresholds> thresholds;
-  std::vector<Arms> arms(items.size());
+  std::vector<KernelItem> then, now;
+  std::vector<Item> names;
   for (std::size_t i = 0; i < items.size(); ++i) {
     thresholds.push_back(session.suite.items[i].thresholds);
+    names.push_back({items[i].report.kernel, items[i].report.shape, session.suite.items[i].config});
     if (!items[i].now || items[i].then == nullptr || !blocked.empty()) continue;
-    arms[i].name = items[i].report.kernel;
-    arms[i].current = items[i].now->target;
-    arms[i].baseline = {items[i].then->kernel, "", items[i].then->problem, items[i].then->config};
-    PURLIN_ASSIGN(arms[i].baseline.spec_path, unpacked(baseline, items[i].then->snapshot, scratch));
+    now.push_back({names.back(), items[i].now->target, items[i].now->snapshot.id()});
+    then.push_back({names.back(),
+                    {items[i].then->kernel, "", items[i].then->problem, items[i].then->config},
+                    items[i].then->snapshot});
+    PURLIN_ASSIGN(then.back().target.spec_path,
+                  unpacked(baseline, items[i].then->snapshot, scratch));
   }
   SuiteGate gate(thresholds, session.suite.design);
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -125,7 +130,13 @@ Result<Report> check(const Session& session, const Baseline& baseline, const std
     else if (!blocked.empty())
       gate.give_up(i, Verdict::kInconclusive, blocked);
   }
-  PURLIN_TRY(run_pairs(gate, arms, session.runner, session.random, session.clock, session.options));
+  const auto baseline_arm =
+      make_kernel_arm({"the baseline of " + baseline.recorded_at, session.suite.per_process, {}},
+                      std::move(then), session.runner);
+  const auto current_arm =
+      make_kernel_arm({"now", session.suite.per_process, {}}, std::move(now), session.runner);
+  PURLIN_TRY(run_pairs(gate, {std::move(names), *baseline_arm, *current_arm}, session.random,
+                       session.clock, session.options));
 
   for (std::size_t i = 0; i < items.size(); ++i) {
     ReportItem item = std::move(items[i].report);

@@ -2,72 +2,147 @@
 #include "guard/pairs.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace purlin::guard {
 namespace {
 
-class Session {
+using Numbers = std::vector<std::size_t>;  // of items, as the gate counts them
+
+class PairRun {
  public:
-  Session(SuiteGate& gate, const std::vector<Arms>& arms, Runner& runner, Random& random,
-          Clock& clock, const PairsOptions& options)
+  PairRun(SuiteGate& gate, const Contest& contest, Random& random, Clock& clock,
+          const PairsOptions& options, PairsRecord& record)
       : gate_(gate),
-        arms_(arms),
-        runner_(runner),
+        contest_(contest),
         random_(random),
         clock_(clock),
         options_(options),
+        record_(record),
+        rejected_in_a_row_(contest.items.size(), 0),
         begin_ns_(clock.monotonic_ns()) {}
 
   Status run() {
-    for (const std::size_t item : gate_.wanted()) {
-      report("verifying " + arms_[item].name);
-      PURLIN_TRY(run_pair(item, true));
-    }
+    report("verifying");
+    for (const Numbers& batch : batches(gate_.wanted())) PURLIN_TRY(rehearse(batch));
     pairs_begin_ns_ = clock_.monotonic_ns();
-    for (std::vector<std::size_t> items = gate_.wanted(); !items.empty(); items = gate_.wanted()) {
-      random_.shuffle(items);
-      for (const std::size_t item : items) {
+    for (Numbers wanted = gate_.wanted(); !wanted.empty(); wanted = gate_.wanted()) {
+      random_.shuffle(wanted);
+      for (const Numbers& batch : batches(wanted)) {
         if (options_.time_limit_s > 0 && seconds_since(begin_ns_) > options_.time_limit_s) {
           gate_.finish();
           return Status::ok();
         }
         report(gate_.flagged() > 0 ? fmt::format("confirming {} flagged", gate_.flagged())
-                                   : "screening");
-        PURLIN_TRY(run_pair(item, false));
+                                   : fmt::format("screening {}", wanted.size()));
+        PURLIN_TRY(run_pair(batch));
       }
     }
     return Status::ok();
   }
 
  private:
-  // Both arms in coin order. With `verify` nothing is kept but whether they work.
-  Status run_pair(std::size_t item, bool verify) {
-    const Arms& arms = arms_[item];
-    const bool current_first = random_.next() >> 63;
-    Status failure[2];  // of baseline, current
-    Pair pair;
-    for (const bool current : {current_first, !current_first}) {
-      const Result<ProcessReading> reading =
-          runner_.run(current ? arms.current : arms.baseline, verify);
-      if (reading.is_ok()) {
-        (current ? pair.current : pair.baseline) = reading->reading;
-      } else if (reading.status().code() == Code::kFailed) {
-        failure[current ? 1 : 0] = reading.status();
-      } else {
-        return reading.status().with_context(arms.name);
-      }
+  // What one arm said of a batch, in the batch's order; an item it did not mention has failed.
+  struct Said {
+    std::vector<Status> status;
+    std::vector<ProcessReading> process;
+  };
+
+  std::vector<Numbers> batches(const Numbers& numbers) const {
+    const std::size_t most = std::max<std::size_t>(
+        std::min(contest_.baseline.most_per_launch(), contest_.current.most_per_launch()), 1);
+    std::vector<Numbers> batches;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (i % most == 0) batches.emplace_back();
+      batches.back().push_back(numbers[i]);
     }
-    if (!failure[1].is_ok()) {
-      gate_.give_up(item, Verdict::kInvalid, "the kernel fails now: " + failure[1].message());
-    } else if (!failure[0].is_ok()) {
-      gate_.give_up(item, Verdict::kInconclusive,
-                    "the baseline's kernel does not run here any more, so there is nothing to "
-                    "compare with: " +
-                        failure[0].message());
-    } else if (!verify) {
-      gate_.add(item, pair);
+    return batches;
+  }
+
+  Result<Said> ask(Arm& arm, const Numbers& batch, bool rehearsal) {
+    std::vector<Item> wanted;
+    for (const std::size_t number : batch) wanted.push_back(contest_.items[number]);
+    Result<Readings> readings = rehearsal ? arm.rehearse(wanted) : arm.launch(wanted);
+    Said said;
+    said.process.resize(batch.size());
+    if (!readings.is_ok()) {
+      if (readings.status().code() != Code::kFailed)
+        return readings.status().with_context(arm.label());
+      said.status.assign(batch.size(), readings.status());
+      return said;
+    }
+    std::map<Item, ItemReading*> by_item;
+    for (ItemReading& reading : *readings) by_item[reading.item] = &reading;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto found = by_item.find(wanted[i]);
+      if (found == by_item.end()) {
+        said.status.push_back(error(Code::kFailed, "its process ended well but said nothing of {}",
+                                    wanted[i].text()));
+        continue;
+      }
+      said.status.push_back(found->second->status);
+      said.process[i] = std::move(found->second->process);
+    }
+    return said;
+  }
+
+  // Both arms in coin order: {baseline, current}.
+  Result<std::pair<Said, Said>> ask_both(const Numbers& batch, bool rehearsal) {
+    const bool current_first = random_.next() >> 63;
+    std::pair<Said, Said> said;
+    for (const bool current : {current_first, !current_first}) {
+      PURLIN_ASSIGN((current ? said.second : said.first),
+                    ask(current ? contest_.current : contest_.baseline, batch, rehearsal));
+    }
+    return said;
+  }
+
+  // True if the item failed in an arm, and has its verdict.
+  bool failed(std::size_t number, const Status& baseline, const Status& current) {
+    if (!current.is_ok()) {
+      gate_.give_up(number, Verdict::kInvalid, "it fails now: " + current.message());
+    } else if (!baseline.is_ok()) {
+      gate_.give_up(number, Verdict::kInconclusive,
+                    "the baseline's does not run here, so there is nothing to compare with: " +
+                        baseline.message());
+    }
+    return !current.is_ok() || !baseline.is_ok();
+  }
+
+  Status rehearse(const Numbers& batch) {
+    PURLIN_ASSIGN(const auto said, ask_both(batch, true));
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      (void)failed(batch[i], said.first.status[i], said.second.status[i]);
+    return Status::ok();
+  }
+
+  Status run_pair(const Numbers& batch) {
+    PURLIN_ASSIGN(const auto said, ask_both(batch, false));
+    record_.launches += 2;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (failed(batch[i], said.first.status[i], said.second.status[i])) continue;
+      const ProcessReading &baseline = said.first.process[i], &current = said.second.process[i];
+      const std::string unfit = baseline.unfit.empty() ? current.unfit : baseline.unfit;
+      if (!unfit.empty()) {
+        reject(batch[i], unfit);
+        continue;
+      }
+      rejected_in_a_row_[batch[i]] = 0;
+      record_.rejected_samples += baseline.rejected + current.rejected;
+      gate_.add(batch[i], {baseline.reading, current.reading});
     }
     return Status::ok();
+  }
+
+  void reject(std::size_t number, const std::string& why) {
+    ++record_.rejected_pairs;
+    if (std::find(record_.reasons.begin(), record_.reasons.end(), why) == record_.reasons.end())
+      record_.reasons.push_back(why);
+    if (++rejected_in_a_row_[number] >= options_.most_rejected)
+      gate_.give_up(number, Verdict::kInvalid,
+                    fmt::format("{} pairs in a row were rejected, the last because {}",
+                                options_.most_rejected, why));
   }
 
   void report(std::string doing) {
@@ -88,19 +163,21 @@ class Session {
   }
 
   SuiteGate& gate_;
-  const std::vector<Arms>& arms_;
-  Runner& runner_;
+  const Contest& contest_;
   Random& random_;
   Clock& clock_;
   const PairsOptions& options_;
+  PairsRecord& record_;
+  std::vector<int> rejected_in_a_row_;
   std::int64_t begin_ns_, pairs_begin_ns_ = 0;
 };
 
 }  // namespace
 
-Status run_pairs(SuiteGate& gate, const std::vector<Arms>& arms, Runner& runner, Random& random,
-                 Clock& clock, const PairsOptions& options) {
-  return Session(gate, arms, runner, random, clock, options).run();
+Status run_pairs(SuiteGate& gate, const Contest& contest, Random& random, Clock& clock,
+                 const PairsOptions& options, PairsRecord* record) {
+  PairsRecord unused;
+  return PairRun(gate, contest, random, clock, options, record == nullptr ? unused : *record).run();
 }
 
 }  // namespace purlin::guard

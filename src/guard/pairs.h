@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs: feeds a gate from real processes. Each pair is two process launches, one per arm, back to
-// back, in an order that a coin decides; items take turns in random order. That randomisation is
-// what makes the gate's test exact, so it is not an option.
+// Pairs: feeds a gate from two arms. A pair is two process launches, one per arm, back to back, in
+// an order that a coin decides; both measure the same items in the same random order. That
+// randomisation is what makes the gate's test exact, so it is not an option.
 //
 // Thread-safety: belongs to one thread. Failure: a Status only when the machine or the tool cannot
-// go on; a kernel that fails in one arm becomes a verdict.
+// go on; an item that fails in one arm becomes a verdict, and a pair that was taken on an unfit
+// machine is thrown away, counted and taken again.
 #pragma once
 
 #include "base/random.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "guard/arm.h"
 #include "guard/gate.h"
-#include "guard/runner.h"
 
 #include <functional>
 #include <string>
@@ -19,26 +20,39 @@
 
 namespace purlin::guard {
 
-struct Arms {
-  std::string name;  // for progress
-  Target baseline, current;
-};
-
 struct PairProgress {
-  std::string doing;          // "verifying gemm", "screening", "confirming 2 flagged"
-  int done = 0, at_most = 0;  // pairs; at_most is what the stage under way may still take
+  std::string doing;          // "verifying", "screening 12", "confirming 2 flagged"
+  int done = 0, at_most = 0;  // pairs of items; at_most is what the stage under way may still take
   double seconds = 0, left_s = 0;
 };
 
 struct PairsOptions {
   double time_limit_s = 0;  // >0: what is undecided then gets its last look
+  // So many rejected pairs in a row say that the machine will not get better: the items become
+  // invalid.
+  int most_rejected = 6;
   std::function<void(const PairProgress&)> progress;
 };
 
-// Runs every item that the gate wants until it wants no more. First each arm of each item is
-// compiled, verified and run once, unmeasured: an arm that fails then never reaches a pair. A
-// failing current arm makes the item invalid; a failing baseline arm alone makes it inconclusive.
-Status run_pairs(SuiteGate& gate, const std::vector<Arms>& arms, Runner& runner, Random& random,
-                 Clock& clock, const PairsOptions& options);
+// The two arms, and the items of the gate: number i of the gate is items[i], which both arms have.
+struct Contest {
+  std::vector<Item> items;
+  Arm& baseline;
+  Arm& current;
+};
+
+// What happened besides the verdicts.
+struct PairsRecord {
+  int launches = 0;                  // processes that were started for a pair
+  int rejected_samples = 0;          // left out of readings that count
+  int rejected_pairs = 0;            // of items; taken again
+  std::vector<std::string> reasons;  // of rejected pairs, each once
+};
+
+// Runs pairs of every item that the gate wants until it wants no more. First each arm runs each
+// item once, unmeasured: an item that fails then never reaches a pair. One that fails in the
+// current arm is invalid; one that fails in the baseline alone is inconclusive.
+Status run_pairs(SuiteGate& gate, const Contest& contest, Random& random, Clock& clock,
+                 const PairsOptions& options, PairsRecord* record = nullptr);
 
 }  // namespace purlin::guard

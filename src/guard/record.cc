@@ -4,6 +4,9 @@
 #include "base/version.h"
 #include "guard/check.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace purlin::guard {
 namespace {
 
@@ -19,37 +22,48 @@ class Rounds {
 
   Status run(const Sink& sink) {
     begin_ns_ = session_.clock.monotonic_ns();
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < targets_.size(); ++i) {
-      report("verifying " + targets_[i].kernel);
-      const Result<ProcessReading> reading = session_.runner.run(targets_[i], true);
-      bool goes_on = true;
-      if (!reading.is_ok()) {
-        PURLIN_ASSIGN(goes_on, sink(i, reading.status()));
-      }
-      if (goes_on) order.push_back(i);
-    }
+    std::vector<std::size_t> order(targets_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    report("verifying");
+    PURLIN_TRY(run_round(order, true, sink));
     for (int round = 0; round < rounds_; ++round) {
       session_.random.shuffle(order);
-      std::vector<std::size_t> next;
-      for (const std::size_t i : order) {
-        report("measuring " + targets_[i].kernel);
-        PURLIN_ASSIGN(const bool goes_on, sink(i, session_.runner.run(targets_[i], false)));
-        ++done_;
-        if (goes_on) next.push_back(i);
-      }
-      order = std::move(next);
+      report("measuring");
+      PURLIN_TRY(run_round(order, false, sink));
+      ++done_;
     }
     return Status::ok();
   }
 
  private:
+  // One process for every few targets, as the gate's arms have it; `order` loses those that are
+  // left out of further rounds.
+  Status run_round(std::vector<std::size_t>& order, bool verify, const Sink& sink) {
+    const std::size_t most = session_.suite.per_process;
+    std::vector<std::size_t> next;
+    for (std::size_t first = 0; first < order.size(); first += most) {
+      std::vector<Target> batch;
+      for (std::size_t i = first; i < std::min(order.size(), first + most); ++i)
+        batch.push_back(targets_[order[i]]);
+      std::vector<Result<ProcessReading>> readings = session_.runner.run(batch, verify);
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        bool goes_on = true;
+        if (!verify || !readings[i].is_ok()) {
+          PURLIN_ASSIGN(goes_on, sink(order[first + i], std::move(readings[i])));
+        }
+        if (goes_on) next.push_back(order[first + i]);
+      }
+    }
+    order = std::move(next);
+    return Status::ok();
+  }
+
   void report(std::string doing) const {
     if (!session_.options.progress) return;
     PairProgress progress;
     progress.doing = std::move(doing);
     progress.done = done_;
-    progress.at_most = rounds_ * static_cast<int>(targets_.size());
+    progress.at_most = rounds_;
     progress.seconds = static_cast<double>(session_.clock.monotonic_ns() - begin_ns_) / 1e9;
     if (done_ > 0) progress.left_s = progress.seconds / done_ * (progress.at_most - done_);
     session_.options.progress(progress);

@@ -2,7 +2,6 @@
 #include "guard/runner.h"
 
 #include "gpu/registry.h"
-#include "guard/signed_rank.h"
 #include "measure/worker.h"
 
 #include <utility>
@@ -14,25 +13,35 @@ class WorkerRunner : public Runner {
  public:
   explicit WorkerRunner(RunnerOptions options) : options_(std::move(options)) {}
 
-  Result<ProcessReading> run(const Target& target, bool verify) override {
+  std::vector<Result<ProcessReading>> run(const std::vector<Target>& targets,
+                                          bool verify) override {
+    std::vector<Result<ProcessReading>> readings;
     measure::WorkerSetup setup;
     setup.executable = options_.executable;
     setup.device = options_.device;
-    setup.spec_path = target.spec_path;
-    setup.problem = target.problem;
     setup.binary_cache = options_.binary_cache;
-    setup.verify = verify;
-    setup.seed = options_.seed;
+    setup.environment = options_.environment;
     Result<std::unique_ptr<measure::Worker>> worker = measure::Worker::start(setup);
-    if (!worker.is_ok()) {
+    for (const Target& target : targets)
+      readings.push_back(worker.is_ok() ? measure_one(**worker, target, verify)
+                                        : Result<ProcessReading>(worker.status()));
+    return readings;
+  }
+
+ private:
+  Result<ProcessReading> measure_one(measure::Worker& worker, const Target& target,
+                                     bool verify) const {
+    const Result<int> bench =
+        worker.open({target.spec_path, target.problem, verify, options_.seed});
+    if (!bench.is_ok()) {
       // A spec that no longer loads, or a reference that no longer runs, is the arm's own fault.
-      const Code code = worker.status().code();
+      const Code code = bench.status().code();
       const bool of_arm =
           code == Code::kInvalid || code == Code::kFailed || code == Code::kNotFound;
-      return Status(of_arm ? Code::kFailed : code, worker.status().message());
+      return Status(of_arm ? Code::kFailed : code, bench.status().message());
     }
     PURLIN_ASSIGN(const Evaluation evaluation,
-                  (*worker)->evaluate(target.config, options_.policy, options_.timeout_s));
+                  worker.evaluate(target.config, options_.policy, options_.timeout_s, *bench));
     if (!evaluation.ok())
       return error(Code::kFailed, "{}{}{}", status_name(evaluation.status),
                    evaluation.message.empty() ? "" : ": ", evaluation.message);
@@ -41,19 +50,9 @@ class WorkerRunner : public Runner {
       times.push_back(sample.ms * 1e6);
       clocks.push_back(sample.sm_clock_mhz);
     }
-    if (times.empty() || median_of(times) <= 0)
-      return error(Code::kFailed, "the device reported no time for '{}'", target.kernel);
-    ProcessReading reading;
-    reading.reading = reading_of(times, clocks);
-    reading.p95_ns = quantile_of(times, 0.95);
-    reading.clock_mhz = median_of(clocks);
-    reading.iterations = static_cast<int>(times.size());
-    reading.times_ns = std::move(times);
-    reading.clocks_mhz = std::move(clocks);
-    return reading;
+    return summarise(std::move(times), std::move(clocks), worker.device().clock_mhz);
   }
 
- private:
   RunnerOptions options_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runner: starts one process that measures one kernel, and brings back what it said. The unit of
-// replication of the gate is such a process, never an iteration inside one.
+// Runner: starts one process that measures kernels, and brings back what it said of each. The unit
+// of replication of the gate is such a process, never an iteration inside one.
 //
-// Owned by its caller. Thread-safety: belongs to one thread. Failure: kFailed says that this kernel
-// does not compile, run or verify; any other code that the tool or the machine cannot go on.
+// Owned by its caller. Thread-safety: belongs to one thread. Failure, per kernel: kFailed says that
+// it does not compile, run or verify; any other code that the tool or the machine cannot go on.
 #pragma once
 
 #include "base/status.h"
@@ -13,6 +13,7 @@
 #include "model/value.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,20 +28,13 @@ struct Target {
   Config config;
 };
 
-struct ProcessReading {
-  ArmReading reading;
-  double p95_ns = 0;
-  double clock_mhz = 0;  // median; 0 = not recorded
-  int iterations = 0;
-  // Every sample, in the order taken; not kept in baselines.
-  std::vector<double> times_ns, clocks_mhz;
-};
-
 class Runner {
  public:
   virtual ~Runner() = default;
-  // `verify` also checks the outputs against the reference, which takes longer.
-  virtual Result<ProcessReading> run(const Target& target, bool verify) = 0;
+  // One result per target, measured in the given order. `verify` also checks the outputs against
+  // the reference, which takes longer.
+  virtual std::vector<Result<ProcessReading>> run(const std::vector<Target>& targets,
+                                                  bool verify) = 0;
 };
 
 struct RunnerOptions {
@@ -50,8 +44,9 @@ struct RunnerOptions {
   std::uint64_t seed = 0;
   measure::Policy policy;
   double timeout_s = 120;
+  std::map<std::string, std::string> environment;  // of the process, beside what it inherits
 };
-// A fresh measure::Worker for every run.
+// A fresh measure::Worker for every call of run().
 std::unique_ptr<Runner> make_worker_runner(RunnerOptions options);
 
 // The facts of a device, opened for as long as that takes: nothing stays behind on it.

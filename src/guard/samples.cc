@@ -151,6 +151,32 @@ ArmReading reading_of(const std::vector<double>& times_ns, const std::vector<dou
   return reading;
 }
 
+Result<ProcessReading> summarise(std::vector<double> times_ns, std::vector<double> clocks_mhz,
+                                 double nominal_mhz) {
+  ProcessReading process;
+  const std::size_t taken = times_ns.size();
+  if (clocks_mhz.size() != taken) clocks_mhz.assign(taken, 0);
+  for (std::size_t i = 0; i < taken; ++i) {
+    if (!(times_ns[i] > 0) || !std::isfinite(times_ns[i]))
+      return error(Code::kFailed, "a time of {} ns: the process's clock cannot be used",
+                   times_ns[i]);
+    if (clocks_mhz[i] > 0 && clocks_mhz[i] < kLeastClockShare * nominal_mhz) continue;
+    process.times_ns.push_back(times_ns[i]);
+    process.clocks_mhz.push_back(clocks_mhz[i]);
+  }
+  process.iterations = static_cast<int>(process.times_ns.size());
+  process.rejected = static_cast<int>(taken) - process.iterations;
+  if (taken == 0) return error(Code::kFailed, "the process gave no sample");
+  if (process.iterations * 2 < static_cast<int>(taken))
+    process.unfit = fmt::format("{} of {} samples ran below {:.0f} % of the nominal {:.0f} MHz",
+                                process.rejected, taken, kLeastClockShare * 100, nominal_mhz);
+  if (process.iterations == 0) return process;
+  process.reading = reading_of(process.times_ns, process.clocks_mhz);
+  process.p95_ns = quantile_of(process.times_ns, 0.95);
+  process.clock_mhz = median_of(process.clocks_mhz);
+  return process;
+}
+
 std::vector<SamplesVerdict> compare_samples(const std::vector<KernelSamples>& baseline,
                                             const std::vector<KernelSamples>& current,
                                             const Thresholds& thresholds, const Design& design) {

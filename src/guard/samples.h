@@ -16,6 +16,18 @@
 
 namespace purlin::guard {
 
+// What one process measured of one item.
+struct ProcessReading {
+  ArmReading reading;  // medians over its iterations
+  double p95_ns = 0;
+  double clock_mhz = 0;  // median; 0 = not recorded
+  int iterations = 0;    // that count
+  int rejected = 0;      // samples left out: see summarise()
+  std::string unfit;     // why the whole reading must not count; "" = it counts
+  // Every sample that counts, in the order taken; not kept in baselines.
+  std::vector<double> times_ns, clocks_mhz;
+};
+
 struct KernelSamples {
   std::string kernel;
   struct Process {
@@ -31,6 +43,18 @@ Result<std::vector<KernelSamples>> load_samples(const std::string& path);
 
 // What a process says of a kernel: medians over its iterations. REQUIRES: times not empty.
 ArmReading reading_of(const std::vector<double>& times_ns, const std::vector<double>& clocks_mhz);
+
+// A device that runs below this share of its nominal clock is not at work but asleep, or slowed by
+// its hardware's protection (which halves the clock). Power limits do not reach this low: an H200
+// under sustained matrix products keeps 75 %.
+inline constexpr double kLeastClockShare = 0.5;
+
+// The reading of a process, without the samples whose clock lies below kLeastClockShare of
+// `nominal_mhz` (0 = not known: all count); unfit when fewer than half of them are left. kFailed
+// where there is no usable time.
+// `clocks_mhz` has as many entries as `times_ns`, or none; an entry of 0 is not known.
+Result<ProcessReading> summarise(std::vector<double> times_ns, std::vector<double> clocks_mhz,
+                                 double nominal_mhz);
 
 // The smallest step between distinct samples, which is the timer's resolution where steps repeat;
 // 0 where they do not (a timer too fine to matter).

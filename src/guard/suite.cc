@@ -154,6 +154,8 @@ Result<Suite> parse_suite(std::string_view text, const std::string& path) {
   suite.seed = static_cast<std::uint64_t>(seed);
   PURLIN_ASSIGN(suite.rounds, bounded_int(table, "rounds", suite.rounds, 3, 1000));
   PURLIN_ASSIGN(suite.timeout_s, bounded(table, "timeout_s", suite.timeout_s, 1, 86400));
+  PURLIN_ASSIGN(const int per_process, bounded_int(table, "per_process", 16, 1, 1000));
+  suite.per_process = static_cast<std::size_t>(per_process);
   PURLIN_ASSIGN(const Thresholds defaults,
                 parse_thresholds(table.optional("thresholds"), Thresholds{}));
   PURLIN_TRY(parse_measure(table.optional("measure"), &suite.policy));

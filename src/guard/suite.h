@@ -31,9 +31,10 @@ struct Suite {
   std::string file;
   std::string name;
   std::string device = "auto";
-  std::uint64_t seed = 0;  // added to each spec's seed: other contents, same shapes
-  int rounds = 10;         // processes per item that a baseline records
-  double timeout_s = 120;  // of one process, compilation included
+  std::uint64_t seed = 0;        // added to each spec's seed: other contents, same shapes
+  int rounds = 10;               // processes per item that a baseline records
+  double timeout_s = 120;        // of one process, compilation included
+  std::size_t per_process = 16;  // items that one process measures, one after the other
   measure::Policy policy;
   Design design;
   std::vector<SuiteItem> items;  // one per shape, in the file's order

@@ -87,7 +87,7 @@ Status Worker::ensure_open(int bench) {
   for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
     const bool fresh = channel_ == nullptr;
     if (fresh) {
-      PURLIN_ASSIGN(channel_, WorkerChannel::start(setup_.executable));
+      PURLIN_ASSIGN(channel_, WorkerChannel::start(setup_.executable, setup_.environment));
       opened_.assign(opened_.size(), false);
     } else if (bench < 0 || opened_[static_cast<std::size_t>(bench)]) {
       return Status::ok();

@@ -13,6 +13,7 @@
 #include "model/evaluation.h"
 #include "model/spec.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct WorkerSetup {
   std::string binary_cache;  // directory; "" = none
   bool verify = true;
   std::uint64_t seed = 0;
+  std::map<std::string, std::string> environment;  // added to what the process inherits
   double start_timeout_s = 300;  // for opening the device, or a bench with its reference
 };
 

@@ -61,9 +61,11 @@ std::string doing(const std::string& step) {
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerChannel>> WorkerChannel::start(const std::string& executable) {
+Result<std::unique_ptr<WorkerChannel>> WorkerChannel::start(
+    const std::string& executable, const std::map<std::string, std::string>& environment) {
   Process::Options options;
   options.argv = {executable, "worker"};
+  options.environment = environment;
   options.in = options.out = options.err = Process::Stream::kPipe;
   PURLIN_ASSIGN(Process process, Process::start(options));
   for (const int fd : {process.in_fd(), process.out_fd(), process.err_fd()})

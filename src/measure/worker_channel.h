@@ -9,6 +9,7 @@
 #include "base/status.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -17,7 +18,8 @@ namespace purlin::measure {
 class WorkerChannel {
  public:
   // Starts `executable worker`.
-  static Result<std::unique_ptr<WorkerChannel>> start(const std::string& executable);
+  static Result<std::unique_ptr<WorkerChannel>> start(
+      const std::string& executable, const std::map<std::string, std::string>& environment = {});
   // Closes the pipe, which is the child's signal to leave, and kills what does not.
   ~WorkerChannel();
   WorkerChannel(const WorkerChannel&) = delete;
