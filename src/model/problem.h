@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problem: what an op computes, whatever kernel does it: its class, its problem shape and its
 // element type. Its text, "M=4096,N=4096,K=1024", is KernelRow::shape and part of a cache key.
+// Which dimensions a class has, and what they mean: docs/concepts/problem-shapes.md.
 //
 // problem_of reads what frameworks record of an op's inputs (PyTorch's Input Dims, types and
-// concrete values). The work a problem takes, FLOPs and bytes, is analyze/work.h. Pure functions;
-// inputs are foreign and not trusted.
+// concrete values), which is foreign and not trusted. What it does not find there it leaves out,
+// and guesses nothing. The work a problem takes, FLOPs and bytes, is analyze/work.h. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -30,21 +32,28 @@ struct Problem {
   bool empty() const { return dimensions.empty(); }
 };
 
-// One input of an op. A scalar has no dimensions; a list of tensors has its first member's.
+// One input of an op. A scalar has no dimensions; a list of tensors has its first member's, and
+// those of all of them in members, where they were recorded.
 struct OpInput {
   std::vector<std::int64_t> dimensions;
   std::string_view dtype;     // as the framework writes it: "c10::BFloat16", "float", "Scalar", ""
   std::string_view concrete;  // value of a scalar or a list: "[1, 1]", "True"; "" not recorded
+  std::vector<std::vector<std::int64_t>> members = {};
 };
 
 // What the op computes, "other" without dimensions where no rule knows it. E.g. aten::addmm ->
 // gemm M, N, K; aten::convolution -> conv N, C, H, W, K, R, S, P, Q and groups.
 Problem problem_of(std::string_view op, const std::vector<OpInput>& inputs);
+// One collective: elements each rank sends and receives, and how many ranks there are (0 unknown).
+Problem communication_problem(std::int64_t sent, std::int64_t received, std::int64_t ranks,
+                              std::string_view framework_dtype);
 
 std::string to_text(const std::vector<Dimension>& dimensions);  // "M=4096,N=4096,K=1024"
 // Nothing where the text is no problem shape.
 std::vector<Dimension> dimensions_from_text(std::string_view text);
 // "c10::BFloat16" -> "bf16", "float" -> "f32", "long int" -> "i64"; "" where unknown.
 std::string_view dtype_of(std::string_view framework_name);
+// Of what dtype_of returns: "bf16" -> 2, "f4e2m1" -> 0.5; 0 where unknown.
+double bytes_per_element(std::string_view dtype);
 
 }  // namespace purlin
