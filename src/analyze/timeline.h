@@ -29,15 +29,23 @@ std::string_view to_text(IdleCause cause);  // "host_launch"
 
 struct DeviceTime {
   int device = 0;               // index into Environment::devices
-  std::int64_t span_ns = 0;     // what is analysed: the recording, or its steps where there are any
+  std::int64_t begin_ns = 0;    // of what is analysed: the recording, or its steps where there are
+  std::int64_t span_ns = 0;     // …any; compute + exposed communication + exposed copy + idle
   std::int64_t busy_ns = 0;     // at least one activity under way (union over streams)
+  std::int64_t kernel_ns = 0;   // at least one kernel of any kind (union)
   std::int64_t compute_ns = 0;  // at least one kernel that is no communication (union)
   std::int64_t communication_ns = 0;  // at least one communication kernel (union)
   std::int64_t copy_ns = 0;           // at least one copy or set (union)
   // Of the unions above: time in which both were under way.
   std::int64_t compute_and_copy_ns = 0, compute_and_communication_ns = 0;
+  std::int64_t exposed_communication_ns = 0;  // communication, and no compute
+  std::int64_t exposed_copy_ns = 0;           // copy or set, and no kernel at all
   std::array<std::int64_t, kIdleCauses> idle_ns = {};
   int streams = 0;
+  double activities = 0;  // that touch the span
+  // All its work, inside and outside of the span: from the first begin to the last end.
+  std::int64_t work_begin_ns = 0, work_span_ns = 0, work_busy_ns = 0;
+  double kernel_sum_ns = 0;  // of all kernels, each in full
   std::int64_t idle_total_ns() const { return span_ns - busy_ns; }
 };
 
@@ -60,7 +68,7 @@ struct Gap {  // one idle interval of a device, the longest are kept
 
 struct QueueStats {  // of one stream
   int device = 0;
-  std::uint32_t stream = 0;
+  std::uint32_t process = 0, stream = 0;
   double mean_depth = 0;  // launched and not yet begun, time-weighted
   int max_depth = 0;
   std::int64_t full_ns = 0;  // time at the depth where launches block (1,022 and more)
@@ -80,18 +88,31 @@ struct RepeatedSequence {            // a candidate for a CUDA graph
   std::int64_t total_ns = 0, busy_ns = 0;  // span and busy time of all rounds
   std::string hindrance;  // why it cannot be captured as it is; "" where nothing was seen
   int device = 0;
-  std::uint32_t stream = 0;
+  std::uint32_t process = 0, stream = 0;
+};
+
+struct RankStats {  // of one device among those that take part in the same collectives
+  int device = 0;
+  int rank = -1;           // as the process says, -1 = not
+  double collectives = 0;  // compared
+  double last = 0;         // of these: how often it was the last to begin
+  double late_ns = 0;      // its begin after the first one's, mean
+  double clock_offset_ns =
+      0;  // its clock against the first device's, as the collectives' ends tell
 };
 
 struct TimelineAnalysis {
   std::vector<DeviceTime> devices;
-  std::vector<StepTime> steps;  // of the first device that worked in them
-  StepTime mean_step;           // over the steady steps; name says how many
-  std::vector<Gap> gaps;        // longest first, at most 100
+  std::vector<StepTime> steps;         // of the first device that worked in them
+  StepTime mean_step;                  // over the steady steps; name says how many
+  std::string steps_from;              // "ranges", "user ranges", "launch sequence", "" = no steps
+  std::vector<StepTime> device_steps;  // mean step of each device, in the order of devices
+  std::vector<Gap> gaps;               // longest first, at most 100
   std::vector<QueueStats> queues;
   LaunchStats launches;
   std::vector<RepeatedSequence> sequences;  // by total_ns
   double syncs = 0, sync_idle_ns = 0;       // synchronising calls, and idle time they explain
+  std::vector<RankStats> ranks;             // where several devices ran the same collectives
   // Buckets of equal length over the span, share of each that was compute, communication, copy,
   // idle on each device: what the overview draws.
   struct Overview {

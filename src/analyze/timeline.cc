@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/timeline.h"
+
+#include "analyze/timeline/device_time.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::size_t kMaxGaps = 100;
+
+// What the recording covered; as far as its records tell, where it does not say.
+Interval recording(const Timeline& timeline) {
+  if (timeline.begin_ns < timeline.end_ns)
+    return {std::clamp(timeline.begin_ns, -kLatest, kLatest),
+            std::clamp(timeline.end_ns, -kLatest, kLatest)};
+  Interval all = {std::numeric_limits<std::int64_t>::max(),
+                  std::numeric_limits<std::int64_t>::min()};
+  const auto include = [&all](const auto& records) {
+    for (const auto& record : records) {
+      all.begin = std::min(all.begin, begin_of(record));
+      all.end = std::max(all.end, end_of(record));
+    }
+  };
+  include(timeline.activities);
+  include(timeline.calls);
+  include(timeline.ops);
+  include(timeline.ranges);
+  if (all.begin > all.end) return {};
+  return all;
+}
+
+// What is not in the timeline, and what is therefore not known.
+void find_limits(const Profile& profile, std::vector<std::string>& limits) {
+  const Timeline& timeline = profile.timeline;
+  const auto add = [&limits](std::string text) { limits.push_back(std::move(text)); };
+  if (timeline.empty()) {
+    add(profile.kernels.empty()
+            ? "no device work was recorded"
+            : "no timeline: the profile keeps sums and histograms only, so busy and idle time, "
+              "overlap and steps are not known");
+    return;
+  }
+  if (profile.partial) add("the profile is damaged or was cut short: what follows is missing here");
+  if (timeline.left_out > 0)
+    add(
+        fmt::format("{} activities beyond the memory bound are not in the timeline: busy time is "
+                    "too low and idle time too high",
+                    format_count(static_cast<double>(timeline.left_out))));
+  if (profile.coverage.launches_lost > 0 || profile.coverage.launches_sampled_out > 0)
+    add(fmt::format(
+        "{} launches were lost or left out by sampling: idle time may hide them",
+        format_count(profile.coverage.launches_lost + profile.coverage.launches_sampled_out)));
+  if (timeline.calls.empty()) {
+    add("the host's calls were not recorded: why the device was idle, launch latency, queues and "
+        "synchronisation are not known");
+    return;
+  }
+
+  std::vector<bool> used(timeline.calls.size());
+  std::size_t unlinked = 0, nodes = 0;
+  for (const Activity& activity : timeline.activities) {
+    if (activity.call < used.size()) {
+      used[activity.call] = true;
+    } else {
+      ++unlinked;
+    }
+    if (activity.graph != 0) ++nodes;
+  }
+  std::size_t hidden_graphs = 0, lost = 0;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) continue;
+    if (timeline.calls[i].kind == CallKind::kGraphLaunch) ++hidden_graphs;
+    if (timeline.calls[i].kind == CallKind::kLaunch) ++lost;
+  }
+  if (unlinked > 0)
+    add(
+        fmt::format("{} of {} activities have no known launch: idle time before them is attributed "
+                    "by what the host did, or is 'other'",
+                    unlinked, timeline.activities.size()));
+  if (lost > 0)
+    add(
+        fmt::format("{} launches have no record of their kernel (it ran outside of the recording, "
+                    "or the record was lost): idle time may hide them",
+                    lost));
+  if (hidden_graphs > 0)
+    add(
+        fmt::format("{} CUDA graph launches have no records of their nodes: their kernels are "
+                    "hidden, and their time counts as idle",
+                    hidden_graphs));
+  if (nodes > 0)
+    add(
+        fmt::format("{} activities are nodes of CUDA graphs: launched by one call each graph, they "
+                    "have no launch latency of their own",
+                    nodes));
+}
+
+}  // namespace
+
+TimelineAnalysis analyze_timeline(const Profile& profile) {
+  const Timeline& timeline = profile.timeline;
+  TimelineAnalysis out;
+  find_limits(profile, out.limits);
+  if (timeline.empty()) return out;
+
+  const std::vector<bool> communication = communication_rows(profile);
+  const HostFacts host(timeline);
+  const Interval all = recording(timeline);
+  for (const DeviceWork& work : split_by_device(timeline)) {
+    TimelineAnalysis::Overview overview;
+    out.devices.push_back(
+        measure_device(profile, work, communication, host, all, out.gaps, overview));
+    out.overview.push_back(std::move(overview));
+  }
+  out.syncs = host.syncs();
+  for (const DeviceTime& device : out.devices)
+    out.sync_idle_ns +=
+        static_cast<double>(device.idle_ns[static_cast<std::size_t>(IdleCause::kSynchronization)]);
+  std::stable_sort(out.gaps.begin(), out.gaps.end(),
+                   [](const Gap& a, const Gap& b) { return a.duration_ns > b.duration_ns; });
+  if (out.gaps.size() > kMaxGaps) out.gaps.resize(kMaxGaps);
+  return out;
+}
+
+}  // namespace purlin::analyze

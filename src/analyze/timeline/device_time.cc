@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/timeline/device_time.h"
+
+#include "analyze/timeline/idle.h"
+
+#include <map>
+#include <set>
+#include <unordered_map>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::size_t kLongestGaps = 100;
+constexpr std::int64_t kBuckets = 200;
+
+// Keeps the longest gaps seen, and how each was attributed.
+class LongestGaps {
+ public:
+  void add(const Segment& gap, const IdleAttribution::Causes& causes) {
+    const std::int64_t length = gap.interval.length();
+    if (kept_.size() == kLongestGaps && length <= kept_.begin()->first) return;
+    kept_.emplace(length, std::make_pair(gap, causes));
+    if (kept_.size() > kLongestGaps) kept_.erase(kept_.begin());
+  }
+  void describe(const IdleAttribution& idle, int device, std::vector<Gap>& out) const {
+    for (const auto& [length, gap] : kept_)
+      out.push_back(idle.describe(gap.first, gap.second, device));
+  }
+
+ private:
+  std::multimap<std::int64_t, std::pair<Segment, IdleAttribution::Causes>> kept_;
+};
+
+// Which of the overview's shares a moment belongs to.
+std::size_t share_of(unsigned mask) {
+  if ((mask & kCompute) != 0) return 0;
+  if ((mask & kCommunicating) != 0) return 1;
+  return mask != 0 ? 2 : 3;
+}
+
+class OverviewBuckets {
+ public:
+  OverviewBuckets(TimelineAnalysis::Overview& overview, Interval window) : overview_(overview) {
+    overview.begin_ns = window.begin;
+    overview.bucket_ns = std::max<std::int64_t>(1, (window.length() + kBuckets - 1) / kBuckets);
+    overview.shares.resize(
+        static_cast<std::size_t>((window.length() + overview.bucket_ns - 1) / overview.bucket_ns));
+    sums_.resize(overview.shares.size());
+    end_ = window.end;
+  }
+  void add(Interval interval, unsigned mask) {
+    while (interval.length() > 0) {
+      const std::int64_t bucket = (interval.begin - overview_.begin_ns) / overview_.bucket_ns;
+      const std::int64_t end =
+          std::min(interval.end, overview_.begin_ns + (bucket + 1) * overview_.bucket_ns);
+      sums_[static_cast<std::size_t>(bucket)][share_of(mask)] += end - interval.begin;
+      interval.begin = end;
+    }
+  }
+  void finish() {
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const std::int64_t begin =
+          overview_.begin_ns + static_cast<std::int64_t>(i) * overview_.bucket_ns;
+      const auto length = static_cast<double>(std::min(end_, begin + overview_.bucket_ns) - begin);
+      for (std::size_t c = 0; c < 4; ++c)
+        overview_.shares[i][c] = static_cast<float>(static_cast<double>(sums_[i][c]) / length);
+    }
+  }
+
+ private:
+  TimelineAnalysis::Overview& overview_;
+  std::vector<std::array<std::int64_t, 4>> sums_;
+  std::int64_t end_ = 0;
+};
+
+// What does not depend on the window.
+void measure_all_work(const Timeline& timeline, const DeviceWork& work, DeviceTime& out) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> streams;
+  std::pair<std::uint32_t, std::uint32_t> last_stream = {kNone, kNone};
+  std::int64_t until = std::numeric_limits<std::int64_t>::min();
+  for (std::size_t i = work.first; i < work.last; ++i) {
+    const Activity& activity = timeline.activities[i];
+    const std::pair<std::uint32_t, std::uint32_t> stream = {activity.process, activity.stream};
+    if (stream != last_stream) streams.insert(last_stream = stream);
+    const std::int64_t end = end_of(activity);
+    if (activity.kind == ActivityKind::kKernel)
+      out.kernel_sum_ns += static_cast<double>(end - begin_of(activity));
+    const std::int64_t begin =
+        i == work.first ? begin_of(activity) : std::max(begin_of(activity), until);
+    out.work_busy_ns += std::max<std::int64_t>(0, end - begin);
+    until = std::max(until, end);
+  }
+  out.streams = static_cast<int>(streams.size());
+  if (work.first == work.last) return;
+  out.work_begin_ns = begin_of(timeline.activities[work.first]);
+  out.work_span_ns = until - out.work_begin_ns;
+}
+
+}  // namespace
+
+std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work) {
+  std::unordered_map<std::uint32_t, std::size_t> counts;
+  std::uint32_t most = 0;
+  std::size_t most_count = 0;
+  for (std::size_t i = work.first; i < work.last; ++i) {
+    const std::uint32_t process = timeline.activities[i].process;
+    const std::size_t count = ++counts[process];
+    if (count > most_count) {
+      most = process;
+      most_count = count;
+    }
+  }
+  return most;
+}
+
+DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
+                          const std::vector<bool>& communication, const HostFacts& host,
+                          Interval window, std::vector<Gap>& gaps,
+                          TimelineAnalysis::Overview& overview) {
+  const Timeline& timeline = profile.timeline;
+  DeviceTime out;
+  out.device = overview.device = work.device;
+  out.begin_ns = window.begin;
+  out.span_ns = window.length();
+  measure_all_work(timeline, work, out);
+  for (std::size_t i = work.first; i < work.last; ++i) {
+    const Interval interval = interval_of(timeline.activities[i]);
+    if (interval.begin >= window.end) break;
+    if (interval.end > window.begin) out.activities += 1;
+  }
+
+  IdleAttribution idle(profile, host, main_process(timeline, work));
+  LongestGaps longest;
+  OverviewBuckets buckets(overview, window);
+  std::array<std::int64_t, kMasks> time = {};  // by what was under way
+  sweep_device(timeline, work, communication, window, [&](const Segment& segment) {
+    time[segment.mask] += segment.interval.length();
+    buckets.add(segment.interval, segment.mask);
+    if (segment.mask != 0) return;
+    const IdleAttribution::Causes causes = idle.attribute(segment);
+    for (std::size_t c = 0; c < kIdleCauses; ++c) out.idle_ns[c] += causes[c];
+    longest.add(segment, causes);
+  });
+  buckets.finish();
+  longest.describe(idle, work.device, gaps);
+
+  for (unsigned mask = 1; mask < kMasks; ++mask) {
+    const bool compute = (mask & kCompute) != 0, communicates = (mask & kCommunicating) != 0,
+               copies = (mask & kAnyCopy) != 0;
+    out.busy_ns += time[mask];
+    if (compute || communicates) out.kernel_ns += time[mask];
+    if (compute) out.compute_ns += time[mask];
+    if (communicates) out.communication_ns += time[mask];
+    if (copies) out.copy_ns += time[mask];
+    if (compute && copies) out.compute_and_copy_ns += time[mask];
+    if (compute && communicates) out.compute_and_communication_ns += time[mask];
+    if (communicates && !compute) out.exposed_communication_ns += time[mask];
+    if (copies && !compute && !communicates) out.exposed_copy_ns += time[mask];
+  }
+  return out;
+}
+
+}  // namespace purlin::analyze

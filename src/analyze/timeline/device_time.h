@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device's time: unions, overlaps, idle causes, longest gaps and overview of one device over one
+// window, from one sweep. Pure function.
+#pragma once
+
+#include "analyze/timeline.h"
+#include "analyze/timeline/device_sweep.h"
+#include "analyze/timeline/host.h"
+
+#include <vector>
+
+namespace purlin::analyze {
+
+// The process that did most of a device's work.
+std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work);
+
+// Adds to `gaps` the longest of this device, unordered.
+DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
+                          const std::vector<bool>& communication, const HostFacts& host,
+                          Interval window, std::vector<Gap>& gaps,
+                          TimelineAnalysis::Overview& overview);
+
+}  // namespace purlin::analyze

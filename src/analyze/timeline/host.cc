@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/timeline/host.h"
+
+#include <string_view>
+
+namespace purlin::analyze {
+namespace {
+
+std::uint64_t key_of(std::uint32_t process, std::uint32_t thread) {
+  return std::uint64_t{process} << 32 | thread;
+}
+
+// False where it was merged into the interval before it.
+template <class Record>
+bool add(NamedIntervals& list, const Record& record) {
+  const Interval interval = interval_of(record);
+  const bool apart = list.empty() || interval.begin > list.back().interval.end;
+  if (apart) list.push_back({interval, record.name, -1});
+  NamedInterval& last = list.back();
+  const bool nested = !apart && interval.begin < last.interval.end;
+  last.interval.end = std::max(last.interval.end, interval.end);
+  if (interval.length() > last.longest_ns) {
+    last.longest_ns = interval.length();
+    last.name = record.name;
+  }
+  return !nested;
+}
+
+}  // namespace
+
+bool is_blocking_copy(std::string_view call) {
+  const bool known = call.starts_with("cudaMemcpy") || call.starts_with("cuMemcpy") ||
+                     call.starts_with("hipMemcpy");
+  return known && call.find("Async") == std::string_view::npos &&
+         call.find("DtoD") == std::string_view::npos;
+}
+
+bool waits_for_device(const Timeline& timeline, const Call& call) {
+  if (call.kind == CallKind::kSync) return true;
+  return call.kind == CallKind::kCopy && call.name < timeline.names.size() &&
+         is_blocking_copy(timeline.names[call.name]);
+}
+
+HostFacts::HostFacts(const Timeline& timeline) {
+  // The same for each name: asked once.
+  std::vector<signed char> blocking(timeline.names.size(), -1);
+  for (const Call& call : timeline.calls) {
+    if (call.kind != CallKind::kSync) {
+      if (call.kind != CallKind::kCopy || call.name >= blocking.size()) continue;
+      signed char& known = blocking[call.name];
+      if (known < 0) known = is_blocking_copy(timeline.names[call.name]) ? 1 : 0;
+      if (known == 0) continue;
+    }
+    if (add(threads_[key_of(call.process, call.thread)].waiting, call)) syncs_ += 1;
+    add(processes_[call.process].waiting, call);
+  }
+  for (const Range& range : timeline.ranges) {
+    if (range.kind != RangeKind::kDataLoader && range.kind != RangeKind::kProfiler) continue;
+    const bool loads = range.kind == RangeKind::kDataLoader;
+    HostWaits& thread = threads_[key_of(range.process, range.thread)];
+    HostWaits& process = processes_[range.process];
+    add(loads ? thread.loading : thread.profiler, range);
+    add(loads ? process.loading : process.profiler, range);
+  }
+}
+
+const HostWaits& HostFacts::thread(std::uint32_t process, std::uint32_t thread) const {
+  const auto found = threads_.find(key_of(process, thread));
+  return found == threads_.end() ? none_ : found->second;
+}
+
+const HostWaits& HostFacts::process(std::uint32_t process) const {
+  const auto found = processes_.find(process);
+  return found == processes_.end() ? none_ : found->second;
+}
+
+}  // namespace purlin::analyze

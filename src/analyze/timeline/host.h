@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host facts: when each host thread waited for the device, when it waited for input, when the
+// recording tool was at work. What idle time is attributed by. Built once from a sorted timeline;
+// grows with the number of such intervals, not with the calls. Immutable afterwards.
+#pragma once
+
+#include "analyze/timeline/intervals.h"
+#include "model/profile.h"
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace purlin::analyze {
+
+struct NamedInterval {
+  Interval interval;
+  std::uint32_t name = 0;  // index into Timeline::names: of the longest record in it
+  std::int64_t longest_ns = -1;
+};
+using NamedIntervals = std::vector<NamedInterval>;  // ordered, disjoint
+
+struct HostWaits {
+  NamedIntervals profiler, loading, waiting;
+};
+
+// A copy call that returns only when the copy has ended: the CUDA and HIP calls without "Async".
+bool is_blocking_copy(std::string_view call);
+bool waits_for_device(const Timeline& timeline, const Call& call);
+
+class HostFacts {
+ public:
+  explicit HostFacts(const Timeline& timeline);
+  const HostWaits& thread(std::uint32_t process, std::uint32_t thread) const;
+  const HostWaits& process(std::uint32_t process) const;
+  // Calls that wait for a device, nested ones once.
+  double syncs() const { return syncs_; }
+
+ private:
+  std::unordered_map<std::uint64_t, HostWaits> threads_;
+  std::unordered_map<std::uint32_t, HostWaits> processes_;
+  HostWaits none_;
+  double syncs_ = 0;
+};
+
+}  // namespace purlin::analyze
