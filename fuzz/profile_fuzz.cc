@@ -31,7 +31,7 @@ std::string as_chunks(std::string_view input) {
                      R"({"schema":"purlin.profile/1","processes":[{"pid":1},{"pid":2}]})");
   while (input.size() >= 3) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(input[i]); };
-    const auto type = static_cast<wire::ChunkType>(byte(0) % 10);
+    const auto type = static_cast<wire::ChunkType>(byte(0) % 16);
     const std::size_t length = std::min<std::size_t>(byte(1) | byte(2) << 8, input.size() - 3);
     wire::append_chunk(out, type, input.substr(3, length));
     input.remove_prefix(3 + length);

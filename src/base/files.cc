@@ -70,40 +70,73 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   }
 }
 
-Status write_atomic(const std::string& name, std::string_view contents) {
+Result<AtomicFile> AtomicFile::create(const std::string& name) {
   // A link stays a link, and what is no file (/dev/null, a pipe) is written to: renaming over it
   // would put a plain file in its place.
   std::error_code missing;
   const fs::path target = fs::canonical(name, missing);
-  const std::string path = missing ? name : target.string();
+  AtomicFile file;
+  file.path_ = missing ? name : target.string();
   if (!missing && fs::exists(target) && !fs::is_regular_file(target) && !fs::is_directory(target)) {
-    Descriptor special(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (special.get() < 0) return os_error("write", path, errno);
-    return write_all(special.get(), contents) ? Status::ok() : os_error("write", path, errno);
+    file.fd_ = ::open(file.path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file.fd_ < 0) return os_error("write", file.path_, errno);
+    return file;
   }
   static std::atomic<unsigned> serial{0};
   // A name left over by a killed process of the same id, which containers give out again and again,
   // is not ours to use: the next serial is.
   std::string temporary;
-  int fd = -1;
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), serial++);
-    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0 || errno != EEXIST) break;
+    temporary = fmt::format("{}.tmp.{}.{}", file.path_, ::getpid(), serial++);
+    file.fd_ = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file.fd_ >= 0 || errno != EEXIST) break;
   }
-  Descriptor file(fd);
-  if (file.get() < 0) return os_error("write", path, errno);
-  auto give_up = [&](int code) {
-    ::unlink(temporary.c_str());
-    return os_error("write", path, code);
-  };
-  if (!write_all(file.get(), contents)) return give_up(errno);
-  if (::fsync(file.get()) != 0) return give_up(errno);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up(errno);
+  if (file.fd_ < 0) return os_error("write", file.path_, errno);
+  file.temporary_ = std::move(temporary);
+  return file;
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  if (this == &other) return *this;
+  discard();
+  path_ = std::move(other.path_);
+  temporary_ = std::exchange(other.temporary_, {});
+  fd_ = std::exchange(other.fd_, -1);
+  return *this;
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::discard() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
+Status AtomicFile::append(std::string_view bytes) {
+  return write_all(fd_, bytes) ? Status::ok() : os_error("write", path_, errno);
+}
+
+Status AtomicFile::commit() {
+  if (temporary_.empty()) return Status::ok();
+  if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0)
+    return os_error("write", path_, errno);
+  temporary_.clear();
   // The rename is durable only once the folder is; some file systems refuse to sync a folder.
-  Descriptor folder(::open(parent_path(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Descriptor folder(::open(parent_path(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) ::fsync(folder.get());
   return Status::ok();
+}
+
+Status write_atomic(const std::string& name, std::string_view contents) {
+  PURLIN_ASSIGN(AtomicFile file, AtomicFile::create(name));
+  PURLIN_TRY(file.append(contents));
+  return file.commit();
 }
 
 Status make_directories(const std::string& path) {

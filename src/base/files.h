@@ -22,6 +22,23 @@ Result<std::string> read_file(const std::string& path,
 // Writes PATH.tmp.PID.N, fsyncs it, renames it to PATH, fsyncs the folder. A link is followed; a
 // device or a pipe is written to as it is.
 Status write_atomic(const std::string& path, std::string_view contents);
+// The same, written piece by piece: nothing is at PATH before commit(), and nothing is left behind
+// without it. One owner, one thread.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::string& path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&& other) noexcept;
+  ~AtomicFile();
+  Status append(std::string_view bytes);
+  Status commit();  // once, last
+
+ private:
+  AtomicFile() = default;
+  void discard();
+  std::string path_, temporary_;  // temporary_ is "" where a device or a pipe is written to
+  int fd_ = -1;
+};
 Status make_directories(const std::string& path);
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);

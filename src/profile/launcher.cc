@@ -225,6 +225,7 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
   profile.environment = host;
   profile.environment.devices = std::move(devices);
   profile.environment.build = options.build;
+  for (KernelRow& row : profile.kernels) row.build = options.build;
   profile.command = quoted_command(options.command);
   profile.wall_ns = ended - began;
   profile.exit_code = result.exit_code;

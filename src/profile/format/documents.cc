@@ -6,14 +6,16 @@
 namespace purlin::profile {
 
 Json to_json(const ProcessInfo& process) {
-  return Json::object({{"pid", process.pid},
-                       {"parent", process.parent},
-                       {"command", process.command},
-                       {"layer", process.layer},
-                       {"start_ns", process.start_ns},
-                       {"end_ns", process.end_ns},
-                       {"complete", process.complete},
-                       {"seals", process.exit_seals}});
+  Json json = Json::object({{"pid", process.pid},
+                            {"parent", process.parent},
+                            {"command", process.command},
+                            {"layer", process.layer},
+                            {"start_ns", process.start_ns},
+                            {"end_ns", process.end_ns},
+                            {"complete", process.complete},
+                            {"seals", process.exit_seals}});
+  if (process.rank >= 0) json.set("rank", process.rank);
+  return json;
 }
 
 ProcessInfo process_from_json(const Json& json) {
@@ -27,6 +29,7 @@ ProcessInfo process_from_json(const Json& json) {
   process.complete = json["complete"].as_bool();
   process.exit_seals =
       static_cast<int>(std::clamp<std::int64_t>(json["seals"].as_int(), 0, 1 << 30));
+  process.rank = static_cast<int>(std::clamp<std::int64_t>(json["rank"].as_int(-1), -1, 1 << 30));
   return process;
 }
 
@@ -64,32 +67,6 @@ Coverage coverage_from_json(const Json& json) {
     coverage.notes.push_back(std::move(note));
   }
   return coverage;
-}
-
-void merge_into(Coverage& into, const Coverage& from) {
-  // CUDA's launches are not counted, OpenCL's are: a count of some of the launches seen is none.
-  const auto uncounted = [](const Coverage& part) {
-    return part.launches_seen > 0 && part.launches_counted == 0;
-  };
-  into.launches_counted =
-      uncounted(into) || uncounted(from) ? 0 : into.launches_counted + from.launches_counted;
-  into.launches_seen += from.launches_seen;
-  into.launches_lost += from.launches_lost;
-  into.launches_sampled_out += from.launches_sampled_out;
-  into.overhead_ns += from.overhead_ns;
-  into.bytes_written += from.bytes_written;
-  for (const CoverageNote& note : from.notes) {
-    const auto known =
-        std::find_if(into.notes.begin(), into.notes.end(), [&](const CoverageNote& other) {
-          return other.cause == note.cause && other.text == note.text;
-        });
-    if (known == into.notes.end()) {
-      into.notes.push_back(note);
-    } else {
-      known->count += note.count;
-      known->seconds += note.seconds;
-    }
-  }
 }
 
 }  // namespace purlin::profile

@@ -13,8 +13,5 @@ Json to_json(const ProcessInfo& process);
 ProcessInfo process_from_json(const Json& json);
 Json to_json(const Coverage& coverage);
 Coverage coverage_from_json(const Json& json);
-// Adds counts (launches_counted becomes unknown where one part did not count) and joins notes of
-// the same cause and text.
-void merge_into(Coverage& into, const Coverage& from);
 
 }  // namespace purlin::profile

@@ -24,7 +24,7 @@ Status write_profile(const std::string& path, const Profile& profile);
 Result<Profile> decode_profile(std::string_view bytes);
 std::string encode_profile(const Profile& profile);
 
-// Adds the rows of one profile to another: same kernel, shape, device, op -> merged sketches.
+// Adds one profile to another; for many there is Merger (profile/format/merge.h).
 void merge_into(Profile& into, const Profile& from);
 // Every *.plprof of a folder, merged: the processes of one run. Files that cannot be read are named
 // in the coverage notes. An empty folder is an empty profile.

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "profile/format/profiles_for_test.h"
 #include "profile/format/wire.h"
 
 #include <gtest/gtest.h>
@@ -100,6 +101,49 @@ TEST(ProfileFile, ComesBackAsItWas) {
   EXPECT_EQ(after->timeline.activities[2].start_ns, before.timeline.activities[2].start_ns);
   EXPECT_EQ(after->processes[0].exit_seals, 12);
   EXPECT_EQ(after->coverage.notes[0].seconds, 1.5);
+}
+
+TEST(ProfileFile, EverythingAProfileHoldsComesBack) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Profile before = test_profile({.seed = seed});
+    const Result<Profile> after = decode_profile(encode_profile(before));
+    ASSERT_TRUE(after.is_ok()) << after.status().message();
+    ASSERT_EQ(contents(*after), contents(before)) << seed;
+    EXPECT_EQ(after->timeline.names, before.timeline.names);
+    EXPECT_EQ(encode_profile(*after), encode_profile(before));
+  }
+  const Profile none;
+  EXPECT_EQ(contents(*decode_profile(encode_profile(none))), contents(none));
+}
+
+// Links to what was cut off are gone, all others are right.
+TEST(ProfileFile, ATimelineCutAtAnySealIsConsistent) {
+  Profile profile = test_profile({.seed = 3, .activities = 70'000, .calls = 70'000, .ops = 500});
+  const std::string whole = encode_profile(profile);
+  std::vector<std::size_t> seals;
+  for (std::size_t at = wire::kHeaderBytes; at < whole.size();) {
+    wire::Decoder header(std::string_view(whole).substr(at, 8));
+    const auto type = static_cast<wire::ChunkType>(header.fixed16());
+    header.fixed16();
+    at += wire::kChunkHeaderBytes + header.fixed32();
+    if (type == wire::ChunkType::kSeal) seals.push_back(at);
+  }
+  ASSERT_GE(seals.size(), 6u);
+  for (const std::size_t end : seals) {
+    const Result<Profile> cut = decode_profile(std::string_view(whole).substr(0, end));
+    ASSERT_TRUE(cut.is_ok()) << end << ": " << cut.status().message();
+    const Timeline& timeline = cut->timeline;
+    EXPECT_EQ(cut->partial, end != whole.size());
+    for (std::size_t i = 0; i < timeline.activities.size(); ++i) {
+      const std::uint32_t call = profile.timeline.activities[i].call;
+      EXPECT_EQ(timeline.activities[i].start_ns, profile.timeline.activities[i].start_ns);
+      EXPECT_EQ(timeline.activities[i].call, call < timeline.calls.size() ? call : kNone);
+    }
+    for (std::size_t i = 0; i < timeline.calls.size(); ++i) {
+      const std::uint32_t op = profile.timeline.calls[i].op;
+      EXPECT_EQ(timeline.calls[i].op, op < timeline.ops.size() ? op : kNone);
+    }
+  }
 }
 
 // What a capture library leaves: periods, each ended by a seal.

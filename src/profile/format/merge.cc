@@ -1,116 +1,338 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "profile/format/merge.h"
+
 #include "base/files.h"
 #include "base/text.h"
-#include "profile/format/documents.h"
 #include "profile/format/file.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <set>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace purlin::profile {
 namespace {
 
-// What makes two rows one, as text: unambiguous because numbers hold no separator and the names'
-// lengths lead.
-std::string key_of(const KernelRow& row, int device) {
+// What decides whether two rows are one, apart from device and build.
+std::uint64_t hash_of(const KernelRow& row, int device, const std::string& build) {
   const LaunchShape& launch = row.launch;
-  return fmt::format("{}:{}:{}:{}:{}:{}|{},{},{}|{},{},{}|{},{},{}|{},{},{},{},{}", row.name.size(),
-                     row.op.size(), row.shape.size(), row.name, row.op, row.shape, launch.grid[0],
-                     launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
-                     launch.block[2], launch.cluster[0], launch.cluster[1], launch.cluster[2],
-                     launch.dynamic_shared_bytes, row.static_shared_bytes, row.registers,
-                     row.local_bytes, device);
+  const std::uint32_t numbers[] = {launch.grid[0],    launch.grid[1],
+                                   launch.grid[2],    launch.block[0],
+                                   launch.block[1],   launch.block[2],
+                                   launch.cluster[0], launch.cluster[1],
+                                   launch.cluster[2], launch.dynamic_shared_bytes,
+                                   row.registers,     row.static_shared_bytes,
+                                   row.local_bytes,   static_cast<std::uint32_t>(device)};
+  std::uint64_t hash = XXH3_64bits(numbers, sizeof numbers);
+  for (const std::string* text : {&row.name, &row.op, &row.shape, &row.dtype, &build})
+    hash = XXH3_64bits_withSeed(text->data(), text->size(), hash);
+  return hash;
 }
 
-std::vector<int> merge_devices(Environment& into, const Environment& from) {
-  std::vector<int> index;
-  for (const DeviceInfo& device : from.devices) {
-    const auto same =
-        std::find_if(into.devices.begin(), into.devices.end(), [&](const DeviceInfo& other) {
-          return other.id == device.id && other.name == device.name && other.uuid == device.uuid;
-        });
-    index.push_back(static_cast<int>(same - into.devices.begin()));
-    if (same == into.devices.end()) into.devices.push_back(device);
-  }
-  if (into.host_os.empty()) into.host_os = from.host_os;
-  if (into.host_kernel.empty()) into.host_kernel = from.host_kernel;
-  if (into.host_cpu.empty()) into.host_cpu = from.host_cpu;
-  if (into.host_cpus == 0) into.host_cpus = from.host_cpus;
-  if (into.build.empty()) into.build = from.build;
-  if (into.recorded_at.empty()) into.recorded_at = from.recorded_at;
-  return index;
+bool same(const KernelRow& known, const KernelRow& row, int device, const std::string& build) {
+  return known.device == device && known.launch == row.launch && known.registers == row.registers &&
+         known.static_shared_bytes == row.static_shared_bytes &&
+         known.local_bytes == row.local_bytes && known.name == row.name && known.op == row.op &&
+         known.shape == row.shape && known.dtype == row.dtype && known.build == build;
+}
+
+std::string key_of(const DeviceInfo& device) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}", device.id, device.name, device.uuid, device.driver,
+                     device.arch);
+}
+
+std::string key_of(const CopyRow& row, int device) {
+  return fmt::format("{} {}", device, row.kind);
+}
+
+std::string key_of(const CoverageNote& note) { return note.cause + "\n" + note.text; }
+
+// Of two that differ one has to be chosen, the same whatever the order: the smaller.
+void settle(std::string& into, const std::string& from) {
+  if (into.empty() || (!from.empty() && from < into)) into = from;
+}
+
+// Rows of what a capture or an importer just made do not tell their build: it is the environment's.
+// Merged ones do, and "" means that it is not known.
+bool tell_builds(const Profile& profile) {
+  return std::any_of(profile.kernels.begin(), profile.kernels.end(),
+                     [](const KernelRow& row) { return !row.build.empty(); });
+}
+
+// "v1" and "v1, v2" make "v1, v2".
+std::string join_builds(const std::string& a, const std::string& b) {
+  if (a == b || b.empty()) return a;
+  if (a.empty()) return b;
+  std::set<std::string> labels;
+  for (const std::string* list : {&a, &b})
+    for (const std::string& label : split(*list, ','))
+      if (!trim(label).empty()) labels.emplace(trim(label));
+  return join({labels.begin(), labels.end()}, ", ");
 }
 
 void merge_row(KernelRow& into, const KernelRow& from) {
+  merge_counters(into.counters, from.counters);
   if (from.duration.empty()) return;
   into.first_ns = into.duration.empty() ? from.first_ns : std::min(into.first_ns, from.first_ns);
   into.last_ns = into.duration.empty() ? from.last_ns : std::max(into.last_ns, from.last_ns);
   into.duration.merge(from.duration);
 }
 
-// Rows are indexed once per merge target, so that a thousand files take time in proportion.
-class Merger {
- public:
-  explicit Merger(Profile& into) : into_(into) {
-    for (std::size_t i = 0; i < into.kernels.size(); ++i)
-      rows_.emplace(key_of(into.kernels[i], into.kernels[i].device), i);
+// When a recording without bounds of its own began and ended.
+template <class Events>
+void widen(const Events& events, std::int64_t& begin_ns, std::int64_t& end_ns, bool& known) {
+  for (const auto& event : events) {
+    const std::int64_t end = event.start_ns + event.duration_ns;
+    begin_ns = known ? std::min(begin_ns, event.start_ns) : event.start_ns;
+    end_ns = known ? std::max(end_ns, end) : end;
+    known = true;
   }
+}
 
-  void add(const Profile& from) {
-    const std::vector<int> devices = merge_devices(into_.environment, from.environment);
-    const auto device_of = [&](int device) {
-      const auto at = static_cast<std::size_t>(device);
-      return device >= 0 && at < devices.size() ? devices[at] : device;
-    };
-    std::vector<std::uint32_t> kernels;
-    for (const KernelRow& row : from.kernels) {
-      const int device = device_of(row.device);
-      const auto [position, added] = rows_.try_emplace(key_of(row, device), into_.kernels.size());
-      kernels.push_back(static_cast<std::uint32_t>(position->second));
-      if (added) {
-        into_.kernels.push_back(row);
-        into_.kernels.back().device = device;
-      } else {
-        merge_row(into_.kernels[position->second], row);
-      }
-    }
-    for (const CopyRow& row : from.copies) add_copy(row, device_of(row.device));
-    const auto first_process = static_cast<std::uint32_t>(into_.processes.size());
-    into_.processes.insert(into_.processes.end(), from.processes.begin(), from.processes.end());
-    for (Activity activity : from.timeline.activities) {
-      if (activity.kind != ActivityKind::kKernel || activity.row >= kernels.size()) continue;
-      activity.row = kernels[activity.row];
-      activity.process += first_process;
-      activity.device = static_cast<std::uint16_t>(device_of(activity.device));
-      activity.call = kNone;
-      into_.timeline.activities.push_back(activity);
-    }
-    merge_into(into_.coverage, from.coverage);
-    into_.partial = into_.partial || from.partial;
-    into_.wall_ns = std::max(into_.wall_ns, from.wall_ns);
-    if (into_.command.empty()) into_.command = from.command;
-    if (into_.exit_code == 0) into_.exit_code = from.exit_code;
+struct Bounds {
+  bool known = false, stated = false;
+  std::int64_t begin_ns = 0, end_ns = 0;
+};
+
+Bounds bounds_of(const Timeline& timeline, bool look) {
+  Bounds bounds = {false, timeline.begin_ns != 0 || timeline.end_ns != 0, timeline.begin_ns,
+                   timeline.end_ns};
+  bounds.known = bounds.stated;
+  if (bounds.stated || !look) return bounds;
+  widen(timeline.activities, bounds.begin_ns, bounds.end_ns, bounds.known);
+  widen(timeline.calls, bounds.begin_ns, bounds.end_ns, bounds.known);
+  widen(timeline.ops, bounds.begin_ns, bounds.end_ns, bounds.known);
+  widen(timeline.ranges, bounds.begin_ns, bounds.end_ns, bounds.known);
+  return bounds;
+}
+
+// Stated bounds take in what has none of its own; two timelines without any stay without.
+void merge_bounds(Timeline& into, const Timeline& from) {
+  const bool stated =
+      into.begin_ns != 0 || into.end_ns != 0 || from.begin_ns != 0 || from.end_ns != 0;
+  if (!stated) return;
+  const Bounds a = bounds_of(into, true), b = bounds_of(from, true);
+  if (!a.known || !b.known) {
+    into.begin_ns = a.known ? a.begin_ns : b.begin_ns;
+    into.end_ns = a.known ? a.end_ns : b.end_ns;
+    return;
   }
+  into.begin_ns = std::min(a.begin_ns, b.begin_ns);
+  into.end_ns = std::max(a.end_ns, b.end_ns);
+}
 
- private:
-  void add_copy(const CopyRow& row, int device) {
-    const auto same = std::find_if(
-        into_.copies.begin(), into_.copies.end(),
-        [&](const CopyRow& other) { return other.kind == row.kind && other.device == device; });
-    if (same == into_.copies.end()) {
+}  // namespace
+
+// Where the part's things went.
+struct Merger::Moved {
+  std::vector<int> devices;
+  std::vector<std::uint32_t> kernels, copies;
+  std::uint32_t processes = 0;  // how many there were before
+
+  int device(int index) const {
+    const auto at = static_cast<std::size_t>(index);
+    return index >= 0 && at < devices.size() ? devices[at] : index;
+  }
+};
+
+Merger::Merger(Profile& into, std::size_t max_timeline_events)
+    : into_(into), max_events_(max_timeline_events) {
+  for (std::size_t i = 0; i < into.environment.devices.size(); ++i)
+    devices_.emplace(key_of(into.environment.devices[i]), i);
+  const bool told = tell_builds(into);
+  for (std::size_t i = 0; i < into.kernels.size(); ++i) {
+    KernelRow& row = into.kernels[i];
+    if (!told) row.build = into.environment.build;
+    rows_.emplace(hash_of(row, row.device, row.build), i);
+  }
+  for (std::size_t i = 0; i < into.copies.size(); ++i)
+    copies_.emplace(key_of(into.copies[i], into.copies[i].device), i);
+  for (std::size_t i = 0; i < into.coverage.notes.size(); ++i)
+    notes_.emplace(key_of(into.coverage.notes[i]), i);
+  for (std::size_t i = 0; i < into.timeline.names.size(); ++i)
+    names_.emplace(into.timeline.names[i], static_cast<std::uint32_t>(i));
+}
+
+Merger::~Merger() { finish(); }
+
+void Merger::finish() {
+  if (unsorted_) sort_timeline(into_.timeline);
+  unsorted_ = false;
+}
+
+void Merger::add(const Profile& from) {
+  Moved moved;
+  moved.processes = static_cast<std::uint32_t>(into_.processes.size());
+  add_kernels(from, moved);
+  add_copies(from, moved);
+  into_.processes.insert(into_.processes.end(), from.processes.begin(), from.processes.end());
+  add_timeline(from, moved);
+  add_coverage(from.coverage);
+  into_.partial = into_.partial || from.partial;
+  into_.wall_ns = std::max(into_.wall_ns, from.wall_ns);
+  into_.exit_code = std::max(into_.exit_code, from.exit_code);
+  settle(into_.command, from.command);
+  // "mixed" stays mixed.
+  if (into_.source.empty()) into_.source = from.source;
+  if (!from.source.empty() && from.source != into_.source) into_.source = "mixed";
+}
+
+void Merger::add_environment(const Environment& from, Moved& moved) {
+  Environment& into = into_.environment;
+  for (const DeviceInfo& device : from.devices) {
+    const auto [known, added] = devices_.try_emplace(key_of(device), into.devices.size());
+    moved.devices.push_back(static_cast<int>(known->second));
+    if (added) into.devices.push_back(device);
+  }
+  settle(into.host_os, from.host_os);
+  settle(into.host_kernel, from.host_kernel);
+  settle(into.host_cpu, from.host_cpu);
+  settle(into.recorded_at, from.recorded_at);
+  into.host_cpus = std::max(into.host_cpus, from.host_cpus);
+}
+
+void Merger::add_kernels(const Profile& from, Moved& moved) {
+  add_environment(from.environment, moved);
+  if (!from.kernels.empty())
+    into_.environment.build = join_builds(into_.environment.build, from.environment.build);
+  const bool told = tell_builds(from);
+  moved.kernels.reserve(from.kernels.size());
+  for (const KernelRow& row : from.kernels)
+    moved.kernels.push_back(
+        add_kernel(row, moved.device(row.device), told ? row.build : from.environment.build));
+}
+
+std::uint32_t Merger::add_kernel(const KernelRow& row, int device, const std::string& build) {
+  const std::uint64_t hash = hash_of(row, device, build);
+  const auto [begin, end] = rows_.equal_range(hash);
+  for (auto known = begin; known != end; ++known)
+    if (same(into_.kernels[known->second], row, device, build)) {
+      merge_row(into_.kernels[known->second], row);
+      return static_cast<std::uint32_t>(known->second);
+    }
+  rows_.emplace(hash, into_.kernels.size());
+  into_.kernels.push_back(row);
+  into_.kernels.back().device = device;
+  into_.kernels.back().build = build;
+  return static_cast<std::uint32_t>(into_.kernels.size() - 1);
+}
+
+void Merger::add_copies(const Profile& from, Moved& moved) {
+  for (const CopyRow& row : from.copies) {
+    const int device = moved.device(row.device);
+    const auto [known, added] = copies_.try_emplace(key_of(row, device), into_.copies.size());
+    moved.copies.push_back(static_cast<std::uint32_t>(known->second));
+    if (added) {
       into_.copies.push_back(row);
       into_.copies.back().device = device;
     } else {
-      same->bytes += row.bytes;
-      same->duration.merge(row.duration);
+      into_.copies[known->second].bytes += row.bytes;
+      into_.copies[known->second].duration.merge(row.duration);
     }
   }
+}
 
-  Profile& into_;
-  std::unordered_map<std::string, std::size_t> rows_;
-};
+std::uint32_t Merger::name(const std::string& text) {
+  Timeline& timeline = into_.timeline;
+  const auto [known, added] =
+      names_.try_emplace(text, static_cast<std::uint32_t>(timeline.names.size()));
+  if (added) timeline.names.push_back(text);
+  return known->second;
+}
 
-}  // namespace
+void Merger::add_timeline(const Profile& from, const Moved& moved) {
+  const Timeline& part = from.timeline;
+  Timeline& into = into_.timeline;
+  merge_bounds(into, part);
+  into.left_out += part.left_out;
+  const auto first_call = static_cast<std::uint32_t>(into.calls.size());
+  const auto first_op = static_cast<std::uint32_t>(into.ops.size());
+  const std::size_t held =
+      into.activities.size() + into.calls.size() + into.ops.size() + into.ranges.size();
+  const std::size_t added =
+      part.activities.size() + part.calls.size() + part.ops.size() + part.ranges.size();
+  if (added == 0) return;
+  if (added > max_events_ - std::min(held, max_events_)) {
+    into.left_out += part.activities.size();
+    return;
+  }
+  unsorted_ = true;
+  std::vector<std::uint32_t> names;
+  names.reserve(part.names.size());
+  for (const std::string& text : part.names) names.push_back(name(text));
+  const auto named = [&](std::uint32_t index) { return index < names.size() ? names[index] : 0; };
+  const auto link = [](std::uint32_t index, std::uint32_t first, std::size_t size) {
+    return index < size ? first + index : kNone;
+  };
+  for (Activity activity : part.activities) {
+    const auto& rows = activity.kind == ActivityKind::kKernel ? moved.kernels : moved.copies;
+    if (activity.row >= rows.size()) continue;
+    activity.row = rows[activity.row];
+    activity.process += moved.processes;
+    activity.device = static_cast<std::uint16_t>(moved.device(activity.device));
+    activity.call = link(activity.call, first_call, part.calls.size());
+    into.activities.push_back(activity);
+  }
+  for (Call call : part.calls) {
+    call.name = named(call.name);
+    call.process += moved.processes;
+    call.op = link(call.op, first_op, part.ops.size());
+    into.calls.push_back(call);
+  }
+  for (Op op : part.ops) {
+    op.name = named(op.name);
+    op.shape = named(op.shape);
+    op.dtype = named(op.dtype);
+    op.process += moved.processes;
+    op.parent = link(op.parent, first_op, part.ops.size());
+    into.ops.push_back(op);
+  }
+  for (Range range : part.ranges) {
+    range.name = named(range.name);
+    range.process += moved.processes;
+    into.ranges.push_back(range);
+  }
+}
+
+void Merger::add_coverage(const Coverage& from) {
+  Coverage& into = into_.coverage;
+  // CUDA's launches are not counted, OpenCL's are: a count of some of the launches seen is none.
+  const auto uncounted = [](const Coverage& part) {
+    return part.launches_seen > 0 && part.launches_counted == 0;
+  };
+  into.launches_counted =
+      uncounted(into) || uncounted(from) ? 0 : into.launches_counted + from.launches_counted;
+  into.launches_seen += from.launches_seen;
+  into.launches_lost += from.launches_lost;
+  into.launches_sampled_out += from.launches_sampled_out;
+  into.overhead_ns += from.overhead_ns;
+  into.bytes_written += from.bytes_written;
+  for (const CoverageNote& note : from.notes) {
+    const auto [known, added] = notes_.try_emplace(key_of(note), into.notes.size());
+    if (added) {
+      into.notes.push_back(note);
+    } else {
+      into.notes[known->second].count += note.count;
+      into.notes[known->second].seconds += note.seconds;
+    }
+  }
+}
+
+void merge_counters(std::vector<Counter>& into, const std::vector<Counter>& from) {
+  for (const Counter& counter : from) {
+    const auto known = std::find_if(
+        into.begin(), into.end(), [&](const Counter& other) { return other.name == counter.name; });
+    if (known == into.end()) {
+      into.push_back(counter);
+      continue;
+    }
+    const double launches = known->launches + counter.launches;
+    if (launches > 0)
+      known->value = (known->value * known->launches + counter.value * counter.launches) / launches;
+    known->launches = launches;
+  }
+}
 
 void merge_into(Profile& into, const Profile& from) { Merger(into).add(from); }
 
@@ -118,6 +340,7 @@ Result<Profile> read_spool(const std::string& directory) {
   PURLIN_ASSIGN(const std::vector<std::string> names, list_directory(directory));
   Profile merged;
   Merger merger(merged);
+  std::vector<CoverageNote> unreadable;
   for (const std::string& name : names) {
     if (!ends_with(name, ".plprof")) continue;
     Result<Profile> part = read_profile(join_path(directory, name));
@@ -125,11 +348,15 @@ Result<Profile> read_spool(const std::string& directory) {
       merger.add(*part);
     } else {
       merged.partial = true;
-      merged.coverage.notes.push_back(
+      unreadable.push_back(
           {"unreadable_process_file",
            fmt::format("what one process captured is lost: {}", part.status().message()), 0, 0});
     }
   }
+  merger.finish();
+  auto& notes = merged.coverage.notes;
+  notes.insert(notes.end(), unreadable.begin(), unreadable.end());
+  if (merged.source.empty()) merged.source = "purlin";
   return merged;
 }
 

@@ -4,10 +4,13 @@
 // it is what a killed writer leaves behind.
 #include "base/files.h"
 #include "profile/format/documents.h"
+#include "profile/format/events.h"
 #include "profile/format/file.h"
+#include "profile/format/merge.h"
 #include "profile/format/wire.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -18,7 +21,9 @@ using wire::ChunkType;
 
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 30;
 constexpr std::size_t kMaxDevices = 4096;
-constexpr std::size_t kMaxRowTextBytes = std::size_t{512} << 20;  // rows may share their texts
+constexpr std::size_t kMaxProcesses = 1 << 20;
+constexpr std::size_t kMaxCounters = 10'000;                      // of one row
+constexpr std::size_t kMaxRowTextBytes = std::size_t{512} << 20;  // rows and names share texts
 constexpr std::size_t kMaxSketchBuckets = std::size_t{64} << 20;  // 512 MB over a whole file
 
 struct Chunk {
@@ -84,6 +89,14 @@ class Reader {
   bool copies(wire::Decoder in);
   bool launches(std::string_view payload);
   bool coverage(std::string_view payload);
+  bool details(wire::Decoder in);
+  bool names(wire::Decoder in);
+  bool ranges(std::string_view payload);
+  bool activities(std::string_view payload);
+  bool calls(std::string_view payload);
+  bool ops(std::string_view payload);
+  bool mend();
+  bool named(std::uint32_t name) const { return name < profile_.timeline.names.size(); }
   const std::string* string(std::uint32_t id) const {
     return id < strings_.size() ? &strings_[id] : nullptr;
   }
@@ -95,6 +108,7 @@ class Reader {
 
   Profile profile_;
   std::vector<std::string> strings_;
+  std::vector<bool> own_build_;  // of rows: told by the row, not by the environment
   std::map<std::pair<std::string, int>, std::size_t> copy_rows_;
   std::size_t budget_ = kMaxSketchBuckets, text_budget_ = kMaxRowTextBytes;
   std::size_t unknown_chunks_ = 0;
@@ -115,6 +129,13 @@ bool Reader::meta(std::string_view payload) {
   profile_.wall_ns = json["wall_ns"].as_int(profile_.wall_ns);
   profile_.exit_code = static_cast<int>(json["exit_code"].as_int(profile_.exit_code));
   profile_.partial = json["partial"].as_bool(profile_.partial);
+  if (json.find("source") != nullptr) profile_.source = json["source"].as_string();
+  const Json& timeline = json["timeline"];
+  profile_.timeline.begin_ns = timeline["begin_ns"].as_int(profile_.timeline.begin_ns);
+  profile_.timeline.end_ns = timeline["end_ns"].as_int(profile_.timeline.end_ns);
+  if (timeline.find("left_out") != nullptr)
+    profile_.timeline.left_out =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, timeline["left_out"].as_int()));
   return true;
 }
 
@@ -193,7 +214,7 @@ bool Reader::copies(wire::Decoder in) {
 bool Reader::launches(std::string_view payload) {
   wire::LaunchDecoder in(payload);
   const std::size_t count = in.count();
-  if (in.failed() || in.process() >= profile_.processes.size()) return false;
+  if (in.failed()) return false;
   for (std::size_t i = 0; i < count; ++i) {
     const wire::Launch launch = in.next();
     if (in.failed() || launch.kernel >= profile_.kernels.size()) return false;
@@ -203,9 +224,138 @@ bool Reader::launches(std::string_view payload) {
     activity.row = launch.kernel;
     activity.process = in.process();
     activity.stream = launch.stream;
-    activity.device = static_cast<std::uint16_t>(profile_.kernels[launch.kernel].device);
+    activity.device =
+        static_cast<std::uint16_t>(std::min(profile_.kernels[launch.kernel].device, 0xFFFF));
     profile_.timeline.activities.push_back(activity);
   }
+  return true;
+}
+
+// What a later period says of a row replaces what an earlier one said; counters add.
+bool Reader::details(wire::Decoder in) {
+  const std::size_t count = in.count(4);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t kernel = in.varint32();
+    const std::string* dtype = optional_string(in.varint32());
+    const std::uint32_t build_id = in.varint32();
+    const std::string* build = optional_string(build_id);
+    const std::size_t counters = in.count(17);
+    if (in.failed() || kernel >= profile_.kernels.size() || dtype == nullptr || build == nullptr)
+      return false;
+    KernelRow& row = profile_.kernels[kernel];
+    std::size_t text = dtype->size() + build->size();
+    if (!dtype->empty()) row.dtype = *dtype;
+    if (build_id != 0) {
+      row.build = *build;
+      own_build_.resize(std::max<std::size_t>(own_build_.size(), kernel + std::size_t{1}));
+      own_build_[kernel] = true;
+    }
+    std::vector<Counter> read;
+    for (std::size_t k = 0; k < counters; ++k) {
+      const std::string* name = string(in.varint32());
+      const double value = in.real(), launches = in.real();
+      if (in.failed() || name == nullptr || !std::isfinite(value) || !std::isfinite(launches) ||
+          launches < 0)
+        return false;
+      text += name->size() + sizeof(Counter);
+      if (text > text_budget_) return false;
+      read.push_back({*name, value, launches});
+    }
+    if (text > text_budget_ || row.counters.size() + read.size() > kMaxCounters) return false;
+    text_budget_ -= text;
+    merge_counters(row.counters, read);
+  }
+  return !in.failed();
+}
+
+bool Reader::names(wire::Decoder in) {
+  const std::size_t count = in.count();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string* name = string(in.varint32());
+    if (in.failed() || name == nullptr || name->size() > text_budget_) return false;
+    text_budget_ -= name->size();
+    profile_.timeline.names.push_back(*name);
+  }
+  return !in.failed();
+}
+
+bool Reader::ranges(std::string_view payload) {
+  wire::RangeDecoder in(payload);
+  Range range;
+  for (std::size_t i = 0; i < in.count(); ++i) {
+    if (!in.next(range) || !named(range.name)) return false;
+    profile_.timeline.ranges.push_back(range);
+  }
+  return !in.failed();
+}
+
+bool Reader::activities(std::string_view payload) {
+  wire::ActivityDecoder in(payload);
+  Activity activity;
+  for (std::size_t i = 0; i < in.count(); ++i) {
+    if (!in.next(activity)) return false;
+    const std::size_t rows =
+        activity.kind == ActivityKind::kKernel ? profile_.kernels.size() : profile_.copies.size();
+    if (activity.row >= rows) return false;
+    profile_.timeline.activities.push_back(activity);
+  }
+  return !in.failed();
+}
+
+bool Reader::calls(std::string_view payload) {
+  wire::CallDecoder in(payload);
+  Call call;
+  for (std::size_t i = 0; i < in.count(); ++i) {
+    if (!in.next(call) || !named(call.name)) return false;
+    profile_.timeline.calls.push_back(call);
+  }
+  return !in.failed();
+}
+
+bool Reader::ops(std::string_view payload) {
+  wire::OpDecoder in(payload);
+  std::vector<Op>& ops = profile_.timeline.ops;
+  Op op;
+  for (std::size_t i = 0; i < in.count(); ++i) {
+    if (ops.size() >= kNone || !in.next(op, static_cast<std::uint32_t>(ops.size()))) return false;
+    if (!named(op.name) || !named(op.shape) || !named(op.dtype)) return false;
+    ops.push_back(op);
+  }
+  return !in.failed();
+}
+
+// Indices into what comes later in the file, or was cut off.
+bool Reader::mend() {
+  Timeline& timeline = profile_.timeline;
+  std::size_t devices = 0, processes = 0;
+  const auto link = [](std::uint32_t& index, std::size_t size) {
+    if (index >= size) index = kNone;
+  };
+  const auto process = [&](std::uint32_t index) {
+    processes = std::max(processes, index + std::size_t{1});
+  };
+  for (Activity& activity : timeline.activities) {
+    link(activity.call, timeline.calls.size());
+    process(activity.process);
+    devices = std::max(devices, activity.device + std::size_t{1});
+  }
+  for (Call& call : timeline.calls) link(call.op, timeline.ops.size()), process(call.process);
+  for (Op& op : timeline.ops) link(op.parent, timeline.ops.size()), process(op.process);
+  for (const Range& range : timeline.ranges) process(range.process);
+  // Rows may be sealed before their device could be described.
+  for (const KernelRow& row : profile_.kernels)
+    devices = std::max(devices, static_cast<std::size_t>(row.device) + 1);
+  for (const CopyRow& row : profile_.copies)
+    devices = std::max(devices, static_cast<std::size_t>(row.device) + 1);
+  if (devices > kMaxDevices || processes > kMaxProcesses) return false;
+  auto& known = profile_.environment.devices;
+  if (known.size() < devices) known.resize(devices);
+  if (profile_.processes.size() < processes) profile_.processes.resize(processes);
+  const std::string& build = profile_.environment.build;
+  if (build.size() > text_budget_ / std::max<std::size_t>(profile_.kernels.size(), 1)) return false;
+  own_build_.resize(profile_.kernels.size());
+  for (std::size_t i = 0; i < profile_.kernels.size(); ++i)
+    if (!own_build_[i]) profile_.kernels[i].build = build;
   return true;
 }
 
@@ -235,6 +385,18 @@ bool Reader::decode_chunk(const Chunk& chunk) {
       return coverage(chunk.payload);
     case ChunkType::kSeal:
       return true;
+    case ChunkType::kDetails:
+      return details(wire::Decoder(chunk.payload));
+    case ChunkType::kNames:
+      return names(wire::Decoder(chunk.payload));
+    case ChunkType::kRanges:
+      return ranges(chunk.payload);
+    case ChunkType::kActivities:
+      return activities(chunk.payload);
+    case ChunkType::kCalls:
+      return calls(chunk.payload);
+    case ChunkType::kOps:
+      return ops(chunk.payload);
   }
   ++unknown_chunks_;  // of a newer Purlin: the rest is still good
   return true;
@@ -259,14 +421,11 @@ Result<Profile> Reader::read(std::string_view bytes) {
     if (!decode_chunk(chunk))
       return error(Code::kCorrupt, "damaged: chunk of type {} at offset {} makes no sense",
                    chunk.type, chunk.offset);
-  // Rows may be sealed before their device could be described.
-  for (const KernelRow& row : profile_.kernels) {
-    const auto device = static_cast<std::size_t>(row.device);
-    if (device >= kMaxDevices)
-      return error(Code::kCorrupt, "damaged: kernel '{}' names device {}", row.name, row.device);
-    if (device >= profile_.environment.devices.size())
-      profile_.environment.devices.resize(device + 1);
-  }
+  if (!mend())
+    return error(Code::kCorrupt,
+                 "damaged: it names more than {} devices or {} processes, or has a build label too "
+                 "long to be one",
+                 kMaxDevices, kMaxProcesses);
   const bool complete = scanned.last.final && scanned.end == bytes.size();
   profile_.partial = profile_.partial || !complete;
   // A capture library's file holds one process, whose end is its last seal.

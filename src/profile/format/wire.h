@@ -32,6 +32,12 @@ enum class ChunkType : std::uint16_t {
   kLaunches = 6,  // a timeline
   kCoverage = 7,  // JSON, since the process's start: the last one counts
   kSeal = 8,      // everything before is consistent
+  kDetails = 9,   // what else is known of a kernel: dtype, build, counters
+  kNames = 10,    // of the timeline; numbers count up through the file, 0 is ""
+  kRanges = 11,   // the timeline's events: events.h
+  kActivities = 12,
+  kCalls = 13,
+  kOps = 14,
 };
 
 class Encoder {

@@ -2,11 +2,13 @@
 #include "base/files.h"
 #include "model/document.h"
 #include "profile/format/documents.h"
+#include "profile/format/events.h"
 #include "profile/format/file.h"
 #include "profile/format/wire.h"
 
 #include <algorithm>
-#include <map>
+#include <functional>
+#include <unordered_map>
 
 namespace purlin::profile {
 namespace {
@@ -16,39 +18,49 @@ using wire::Encoder;
 
 // What a file that is cut short loses at most, at its end.
 constexpr std::size_t kRowsPerPeriod = 1 << 10;
-constexpr std::size_t kLaunchesPerPeriod = 1 << 16;
+constexpr std::size_t kEventsPerPeriod = 1 << 16;
+// Bytes held back so that the file is written in large pieces.
+constexpr std::size_t kWriteBytes = 4 << 20;
+
+// Takes the file's bytes in order.
+using Sink = std::function<Status(std::string_view)>;
 
 // Ids in the order of first use.
 class Strings {
  public:
   std::uint32_t id(const std::string& text) {
-    const auto [position, added] =
-        ids_.try_emplace(text, static_cast<std::uint32_t>(ordered_.size()));
-    if (added) ordered_.push_back(text);
+    const auto [position, added] = ids_.try_emplace(text, static_cast<std::uint32_t>(ids_.size()));
+    if (added) fresh_.push_back(&position->first);
     return position->second;
   }
   std::uint32_t optional_id(const std::string& text) { return text.empty() ? 0 : id(text) + 1; }
   // Those that are new since the last call, as a chunk.
   void append_new(std::string& out) {
-    if (written_ == ordered_.size()) return;
+    if (fresh_.empty()) return;
     Encoder payload;
-    payload.varint(ordered_.size() - written_);
-    for (; written_ < ordered_.size(); ++written_) payload.text(ordered_[written_]);
+    payload.varint(fresh_.size());
+    for (const std::string* text : fresh_) payload.text(*text);
+    fresh_.clear();
     wire::append_chunk(out, ChunkType::kStrings, payload.bytes());
   }
 
  private:
-  std::map<std::string, std::uint32_t> ids_;
-  std::vector<std::string> ordered_;
-  std::size_t written_ = 0;
+  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::vector<const std::string*> fresh_;  // keys of ids_, which stay where they are
 };
 
 Json meta(const Profile& profile) {
   Json document = new_document("purlin.profile/1", profile.environment);
   document.set("command", profile.command);
+  document.set("source", profile.source);
   document.set("wall_ns", profile.wall_ns);
   document.set("exit_code", profile.exit_code);
   document.set("partial", profile.partial);
+  const Timeline& timeline = profile.timeline;
+  if (timeline.begin_ns != 0 || timeline.end_ns != 0 || timeline.left_out != 0)
+    document.set("timeline", Json::object({{"begin_ns", timeline.begin_ns},
+                                           {"end_ns", timeline.end_ns},
+                                           {"left_out", timeline.left_out}}));
   Json processes = Json::array();
   for (const ProcessInfo& process : profile.processes) processes.push(to_json(process));
   document.set("processes", std::move(processes));
@@ -74,13 +86,14 @@ wire::KernelDefinition define(const KernelRow& row, Strings& strings) {
 // Writes the periods of one file.
 class Writer {
  public:
-  explicit Writer(const Profile& profile) : profile_(profile) {
+  Writer(const Profile& profile, Sink sink) : profile_(profile), sink_(std::move(sink)) {
     for (const ProcessInfo& process : profile.processes)
       end_ns_ = std::max(end_ns_, process.end_ns);
   }
 
-  // What is needed to make sense of the rest comes first; the timeline, by far the longest, last.
-  std::string write() {
+  // What is needed to make sense of the rest comes first; the timeline, by far the longest, last:
+  // in it the few ranges, then what the devices did, then the host.
+  Status write() {
     wire::append_header(out_);
     wire::append_chunk(out_, ChunkType::kMeta, meta(profile_).dump());
     wire::append_chunk(out_, ChunkType::kCoverage, to_json(profile_.coverage).dump());
@@ -89,15 +102,32 @@ class Writer {
       if (first > 0) seal(false);
       rows(first, std::min(first + kRowsPerPeriod, profile_.kernels.size()));
     }
-    launches();
+    names();
+    const Timeline& timeline = profile_.timeline;
+    events<wire::RangeEncoder>(ChunkType::kRanges, timeline.ranges);
+    if (plain_launches()) {
+      launches();
+    } else {
+      events<wire::ActivityEncoder>(ChunkType::kActivities, timeline.activities);
+    }
+    events<wire::CallEncoder>(ChunkType::kCalls, timeline.calls);
+    events<wire::OpEncoder>(ChunkType::kOps, timeline.ops);
     seal(true);
-    return std::move(out_);
+    flush();
+    return failure_;
   }
 
  private:
+  void flush() {
+    if (failure_.is_ok()) failure_ = sink_(out_);
+    flushed_ += out_.size();
+    out_.clear();
+  }
+
   void seal(bool final) {
-    const wire::Seal seal = {++sequence_, end_ns_, out_.size(), final};
+    const wire::Seal seal = {++sequence_, end_ns_, flushed_ + out_.size(), final};
     wire::append_chunk(out_, ChunkType::kSeal, wire::encode(seal));
+    if (out_.size() >= kWriteBytes) flush();
   }
 
   void copies() {
@@ -114,9 +144,10 @@ class Writer {
   }
 
   void rows(std::size_t first, std::size_t last) {
-    Encoder kernels, sketches;
+    Encoder kernels, sketches, details;
     kernels.varint(last - first);
     sketches.varint(last - first);
+    std::size_t detailed = 0;
     for (std::size_t i = first; i < last; ++i) {
       const KernelRow& row = profile_.kernels[i];
       wire::encode(kernels, define(row, strings_));
@@ -124,39 +155,107 @@ class Writer {
       sketches.fixed64(static_cast<std::uint64_t>(row.first_ns));
       sketches.fixed64(static_cast<std::uint64_t>(row.last_ns));
       wire::encode(sketches, row.duration);
+      detailed += detail(details, row, i) ? 1 : 0;
     }
+    Encoder counted;
+    counted.varint(detailed);
+    counted.raw(details.bytes());
     strings_.append_new(out_);
     wire::append_chunk(out_, ChunkType::kKernels, kernels.bytes());
     wire::append_chunk(out_, ChunkType::kSketches, sketches.bytes());
+    if (detailed > 0) wire::append_chunk(out_, ChunkType::kDetails, counted.bytes());
+  }
+
+  // Nothing for a row that has nothing more to tell.
+  bool detail(Encoder& out, const KernelRow& row, std::size_t index) {
+    const bool own_build = row.build != profile_.environment.build;
+    if (row.dtype.empty() && !own_build && row.counters.empty()) return false;
+    out.varint(index);
+    out.varint(strings_.optional_id(row.dtype));
+    out.varint(own_build ? strings_.id(row.build) + 1 : 0);
+    out.varint(row.counters.size());
+    for (const Counter& counter : row.counters) {
+      out.varint(strings_.id(counter.name));
+      out.real(counter.value);
+      out.real(counter.launches);
+    }
+    return true;
+  }
+
+  // The older, shorter form holds kernels that only know their process and stream.
+  bool plain_launches() const {
+    const std::vector<Activity>& all = profile_.timeline.activities;
+    std::size_t turns = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Activity& activity = all[i];
+      if (activity.kind != ActivityKind::kKernel || activity.call != kNone || activity.graph != 0 ||
+          activity.row >= profile_.kernels.size() ||
+          profile_.kernels[activity.row].device != activity.device)
+        return false;
+      turns += i > 0 && activity.process != all[i - 1].process ? 1 : 0;
+    }
+    return turns <= all.size() / 64;  // a chunk holds one process
   }
 
   void launches() {
     wire::LaunchEncoder encoder;
-    std::vector<Activity> all;
-    for (const Activity& activity : profile_.timeline.activities)
-      if (activity.kind == ActivityKind::kKernel) all.push_back(activity);
+    const std::vector<Activity>& all = profile_.timeline.activities;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (i % kLaunchesPerPeriod == 0) seal(false);
+      if (i % kEventsPerPeriod == 0) seal(false);
       encoder.add(all[i].row, all[i].stream, all[i].start_ns, all[i].duration_ns);
-      if (i + 1 == all.size() || (i + 1) % kLaunchesPerPeriod == 0 ||
+      if (i + 1 == all.size() || (i + 1) % kEventsPerPeriod == 0 ||
           all[i + 1].process != all[i].process)
         wire::append_chunk(out_, ChunkType::kLaunches, encoder.finish(all[i].process));
     }
   }
 
+  template <class EventEncoder, class Event>
+  void events(ChunkType type, const std::vector<Event>& all) {
+    EventEncoder encoder;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i % kEventsPerPeriod == 0) seal(false);
+      encoder.add(all[i]);
+      if (i + 1 == all.size() || (i + 1) % kEventsPerPeriod == 0)
+        wire::append_chunk(out_, type, encoder.finish());
+    }
+  }
+
+  // In the timeline's order, so that names keep their numbers; 0 is "" and not written.
+  void names() {
+    const std::vector<std::string>& names = profile_.timeline.names;
+    if (names.size() < 2) return;
+    Encoder payload;
+    payload.varint(names.size() - 1);
+    for (std::size_t i = 1; i < names.size(); ++i) payload.varint(strings_.id(names[i]));
+    strings_.append_new(out_);
+    wire::append_chunk(out_, ChunkType::kNames, payload.bytes());
+  }
+
   const Profile& profile_;
+  Sink sink_;
   Strings strings_;
   std::string out_;
+  std::uint64_t flushed_ = 0;
+  Status failure_;
   std::int64_t end_ns_ = 0;
   std::uint64_t sequence_ = 0;
 };
 
 }  // namespace
 
-std::string encode_profile(const Profile& profile) { return Writer(profile).write(); }
+std::string encode_profile(const Profile& profile) {
+  std::string bytes;
+  (void)Writer(profile, [&](std::string_view piece) {
+    bytes += piece;
+    return Status::ok();
+  }).write();
+  return bytes;
+}
 
 Status write_profile(const std::string& path, const Profile& profile) {
-  return write_atomic(path, encode_profile(profile));
+  PURLIN_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  PURLIN_TRY(Writer(profile, [&](std::string_view piece) { return file.append(piece); }).write());
+  return file.commit();
 }
 
 }  // namespace purlin::profile

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Merger: profiles of many processes, files and nodes into one. Rows are one where kernel, op,
+// shape, dtype, launch shape, resources, build and device are the same, and a device is the same
+// where its id, name, UUID and driver are: what ran under another build or driver stays apart.
+// Timelines are joined, their indices mended. In content, not in order, the result does not depend
+// on the order of merging; it takes time in proportion to what is merged.
+//
+// Refers to its target until finish(). Not thread-safe. Cannot fail: activities beyond the bound
+// are counted in Timeline::left_out.
+#pragma once
+
+#include "model/profile.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace purlin::profile {
+
+class Merger {
+ public:
+  explicit Merger(Profile& into, std::size_t max_timeline_events = 20'000'000);
+  Merger(const Merger&) = delete;
+  Merger& operator=(const Merger&) = delete;
+  ~Merger();
+
+  void add(const Profile& from);
+  void finish();  // sorts the timeline; the destructor does it otherwise
+
+ private:
+  struct Moved;  // from the indices of a part to those of the whole
+
+  void add_environment(const Environment& from, Moved& moved);
+  std::uint32_t add_kernel(const KernelRow& row, int device, const std::string& build);
+  void add_kernels(const Profile& from, Moved& moved);
+  void add_copies(const Profile& from, Moved& moved);
+  void add_timeline(const Profile& from, const Moved& moved);
+  void add_coverage(const Coverage& from);
+  std::uint32_t name(const std::string& text);
+
+  Profile& into_;
+  const std::size_t max_events_;
+  std::unordered_multimap<std::uint64_t, std::size_t> rows_;  // by hash of what makes them one
+  std::unordered_map<std::string, std::size_t> copies_, devices_, notes_;
+  std::unordered_map<std::string, std::uint32_t> names_;
+  bool unsorted_ = false;
+};
+
+// Counters of the same name become one: the mean over the launches of both.
+void merge_counters(std::vector<Counter>& into, const std::vector<Counter>& from);
+
+}  // namespace purlin::profile
