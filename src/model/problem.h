@@ -44,9 +44,20 @@ struct OpInput {
 // What the op computes, "other" without dimensions where no rule knows it. E.g. aten::addmm ->
 // gemm M, N, K; aten::convolution -> conv N, C, H, W, K, R, S, P, Q and groups.
 Problem problem_of(std::string_view op, const std::vector<OpInput>& inputs);
+// One instruction of XLA as its HLO text has it, operands with their types:
+// "%dot.4 = bf16[8,4]{1,0} dot(bf16[8,2] %a, bf16[2,4] %b), lhs_contracting_dims={1}, …".
+Problem problem_of_hlo(std::string_view instruction);
 // One collective: elements each rank sends and receives, and how many ranks there are (0 unknown).
 Problem communication_problem(std::int64_t sent, std::int64_t received, std::int64_t ranks,
                               std::string_view framework_dtype);
+
+// What torch.autograd.profiler.emit_nvtx writes into a range's name with record_shapes:
+// "aten::mm, seq = 3, sizes = [[8, 2], [2, 4]]". Without sizes: no inputs, op is the name.
+struct NvtxOp {
+  std::string op;
+  std::vector<OpInput> inputs;
+};
+NvtxOp op_from_nvtx(std::string_view range_name);
 
 std::string to_text(const std::vector<Dimension>& dimensions);  // "M=4096,N=4096,K=1024"
 // Nothing where the text is no problem shape.

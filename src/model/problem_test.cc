@@ -250,5 +250,49 @@ TEST(Problem, TritonKernelsWithTheirArguments) {
             "elementwise bf16 n=4194304,inputs=2,read=8396800,write=8388608");
 }
 
+TEST(Problem, RangesOfEmitNvtx) {
+  const NvtxOp mm = op_from_nvtx("aten::mm, seq = 7, op_id = 12, sizes = [[8, 2], [2, 4]]");
+  EXPECT_EQ(mm.op, "aten::mm");
+  EXPECT_EQ(to_text(problem_of(mm.op, mm.inputs).dimensions), "M=8,N=4,K=2");
+  const NvtxOp add = op_from_nvtx("aten::addmm, sizes = [[4], [8, 2], [2, 4], [], []]");
+  EXPECT_EQ(to_text(problem_of(add.op, add.inputs).dimensions), "M=8,N=4,K=2");
+  EXPECT_EQ(op_from_nvtx("forward pass").op, "forward pass");
+  EXPECT_TRUE(op_from_nvtx("forward pass").inputs.empty());
+  for (const char* odd : {"", ", sizes = [", "a, sizes = [[", "a, sizes = [[1, 2", "x, sizes = []"})
+    EXPECT_TRUE(op_from_nvtx(odd).inputs.empty()) << odd;
+}
+
+TEST(Problem, InstructionsOfXla) {
+  const auto hlo = [](std::string_view text) {
+    const Problem problem = problem_of_hlo(text);
+    return std::string(problem.op_class) + " " + problem.dtype + " " + to_text(problem.dimensions);
+  };
+  EXPECT_EQ(hlo("%dot.4 = f32[8,4]{1,0} dot(bf16[8,2]{1,0} %a, bf16[2,4]{1,0} %b), "
+                "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+            "gemm bf16 M=8,N=4,K=2,write=128");
+  EXPECT_EQ(hlo("ROOT %custom-call.1 = (bf16[6,8,5]{2,1,0}, s8[4194304]{0}) custom-call(bf16[6,8,4]"
+                "{2,1,0} %x, bf16[6,4,5]{2,1,0} %y), custom_call_target=\"__cublas$gemm\", "
+                "backend_config={\"gemm_backend_config\":{\"dot_dimension_numbers\":{"
+                "\"lhs_contracting_dimensions\":[\"2\"],\"rhs_contracting_dimensions\":[\"1\"],"
+                "\"lhs_batch_dimensions\":[\"0\"],\"rhs_batch_dimensions\":[\"0\"]}}}"),
+            "gemm bf16 B=6,M=8,N=5,K=4");
+  EXPECT_EQ(
+      hlo("%conv = f32[32,112,112,64]{3,2,1,0} convolution(f32[32,224,224,3] %i, f32[7,7,3,64] "
+          "%w), window={size=7x7 stride=2x2 pad=3_3x3_3}, dim_labels=b01f_01io->b01f"),
+      "conv f32 N=32,C=3,H=224,W=224,K=64,R=7,S=7,P=112,Q=112");
+  EXPECT_EQ(hlo("%loop = bf16[64,32]{1,0} fusion(bf16[64,32]{1,0} %a, f32[32]{0} %b), kind=kLoop, "
+                "calls=%fused"),
+            "elementwise bf16 n=2048,inputs=2,in=2080,read=4224");
+  EXPECT_EQ(hlo("%r = f32[64]{0} reduce(f32[64,32]{1,0} %a, f32[] %c), dimensions={1}"),
+            "reduction f32 n=2048,out=64");
+  EXPECT_EQ(hlo("%ar = f32[1024]{0} all-reduce(f32[1024]{0} %g), replica_groups={{0,1,2,3}}"),
+            "communication f32 in=1024,out=1024,ranks=4");
+  EXPECT_EQ(hlo("%ag = f32[4096] all-gather(f32[1024] %g), replica_groups=[2,4]<=[8]"),
+            "communication f32 in=1024,out=4096,ranks=4");
+  for (const char* odd : {"", "=", "a = b", "%a = f32[ dot(", "%a = (f32[2], (", "a = f32[2] add",
+                          "%a = f32[99999999999999999999] dot(f32[1]) lhs_contracting_dims={7}"})
+    EXPECT_EQ(problem_of_hlo(odd).dimensions.size(), 0u) << odd;
+}
+
 }  // namespace
 }  // namespace purlin
