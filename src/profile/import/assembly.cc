@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/import/assembly.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace purlin::profile {
+namespace {
+
+constexpr std::string_view kOtherKernels = "(other kernels)";
+
+template <class Value>
+void append_bytes(std::string& key, const Value& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void append_text(std::string& key, std::string_view text) {
+  append_bytes(key, text.size());
+  key += text;
+}
+
+}  // namespace
+
+std::uint32_t Assembly::text(std::string_view text) {
+  if (text.empty()) return 0;
+  std::vector<std::string>& names = profile_.timeline.names;
+  const auto [at, added] =
+      texts_.try_emplace(std::string(text), static_cast<std::uint32_t>(names.size()));
+  if (added) names.emplace_back(text);
+  return at->second;
+}
+
+std::uint32_t Assembly::process(std::uint64_t key, std::int64_t pid) {
+  const auto next = static_cast<std::uint32_t>(profile_.processes.size());
+  const auto [at, added] = processes_.try_emplace(key, next);
+  if (added) profile_.processes.emplace_back().pid = pid;
+  return at->second;
+}
+
+std::uint32_t Assembly::kernel_row(const LaunchIdentity& identity) {
+  key_.clear();
+  append_bytes(key_, identity.launch.grid);
+  append_bytes(key_, identity.launch.block);
+  append_bytes(key_, identity.launch.cluster);
+  append_bytes(key_, identity.launch.dynamic_shared_bytes);
+  append_bytes(key_, identity.registers);
+  append_bytes(key_, identity.static_shared_bytes);
+  append_bytes(key_, identity.local_bytes);
+  append_bytes(key_, identity.device);
+  append_text(key_, identity.name);
+  append_text(key_, identity.op);
+  append_text(key_, identity.shape);
+  append_text(key_, identity.dtype);
+  if (const auto at = rows_.find(key_); at != rows_.end()) return at->second;
+  if (profile_.kernels.size() >= options_.max_kernel_rows && identity.name != kOtherKernels) {
+    ++rows_left_out_;
+    LaunchIdentity other;
+    other.name = kOtherKernels;
+    other.device = identity.device;
+    return kernel_row(other);
+  }
+  const auto row = static_cast<std::uint32_t>(profile_.kernels.size());
+  rows_.emplace(key_, row);
+  KernelRow& added = profile_.kernels.emplace_back();
+  added.name = identity.name;
+  added.launch = identity.launch;
+  added.registers = identity.registers;
+  added.static_shared_bytes = identity.static_shared_bytes;
+  added.local_bytes = identity.local_bytes;
+  added.device = identity.device;
+  added.op = identity.op;
+  added.shape = identity.shape;
+  added.dtype = identity.dtype;
+  return row;
+}
+
+std::uint32_t Assembly::copy_row(std::string_view kind, int device) {
+  std::vector<CopyRow>& rows = profile_.copies;  // a handful
+  const auto same = std::find_if(rows.begin(), rows.end(), [&](const CopyRow& row) {
+    return row.kind == kind && row.device == device;
+  });
+  const auto index = static_cast<std::uint32_t>(same - rows.begin());
+  if (same == rows.end()) {
+    rows.emplace_back().kind = kind;
+    rows.back().device = device;
+  }
+  return index;
+}
+
+void Assembly::add(const Activity& activity) {
+  const auto duration = static_cast<double>(activity.duration_ns);
+  if (activity.kind == ActivityKind::kKernel) {
+    KernelRow& row = profile_.kernels[activity.row];
+    const std::int64_t end = activity.start_ns + activity.duration_ns;
+    row.first_ns =
+        row.duration.empty() ? activity.start_ns : std::min(row.first_ns, activity.start_ns);
+    row.last_ns = row.duration.empty() ? end : std::max(row.last_ns, end);
+    row.duration.add(duration);
+    ++profile_.coverage.launches_seen;
+  } else {
+    CopyRow& row = profile_.copies[activity.row];
+    row.duration.add(duration);
+    row.bytes += static_cast<double>(activity.bytes);
+  }
+  if (room(0)) {
+    profile_.timeline.activities.push_back(activity);
+    ++events_;
+  } else {
+    ++profile_.timeline.left_out;
+  }
+}
+
+void Assembly::add_untimed(std::uint32_t kernel_row, double duration_ns, double launches) {
+  profile_.kernels[kernel_row].duration.add(duration_ns, launches);
+  profile_.coverage.launches_seen += launches;
+}
+
+std::uint32_t Assembly::add(const Call& call, std::size_t reserve) {
+  if (!room(reserve)) return ++host_left_out_, kNone;
+  ++events_;
+  profile_.timeline.calls.push_back(call);
+  return static_cast<std::uint32_t>(profile_.timeline.calls.size() - 1);
+}
+
+std::uint32_t Assembly::add(const Op& op, std::size_t reserve) {
+  if (!room(reserve)) return ++host_left_out_, kNone;
+  ++events_;
+  profile_.timeline.ops.push_back(op);
+  return static_cast<std::uint32_t>(profile_.timeline.ops.size() - 1);
+}
+
+bool Assembly::add(const Range& range, std::size_t reserve) {
+  if (!room(reserve)) return ++host_left_out_, false;
+  ++events_;
+  profile_.timeline.ranges.push_back(range);
+  return true;
+}
+
+void Assembly::note(std::string_view cause, std::string text, double count, double seconds) {
+  profile_.coverage.notes.push_back({std::string(cause), std::move(text), count, seconds});
+}
+
+// Ops nest on a thread like brackets: one pass per thread over ops and calls in order of start, the
+// longer first, with the open ops on a stack.
+void Assembly::link_host() {
+  Timeline& timeline = profile_.timeline;
+  struct Item {
+    std::uint32_t process, thread;
+    std::int64_t start, duration;
+    bool call;
+    std::uint32_t index;
+    auto key() const { return std::make_tuple(process, thread, start, call, -duration); }
+  };
+  std::vector<Item> items;
+  if (timeline.ops.empty()) return;
+  items.reserve(timeline.ops.size() + timeline.calls.size());
+  for (std::uint32_t i = 0; i < timeline.ops.size(); ++i) {
+    const Op& op = timeline.ops[i];
+    items.push_back({op.process, op.thread, op.start_ns, op.duration_ns, false, i});
+  }
+  for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
+    const Call& call = timeline.calls[i];
+    items.push_back({call.process, call.thread, call.start_ns, call.duration_ns, true, i});
+  }
+  std::sort(items.begin(), items.end(),
+            [](const Item& a, const Item& b) { return a.key() < b.key(); });
+  std::vector<const Item*> open;
+  for (const Item& item : items) {
+    while (!open.empty() &&
+           (open.back()->process != item.process || open.back()->thread != item.thread ||
+            open.back()->start + open.back()->duration < item.start + item.duration ||
+            open.back()->start + open.back()->duration == item.start))
+      open.pop_back();
+    const std::uint32_t around = open.empty() ? kNone : open.back()->index;
+    if (item.call) {
+      timeline.calls[item.index].op = around;
+    } else {
+      timeline.ops[item.index].parent = around;
+      open.push_back(&item);
+    }
+  }
+}
+
+void Assembly::finish() {
+  Timeline& timeline = profile_.timeline;
+  if (timeline.left_out > 0)
+    note(
+        "timeline_bounded",
+        fmt::format("{} launches, copies and sets are in the totals but not on the timeline, which "
+                    "holds {} events at most",
+                    timeline.left_out, options_.max_timeline_events),
+        static_cast<double>(timeline.left_out));
+  if (host_left_out_ > 0)
+    note(
+        "host_events_bounded",
+        fmt::format("{:.0f} host calls, ops and ranges were left out: the timeline holds {} events "
+                    "at most",
+                    host_left_out_, options_.max_timeline_events));
+  if (rows_left_out_ > 0)
+    note("rows_bounded",
+         fmt::format("{:.0f} launches are together in '{}': a profile holds {} rows at most",
+                     rows_left_out_, kOtherKernels, options_.max_kernel_rows),
+         rows_left_out_);
+  sort_timeline(timeline);
+}
+
+}  // namespace purlin::profile
