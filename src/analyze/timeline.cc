@@ -2,6 +2,10 @@
 #include "analyze/timeline.h"
 
 #include "analyze/timeline/device_time.h"
+#include "analyze/timeline/queues.h"
+#include "analyze/timeline/ranks.h"
+#include "analyze/timeline/sequences.h"
+#include "analyze/timeline/steps.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -10,7 +14,7 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr std::size_t kMaxGaps = 100;
+constexpr std::size_t kMaxGaps = 100, kMaxStreams = 256, kMaxSequences = 32;
 
 // What the recording covered; as far as its records tell, where it does not say.
 Interval recording(const Timeline& timeline) {
@@ -98,6 +102,49 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
                     nodes));
 }
 
+// Queues and sequences of all streams; those with most work where there are very many.
+std::vector<FoundSequence> add_streams(const Profile& profile, Interval window,
+                                       TimelineAnalysis& out) {
+  const Timeline& timeline = profile.timeline;
+  const Streams streams(timeline);
+  std::vector<StreamWork> all = streams.all();
+  if (all.size() > kMaxStreams) {
+    std::stable_sort(all.begin(), all.end(), [](const StreamWork& a, const StreamWork& b) {
+      return a.activities.size() > b.activities.size();
+    });
+    out.limits.push_back(fmt::format(
+        "queues and sequences are those of the {} busiest of {} streams", kMaxStreams, all.size()));
+    all.resize(kMaxStreams);
+  }
+  std::vector<FoundSequence> sequences;
+  for (const StreamWork& stream : all) {
+    if (!timeline.calls.empty()) out.queues.push_back(measure_queue(timeline, stream, window));
+    for (FoundSequence& found : find_sequences(profile, stream))
+      sequences.push_back(std::move(found));
+  }
+  std::stable_sort(sequences.begin(), sequences.end(),
+                   [](const FoundSequence& a, const FoundSequence& b) {
+                     return a.sequence.total_ns > b.sequence.total_ns;
+                   });
+  for (const FoundSequence& found : sequences)
+    if (!found.graphs && out.sequences.size() < kMaxSequences)
+      out.sequences.push_back(found.sequence);
+  out.launches = measure_launches(timeline);
+  return sequences;
+}
+
+void add_steps(const Steps& steps, std::vector<StepTime> times, int device, TimelineAnalysis& out) {
+  out.device_steps.push_back(mean_step(times));
+  if (steps.cut > 0)
+    out.limits.push_back(fmt::format(
+        "device {}: the last {} step{} left out: not all of the work they launched is here", device,
+        steps.cut, steps.cut == 1 ? " is" : "s are"));
+  if (!out.steps.empty() || times.empty()) return;
+  out.steps_from = steps.from;
+  out.mean_step = out.device_steps.back();
+  out.steps = std::move(times);
+}
+
 }  // namespace
 
 TimelineAnalysis analyze_timeline(const Profile& profile) {
@@ -109,12 +156,30 @@ TimelineAnalysis analyze_timeline(const Profile& profile) {
   const std::vector<bool> communication = communication_rows(profile);
   const HostFacts host(timeline);
   const Interval all = recording(timeline);
-  for (const DeviceWork& work : split_by_device(timeline)) {
+  const std::vector<DeviceWork> devices = split_by_device(timeline);
+  const std::vector<FoundSequence> sequences = add_streams(profile, all, out);
+  for (const DeviceWork& work : devices) {
+    const std::uint32_t process = main_process(timeline, work);
+    const Steps steps = find_steps(profile, work, process, sequences);
+    add_steps(steps, break_down(profile, work, communication, process, steps), work.device, out);
+    const Interval window = steps.steps.empty() ? all
+                                                : Interval{steps.steps.front().window.begin,
+                                                           steps.steps.back().window.end};
     TimelineAnalysis::Overview overview;
     out.devices.push_back(
-        measure_device(profile, work, communication, host, all, out.gaps, overview));
+        measure_device(profile, work, communication, host, window, out.gaps, overview));
     out.overview.push_back(std::move(overview));
   }
+  if (out.steps.empty())
+    out.limits.emplace_back(
+        "no steps: none are marked, no range's name reads like one, and no sequence of kernels "
+        "that "
+        "comes again takes half of the time");
+  out.ranks = compare_ranks(profile, devices, communication, out.limits);
+  if (profile.processes.size() > 1 && devices.size() > 1 && out.ranks.empty())
+    out.limits.emplace_back(
+        "the recording is of several processes: their clocks are taken as recorded, nothing in it "
+        "shows whether they agree");
   out.syncs = host.syncs();
   for (const DeviceTime& device : out.devices)
     out.sync_idle_ns +=

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/timeline/sequences.h"
+
+#include "analyze/kernel_name.h"
+#include "analyze/timeline/host.h"
+#include "analyze/timeline/intervals.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::size_t kNamesKept = 64;
+constexpr std::uint32_t kCopyToken = 0x80000000u;
+
+// What a token stands for: a kernel by name, whatever its launch shape, or a kind of copy.
+class Tokens {
+ public:
+  explicit Tokens(const Profile& profile) : profile_(profile) {
+    std::unordered_map<std::string_view, std::uint32_t> names;
+    for (const KernelRow& row : profile.kernels)
+      of_row_.push_back(
+          names.try_emplace(row.name, static_cast<std::uint32_t>(names.size())).first->second);
+  }
+  std::uint32_t operator()(const Activity& activity) const {
+    if (activity.kind != ActivityKind::kKernel) return kCopyToken | (activity.row & ~kCopyToken);
+    return activity.row < of_row_.size() ? of_row_[activity.row] : kCopyToken - 1;
+  }
+  std::string name(const Activity& activity) const {
+    if (activity.kind == ActivityKind::kKernel)
+      return activity.row < profile_.kernels.size()
+                 ? describe_kernel(profile_.kernels[activity.row].name).brief
+                 : "";
+    return activity.row < profile_.copies.size() ? profile_.copies[activity.row].kind : "copy";
+  }
+
+ private:
+  const Profile& profile_;
+  std::vector<std::uint32_t> of_row_;
+};
+
+// Why a stretch cannot be captured as a graph as it is.
+class Hindrances {
+ public:
+  Hindrances(const Profile& profile, const StreamWork& stream, const Tokens& tokens)
+      : profile_(profile), stream_(stream), tokens_(tokens) {}
+
+  std::string of(const Repetition& found) const {
+    std::vector<std::string> reasons;
+    add_shapes(found, reasons);
+    add_copies(found, reasons);
+    add_calls(found, reasons);
+    return join(reasons, "; ");
+  }
+
+ private:
+  const Activity& at(std::size_t position) const {
+    return profile_.timeline.activities[stream_.activities[position]];
+  }
+
+  void add_shapes(const Repetition& found, std::vector<std::string>& reasons) const {
+    std::set<std::size_t> differ;  // places in a round
+    for (std::size_t i = found.begin + found.period; i < found.end(); ++i)
+      if (at(i).kind == ActivityKind::kKernel && at(i).row != at(i - found.period).row)
+        differ.insert((i - found.begin) % found.period);
+    if (differ.empty()) return;
+    const std::string name = tokens_.name(at(found.begin + *differ.begin()));
+    reasons.push_back(fmt::format(
+        "launch shapes or problem shapes vary between rounds: {}{}", name,
+        differ.size() > 1 ? fmt::format(" and {} more", differ.size() - 1) : std::string()));
+  }
+
+  void add_copies(const Repetition& found, std::vector<std::string>& reasons) const {
+    std::size_t count = 0;
+    for (std::size_t i = found.begin; i < found.begin + found.period; ++i) {
+      const Activity& activity = at(i);
+      if (activity.kind == ActivityKind::kCopy && activity.row < profile_.copies.size() &&
+          profile_.copies[activity.row].kind == "d2h")
+        ++count;
+    }
+    if (count > 0) reasons.push_back(fmt::format("{} copies to the host in a round", count));
+  }
+
+  // Calls between the first and the last launch of a round, by the threads that launch it.
+  void add_calls(const Repetition& found, std::vector<std::string>& reasons) const {
+    const Timeline& timeline = profile_.timeline;
+    std::vector<Interval> rounds;  // on the host
+    std::set<std::pair<std::uint32_t, std::uint32_t>> threads;
+    for (std::size_t round = 0; round < found.rounds; ++round) {
+      Interval host = {std::numeric_limits<std::int64_t>::max(),
+                       std::numeric_limits<std::int64_t>::min()};
+      for (std::size_t i = 0; i < found.period; ++i) {
+        const std::uint32_t index = at(found.begin + round * found.period + i).call;
+        if (index >= timeline.calls.size()) continue;
+        const Call& call = timeline.calls[index];
+        host.begin = std::min(host.begin, begin_of(call));
+        host.end = std::max(host.end, begin_of(call));
+        threads.emplace(call.process, call.thread);
+      }
+      if (host.begin < host.end) rounds.push_back(host);
+    }
+    if (rounds.empty()) return;
+    std::map<std::uint32_t, std::size_t> waits, allocations;  // by name
+    auto call =
+        std::partition_point(timeline.calls.begin(), timeline.calls.end(),
+                             [&](const Call& c) { return begin_of(c) < rounds.front().begin; });
+    std::size_t round = 0;
+    for (; call != timeline.calls.end(); ++call) {
+      const std::int64_t begin = begin_of(*call);
+      while (round < rounds.size() && rounds[round].end < begin) ++round;
+      if (round == rounds.size()) break;
+      if (begin < rounds[round].begin || !threads.contains({call->process, call->thread})) continue;
+      if (call->kind == CallKind::kAllocation) ++allocations[call->name];
+      if (call->kind == CallKind::kSync || call->kind == CallKind::kCopy)
+        if (waits_for_device(timeline, *call)) ++waits[call->name];
+    }
+    add_most(waits, "the host waits inside", reasons);
+    add_most(allocations, "memory is allocated or freed inside", reasons);
+  }
+
+  void add_most(const std::map<std::uint32_t, std::size_t>& counts, std::string_view what,
+                std::vector<std::string>& reasons) const {
+    if (counts.empty()) return;
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](auto& a, auto& b) { return a.second < b.second; });
+    const auto& names = profile_.timeline.names;
+    reasons.push_back(fmt::format("{}: {} ({} times)", what,
+                                  most->first < names.size() ? names[most->first] : "",
+                                  most->second));
+  }
+
+  const Profile& profile_;
+  const StreamWork& stream_;
+  const Tokens& tokens_;
+};
+
+}  // namespace
+
+std::vector<FoundSequence> find_sequences(const Profile& profile, const StreamWork& stream) {
+  const Timeline& timeline = profile.timeline;
+  const Tokens token_of(profile);
+  std::vector<std::uint32_t> tokens;
+  std::vector<std::int64_t> gaps;
+  tokens.reserve(stream.activities.size());
+  gaps.reserve(stream.activities.size());
+  std::int64_t until = 0;
+  for (const std::uint32_t index : stream.activities) {
+    const Activity& activity = timeline.activities[index];
+    gaps.push_back(tokens.empty() ? 0 : std::max<std::int64_t>(0, begin_of(activity) - until));
+    tokens.push_back(token_of(activity));
+    until = std::max(until, end_of(activity));
+  }
+
+  // Stretches with the same kernels, begun at the same place, are one sequence.
+  const Hindrances hindrances(profile, stream, token_of);
+  std::map<std::vector<std::uint32_t>, FoundSequence> sequences;
+  for (const Repetition& found : find_repetitions(tokens, gaps)) {
+    const auto at = [&](std::size_t i) -> const Activity& {
+      return timeline.activities[stream.activities[i]];
+    };
+    std::vector<std::uint32_t> round(
+        tokens.begin() + static_cast<std::ptrdiff_t>(found.begin),
+        tokens.begin() + static_cast<std::ptrdiff_t>(found.begin + found.period));
+    const auto [place, added] = sequences.try_emplace(std::move(round));
+    RepeatedSequence& sequence = place->second.sequence;
+    if (added) {
+      sequence.length = static_cast<int>(found.period);
+      sequence.device = stream.device;
+      sequence.process = stream.process;
+      sequence.stream = stream.stream;
+      for (std::size_t i = 0; i < std::min(found.period, kNamesKept); ++i)
+        sequence.kernels.push_back(token_of.name(at(found.begin + i)));
+    }
+    if (sequence.hindrance.empty()) sequence.hindrance = hindrances.of(found);
+    std::size_t nodes = 0;
+    std::int64_t end = begin_of(at(found.begin));
+    for (std::size_t i = found.begin; i < found.end(); ++i) {
+      const Activity& activity = at(i);
+      if (activity.graph != 0) ++nodes;
+      sequence.busy_ns +=
+          std::max<std::int64_t>(0, end_of(activity) - std::max(end, begin_of(activity)));
+      end = std::max(end, end_of(activity));
+    }
+    place->second.graphs = place->second.graphs || nodes * 2 > found.end() - found.begin;
+    sequence.repeats += static_cast<int>(found.rounds);
+    sequence.total_ns += end - begin_of(at(found.begin));
+    if (found.rounds + 1 > place->second.rounds.size()) {
+      place->second.rounds.clear();
+      for (std::size_t i = found.begin; i < found.end(); i += found.period)
+        place->second.rounds.push_back(begin_of(at(i)));
+      place->second.rounds.push_back(end);
+    }
+  }
+  std::vector<FoundSequence> out;
+  for (auto& [round, sequence] : sequences) out.push_back(std::move(sequence));
+  std::stable_sort(out.begin(), out.end(), [](const FoundSequence& a, const FoundSequence& b) {
+    return a.sequence.total_ns > b.sequence.total_ns;
+  });
+  return out;
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/timeline/steps.h"
+
+#include "base/text.h"
+
+#include <cctype>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace purlin::analyze {
+namespace {
+
+std::string_view name_at(const Timeline& timeline, std::uint32_t index) {
+  return index < timeline.names.size() ? std::string_view(timeline.names[index]) : "";
+}
+
+// Ranges in order of start, those inside of or overlapping with the one before left out.
+class StepList {
+ public:
+  void add(std::string_view name, Interval interval) {
+    if (!steps.empty() && interval.begin < steps.back().window.end) return;
+    steps.push_back({std::string(name), interval});
+  }
+  std::vector<Step> steps;
+};
+
+std::vector<Step> marked_steps(const Timeline& timeline, std::uint32_t process) {
+  StepList list;
+  for (const Range& range : timeline.ranges)
+    if (range.kind == RangeKind::kStep && range.process == process)
+      list.add(name_at(timeline, range.name), interval_of(range));
+  return std::move(list.steps);
+}
+
+// "Train step 17" -> "train step"; "" for a name that does not speak of an iteration.
+std::string iteration_name(std::string_view name) {
+  std::string plain;
+  for (const char c : name.substr(0, 200))
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0)
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string_view word : {"step", "iter", "batch"})
+    if (plain.find(word) != std::string::npos) {
+      const std::size_t last = plain.find_last_not_of(" _-#:=./");
+      return plain.substr(0, last + 1);
+    }
+  return "";
+}
+
+// The program's own ranges that read like iterations: of those that come again on one thread, the
+// kind that covers most time.
+std::vector<Step> named_steps(const Timeline& timeline, std::uint32_t process) {
+  std::map<std::pair<std::string, std::uint32_t>, StepList> kinds;
+  std::map<std::uint32_t, std::string> plain;  // of names already looked at
+  for (const Range& range : timeline.ranges) {
+    if (range.kind != RangeKind::kUser || range.process != process) continue;
+    const auto [known, added] = plain.try_emplace(range.name);
+    if (added) known->second = iteration_name(name_at(timeline, range.name));
+    if (!known->second.empty())
+      kinds[{known->second, range.thread}].add(name_at(timeline, range.name), interval_of(range));
+  }
+  std::vector<Step>* best = nullptr;
+  std::int64_t best_covered = 0;
+  for (auto& [kind, list] : kinds) {
+    std::int64_t covered = 0;
+    for (const Step& step : list.steps) covered += step.window.length();
+    if (list.steps.size() < 2 || covered <= best_covered) continue;
+    best = &list.steps;
+    best_covered = covered;
+  }
+  return best == nullptr ? std::vector<Step>() : std::move(*best);
+}
+
+// Rounds of the sequence that covers most of the device's time, if that is more than half.
+std::vector<Step> repeated_steps(const Timeline& timeline, const DeviceWork& work,
+                                 const std::vector<FoundSequence>& sequences) {
+  const FoundSequence* best = nullptr;
+  for (const FoundSequence& found : sequences)
+    if (found.sequence.device == work.device && found.sequence.length > 1 &&
+        found.rounds.size() > 3 &&
+        (best == nullptr || found.sequence.total_ns > best->sequence.total_ns))
+      best = &found;
+  if (best == nullptr) return {};
+  std::int64_t until = begin_of(timeline.activities[work.first]);
+  const std::int64_t begin = until;
+  for (std::size_t i = work.first; i < work.last; ++i)
+    until = std::max(until, end_of(timeline.activities[i]));
+  if ((best->rounds.back() - best->rounds.front()) * 2 < until - begin) return {};
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i + 1 < best->rounds.size(); ++i)
+    steps.push_back({fmt::format("round {}", i + 1), {best->rounds[i], best->rounds[i + 1]}});
+  return steps;
+}
+
+// The host marks steps, the device lags behind: a step ends when its last work has, and begins when
+// the step before has ended. At the end of a recording the work of a step may be missing.
+void extend_to_device(const Timeline& timeline, const DeviceWork& work, Steps& out) {
+  std::vector<Step>& steps = out.steps;
+  struct OnDevice {
+    std::optional<Interval> work;
+    double count = 0;
+  };
+  std::vector<OnDevice> launched(steps.size());
+  const auto step_of = [&](const Activity& activity) {
+    if (activity.call >= timeline.calls.size()) return steps.size();
+    const Interval call = interval_of(timeline.calls[activity.call]);
+    const auto after = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
+      return step.window.begin <= call.begin;
+    });
+    if (after == steps.begin()) return steps.size();
+    const auto step = static_cast<std::size_t>(after - steps.begin()) - 1;
+    return call.end <= steps[step].window.end ? step : steps.size();
+  };
+  for (std::size_t i = work.first; i < work.last; ++i) {
+    const Activity& activity = timeline.activities[i];
+    const std::size_t step = step_of(activity);
+    if (step == steps.size()) continue;
+    OnDevice& device = launched[step];
+    const Interval interval = interval_of(activity);
+    if (!device.work) device.work = interval;
+    device.work->begin = std::min(device.work->begin, interval.begin);
+    device.work->end = std::max(device.work->end, interval.end);
+    device.count += 1;
+  }
+  std::size_t last = steps.size();
+  while (last > 0 && launched[last - 1].count == 0) --last;
+  if (last == 0) return;  // no launch known in any step
+
+  std::int64_t until = steps.front().window.begin;
+  if (launched.front().work)  // what was launched before the first step is not its work
+    for (std::size_t i = work.first; i < work.last; ++i) {
+      const Activity& activity = timeline.activities[i];
+      if (begin_of(activity) >= launched.front().work->begin) break;
+      const std::int64_t end = end_of(activity);
+      if (end < launched.front().work->begin && step_of(activity) == steps.size())
+        until = std::max(until, end);
+    }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Interval& window = steps[i].window;
+    window.begin = std::max(window.begin, until);
+    if (launched[i].work) window.end = std::max(window.end, launched[i].work->end);
+    until = window.end = std::max(window.end, window.begin);
+  }
+  if (steps.size() < 2) return;
+  // A last step with less than four fifths of the work of the one before was cut off.
+  if (last > 1 && launched[last - 2].count * 0.8 > launched[last - 1].count) --last;
+  out.cut = static_cast<int>(steps.size() - last);
+  steps.resize(last);
+}
+
+Coverage::Source merged(Coverage::Source a, Coverage::Source b) {
+  struct Side {
+    Coverage::Source source;
+    Interval next;
+    bool has = false;
+    void advance() { has = source(next); }
+  };
+  Side left{std::move(a), {}, false}, right{std::move(b), {}, false};
+  left.advance();
+  right.advance();
+  return [left, right](Interval& interval) mutable {
+    if (!left.has && !right.has) return false;
+    Side& side = !right.has || (left.has && left.next.begin <= right.next.begin) ? left : right;
+    interval = side.next;
+    side.advance();
+    return true;
+  };
+}
+
+template <class Record, class Keep>
+Coverage::Source source_of(const std::vector<Record>& records, std::size_t first, std::size_t last,
+                           Keep keep) {
+  return [&records, i = first, last, keep](Interval& interval) mutable {
+    while (i < last && !keep(records[i])) ++i;
+    if (i == last) return false;
+    interval = interval_of(records[i++]);
+    return true;
+  };
+}
+
+}  // namespace
+
+Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t process,
+                 const std::vector<FoundSequence>& sequences) {
+  const Timeline& timeline = profile.timeline;
+  Steps out;
+  out.from = "ranges";
+  out.steps = marked_steps(timeline, process);
+  if (out.steps.empty()) {
+    out.from = "user ranges";
+    out.steps = named_steps(timeline, process);
+  }
+  if (!out.steps.empty()) {
+    extend_to_device(timeline, work, out);
+    return out;
+  }
+  out.from = "launch sequence";
+  out.steps = repeated_steps(timeline, work, sequences);
+  if (out.steps.empty()) out.from = "";
+  return out;
+}
+
+std::vector<StepTime> break_down(const Profile& profile, const DeviceWork& work,
+                                 const std::vector<bool>& communication, std::uint32_t process,
+                                 const Steps& steps) {
+  const Timeline& timeline = profile.timeline;
+  const auto device = [&](unsigned kind) {
+    return source_of(timeline.activities, work.first, work.last,
+                     [&communication, kind](const Activity& activity) {
+                       return work_of(activity, communication) == kind;
+                     });
+  };
+  const auto ranges = [&](RangeKind kind) {
+    return source_of(timeline.ranges, 0, timeline.ranges.size(), [=](const Range& range) {
+      return range.kind == kind && range.process == process;
+    });
+  };
+  const auto calls = source_of(timeline.calls, 0, timeline.calls.size(),
+                               [=](const Call& call) { return call.process == process; });
+  const auto ops = source_of(timeline.ops, 0, timeline.ops.size(),
+                             [=](const Op& op) { return op.process == process; });
+  std::vector<Coverage> layers;  // first to last claim
+  layers.emplace_back(device(kCompute));
+  layers.emplace_back(device(kCopying));
+  layers.emplace_back(device(kSetting));
+  layers.emplace_back(merged(device(kCommunicating), ranges(RangeKind::kCommunication)));
+  layers.emplace_back(calls);
+  layers.emplace_back(ranges(RangeKind::kDataLoader));
+  layers.emplace_back(merged(ops, ranges(RangeKind::kUser)));
+  std::int64_t StepTime::*const fields[] = {&StepTime::kernel_ns,  &StepTime::copy_ns,
+                                            &StepTime::set_ns,     &StepTime::communication_ns,
+                                            &StepTime::runtime_ns, &StepTime::data_loader_ns,
+                                            &StepTime::cpu_ns,     &StepTime::other_ns};
+
+  std::vector<StepTime> out;
+  for (const Step& step : steps.steps) {
+    StepTime time;
+    time.name = step.name;
+    time.start_ns = step.window.begin;
+    time.duration_ns = step.window.length();
+    sweep_layers(layers, step.window,
+                 [&](Interval piece, std::size_t layer) { time.*fields[layer] += piece.length(); });
+    out.push_back(std::move(time));
+  }
+  return out;
+}
+
+StepTime mean_step(const std::vector<StepTime>& steps) {
+  StepTime mean;
+  if (steps.empty()) return mean;
+  const auto count = static_cast<std::int64_t>(steps.size());
+  std::int64_t rest = 0;
+  for (const auto field :
+       {&StepTime::duration_ns, &StepTime::kernel_ns, &StepTime::communication_ns,
+        &StepTime::copy_ns, &StepTime::set_ns, &StepTime::runtime_ns, &StepTime::data_loader_ns,
+        &StepTime::cpu_ns, &StepTime::other_ns}) {
+    std::int64_t sum = 0;
+    for (const StepTime& step : steps) sum += step.*field;
+    mean.*field = sum / count;
+    rest += field == &StepTime::duration_ns ? mean.*field : -(mean.*field);
+  }
+  mean.other_ns += rest;  // what rounding down left over, so that the parts add up
+  mean.start_ns = steps.front().start_ns;
+  mean.name = fmt::format("mean of {} steps", count);
+  return mean;
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps: the iterations of a program, and where their wall time went on one device. The breakdown
+// is that of PyTorch's TensorBoard plugin, so its figures can be compared; where steps come from
+// and how they are extended to the device is in docs/concepts/timeline.md, "Steps". Pure functions.
+#pragma once
+
+#include "analyze/timeline.h"
+#include "analyze/timeline/device_sweep.h"
+#include "analyze/timeline/sequences.h"
+
+#include <string>
+#include <vector>
+
+namespace purlin::analyze {
+
+struct Step {
+  std::string name;
+  Interval window;
+};
+struct Steps {
+  std::string from;         // TimelineAnalysis::steps_from
+  std::vector<Step> steps;  // in order, disjoint
+  int cut = 0;              // steps left off at the end: their device work is not all here
+};
+Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t process,
+                 const std::vector<FoundSequence>& sequences);
+
+std::vector<StepTime> break_down(const Profile& profile, const DeviceWork& work,
+                                 const std::vector<bool>& communication, std::uint32_t process,
+                                 const Steps& steps);
+StepTime mean_step(const std::vector<StepTime>& steps);
+
+}  // namespace purlin::analyze
