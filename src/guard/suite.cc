@@ -31,24 +31,6 @@ Result<int> bounded_int(TomlTable& table, std::string_view key, int fallback, in
       fmt::format("'{}' must lie between {} and {}, not {}", key, low, high, value));
 }
 
-Result<Thresholds> parse_thresholds(const Toml* node, Thresholds thresholds) {
-  if (node == nullptr) return thresholds;
-  PURLIN_ASSIGN(TomlTable table, TomlTable::of(*node, "[thresholds]"));
-  PURLIN_ASSIGN(thresholds.detectable,
-                bounded(table, "detectable", thresholds.detectable, 0.001, 10));
-  PURLIN_ASSIGN(thresholds.floor, bounded(table, "floor", thresholds.floor, 0, 10));
-  PURLIN_ASSIGN(thresholds.absolute_floor_ns,
-                bounded(table, "absolute_floor_ns", thresholds.absolute_floor_ns, 0, 1e12));
-  PURLIN_TRY(table.finish());
-  // At a slowdown equal to the floor, half of all runs estimate less: it could never be found.
-  if (thresholds.floor >= thresholds.detectable)
-    return node->complain(fmt::format(
-        "'floor' ({}) must lie below 'detectable' ({}): a slowdown of the floor's size is found "
-        "only half of the time",
-        thresholds.floor, thresholds.detectable));
-  return thresholds;
-}
-
 Status parse_measure(const Toml* node, measure::Policy* policy) {
   if (node == nullptr) return Status::ok();
   PURLIN_ASSIGN(TomlTable table, TomlTable::of(*node, "[measure]"));
@@ -136,6 +118,24 @@ Status parse_item(const Toml& node, const std::string& folder, const Thresholds&
 
 }  // namespace
 
+Result<Thresholds> parse_thresholds(const Toml* node, Thresholds thresholds) {
+  if (node == nullptr) return thresholds;
+  PURLIN_ASSIGN(TomlTable table, TomlTable::of(*node, "[thresholds]"));
+  PURLIN_ASSIGN(thresholds.detectable,
+                bounded(table, "detectable", thresholds.detectable, 0.001, 10));
+  PURLIN_ASSIGN(thresholds.floor, bounded(table, "floor", thresholds.floor, 0, 10));
+  PURLIN_ASSIGN(thresholds.absolute_floor_ns,
+                bounded(table, "absolute_floor_ns", thresholds.absolute_floor_ns, 0, 1e12));
+  PURLIN_TRY(table.finish());
+  // At a slowdown equal to the floor, half of all runs estimate less: it could never be found.
+  if (thresholds.floor >= thresholds.detectable)
+    return node->complain(fmt::format(
+        "'floor' ({}) must lie below 'detectable' ({}): a slowdown of the floor's size is found "
+        "only half of the time",
+        thresholds.floor, thresholds.detectable));
+  return thresholds;
+}
+
 Result<Suite> parse_suite(std::string_view text, const std::string& path) {
   PURLIN_ASSIGN(const Toml document, Toml::parse(text, path));
   PURLIN_ASSIGN(TomlTable table, TomlTable::of(document, "the suite"));
@@ -160,10 +160,23 @@ Result<Suite> parse_suite(std::string_view text, const std::string& path) {
                 parse_thresholds(table.optional("thresholds"), Thresholds{}));
   PURLIN_TRY(parse_measure(table.optional("measure"), &suite.policy));
   PURLIN_TRY(parse_design(table.optional("design"), &suite.design));
-  PURLIN_ASSIGN(const Toml* items, table.required("items"));
+  const Toml* items = table.optional("items");
+  const Toml* commands = table.optional("commands");
   PURLIN_TRY(table.finish());
-  if (items->array() == nullptr || items->array()->empty())
-    return items->complain("'items' must be a list of tables: write [[items]]");
+  if (items == nullptr && commands == nullptr)
+    return document.complain("a suite needs [[items]], [[commands]] or both");
+  for (const Toml* list : {items, commands})
+    if (list != nullptr && (list->array() == nullptr || list->array()->empty()))
+      return list->complain("must be a list of tables: write [[items]], [[commands]]");
+  if (commands != nullptr) {
+    for (const Toml& node : *commands->array()) {
+      PURLIN_ASSIGN(CommandSpec command, parse_command(node, defaults));
+      suite.commands.push_back(std::move(command));
+      if (suite.commands.size() > kMaxItems)
+        return node.complain(fmt::format("more than {} commands in one suite", kMaxItems));
+    }
+  }
+  if (items == nullptr) return suite;
 
   const std::string folder = parent_path(path);
   std::set<std::string> seen;
@@ -190,15 +203,18 @@ Result<Suite> load_suite(const std::string& path) {
 
 Result<Suite> with_tags(Suite suite, const std::vector<std::string>& tags) {
   if (tags.empty()) return suite;
-  const auto carries = [&](const SuiteItem& item) {
+  const auto carries = [&](const auto& item) {
     return std::any_of(tags.begin(), tags.end(), [&](const std::string& tag) {
       return std::find(item.tags.begin(), item.tags.end(), tag) != item.tags.end();
     });
   };
   std::set<std::string> known;
   for (const SuiteItem& item : suite.items) known.insert(item.tags.begin(), item.tags.end());
+  for (const CommandSpec& command : suite.commands)
+    known.insert(command.tags.begin(), command.tags.end());
   std::erase_if(suite.items, [&](const SuiteItem& item) { return !carries(item); });
-  if (suite.items.empty())
+  std::erase_if(suite.commands, [&](const CommandSpec& command) { return !carries(command); });
+  if (suite.items.empty() && suite.commands.empty())
     return error(Code::kInvalid, "no item of '{}' has the tag {}; its tags are: {}", suite.file,
                  join(tags, " or "),
                  known.empty() ? "none" : join({known.begin(), known.end()}, ", "));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "guard/command_suite.h"
 #include "guard/gate.h"
 #include "measure/timing.h"
 
@@ -38,6 +39,7 @@ struct Suite {
   measure::Policy policy;
   Design design;
   std::vector<SuiteItem> items;  // one per shape, in the file's order
+  std::vector<CommandSpec> commands;
 };
 
 Result<Suite> parse_suite(std::string_view text, const std::string& path);
