@@ -19,6 +19,7 @@ std::string device_name(const Profile& profile, int index) {
 struct Group {
   KernelStat stat;
   double heaviest_ns = -1;
+  std::optional<RoofSum> work;
   std::set<std::tuple<Dim3, Dim3, Dim3, std::uint32_t>> shapes;
 };
 
@@ -95,12 +96,16 @@ Report build_report(const Profile& profile, GroupBy group_by) {
     group.stat.name = name->second;
     group.stat.device = std::get<1>(key);
     add_row(group, row);
+    const DeviceInfo& device = device_of(profile, row.device);
+    if (!group.work) group.work.emplace(device, ceilings_of(report, device, measured));
+    group.work->add(row, name->second);
     report.kernel_ns += row.duration.total_ns();
     report.launches += row.duration.count();
   }
   for (auto& [key, group] : groups) {
     group.stat.launch_shapes = static_cast<int>(group.shapes.size());
     if (report.kernel_ns > 0) group.stat.share = group.stat.duration.total_ns() / report.kernel_ns;
+    group.stat.roof = group.work->roof();
     report.kernels.push_back(std::move(group.stat));
   }
   std::stable_sort(report.kernels.begin(), report.kernels.end(), heavier<KernelStat>);
