@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -13,6 +14,33 @@ std::string device_name(const Profile& profile, int index) {
   const auto& devices = profile.environment.devices;
   if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) return "";
   return devices[static_cast<std::size_t>(index)].name;
+}
+
+// Facts of a row's device; of one without any where the profile names none.
+const DeviceInfo& device_of(const Profile& profile, int index) {
+  static const DeviceInfo kUnknown;
+  const auto& devices = profile.environment.devices;
+  if (index < 0 || static_cast<std::size_t>(index) >= devices.size()) return kUnknown;
+  return devices[static_cast<std::size_t>(index)];
+}
+
+// One for each GPU model, in the order of the devices; measured ones go by the model's name.
+std::vector<Ceilings> ceilings_of(const Profile& profile, const std::vector<Ceilings>& measured) {
+  std::vector<Ceilings> out;
+  for (const DeviceInfo& device : profile.environment.devices) {
+    const auto same = [&](const Ceilings& ceilings) { return ceilings.device == device.name; };
+    if (std::any_of(out.begin(), out.end(), same)) continue;
+    const auto own = std::find_if(measured.begin(), measured.end(), same);
+    out.push_back(build_ceilings(device, own == measured.end() ? nullptr : &*own));
+  }
+  return out;
+}
+
+const Ceilings& ceilings_for(const std::vector<Ceilings>& all, const std::string& device) {
+  static const Ceilings kUnknown;
+  for (const Ceilings& ceilings : all)
+    if (ceilings.device == device) return ceilings;
+  return kUnknown;
 }
 
 // One row in the making: the stat, and how long its heaviest launch shape took.
@@ -63,7 +91,8 @@ bool heavier(const Stat& a, const Stat& b) {
 
 }  // namespace
 
-Report build_report(const Profile& profile, GroupBy group_by) {
+Report build_report(const Profile& profile, GroupBy group_by,
+                    const std::vector<Ceilings>& measured) {
   Report report;
   report.group_by = group_by;
   report.environment = profile.environment;
@@ -74,6 +103,7 @@ Report build_report(const Profile& profile, GroupBy group_by) {
   report.processes = profile.processes;
   report.coverage = profile.coverage;
   report.partial = profile.partial;
+  report.ceilings = ceilings_of(profile, measured);
 
   using Key = std::tuple<std::string, std::string, Dim3, Dim3, Dim3, std::uint32_t, std::string,
                          std::string>;
@@ -96,8 +126,9 @@ Report build_report(const Profile& profile, GroupBy group_by) {
     group.stat.name = name->second;
     group.stat.device = std::get<1>(key);
     add_row(group, row);
-    const DeviceInfo& device = device_of(profile, row.device);
-    if (!group.work) group.work.emplace(device, ceilings_of(report, device, measured));
+    if (!group.work)
+      group.work.emplace(device_of(profile, row.device),
+                         ceilings_for(report.ceilings, group.stat.device));
     group.work->add(row, name->second);
     report.kernel_ns += row.duration.total_ns();
     report.launches += row.duration.count();

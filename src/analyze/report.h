@@ -62,7 +62,9 @@ struct Report {
   bool partial = false;
 };
 
-Report build_report(const Profile& profile, GroupBy group_by);
+// `measured` ceilings, by the device's model, take precedence over the table's.
+Report build_report(const Profile& profile, GroupBy group_by,
+                    const std::vector<Ceilings>& measured = {});
 Json to_json(const Report& report);
 std::string to_csv(const Report& report);
 

@@ -26,7 +26,7 @@ constexpr double kBelievable = 1.02;
 
 std::string percent(double share) {
   const double value = 100 * share;
-  return fmt::format(value < 1 && value > 0 ? "{:.1f} %" : "{:.0f} %", value);
+  return fmt::format("{:.{}f} %", value, value > 0 && value < 1 ? 1 : 0);
 }
 
 bool contains(std::string_view text, std::string_view word) {
@@ -220,7 +220,7 @@ void RoofSum::add_work(const KernelRow& row, const KernelName& name, double laun
   // With one side unknown the other decides only where there is no room for a worse one.
   const double floor_s = std::max(compute_s, memory_s);
   if (!(compute_known && memory_known) && floor_s < kBusy * s) {
-    if (compute_known || memory_known)
+    if (notes_.empty() && (compute_known || memory_known))
       notes_[compute_known ? "bytes are not known" : "FLOPs are not known"] += ns;
     return;
   }
