@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -320,17 +321,21 @@ void Merger::add_coverage(const Coverage& from) {
 }
 
 void merge_counters(std::vector<Counter>& into, const std::vector<Counter>& from) {
+  if (from.empty()) return;
+  std::unordered_map<std::string_view, std::size_t> known;
+  into.reserve(into.size() + from.size());  // names stay where they are
+  for (std::size_t i = 0; i < into.size(); ++i) known.emplace(into[i].name, i);
   for (const Counter& counter : from) {
-    const auto known = std::find_if(
-        into.begin(), into.end(), [&](const Counter& other) { return other.name == counter.name; });
-    if (known == into.end()) {
+    const auto [position, added] = known.try_emplace(counter.name, into.size());
+    if (added) {
       into.push_back(counter);
       continue;
     }
-    const double launches = known->launches + counter.launches;
+    Counter& mean = into[position->second];
+    const double launches = mean.launches + counter.launches;
     if (launches > 0)
-      known->value = (known->value * known->launches + counter.value * counter.launches) / launches;
-    known->launches = launches;
+      mean.value = (mean.value * mean.launches + counter.value * counter.launches) / launches;
+    mean.launches = launches;
   }
 }
 

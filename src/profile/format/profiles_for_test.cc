@@ -31,7 +31,7 @@ class Maker {
   std::uint32_t maybe(std::size_t size) { return size == 0 || below(3) == 0 ? kNone : below(size); }
   Sketch sketch() {
     Sketch sketch;
-    const std::uint32_t samples = below(20);
+    const std::uint32_t samples = 1 + below(20);
     for (std::uint32_t i = 0; i < samples; ++i)
       sketch.add(static_cast<double>(1 + duration()), 1 + below(3));
     return sketch;
@@ -77,7 +77,6 @@ class Maker {
       row.counters = {{"dram__bytes.sum", static_cast<double>(below(1 << 20)), 4},
                       {"occupancy", static_cast<double>(below(64)), 2}};
     row.duration = sketch();
-    if (row.duration.empty()) return row;
     row.first_ns = time();
     row.last_ns = row.first_ns + duration();
     return row;
