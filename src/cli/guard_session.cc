@@ -15,14 +15,19 @@ std::string minutes(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-std::string progress_line(const guard::PairProgress& progress) {
+}  // namespace
+
+std::string guard_progress_line(const guard::PairProgress& progress) {
   std::string text = fmt::format("guard: {}, {}/{} done, {}", progress.doing, progress.done,
                                  progress.at_most, minutes(progress.seconds));
   if (progress.left_s > 0) text += fmt::format(", {} left", minutes(progress.left_s));
   return text;
 }
 
-}  // namespace
+Random unguessable_random() {
+  return Random(static_cast<std::uint64_t>(system_clock().wall_ns()) ^
+                (static_cast<std::uint64_t>(::getpid()) << 40));
+}
 
 void GuardSession::declare(Flags& flags) {
   flags.positional("SUITE", suite_path_, "The suite (TOML, docs/formats/suite.md)");
@@ -45,13 +50,11 @@ Status GuardSession::open(Context& context) {
   options.policy = suite_.policy;
   options.timeout_s = suite_.timeout_s;
   runner_ = guard::make_worker_runner(options);
-  // The coins must not be guessable from the suite: the order of arms is what the test rests on.
-  random_ = Random(static_cast<std::uint64_t>(system_clock().wall_ns()) ^
-                   (static_cast<std::uint64_t>(::getpid()) << 40));
+  random_ = unguessable_random();
   progress_.emplace(stderr, context.error_terminal, !context.quiet);
   guard::PairsOptions pairs;
   pairs.progress = [this](const guard::PairProgress& progress) {
-    if (progress_) progress_->update(progress_line(progress));
+    if (progress_) progress_->update(guard_progress_line(progress));
   };
   session_.emplace(guard::Session{suite_, device_,
                                   cache_.empty() ? cache::Store::default_directory() : cache_,
