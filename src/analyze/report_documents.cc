@@ -136,7 +136,7 @@ Json coverage_json(const Coverage& coverage, bool partial) {
     notes.push(Json::object({{"cause", note.cause},
                              {"text", note.text},
                              {"count", number(note.count)},
-                             {"seconds", note.seconds}}));
+                             {"seconds", number(note.seconds)}}));
   Json out = Json::object({{"partial", partial},
                            {"launches_seen", number(coverage.launches_seen)},
                            {"launches_counted", number(coverage.launches_counted)},

@@ -94,18 +94,26 @@ inline TimelineAnalysis sample_timeline() {
   DeviceTime time;
   time.span_ns = 400'000'000;
   time.busy_ns = 224'000'000;
+  time.kernel_ns = 220'000'000;
   time.compute_ns = 200'000'000;
   time.communication_ns = 40'000'000;
   time.compute_and_communication_ns = 20'000'000;
   time.copy_ns = 10'000'000;
   time.compute_and_copy_ns = 6'000'000;
+  time.exposed_communication_ns = 20'000'000;
+  time.exposed_copy_ns = 4'000'000;
   time.idle_ns = {32'000'000, 132'000'000, 6'000'000, 4'000'000, 0, 2'000'000};
   time.streams = 3;
+  time.activities = 1294;
+  time.work_span_ns = 410'000'000;
+  time.work_busy_ns = 226'000'000;
+  time.kernel_sum_ns = 168'911'000;
   timeline.devices = {time};
   for (int i = 0; i < 2; ++i)
     timeline.steps.push_back({"ProfilerStep#" + std::to_string(i), i * 200'000'000, 200'000'000,
                               100'000'000, 10'000'000, 1'500'000, 500'000, 6'000'000, 66'000'000,
                               14'000'000, 2'000'000});
+  timeline.steps_from = "ranges";
   timeline.mean_step = timeline.steps[0];
   timeline.mean_step.name = "mean of 2 steps";
   timeline.gaps = {{0, 120'000'000, 66'000'000, IdleCause::kDataStarvation, "_Z5saxpyifPKfPf",
