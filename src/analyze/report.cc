@@ -51,6 +51,21 @@ struct Group {
   std::set<std::tuple<Dim3, Dim3, Dim3, std::uint32_t>> shapes;
 };
 
+// Means over the launches that each was read for.
+void merge_counters(std::vector<Counter>& into, const std::vector<Counter>& from) {
+  for (const Counter& counter : from) {
+    const auto same =
+        std::lower_bound(into.begin(), into.end(), counter,
+                         [](const Counter& a, const Counter& b) { return a.name < b.name; });
+    if (same == into.end() || same->name != counter.name) {
+      into.insert(same, counter);
+    } else if (const double launches = same->launches + counter.launches; launches > 0) {
+      same->value += (counter.value - same->value) * counter.launches / launches;
+      same->launches = launches;
+    }
+  }
+}
+
 void add_row(Group& group, const KernelRow& row) {
   KernelStat& stat = group.stat;
   const bool first = stat.duration.empty() && group.shapes.empty();
@@ -58,6 +73,10 @@ void add_row(Group& group, const KernelRow& row) {
   if (first || stat.shape != row.shape) stat.shape = first ? row.shape : "";
   if (first || stat.dtype != row.dtype) stat.dtype = first ? row.dtype : "";
   stat.duration.merge(row.duration);
+  merge_counters(stat.counters, row.counters);
+  if (row.first_ns > 0 && (stat.first_ns == 0 || row.first_ns < stat.first_ns))
+    stat.first_ns = row.first_ns;
+  stat.last_ns = std::max(stat.last_ns, row.last_ns);
   group.shapes.emplace(row.launch.grid, row.launch.block, row.launch.cluster,
                        row.launch.dynamic_shared_bytes);
   if (row.duration.total_ns() > group.heaviest_ns) {
@@ -104,6 +123,7 @@ Report build_report(const Profile& profile, GroupBy group_by,
   report.coverage = profile.coverage;
   report.partial = profile.partial;
   report.ceilings = ceilings_of(profile, measured);
+  if (!profile.timeline.empty()) report.timeline = analyze_timeline(profile);
 
   using Key = std::tuple<std::string, std::string, Dim3, Dim3, Dim3, std::uint32_t, std::string,
                          std::string>;

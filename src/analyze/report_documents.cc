@@ -53,25 +53,31 @@ Json provenance(const Roof& roof) {
 
 Json roof_json(const KernelStat& kernel) {
   const Roof& roof = kernel.roof;
-  if (roof.flops <= 0 && roof.bytes <= 0 && roof.evidence.empty()) return {};
+  if (roof.flops <= 0 && roof.bytes <= 0 && roof.bound == Bound::kUnknown && roof.evidence.empty())
+    return {};
   const double headroom = headroom_ns(kernel);
   return Json::object({{"ceiling", roof.ceiling},
+                       {"grade", roof.grade},
                        {"evidence", roof.evidence},
+                       {"bound_from", roof.bound_from},
                        {"flops_from", to_text(roof.flops_from)},
                        {"bytes_from", to_text(roof.bytes_from)},
                        {"model_flops", known(roof.model_flops)},
                        {"model_bytes", known(roof.model_bytes)},
+                       {"l2_bytes", known(roof.l2_bytes)},
                        {"flops_per_s", rounded(roof.flops_per_s)},
                        {"bytes_per_s", rounded(roof.bytes_per_s)},
                        {"intensity", rounded(roof.intensity)},
                        {"attainable_flops_per_s", rounded(roof.attainable_flops_per_s)},
-                       {"headroom_ns", headroom < 0 ? Json() : number(std::round(headroom))}});
+                       {"headroom_ns", headroom < 0 ? Json() : number(std::round(headroom))},
+                       {"clock_mhz", rounded(roof.clock_mhz)}});
 }
 
 Json occupancy_json(const Roof& roof) {
   if (roof.occupancy_theoretical <= 0 && roof.occupancy_achieved <= 0) return {};
   return Json::object({{"theoretical", rounded(roof.occupancy_theoretical)},
                        {"achieved", rounded(roof.occupancy_achieved)},
+                       {"measured", roof.occupancy_measured},
                        {"limiter", roof.occupancy_limiter}});
 }
 
@@ -111,22 +117,6 @@ Json kernel_json(const KernelStat& kernel) {
   out.set("local_bytes", kernel.local_bytes);
   out.set("first_ns", kernel.first_ns > 0 ? Json(kernel.first_ns) : Json());
   out.set("last_ns", kernel.last_ns > 0 ? Json(kernel.last_ns) : Json());
-  return out;
-}
-
-Json ceilings_json(const std::vector<Ceilings>& ceilings) {
-  const auto list = [](const std::vector<Ceiling>& levels) {
-    Json out = Json::array();
-    for (const Ceiling& level : levels)
-      out.push(Json::object(
-          {{"name", level.name}, {"peak", level.peak}, {"provenance", level.provenance}}));
-    return out;
-  };
-  Json out = Json::array();
-  for (const Ceilings& device : ceilings)
-    out.push(Json::object({{"device", device.device},
-                           {"compute", list(device.compute)},
-                           {"memory", list(device.memory)}}));
   return out;
 }
 
@@ -200,7 +190,10 @@ Json to_json(const Report& report, std::size_t most_rows) {
     copies.push(std::move(item));
   }
   out.set("copies", std::move(copies));
-  out.set("ceilings", ceilings_json(report.ceilings));
+  Json ceilings = Json::array();
+  for (const Ceilings& device : report.ceilings)
+    if (!device.empty()) ceilings.push(to_json(device));
+  out.set("ceilings", std::move(ceilings));
   out.set("timeline", report.timeline.devices.empty() ? Json() : to_json(report.timeline));
   out.set("coverage", coverage_json(report.coverage, report.partial));
   Json processes = Json::array();

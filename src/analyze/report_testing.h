@@ -80,6 +80,8 @@ inline Roof roof_of(double flops, double bytes, Provenance from, double mean_ns,
   roof.bound = bound;
   roof.ceiling = ceiling;
   roof.evidence = evidence;
+  roof.bound_from = from == Provenance::kCounter ? "counter" : "shape_model";
+  roof.grade = grade_of(bound, utilization);
   return roof;
 }
 
@@ -167,6 +169,7 @@ inline Report full_report(GroupBy group_by = GroupBy::kKernel) {
   report.ceilings = {h200_ceilings()};
   for (KernelStat& kernel : report.kernels) {
     const double mean = kernel.duration.mean_ns();
+    kernel.roof = {};
     if (kernel.label == "saxpy") {
       kernel.roof = roof_of(2e6, 12e6, Provenance::kCounter, mean, Bound::kMemory, 0.71, "dram",
                             "71 % of DRAM bandwidth, 1 % of f32 (counters)");
@@ -176,6 +179,7 @@ inline Report full_report(GroupBy group_by = GroupBy::kKernel) {
       kernel.roof.occupancy_theoretical = 0.75;
       kernel.roof.occupancy_achieved = 0.684;
       kernel.roof.occupancy_limiter = "registers";
+      kernel.roof.occupancy_measured = true;
     } else if (kernel.name.op_class == "gemm") {
       kernel.roof = roof_of(2.0 * 4096 * 8192 * 4096, 2.0 * (4096. * 4096 + 2 * 4096. * 8192),
                             Provenance::kShapeModel, mean, Bound::kCompute, 0.31, "bf16 tensor",

@@ -39,6 +39,9 @@ Style style_of(std::string_view op_class) {
   return Style::kCyan;
 }
 
+// Told by what such kernels usually are, not by anything the profile has of this one.
+bool is_guess(const Roof& roof) { return roof.bound_from == "op_class"; }
+
 class Renderer {
  public:
   Renderer(const Report& report, const Terminal& terminal, const TextOptions& options)
@@ -110,6 +113,7 @@ class Renderer {
   std::string bound_cell(const Roof& roof) const {
     if (roof.bound == Bound::kUnknown && roof.utilization <= 0) return dim("-");
     std::string text(to_text(roof.bound));
+    if (is_guess(roof)) return dim(text + "?");
     if (roof.utilization > 0) text += fmt::format(" {:.0f}%", roof.utilization * 100);
     return terminal_.paint(style_of(roof.bound), text);
   }
@@ -197,7 +201,7 @@ class Renderer {
     for (std::size_t c = 0; c < titles.size(); ++c)
       table.column(titles[c], titles[c].empty() || c + 1 == titles.size() ? Table::Align::kLeft
                                                                           : Table::Align::kRight);
-    table.column("kernel");
+    table.column(report_.group_by == GroupBy::kLaunch ? "kernel, grid / block" : "kernel");
     for (std::size_t i = 0; i < shown; ++i) {
       const KernelStat& kernel = report_.kernels[i];
       std::vector<std::string> lines = wrap_name(clean(kernel.label), room, kNameLines);
@@ -309,14 +313,22 @@ class Renderer {
   void unknown() {
     for (const std::string& limit : report_.timeline.limits)
       paragraph(Style::kDim, "not known: " + clean(limit), "  ");
-    double without = 0;
-    for (const KernelStat& kernel : report_.kernels)
+    double without = 0, guessed = 0;
+    for (const KernelStat& kernel : report_.kernels) {
       if (kernel.roof.bound == Bound::kUnknown) without += kernel.share;
+      if (is_guess(kernel.roof)) guessed += kernel.share;
+    }
     if (bounds_known_ && without >= 0.001)
       paragraph(Style::kDim,
                 fmt::format("not known: what binds the kernels that take {} of the time, for want "
                             "of counters or a problem shape",
                             percent(without)),
+                "  ");
+    if (guessed > 0)
+      paragraph(Style::kDim,
+                fmt::format("?: what such kernels usually are ({} of the time); neither counters "
+                            "nor a problem shape were recorded",
+                            percent(guessed)),
                 "  ");
   }
 

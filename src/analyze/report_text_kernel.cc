@@ -81,10 +81,10 @@ class KernelRenderer {
 
   void roof() {
     const Roof& roof = kernel_.roof;
-    if (roof.flops <= 0 && roof.bytes <= 0) {
-      line("roof", roof.evidence.empty()
-                       ? "not known: no counters were read and the problem shape is not known"
-                       : "not known: " + clean(roof.evidence));
+    if (roof.flops <= 0 && roof.bytes <= 0 && roof.utilization <= 0) {
+      line("roof", "not known: neither counters nor a problem shape were recorded");
+      if (!roof.evidence.empty())
+        line("bound", fmt::format("{}: {}", to_text(roof.bound), clean(roof.evidence)));
       return;
     }
     std::string text(to_text(roof.bound));

@@ -58,6 +58,7 @@ class ReportCommand : public Command {
     if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
     analyze::Report report = analyze::build_report(
         profile, by_ == "launch" ? analyze::GroupBy::kLaunch : analyze::GroupBy::kKernel);
+    profile.timeline = {};  // the report has what it tells; the second one below needs it not
     if (!filter_.empty()) PURLIN_TRY(analyze::filter_rows(report, filter_));
     if (sort != analyze::SortBy::kTotal) analyze::sort_rows(report, sort);
     if (!kernel_.empty()) PURLIN_TRY(keep_kernel(report));

@@ -53,7 +53,11 @@ function work(kernel) {
   ];
 }
 
+// Told by what such kernels usually are, not by anything the profile has of this one.
+const is_guess = (kernel) => Boolean(kernel.roof) && kernel.roof.bound_from === 'op_class';
+
 function roof_text(kernel) {
+  if (is_guess(kernel)) return `not known; such kernels usually are ${kernel.bound} bound`;
   if (kernel.bound === 'unknown' && kernel.utilization === null)
     return kernel.roof ? kernel.roof.evidence || 'not known' : 'not known: neither counters nor a problem shape';
   const at = kernel.utilization === null ? '' : `, at ${percent(kernel.utilization)} of the ${kernel.roof.ceiling} roof`;
@@ -65,7 +69,7 @@ function occupancy_text(kernel) {
   if (!occupancy) return null;
   return [occupancy.theoretical === null ? '' : `${percent(occupancy.theoretical)} theoretical`,
           occupancy.limiter ? `limited by ${occupancy.limiter}` : '',
-          occupancy.achieved === null ? '' : `${percent(occupancy.achieved)} achieved`].filter(Boolean).join(', ');
+          occupancy.achieved === null ? '' : `${percent(occupancy.achieved)} achieved (${occupancy.measured ? 'counter' : 'estimated from the grid'})`].filter(Boolean).join(', ');
 }
 
 function detail_of(kernel, detail) {

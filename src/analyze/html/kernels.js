@@ -42,7 +42,7 @@ const kernel_table = (() => {
       }}, title)));
 
   const several_devices = new Set(doc.kernels.map((k) => k.device)).size > 1;
-  const roofs_known = doc.kernels.some((k) => k.utilization !== null || k.bound !== 'unknown');
+  const roofs_known = doc.kernels.some((k) => k.utilization !== null);
 
   function under(kernel) {
     return [kernel.op_class, [kernel.dtype, kernel.shape].filter(Boolean).join(' '),
@@ -63,7 +63,7 @@ const kernel_table = (() => {
         el('span', {class: 'meter', 'aria-hidden': 'true'}, el('i', {'width%': kernel.share * 100, color: class_color(kernel.op_class)}))),
       [kernel.total_ns, null, kernel.p50_ns, kernel.p95_ns].map((value, i) =>
         el('td', {class: 'num'}, i === 1 ? count(kernel.count) : ns(value))),
-      el('td', null, el('span', {class: `tag b-${kernel.bound}`}, kernel.bound)),
+      el('td', null, el('span', {class: `tag b-${kernel.bound}`, title: is_guess(kernel) ? 'what such kernels usually are; not measured' : null}, kernel.bound + (is_guess(kernel) ? '?' : ''))),
       el('td', {class: 'num'}, kernel.utilization === null ? '–' : `${percent(kernel.utilization)} ${kernel.roof.ceiling}`),
       el('td', {class: 'num'}, kernel.roof ? ns(kernel.roof.headroom_ns) : '–'));
   }
@@ -125,7 +125,7 @@ const kernel_table = (() => {
         'are not on this page; purlin report --json has them.') : null,
       doc.filter ? el('p', {class: 'soft'}, `Only what matches '${doc.filter}': ${count(doc.rows_left_out)} rows are left out.`) : null,
       roofs_known || !doc.kernels.length ? null : el('p', {class: 'soft'},
-        'What binds these kernels is not known: the profile has neither counters nor problem shapes.'));
+        'How near these kernels are to their roofs is not known: the profile has neither counters nor problem shapes.'));
     draw();
     return out;
   }

@@ -31,7 +31,7 @@
   function coverage() {
     const c = doc.coverage, wall = doc.wall_ns;
     const limits = [...(doc.timeline ? doc.timeline.limits : [])];
-    const unknown = doc.kernels.filter((k) => k.bound === 'unknown').reduce((sum, k) => sum + k.share, 0);
+    const unknown = doc.kernels.filter((k) => k.bound === 'unknown' || is_guess(k)).reduce((sum, k) => sum + k.share, 0);
     if (doc.kernels.length && unknown >= 0.001) limits.push(`what binds the kernels that take ${percent(unknown)} of the time, for want of counters or a problem shape`);
     return section('coverage', 'Coverage: what was seen, and what is not known',
       facts([
