@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/time.h"
 #include "cache/store.h"
+#include "guard/sarif.h"
 
 #include <unistd.h>
 
@@ -69,6 +70,7 @@ std::string GuardSession::default_baseline() const {
 void GuardOutputs::declare(Flags& flags) {
   flags.flag("--json", json_, "Print one JSON document (purlin.guard/1)");
   flags.option("--junit", junit_, "Also write a JUnit report", "FILE");
+  flags.option("--sarif", sarif_, "Also write SARIF 2.1.0, for code hosts", "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
   flags.flag(
       "--github", github_,
@@ -80,6 +82,12 @@ Result<int> GuardOutputs::write(Context& context, const guard::Report& report) c
   context.print(json_ ? guard::to_json(report).dump(2) + "\n"
                       : guard::render_table(report, context.terminal));
   if (!junit_.empty()) PURLIN_TRY(write_atomic(junit_, guard::render_junit(report)));
+  if (!sarif_.empty()) {
+    // Names relative to the checkout, where the host knows them.
+    const std::string root =
+        environment_variable("GITHUB_WORKSPACE", environment_variable("CI_PROJECT_DIR", "."));
+    PURLIN_TRY(write_atomic(sarif_, guard::to_sarif(report, root).dump(2) + "\n"));
+  }
   if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
   if (github_) {
     // The runner reads both streams; stdout belongs to the data.

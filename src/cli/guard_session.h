@@ -54,7 +54,7 @@ class GuardOutputs {
 
  private:
   bool json_ = false, github_ = false;
-  std::string junit_, markdown_;
+  std::string junit_, sarif_, markdown_;
 };
 
 }  // namespace purlin::cli
