@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin guard history`: where the level of a suite's kernels moved, over recorded runs.
+#include "cli/command.h"
 #include "cli/commands.h"
 #include "guard/history.h"
 
