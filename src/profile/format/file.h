@@ -38,6 +38,6 @@ std::string encode_profile(const Profile& profile);
 void merge_into(Profile& into, const Profile& from);
 // Every *.plprof of a folder, merged: the processes of one run. Files that cannot be read are named
 // in the coverage notes. An empty folder is an empty profile.
-Result<Profile> read_spool(const std::string& directory);
+Result<Profile> read_spool(const std::string& directory, const ReadOptions& options = {});
 
 }  // namespace purlin::profile

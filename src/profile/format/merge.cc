@@ -162,6 +162,12 @@ void Merger::finish() {
   unsorted_ = false;
 }
 
+std::size_t Merger::timeline_events() const {
+  const Timeline& timeline = into_.timeline;
+  return timeline.activities.size() + timeline.calls.size() + timeline.ops.size() +
+         timeline.ranges.size();
+}
+
 void Merger::add(const Profile& from) {
   Moved moved;
   moved.processes = static_cast<std::uint32_t>(into_.processes.size());
@@ -249,8 +255,7 @@ void Merger::add_timeline(const Profile& from, const Moved& moved) {
   into.left_out += part.left_out;
   const auto first_call = static_cast<std::uint32_t>(into.calls.size());
   const auto first_op = static_cast<std::uint32_t>(into.ops.size());
-  const std::size_t held =
-      into.activities.size() + into.calls.size() + into.ops.size() + into.ranges.size();
+  const std::size_t held = timeline_events();
   const std::size_t added =
       part.activities.size() + part.calls.size() + part.ops.size() + part.ranges.size();
   if (added == 0) return;
@@ -341,14 +346,16 @@ void merge_counters(std::vector<Counter>& into, const std::vector<Counter>& from
 
 void merge_into(Profile& into, const Profile& from) { Merger(into).add(from); }
 
-Result<Profile> read_spool(const std::string& directory) {
+Result<Profile> read_spool(const std::string& directory, const ReadOptions& options) {
   PURLIN_ASSIGN(const std::vector<std::string> names, list_directory(directory));
   Profile merged;
-  Merger merger(merged);
+  Merger merger(merged, options.max_timeline_events);
   std::vector<CoverageNote> unreadable;
   for (const std::string& name : names) {
     if (!ends_with(name, ".plprof")) continue;
-    Result<Profile> part = read_profile(join_path(directory, name));
+    ReadOptions rest = options;
+    rest.max_timeline_events -= std::min(rest.max_timeline_events, merger.timeline_events());
+    Result<Profile> part = read_profile(join_path(directory, name), rest);
     if (part.is_ok()) {
       merger.add(*part);
     } else {
