@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device's side: kernels, copies, counters, and events that only their track explains.
+#include "base/hash.h"
+#include "base/text.h"
+#include "model/problem.h"
+#include "profile/import/api_calls.h"
+#include "profile/import/json_scan.h"
+#include "profile/import/trace_collector.h"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+
+namespace purlin::profile {
+namespace {
+
+constexpr std::size_t kMaxSpecs = 4'000'000;
+constexpr std::size_t kMaxDevices = 4096;
+constexpr std::size_t kMaxCounters = 1'000'000;
+
+std::uint32_t to_u32(std::string_view raw) {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(to_int(raw), 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+std::uint64_t to_u64(std::string_view raw) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, to_int(raw)));
+}
+
+double to_figure(std::string_view raw) {
+  const std::optional<double> value = to_double(raw);
+  return value && *value >= 0 ? *value : kNoFigure;
+}
+
+// The value after "KEY:" in XLA's "regs:32 grid:8,1,1 …"; up to the next space.
+std::string_view detail(std::string_view details, std::string_view key) {
+  for (std::size_t at = details.find(key); at != std::string_view::npos;
+       at = details.find(key, at + 1)) {
+    const std::size_t behind = at + key.size();
+    if ((at > 0 && details[at - 1] != ' ' && details[at - 1] != '\n') || behind >= details.size() ||
+        details[behind] != ':')
+      continue;
+    const std::string_view rest = details.substr(behind + 1);
+    return rest.substr(0, rest.find_first_of(" \n"));
+  }
+  return {};
+}
+
+Dim3 dim3_of_list(std::string_view list) {  // "8,1,1"
+  return to_dim3("[" + std::string(list.substr(0, 64)) + "]");
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// What a track holds, by the names of its process and thread.
+enum class TrackKind { kUnknown, kKernels, kCopiesToo, kHost, kSkipped };
+
+struct TrackSort {
+  TrackKind kind = TrackKind::kUnknown;
+  std::uint32_t device = 0;
+};
+
+TrackSort sort_of(const std::string& process, const std::string& thread, bool& is_xla) {
+  const std::string name = lower(process), lane = lower(thread);
+  TrackSort sort;
+  sort.device = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(to_id(name.substr(0, name.find(" ("))).value_or(0), kMaxDevices - 1));
+  if (name.find("/host:") != std::string::npos) {
+    is_xla = true;
+    sort.kind = TrackKind::kHost;
+  } else if (name.find("/device:") != std::string::npos) {
+    is_xla = true;
+    const bool gpu_stream = starts_with(lane, "stream");
+    const bool tpu_ops = name.find("tpu") != std::string::npos && lane == "xla ops";
+    sort.kind = name.find("custom") == std::string::npos && (gpu_stream || tpu_ops)
+                    ? TrackKind::kCopiesToo
+                    : TrackKind::kSkipped;  // "XLA Ops" and others repeat what the streams say
+  } else if (name.find("gpu") != std::string::npos && name.find("cpu") == std::string::npos) {
+    sort.kind = TrackKind::kCopiesToo;
+  }
+  return sort;
+}
+
+}  // namespace
+
+std::uint32_t TraceCollector::device_of(const ChromeEvent& event) {
+  const std::string_view raw = event[event.has(Field::kDevice) ? Field::kDevice : Field::kPid];
+  // "GPU 3" is 3, and -1, which some write where they do not know, the first.
+  const std::optional<std::uint64_t> number = to_id(raw);
+  const std::int64_t id =
+      raw.substr(0, 1) == "-" ? 0 : static_cast<std::int64_t>(number.value_or(0) & INT64_MAX);
+  const auto known = device_ids_.find(id);
+  if (known != device_ids_.end()) return known->second;
+  if (out_.devices.size() >= kMaxDevices) return 0;
+  const auto next = static_cast<std::uint32_t>(out_.devices.size());
+  device_ids_.emplace(id, next);
+  out_.devices.push_back(id);
+  return next;
+}
+
+// Small numbers as they are; addresses, as AMD's streams are, by order of appearance.
+std::uint32_t TraceCollector::stream_of(std::string_view raw) {
+  constexpr std::uint64_t kMostPlain = 0x7FFFFFFF;
+  constexpr std::uint32_t kFirstOther = 0x80000000u;
+  const std::optional<std::uint64_t> id = to_id(raw);
+  if (id && *id <= kMostPlain) return static_cast<std::uint32_t>(*id);
+  const auto next = static_cast<std::uint32_t>(streams_.size());
+  if (next >= kFirstOther) return kFirstOther;
+  const std::uint32_t known = streams_.find_or_add(hash64(raw), next);
+  return kFirstOther + (known == IdTable::kAbsent ? next : known);
+}
+
+void TraceCollector::read_launch(const ChromeEvent& event, KernelSpec& spec) {
+  if (event.has(Field::kGrid)) spec.launch.grid = to_dim3(event[Field::kGrid]);
+  if (event.has(Field::kBlock)) spec.launch.block = to_dim3(event[Field::kBlock]);
+  if (event.has(Field::kCluster)) spec.launch.cluster = to_dim3(event[Field::kCluster]);
+  spec.registers = to_u32(event[Field::kRegisters]);
+  // Kineto gives the sum of static and dynamic shared memory; it cannot be told apart.
+  spec.launch.dynamic_shared_bytes = to_u32(
+      event[event.has(Field::kDynamicShared) ? Field::kDynamicShared : Field::kSharedMemory]);
+  spec.static_shared_bytes = to_u32(event[Field::kStaticShared]);
+  spec.local_bytes = to_u32(event[Field::kLocalMemory]);
+  const std::string_view details = event[Field::kKernelDetails];
+  if (details.empty()) return;
+  spec.launch.grid = dim3_of_list(detail(details, "grid"));
+  spec.launch.block = dim3_of_list(detail(details, "block"));
+  spec.registers = to_u32(detail(details, "regs"));
+  spec.static_shared_bytes = to_u32(detail(details, "static_shared"));
+  spec.launch.dynamic_shared_bytes = to_u32(detail(details, "dynamic_shared"));
+}
+
+std::uint32_t TraceCollector::intern(const KernelSpec& spec) {
+  static_assert(std::has_unique_object_representations_v<LaunchShape>);
+  std::uint64_t hash = hash64(&spec.launch, sizeof spec.launch);
+  const std::uint32_t numbers[] = {spec.name,        spec.registers, spec.static_shared_bytes,
+                                   spec.local_bytes, spec.op,        spec.shape,
+                                   spec.dtype,       spec.device};
+  const double figures[] = {spec.occupancy_pct, spec.blocks_per_sm, spec.warps_per_sm};
+  hash = hash * 0x9E3779B97F4A7C15ull + hash64(numbers, sizeof numbers);
+  hash = hash * 0x9E3779B97F4A7C15ull + hash64(figures, sizeof figures);
+  const auto next = static_cast<std::uint32_t>(out_.specs.size());
+  if (next >= kMaxSpecs) {
+    const std::uint32_t known = specs_.find(hash);
+    return known == IdTable::kAbsent ? 0 : known;
+  }
+  const std::uint32_t known = specs_.find_or_add(hash, next);
+  if (known != IdTable::kAbsent) return known;
+  out_.specs.push_back(spec);
+  return next;
+}
+
+DeviceRecord* TraceCollector::keep_kernel(const DeviceRecord& record) {
+  if (!room()) {
+    ++out_.left_out_kernels;
+    const std::uint32_t spec = record.activity.row;
+    const auto next = static_cast<std::uint32_t>(out_.overflow.size());
+    const std::uint32_t known = overflow_ids_.find_or_add(spec, next);
+    if (known == IdTable::kAbsent) out_.overflow.emplace_back(spec, Sketch());
+    out_.overflow[known == IdTable::kAbsent ? next : known].second.add(
+        static_cast<double>(record.activity.duration_ns));
+    return nullptr;
+  }
+  out_.kernels.push_back(record);
+  return &out_.kernels.back();
+}
+
+void TraceCollector::add_kernel(const ChromeEvent& event) {
+  Times times;
+  if (!times_of(event, times)) return;
+  KernelSpec spec;
+  spec.name = out_.names.of_raw(event[Field::kName]);
+  spec.device = device_of(event);
+  read_launch(event, spec);
+  spec.occupancy_pct = to_figure(event[Field::kOccupancy]);
+  spec.blocks_per_sm = to_figure(event[Field::kBlocksPerSm]);
+  spec.warps_per_sm = to_figure(event[Field::kWarpsPerSm]);
+  if (event.has(Field::kCollective)) {
+    const Problem problem =
+        communication_problem(to_int(event[Field::kElements]), to_int(event[Field::kOutElements]),
+                              to_int(event[Field::kGroupSize]), event[Field::kDtype]);
+    spec.shape = out_.names.of_text(to_text(problem.dimensions));
+    spec.dtype = out_.names.of_text(problem.dtype);
+  }
+  DeviceRecord record;
+  Activity& activity = record.activity;
+  activity.start_ns = times.start_ns;
+  activity.duration_ns = times.duration_ns;
+  activity.row = intern(spec);
+  activity.stream = stream_of(event[event.has(Field::kStream) ? Field::kStream : Field::kTid]);
+  activity.device = static_cast<std::uint16_t>(spec.device);
+  activity.graph = to_u32(event[Field::kGraphId]);
+  activity.kind = ActivityKind::kKernel;
+  const std::int64_t correlation = to_int(event[Field::kCorrelation], -1);
+  if (correlation > 0) record.correlation = static_cast<std::uint64_t>(correlation);
+  const std::int64_t external = to_int(event[Field::kExternalId], -1);
+  if (external > 0) record.external = static_cast<std::uint64_t>(external);
+  DeviceRecord* const kept = keep_kernel(record);
+  unbound_ = record.correlation == kNoId ? kept : nullptr;
+}
+
+// Early traces of AMD GPUs tie device work to its call by flow events alone: the one that follows.
+void TraceCollector::bind_flow(const ChromeEvent& event) {
+  const std::optional<std::int64_t> time = us_to_ns(event[Field::kTime]);
+  const std::int64_t id = to_int(event[Field::kId], -1);
+  if (time && id > 0 && *time == unbound_->activity.start_ns) {
+    unbound_->correlation = static_cast<std::uint64_t>(id);
+    unbound_ = nullptr;
+  }
+}
+
+std::uint32_t TraceCollector::copy_row(std::string_view kind, std::uint32_t device) {
+  for (std::size_t i = 0; i < out_.copy_rows.size(); ++i)
+    if (out_.copy_rows[i].kind == kind && out_.copy_rows[i].device == static_cast<int>(device))
+      return static_cast<std::uint32_t>(i);
+  CopyRow& row = out_.copy_rows.emplace_back();
+  row.kind = kind;
+  row.device = static_cast<int>(device);
+  return static_cast<std::uint32_t>(out_.copy_rows.size() - 1);
+}
+
+DeviceRecord* TraceCollector::keep_copy(DeviceRecord record, std::string_view kind,
+                                        std::uint32_t device) {
+  record.activity.row = copy_row(kind, device);
+  record.activity.device = static_cast<std::uint16_t>(device);
+  record.activity.kind = kind == "memset" ? ActivityKind::kSet : ActivityKind::kCopy;
+  CopyRow& row = out_.copy_rows[record.activity.row];
+  row.bytes += static_cast<double>(record.activity.bytes);
+  row.duration.add(static_cast<double>(record.activity.duration_ns));
+  if (!room()) {
+    ++out_.left_out_other;
+    return nullptr;
+  }
+  out_.copies.push_back(record);
+  return &out_.copies.back();
+}
+
+void TraceCollector::add_copy(const ChromeEvent& event, bool is_set) {
+  Times times;
+  if (!times_of(event, times)) return;
+  DeviceRecord record;
+  record.activity.start_ns = times.start_ns;
+  record.activity.duration_ns = times.duration_ns;
+  record.activity.stream =
+      stream_of(event[event.has(Field::kStream) ? Field::kStream : Field::kTid]);
+  record.activity.graph = to_u32(event[Field::kGraphId]);
+  const Field size = event.has(Field::kBytes) ? Field::kBytes : Field::kSize;
+  record.activity.bytes = to_u64(event[size]);
+  if (!event.has(size)) ++out_.copies_without_bytes;
+  const std::int64_t correlation = to_int(event[Field::kCorrelation], -1);
+  if (correlation > 0) record.correlation = static_cast<std::uint64_t>(correlation);
+  const std::uint32_t name = out_.names.of_raw(event[Field::kName]);
+  DeviceRecord* const kept =
+      keep_copy(record, is_set ? "memset" : classify_copy(out_.names[name]), device_of(event));
+  unbound_ = record.correlation == kNoId ? kept : nullptr;
+}
+
+void TraceCollector::add_counters(const ChromeEvent& event) {
+  Times times;
+  if (!times_of(event, times) || out_.counters.size() >= kMaxCounters) return;
+  out_.has_kineto = true;
+  CounterRecord record;
+  record.start_ns = times.start_ns;
+  record.name = out_.names.of_raw(event[Field::kName]);
+  // {"dram__bytes.sum": 12, …}: every number is a counter.
+  std::string args(event[Field::kArgs]);
+  const std::size_t size = args.size();
+  args.append(kScanPadding, '\0');
+  const char* p = args.data() + std::min<std::size_t>(1, size);
+  const char* const end = args.data() + size;
+  constexpr std::size_t kMaxCountersPerKernel = 512;
+  while (p < end && record.values.size() < kMaxCountersPerKernel) {
+    p = skip_space(p);
+    if (*p == ',') {
+      ++p;
+      continue;
+    }
+    if (*p != '"') break;
+    const char* const quote = find_quote(p + 1, end);
+    if (quote == nullptr) break;
+    const std::string_view key(p + 1, static_cast<std::size_t>(quote - p - 1));
+    p = skip_space(quote + 1);
+    if (*p == ':') p = skip_space(p + 1);
+    const char* const behind = skip_value(p, end);
+    if (behind == nullptr || behind == p) break;
+    const std::optional<double> value = to_double({p, static_cast<std::size_t>(behind - p)});
+    if (value) record.values.emplace_back(out_.names.of_raw(key), *value);
+    p = behind;
+  }
+  out_.counters.push_back(std::move(record));
+}
+
+void TraceCollector::add_loose(const ChromeEvent& event) {
+  const std::string_view name = event[Field::kName];
+  if (!name.empty() && name[0] == '$') {  // XLA's Python frames
+    ++out_.python_frames;
+    return;
+  }
+  Times times;
+  if (!times_of(event, times)) return;
+  if (!room()) {
+    ++out_.left_out_other;
+    return;
+  }
+  LooseRecord& record = out_.loose.emplace_back();
+  record.start_ns = times.start_ns;
+  record.duration_ns = times.duration_ns;
+  record.name = out_.names.of_raw(name);
+  record.track = track_of(event);
+  record.is_step = event.has(Field::kStepNumber);
+  const std::int64_t correlation = to_int(event[Field::kCorrelation], -1);
+  if (correlation > 0) record.correlation = static_cast<std::uint64_t>(correlation);
+  if (event.has(Field::kHloOp)) {
+    std::string op = to_text_value(event[Field::kHloOp], Names::kMaxNameBytes);
+    if (event.has(Field::kHloModule))
+      op = to_text_value(event[Field::kHloModule], Names::kMaxNameBytes) + "/" + op;
+    record.op = out_.names.of_text(std::move(op));
+  }
+  for (const Field details : {Field::kMemcpyDetails, Field::kMemsetDetails}) {
+    if (!event.has(details)) continue;
+    const bool is_set = details == Field::kMemsetDetails;
+    const std::string text = to_text_value(event[details], 1024);
+    record.bytes = to_u64(detail(text, is_set ? "num_bytes" : "size"));
+    if (record.bytes == 0) record.bytes = to_u64(detail(text, "bytes"));
+    const auto side = [&](std::string_view key) {
+      const std::string where(detail(text, key));
+      return where == "device" ? 'd' : 'h';
+    };
+    record.copy_name = out_.names.of_text(
+        is_set ? "memset" : std::string{side("kind_src"), '2', side("kind_dst")});
+  }
+  KernelSpec spec;
+  spec.name = record.name;
+  spec.op = record.op;
+  read_launch(event, spec);
+  record.spec = intern(spec);
+}
+
+// Now that all tracks have their names.
+void TraceCollector::resolve() {
+  std::vector<TrackSort> sorts(out_.tracks.size());
+  for (std::size_t i = 0; i < sorts.size(); ++i) {
+    const auto process = process_names_.find(out_.tracks[i].pid);
+    if (process != process_names_.end())
+      sorts[i] = sort_of(process->second, out_.tracks[i].thread_name, out_.has_xla);
+  }
+  std::vector<LooseRecord> loose;
+  loose.swap(out_.loose);
+  kept_ -= std::min(kept_, loose.size());
+  std::unordered_map<std::int64_t, std::uint32_t>& ids = device_ids_;
+  for (const LooseRecord& from : loose) {
+    Track& track = out_.tracks[from.track];
+    const TrackSort& sort = sorts[from.track];
+    if (sort.kind == TrackKind::kHost) {
+      const std::string& name = out_.names[from.name];
+      const bool is_call = starts_with(name, "cu") || starts_with(name, "hip") ||
+                           classify_call(name) == CallKind::kLaunch;
+      if (from.is_step) {
+        Range range{from.start_ns,       from.duration_ns, from.name,
+                    host_process(track), track.thread,     RangeKind::kStep};
+        out_.ranges.push_back(range);
+      } else if (is_call) {
+        CallRecord record;
+        record.call = {from.start_ns,       from.duration_ns, from.name,
+                       host_process(track), track.thread,     kNone,
+                       classify_call(name)};
+        record.correlation = from.correlation;
+        keep_call(record);
+      } else {
+        OpRecord record;
+        record.op = {from.start_ns,
+                     from.duration_ns,
+                     from.name,
+                     host_process(track),
+                     track.thread,
+                     kNone,
+                     0,
+                     0};
+        if (room()) out_.ops.push_back(record);
+      }
+      continue;
+    }
+    if (sort.kind != TrackKind::kCopiesToo) {
+      if (sort.kind == TrackKind::kUnknown) ++out_.not_understood;
+      continue;
+    }
+    const auto [device, added] =
+        ids.emplace(sort.device, static_cast<std::uint32_t>(out_.devices.size()));
+    if (added) out_.devices.push_back(sort.device);
+    DeviceRecord record;
+    record.activity.start_ns = from.start_ns;
+    record.activity.duration_ns = from.duration_ns;
+    record.activity.bytes = from.bytes;
+    record.activity.stream = stream_of(track.tid);
+    record.activity.device = static_cast<std::uint16_t>(device->second);
+    record.correlation = from.correlation;
+    const std::string name = lower(out_.names[from.name]);
+    const bool named_copy =
+        name.find("memcpy") != std::string::npos || name.find("memset") != std::string::npos;
+    if (from.copy_name != 0 || named_copy) {
+      if (from.bytes == 0) ++out_.copies_without_bytes;
+      const std::string kind =
+          from.copy_name != 0 ? out_.names[from.copy_name] : std::string(classify_copy(name));
+      keep_copy(record, kind, device->second);
+      continue;
+    }
+    KernelSpec spec = out_.specs[from.spec];
+    spec.device = device->second;
+    record.activity.row = intern(spec);
+    keep_kernel(record);
+  }
+}
+
+}  // namespace purlin::profile

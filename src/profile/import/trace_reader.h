@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// TraceReader: a Chrome trace as a stream of events, from an Input, in one window of memory.
+//
+// Takes the object form, wherever "traceEvents" stands in it, and the bare array. The other members
+// of the object are kept as Json where they are small. Where the text ends or breaks, next() ends
+// and damage() says how; what came before stands. The window grows for large events up to a bound;
+// a larger one is stepped over and counted. Thread-safety: none; one owner.
+#pragma once
+
+#include "base/json.h"
+#include "profile/import/chrome_event.h"
+#include "profile/import/input.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace purlin::profile {
+
+class TraceReader {
+ public:
+  static constexpr std::size_t kMaxEventBytes = std::size_t{16} << 20;
+  static constexpr std::size_t kMaxMemberBytes = std::size_t{4} << 20;
+
+  explicit TraceReader(Input input);
+
+  // The next event, valid until the next call. False at the end, and at damage. With `flows`,
+  // flow events are looked into as well.
+  bool next(ChromeEvent& event, bool flows);
+
+  const Json& members() const { return members_; }  // an object; complete once next() said false
+  bool found_events() const { return found_events_; }
+  std::uint64_t events() const { return events_; }
+  std::uint64_t oversized() const { return oversized_; }
+  // Ok, or what is wrong at which byte of the decoded text.
+  const Status& damage() const { return damage_; }
+  const Input& input() const { return input_; }
+  // Of the decoded text.
+  std::uint64_t offset() const { return offset_of(at_); }
+
+ private:
+  enum class State { kStart, kMembers, kEvents, kDone };
+
+  std::uint64_t offset_of(std::size_t at) const { return input_.offset() - (end_ - at); }
+  const char* p() const { return window_.data() + at_; }
+  const char* end() const { return window_.data() + end_; }
+  bool refill();      // more text behind what is left of the window; false at the end
+  bool skip_space();  // to the next byte of meaning; false at the end
+  bool step_over_value();
+  bool read_key(std::string& key);
+  void start();
+  void member();
+  bool event(ChromeEvent& event, bool flows);
+  bool damaged(const char* what, std::uint64_t at);
+  bool cut(const char* where, std::uint64_t began);
+
+  Input input_;
+  std::vector<char> window_;
+  std::size_t at_ = 0, end_ = 0;
+  State state_ = State::kStart;
+  bool bare_ = false, found_events_ = false;
+  std::uint64_t events_ = 0, oversized_ = 0, list_began_ = 0;
+  Json members_ = Json::object();
+  Status damage_;
+};
+
+}  // namespace purlin::profile
