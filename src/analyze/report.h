@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "model/profile.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +53,9 @@ struct Report {
   std::string source;  // what recorded it: Profile::source
   std::int64_t wall_ns = 0;
   int exit_code = 0;
-  std::vector<KernelStat> kernels;  // by total time, then by name
+  std::vector<KernelStat> kernels;  // by total time, then by name, unless selected otherwise
+  std::string filter;               // what the rows were selected by, "" = all rows are here
+  std::size_t rows_left_out = 0;    // by that filter; shares are of all kernels all the same
   std::vector<CopyStat> copies;     // by total time
   double kernel_ns = 0, launches = 0;
   double copy_ns = 0;
@@ -62,8 +66,11 @@ struct Report {
   bool partial = false;
 };
 
-Report build_report(const Profile& profile, GroupBy group_by);
-Json to_json(const Report& report);
+// `measured` ceilings, by the device's model, take precedence over the table's.
+Report build_report(const Profile& profile, GroupBy group_by,
+                    const std::vector<Ceilings>& measured = {});
+// At most `most_rows` kernels; everything else is about all of them.
+Json to_json(const Report& report, std::size_t most_rows = SIZE_MAX);
 std::string to_csv(const Report& report);
 
 }  // namespace purlin::analyze

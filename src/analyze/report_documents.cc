@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report for programs: JSON (docs/formats/report.md) and CSV.
+#include "analyze/finding.h"
 #include "analyze/report.h"
+#include "analyze/selection.h"
+#include "base/text.h"
 #include "model/document.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace purlin::analyze {
@@ -31,27 +35,88 @@ void add_durations(Json& out, const Sketch& duration) {
   out.set("max_ns", number(duration.max_ns()));
 }
 
+// Zero stands for "not known" in a Roof; null does in a document.
+Json known(double value) { return value > 0 ? number(value) : Json(); }
+// Rates and ratios are derived from measured times: beyond six digits they say nothing.
+Json rounded(double value) {
+  return value > 0 ? number(parse_double(fmt::format("{:.6g}", value)).value_or(value)) : Json();
+}
+
+// One word for where the work's figures come from; `roof` has it for each of them.
+Json provenance(const Roof& roof) {
+  const Provenance flops = roof.flops_from, bytes = roof.bytes_from;
+  if (flops == Provenance::kNone && bytes == Provenance::kNone) return {};
+  if (flops == bytes || bytes == Provenance::kNone) return to_text(flops);
+  if (flops == Provenance::kNone) return to_text(bytes);
+  return "mixed";
+}
+
+Json roof_json(const KernelStat& kernel) {
+  const Roof& roof = kernel.roof;
+  if (roof.flops <= 0 && roof.bytes <= 0 && roof.bound == Bound::kUnknown && roof.evidence.empty())
+    return {};
+  const double headroom = headroom_ns(kernel);
+  return Json::object({{"ceiling", roof.ceiling},
+                       {"grade", roof.grade},
+                       {"evidence", roof.evidence},
+                       {"bound_from", roof.bound_from},
+                       {"flops_from", to_text(roof.flops_from)},
+                       {"bytes_from", to_text(roof.bytes_from)},
+                       {"model_flops", known(roof.model_flops)},
+                       {"model_bytes", known(roof.model_bytes)},
+                       {"l2_bytes", known(roof.l2_bytes)},
+                       {"flops_per_s", rounded(roof.flops_per_s)},
+                       {"bytes_per_s", rounded(roof.bytes_per_s)},
+                       {"intensity", rounded(roof.intensity)},
+                       {"attainable_flops_per_s", rounded(roof.attainable_flops_per_s)},
+                       {"headroom_ns", headroom < 0 ? Json() : number(std::round(headroom))},
+                       {"clock_mhz", rounded(roof.clock_mhz)}});
+}
+
+Json occupancy_json(const Roof& roof) {
+  if (roof.occupancy_theoretical <= 0 && roof.occupancy_achieved <= 0) return {};
+  return Json::object({{"theoretical", rounded(roof.occupancy_theoretical)},
+                       {"achieved", rounded(roof.occupancy_achieved)},
+                       {"measured", roof.occupancy_measured},
+                       {"limiter", roof.occupancy_limiter}});
+}
+
+Json counters_json(const std::vector<Counter>& counters) {
+  Json out = Json::array();
+  for (const Counter& counter : counters)
+    out.push(Json::object({{"name", counter.name},
+                           {"value", number(counter.value)},
+                           {"launches", number(counter.launches)}}));
+  return out;
+}
+
 Json kernel_json(const KernelStat& kernel) {
+  const Roof& roof = kernel.roof;
   Json out = Json::object({{"name", kernel.name.full},
                            {"label", kernel.label},
                            {"family", kernel.name.family},
                            {"op_class", kernel.name.op_class},
                            {"op", kernel.op},
                            {"shape", kernel.shape},
+                           {"dtype", kernel.dtype},
                            {"device", kernel.device}});
   add_durations(out, kernel.duration);
   out.set("share", kernel.share);
-  // Work and its limits are not in a profile without counters; null and "unknown" say so.
-  out.set("bound", "unknown");
-  out.set("utilization", Json());
-  out.set("flops", Json());
-  out.set("bytes", Json());
-  out.set("provenance", Json());
+  out.set("bound", to_text(roof.bound));
+  out.set("utilization", rounded(roof.utilization));
+  out.set("flops", known(roof.flops));
+  out.set("bytes", known(roof.bytes));
+  out.set("provenance", provenance(roof));
+  out.set("roof", roof_json(kernel));
+  out.set("occupancy", occupancy_json(roof));
+  out.set("counters", counters_json(kernel.counters));
   out.set("launch", to_json(kernel.launch));
   out.set("launch_shapes", kernel.launch_shapes);
   out.set("registers", kernel.registers);
   out.set("static_shared_bytes", kernel.static_shared_bytes);
   out.set("local_bytes", kernel.local_bytes);
+  out.set("first_ns", kernel.first_ns > 0 ? Json(kernel.first_ns) : Json());
+  out.set("last_ns", kernel.last_ns > 0 ? Json(kernel.last_ns) : Json());
   return out;
 }
 
@@ -61,7 +126,7 @@ Json coverage_json(const Coverage& coverage, bool partial) {
     notes.push(Json::object({{"cause", note.cause},
                              {"text", note.text},
                              {"count", number(note.count)},
-                             {"seconds", note.seconds}}));
+                             {"seconds", number(note.seconds)}}));
   Json out = Json::object({{"partial", partial},
                            {"launches_seen", number(coverage.launches_seen)},
                            {"launches_counted", number(coverage.launches_counted)},
@@ -76,6 +141,7 @@ Json coverage_json(const Coverage& coverage, bool partial) {
 Json process_json(const ProcessInfo& process) {
   return Json::object({{"pid", process.pid},
                        {"parent", process.parent},
+                       {"rank", process.rank < 0 ? Json() : Json(process.rank)},
                        {"command", process.command},
                        {"layer", process.layer},
                        {"start_ns", process.start_ns},
@@ -95,17 +161,26 @@ std::string csv_field(std::string_view text) {
 
 }  // namespace
 
-Json to_json(const Report& report) {
+Json to_json(const Report& report, std::size_t most_rows) {
   Json out = new_document("purlin.report/1", report.environment);
   out.set("command", report.command);
+  out.set("source", report.source);
   out.set("exit_code", report.exit_code);
   out.set("wall_ns", report.wall_ns);
   out.set("group_by", report.group_by == GroupBy::kKernel ? "kernel" : "launch");
+  out.set("filter", report.filter.empty() ? Json() : Json(report.filter));
+  out.set("rows_left_out", report.rows_left_out);
   out.set("kernel_ns", number(report.kernel_ns));
   out.set("copy_ns", number(report.copy_ns));
   out.set("launches", number(report.launches));
+  Json findings = Json::array();
+  for (const Finding& finding : find(report))
+    findings.push(Json::object(
+        {{"kind", finding.kind}, {"share", rounded(finding.share)}, {"text", finding.text}}));
+  out.set("findings", std::move(findings));
   Json kernels = Json::array();
-  for (const KernelStat& kernel : report.kernels) kernels.push(kernel_json(kernel));
+  for (std::size_t i = 0; i < std::min(most_rows, report.kernels.size()); ++i)
+    kernels.push(kernel_json(report.kernels[i]));
   out.set("kernels", std::move(kernels));
   Json copies = Json::array();
   for (const CopyStat& copy : report.copies) {
@@ -115,6 +190,11 @@ Json to_json(const Report& report) {
     copies.push(std::move(item));
   }
   out.set("copies", std::move(copies));
+  Json ceilings = Json::array();
+  for (const Ceilings& device : report.ceilings)
+    if (!device.empty()) ceilings.push(to_json(device));
+  out.set("ceilings", std::move(ceilings));
+  out.set("timeline", report.timeline.devices.empty() ? Json() : to_json(report.timeline));
   out.set("coverage", coverage_json(report.coverage, report.partial));
   Json processes = Json::array();
   for (const ProcessInfo& process : report.processes) processes.push(process_json(process));
@@ -124,18 +204,43 @@ Json to_json(const Report& report) {
 
 std::string to_csv(const Report& report) {
   std::string out =
-      "name,family,op_class,op,shape,device,count,total_ns,p50_ns,p95_ns,share,grid,block,"
-      "dynamic_shared_bytes,static_shared_bytes,local_bytes,registers\n";
-  const auto dims = [](const Dim3& dim) { return fmt::format("{}x{}x{}", dim[0], dim[1], dim[2]); };
-  for (const KernelStat& kernel : report.kernels)
-    out += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{:.6f},{},{},{},{},{},{}\n", csv_field(kernel.name.full),
-        kernel.name.family, kernel.name.op_class, csv_field(kernel.op), csv_field(kernel.shape),
-        csv_field(kernel.device), number(kernel.duration.count()).dump(),
-        number(kernel.duration.total_ns()).dump(), quantile(kernel.duration, 0.50).dump(),
-        quantile(kernel.duration, 0.95).dump(), kernel.share, dims(kernel.launch.grid),
-        dims(kernel.launch.block), kernel.launch.dynamic_shared_bytes, kernel.static_shared_bytes,
-        kernel.local_bytes, kernel.registers);
+      "name,label,family,op_class,op,shape,dtype,device,count,total_ns,p50_ns,p95_ns,min_ns,max_ns,"
+      "share,bound,utilization,ceiling,flops,bytes,provenance,flops_per_s,bytes_per_s,intensity,"
+      "headroom_ns,occupancy_theoretical,occupancy_achieved,occupancy_limiter,grid,block,cluster,"
+      "launch_shapes,dynamic_shared_bytes,static_shared_bytes,local_bytes,registers\r\n";
+  for (const KernelStat& kernel : report.kernels) {
+    const Json json = kernel_json(kernel);
+    const Json &roof = json["roof"], &occupancy = json["occupancy"], &launch = json["launch"];
+    bool first = true;
+    const auto field = [&](const Json& value) {
+      if (!first) out += ',';
+      first = false;
+      if (value.is_string()) {
+        out += csv_field(value.as_string());
+      } else if (!value.is_null()) {
+        out += value.dump();
+      }
+    };
+    const auto dims = [&](const char* name) {
+      std::vector<std::string> extents;
+      for (const Json& extent : launch[name].items()) extents.push_back(extent.dump());
+      field(join(extents, "x"));
+    };
+    for (const char* key :
+         {"name", "label", "family", "op_class", "op", "shape", "dtype", "device", "count",
+          "total_ns", "p50_ns", "p95_ns", "min_ns", "max_ns", "share", "bound", "utilization"})
+      field(json[key]);
+    field(roof["ceiling"]);
+    for (const char* key : {"flops", "bytes", "provenance"}) field(json[key]);
+    for (const char* key : {"flops_per_s", "bytes_per_s", "intensity", "headroom_ns"})
+      field(roof[key]);
+    for (const char* key : {"theoretical", "achieved", "limiter"}) field(occupancy[key]);
+    for (const char* key : {"grid", "block", "cluster"}) dims(key);
+    field(json["launch_shapes"]);
+    field(launch["dynamic_shared_bytes"]);
+    for (const char* key : {"static_shared_bytes", "local_bytes", "registers"}) field(json[key]);
+    out += "\r\n";
+  }
   return out;
 }
 

@@ -1,17 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/report_text.h"
 
+#include "analyze/finding.h"
+#include "analyze/text_layout.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace purlin::analyze {
 namespace {
 
 constexpr int kBarCells = 6;
+constexpr std::size_t kNameLines = 3;
 constexpr std::size_t kShownProcesses = 8;
+
+Style style_of(Bound bound) {
+  switch (bound) {
+    case Bound::kCompute:
+      return Style::kGreen;
+    case Bound::kMemory:
+      return Style::kCyan;
+    case Bound::kLatency:
+      return Style::kYellow;
+    case Bound::kUnknown:
+      return Style::kDim;
+  }
+  return Style::kPlain;
+}
 
 Style style_of(std::string_view op_class) {
   if (op_class == "gemm" || op_class == "conv" || op_class == "attention") return Style::kGreen;
@@ -21,38 +39,25 @@ Style style_of(std::string_view op_class) {
   return Style::kCyan;
 }
 
-std::string percent(double share) { return fmt::format("{:.1f}%", share * 100); }
-
-std::string launches(double count) {
-  return format_count(count) + (count == 1 ? " launch" : " launches");
-}
-
-// Folds text at blanks so that no line is wider than the terminal.
-std::string fold(std::string_view text, std::string_view indent, int width) {
-  std::string out(indent), line(indent);
-  out.clear();
-  for (const std::string& word : split(text, ' ')) {
-    const bool fresh = line.size() == indent.size();
-    if (!fresh && line.size() + 1 + word.size() > static_cast<std::size_t>(width)) {
-      out += line + "\n";
-      line = indent;
-    } else if (!fresh) {
-      line += ' ';
-    }
-    line += word;
-  }
-  return out + line + "\n";
-}
+// Told by what such kernels usually are, not by anything the profile has of this one.
+bool is_guess(const Roof& roof) { return roof.bound_from == "op_class"; }
 
 class Renderer {
  public:
   Renderer(const Report& report, const Terminal& terminal, const TextOptions& options)
-      : report_(report), terminal_(terminal), options_(options) {}
+      : report_(report), terminal_(terminal), options_(options) {
+    for (const KernelStat& kernel : report.kernels) {
+      devices_.insert(kernel.device);
+      bounds_known_ |= kernel.roof.bound != Bound::kUnknown || kernel.roof.utilization > 0;
+    }
+  }
 
   std::string render() {
     head();
     if (report_.partial) partial();
     kernels();
+    const std::string timeline = render_timeline(report_.timeline, report_.environment, terminal_);
+    if (!timeline.empty()) out_ += "\n" + timeline;
     copies();
     coverage();
     return std::move(out_);
@@ -63,57 +68,79 @@ class Renderer {
   std::string dim(std::string_view text) const { return terminal_.paint(Style::kDim, text); }
   std::size_t width() const { return static_cast<std::size_t>(std::max(60, terminal_.width())); }
 
+  // A folded paragraph, each line painted on its own.
+  void paragraph(Style style, std::string_view text, std::string_view indent) {
+    for (const std::string& line : split(fold(text, indent, width()), '\n'))
+      if (!line.empty()) out_ += terminal_.paint(style, line) + "\n";
+  }
+
   void head() {
     const Environment& environment = report_.environment;
     if (!report_.command.empty())
-      out_ += bold(elide_middle("$ " + report_.command, width())) + "\n";
-    std::string line = report_.kernels.empty()
-                           ? std::string("No kernels")
-                           : fmt::format("{} of kernels in {}", format_ns(report_.kernel_ns),
-                                         launches(report_.launches));
-    if (report_.wall_ns > 0) {
+      out_ += bold(elide_middle("$ " + clean(report_.command), width())) + "\n";
+    if (!report_.kernels.empty() || !report_.timeline.devices.empty())
+      paragraph(Style::kBold, ">> " + find(report_).front().text, "");
+    std::string line = report_.launches > 0
+                           ? fmt::format("{} of kernels in {}", format_ns(report_.kernel_ns),
+                                         launches(report_.launches))
+                           : std::string("No kernels");
+    if (report_.wall_ns > 0)
       line += fmt::format(", wall time {}", format_ns(static_cast<double>(report_.wall_ns)));
-      if (report_.exit_code != 0) line += fmt::format(", exit code {}", report_.exit_code);
-    }
-    if (!environment.build.empty()) line += fmt::format(", build {}", environment.build);
-    out_ += line + "\n";
+    if (report_.exit_code != 0) line += fmt::format(", exit code {}", report_.exit_code);
+    if (!environment.build.empty()) line += ", build " + clean(environment.build);
+    if (!report_.source.empty() && report_.source != "purlin")
+      line += ", recorded by " + clean(report_.source);
+    paragraph(Style::kPlain, line, "");
     for (const DeviceInfo& device : environment.devices) {
       std::string facts = device.id.empty() ? device.name : device.id + "  " + device.name;
       if (!device.arch.empty()) facts += ", " + device.arch;
       if (device.compute_units > 0) facts += fmt::format(", {} units", device.compute_units);
       if (!device.driver.empty()) facts += ", driver " + device.driver;
       if (!device.toolkit.empty()) facts += ", " + device.toolkit;
-      out_ += dim(elide_middle(facts, width())) + "\n";
+      out_ += dim(elide_middle(clean(facts), width())) + "\n";
     }
   }
 
   void partial() {
-    const std::string text =
-        "PARTIAL PROFILE: it was damaged or cut short. What follows is what was recorded up to the "
-        "last complete part; shares and totals are of that part only.";
     out_ += "\n";
-    for (const std::string& line : split(fold(text, "", terminal_.width()), '\n'))
-      if (!line.empty()) out_ += terminal_.paint(Style::kRed, line) + "\n";
+    paragraph(Style::kRed,
+              "PARTIAL PROFILE: it was damaged or cut short. What follows is what was recorded up "
+              "to the last complete part; shares and totals are of that part only.",
+              "");
+  }
+
+  // "compute 31%": what holds the kernel back and how near it is to that.
+  std::string bound_cell(const Roof& roof) const {
+    if (roof.bound == Bound::kUnknown && roof.utilization <= 0) return dim("-");
+    std::string text(to_text(roof.bound));
+    if (is_guess(roof)) return dim(text + "?");
+    if (roof.utilization > 0) text += fmt::format(" {:.0f}%", roof.utilization * 100);
+    return terminal_.paint(style_of(roof.bound), text);
   }
 
   // Columns but the last; the name takes what is left of the line.
   std::vector<std::string> cells(const KernelStat& kernel) const {
     const Sketch& duration = kernel.duration;
-    std::string bar = terminal_.bar(kernel.share, kBarCells);
-    bar = terminal_.paint(Style::kCyan, bar) + std::string(kBarCells - visible_width(bar), ' ');
-    std::vector<std::string> out = {percent(kernel.share),
-                                    bar,
-                                    format_ns(duration.total_ns()),
-                                    format_count(duration.count()),
-                                    format_ns(duration.quantile(0.5)),
-                                    format_ns(duration.quantile(0.95))};
-    if (report_.group_by == GroupBy::kLaunch) {
-      out.push_back(launch_text(kernel.launch));
+    std::vector<std::string> out = {percent(kernel.share)};
+    if (has_bar()) {
+      const std::string bar = terminal_.bar(kernel.share, kBarCells);
+      out.push_back(terminal_.paint(Style::kCyan, bar) +
+                    std::string(kBarCells - visible_width(bar), ' '));
+    }
+    out.push_back(short_ns(duration.total_ns()));
+    out.push_back(format_count(duration.count()));
+    out.push_back(short_ns(duration.quantile(0.5)));
+    if (has_p95()) out.push_back(short_ns(duration.quantile(0.95)));
+    if (bounds_known_) {
+      out.push_back(bound_cell(kernel.roof));
     } else {
       out.push_back(terminal_.paint(style_of(kernel.name.op_class), kernel.name.op_class));
     }
     return out;
   }
+
+  bool has_bar() const { return width() >= 96; }
+  bool has_p95() const { return width() >= 84; }
 
   // "128x4 / 256": extents of 1 at the end say nothing.
   static std::string launch_text(const LaunchShape& launch) {
@@ -126,20 +153,38 @@ class Renderer {
     return dims(launch.grid) + " / " + dims(launch.block);
   }
 
+  // What is known of the problem, under the name.
+  std::string problem(const KernelStat& kernel) const {
+    std::vector<std::string> parts;
+    if (bounds_known_) parts.emplace_back(kernel.name.op_class);
+    std::string shape = kernel.dtype;
+    if (!kernel.shape.empty()) shape += (shape.empty() ? "" : " ") + kernel.shape;
+    if (!shape.empty()) parts.push_back(clean(shape));
+    if (report_.group_by == GroupBy::kLaunch) {
+      parts.push_back(launch_text(kernel.launch));
+    } else if (kernel.launch_shapes > 1) {
+      parts.push_back(fmt::format("{} launch shapes", kernel.launch_shapes));
+    }
+    if (!kernel.roof.ceiling.empty()) parts.push_back("roof " + clean(kernel.roof.ceiling));
+    if (devices_.size() > 1) parts.push_back("on " + clean(kernel.device));
+    return join(parts, ", ");
+  }
+
   void kernels() {
-    if (report_.kernels.empty()) return;
+    if (report_.kernels.empty()) {
+      if (!report_.filter.empty())
+        out_ += fmt::format("\nNo kernel matches '{}'; {} are left out\n", clean(report_.filter),
+                            report_.rows_left_out);
+      return;
+    }
     const std::size_t all = report_.kernels.size();
     const std::size_t shown =
         options_.top > 0 ? std::min(all, static_cast<std::size_t>(options_.top)) : all;
-    const bool several_devices = devices_shown(shown) > 1;
-    std::vector<std::string> titles = {
-        "share",
-        "",
-        "total",
-        "count",
-        "p50",
-        "p95",
-        report_.group_by == GroupBy::kLaunch ? "grid / block" : "class"};
+    std::vector<std::string> titles = {"share"};
+    if (has_bar()) titles.emplace_back();
+    for (const char* title : {"total", "count", "p50"}) titles.emplace_back(title);
+    if (has_p95()) titles.emplace_back("p95");
+    titles.emplace_back(bounds_known_ ? "bound" : "class");
     std::vector<std::vector<std::string>> rows;
     std::vector<std::size_t> widths;
     for (const std::string& title : titles) widths.push_back(title.size());
@@ -150,34 +195,43 @@ class Renderer {
     }
     std::size_t used = 0;
     for (std::size_t column : widths) used += column + 2;
-    const std::size_t room = std::max<std::size_t>(24, width() > used ? width() - used : 0);
+    const std::size_t room = width() > used + 20 ? width() - used : 20;
 
     Table table;
     for (std::size_t c = 0; c < titles.size(); ++c)
-      table.column(titles[c], c == 1 || c == 6 ? Table::Align::kLeft : Table::Align::kRight);
-    table.column("kernel");
+      table.column(titles[c], titles[c].empty() || c + 1 == titles.size() ? Table::Align::kLeft
+                                                                          : Table::Align::kRight);
+    table.column(report_.group_by == GroupBy::kLaunch ? "kernel, grid / block" : "kernel");
     for (std::size_t i = 0; i < shown; ++i) {
-      std::string label = report_.kernels[i].label;
-      if (!report_.kernels[i].shape.empty()) label += " [" + report_.kernels[i].shape + "]";
-      if (several_devices) label += " on " + report_.kernels[i].device;
-      rows[i].push_back(elide_middle(label, room));
-      table.row(std::move(rows[i]));
+      const KernelStat& kernel = report_.kernels[i];
+      std::vector<std::string> lines = wrap_name(clean(kernel.label), room, kNameLines);
+      const std::string what = problem(kernel);
+      if (!what.empty())
+        for (const std::string& line : wrap_name(what, room, 2)) lines.push_back(dim(line));
+      for (std::size_t line = 0; line < lines.size(); ++line) {
+        std::vector<std::string> row =
+            line == 0 ? std::move(rows[i]) : std::vector<std::string>(titles.size());
+        row.push_back(lines[line]);
+        table.row(std::move(row));
+      }
     }
     out_ += "\n" + table.render(terminal_);
-    if (shown == all) return;
-    double rest = 0;
-    for (std::size_t i = shown; i < all; ++i) rest += report_.kernels[i].share;
-    out_ +=
-        dim(fmt::format("{:>6}  in the other {}; --top 0 shows all", percent(rest), all - shown)) +
-        "\n";
+    rest(shown);
   }
 
-  std::size_t devices_shown(std::size_t shown) const {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < shown; ++i)
-      if (std::find(names.begin(), names.end(), report_.kernels[i].device) == names.end())
-        names.push_back(report_.kernels[i].device);
-    return names.size();
+  void rest(std::size_t shown) {
+    const std::size_t all = report_.kernels.size();
+    double left = 0, listed = 0;
+    for (std::size_t i = 0; i < all; ++i) (i < shown ? listed : left) += report_.kernels[i].share;
+    if (shown < all)
+      out_ += dim(fmt::format("{:>6}  in the other {}; --top 0 shows all", percent(left),
+                              all - shown)) +
+              "\n";
+    if (!report_.filter.empty())
+      out_ += dim(fmt::format("{:>6}  in the {} rows that do not match '{}'",
+                              percent(std::max(0.0, 1 - left - listed)), report_.rows_left_out,
+                              clean(report_.filter))) +
+              "\n";
   }
 
   void copies() {
@@ -188,9 +242,10 @@ class Renderer {
       table.column(title, Table::Align::kRight);
     for (const CopyStat& copy : report_.copies) {
       const double ns = copy.duration.total_ns();
-      table.row({copy.kind, format_ns(ns), format_count(copy.duration.count()),
-                 format_ns(copy.duration.quantile(0.5)), format_bytes(copy.bytes),
-                 ns > 0 ? fmt::format("{:.1f} GB/s", copy.bytes / ns) : "-"});
+      table.row({clean(copy.kind), short_ns(ns), format_count(copy.duration.count()),
+                 short_ns(copy.duration.quantile(0.5)),
+                 copy.bytes > 0 ? format_bytes(copy.bytes) : "-",
+                 ns > 0 && copy.bytes > 0 ? fmt::format("{:.1f} GB/s", copy.bytes / ns) : "-"});
     }
     out_ += "\n" + table.render(terminal_);
   }
@@ -212,23 +267,31 @@ class Renderer {
     }
     if (coverage.launches_sampled_out > 0)
       line += fmt::format(", {} sampled out", format_count(coverage.launches_sampled_out));
-    out_ += "  " + line + "\n";
-    std::string cost =
-        fmt::format("  {} spent in Purlin's callbacks", format_ns(coverage.overhead_ns));
-    if (report_.wall_ns > 0)
-      cost += fmt::format(" ({:.2f}% of the wall time)",
-                          100 * coverage.overhead_ns / static_cast<double>(report_.wall_ns));
-    if (coverage.bytes_written > 0)
-      cost +=
-          fmt::format(", {} written", format_bytes(static_cast<double>(coverage.bytes_written)));
-    out_ += cost + "\n";
+    out_ += fold(line, "  ", width());
+    cost();
     processes();
     for (const CoverageNote& note : coverage.notes) {
       std::string text = note.cause + ": " + note.text;
       if (note.count > 0) text += fmt::format(" ({})", format_count(note.count));
-      const std::string folded = fold("! " + text, "  ", terminal_.width());
-      out_ += terminal_.paint(Style::kYellow, folded.substr(0, folded.size() - 1)) + "\n";
+      if (note.seconds > 0) text += fmt::format(" ({})", short_ns(note.seconds * 1e9));
+      paragraph(Style::kYellow, "! " + clean(text), "  ");
     }
+    unknown();
+  }
+
+  // What Purlin's own capture took; other tools do not say.
+  void cost() {
+    const Coverage& coverage = report_.coverage;
+    if (coverage.overhead_ns <= 0 && coverage.bytes_written == 0) return;
+    std::string text =
+        fmt::format("{} spent in Purlin's callbacks", format_ns(coverage.overhead_ns));
+    if (report_.wall_ns > 0)
+      text += fmt::format(" ({:.2f}% of the wall time)",
+                          100 * coverage.overhead_ns / static_cast<double>(report_.wall_ns));
+    if (coverage.bytes_written > 0)
+      text +=
+          fmt::format(", {} written", format_bytes(static_cast<double>(coverage.bytes_written)));
+    out_ += fold(text, "  ", width());
   }
 
   void processes() {
@@ -236,8 +299,10 @@ class Renderer {
     for (std::size_t i = 0; i < std::min(count, kShownProcesses); ++i) {
       const ProcessInfo& process = report_.processes[i];
       const std::string end = process.complete ? "" : "  cut short";
-      const std::string text =
-          fmt::format("  pid {} ({})  {}", process.pid, process.layer, process.command);
+      std::string text = fmt::format("  pid {}", process.pid);
+      if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
+      if (!process.layer.empty()) text += " (" + clean(process.layer) + ")";
+      text += "  " + clean(process.command);
       out_ +=
           dim(elide_middle(text, width() - end.size())) + terminal_.paint(Style::kRed, end) + "\n";
     }
@@ -245,9 +310,33 @@ class Renderer {
       out_ += dim(fmt::format("  and {} more processes", count - kShownProcesses)) + "\n";
   }
 
+  void unknown() {
+    for (const std::string& limit : report_.timeline.limits)
+      paragraph(Style::kDim, "not known: " + clean(limit), "  ");
+    double without = 0, guessed = 0;
+    for (const KernelStat& kernel : report_.kernels) {
+      if (kernel.roof.bound == Bound::kUnknown) without += kernel.share;
+      if (is_guess(kernel.roof)) guessed += kernel.share;
+    }
+    if (bounds_known_ && without >= 0.001)
+      paragraph(Style::kDim,
+                fmt::format("not known: what binds the kernels that take {} of the time, for want "
+                            "of counters or a problem shape",
+                            percent(without)),
+                "  ");
+    if (guessed > 0)
+      paragraph(Style::kDim,
+                fmt::format("?: what such kernels usually are ({} of the time); neither counters "
+                            "nor a problem shape were recorded",
+                            percent(guessed)),
+                "  ");
+  }
+
   const Report& report_;
   const Terminal& terminal_;
   const TextOptions& options_;
+  std::set<std::string> devices_;
+  bool bounds_known_ = false;
   std::string out_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report for people: readable at 100 columns and wider. A pure function of the report and the
-// terminal's abilities.
+// The report for people: readable at 80 columns and wider. Pure functions of the report and the
+// terminal's abilities. docs/guide/report.md explains how to read it.
 #pragma once
 
 #include "analyze/report.h"
@@ -16,5 +16,15 @@ struct TextOptions {
 
 std::string render_text(const Report& report, const Terminal& terminal,
                         const TextOptions& options = {});
+
+// One row in full: distribution, roofline evidence, occupancy, counters, and the launch shapes it
+// is made of, which are the rows of the same name and device in `by_launch`.
+std::string render_kernel(const KernelStat& kernel, const Report& by_launch,
+                          const Terminal& terminal, const TextOptions& options = {});
+
+// What the devices did over time: busy and idle by cause, overlap, steps, launches, graph
+// candidates, gaps. "" where there is no timeline. A part of render_text.
+std::string render_timeline(const TimelineAnalysis& timeline, const Environment& environment,
+                            const Terminal& terminal);
 
 }  // namespace purlin::analyze

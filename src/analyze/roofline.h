@@ -3,18 +3,24 @@
 // FLOPs and bytes per launch, from counters where they were read, else from a model of the problem
 // shape (analyze/work.h); ceilings are the GPU table's dense figures at the clock observed, or
 // measured. Williams, Waterman, Patterson, CACM 2009. Utilisation is against the ceiling that
-// binds. Pure functions.
+// binds. Pure functions; a RoofSum is a value. docs/concepts/roofline.md.
 #pragma once
 
+#include "analyze/kernel_name.h"
 #include "base/json.h"
+#include "model/ceilings.h"
 #include "model/device.h"
 #include "model/profile.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace purlin::analyze {
+
+using purlin::Ceiling;
+using purlin::Ceilings;
 
 enum class Bound { kMemory, kCompute, kLatency, kUnknown };
 std::string_view to_text(Bound bound);  // "memory"
@@ -22,32 +28,73 @@ std::string_view to_text(Bound bound);  // "memory"
 enum class Provenance { kNone, kCounter, kShapeModel };
 std::string_view to_text(Provenance provenance);  // "counter", "shape_model", "none"
 
-struct Ceiling {
-  std::string name;        // "bf16 tensor", "f32", "dram", "l2"
-  double peak = 0;         // FLOP/s or B/s
-  std::string provenance;  // "table", "table at 1620 MHz", "measured", "device attributes"
-};
-
-struct Ceilings {
-  std::string device;            // model
-  std::vector<Ceiling> compute;  // per dtype and unit
-  std::vector<Ceiling> memory;   // per level, DRAM first
-  const Ceiling* compute_for(std::string_view dtype, bool tensor) const;
-};
-
 struct Roof {                   // of one report row
   double flops = 0, bytes = 0;  // per launch; 0 = unknown
   Provenance flops_from = Provenance::kNone, bytes_from = Provenance::kNone;
   double model_flops = 0, model_bytes = 0;  // the shape model's, also where counters were read
   double flops_per_s = 0, bytes_per_s = 0;  // achieved, over the mean duration
+  double l2_bytes = 0;                      // per launch, from counters
   double intensity = 0;                     // FLOP/B
   double attainable_flops_per_s = 0;        // min(peak, intensity * bandwidth)
   double utilization = 0;                   // of the binding ceiling; 0 = unknown
   std::string ceiling;                      // name of the binding one
   Bound bound = Bound::kUnknown;
-  std::string evidence;  // why: "71 % of DRAM bandwidth, 3 % of f32 (counters)"
+  std::string bound_from;  // "counter", "shape_model", "launch" (its size), "op_class" (a prior)
+  std::string grade;       // "good", "ok", "optimise"; "" where utilisation is unknown
+  std::string evidence;    // why: "71 % of DRAM bandwidth, 3 % of f32 (counters)"
+  double clock_mhz = 0;    // of the SMs, as counters observed it; 0 = not read
   double occupancy_theoretical = 0, occupancy_achieved = 0;  // share of warp slots; 0 = unknown
-  std::string occupancy_limiter;                             // "registers", "shared memory", …
+  bool occupancy_measured = false;  // achieved is a counter's, not the estimate of the grid
+  std::string occupancy_limiter;    // "registers", "shared memory", …
+};
+
+// Bands: of memory bandwidth above 60 % is good and below 30 % wants work; of compute 80 % and 50
+// %.
+std::string_view grade_of(Bound binding, double utilization);
+
+// Ceilings of a device: measured ones first, where given; else the GPU table's by its name, at as
+// many SMs as the device says it has; else what its attributes come to. What none of them tells is
+// left out.
+Ceilings build_ceilings(const DeviceInfo& device, const Ceilings* measured = nullptr);
+
+// Adds up the profile rows that make one report row, each against the ceilings at its own clock.
+class RoofSum {
+ public:
+  // `device` and `ceilings` must outlive the object.
+  RoofSum(const DeviceInfo& device, const Ceilings& ceilings)
+      : device_(&device), ceilings_(&ceilings) {}
+  void add(const KernelRow& row, const KernelName& name);
+  Roof roof() const;
+
+ private:
+  struct Amount {  // over the launches for which it is known
+    double total = 0, launches = 0, ns = 0;
+    double per_launch() const { return launches > 0 ? total / launches : 0; }
+    void add(double each, double count, double time);
+  };
+  void add_work(const KernelRow& row, const KernelName& name, double launches, double ns);
+  void add_occupancy(const KernelRow& row, double ns);
+  void judge(Roof& roof) const;
+  void describe(Roof& roof) const;
+
+  const DeviceInfo* device_;
+  const Ceilings* ceilings_;
+  double launches_ = 0, ns_ = 0;
+  Amount counted_flops_, counted_bytes_, model_flops_, model_bytes_, l2_bytes_, bus_bytes_;
+  // Over launches that have both figures, or one that decides alone: their time, and the least
+  // time that the work would take at each ceiling and in all.
+  double judged_ns_ = 0, compute_ns_ = 0, memory_ns_ = 0, compute_bound_ns_ = 0, floor_ns_ = 0;
+  double judged_flops_ = 0, judged_bytes_ = 0;
+  bool judged_by_model_ = false, judged_by_counter_ = false;
+  std::map<std::string, double> units_, levels_;  // ceilings used, with the time for which
+  std::map<std::string, double> notes_;           // what was left out and why, with its time
+  double clock_sum_ = 0, clock_ns_ = 0;
+  // Shares of peak as the tool gives them, weighted by time.
+  double busy_ns_ = 0, compute_busy_ = 0, memory_busy_ = 0;
+  double occupancy_ns_ = 0, theoretical_ = 0, estimated_ = 0, measured_ns_ = 0, measured_ = 0;
+  double small_grid_ns_ = 0;  // launches with fewer blocks than there are SMs
+  std::map<std::string, double> limiters_;
+  std::string op_class_;
 };
 
 }  // namespace purlin::analyze

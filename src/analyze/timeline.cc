@@ -72,7 +72,7 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
     } else {
       ++unlinked;
     }
-    if (activity.graph != 0) ++nodes;
+    if (is_graph_node(timeline, activity)) ++nodes;
   }
   std::size_t hidden_graphs = 0, lost = 0;
   for (std::size_t i = 0; i < used.size(); ++i) {

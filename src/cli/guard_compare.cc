@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard compare --samples A B`: the gate's verdict on recorded samples.
+// `purlin guard compare A B`: the gate's verdict on two builds, commands, environments or caches,
+// run now in pairs; or on recorded samples of two.
+#include "base/files.h"
+#include "base/text.h"
+#include "cache/store.h"
 #include "cli/commands.h"
 #include "cli/guard_session.h"
+#include "guard/compare.h"
+#include "guard/contender.h"
 #include "guard/samples.h"
+#include "guard/worktree.h"
+
+#include <unistd.h>
 
 namespace purlin::cli {
 namespace {
@@ -10,40 +19,81 @@ namespace {
 class GuardCompare : public Command {
  public:
   std::string_view name() const override { return "guard compare"; }
-  std::string_view summary() const override { return "Judge recorded samples of two builds"; }
+  std::string_view summary() const override { return "Judge B against A, run in pairs now"; }
   std::string_view details() const override {
-    return "A is the baseline, B the build under test: CSV files, gzipped or not, with the "
-           "columns\n"
-           "process, kernel, iteration, time_us and, where known, sm_clock_mhz. Processes with the "
-           "same\n"
-           "id form a pair: record them back to back, the order of each two by a coin. A verdict "
-           "takes\n"
-           "8 pairs of each kernel, and up to 40 more of a kernel that looks different.\n\n"
-           "Example: purlin guard compare --samples before.csv after.csv.gz --json\n"
+    return "A is what was good, B what is under test. What the two are:\n"
+           "  (nothing)       git revisions, each checked out in a worktree and built by --build\n"
+           "  --commands      two shell commands that print times\n"
+           "  --environments  NAME=value,… or a file of such lines, each for one arm\n"
+           "  --caches        two config caches (directories), for a suite of cached configs\n"
+           "  --samples       CSV files of recorded samples, paired by process: nothing is run\n"
+           "What is run: --suite, or the command after `--`, which prints its times in --format "
+           "on\n"
+           "stdout or in the file it is given for {output}. Both arms run as pairs of fresh\n"
+           "processes in an order that coins decide. A comparison with --journal that is killed\n"
+           "goes on where it was when it is started again.\n\n"
+           "Examples:\n"
+           "  purlin guard compare main HEAD --suite gate.toml --journal guard.jsonl\n"
+           "  purlin guard compare v1.2 HEAD --build 'make -j' -- ./bench --csv\n"
+           "  purlin guard compare --commands './old/bench' './new/bench'\n"
+           "  purlin guard compare --environments CUDA_MODULE_LOADING=LAZY "
+           "CUDA_MODULE_LOADING=EAGER -- ./bench\n"
+           "  purlin guard compare --samples before.csv after.csv.gz --json\n"
            "Exit codes: 0 pass or improvement, 1 regression, 2 error, 3 inconclusive.";
   }
   void declare(Flags& flags) override {
-    flags.flag("--samples", samples_, "A and B are files of samples (needed)");
-    flags.positional("A", baseline_, "Samples of the baseline");
-    flags.positional("B", current_, "Samples of what is under test");
+    flags.positional("A", a_, "What was good");
+    flags.positional("B", b_, "What is under test");
+    flags.flag("--samples", samples_, "A and B are files of samples");
+    flags.flag("--commands", commands_, "A and B are shell commands");
+    flags.flag("--environments", environments_, "A and B are environment variables");
+    flags.flag("--caches", caches_, "A and B are config caches");
+    flags.option("--suite", suite_path_, "Run the kernels of this suite", "SUITE");
+    flags.list("--tag", tags_, "Only the suite's items with this tag; may be repeated", "TAG");
+    flags.option("--repo", repository_, "The git repository of the revisions", "DIR");
+    flags.option("--build", build_, "Shell command that builds a revision, at its root", "CMD");
+    flags.option("--work", work_, "Keep worktrees here, and use them again where they are built",
+                 "DIR");
+    flags.option("--device", device_name_, "Device, in place of the suite's", "DEVICE");
+    flags.option("--cache", cache_, "The config cache's directory", "DIR");
+    flags.option("--filter", filter_, "Only items that match, as *gemm*", "GLOB");
+    flags.option("--format", format_,
+                 "What the command prints: samples (docs/formats/samples.md), google-benchmark, "
+                 "nvbench, hyperfine, csv or regex",
+                 "FORMAT");
+    flags.option("--pattern", command_.rules.pattern,
+                 "With --format regex: groups are time; name, time; or name, time, unit", "REGEX");
+    flags.option("--unit", command_.rules.unit, "Of times that do not say: ns, us, ms or s");
+    flags.option("--timeout", timeout_, "Of one run of the command", "TIME");
+    flags.option("--journal", journal_, "Keep each pair here; a killed run goes on from it",
+                 "FILE");
+    flags.option("--time-limit", time_limit_,
+                 "Decide with what there is after this long, as in 90s", "TIME");
     flags.option("--detectable", thresholds_.detectable, "Slowdown that must be found");
     flags.option("--floor", thresholds_.floor, "Slowdown below which nothing is red");
-    flags.option("--absolute-floor-ns", thresholds_.absolute_floor_ns, "The same in nanoseconds");
+    flags.option("--absolute-floor-ns", thresholds_.absolute_floor_ns,
+                 "The same in nanoseconds; never below twice the timer's resolution");
     outputs_.declare(flags);
+    flags.command(command_.argv, false);
   }
 
   Result<int> run(Context& context) override {
-    if (!samples_)
+    if (samples_ + commands_ + environments_ + caches_ > 1)
       return error(Code::kInvalid,
-                   "compare judges recorded samples: purlin guard compare --samples A.csv B.csv; "
-                   "to judge a suite use `purlin guard check`");
+                   "--samples, --commands, --environments and --caches say what A and B are: "
+                   "use one");
     if (!(thresholds_.floor >= 0 && thresholds_.floor < thresholds_.detectable))
       return error(Code::kInvalid, "--floor ({}) must lie between 0 and --detectable ({})",
                    thresholds_.floor, thresholds_.detectable);
-    PURLIN_ASSIGN(const auto baseline, guard::load_samples(baseline_));
-    PURLIN_ASSIGN(const auto current, guard::load_samples(current_));
+    return samples_ ? run_samples(context) : run_live(context);
+  }
+
+ private:
+  Result<int> run_samples(Context& context) {
+    PURLIN_ASSIGN(const auto baseline, guard::load_samples(a_));
+    PURLIN_ASSIGN(const auto current, guard::load_samples(b_));
     guard::Report report;
-    report.suite = baseline_ + " vs " + current_;
+    report.suite = a_ + " vs " + b_;
     report.environment = host_environment();
     for (guard::SamplesVerdict& verdict :
          guard::compare_samples(baseline, current, thresholds_, guard::Design{})) {
@@ -55,11 +105,148 @@ class GuardCompare : public Command {
     return outputs_.write(context, report);
   }
 
- private:
+  Result<int> run_live(Context& context) {
+    PURLIN_ASSIGN(guard::Workload workload, open_workload());
+    std::string work = work_;
+    const bool scratch = work.empty() && is_revisions();
+    if (scratch) {
+      PURLIN_ASSIGN(work, make_temporary_directory("purlin-compare"));
+    }
+    const Result<guard::Report> report = compare(context, workload, work);
+    if (scratch) clean_up(context, work);
+    if (!report.is_ok()) return report.status();
+    return outputs_.write(context, *report);
+  }
+
+  bool is_revisions() const { return !commands_ && !environments_ && !caches_; }
+
+  Result<guard::Workload> open_workload() {
+    if (commands_ && (!suite_path_.empty() || !command_.argv.empty()))
+      return error(Code::kInvalid, "with --commands, A and B are all that is run");
+    if (!commands_ && suite_path_.empty() == command_.argv.empty())
+      return error(Code::kInvalid,
+                   "say what to run: --suite SUITE, or a command that prints times after `--`");
+    guard::Workload workload;
+    workload.cache = cache_.empty() ? cache::Store::default_directory() : cache_;
+    workload.command = command_;
+    if (format_ == "samples") {
+      workload.command.rules = guard::samples_rules();
+    } else {
+      PURLIN_ASSIGN(workload.command.rules.format, guard::parse_output_format(format_));
+    }
+    if (!timeout_.empty()) {
+      PURLIN_ASSIGN(workload.command.timeout_s, duration("--timeout", timeout_));
+    }
+    std::string device = device_name_;
+    if (!suite_path_.empty()) {
+      PURLIN_ASSIGN(guard::Suite suite, guard::load_suite(suite_path_));
+      PURLIN_ASSIGN(workload.suite, guard::with_tags(std::move(suite), tags_));
+      if (device.empty()) device = workload.suite->device;
+    }
+    Result<guard::ResolvedDevice> resolved =
+        guard::resolve_device(device.empty() ? "auto" : device);
+    if (resolved.is_ok())
+      workload.device = resolved->info;
+    else if (workload.suite || !device_name_.empty())
+      return resolved.status();  // a command may well run where Purlin knows no device
+    if (workload.suite) {
+      workload.runner.device = resolved->name;
+      workload.runner.binary_cache = join_path(user_cache_directory(), "binaries");
+      workload.runner.seed = workload.suite->seed;
+      workload.runner.policy = workload.suite->policy;
+      workload.runner.timeout_s = workload.suite->timeout_s;
+    }
+    return workload;
+  }
+
+  Result<guard::Variant> variant(Context& context, const std::string& text,
+                                 const std::string& work) {
+    guard::Variant variant;
+    variant.label = text;
+    if (commands_) {
+      variant.command = {"sh", "-c", text};
+    } else if (environments_) {
+      PURLIN_ASSIGN(variant.environment, guard::parse_environment(text));
+    } else if (caches_) {
+      if (!is_directory(text))
+        return error(Code::kNotFound, "there is no cache '{}': name its directory", text);
+      variant.cache = absolute_path(text);
+    } else {
+      PURLIN_ASSIGN(variant.repository, guard::repository_root(repository_));
+      PURLIN_ASSIGN(const std::string commit, guard::resolve_commit(repository_, text));
+      variant.label = fmt::format("{} ({})", text, commit.substr(0, 12));
+      variant.identity = commit + "\n" + build_;
+      context.log.info("{}: checking out{}", variant.label, build_.empty() ? "" : " and building");
+      PURLIN_ASSIGN(variant.root, guard::make_worktree(
+                                      {variant.repository, commit, absolute_path(work), build_}));
+    }
+    return variant;
+  }
+
+  Result<guard::Report> compare(Context& context, const guard::Workload& workload,
+                                const std::string& work) {
+    PURLIN_ASSIGN(const guard::Variant a, variant(context, a_, work));
+    PURLIN_ASSIGN(const guard::Variant b, variant(context, b_, work));
+    PURLIN_ASSIGN(const guard::Contender baseline, guard::make_contender(workload, a));
+    PURLIN_ASSIGN(const guard::Contender current, guard::make_contender(workload, b));
+    guard::PairsOptions pairs;
+    if (!time_limit_.empty()) {
+      PURLIN_ASSIGN(pairs.time_limit_s, duration("--time-limit", time_limit_));
+    }
+    std::optional<Progress> progress;
+    progress.emplace(stderr, context.error_terminal, !context.quiet);
+    pairs.progress = [&](const guard::PairProgress& at) {
+      if (progress) progress->update(guard_progress_line(at));
+    };
+    Random random = unguessable_random();
+    Environment environment = host_environment();
+    if (!workload.device.id.empty()) environment.devices = {workload.device};
+    environment.recorded_at = format_rfc3339(system_clock().wall_ns());
+    const auto thresholds = [&](const guard::Item& item) {
+      return current.thresholds_of(item, thresholds_);
+    };
+    Result<guard::Report> report =
+        guard::compare({a.label + " vs " + b.label, *baseline.arm, *current.arm,
+                        workload.suite ? workload.suite->design : guard::Design{}, thresholds,
+                        filter_, cause(), environment, journal_, pairs, random, system_clock()});
+    progress.reset();
+    if (report.is_ok())
+      for (guard::ReportItem& item : report->items)
+        if (const auto file = current.files.find({item.kernel, item.shape, item.variant});
+            file != current.files.end())
+          item.file = file->second;
+    return report;
+  }
+
+  std::string cause() const {
+    if (commands_) return "command";
+    if (environments_) return "environment variables";
+    return caches_ ? "config" : "code";
+  }
+
+  static Result<double> duration(std::string_view flag, const std::string& text) {
+    const std::optional<double> seconds = parse_duration_s(text);
+    if (seconds && *seconds > 0) return *seconds;
+    return error(Code::kInvalid, "{} takes a time like 90s or 5m, not '{}'", flag, text);
+  }
+
+  // Git keeps a note of each worktree; it is not to be left behind.
+  void clean_up(Context& context, const std::string& work) {
+    Status status = remove_tree(work);
+    if (const Result<std::string> root = guard::repository_root(repository_); root.is_ok()) {
+      const Status pruned = guard::prune_worktrees(*root);
+      if (status.is_ok()) status = pruned;
+    }
+    if (!status.is_ok()) context.log.warn("{}", status.message());
+  }
+
   GuardOutputs outputs_;
   guard::Thresholds thresholds_;
-  std::string baseline_, current_;
-  bool samples_ = false;
+  guard::CommandSpec command_;
+  std::string a_, b_, suite_path_, repository_ = ".", build_, work_, device_name_, cache_;
+  std::string journal_, time_limit_, timeout_, filter_, format_ = "samples";
+  std::vector<std::string> tags_;
+  bool samples_ = false, commands_ = false, environments_ = false, caches_ = false;
 };
 
 }  // namespace

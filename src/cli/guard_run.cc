@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/guard_session.h"
+#include "guard/history.h"
 #include "guard/signed_rank.h"
 #include "model/document.h"
 
@@ -33,7 +34,9 @@ class GuardRun : public Command {
   std::string_view details() const override {
     return "Each item runs verified, then measured in --rounds fresh processes. --samples keeps "
            "every\n"
-           "sample in the format that `guard compare --samples` reads.\n\n"
+           "sample in the format that `guard compare --samples` reads; --record appends the run to "
+           "a\n"
+           "history.\n\n"
            "Example: purlin guard run gate.toml --rounds 30 --samples before.csv\n"
            "Exit codes: 0 measured, 2 an item or the machine fails.";
   }
@@ -41,6 +44,8 @@ class GuardRun : public Command {
     guard_.declare(flags);
     flags.option("--rounds", rounds_, "Processes per item");
     flags.option("--samples", samples_, "Write every sample to this CSV file", "FILE");
+    flags.option("--record", record_, "Append the medians to this history (guard history)", "FILE");
+    flags.option("--build", build_, "Label of the code measured, for --record: a commit", "LABEL");
     flags.flag("--json", json_, "Print one JSON document");
   }
 
@@ -52,6 +57,7 @@ class GuardRun : public Command {
                   guard::measure_suite(guard_.session(), rounds_));
     guard_.end_progress();
     if (!samples_.empty()) PURLIN_TRY(write_atomic(samples_, samples_csv(items)));
+    if (!record_.empty()) PURLIN_TRY(guard::append_history(record_, history_run(items)));
     context.print(json_ ? document(items).dump(2) + "\n" : table(items, context.terminal));
     for (const guard::Measured& item : items)
       if (!item.status.is_ok()) return kExitError;
@@ -73,8 +79,27 @@ class GuardRun : public Command {
     return csv;
   }
 
+  Environment environment() {
+    Environment environment = guard::environment_of(guard_.session());
+    if (!build_.empty()) environment.build = build_;
+    return environment;
+  }
+
+  guard::HistoryRun history_run(const std::vector<guard::Measured>& items) {
+    guard::HistoryRun run;
+    run.environment = environment();
+    run.suite = guard_.suite().name;
+    for (const guard::Measured& item : items) {
+      guard::HistoryItem kept{{item.kernel, item.problem.text(), ""}, {}};
+      for (const guard::ProcessReading& process : item.processes)
+        kept.processes_ns.push_back(process.reading.time_ns);
+      if (item.status.is_ok() && !kept.processes_ns.empty()) run.items.push_back(std::move(kept));
+    }
+    return run;
+  }
+
   Json document(const std::vector<guard::Measured>& items) {
-    Json json = new_document("purlin.guard-run/1", guard::environment_of(guard_.session()));
+    Json json = new_document("purlin.guard-run/1", environment());
     json.set("suite", guard_.suite().name);
     Json list = Json::array();
     for (const guard::Measured& item : items) {
@@ -116,7 +141,7 @@ class GuardRun : public Command {
   }
 
   GuardSession guard_;
-  std::string samples_;
+  std::string samples_, record_, build_;
   int rounds_ = 1;
   bool json_ = false;
 };

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/time.h"
 #include "cache/store.h"
+#include "guard/sarif.h"
 
 #include <unistd.h>
 
@@ -15,14 +16,19 @@ std::string minutes(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
-std::string progress_line(const guard::PairProgress& progress) {
+}  // namespace
+
+std::string guard_progress_line(const guard::PairProgress& progress) {
   std::string text = fmt::format("guard: {}, {}/{} done, {}", progress.doing, progress.done,
                                  progress.at_most, minutes(progress.seconds));
   if (progress.left_s > 0) text += fmt::format(", {} left", minutes(progress.left_s));
   return text;
 }
 
-}  // namespace
+Random unguessable_random() {
+  return Random(static_cast<std::uint64_t>(system_clock().wall_ns()) ^
+                (static_cast<std::uint64_t>(::getpid()) << 40));
+}
 
 void GuardSession::declare(Flags& flags) {
   flags.positional("SUITE", suite_path_, "The suite (TOML, docs/formats/suite.md)");
@@ -45,13 +51,11 @@ Status GuardSession::open(Context& context) {
   options.policy = suite_.policy;
   options.timeout_s = suite_.timeout_s;
   runner_ = guard::make_worker_runner(options);
-  // The coins must not be guessable from the suite: the order of arms is what the test rests on.
-  random_ = Random(static_cast<std::uint64_t>(system_clock().wall_ns()) ^
-                   (static_cast<std::uint64_t>(::getpid()) << 40));
+  random_ = unguessable_random();
   progress_.emplace(stderr, context.error_terminal, !context.quiet);
   guard::PairsOptions pairs;
   pairs.progress = [this](const guard::PairProgress& progress) {
-    if (progress_) progress_->update(progress_line(progress));
+    if (progress_) progress_->update(guard_progress_line(progress));
   };
   session_.emplace(guard::Session{suite_, device_,
                                   cache_.empty() ? cache::Store::default_directory() : cache_,
@@ -66,6 +70,7 @@ std::string GuardSession::default_baseline() const {
 void GuardOutputs::declare(Flags& flags) {
   flags.flag("--json", json_, "Print one JSON document (purlin.guard/1)");
   flags.option("--junit", junit_, "Also write a JUnit report", "FILE");
+  flags.option("--sarif", sarif_, "Also write SARIF 2.1.0, for code hosts", "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
   flags.flag(
       "--github", github_,
@@ -77,6 +82,12 @@ Result<int> GuardOutputs::write(Context& context, const guard::Report& report) c
   context.print(json_ ? guard::to_json(report).dump(2) + "\n"
                       : guard::render_table(report, context.terminal));
   if (!junit_.empty()) PURLIN_TRY(write_atomic(junit_, guard::render_junit(report)));
+  if (!sarif_.empty()) {
+    // Names relative to the checkout, where the host knows them.
+    const std::string root =
+        environment_variable("GITHUB_WORKSPACE", environment_variable("CI_PROJECT_DIR", "."));
+    PURLIN_TRY(write_atomic(sarif_, guard::to_sarif(report, root).dump(2) + "\n"));
+  }
   if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
   if (github_) {
     // The runner reads both streams; stdout belongs to the data.

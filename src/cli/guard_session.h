@@ -15,6 +15,13 @@
 
 namespace purlin::cli {
 
+// "guard: screening 12, 40/96 done, 0:12, 0:17 left"
+std::string guard_progress_line(const guard::PairProgress& progress);
+
+// The coins must not be guessable from what is compared: the order of arms is what the test rests
+// on.
+Random unguessable_random();
+
 class GuardSession {
  public:
   void declare(Flags& flags);
@@ -47,7 +54,7 @@ class GuardOutputs {
 
  private:
   bool json_ = false, github_ = false;
-  std::string junit_, markdown_;
+  std::string junit_, sarif_, markdown_;
 };
 
 }  // namespace purlin::cli

@@ -2,63 +2,86 @@
 // `purlin report`: profiles, merged and ranked.
 #include "analyze/report.h"
 
+#include "analyze/report_html.h"
 #include "analyze/report_text.h"
+#include "analyze/selection.h"
+#include "base/files.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "profile/format/file.h"
 
+#include <algorithm>
+
 namespace purlin::cli {
 namespace {
+
+constexpr std::size_t kShownAmbiguous = 10;
 
 class ReportCommand : public Command {
  public:
   std::string_view name() const override { return "report"; }
   std::string_view summary() const override { return "Rank the kernels of one or more profiles"; }
   std::string_view details() const override {
-    return "Reads profiles written by `purlin profile`, merges them, and lists the kernels that "
-           "own\n"
-           "the time: share, total, count, median and 95th percentile of a launch, what they do. "
-           "The\n"
+    return "Reads profiles, merges them, and lists the kernels that own the time: share, total,\n"
+           "count, median and 95th percentile of a launch, what binds them and how near they are\n"
+           "to it. Where the profile has a timeline: how busy the devices were and why not. The\n"
            "coverage block says what the profile did not see.\n\n"
            "Examples:\n"
            "  purlin report run.plprof\n"
-           "  purlin report --top 5 --by launch rank0.plprof rank1.plprof\n"
-           "  purlin report --json run.plprof | jq '.kernels[0]'\n\n"
-           "The JSON is described in docs/formats/report.md. Exit code: 0, or 2 if a file cannot "
-           "be\n"
-           "read. A damaged profile is reported as far as it can be read, and marked partial.\n";
+           "  purlin report --sort headroom --filter 'gemm|attention' run.plprof\n"
+           "  purlin report --kernel saxpy run.plprof\n"
+           "  purlin report --json rank0.plprof rank1.plprof | jq '.kernels[0]'\n"
+           "  purlin report --html report.html run.plprof\n\n"
+           "How to read it: docs/guide/report.md; JSON, CSV and the page: "
+           "docs/formats/report.md.\n"
+           "Exit code: 0, or 2 if a file cannot be read, or there is no such kernel or device. A\n"
+           "damaged profile is reported as far as it can be read, and marked partial.\n";
   }
   void declare(Flags& flags) override {
     flags.positionals("FILE", files_, "profiles to read");
     flags.option("--top", top_, "rows to show in the text, 0 for all");
     flags.option("--by", by_, "one row per 'kernel' or per 'launch' shape", "WHAT");
+    flags.option("--sort", sort_, "order of the rows: total, count, p95 or headroom", "BY");
+    flags.option("--filter", filter_, "only rows whose name, op or class matches", "REGEX");
+    flags.option("--device", device_, "only what ran on this device: cuda:0, its index or model",
+                 "ID");
+    flags.option("--kernel", kernel_, "all about one kernel, by name or a part of it", "NAME");
     flags.flag("--json", json_, "print one JSON document with all rows");
     flags.flag("--csv", csv_, "print all rows as CSV");
+    flags.option("--html", html_, "write a page that opens offline; - for stdout", "FILE");
   }
 
   Result<int> run(Context& context) override {
-    if (by_ != "kernel" && by_ != "launch")
-      return error(Code::kInvalid, "--by '{}': give 'kernel' or 'launch'", by_);
-    if (top_ < 0) return error(Code::kInvalid, "--top {}: give 0 for all, or how many", top_);
-    if (json_ && csv_) return error(Code::kInvalid, "give either --json or --csv");
-    Profile merged;
-    for (std::size_t i = 0; i < files_.size(); ++i) {
-      Result<Profile> profile = profile::read_profile(files_[i]);
-      if (!profile.is_ok()) return profile.status();
-      if (profile->partial)
-        context.log.warn("{} is damaged or was cut short; reported as far as it reads", files_[i]);
-      if (i == 0) {
-        merged = std::move(profile).value();
-      } else {
-        profile::merge_into(merged, *profile);
-      }
-    }
-    const analyze::Report report = analyze::build_report(
-        merged, by_ == "launch" ? analyze::GroupBy::kLaunch : analyze::GroupBy::kKernel);
+    PURLIN_TRY(check_options());
+    PURLIN_ASSIGN(const analyze::SortBy sort, analyze::sort_from_text(sort_));
+    PURLIN_ASSIGN(Profile profile, read(context));
+    if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
+    analyze::Report report = analyze::build_report(
+        profile, by_ == "launch" ? analyze::GroupBy::kLaunch : analyze::GroupBy::kKernel);
+    profile.timeline = {};  // the report has what it tells; the second one below needs it not
+    if (!filter_.empty()) PURLIN_TRY(analyze::filter_rows(report, filter_));
+    if (sort != analyze::SortBy::kTotal) analyze::sort_rows(report, sort);
+    if (!kernel_.empty()) PURLIN_TRY(keep_kernel(report));
     if (json_) {
       context.print(to_json(report).dump(2) + "\n");
     } else if (csv_) {
       context.print(analyze::to_csv(report));
+    } else if (!html_.empty()) {
+      const std::string page =
+          analyze::render_html(report, analyze::build_report(profile, analyze::GroupBy::kLaunch));
+      if (html_ == "-") {
+        context.print(page);
+      } else {
+        PURLIN_TRY(write_atomic(html_, page));
+        context.log.info("page: {}", html_);
+      }
+    } else if (!kernel_.empty()) {
+      const analyze::Report by_launch = analyze::build_report(profile, analyze::GroupBy::kLaunch);
+      for (std::size_t i = 0; i < report.kernels.size(); ++i) {
+        if (i > 0) context.print("\n");
+        context.print(
+            analyze::render_kernel(report.kernels[i], by_launch, context.terminal, {top_}));
+      }
     } else {
       context.print(analyze::render_text(report, context.terminal, {top_}));
     }
@@ -66,9 +89,72 @@ class ReportCommand : public Command {
   }
 
  private:
+  Status check_options() const {
+    if (by_ != "kernel" && by_ != "launch")
+      return error(Code::kInvalid, "--by '{}': give 'kernel' or 'launch'", by_);
+    if (top_ < 0) return error(Code::kInvalid, "--top {}: give 0 for all, or how many", top_);
+    if (static_cast<int>(json_) + static_cast<int>(csv_) + static_cast<int>(!html_.empty()) > 1)
+      return error(Code::kInvalid, "give one of --json, --csv and --html");
+    if (is_directory(html_))
+      return error(Code::kInvalid, "--html '{}' is a folder: name the file to write, such as {}",
+                   html_, join_path(html_, "report.html"));
+    return Status::ok();
+  }
+
+  Result<Profile> read(Context& context) const {
+    Profile merged;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      PURLIN_ASSIGN(Profile profile, profile::read_profile(files_[i]));
+      if (profile.partial)
+        context.log.warn("{} is damaged or was cut short; reported as far as it reads", files_[i]);
+      if (i == 0) {
+        merged = std::move(profile);
+      } else {
+        profile::merge_into(merged, profile);
+      }
+    }
+    return merged;
+  }
+
+  // Rows of the kernel that --kernel names: exactly, else by a part of its name that no other has.
+  Status keep_kernel(analyze::Report& report) const {
+    const auto keep = [&](auto&& wanted) {
+      std::vector<analyze::KernelStat> kept;
+      std::copy_if(report.kernels.begin(), report.kernels.end(), std::back_inserter(kept), wanted);
+      return kept;
+    };
+    std::vector<analyze::KernelStat> kept = keep([&](const analyze::KernelStat& kernel) {
+      return kernel.name.full == kernel_ || kernel.label == kernel_;
+    });
+    if (kept.empty())
+      kept = keep([&](const analyze::KernelStat& kernel) {
+        return kernel.name.full.find(kernel_) != std::string::npos ||
+               kernel.label.find(kernel_) != std::string::npos;
+      });
+    std::vector<std::string> names;
+    for (const analyze::KernelStat& kernel : kept)
+      if (std::find(names.begin(), names.end(), kernel.label) == names.end())
+        names.push_back(kernel.label);
+    if (names.empty())
+      return error(Code::kNotFound, "--kernel '{}': no kernel of this profile has that in its name",
+                   kernel_);
+    if (names.size() > 1) {
+      const std::size_t all = names.size();
+      names.resize(std::min(all, kShownAmbiguous));
+      std::string list;
+      for (const std::string& name : names) list += "\n  " + name;
+      if (all > names.size()) list += fmt::format("\n  and {} more", all - names.size());
+      return error(Code::kInvalid, "--kernel '{}' could be any of {}:{}", kernel_, all, list);
+    }
+    report.rows_left_out += report.kernels.size() - kept.size();
+    report.filter = kernel_;
+    report.kernels = std::move(kept);
+    return Status::ok();
+  }
+
   std::vector<std::string> files_;
   int top_ = 20;
-  std::string by_ = "kernel";
+  std::string by_ = "kernel", sort_ = "total", filter_, device_, kernel_, html_;
   bool json_ = false, csv_ = false;
 };
 

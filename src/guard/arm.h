@@ -46,7 +46,7 @@ class Arm {
   virtual ~Arm() = default;
   // For people: "HEAD~1 (3f2a9c1)", "the baseline of 2026-11-20".
   virtual std::string label() const = 0;
-  // All that happens once and is not timed: check out, build, find the items. Called once, first.
+  // All that happens once and is not timed, such as finding the items. Called once, first.
   virtual Status prepare() = 0;
   // After prepare(): what it can measure, and an id of all that decides what it runs (code,
   // configs, command, environment), by which a resumed comparison knows that it is the same one.

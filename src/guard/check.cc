@@ -135,8 +135,10 @@ Result<Report> check(const Session& session, const Baseline& baseline, const std
                       std::move(then), session.runner);
   const auto current_arm =
       make_kernel_arm({"now", session.suite.per_process, {}}, std::move(now), session.runner);
+  report.baseline_arm = baseline_arm->record();
+  report.current_arm = current_arm->record();
   PURLIN_TRY(run_pairs(gate, {std::move(names), *baseline_arm, *current_arm}, session.random,
-                       session.clock, session.options));
+                       session.clock, session.options, &report.measurement));
 
   for (std::size_t i = 0; i < items.size(); ++i) {
     ReportItem item = std::move(items[i].report);

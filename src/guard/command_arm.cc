@@ -13,6 +13,7 @@ namespace purlin::guard {
 namespace {
 
 constexpr std::string_view kOutput = "{output}";
+constexpr std::size_t kMaxBinary = std::size_t{2} << 30;
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 
 Item item_of(const CommandSpec& command, const std::string& benchmark) {
@@ -55,8 +56,10 @@ class CommandArm : public Arm {
 
   std::string fingerprint() const override {
     FieldHasher hasher;
-    hasher.add(options_.identity).add(options_.directory);
+    hasher.add(options_.identity);
     for (const CommandSpec& command : commands_) {
+      // Where the identity says what is run, as a commit does, the folder may be another one.
+      if (options_.identity.empty()) hasher.add(options_.directory).add(binary_id(command));
       hasher.add(command.name).add(command.directory);
       for (const std::string& word : command.argv) hasher.add(word);
       for (const auto& [name, value] : environment_of(command)) hasher.add(name).add(value);
@@ -76,7 +79,7 @@ class CommandArm : public Arm {
                                 {"directory", options_.directory},
                                 {"commands", std::move(list)},
                                 {"environment", std::move(environment)}});
-    if (!options_.identity.empty()) record.set("identity", options_.identity);
+    if (!options_.identity.empty()) record.set("code", options_.identity);
     return record;
   }
 
@@ -143,6 +146,15 @@ class CommandArm : public Arm {
       readings.push_back(std::move(reading));
     }
     return readings;
+  }
+
+  // The contents of the program, where a path names it.
+  std::string binary_id(const CommandSpec& command) const {
+    const std::string& program = command.argv.front();
+    if (program.find('/') == std::string::npos) return "";
+    const Result<std::string> contents =
+        read_file(join_path(join_path(options_.directory, command.directory), program), kMaxBinary);
+    return contents.is_ok() ? hash128_hex(*contents) : "";
   }
 
   Result<std::vector<BenchmarkTimes>> measure(const CommandSpec& command,

@@ -54,18 +54,23 @@ class KernelArm : public Arm {
  private:
   Result<Readings> run(const std::vector<Item>& wanted, bool verify) {
     std::vector<Target> targets;
-    for (const Item& item : wanted) targets.push_back(by_item_.at(item).target);
-    std::vector<Result<ProcessReading>> results = runner_.run(targets, verify);
+    for (const Item& item : wanted)
+      if (const KernelItem& kernel = by_item_.at(item); kernel.problem.is_ok())
+        targets.push_back(kernel.target);
+    std::vector<Result<ProcessReading>> results;
+    if (!targets.empty()) results = runner_.run(targets, verify);
+    auto next = results.begin();
     Readings readings;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      ItemReading reading;
-      reading.item = wanted[i];
-      if (results[i].is_ok()) {
-        reading.process = std::move(results[i]).value();
-      } else if (results[i].status().code() == Code::kFailed) {
-        reading.status = results[i].status();
-      } else {
-        return results[i].status().with_context(wanted[i].text());
+    for (const Item& item : wanted) {
+      ItemReading reading{item, by_item_.at(item).problem, {}};
+      if (reading.status.is_ok()) {
+        Result<ProcessReading> result = std::move(*next++);
+        if (result.is_ok())
+          reading.process = std::move(result).value();
+        else if (result.status().code() == Code::kFailed)
+          reading.status = result.status();
+        else
+          return result.status().with_context(item.text());
       }
       readings.push_back(std::move(reading));
     }

@@ -19,6 +19,7 @@ struct KernelItem {
   Item item;
   Target target;
   std::string code;  // id of the snapshot of its files; part of the arm's fingerprint
+  Status problem;    // why it cannot be run at all: kFailed; it then fails each time it is to run
 };
 
 struct KernelArmOptions {

@@ -24,6 +24,7 @@ class PairRun {
         begin_ns_(clock.monotonic_ns()) {}
 
   Status run() {
+    replay();
     report("verifying");
     for (const Numbers& batch : batches(gate_.wanted())) PURLIN_TRY(rehearse(batch));
     pairs_begin_ns_ = clock_.monotonic_ns();
@@ -43,6 +44,36 @@ class PairRun {
   }
 
  private:
+  void replay() {
+    if (options_.journal == nullptr) return;
+    for (const PairJournal::Event& event : options_.journal->events()) {
+      if (event.gave_up) {
+        gate_.give_up(event.item, event.verdict, event.reason);
+      } else {
+        gate_.add(event.item, event.pair);
+        ++record_.replayed;
+      }
+    }
+  }
+
+  // On disk first, then into the gate.
+  Status commit() {
+    std::vector<PairJournal::Event> events = std::exchange(events_, {});
+    if (events.empty()) return Status::ok();
+    if (options_.journal != nullptr) PURLIN_TRY(options_.journal->append(events));
+    for (PairJournal::Event& event : events) {
+      if (event.gave_up)
+        gate_.give_up(event.item, event.verdict, std::move(event.reason));
+      else
+        gate_.add(event.item, event.pair);
+    }
+    return Status::ok();
+  }
+
+  void give_up(std::size_t number, Verdict verdict, std::string reason) {
+    events_.push_back({number, {}, true, verdict, std::move(reason)});
+  }
+
   // What one arm said of a batch, in the batch's order; an item it did not mention has failed.
   struct Said {
     std::vector<Status> status;
@@ -98,14 +129,14 @@ class PairRun {
     return said;
   }
 
-  // True if the item failed in an arm, and has its verdict.
+  // True if the item failed in an arm, which is its verdict.
   bool failed(std::size_t number, const Status& baseline, const Status& current) {
     if (!current.is_ok()) {
-      gate_.give_up(number, Verdict::kInvalid, "it fails now: " + current.message());
+      give_up(number, Verdict::kInvalid, "it fails now: " + current.message());
     } else if (!baseline.is_ok()) {
-      gate_.give_up(number, Verdict::kInconclusive,
-                    "the baseline's does not run here, so there is nothing to compare with: " +
-                        baseline.message());
+      give_up(number, Verdict::kInconclusive,
+              "the baseline's does not run here, so there is nothing to compare with: " +
+                  baseline.message());
     }
     return !current.is_ok() || !baseline.is_ok();
   }
@@ -114,7 +145,7 @@ class PairRun {
     PURLIN_ASSIGN(const auto said, ask_both(batch, true));
     for (std::size_t i = 0; i < batch.size(); ++i)
       (void)failed(batch[i], said.first.status[i], said.second.status[i]);
-    return Status::ok();
+    return commit();
   }
 
   Status run_pair(const Numbers& batch) {
@@ -130,9 +161,9 @@ class PairRun {
       }
       rejected_in_a_row_[batch[i]] = 0;
       record_.rejected_samples += baseline.rejected + current.rejected;
-      gate_.add(batch[i], {baseline.reading, current.reading});
+      events_.push_back({batch[i], {baseline.reading, current.reading}, false, {}, {}});
     }
-    return Status::ok();
+    return commit();
   }
 
   void reject(std::size_t number, const std::string& why) {
@@ -140,9 +171,9 @@ class PairRun {
     if (std::find(record_.reasons.begin(), record_.reasons.end(), why) == record_.reasons.end())
       record_.reasons.push_back(why);
     if (++rejected_in_a_row_[number] >= options_.most_rejected)
-      gate_.give_up(number, Verdict::kInvalid,
-                    fmt::format("{} pairs in a row were rejected, the last because {}",
-                                options_.most_rejected, why));
+      give_up(number, Verdict::kInvalid,
+              fmt::format("{} pairs in a row were rejected, the last because {}",
+                          options_.most_rejected, why));
   }
 
   void report(std::string doing) {
@@ -169,6 +200,7 @@ class PairRun {
   const PairsOptions& options_;
   PairsRecord& record_;
   std::vector<int> rejected_in_a_row_;
+  std::vector<PairJournal::Event> events_;  // of the pair under way
   std::int64_t begin_ns_, pairs_begin_ns_ = 0;
 };
 

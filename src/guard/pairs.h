@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "guard/arm.h"
 #include "guard/gate.h"
+#include "guard/pair_journal.h"
 
 #include <functional>
 #include <string>
@@ -31,6 +32,8 @@ struct PairsOptions {
   // So many rejected pairs in a row say that the machine will not get better: the items become
   // invalid.
   int most_rejected = 6;
+  // What it holds is replayed into the gate first; every pair is in it before it counts.
+  PairJournal* journal = nullptr;
   std::function<void(const PairProgress&)> progress;
 };
 
@@ -43,6 +46,7 @@ struct Contest {
 
 // What happened besides the verdicts.
 struct PairsRecord {
+  int replayed = 0;                  // pairs of items that came from the journal
   int launches = 0;                  // processes that were started for a pair
   int rejected_samples = 0;          // left out of readings that count
   int rejected_pairs = 0;            // of items; taken again

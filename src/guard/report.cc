@@ -116,6 +116,7 @@ Json item_json(const ReportItem& item) {
   const ItemResult& result = item.result;
   Json json = Json::object({{"kernel", item.kernel},
                             {"shape", item.shape},
+                            {"variant", item.variant},
                             {"verdict", verdict_name(result.verdict)},
                             {"ratio", ratio_json(result.effect)},
                             {"p_value", result.effect.pairs == 0 ? Json() : Json(p_value(result))},
@@ -133,6 +134,14 @@ Json item_json(const ReportItem& item) {
   if (item.recorded_p50_ns > 0) json.set("recorded_p50_ns", item.recorded_p50_ns);
   json.set("notes", Json::array_of(item.notes));
   return json;
+}
+
+Json to_json(const PairsRecord& record) {
+  return Json::object({{"launches", record.launches},
+                       {"replayed_pairs", record.replayed},
+                       {"rejected_pairs", record.rejected_pairs},
+                       {"rejected_samples", record.rejected_samples},
+                       {"rejected_because", Json::array_of(record.reasons)}});
 }
 
 std::string counts(const Report& report) {
@@ -190,6 +199,9 @@ std::string render_table(const Report& report, const Terminal& terminal) {
     for (const std::string& note : item.notes) text += fmt::format("  {}: {}\n", title(item), note);
   }
   for (const std::string& note : report.notes) text += "  note: " + note + "\n";
+  if (report.measurement.rejected_pairs > 0)
+    text += fmt::format("  note: {} pairs were rejected and taken again ({})\n",
+                        report.measurement.rejected_pairs, join(report.measurement.reasons, "; "));
   text += fmt::format("{} ({}; {:.1f} s)\n",
                       terminal.paint(style_of(report.verdict()), verdict_name(report.verdict())),
                       counts(report), report.seconds);
@@ -206,6 +218,9 @@ Json to_json(const Report& report) {
   document.set("items", std::move(items));
   document.set("notes", Json::array_of(report.notes));
   document.set("seconds", report.seconds);
+  document.set("measurement", to_json(report.measurement));
+  if (!report.baseline_arm.is_null())
+    document.set("arms", Json::array({report.baseline_arm, report.current_arm}));
   return document;
 }
 

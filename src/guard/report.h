@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/terminal.h"
 #include "guard/gate.h"
+#include "guard/pairs.h"
 #include "model/device.h"
 #include "model/value.h"
 
@@ -18,7 +19,8 @@ namespace purlin::guard {
 
 struct ReportItem {
   std::string kernel;
-  std::string shape;  // "M=512,N=512", "" where not known
+  std::string shape;    // "M=512,N=512", "" where not known
+  std::string variant;  // what else tells it apart, such as the config asked for
   ItemResult result;
   Config baseline_config, current_config;
   std::string file;            // where the kernel's spec is, for annotations; "" = not known
@@ -32,6 +34,8 @@ struct Report {
   std::vector<ReportItem> items;
   std::vector<std::string> notes;  // about the whole
   double seconds = 0;
+  PairsRecord measurement;         // what was started, rejected, replayed
+  Json baseline_arm, current_arm;  // as Arm::record(); null where there are none
 
   Verdict verdict() const;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/resolve.h"
 
+#include "base/files.h"
 #include "cache/store.h"
 #include "model/spec.h"
 
@@ -35,6 +36,16 @@ Result<Config> assigned_config(const KernelSpec& spec, const SuiteItem& item) {
 }
 
 }  // namespace
+
+Item name_of(const SuiteItem& item) {
+  Item name{base_name(parent_path(item.spec_path)), item.shape, item.config};
+  const Result<KernelSpec> spec = load_spec(item.spec_path);
+  if (!spec.is_ok()) return name;
+  name.kernel = spec->name;
+  if (const auto problem = resolve_shape(*spec, item.shape); problem.is_ok())
+    name.shape = problem->text();
+  return name;
+}
 
 Result<ResolvedItem> resolve_item(const SuiteItem& item, const Suite& suite,
                                   const DeviceInfo& device, const std::string& cache,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "guard/arm.h"
 #include "guard/baseline.h"
 #include "guard/runner.h"
 #include "guard/snapshot.h"
@@ -29,6 +30,9 @@ struct ResolvedItem {
 
   std::string key() const { return target.kernel + " " + target.problem.text() + " " + request; }
 };
+
+// What an item is called that cannot be resolved: as far as its spec can be read, else by the file.
+Item name_of(const SuiteItem& item);
 
 // `cache` is the config cache's directory. Where the cache has no winner for a "cached" item, the
 // config that `fallback` recorded for it is used and the note says so; without it that is an error.

@@ -140,6 +140,13 @@ double timer_resolution_ns(const std::vector<double>& times_ns) {
   return repeats ? step : 0;
 }
 
+double KernelSamples::nominal_mhz() const {
+  double highest = 0;
+  for (const Process& process : processes)
+    for (const double clock : process.clocks_mhz) highest = std::max(highest, clock);
+  return highest;
+}
+
 ArmReading reading_of(const std::vector<double>& times_ns, const std::vector<double>& clocks_mhz) {
   ArmReading reading;
   reading.time_ns = median_of(times_ns);

@@ -36,6 +36,8 @@ struct KernelSamples {
     std::vector<double> clocks_mhz;  // as many, or empty where not recorded
   };
   std::vector<Process> processes;  // in the file's order
+  // The highest clock recorded, as what the device can do; 0 = none was.
+  double nominal_mhz() const;
 };
 
 Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std::string& file);

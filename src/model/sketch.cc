@@ -2,7 +2,10 @@
 #include "model/sketch.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 namespace purlin {
 namespace {
@@ -10,14 +13,74 @@ namespace {
 constexpr double kGamma = (1 + Sketch::kRelativeError) / (1 - Sketch::kRelativeError);
 const double kLogGamma = std::log(kGamma);
 
+// Bucket i holds (gamma^(i-1), gamma^i]; its representative 2 gamma^i / (gamma + 1) is within the
+// relative error of every member. Everything up to 1 ns is bucket 0. This is the definition.
+int bucket_by_logarithm(double ns) {
+  if (!(ns > 1)) return 0;
+  return std::min(Sketch::kMaxBuckets - 1, static_cast<int>(std::ceil(std::log(ns) / kLogGamma)));
+}
+
+// The definition without its logarithm. A double's exponent and the first bits of its mantissa name
+// a cell that is narrower than a bucket, so that at most one bound lies in it: the cell's first
+// bucket and one comparison give the bucket.
+class BucketTable {
+ public:
+  BucketTable() {
+    for (int i = 0; i < Sketch::kMaxBuckets; ++i) bounds_[index(i)] = bound_of(i);
+    bounds_.back() = std::numeric_limits<double>::infinity();
+    for (std::size_t cell = 0; cell < kCells; ++cell) {
+      const std::uint64_t bits = (cell << kShift) + kOne;
+      first_[cell] = static_cast<std::uint16_t>(bucket_by_logarithm(as_double(bits)));
+    }
+  }
+
+  int bucket_of(double ns) const {
+    if (!(ns > 1)) return 0;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &ns, sizeof bits);
+    const std::uint64_t cell = (bits - kOne) >> kShift;
+    if (cell >= kCells) return Sketch::kMaxBuckets - 1;
+    const std::size_t first = first_[cell];
+    return static_cast<int>(first + (ns > bounds_[first] ? 1 : 0));
+  }
+
+ private:
+  static constexpr int kShift = 52 - 7;  // 2^7 cells in an octave of 69 buckets
+  static constexpr std::uint64_t kOne = std::uint64_t{1023} << 52;  // 1.0
+  static constexpr std::size_t kCells = 51 << 7;                    // up to 2^51 ns
+
+  static std::size_t index(int bucket) { return static_cast<std::size_t>(bucket); }
+  static double as_double(std::uint64_t bits) {
+    double value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  // The largest double of a bucket, by bisection between doubles around it.
+  static double bound_of(int bucket) {
+    const double guess = std::exp(bucket * kLogGamma);
+    std::uint64_t low = 0;
+    std::memcpy(&low, &guess, sizeof low);
+    std::uint64_t high = low + 256;
+    low -= 256;
+    while (high - low > 1) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      (bucket_by_logarithm(as_double(middle)) <= bucket ? low : high) = middle;
+    }
+    return as_double(low);
+  }
+
+  std::array<double, Sketch::kMaxBuckets> bounds_;
+  std::array<std::uint16_t, kCells> first_;
+};
+
+const BucketTable& bucket_table() {
+  static const BucketTable table;
+  return table;
+}
+
 }  // namespace
 
-// Bucket i holds (gamma^(i-1), gamma^i]; its representative 2 gamma^i / (gamma + 1) is within the
-// relative error of every member. Everything up to 1 ns is bucket 0.
-int Sketch::bucket_of(double ns) {
-  if (!(ns > 1)) return 0;
-  return std::min(kMaxBuckets - 1, static_cast<int>(std::ceil(std::log(ns) / kLogGamma)));
-}
+int Sketch::bucket_of(double ns) { return bucket_table().bucket_of(ns); }
 
 double Sketch::value_of(int bucket) { return 2 * std::exp(bucket * kLogGamma) / (kGamma + 1); }
 
@@ -36,13 +99,19 @@ void Sketch::cover(int low, int high) {
 }
 
 void Sketch::add(double ns, double weight) {
-  if (!(weight > 0) || !std::isfinite(ns) || !std::isfinite(weight)) return;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (!(weight > 0 && weight < kInfinity && ns > -kInfinity && ns < kInfinity)) return;
   ns = std::max(ns, 0.0);
   const int bucket = bucket_of(ns);
-  cover(bucket, bucket);
-  weights_[static_cast<std::size_t>(bucket - first_)] += weight;
+  // Below first_ the difference wraps to a large number.
+  auto at = static_cast<std::size_t>(bucket) - static_cast<std::size_t>(first_);
+  if (at >= weights_.size()) {
+    cover(bucket, bucket);
+    at = static_cast<std::size_t>(bucket - first_);
+  }
+  weights_[at] += weight;
   min_ = count_ > 0 ? std::min(min_, ns) : ns;
-  max_ = count_ > 0 ? std::max(max_, ns) : ns;
+  max_ = std::max(max_, ns);
   count_ += weight;
   total_ += ns * weight;
 }
@@ -50,10 +119,11 @@ void Sketch::add(double ns, double weight) {
 void Sketch::merge(const Sketch& other) {
   if (other.empty()) return;
   cover(other.first_, other.first_ + static_cast<int>(other.weights_.size()) - 1);
-  for (std::size_t i = 0; i < other.weights_.size(); ++i)
-    weights_[static_cast<std::size_t>(other.first_ - first_) + i] += other.weights_[i];
+  double* into = weights_.data() + (other.first_ - first_);
+  const double* from = other.weights_.data();
+  for (std::size_t i = 0; i < other.weights_.size(); ++i) into[i] += from[i];
   min_ = count_ > 0 ? std::min(min_, other.min_) : other.min_;
-  max_ = count_ > 0 ? std::max(max_, other.max_) : other.max_;
+  max_ = std::max(max_, other.max_);
   count_ += other.count_;
   total_ += other.total_;
 }

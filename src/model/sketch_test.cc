@@ -31,6 +31,44 @@ TEST(Sketch, QuantilesAreWithinTheStatedError) {
   EXPECT_EQ(sketch.count(), 20'000);
 }
 
+// The buckets' definition, in docs/formats/profile.md: files written by one version are read by
+// all.
+int bucket_by_definition(double ns) {
+  const double gamma = 1.005 / 0.995;
+  if (!(ns > 1)) return 0;
+  return std::min(Sketch::kMaxBuckets - 1,
+                  static_cast<int>(std::ceil(std::log(ns) / std::log(gamma))));
+}
+
+int bucket_of(double ns) {
+  Sketch sketch;
+  sketch.add(ns);
+  return sketch.first_bucket();
+}
+
+TEST(Sketch, BucketsAreThoseOfTheLogarithm) {
+  for (int ns = 0; ns < 200'000; ++ns) ASSERT_EQ(bucket_of(ns), bucket_by_definition(ns)) << ns;
+  Random rng(3);
+  for (int i = 0; i < 200'000; ++i) {
+    const double ns = std::exp(rng.uniform() * 45);
+    ASSERT_EQ(bucket_of(ns), bucket_by_definition(ns)) << ns;
+  }
+  // The neighbours of every bound.
+  for (int bucket = 0; bucket <= Sketch::kMaxBuckets; ++bucket) {
+    double ns = std::exp(bucket * std::log(1.005 / 0.995));
+    for (int i = 0; i < 8; ++i) ns = std::nextafter(ns, 0);
+    for (int i = 0; i < 16; ++i, ns = std::nextafter(ns, INFINITY))
+      ASSERT_EQ(bucket_of(ns), bucket_by_definition(ns)) << bucket;
+  }
+  for (int exponent = 0; exponent < 70; ++exponent)  // the edges of the cells
+    for (int cell = 0; cell < 128; ++cell) {
+      const double ns = std::ldexp(1 + cell / 128.0, exponent);
+      ASSERT_EQ(bucket_of(ns), bucket_by_definition(ns)) << ns;
+      const double before = std::nextafter(ns, 0);
+      ASSERT_EQ(bucket_of(before), bucket_by_definition(before)) << before;
+    }
+}
+
 TEST(Sketch, WeightsStandForWhatWasNotSampled) {
   Sketch sampled, full;
   for (int i = 1; i <= 100; ++i) {

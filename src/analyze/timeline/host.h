@@ -28,6 +28,11 @@ struct HostWaits {
 
 // A copy call that returns only when the copy has ended: the CUDA and HIP calls without "Async".
 bool is_blocking_copy(std::string_view call);
+// By its record, or because a graph's launch launched it.
+inline bool is_graph_node(const Timeline& timeline, const Activity& activity) {
+  return activity.graph != 0 || (activity.call < timeline.calls.size() &&
+                                 timeline.calls[activity.call].kind == CallKind::kGraphLaunch);
+}
 bool waits_for_device(const Timeline& timeline, const Call& call);
 
 class HostFacts {

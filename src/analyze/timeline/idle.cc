@@ -156,7 +156,14 @@ std::string IdleAttribution::evidence(const Segment& gap, IdleCause cause) const
     case IdleCause::kSynchronization:
       if (plan.blocking)
         return fmt::format("{} blocks the host", name(timeline.calls[plan.call].name));
-      return longest_of(plan.waits->waiting, "");
+      {
+        std::string text = longest_of(plan.waits->waiting, "");
+        if (plan.launch.length() > 0)
+          text += fmt::format("{}{} {} until its work began", text.empty() ? "" : ", then ",
+                              name(timeline.calls[plan.call].name),
+                              duration_text(plan.launch.length()));
+        return text;
+      }
     case IdleCause::kKernelToKernel:
       return fmt::format("launched {} before the gap",
                          duration_text(gap.interval.begin - end_of(timeline.calls[plan.call])));

@@ -182,7 +182,7 @@ std::vector<FoundSequence> find_sequences(const Profile& profile, const StreamWo
     std::int64_t end = begin_of(at(found.begin));
     for (std::size_t i = found.begin; i < found.end(); ++i) {
       const Activity& activity = at(i);
-      if (activity.graph != 0) ++nodes;
+      if (is_graph_node(timeline, activity)) ++nodes;
       sequence.busy_ns +=
           std::max<std::int64_t>(0, end_of(activity) - std::max(end, begin_of(activity)));
       end = std::max(end, end_of(activity));

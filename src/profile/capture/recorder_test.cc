@@ -58,7 +58,7 @@ TEST(Recorder, PeriodsAddUp) {
   EXPECT_EQ(profile.kernels[1].duration.count(), 2);
   EXPECT_EQ(profile.copies[0].bytes, 192);
   EXPECT_EQ(profile.copies[0].duration.count(), 3);
-  EXPECT_EQ(profile.launches.size(), 32u);
+  EXPECT_EQ(profile.timeline.activities.size(), 32u);
   EXPECT_EQ(profile.coverage.launches_seen, 32);
   EXPECT_EQ(profile.coverage.launches_counted, 33);
   EXPECT_EQ(profile.coverage.launches_lost, 1);
@@ -109,7 +109,7 @@ TEST(Recorder, ThreadsDoNotLoseLaunches) {
   double count = 0;
   for (const KernelRow& row : profile.kernels) count += row.duration.count();
   EXPECT_EQ(count, 8000);
-  EXPECT_EQ(profile.launches.size(), 8000u);
+  EXPECT_EQ(profile.timeline.activities.size(), 8000u);
 }
 
 TEST(JsonText, IsJsonWhateverTheBytes) {

@@ -10,24 +10,34 @@
 #include "base/status.h"
 #include "model/profile.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace purlin::profile {
 
-// kCorrupt naming the byte offset when there is no seal to read up to or a sealed chunk makes no
-// sense, kInvalid when it is no profile.
-Result<Profile> read_profile(const std::string& path);
+struct ReadOptions {
+  // Activities, calls, ops and ranges held, together, in whole chunks; those that begin first. The
+  // rest is counted in Timeline::left_out.
+  std::size_t max_timeline_events = 20'000'000;
+  std::size_t workers = 0;  // threads; 0 = the processors
+};
+
+// Files may be of any size: what is held is the rows and the timeline up to its bound. Rows without
+// a sketch get one from their launches. kCorrupt naming the byte offset when there is no seal to
+// read up to or a sealed chunk makes no sense, kInvalid when it is no profile.
+Result<Profile> read_profile(const std::string& path, const ReadOptions& options = {});
+// Written piece by piece, there when it is whole.
 Status write_profile(const std::string& path, const Profile& profile);
 // The same over bytes in memory.
-Result<Profile> decode_profile(std::string_view bytes);
+Result<Profile> decode_profile(std::string_view bytes, const ReadOptions& options = {});
 std::string encode_profile(const Profile& profile);
 
 // Adds one profile to another; for many there is Merger (profile/format/merge.h).
 void merge_into(Profile& into, const Profile& from);
 // Every *.plprof of a folder, merged: the processes of one run. Files that cannot be read are named
 // in the coverage notes. An empty folder is an empty profile.
-Result<Profile> read_spool(const std::string& directory);
+Result<Profile> read_spool(const std::string& directory, const ReadOptions& options = {});
 
 }  // namespace purlin::profile

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -161,6 +162,12 @@ void Merger::finish() {
   unsorted_ = false;
 }
 
+std::size_t Merger::timeline_events() const {
+  const Timeline& timeline = into_.timeline;
+  return timeline.activities.size() + timeline.calls.size() + timeline.ops.size() +
+         timeline.ranges.size();
+}
+
 void Merger::add(const Profile& from) {
   Moved moved;
   moved.processes = static_cast<std::uint32_t>(into_.processes.size());
@@ -248,8 +255,7 @@ void Merger::add_timeline(const Profile& from, const Moved& moved) {
   into.left_out += part.left_out;
   const auto first_call = static_cast<std::uint32_t>(into.calls.size());
   const auto first_op = static_cast<std::uint32_t>(into.ops.size());
-  const std::size_t held =
-      into.activities.size() + into.calls.size() + into.ops.size() + into.ranges.size();
+  const std::size_t held = timeline_events();
   const std::size_t added =
       part.activities.size() + part.calls.size() + part.ops.size() + part.ranges.size();
   if (added == 0) return;
@@ -320,30 +326,36 @@ void Merger::add_coverage(const Coverage& from) {
 }
 
 void merge_counters(std::vector<Counter>& into, const std::vector<Counter>& from) {
+  if (from.empty()) return;
+  std::unordered_map<std::string_view, std::size_t> known;
+  into.reserve(into.size() + from.size());  // names stay where they are
+  for (std::size_t i = 0; i < into.size(); ++i) known.emplace(into[i].name, i);
   for (const Counter& counter : from) {
-    const auto known = std::find_if(
-        into.begin(), into.end(), [&](const Counter& other) { return other.name == counter.name; });
-    if (known == into.end()) {
+    const auto [position, added] = known.try_emplace(counter.name, into.size());
+    if (added) {
       into.push_back(counter);
       continue;
     }
-    const double launches = known->launches + counter.launches;
+    Counter& mean = into[position->second];
+    const double launches = mean.launches + counter.launches;
     if (launches > 0)
-      known->value = (known->value * known->launches + counter.value * counter.launches) / launches;
-    known->launches = launches;
+      mean.value = (mean.value * mean.launches + counter.value * counter.launches) / launches;
+    mean.launches = launches;
   }
 }
 
 void merge_into(Profile& into, const Profile& from) { Merger(into).add(from); }
 
-Result<Profile> read_spool(const std::string& directory) {
+Result<Profile> read_spool(const std::string& directory, const ReadOptions& options) {
   PURLIN_ASSIGN(const std::vector<std::string> names, list_directory(directory));
   Profile merged;
-  Merger merger(merged);
+  Merger merger(merged, options.max_timeline_events);
   std::vector<CoverageNote> unreadable;
   for (const std::string& name : names) {
     if (!ends_with(name, ".plprof")) continue;
-    Result<Profile> part = read_profile(join_path(directory, name));
+    ReadOptions rest = options;
+    rest.max_timeline_events -= std::min(rest.max_timeline_events, merger.timeline_events());
+    Result<Profile> part = read_profile(join_path(directory, name), rest);
     if (part.is_ok()) {
       merger.add(*part);
     } else {

@@ -27,6 +27,7 @@ class Merger {
   ~Merger();
 
   void add(const Profile& from);
+  std::size_t timeline_events() const;  // held so far
   void finish();  // sorts the timeline; the destructor does it otherwise
 
  private:

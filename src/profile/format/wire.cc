@@ -20,10 +20,6 @@ std::uint64_t zigzag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }
 
-std::int64_t unzigzag(std::uint64_t value) {
-  return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
-}
-
 // Sums of file contents wrap rather than overflow: a damaged file must not be undefined behaviour.
 std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
@@ -60,12 +56,10 @@ void Encoder::text(std::string_view value) {
 }
 
 std::uint64_t Decoder::little_endian(int size) {
-  if (rest_.size() < static_cast<std::size_t>(size)) return fail(), 0;
+  if (rest() < static_cast<std::size_t>(size)) return fail(), 0;
   std::uint64_t value = 0;
   for (int i = 0; i < size; ++i)
-    value |= std::uint64_t{static_cast<unsigned char>(rest_[static_cast<std::size_t>(i)])}
-             << (8 * i);
-  rest_.remove_prefix(static_cast<std::size_t>(size));
+    value |= std::uint64_t{static_cast<unsigned char>(*at_++)} << (8 * i);
   return value;
 }
 
@@ -76,11 +70,10 @@ double Decoder::real() {
   return value;
 }
 
-std::uint64_t Decoder::varint() {
+std::uint64_t Decoder::long_varint() {
   std::uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    const std::uint64_t byte = u8();
-    if (failed_) return 0;
+  for (int shift = 0; shift < 64 && at_ != end_; shift += 7) {
+    const std::uint64_t byte = static_cast<unsigned char>(*at_++);
     if (shift == 63 && byte > 1) break;
     value |= (byte & 0x7f) << shift;
     if (byte < 0x80) return value;
@@ -94,18 +87,16 @@ std::uint32_t Decoder::varint32() {
   return static_cast<std::uint32_t>(value);
 }
 
-std::int64_t Decoder::signed_varint() { return unzigzag(varint()); }
-
 std::string_view Decoder::text() {
   const std::size_t size = count();
-  const std::string_view value = rest_.substr(0, size);
-  rest_.remove_prefix(value.size());
+  const std::string_view value(at_, size);
+  at_ += size;
   return value;
 }
 
 std::size_t Decoder::count(std::size_t least) {
   const std::uint64_t value = varint();
-  if (value > rest_.size() / least) return fail(), 0;
+  if (value > rest() / least) return fail(), 0;
   return static_cast<std::size_t>(value);
 }
 
@@ -118,19 +109,19 @@ void append_header(std::string& out) {
   out += header.bytes();
 }
 
-std::uint64_t checksum(std::uint16_t type, std::uint16_t version, std::string_view payload) {
-  const std::uint64_t seed =
-      type | std::uint64_t{version} << 16 | std::uint64_t{payload.size()} << 32;
-  return XXH3_64bits_withSeed(payload.data(), payload.size(), seed);
+std::uint64_t checksum_seed(std::uint16_t type, std::uint16_t version, std::uint32_t length) {
+  return type | std::uint64_t{version} << 16 | std::uint64_t{length} << 32;
 }
 
 void append_chunk(std::string& out, ChunkType type, std::string_view payload) {
   const auto number = static_cast<std::uint16_t>(type);
+  const auto length = static_cast<std::uint32_t>(payload.size());
   Encoder header;
   header.fixed16(number);
   header.fixed16(kChunkVersion);
-  header.fixed32(static_cast<std::uint32_t>(payload.size()));
-  header.fixed64(checksum(number, kChunkVersion, payload));
+  header.fixed32(length);
+  header.fixed64(XXH3_64bits_withSeed(payload.data(), payload.size(),
+                                      checksum_seed(number, kChunkVersion, length)));
   out += header.bytes();
   out += payload;
 }
@@ -247,22 +238,25 @@ std::string LaunchEncoder::finish(std::uint32_t process) {
   return out.bytes();
 }
 
-LaunchDecoder::LaunchDecoder(std::string_view payload) : in_(payload) {
+LaunchDecoder::LaunchDecoder(std::string_view payload, LaunchMemory& memory)
+    : in_(payload), memory_(memory) {
   process_ = in_.varint32();
-  previous_end_ns_ = static_cast<std::int64_t>(in_.fixed64());
+  base_ns_ = previous_end_ns_ = static_cast<std::int64_t>(in_.fixed64());
   count_ = in_.count(3);
+  ++memory.chunk_;
 }
 
 Launch LaunchDecoder::next() {
   Launch launch;
   const std::uint64_t head = in_.varint();
-  if (head >> 1 > std::numeric_limits<std::uint32_t>::max()) in_.fail();
+  if (head >> 1 >= memory_.last_.size()) return in_.fail(), launch;
   launch.kernel = static_cast<std::uint32_t>(head >> 1);
   if ((head & 1) != 0) stream_ = in_.varint32();
   launch.stream = stream_;
   launch.start_ns = wrapping_add(previous_end_ns_, in_.signed_varint());
-  std::int64_t& last_duration = durations_[launch.kernel];
-  launch.duration_ns = last_duration = wrapping_add(last_duration, in_.signed_varint());
+  LaunchMemory::Last& last = memory_.last_[launch.kernel];
+  if (last.chunk != memory_.chunk_) last = {0, memory_.chunk_};
+  launch.duration_ns = last.duration_ns = wrapping_add(last.duration_ns, in_.signed_varint());
   if (launch.duration_ns < 0) in_.fail();
   previous_end_ns_ = wrapping_add(launch.start_ns, launch.duration_ns);
   return launch;

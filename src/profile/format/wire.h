@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace purlin::profile::wire {
 
@@ -62,32 +63,43 @@ class Encoder {
 
 class Decoder {
  public:
-  explicit Decoder(std::string_view bytes) : rest_(bytes) {}
+  explicit Decoder(std::string_view bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
   std::uint8_t u8() { return static_cast<std::uint8_t>(little_endian(1)); }
   std::uint16_t fixed16() { return static_cast<std::uint16_t>(little_endian(2)); }
   std::uint32_t fixed32() { return static_cast<std::uint32_t>(little_endian(4)); }
   std::uint64_t fixed64() { return little_endian(8); }
   double real();
-  std::uint64_t varint();
+  std::uint64_t varint() {
+    if (at_ != end_ && static_cast<signed char>(*at_) >= 0)
+      return static_cast<unsigned char>(*at_++);
+    return long_varint();
+  }
   std::uint32_t varint32();  // fails above 2^32 - 1
-  std::int64_t signed_varint();
+  std::int64_t signed_varint() {
+    const std::uint64_t value = varint();
+    return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
+  }
   std::string_view text();
   // A count of items that take at least `least` bytes each; fails where they cannot fit.
   std::size_t count(std::size_t least = 1);
 
   bool failed() const { return failed_; }
-  bool at_end() const { return rest_.empty(); }
-  void fail() { failed_ = true, rest_ = {}; }
+  bool at_end() const { return at_ == end_; }
+  void fail() { failed_ = true, at_ = end_; }
 
  private:
+  std::size_t rest() const { return static_cast<std::size_t>(end_ - at_); }
+  std::uint64_t long_varint();
   std::uint64_t little_endian(int size);
-  std::string_view rest_;
+  const char* at_;
+  const char* end_;
   bool failed_ = false;
 };
 
 void append_header(std::string& out);
 void append_chunk(std::string& out, ChunkType type, std::string_view payload);
-std::uint64_t checksum(std::uint16_t type, std::uint16_t version, std::string_view payload);
+// A chunk's checksum is XXH3-64 of the payload with this seed.
+std::uint64_t checksum_seed(std::uint16_t type, std::uint16_t version, std::uint32_t length);
 
 struct KernelDefinition {
   std::uint32_t name = 0;  // string ids; op and shape: 0 = none, else id + 1
@@ -129,20 +141,38 @@ struct Launch {
   std::int64_t start_ns = 0, duration_ns = 0;
 };
 
+// The last duration of each kernel in a chunk. Kept from chunk to chunk, so that a chunk costs
+// nothing to begin.
+class LaunchMemory {
+ public:
+  explicit LaunchMemory(std::size_t kernels) : last_(kernels) {}
+
+ private:
+  friend class LaunchDecoder;
+  struct Last {
+    std::int64_t duration_ns = 0;
+    std::uint64_t chunk = 0;  // which one that was
+  };
+  std::vector<Last> last_;
+  std::uint64_t chunk_ = 0;
+};
+
 class LaunchDecoder {
  public:
-  explicit LaunchDecoder(std::string_view payload);
+  // `memory` is for as many kernels as the file defines; a launch of another fails.
+  LaunchDecoder(std::string_view payload, LaunchMemory& memory);
   std::uint32_t process() const { return process_; }
+  std::int64_t base_ns() const { return base_ns_; }
   std::size_t count() const { return count_; }
   Launch next();
   bool failed() const { return in_.failed(); }
 
  private:
   Decoder in_;
+  LaunchMemory& memory_;
   std::uint32_t process_ = 0, stream_ = 0;
   std::size_t count_ = 0;
-  std::int64_t previous_end_ns_ = 0;
-  std::unordered_map<std::uint32_t, std::int64_t> durations_;  // no more than launches decoded
+  std::int64_t base_ns_ = 0, previous_end_ns_ = 0;
 };
 
 struct Seal {

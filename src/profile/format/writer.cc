@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <type_traits>
 #include <unordered_map>
 
 namespace purlin::profile {
@@ -197,38 +198,53 @@ class Writer {
     return turns <= all.size() / 64;  // a chunk holds one process
   }
 
+  // In a sorted timeline one device follows the other: a chunk does not reach back in time, so that
+  // a reader that wants the beginning of a recording finds it by the chunks' base times.
+  template <class Event>
+  bool ends_chunk(const std::vector<Event>& all, std::size_t first, std::size_t i) const {
+    if (i + 1 == all.size() || (i + 1) % kEventsPerPeriod == 0) return true;
+    if constexpr (std::is_same_v<Event, Activity>)
+      return all[i + 1].device != all[i].device && all[i + 1].start_ns < all[first].start_ns;
+    return false;
+  }
+
   void launches() {
     wire::LaunchEncoder encoder;
     const std::vector<Activity>& all = profile_.timeline.activities;
+    std::size_t first = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i % kEventsPerPeriod == 0) seal(false);
       encoder.add(all[i].row, all[i].stream, all[i].start_ns, all[i].duration_ns);
-      if (i + 1 == all.size() || (i + 1) % kEventsPerPeriod == 0 ||
-          all[i + 1].process != all[i].process)
-        wire::append_chunk(out_, ChunkType::kLaunches, encoder.finish(all[i].process));
+      if (!ends_chunk(all, first, i) && all[i + 1].process == all[i].process) continue;
+      wire::append_chunk(out_, ChunkType::kLaunches, encoder.finish(all[i].process));
+      first = i + 1;
     }
   }
 
   template <class EventEncoder, class Event>
   void events(ChunkType type, const std::vector<Event>& all) {
     EventEncoder encoder;
+    std::size_t first = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i % kEventsPerPeriod == 0) seal(false);
       encoder.add(all[i]);
-      if (i + 1 == all.size() || (i + 1) % kEventsPerPeriod == 0)
-        wire::append_chunk(out_, type, encoder.finish());
+      if (!ends_chunk(all, first, i)) continue;
+      wire::append_chunk(out_, type, encoder.finish());
+      first = i + 1;
     }
   }
 
   // In the timeline's order, so that names keep their numbers; 0 is "" and not written.
   void names() {
     const std::vector<std::string>& names = profile_.timeline.names;
-    if (names.size() < 2) return;
-    Encoder payload;
-    payload.varint(names.size() - 1);
-    for (std::size_t i = 1; i < names.size(); ++i) payload.varint(strings_.id(names[i]));
-    strings_.append_new(out_);
-    wire::append_chunk(out_, ChunkType::kNames, payload.bytes());
+    for (std::size_t first = 1; first < names.size(); first += kEventsPerPeriod) {
+      const std::size_t last = std::min(first + kEventsPerPeriod, names.size());
+      Encoder payload;
+      payload.varint(last - first);
+      for (std::size_t i = first; i < last; ++i) payload.varint(strings_.id(names[i]));
+      strings_.append_new(out_);
+      wire::append_chunk(out_, ChunkType::kNames, payload.bytes());
+    }
   }
 
   const Profile& profile_;

@@ -2,13 +2,12 @@
 // Journal: a session's evaluations on disk, one JSON line each, so that a session killed at any
 // moment goes on without repeating one. docs/formats/session.md describes the file.
 //
-// A line counts once its newline is on disk: append() returns after fsync, and a torn last line is
-// cut off when the journal is opened again. One process at a time holds a journal (flock).
+// base/json_lines.h says what is durable when, and that one process at a time holds a journal.
 // Thread-safety: belongs to one thread. Failure: kIo; kUnavailable when another process holds it;
 // kCorrupt when it is damaged anywhere but at its end.
 #pragma once
 
-#include "base/json.h"
+#include "base/json_lines.h"
 #include "base/status.h"
 #include "model/evaluation.h"
 
@@ -27,11 +26,8 @@ class Journal {
   };
   // `header` is written at the start of a new journal and says what the session is.
   static Result<Journal> open(const std::string& path, const Json& header);
-  Journal(Journal&& other) noexcept;
-  Journal& operator=(Journal&&) = delete;
-  ~Journal();
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   const std::vector<Record>& records() const { return records_; }
   // Why the session ended when it last did: "budget", "space"; "" while it is under way.
   const std::string& finished() const { return finished_; }
@@ -45,15 +41,11 @@ class Journal {
   Status restart();
 
  private:
-  Journal(std::string path, Json header, int fd)
-      : path_(std::move(path)), header_(std::move(header)), fd_(fd) {}
-  Status load();
+  Journal(JsonLines file, Json header) : file_(std::move(file)), header_(std::move(header)) {}
   Status take(const Json& line, std::size_t number);
-  Status write_line(const Json& line);
 
-  std::string path_;
+  JsonLines file_;
   Json header_;
-  int fd_;
   std::vector<Record> records_;
   std::string finished_, finished_budget_;
 };

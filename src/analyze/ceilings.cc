@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a device's ceilings come from when nobody measured them.
+#include "analyze/roofline.h"
+#include "model/gpu_table.h"
+
+#include <fmt/format.h>
+
+namespace purlin::analyze {
+namespace {
+
+std::string ceiling_name(const GpuRate& rate) {
+  return std::string(rate.dtype) + (rate.tensor ? " tensor" : "");
+}
+
+void from_table(Ceilings& out, const GpuModel& model, int units) {
+  std::string source = "table";
+  // A driver that shows fewer SMs than the sheet has shut some of them off.
+  const double share = units > 0 ? static_cast<double>(units) / model.units : 1;
+  if (share != 1) source = fmt::format("table, {} of {} SMs", units, model.units);
+  for (const GpuRate& rate : model.rates) {
+    const double mhz = model.sheet_clock(rate);
+    out.compute.push_back({ceiling_name(rate), share * model.peak(rate, mhz),
+                           fmt::format("{} at {:.0f} MHz", source, mhz), mhz, 0});
+  }
+  out.memory.push_back({"dram", model.dram_gbs * 1e9, "table", 0, 0});
+}
+
+void from_attributes(Ceilings& out, const DeviceInfo& device) {
+  if (device.compute_units > 0 && device.clock_mhz > 0)
+    for (const GpuRate& rate : rates_of_arch(device.arch))
+      out.compute.push_back(
+          {ceiling_name(rate),
+           static_cast<double>(device.compute_units) * rate.per_clock * device.clock_mhz * 1e6,
+           fmt::format("device attributes at {:.0f} MHz", device.clock_mhz), device.clock_mhz, 0});
+  if (device.memory_clock_mhz > 0 && device.memory_bus_bits > 0)  // two transfers a clock
+    out.memory.push_back({"dram", 2 * device.memory_clock_mhz * 1e6 * device.memory_bus_bits / 8,
+                          "device attributes", 0, 0});
+}
+
+void replace(std::vector<Ceiling>& list, const std::vector<Ceiling>& measured) {
+  for (const Ceiling& ceiling : measured) {
+    bool found = false;
+    for (Ceiling& own : list) {
+      if (own.name != ceiling.name) continue;
+      found = true;
+      // A micro-benchmark that stays below the sheet says what is attainable; one far below it
+      // has missed the unit, and the sheet stands.
+      if (ceiling.peak > 0.5 * own.peak) own = ceiling;
+    }
+    if (!found) list.push_back(ceiling);
+  }
+}
+
+}  // namespace
+
+Ceilings build_ceilings(const DeviceInfo& device, const Ceilings* measured) {
+  Ceilings out;
+  out.device = device.name;
+  if (const GpuModel* model = find_gpu(device.name, device.memory_bytes); model != nullptr) {
+    from_table(out, *model, device.compute_units);
+  } else {
+    from_attributes(out, device);
+  }
+  if (measured != nullptr) {
+    replace(out.compute, measured->compute);
+    replace(out.memory, measured->memory);
+  }
+  return out;
+}
+
+}  // namespace purlin::analyze

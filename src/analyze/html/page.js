@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the page together from the document.
+
+(() => {
+  const environment = doc.environment || {};
+
+  function tiles() {
+    const first = doc.timeline;
+    const coverage = doc.coverage;
+    const seen = coverage.launches_counted > 0 ? percent(coverage.launches_seen / coverage.launches_counted) : null;
+    const items = [
+      [ns(doc.kernel_ns), 'of kernels, summed'],
+      [count(doc.launches), 'launches'],
+      doc.wall_ns > 0 ? [ns(doc.wall_ns), 'wall time'] : null,
+      first ? [percent(first.busy_ns / first.span_ns), first.devices.length > 1 ? 'first device busy' : 'device busy'] : null,
+      first && first.mean_step ? [ns(first.mean_step.duration_ns), 'mean step'] : null,
+      seen ? [seen, 'of the launches recorded'] : null,
+      [count(doc.page.rows), doc.group_by === 'launch' ? 'launch shapes' : 'kernels'],
+    ];
+    return el('div', {class: 'tiles'}, items.filter(Boolean).map(([value, text]) => el('div', {class: 'tile'}, el('b', null, value), el('span', null, text))));
+  }
+
+  function copies() {
+    if (!doc.copies.length) return null;
+    return section('copies', 'Copies and sets', table(
+      [['kind'], ['device'], ['total', 1], ['count', 1], ['p50', 1], ['p95', 1], ['bytes', 1], ['rate', 1]],
+      doc.copies.map((c) => [c.kind, c.device, ns(c.total_ns), count(c.count), ns(c.p50_ns), ns(c.p95_ns),
+        c.bytes > 0 ? bytes(c.bytes) : '–', c.bytes > 0 && c.total_ns > 0 ? `${(c.bytes / c.total_ns).toFixed(1)} GB/s` : '–'])));
+  }
+
+  function coverage() {
+    const c = doc.coverage, wall = doc.wall_ns;
+    const limits = [...(doc.timeline ? doc.timeline.limits : [])];
+    const unknown = doc.kernels.filter((k) => k.bound === 'unknown' || is_guess(k)).reduce((sum, k) => sum + k.share, 0);
+    if (doc.kernels.length && unknown >= 0.001) limits.push(`what binds the kernels that take ${percent(unknown)} of the time, for want of counters or a problem shape`);
+    return section('coverage', 'Coverage: what was seen, and what is not known',
+      facts([
+        ['launches', `${count(c.launches_seen)} recorded${c.launches_counted > 0 ? ` of ${count(c.launches_counted)} counted (${percent(c.launches_seen / c.launches_counted)})` : '; how many there were was not counted'}` +
+                     `${c.launches_lost > 0 ? `, ${count(c.launches_lost)} lost` : ', none known to be lost'}${c.launches_sampled_out > 0 ? `, ${count(c.launches_sampled_out)} sampled out` : ''}`],
+        ['cost', c.overhead_ns > 0 ? `${ns(c.overhead_ns)} spent in Purlin's callbacks${wall > 0 ? ` (${(100 * c.overhead_ns / wall).toFixed(2)}% of the wall time)` : ''}` : null],
+        ['recorded by', doc.source],
+        ['recorded at', environment.recorded_at],
+        ['build', environment.build],
+        ['host', [environment.host_os, environment.host_cpu].filter(Boolean).join(', ')],
+      ]),
+      c.notes.map((note) => el('p', {class: 'warning'}, `${words(note.cause)}: ${note.text}${note.count > 0 ? ` (${count(note.count)})` : ''}${note.seconds > 0 ? ` (${ns(note.seconds * 1e9)})` : ''}`)),
+      limits.length ? [el('h3', null, 'Not known'), el('ul', null, limits.map((text) => el('li', null, text)))] : null,
+      environment.devices && environment.devices.length ? [el('h3', null, 'Devices'), table([['id'], ['name'], ['arch'], ['units', 1], ['driver'], ['toolkit']],
+        environment.devices.map((d) => [d.id || '', d.name || '', d.arch || '', d.compute_units ? String(d.compute_units) : '', d.driver || '', d.toolkit || '']))] : null,
+      doc.processes.length ? [el('h3', null, 'Processes'), table([['pid', 1], ['rank', 1], ['captured by'], ['command'], ['']],
+        doc.processes.map((p) => [String(p.pid), p.rank === null ? '' : String(p.rank), p.layer, el('span', {class: 'name'}, p.command), p.complete ? '' : 'cut short']))] : null,
+      doc.page.processes_left_out > 0 ? el('p', {class: 'soft'}, `and ${count(doc.page.processes_left_out)} more processes`) : null);
+  }
+
+  const sections = [kernel_table.render(), roofline.render(), timeline.render(), steps.render(), copies(), coverage()].filter(Boolean);
+  const names = {kernels: 'Kernels', roofline: 'Roofline', timeline: 'Timeline', steps: 'Steps', copies: 'Copies', coverage: 'Coverage'};
+  const [first, ...others] = doc.findings;
+  document.body.replaceChildren(
+    el('a', {class: 'skip', href: '#kernels'}, 'Skip to the kernels'),
+    el('header', {class: 'top'},
+      el('h1', null, doc.command ? el('code', null, `$ ${doc.command}`) : 'Purlin report'),
+      el('div', {class: 'soft'}, [...new Set((environment.devices || []).map((d) => [d.name, d.arch, d.driver ? `driver ${d.driver}` : ''].filter(Boolean).join(', ')))].join('; ')),
+      doc.coverage.partial ? el('p', {class: 'warning'}, 'Partial profile: it was damaged or cut short. What follows is what was recorded up to the last complete part.') : null,
+      el('p', {class: 'finding'}, first.text),
+      others.length ? el('ul', {class: 'findings'}, others.slice(0, 3).map((finding) => el('li', null, finding.text))) : null,
+      tiles()),
+    el('nav', {class: 'jump', 'aria-label': 'sections'}, el('ul', null, sections.map((s) => el('li', null, el('a', {href: `#${s.id}`}, names[s.id]))))),
+    el('main', null, sections),
+    el('footer', null, `Purlin ${doc.tool_version}. Everything is in this file; it loads nothing.`),
+    tip,
+    document.getElementById('purlin-report'));
+  timeline.redraw();
+})();

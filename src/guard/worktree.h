@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Worktree: a git revision checked out in a folder of its own and built there, so that two
+// revisions can run side by side while the user's own tree stays as it is.
+//
+// A folder that already holds the commit, built by the same command, is used as it is. Owned by its
+// caller; thread-safety: belongs to one thread. Failure: kInvalid for what is no repository or
+// revision, kFailed, with the end of its output, for a build that fails.
+#pragma once
+
+#include "base/status.h"
+
+#include <string>
+
+namespace purlin::guard {
+
+// The full hash of the commit that `revision` names in the repository that holds `folder`.
+Result<std::string> resolve_commit(const std::string& folder, const std::string& revision);
+// The root of the repository that holds `folder`.
+Result<std::string> repository_root(const std::string& folder);
+
+struct WorktreeOptions {
+  std::string repository;  // any folder inside it
+  std::string commit;      // as resolve_commit() gives it
+  std::string parent;      // the worktree becomes PARENT/COMMIT
+  std::string build;       // run by `sh -c` at its root; "" = nothing to build
+  double build_timeout_s = 3600;
+};
+
+// Checks out and builds; returns the worktree's path. The build sees PURLIN_COMMIT.
+Result<std::string> make_worktree(const WorktreeOptions& options);
+// Git's notes of worktrees whose folder is gone.
+Status prune_worktrees(const std::string& repository);
+// Removes the folder and git's note of it.
+Status remove_worktree(const std::string& repository, const std::string& path);
+
+}  // namespace purlin::guard

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/format/head.h"
+
+#include "profile/format/documents.h"
+#include "profile/format/merge.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace purlin::profile {
+namespace {
+
+using wire::ChunkType;
+
+constexpr std::size_t kMaxText = std::size_t{512} << 20;  // of rows and names, which may share it
+constexpr std::size_t kMaxRows = std::size_t{1} << 23;
+constexpr std::size_t kMaxNames = std::size_t{1} << 25;
+constexpr std::size_t kMaxCounters = 20'000;  // of one row
+constexpr std::uint32_t kMaxDeviceIndex = kMaxDevices - 1;
+
+}  // namespace
+
+HeadReader::HeadReader(Profile& profile)
+    : profile_(profile), bucket_budget_(kMaxSketchBuckets), text_budget_(kMaxText) {}
+
+bool HeadReader::meta(std::string_view payload) {
+  const Result<Json> parsed = Json::parse(payload);
+  if (!parsed.is_ok() || (*parsed)["schema"].as_string() != "purlin.profile/1") return false;
+  const Json& json = *parsed;
+  if (json.find("environment") != nullptr)
+    profile_.environment = environment_from_json(json["environment"]);
+  if (json.find("processes") != nullptr) {
+    profile_.processes.clear();
+    for (const Json& process : json["processes"].items())
+      profile_.processes.push_back(process_from_json(process));
+  }
+  if (json.find("command") != nullptr) profile_.command = json["command"].as_string();
+  profile_.wall_ns = json["wall_ns"].as_int(profile_.wall_ns);
+  profile_.exit_code = static_cast<int>(json["exit_code"].as_int(profile_.exit_code));
+  profile_.partial = json["partial"].as_bool(profile_.partial);
+  if (json.find("source") != nullptr) profile_.source = json["source"].as_string();
+  const Json& timeline = json["timeline"];
+  profile_.timeline.begin_ns = timeline["begin_ns"].as_int(profile_.timeline.begin_ns);
+  profile_.timeline.end_ns = timeline["end_ns"].as_int(profile_.timeline.end_ns);
+  if (timeline.find("left_out") != nullptr)
+    profile_.timeline.left_out =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, timeline["left_out"].as_int()));
+  return true;
+}
+
+bool HeadReader::take_text(std::size_t bytes) {
+  if (bytes > text_budget_) return false;
+  text_budget_ -= bytes;
+  return true;
+}
+
+bool HeadReader::string(std::uint32_t id, std::string_view& text) const {
+  if (id >= ends_.size()) return false;
+  const std::uint64_t begin = id == 0 ? 0 : ends_[id - 1];
+  text = std::string_view(text_).substr(begin, ends_[id] - begin);
+  return true;
+}
+
+bool HeadReader::optional_string(std::uint32_t id, std::string_view& text) const {
+  text = {};
+  return id == 0 || string(id - 1, text);
+}
+
+bool HeadReader::strings(wire::Decoder in) {
+  const std::size_t count = in.count();
+  for (std::size_t i = 0; i < count && !in.failed(); ++i) {
+    text_ += in.text();
+    ends_.push_back(text_.size());
+  }
+  return !in.failed();
+}
+
+bool HeadReader::kernels(wire::Decoder in) {
+  const std::size_t count = in.count(wire::kLeastDefinitionBytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    const wire::KernelDefinition definition = wire::decode_definition(in);
+    std::string_view name, op, shape;
+    if (in.failed() || !string(definition.name, name) || !optional_string(definition.op, op) ||
+        !optional_string(definition.shape, shape) || definition.device > kMaxDeviceIndex ||
+        profile_.kernels.size() >= kMaxRows || !take_text(name.size() + op.size() + shape.size()))
+      return false;
+    KernelRow& row = profile_.kernels.emplace_back();
+    row.name = name;
+    row.op = op;
+    row.shape = shape;
+    row.launch.grid = definition.grid;
+    row.launch.block = definition.block;
+    row.launch.cluster = definition.cluster;
+    row.launch.dynamic_shared_bytes = definition.dynamic_shared_bytes;
+    row.static_shared_bytes = definition.static_shared_bytes;
+    row.registers = definition.registers;
+    row.local_bytes = definition.local_bytes;
+    row.device = static_cast<int>(definition.device);
+  }
+  return !in.failed();
+}
+
+bool HeadReader::sketches(wire::Decoder in) {
+  const std::size_t count = in.count(18);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t kernel = in.varint32();
+    const auto first = static_cast<std::int64_t>(in.fixed64());
+    const auto last = static_cast<std::int64_t>(in.fixed64());
+    Sketch sketch;
+    if (!wire::decode(in, sketch, bucket_budget_) || kernel >= profile_.kernels.size())
+      return false;
+    if (sketch.empty()) continue;
+    KernelRow& row = profile_.kernels[kernel];
+    row.first_ns = row.duration.empty() ? first : std::min(row.first_ns, first);
+    row.last_ns = row.duration.empty() ? last : std::max(row.last_ns, last);
+    row.duration.merge(sketch);
+  }
+  return !in.failed();
+}
+
+bool HeadReader::copies(wire::Decoder in) {
+  const std::size_t count = in.count(11);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string_view kind;
+    const bool named = string(in.varint32(), kind);
+    const std::uint32_t device = in.varint32();
+    const double bytes = in.real();
+    Sketch sketch;
+    if (!wire::decode(in, sketch, bucket_budget_) || !named || device > kMaxDeviceIndex ||
+        !(bytes >= 0 && bytes < 1e30))
+      return false;
+    const auto [position, added] = copy_rows_.try_emplace(
+        {std::string(kind), static_cast<int>(device)}, profile_.copies.size());
+    if (added) {
+      if (!take_text(2 * kind.size())) return false;
+      profile_.copies.push_back({std::string(kind), static_cast<int>(device), 0, {}});
+    }
+    CopyRow& row = profile_.copies[position->second];
+    row.bytes += bytes;
+    row.duration.merge(sketch);
+  }
+  return !in.failed();
+}
+
+// What a later period says of a row replaces what an earlier one said; counters add.
+bool HeadReader::details(wire::Decoder in) {
+  const std::size_t count = in.count(4);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t kernel = in.varint32();
+    std::string_view dtype, build;
+    const bool typed = optional_string(in.varint32(), dtype);
+    const std::uint32_t build_id = in.varint32();
+    const std::size_t counters = in.count(17);
+    if (in.failed() || kernel >= profile_.kernels.size() || !typed ||
+        !optional_string(build_id, build) || !take_text(dtype.size() + build.size()))
+      return false;
+    KernelRow& row = profile_.kernels[kernel];
+    if (!dtype.empty()) row.dtype = dtype;
+    if (build_id != 0) {
+      row.build = build;
+      own_build_.resize(std::max<std::size_t>(own_build_.size(), kernel + std::size_t{1}));
+      own_build_[kernel] = true;
+    }
+    if (row.counters.size() + counters > kMaxCounters) return false;
+    std::vector<Counter> read;
+    for (std::size_t k = 0; k < counters; ++k) {
+      std::string_view name;
+      const bool named = string(in.varint32(), name);
+      const double value = in.real(), launches = in.real();
+      if (in.failed() || !named || !std::isfinite(value) || !std::isfinite(launches) ||
+          launches < 0 || !take_text(name.size() + sizeof(Counter)))
+        return false;
+      read.push_back({std::string(name), value, launches});
+    }
+    merge_counters(row.counters, read);
+  }
+  return !in.failed();
+}
+
+bool HeadReader::names(wire::Decoder in) {
+  const std::size_t count = in.count();
+  std::vector<std::string>& names = profile_.timeline.names;
+  if (count > kMaxNames - std::min(names.size(), kMaxNames)) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string_view name;
+    if (!string(in.varint32(), name) || in.failed() || !take_text(name.size())) return false;
+    names.emplace_back(name);
+  }
+  return !in.failed();
+}
+
+bool HeadReader::coverage(std::string_view payload) {
+  const Result<Json> parsed = Json::parse(payload);
+  if (!parsed.is_ok()) return false;
+  profile_.coverage = coverage_from_json(*parsed);
+  return true;
+}
+
+bool HeadReader::decode(std::uint16_t type, std::uint16_t version, std::string_view payload) {
+  const wire::Decoder in(payload);
+  if (version == 1) switch (static_cast<ChunkType>(type)) {
+      case ChunkType::kMeta:
+        return meta(payload);
+      case ChunkType::kStrings:
+        return strings(in);
+      case ChunkType::kKernels:
+        return kernels(in);
+      case ChunkType::kSketches:
+        return sketches(in);
+      case ChunkType::kCopies:
+        return copies(in);
+      case ChunkType::kCoverage:
+        return coverage(payload);
+      case ChunkType::kDetails:
+        return details(in);
+      case ChunkType::kNames:
+        return names(in);
+      case ChunkType::kSeal:
+      case ChunkType::kLaunches:  // events are not ours
+      case ChunkType::kRanges:
+      case ChunkType::kActivities:
+      case ChunkType::kCalls:
+      case ChunkType::kOps:
+        return true;
+    }
+  ++unknown_chunks_;  // of a newer Purlin: the rest is still good
+  return true;
+}
+
+bool HeadReader::finish() {
+  const std::string& build = profile_.environment.build;
+  own_build_.resize(profile_.kernels.size());
+  for (std::size_t i = 0; i < profile_.kernels.size(); ++i) {
+    if (own_build_[i]) continue;
+    if (!take_text(build.size())) return false;
+    profile_.kernels[i].build = build;
+  }
+  if (unknown_chunks_ > 0)
+    profile_.coverage.notes.push_back(
+        {"unknown_chunks", "parts written by a newer Purlin were skipped; read it with that one",
+         static_cast<double>(unknown_chunks_), 0});
+  return true;
+}
+
+}  // namespace purlin::profile

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Two revisions, commands, environments and caches, compared as pairs of processes; and a comparison that
+# is killed. The commands make their times up, so nothing here depends on how busy the machine is.
+# timeout: 300
+source "$(dirname "$0")/lib.sh"
+cd "$tmp"
+
+# bench [FACTOR]: a "benchmark" of two kernels whose second takes FACTOR times as long, with 1 % noise.
+cat >bench.in <<'END'
+#!/bin/sh
+[ -z "${BENCH_RUNS:-}" ] || echo run >>"$BENCH_RUNS"
+exec awk -v factor="${1:-${FACTOR:-@FACTOR@}}" -v seed="$$" 'BEGIN {
+  srand(seed)
+  print "kernel,time_us,sm_clock_mhz"
+  for (i = 0; i < 20; ++i) {
+    printf "steady,%.3f,1980\n", 50 * (1 + 0.01 * (rand() - 0.5))
+    printf "\"f<int, 2>\",%.3f,1980\n", 20 * factor * (1 + 0.01 * (rand() - 0.5))
+  }
+}'
+END
+
+# Revisions: a repository whose last commit is 20 % slower; `make` produces the benchmark.
+git init -q repo
+cd repo
+git config user.email a@b && git config user.name a
+cp ../bench.in bench.in
+printf 'bench: bench.in factor\n\tsed "s/@FACTOR@/$$(cat factor)/" bench.in >bench && chmod +x bench\n' >Makefile
+echo 1 >factor && git add -A && git commit -qm fast
+echo '# no change' >>Makefile && git commit -qam same
+echo 1.2 >factor && git commit -qam slow
+expect_exit 1 purlin guard compare HEAD~1 HEAD --build 'make bench' --json --markdown "$tmp/c.md" -- ./bench
+expect_json "$tmp/out" '[i["verdict"] for i in d["items"]] == ["pass", "regression"]'
+expect_json "$tmp/out" 'd["items"][1]["kernel"] == "f<int, 2>" and d["items"][1]["cause"] == "code"'
+expect_json "$tmp/out" 'abs(d["items"][1]["ratio"]["estimate"] - 1.2) < 0.02 and d["items"][1]["pairs"] == 18'
+expect_json "$tmp/out" 'abs(d["items"][1]["cycle_ratio"]["estimate"] - 1.2) < 0.02'
+expect_json "$tmp/out" 'd["arms"][0]["code"].endswith("make bench") and d["arms"][0]["commands"][0]["argv"] == ["./bench"]'
+expect_contains "$tmp/c.md" 'regression'
+expect_exit 0 purlin guard compare HEAD~2 HEAD~1 --build 'make bench' -- ./bench
+expect_exit 0 purlin guard compare HEAD HEAD~1 --build 'make bench' -- ./bench   # an improvement
+expect_contains "$tmp/out" 'improvement'
+[ -z "$(git status --porcelain)" ] || fail "the user's tree was touched"
+[ "$(git worktree list | wc -l)" = 1 ] || fail 'a worktree was left behind'
+# A build that fails, a revision that is none, nothing to run.
+expect_exit 2 purlin guard compare HEAD~1 HEAD --build 'echo ld: cannot find -lfoo; false' -- ./bench
+expect_contains "$tmp/err" 'cannot find -lfoo'
+expect_exit 2 purlin guard compare HEAD~1 nonesuch -- ./bench
+expect_contains "$tmp/err" "'nonesuch' names no commit"
+expect_exit 2 purlin guard compare HEAD~1 HEAD
+expect_contains "$tmp/err" 'say what to run'
+cd ..
+
+# Commands, and environments of one command.
+sed 's/@FACTOR@/1/' bench.in >bench && chmod +x bench
+expect_exit 1 purlin guard compare --commands './bench 1' './bench 1.1' --json
+expect_json "$tmp/out" '[i["cause"] for i in d["items"]] == ["", "command"]'
+expect_exit 0 purlin guard compare --commands './bench 1' './bench 1' --json
+expect_exit 1 purlin guard compare --environments FACTOR=1 FACTOR=1.1 --filter 'f<*' --json -- ./bench
+expect_json "$tmp/out" 'len(d["items"]) == 1 and d["items"][0]["cause"] == "environment variables"'
+printf '# B\nFACTOR=0.9\n' >b.env
+expect_exit 0 purlin guard compare --environments FACTOR=1 b.env --json -- ./bench
+expect_json "$tmp/out" 'd["verdict"] == "improvement"'
+expect_exit 2 purlin guard compare --commands ./bench 'echo segfault >&2; exit 139' --json
+expect_contains "$tmp/err" 'segfault'
+
+# Killed: what was measured is not measured again.
+export BENCH_RUNS=$tmp/runs
+compare=("$PURLIN" guard compare --commands './bench 1' 'sleep 0.1; ./bench 1.1' --json --journal pairs.jsonl)
+"${compare[@]}" >/dev/null 2>&1 &
+pid=$!
+for _ in $(seq 600); do
+  lines=$(grep -c '"current":\[' pairs.jsonl 2>/dev/null || true)
+  [ "${lines:-0}" -lt 4 ] || break
+  kill -0 $pid 2>/dev/null || break
+  sleep 0.05
+done
+kill -9 $pid
+wait $pid 2>/dev/null || true
+printf '{"events": [{"item": 0, "base' >>pairs.jsonl   # and torn in the middle of a line
+kept=$(grep -c '"current":\[' pairs.jsonl)
+[ "$kept" -ge 4 ] || fail "only $kept pairs were in the journal"
+export BENCH_RUNS=$tmp/runs2   # a command of the killed run may still be writing to the first
+expect_exit 1 "${compare[@]}"
+expect_json "$tmp/out" "d['measurement']['replayed_pairs'] == 2 * min($kept, 8) + max($kept - 8, 0)"
+expect_json "$tmp/out" 'd["items"][1]["pairs"] == 18 and d["items"][1]["verdict"] == "regression"'
+# Two more than the pairs that were left: each arm runs once to find its items.
+[ "$(wc -l <runs2)" -eq $((2 + 2 * (18 - kept))) ] || fail "$(wc -l <runs2) processes after $kept pairs"
+unset BENCH_RUNS
+expect_exit 2 purlin guard compare --commands './bench 1' './bench 1.3' --journal pairs.jsonl
+expect_contains "$tmp/err" 'journal of another comparison'
+
+# A suite of kernels at two revisions, on the real device. Identical sources are never red.
+mkdir repo/kernels && cp "$PURLIN_SOURCE"/tests/data/guard/scale* repo/kernels/
+cat >repo/gate.toml <<'END'
+schema = "purlin.suite/1"
+name = "gate"
+device = "opencl:0"
+[thresholds]
+detectable = 1.0
+floor = 0.4
+[measure]
+max_samples = 9
+budget_s = 0.05
+[[items]]
+spec = "kernels/scale.toml"
+config = "default"
+END
+cd repo
+git add -A && git commit -qm kernel
+sed -i 's/i < steps/i < 6 * steps/' kernels/scale.h && git commit -qam slower
+expect_decided 1 purlin guard compare HEAD~1 HEAD --suite gate.toml --json
+expect_json "$tmp/out" 'd["items"][0]["kernel"] == "scale" and d["items"][0]["cause"] == "code"'
+expect_json "$tmp/out" 'd["items"][0]["ratio"]["estimate"] > 1.4'
+expect_exit 3 purlin guard compare HEAD~2 HEAD --suite gate.toml --json   # the old one has no such kernel
+expect_json "$tmp/out" '"does not run here" in d["items"][0]["reason"] and "scale.toml" in d["items"][0]["reason"]'
+expect_exit 2 purlin guard compare --caches "$tmp/none" "$tmp/none" --suite gate.toml
+expect_contains "$tmp/err" 'there is no cache'
+echo 'guard_compare: all checks passed'
