@@ -6,6 +6,10 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 set(ZLIB_USE_STATIC_LIBS ON)  # a bare system may lack the shared one
 find_package(ZLIB REQUIRED)
+# The archive where there is one, as with zlib: reading Nsight Systems' files must not hang on a system
+# library's version.
+find_path(SQLITE_INCLUDE sqlite3.h REQUIRED)
+find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3 REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
 find_path(OPENCL_INCLUDE CL/cl_layer.h REQUIRED)
