@@ -29,6 +29,7 @@ void visit_fields(Info& info, Visit visit) {
   visit("clock_mhz", info.clock_mhz);
   visit("memory_clock_mhz", info.memory_clock_mhz);
   visit("memory_bus_bits", info.memory_bus_bits);
+  visit("memory_bytes_per_s", info.memory_bytes_per_s);
   visit("memory_bytes", info.memory_bytes);
   visit("l2_bytes", info.l2_bytes);
   visit("shared_memory_per_block_bytes", info.shared_memory_per_block);

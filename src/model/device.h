@@ -26,6 +26,7 @@ struct DeviceInfo {
   double clock_mhz = 0;   // nominal maximum
   double memory_clock_mhz = 0;
   int memory_bus_bits = 0;
+  double memory_bytes_per_s = 0;  // where a recording says it; else clock and bus tell
   std::uint64_t memory_bytes = 0;
   std::uint64_t l2_bytes = 0;
   std::int64_t shared_memory_per_block = 0;  // bytes; the most a launch may ask for

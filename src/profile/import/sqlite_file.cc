@@ -74,6 +74,7 @@ struct SqliteFile::State {
   struct Table {
     std::string name;
     std::set<std::string> columns;  // lower case
+    std::string key;                // the column that is the row's number, "" for none
   };
   std::map<std::string, Table> tables;  // by lower case name
 
@@ -112,8 +113,13 @@ Status SqliteFile::State::read_tables() {
   for (auto& [key, table] : tables) {
     Statement info;  // generated columns are not in table_info, and so never asked for
     PURLIN_TRY(prepare("PRAGMA table_info(" + quoted(table.name) + ")", info));
-    while (::sqlite3_step(info.handle) == SQLITE_ROW && table.columns.size() < kMaxColumns)
+    int keys = 0;
+    while (::sqlite3_step(info.handle) == SQLITE_ROW && table.columns.size() < kMaxColumns) {
       table.columns.insert(lower(info.text(1)));
+      if (::sqlite3_column_int(info.handle, 5) == 0) continue;
+      const bool alias = ++keys == 1 && lower(info.text(2)) == "integer";
+      table.key = alias ? lower(info.text(1)) : "";
+    }
   }
   return Status::ok();
 }
@@ -177,6 +183,11 @@ bool SqliteFile::has(std::string_view table) const { return state_->table(table)
 bool SqliteFile::has(std::string_view table, std::string_view column) const {
   const State::Table* found = state_->table(table);
   return found != nullptr && found->columns.count(lower(column)) > 0;
+}
+
+bool SqliteFile::is_key(std::string_view table, std::string_view column) const {
+  const State::Table* found = state_->table(table);
+  return found != nullptr && found->key == lower(column);
 }
 
 std::vector<std::string> SqliteFile::tables() const {

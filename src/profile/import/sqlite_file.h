@@ -34,6 +34,7 @@ class SqliteFile {
 
   bool has(std::string_view table) const;  // as a plain table
   bool has(std::string_view table, std::string_view column) const;
+  bool is_key(std::string_view table, std::string_view column) const;  // found without a search
   std::vector<std::string> tables() const;
   std::uint64_t file_bytes() const;
   // An upper bound of the rows of a table, without reading it: its highest row number.
@@ -44,7 +45,7 @@ class SqliteFile {
     Rows(Rows&& other) noexcept;
     Rows& operator=(Rows&&) = delete;
     ~Rows();
-    Result<bool> next();             // kCorrupt names the table and the row
+    Result<bool> next();              // kCorrupt names the table and the row
     Status rewind(std::int64_t key);  // of find(): the rows of another key
     bool is_null(int column) const;
     std::optional<std::int64_t> integer(int column) const;  // whole numbers
@@ -61,7 +62,8 @@ class SqliteFile {
     std::uint64_t limit_, count_ = 0;
   };
   using Columns = std::initializer_list<std::string_view>;
-  Result<Rows> select(std::string_view table, Columns columns, std::string_view order_by = "") const;
+  Result<Rows> select(std::string_view table, Columns columns,
+                      std::string_view order_by = "") const;
   // The rows whose `key` column has the value given to rewind.
   Result<Rows> find(std::string_view table, Columns columns, std::string_view key) const;
 
