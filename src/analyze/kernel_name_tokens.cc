@@ -491,6 +491,7 @@ bool read_trtllm_bmm(const Tokens& tokens, KernelName& out) {
   Tokens others = {tokens[1]};
   for (std::size_t i = 4; i < tokens.size(); ++i) {
     const std::string_view token = tokens[i];
+    if (token.empty()) continue;
     const std::string_view extents = token.substr(1, token.find('u') - 1);
     if (starts_with(token, "t") && is_extents(extents)) {
       out.tile = extents;
