@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/report.h"
 
+#include "model/problem.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -49,7 +51,51 @@ struct Group {
   double heaviest_ns = -1;
   std::optional<RoofSum> work;
   std::set<std::tuple<Dim3, Dim3, Dim3, std::uint32_t>> shapes;
+  std::set<std::string> kernels;
 };
+
+// Device, build, then what GroupBy says; what it merges is empty.
+using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string,
+                       Dim3, Dim3, Dim3, std::uint32_t>;
+
+Key key_of(const KernelRow& row, const KernelName& name, const std::string& device,
+           const std::string& build, GroupBy group_by) {
+  const LaunchShape& launch = row.launch;
+  switch (group_by) {
+    case GroupBy::kKernel:
+      return {name.full, device, build, "", "", "", {}, {}, {}, 0};
+    case GroupBy::kShape:
+      return {name.full, device, build, row.op, row.shape, row.dtype, {}, {}, {}, 0};
+    case GroupBy::kLaunch:
+      return {name.full, device,      build,        row.op,         row.shape,
+              row.dtype, launch.grid, launch.block, launch.cluster, launch.dynamic_shared_bytes};
+    case GroupBy::kOp:
+      return {row.op, device, build, "", "", "", {}, {}, {}, 0};
+    case GroupBy::kOpClass:
+      return {std::string(name.op_class), device, build, "", "", "", {}, {}, {}, 0};
+  }
+  return {};
+}
+
+// Where a kernel's name does not tell what it does, the op that launched it may.
+KernelName classified(KernelName name, const std::string& op) {
+  if (name.op_class == "other" && !op.empty()) name.op_class = problem_of(op, {}).op_class;
+  return name;
+}
+
+// What a row is called: rows of ops and classes stand for many kernels.
+KernelName row_name(const KernelName& kernel, const std::string& op, GroupBy group_by) {
+  if (group_by != GroupBy::kOp && group_by != GroupBy::kOpClass) return kernel;
+  KernelName out;
+  out.full = group_by == GroupBy::kOpClass ? std::string(kernel.op_class)
+             : op.empty()                  ? "(no op known)"
+                                           : op;
+  out.brief = out.full;
+  const std::string_view of_op = problem_of(op, {}).op_class;
+  out.op_class = group_by == GroupBy::kOpClass || of_op == "other" ? kernel.op_class : of_op;
+  if (group_by == GroupBy::kOp && op.empty()) out.op_class = "other";
+  return out;
+}
 
 // Means over the launches that each was read for.
 void merge_counters(std::vector<Counter>& into, const std::vector<Counter>& from) {
@@ -108,7 +154,26 @@ bool heavier(const Stat& a, const Stat& b) {
   return a.duration.total_ns() > b.duration.total_ns();
 }
 
+constexpr std::pair<GroupBy, std::string_view> kGroupings[] = {{GroupBy::kKernel, "kernel"},
+                                                               {GroupBy::kShape, "shape"},
+                                                               {GroupBy::kLaunch, "launch"},
+                                                               {GroupBy::kOp, "op"},
+                                                               {GroupBy::kOpClass, "op_class"}};
+
 }  // namespace
+
+std::string_view to_text(GroupBy group_by) {
+  for (const auto& [value, text] : kGroupings)
+    if (value == group_by) return text;
+  return "";
+}
+
+Result<GroupBy> group_by_from_text(std::string_view text) {
+  for (const auto& [value, name] : kGroupings)
+    if (name == text) return value;
+  return error(Code::kInvalid,
+               "--by '{}': give what a row is to be: kernel, shape, launch, op or op_class", text);
+}
 
 Report build_report(const Profile& profile, GroupBy group_by,
                     const std::vector<Ceilings>& measured) {
@@ -125,26 +190,21 @@ Report build_report(const Profile& profile, GroupBy group_by,
   report.ceilings = ceilings_of(profile, measured);
   if (!profile.timeline.empty()) report.timeline = analyze_timeline(profile);
 
-  using Key = std::tuple<std::string, std::string, Dim3, Dim3, Dim3, std::uint32_t, std::string,
-                         std::string>;
   std::map<Key, Group> groups;  // ordered, so that equal totals rank the same each time
   std::map<std::string, KernelName> names;
+  const bool builds_told = std::any_of(profile.kernels.begin(), profile.kernels.end(),
+                                       [](const KernelRow& row) { return !row.build.empty(); });
   for (const KernelRow& row : profile.kernels) {
     auto [name, added] = names.try_emplace(row.name);
     if (added) name->second = describe_kernel(row.name);
-    Key key{name->second.full, device_name(profile, row.device), {}, {}, {}, 0, "", ""};
-    if (group_by == GroupBy::kLaunch)
-      key = {name->second.full,
-             std::get<1>(key),
-             row.launch.grid,
-             row.launch.block,
-             row.launch.cluster,
-             row.launch.dynamic_shared_bytes,
-             row.op,
-             row.shape};
-    Group& group = groups[key];
-    group.stat.name = name->second;
-    group.stat.device = std::get<1>(key);
+    const KernelName kernel = classified(name->second, row.op);
+    const std::string& build = builds_told ? row.build : profile.environment.build;
+    const std::string device = device_name(profile, row.device);
+    Group& group = groups[key_of(row, kernel, device, build, group_by)];
+    group.stat.name = row_name(kernel, row.op, group_by);
+    group.stat.device = device;
+    group.stat.build = build;
+    group.kernels.insert(kernel.full);
     add_row(group, row);
     if (!group.work)
       group.work.emplace(device_of(profile, row.device),
@@ -155,6 +215,7 @@ Report build_report(const Profile& profile, GroupBy group_by,
   }
   for (auto& [key, group] : groups) {
     group.stat.launch_shapes = static_cast<int>(group.shapes.size());
+    group.stat.kernels = static_cast<int>(group.kernels.size());
     if (report.kernel_ns > 0) group.stat.share = group.stat.duration.total_ns() / report.kernel_ns;
     group.stat.roof = group.work->roof();
     report.kernels.push_back(std::move(group.stat));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report: a profile ranked, one row per kernel or per launch shape, heaviest first. What a person
+// Report: a profile ranked, one row per kernel, shape, op or class, heaviest first. What a person
 // reads is report_text.h, what a program reads is to_json (docs/formats/report.md). Pure functions
 // over values.
 #pragma once
@@ -8,6 +8,7 @@
 #include "analyze/roofline.h"
 #include "analyze/timeline.h"
 #include "base/json.h"
+#include "base/status.h"
 #include "model/profile.h"
 
 #include <cstddef>
@@ -18,19 +19,27 @@
 
 namespace purlin::analyze {
 
+// What makes a row, on one GPU model and of one build.
 enum class GroupBy {
-  kKernel,  // one row per kernel and GPU model; launch shapes and devices merged
-  kLaunch,  // one row per kernel, launch shape, problem shape and GPU model
+  kKernel,   // a kernel; launch shapes, problem shapes and devices of the model merged
+  kShape,    // a kernel, its op, problem shape and element type
+  kLaunch,   // the same and its launch shape
+  kOp,       // an op, whatever kernels it launched; one row for kernels of no known op
+  kOpClass,  // an op class
 };
+std::string_view to_text(GroupBy group_by);  // "kernel", "op_class"
+Result<GroupBy> group_by_from_text(std::string_view text);
 
 struct KernelStat {
   KernelName name;
   std::string label;   // name.brief; namesakes are told apart
   std::string device;  // model, "NVIDIA H200"; "" where unknown
+  std::string build;   // the user's label of the code it ran in
   // As the program told; "" where unknown or where rows with others merged.
   std::string op, shape, dtype;
   LaunchShape launch;     // the one that took most time
   int launch_shapes = 0;  // merged here
+  int kernels = 1;        // merged here; name is then that of the op or the class
   std::uint32_t registers = 0, static_shared_bytes = 0, local_bytes = 0;  // of that launch shape
   double share = 0;  // of the time of all kernels
   Sketch duration;

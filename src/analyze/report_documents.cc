@@ -90,6 +90,24 @@ Json counters_json(const std::vector<Counter>& counters) {
   return out;
 }
 
+// What the kernel's name tells of how it was built; nothing where that is nothing.
+Json built_json(const KernelName& name) {
+  Json out = Json::object();
+  const auto add = [&](const char* key, std::string_view text) {
+    if (!text.empty()) out.set(key, text);
+  };
+  add("dtype", name.dtype);
+  add("accumulator", name.accumulator);
+  add("tile", name.tile);
+  if (name.stages > 0) out.set("stages", name.stages);
+  add("layout", name.layout);
+  add("arch", name.arch);
+  if (name.tensor != TensorCores::kUnknown)
+    out.set("tensor_cores", name.tensor == TensorCores::kYes);
+  if (name.split_k) out.set("split_k", true);
+  return out;
+}
+
 Json kernel_json(const KernelStat& kernel) {
   const Roof& roof = kernel.roof;
   Json out = Json::object({{"name", kernel.name.full},
@@ -99,7 +117,9 @@ Json kernel_json(const KernelStat& kernel) {
                            {"op", kernel.op},
                            {"shape", kernel.shape},
                            {"dtype", kernel.dtype},
-                           {"device", kernel.device}});
+                           {"device", kernel.device},
+                           {"build", kernel.build},
+                           {"built", built_json(kernel.name)}});
   add_durations(out, kernel.duration);
   out.set("share", kernel.share);
   out.set("bound", to_text(roof.bound));
@@ -112,6 +132,7 @@ Json kernel_json(const KernelStat& kernel) {
   out.set("counters", counters_json(kernel.counters));
   out.set("launch", to_json(kernel.launch));
   out.set("launch_shapes", kernel.launch_shapes);
+  out.set("kernels", kernel.kernels);
   out.set("registers", kernel.registers);
   out.set("static_shared_bytes", kernel.static_shared_bytes);
   out.set("local_bytes", kernel.local_bytes);
@@ -167,7 +188,7 @@ Json to_json(const Report& report, std::size_t most_rows) {
   out.set("source", report.source);
   out.set("exit_code", report.exit_code);
   out.set("wall_ns", report.wall_ns);
-  out.set("group_by", report.group_by == GroupBy::kKernel ? "kernel" : "launch");
+  out.set("group_by", to_text(report.group_by));
   out.set("filter", report.filter.empty() ? Json() : Json(report.filter));
   out.set("rows_left_out", report.rows_left_out);
   out.set("kernel_ns", number(report.kernel_ns));
@@ -207,7 +228,8 @@ std::string to_csv(const Report& report) {
       "name,label,family,op_class,op,shape,dtype,device,count,total_ns,p50_ns,p95_ns,min_ns,max_ns,"
       "share,bound,utilization,ceiling,flops,bytes,provenance,flops_per_s,bytes_per_s,intensity,"
       "headroom_ns,occupancy_theoretical,occupancy_achieved,occupancy_limiter,grid,block,cluster,"
-      "launch_shapes,dynamic_shared_bytes,static_shared_bytes,local_bytes,registers\r\n";
+      "launch_shapes,dynamic_shared_bytes,static_shared_bytes,local_bytes,registers,"
+      "build,kernels,tile,stages,layout,arch,tensor_cores,built_dtype\r\n";
   for (const KernelStat& kernel : report.kernels) {
     const Json json = kernel_json(kernel);
     const Json &roof = json["roof"], &occupancy = json["occupancy"], &launch = json["launch"];
@@ -238,7 +260,10 @@ std::string to_csv(const Report& report) {
     for (const char* key : {"grid", "block", "cluster"}) dims(key);
     field(json["launch_shapes"]);
     field(launch["dynamic_shared_bytes"]);
-    for (const char* key : {"static_shared_bytes", "local_bytes", "registers"}) field(json[key]);
+    for (const char* key : {"static_shared_bytes", "local_bytes", "registers", "build", "kernels"})
+      field(json[key]);
+    for (const char* key : {"tile", "stages", "layout", "arch", "tensor_cores", "dtype"})
+      field(json["built"][key]);
     out += "\r\n";
   }
   return out;

@@ -40,7 +40,7 @@ class ReportCommand : public Command {
   void declare(Flags& flags) override {
     flags.positionals("FILE", files_, "profiles to read");
     flags.option("--top", top_, "rows to show in the text, 0 for all");
-    flags.option("--by", by_, "one row per 'kernel' or per 'launch' shape", "WHAT");
+    flags.option("--by", by_, "what a row is: kernel, shape, launch, op or op_class", "WHAT");
     flags.option("--sort", sort_, "order of the rows: total, count, p95 or headroom", "BY");
     flags.option("--filter", filter_, "only rows whose name, op or class matches", "REGEX");
     flags.option("--device", device_, "only what ran on this device: cuda:0, its index or model",
@@ -54,10 +54,10 @@ class ReportCommand : public Command {
   Result<int> run(Context& context) override {
     PURLIN_TRY(check_options());
     PURLIN_ASSIGN(const analyze::SortBy sort, analyze::sort_from_text(sort_));
+    PURLIN_ASSIGN(const analyze::GroupBy by, analyze::group_by_from_text(by_));
     PURLIN_ASSIGN(Profile profile, read(context));
     if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
-    analyze::Report report = analyze::build_report(
-        profile, by_ == "launch" ? analyze::GroupBy::kLaunch : analyze::GroupBy::kKernel);
+    analyze::Report report = analyze::build_report(profile, by);
     profile.timeline = {};  // the report has what it tells; the second one below needs it not
     if (!filter_.empty()) PURLIN_TRY(analyze::filter_rows(report, filter_));
     if (sort != analyze::SortBy::kTotal) analyze::sort_rows(report, sort);
@@ -90,8 +90,6 @@ class ReportCommand : public Command {
 
  private:
   Status check_options() const {
-    if (by_ != "kernel" && by_ != "launch")
-      return error(Code::kInvalid, "--by '{}': give 'kernel' or 'launch'", by_);
     if (top_ < 0) return error(Code::kInvalid, "--top {}: give 0 for all, or how many", top_);
     if (static_cast<int>(json_) + static_cast<int>(csv_) + static_cast<int>(!html_.empty()) > 1)
       return error(Code::kInvalid, "give one of --json, --csv and --html");
