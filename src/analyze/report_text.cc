@@ -48,6 +48,7 @@ class Renderer {
       : report_(report), terminal_(terminal), options_(options) {
     for (const KernelStat& kernel : report.kernels) {
       devices_.insert(kernel.device);
+      builds_.insert(kernel.build);
       bounds_known_ |= kernel.roof.bound != Bound::kUnknown || kernel.roof.utilization > 0;
     }
   }
@@ -167,6 +168,8 @@ class Renderer {
     }
     if (!kernel.roof.ceiling.empty()) parts.push_back("roof " + clean(kernel.roof.ceiling));
     if (devices_.size() > 1) parts.push_back("on " + clean(kernel.device));
+    if (builds_.size() > 1)
+      parts.push_back(kernel.build.empty() ? "build unknown" : "build " + clean(kernel.build));
     return join(parts, ", ");
   }
 
@@ -335,7 +338,7 @@ class Renderer {
   const Report& report_;
   const Terminal& terminal_;
   const TextOptions& options_;
-  std::set<std::string> devices_;
+  std::set<std::string> devices_, builds_;
   bool bounds_known_ = false;
   std::string out_;
 };
