@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+#include "profile/export/events.h"
+
+namespace purlin::profile {
+namespace {
+
+void append_field(std::string& out, std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+class CsvWriter {
+ public:
+  CsvWriter(const Profile& profile, const ExportSink& sink)
+      : profile_(profile), timeline_(profile.timeline), buffer_(sink) {}
+
+  Result<ExportCounts> write() {
+    buffer_.text() =
+        "kind,name,device,process,stream,start_ns,duration_ns,grid,block,dynamic_shared_bytes,"
+        "registers,bytes,graph,call,call_thread,call_start_ns,call_duration_ns,op,shape,dtype\n";
+    for (const KernelRow& row : profile_.kernels) names_.push_back(demangle(row.name));
+    for (const Activity& activity : timeline_.activities) {
+      add(activity);
+      if (!buffer_.flush_if_full()) break;
+    }
+    if (!buffer_.flush()) return buffer_.status();
+    return counts_;
+  }
+
+ private:
+  void add(const Activity& activity) {
+    std::string& out = buffer_.text();
+    const bool is_kernel = activity.kind == ActivityKind::kKernel;
+    const KernelRow* row = is_kernel && activity.row < profile_.kernels.size()
+                               ? &profile_.kernels[activity.row]
+                               : nullptr;
+    out += is_kernel ? "kernel," : activity.kind == ActivityKind::kSet ? "set," : "copy,";
+    if (row != nullptr) {
+      append_field(out, names_[activity.row]);
+    } else if (!is_kernel && activity.row < profile_.copies.size()) {
+      append_field(out, profile_.copies[activity.row].kind);
+    }
+    fmt::format_to(std::back_inserter(out), ",{},{},{},{},{},", activity.device, activity.process,
+                   activity.stream, activity.start_ns, activity.duration_ns);
+    if (row != nullptr) {
+      const auto& [grid, block] = std::tie(row->launch.grid, row->launch.block);
+      fmt::format_to(std::back_inserter(out), "{}x{}x{},{}x{}x{},{},{},,", grid[0], grid[1],
+                     grid[2], block[0], block[1], block[2], row->launch.dynamic_shared_bytes,
+                     row->registers);
+    } else {
+      fmt::format_to(std::back_inserter(out), ",,,,{},", activity.bytes);
+    }
+    fmt::format_to(std::back_inserter(out), "{},", activity.graph);
+    if (activity.call < timeline_.calls.size()) {
+      const Call& call = timeline_.calls[activity.call];
+      append_field(out, call.name < timeline_.names.size() ? timeline_.names[call.name] : "");
+      fmt::format_to(std::back_inserter(out), ",{},{},{},", call.thread, call.start_ns,
+                     call.duration_ns);
+      ++counts_.links;
+    } else {
+      out += ",,,,";
+    }
+    if (row != nullptr) {
+      append_field(out, row->op);
+      out += ',';
+      append_field(out, row->shape);
+      out += ',';
+      append_field(out, row->dtype);
+    } else {
+      out += ",,";
+    }
+    out += '\n';
+    ++counts_.events;
+  }
+
+  const Profile& profile_;
+  const Timeline& timeline_;
+  ExportBuffer buffer_;
+  ExportCounts counts_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+Result<ExportCounts> export_csv(const Profile& profile, const ExportSink& sink) {
+  PURLIN_TRY(require_timeline(profile));
+  return CsvWriter(profile, sink).write();
+}
+
+}  // namespace purlin::profile
