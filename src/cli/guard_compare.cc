@@ -6,6 +6,7 @@
 #include "cache/store.h"
 #include "cli/commands.h"
 #include "cli/guard_session.h"
+#include "cli/guard_workload.h"
 #include "guard/compare.h"
 #include "guard/contender.h"
 #include "guard/samples.h"
@@ -48,23 +49,8 @@ class GuardCompare : public Command {
     flags.flag("--commands", commands_, "A and B are shell commands");
     flags.flag("--environments", environments_, "A and B are environment variables");
     flags.flag("--caches", caches_, "A and B are config caches");
-    flags.option("--suite", suite_path_, "Run the kernels of this suite", "SUITE");
-    flags.list("--tag", tags_, "Only the suite's items with this tag; may be repeated", "TAG");
-    flags.option("--repo", repository_, "The git repository of the revisions", "DIR");
-    flags.option("--build", build_, "Shell command that builds a revision, at its root", "CMD");
-    flags.option("--work", work_, "Keep worktrees here, and use them again where they are built",
-                 "DIR");
-    flags.option("--device", device_name_, "Device, in place of the suite's", "DEVICE");
-    flags.option("--cache", cache_, "The config cache's directory", "DIR");
+    workload_.declare(flags);
     flags.option("--filter", filter_, "Only items that match, as *gemm*", "GLOB");
-    flags.option("--format", format_,
-                 "What the command prints: samples (docs/formats/samples.md), google-benchmark, "
-                 "nvbench, hyperfine, csv or regex",
-                 "FORMAT");
-    flags.option("--pattern", command_.rules.pattern,
-                 "With --format regex: groups are time; name, time; or name, time, unit", "REGEX");
-    flags.option("--unit", command_.rules.unit, "Of times that do not say: ns, us, ms or s");
-    flags.option("--timeout", timeout_, "Of one run of the command", "TIME");
     flags.option("--journal", journal_, "Keep each pair here; a killed run goes on from it",
                  "FILE");
     flags.option("--time-limit", time_limit_,
@@ -74,7 +60,6 @@ class GuardCompare : public Command {
     flags.option("--absolute-floor-ns", thresholds_.absolute_floor_ns,
                  "The same in nanoseconds; never below twice the timer's resolution");
     outputs_.declare(flags);
-    flags.command(command_.argv, false);
   }
 
   Result<int> run(Context& context) override {
@@ -106,58 +91,18 @@ class GuardCompare : public Command {
   }
 
   Result<int> run_live(Context& context) {
-    PURLIN_ASSIGN(guard::Workload workload, open_workload());
-    std::string work = work_;
-    const bool scratch = work.empty() && is_revisions();
-    if (scratch) {
-      PURLIN_ASSIGN(work, make_temporary_directory("purlin-compare"));
+    PURLIN_ASSIGN(guard::Workload workload, workload_.open(commands_));
+    std::string work;
+    if (is_revisions()) {
+      PURLIN_ASSIGN(work, workload_.open_work());
     }
     const Result<guard::Report> report = compare(context, workload, work);
-    if (scratch) clean_up(context, work);
+    workload_.clean_up(context);
     if (!report.is_ok()) return report.status();
     return outputs_.write(context, *report);
   }
 
   bool is_revisions() const { return !commands_ && !environments_ && !caches_; }
-
-  Result<guard::Workload> open_workload() {
-    if (commands_ && (!suite_path_.empty() || !command_.argv.empty()))
-      return error(Code::kInvalid, "with --commands, A and B are all that is run");
-    if (!commands_ && suite_path_.empty() == command_.argv.empty())
-      return error(Code::kInvalid,
-                   "say what to run: --suite SUITE, or a command that prints times after `--`");
-    guard::Workload workload;
-    workload.cache = cache_.empty() ? cache::Store::default_directory() : cache_;
-    workload.command = command_;
-    if (format_ == "samples") {
-      workload.command.rules = guard::samples_rules();
-    } else {
-      PURLIN_ASSIGN(workload.command.rules.format, guard::parse_output_format(format_));
-    }
-    if (!timeout_.empty()) {
-      PURLIN_ASSIGN(workload.command.timeout_s, duration("--timeout", timeout_));
-    }
-    std::string device = device_name_;
-    if (!suite_path_.empty()) {
-      PURLIN_ASSIGN(guard::Suite suite, guard::load_suite(suite_path_));
-      PURLIN_ASSIGN(workload.suite, guard::with_tags(std::move(suite), tags_));
-      if (device.empty()) device = workload.suite->device;
-    }
-    Result<guard::ResolvedDevice> resolved =
-        guard::resolve_device(device.empty() ? "auto" : device);
-    if (resolved.is_ok())
-      workload.device = resolved->info;
-    else if (workload.suite || !device_name_.empty())
-      return resolved.status();  // a command may well run where Purlin knows no device
-    if (workload.suite) {
-      workload.runner.device = resolved->name;
-      workload.runner.binary_cache = join_path(user_cache_directory(), "binaries");
-      workload.runner.seed = workload.suite->seed;
-      workload.runner.policy = workload.suite->policy;
-      workload.runner.timeout_s = workload.suite->timeout_s;
-    }
-    return workload;
-  }
 
   Result<guard::Variant> variant(Context& context, const std::string& text,
                                  const std::string& work) {
@@ -172,13 +117,7 @@ class GuardCompare : public Command {
         return error(Code::kNotFound, "there is no cache '{}': name its directory", text);
       variant.cache = absolute_path(text);
     } else {
-      PURLIN_ASSIGN(variant.repository, guard::repository_root(repository_));
-      PURLIN_ASSIGN(const std::string commit, guard::resolve_commit(repository_, text));
-      variant.label = fmt::format("{} ({})", text, commit.substr(0, 12));
-      variant.identity = commit + "\n" + build_;
-      context.log.info("{}: checking out{}", variant.label, build_.empty() ? "" : " and building");
-      PURLIN_ASSIGN(variant.root, guard::make_worktree(
-                                      {variant.repository, commit, absolute_path(work), build_}));
+      return workload_.revision(context, text, work);
     }
     return variant;
   }
@@ -191,7 +130,7 @@ class GuardCompare : public Command {
     PURLIN_ASSIGN(const guard::Contender current, guard::make_contender(workload, b));
     guard::PairsOptions pairs;
     if (!time_limit_.empty()) {
-      PURLIN_ASSIGN(pairs.time_limit_s, duration("--time-limit", time_limit_));
+      PURLIN_ASSIGN(pairs.time_limit_s, guard_duration("--time-limit", time_limit_));
     }
     std::optional<Progress> progress;
     progress.emplace(stderr, context.error_terminal, !context.quiet);
@@ -199,9 +138,7 @@ class GuardCompare : public Command {
       if (progress) progress->update(guard_progress_line(at));
     };
     Random random = unguessable_random();
-    Environment environment = host_environment();
-    if (!workload.device.id.empty()) environment.devices = {workload.device};
-    environment.recorded_at = format_rfc3339(system_clock().wall_ns());
+    const Environment environment = GuardWorkload::environment(workload);
     const auto thresholds = [&](const guard::Item& item) {
       return current.thresholds_of(item, thresholds_);
     };
@@ -224,28 +161,10 @@ class GuardCompare : public Command {
     return caches_ ? "config" : "code";
   }
 
-  static Result<double> duration(std::string_view flag, const std::string& text) {
-    const std::optional<double> seconds = parse_duration_s(text);
-    if (seconds && *seconds > 0) return *seconds;
-    return error(Code::kInvalid, "{} takes a time like 90s or 5m, not '{}'", flag, text);
-  }
-
-  // Git keeps a note of each worktree; it is not to be left behind.
-  void clean_up(Context& context, const std::string& work) {
-    Status status = remove_tree(work);
-    if (const Result<std::string> root = guard::repository_root(repository_); root.is_ok()) {
-      const Status pruned = guard::prune_worktrees(*root);
-      if (status.is_ok()) status = pruned;
-    }
-    if (!status.is_ok()) context.log.warn("{}", status.message());
-  }
-
   GuardOutputs outputs_;
   guard::Thresholds thresholds_;
-  guard::CommandSpec command_;
-  std::string a_, b_, suite_path_, repository_ = ".", build_, work_, device_name_, cache_;
-  std::string journal_, time_limit_, timeout_, filter_, format_ = "samples";
-  std::vector<std::string> tags_;
+  GuardWorkload workload_;
+  std::string a_, b_, journal_, time_limit_, filter_;
   bool samples_ = false, commands_ = false, environments_ = false, caches_ = false;
 };
 

@@ -86,6 +86,30 @@ Result<std::string> make_worktree(const WorktreeOptions& options) {
   return path;
 }
 
+Result<std::vector<std::string>> commits_between(const std::string& folder, const std::string& good,
+                                                 const std::string& bad) {
+  PURLIN_ASSIGN(const std::string said,
+                git(folder, {"rev-list", "--first-parent", "--reverse", bad, "^" + good}));
+  const std::vector<std::string> after = split(said, '\n');
+  // The walk along first parents from `bad` must end at `good`, not beside it.
+  const Result<std::string> parent =
+      said.empty() ? error(Code::kInvalid, "")
+                   : git(folder, {"rev-parse", "--verify", "--quiet", after.front() + "^"});
+  if (!parent.is_ok() || *parent != good)
+    return error(Code::kInvalid,
+                 "{} does not come before {} along first parents: name a commit of that line "
+                 "(git log --first-parent {})",
+                 good.substr(0, 12), bad.substr(0, 12), bad.substr(0, 12));
+  std::vector<std::string> commits = {good};
+  commits.insert(commits.end(), after.begin(), after.end());
+  return commits;
+}
+
+Result<std::string> describe_commit(const std::string& folder, const std::string& commit) {
+  return git(folder, {"show", "--no-patch", "--abbrev=12", "--date=short",
+                      "--format=%h %ad %an: %s", "--end-of-options", commit});
+}
+
 Status prune_worktrees(const std::string& repository) {
   const Result<std::string> pruned = git(repository, {"worktree", "prune"});
   return pruned.is_ok() ? Status::ok() : pruned.status();

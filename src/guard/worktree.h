@@ -10,6 +10,7 @@
 #include "base/status.h"
 
 #include <string>
+#include <vector>
 
 namespace purlin::guard {
 
@@ -28,6 +29,13 @@ struct WorktreeOptions {
 
 // Checks out and builds; returns the worktree's path. The build sees PURLIN_COMMIT.
 Result<std::string> make_worktree(const WorktreeOptions& options);
+// The commits from `good` to `bad`, both included, oldest first, along first parents: what was
+// merged counts as one step. kInvalid where `good` is not among them.
+Result<std::vector<std::string>> commits_between(const std::string& folder, const std::string& good,
+                                                 const std::string& bad);
+// "3f2a9c1b6d10 2026-11-20 Name: subject", for people.
+Result<std::string> describe_commit(const std::string& folder, const std::string& commit);
+
 // Git's notes of worktrees whose folder is gone.
 Status prune_worktrees(const std::string& repository);
 // Removes the folder and git's note of it.

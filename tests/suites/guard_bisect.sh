@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# A history of 64 commits with one that is slower, some that do not build, and a killed bisection. The
+# commands make their times up, so nothing here depends on how busy the machine is.
+# timeout: 300
+source "$(dirname "$0")/lib.sh"
+cd "$tmp"
+
+cat >bench.in <<'END'
+#!/bin/sh
+[ -z "${BENCH_RUNS:-}" ] || echo run >>"$BENCH_RUNS"
+exec awk -v factor=@FACTOR@ -v seed="$$" 'BEGIN {
+  srand(seed)
+  print "kernel,time_us,sm_clock_mhz"
+  shift = 1 + 0.01 * (rand() - 0.5)
+  for (i = 0; i < 20; ++i) {
+    printf "steady,%.3f,1980\n", 50 * (1 + 0.01 * (rand() - 0.5))
+    printf "gemm,%.3f,1980\n", 20 * factor * shift * (1 + 0.01 * (rand() - 0.5))
+  }
+}'
+END
+# Commit 41 plants 6 %; 20 to 23, 40 and every tenth do not build; 50 prints no times.
+git init -q repo
+cd repo
+git config user.email a@b && git config user.name Ada
+cp ../bench.in bench.in
+printf 'bench: bench.in factor\n\t@[ ! -e broken ] || { echo "error: cannot build this"; false; }\n\tsed "s/@FACTOR@/$$(cat factor)/" bench.in >bench && chmod +x bench\n' >Makefile
+for i in $(seq 1 64); do
+  [ "$i" -ge 41 ] && echo 1.06 >factor || echo 1 >factor
+  rm -f broken
+  case $i in 20 | 21 | 22 | 23 | 30 | 40 | 60) touch broken ;; esac
+  [ "$i" = 50 ] && echo 'exit 3' >bench.in || cp ../bench.in bench.in
+  echo "$i" >number
+  git add -A && git commit -qm "commit $i"
+done
+first=$(git rev-list --max-parents=0 HEAD)
+subject() { git -C "$tmp/repo" log -1 --format=%s "$1"; }
+
+# The commit before the culprit does not build: the two cannot be told apart, and that is said.
+expect_exit 3 purlin guard bisect "$first" HEAD --build 'make bench' --json -- ./bench
+expect_json "$tmp/out" 'd["outcome"] == "range" and len(d["candidates"]) == 2 and d["item"]["kernel"] == "gemm"'
+[ "$(subject "$(json "$tmp/out" 'd["candidates"][0]')")" = 'commit 40' ] || fail 'wrong range'
+[ "$(subject "$(json "$tmp/out" 'd["candidates"][1]')")" = 'commit 41' ] || fail 'wrong range'
+
+# With the parent mended the culprit is named and confirmed.
+git checkout -q -b mended HEAD~25   # commit 39
+for i in 40 41 42 43 44 45 46 47 48 49; do
+  [ "$i" -ge 41 ] && echo 1.06 >factor || echo 1 >factor
+  rm -f broken
+  case $i in 43 | 44) touch broken ;; esac
+  echo "$i" >number
+  git add -A && git commit -qm "commit $i"
+done
+expect_exit 0 purlin guard bisect "$first" mended --build 'make bench' --json -- ./bench
+expect_json "$tmp/out" 'd["outcome"] == "culprit" and d["confirmation"]["verdict"] == "regression"'
+expect_json "$tmp/out" 'abs(d["whole"]["ratio"] - 1.06) < 0.02 and any(s["result"] == "untriable" and "cannot build this" in s["reason"] for s in d["steps"]) '
+[ "$(subject "$(json "$tmp/out" 'd["culprit"]')")" = 'commit 41' ] || fail 'wrong culprit'
+[ -z "$(git status --porcelain)" ] || fail "the user's tree was touched"
+[ "$(git worktree list | wc -l)" = 1 ] || fail 'a worktree was left behind'
+
+# Killed after some steps, it goes on without measuring them again.
+export BENCH_RUNS=$tmp/runs
+touch "$tmp/bisect.jsonl"
+"$PURLIN" guard bisect "$first" mended --build 'make bench' --work "$tmp/work" --journal "$tmp/bisect.jsonl" -- ./bench >/dev/null 2>&1 &
+victim=$!
+while kill -0 $victim 2>/dev/null && [ "$(wc -l <"$tmp/bisect.jsonl")" -lt 3 ]; do sleep 0.02; done
+kill -9 $victim 2>/dev/null || true
+wait $victim 2>/dev/null || true
+kept=$(($(wc -l <"$tmp/bisect.jsonl") - 1))
+[ "$kept" -ge 1 ] || fail 'the journal is empty'
+: >"$BENCH_RUNS"
+expect_exit 0 purlin guard bisect "$first" mended --build 'make bench' --work "$tmp/work" --journal "$tmp/bisect.jsonl" -- ./bench
+expect_contains "$tmp/out" 'culprit: ' 'Ada: commit 41'
+expect_contains "$tmp/err" '(from the journal)'
+# The journal is of this bisection and no other.
+expect_exit 2 purlin guard bisect "$first" mended --build 'make -s bench' --journal "$tmp/bisect.jsonl" -- ./bench
+expect_contains "$tmp/err" 'is the journal of another bisection'
+unset BENCH_RUNS
+
+# Nothing to find, and nonsense.
+expect_exit 3 purlin guard bisect HEAD~3 HEAD --build 'make bench' -- ./bench
+expect_contains "$tmp/out" 'is not slower than'
+expect_exit 2 purlin guard bisect HEAD "$first" --build 'make bench' -- ./bench
+expect_contains "$tmp/err" 'does not come before'
+expect_exit 2 purlin guard bisect "$first" HEAD
+expect_contains "$tmp/err" 'say what to run'
+echo 'guard_bisect: all checks passed'
