@@ -58,7 +58,7 @@ class GuardCompare : public Command {
     flags.option("--detectable", thresholds_.detectable, "Slowdown that must be found");
     flags.option("--floor", thresholds_.floor, "Slowdown below which nothing is red");
     flags.option("--absolute-floor-ns", thresholds_.absolute_floor_ns,
-                 "The same in nanoseconds; never below twice the timer's resolution");
+                 "The same in nanoseconds; two steps of the timer and 30 cycles always apply");
     outputs_.declare(flags);
   }
 

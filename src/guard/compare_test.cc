@@ -67,6 +67,7 @@ class CompareTest : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = make_temporary_directory("guard-compare").value();
+    design_.one_stage_if_small = false;  // as in a suite of many items
     for (SimulatedArm* arm : {&a_, &b_})
       for (const Item& item : {gemm_, softmax_}) arm->add(item, 1e6);
   }
@@ -76,7 +77,7 @@ class CompareTest : public ::testing::Test {
     return compare({"test",
                     a_,
                     b_,
-                    Design{},
+                    design_,
                     {},
                     filter_,
                     "code",
@@ -96,6 +97,7 @@ class CompareTest : public ::testing::Test {
   const Item gemm_{"gemm", "M=64", ""}, softmax_{"softmax", "", "default"};
   Random noise_{3}, coins_{4};
   SimulatedArm a_{"A", noise_}, b_{"B", noise_};
+  Design design_;
   FakeClock clock_;
   PairsOptions options_;
   std::string folder_, journal_, filter_;

@@ -46,11 +46,13 @@ std::string may_be(double bound) {
 
 std::string percent(double ratio) { return fmt::format("{:+.1f} %", (ratio - 1) * 100); }
 
-// Time moved by more than the floor while the work in cycles did not follow even half way.
+// Time moved by more than the floor while the work in cycles did not: its estimate is below the
+// floor and its interval excludes what time did. Cycles too noisy to say that explain nothing.
 bool clocks_explain(const ItemResult& result) {
-  if (result.cycles.pairs == 0) return false;
-  const double time = std::log(result.effect.ratio), cycles = std::log(result.cycles.ratio);
-  return std::abs(cycles) < std::log1p(result.floor) && std::abs(cycles) < std::abs(time) / 2;
+  const Effect &time = result.effect, &cycles = result.cycles;
+  if (cycles.pairs == 0) return false;
+  if (time.ratio >= 1) return cycles.ratio < 1 + result.floor && cycles.high < time.ratio;
+  return cycles.ratio > 1 / (1 + result.floor) && cycles.low > time.ratio;
 }
 
 }  // namespace
@@ -104,6 +106,12 @@ Effect cycle_effect_of(const std::vector<Pair>& pairs, double interval_tail) {
     logs.push_back(std::log(pair.current.cycles / pair.baseline.cycles));
   }
   return effect_on(logs, interval_tail);
+}
+
+double floor_of(const Thresholds& thresholds, double time_ns, double resolution_ns, double cycles) {
+  const double absolute = std::max(thresholds.absolute_floor_ns, kFloorSteps * resolution_ns);
+  const double floor = std::max(thresholds.floor, absolute / time_ns);
+  return cycles > 0 ? std::max(floor, kFloorCycles / cycles) : floor;
 }
 
 std::vector<double> confirming_levels(const Design& design, int flagged) {
@@ -202,19 +210,23 @@ ItemResult SuiteGate::measure(const Item& item) const {
   result.floor = item.thresholds.floor;
   result.detectable = item.thresholds.detectable;
   if (item.pairs.empty()) return result;
-  std::vector<double> baseline, current;
-  double resolution = 0;
+  std::vector<double> baseline, current, cycles, steps;
   for (const Pair& pair : item.pairs) {
     baseline.push_back(pair.baseline.time_ns);
     current.push_back(pair.current.time_ns);
-    resolution = std::max({resolution, pair.baseline.resolution_ns, pair.current.resolution_ns});
+    cycles.push_back(pair.baseline.cycles);
+    for (const ArmReading& reading : {pair.baseline, pair.current})
+      if (reading.resolution_ns > 0) steps.push_back(reading.resolution_ns);
   }
   result.baseline_ns = median_of(baseline);
   result.current_ns = median_of(current);
-  // The absolute floor as a share of this kernel's time; what must be found stays as far above what
-  // may block as the thresholds have it, or it could not be found with any number of pairs.
-  const double absolute = std::max(item.thresholds.absolute_floor_ns, 2 * resolution);
-  result.floor = std::max(result.floor, absolute / result.baseline_ns);
+  // The smallest step that any process saw is the nearest to the timer's; a few processes without a
+  // step may have had no repeated time, but if most had none the timer is fine.
+  const bool coarse = steps.size() > item.pairs.size();
+  const double resolution = coarse ? *std::min_element(steps.begin(), steps.end()) : 0;
+  result.floor = floor_of(item.thresholds, result.baseline_ns, resolution, median_of(cycles));
+  // What must be found stays as far above what may block as the thresholds have it, or it could not
+  // be found with any number of pairs.
   result.detectable = result.floor + (item.thresholds.detectable - item.thresholds.floor);
   result.effect = effect_of(item.pairs, design_.interval_tail);
   result.cycles = cycle_effect_of(item.pairs, design_.interval_tail);
@@ -262,15 +274,31 @@ void SuiteGate::start_confirming() {
   }
   if (flagged == 0) return;
   flagged_ = flagged;
-  const std::vector<double> levels = confirming_levels(design_, flagged);
+  const bool keep = one_stage();
+  const int shared_by = keep ? static_cast<int>(items_.size()) : flagged;
+  const std::vector<double> levels = confirming_levels(design_, shared_by);
   for (Item& item : items_) {
     if (item.stage != Stage::kFlagged) continue;
     item.stage = Stage::kConfirm;
-    item.spent = static_cast<int>(item.pairs.size());
-    item.pairs.clear();  // fresh pairs only: this is what the suite's level rests on
     item.look = 0;
     item.alphas = levels;
+    if (keep) {
+      // On to the first look that lies ahead; the levels of those passed by are spent at it.
+      const int pairs = static_cast<int>(item.pairs.size());
+      for (; item.look + 1 < levels.size() && design_.confirm_looks[item.look] <= pairs;
+           ++item.look)
+        item.alphas[item.look + 1] += item.alphas[item.look];
+    } else {
+      item.spent = static_cast<int>(item.pairs.size());
+      item.pairs.clear();  // fresh pairs only: this is what the suite's level rests on
+    }
   }
+}
+
+bool SuiteGate::one_stage() const {
+  return design_.one_stage_if_small &&
+         design_.confirm_split.front() * design_.suite_alpha / static_cast<double>(items_.size()) >=
+             std::ldexp(1.0, -design_.confirm_looks.front());
 }
 
 void SuiteGate::confirm(Item& item, bool last) {
@@ -285,6 +313,7 @@ void SuiteGate::confirm(Item& item, bool last) {
   const bool slower = level > 0 && effect.p_slower <= level;
   const bool faster = level > 0 && effect.p_faster <= level;
   const double bound = upper_bound(item.pairs, design_.futility_tail);
+  const char* pairs_word = one_stage() ? "pairs" : "fresh pairs";
   // Still the size and sign that it was flagged for: worth another look, though not yet certain.
   const bool persists =
       (effect.p_slower <= design_.screen_alpha && effect.ratio >= 1 + result.floor) ||
@@ -296,7 +325,7 @@ void SuiteGate::confirm(Item& item, bool last) {
                                 percent(result.effect.ratio));
   } else if (slower && effect.ratio >= 1 + result.floor) {
     result.verdict = Verdict::kRegression;
-    result.reason = fmt::format("slower, confirmed by {} fresh pairs", effect.pairs);
+    result.reason = fmt::format("slower, by {} {}", effect.pairs, pairs_word);
     if (clocks_explain(result)) {
       result.verdict = Verdict::kInconclusive;
       result.cause = "clocks";
@@ -305,7 +334,7 @@ void SuiteGate::confirm(Item& item, bool last) {
     }
   } else if (faster && effect.ratio <= 1 / (1 + result.floor)) {
     result.verdict = Verdict::kImprovement;
-    result.reason = fmt::format("faster, confirmed by {} fresh pairs", effect.pairs);
+    result.reason = fmt::format("faster, by {} {}", effect.pairs, pairs_word);
     if (clocks_explain(result)) {
       result.verdict = Verdict::kPass;
       result.cause = "clocks";
@@ -318,10 +347,10 @@ void SuiteGate::confirm(Item& item, bool last) {
     result.verdict = Verdict::kPass;
     result.reason = slower ? fmt::format("slower by {}, below the floor of {:.1f} %",
                                          percent(effect.ratio), result.floor * 100)
-                           : fmt::format("not confirmed by {} fresh pairs", effect.pairs);
+                           : fmt::format("not confirmed by {} {}", effect.pairs, pairs_word);
   } else if (last) {
-    result.reason = fmt::format("{} after {} fresh pairs is not certain, and {}",
-                                percent(effect.ratio), effect.pairs, may_be(bound));
+    result.reason = fmt::format("{} after {} {} is not certain, and {}", percent(effect.ratio),
+                                effect.pairs, pairs_word, may_be(bound));
   } else {
     return;
   }

@@ -8,7 +8,9 @@
 // Two stages. Screening: every item at few pairs and a loose level; clear passes leave. Confirming:
 // what was flagged is measured again with fresh pairs, at the suite's level divided by the number
 // flagged, split over the looks. As the confirming pairs are fresh, P(any false regression in the
-// suite) <= suite_alpha whatever the screening did. Thread-safety: belongs to one thread.
+// suite) <= suite_alpha whatever the screening did. Suites so small that the level divided by all
+// their items suffices keep the screening's pairs: nothing was selected. docs/concepts/
+// gate-statistics.md. Thread-safety: belongs to one thread.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +39,16 @@ struct Pair {
 };
 
 struct Thresholds {
-  double detectable = 0.05;        // slowdown that must be found, relative; sets the pairs needed
-  double floor = 0.02;             // smaller slowdowns never block, however significant
-  double absolute_floor_ns = 200;  // nor do smaller ones in time: max with twice the resolution
+  double detectable = 0.05;      // slowdown that must be found, relative; sets the pairs needed
+  double floor = 0.02;           // smaller slowdowns never block, however significant
+  double absolute_floor_ns = 0;  // nor do smaller ones in time: see floor_of()
 };
+
+// The smallest slowdown of a kernel that may block, relative: the largest of the floor, the
+// absolute floor, two steps of the timer, and 30 cycles. Below two steps a median says which side
+// of a step it fell on; 30 cycles is what code placement alone was seen to move.
+inline constexpr double kFloorSteps = 2, kFloorCycles = 30;
+double floor_of(const Thresholds& thresholds, double time_ns, double resolution_ns, double cycles);
 
 struct Design {
   std::vector<int> screen_looks = {8, 16, 32};  // pairs, ascending
@@ -48,6 +56,7 @@ struct Design {
   std::vector<int> confirm_looks = {10, 20, 40};        // fresh pairs, ascending
   std::vector<double> confirm_split = {0.2, 0.3, 0.5};  // of the item's share of suite_alpha
   double suite_alpha = 0.01;
+  bool one_stage_if_small = true;  // see above; the looks are then those of confirming
   double futility_tail = 0.01;   // leaves early once the slowdown is below detectable at this level
   double interval_tail = 0.025;  // of the reported interval, each side
 };
@@ -111,6 +120,7 @@ class SuiteGate {
   void screen(Item& item, bool last);
   void confirm(Item& item, bool last);
   void start_confirming();
+  bool one_stage() const;
   ItemResult measure(const Item& item) const;
 
   std::vector<Item> items_;

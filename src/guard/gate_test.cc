@@ -30,10 +30,17 @@ void run(SuiteGate& gate, const std::function<Pair(std::size_t)>& measure) {
     for (const std::size_t item : gate.wanted()) gate.add(item, measure(item));
 }
 
+// As in a suite of many items, though there is one.
+Design two_stages() {
+  Design design;
+  design.one_stage_if_small = false;
+  return design;
+}
+
 ItemResult judge(double deviation, double shift, std::uint64_t seed, double time_ns = 1e6,
-                 Design design = {}) {
+                 Design design = two_stages(), Thresholds thresholds = {}) {
   Random random(seed);
-  SuiteGate gate({Thresholds{}}, design);
+  SuiteGate gate({thresholds}, design);
   run(gate, [&](std::size_t) { return noisy_pair(random, time_ns, deviation, shift); });
   return gate.result(0);
 }
@@ -57,7 +64,7 @@ TEST(SuiteGate, ConfirmsASlowdownWithFreshPairs) {
 
 TEST(SuiteGate, ScreeningPairsAreNotUsedAgain) {
   int launched = 0;
-  SuiteGate gate({Thresholds{}}, Design{});
+  SuiteGate gate({Thresholds{}}, two_stages());
   run(gate, [&](std::size_t) {
     // Slow while it screens, alike afterwards: what a lucky draw looks like.
     return ++launched <= 8 ? Pair{{1e6, 0, 0}, {1.2e6, 0, 0}} : Pair{{1e6, 0, 0}, {1e6, 0, 0}};
@@ -75,13 +82,87 @@ TEST(SuiteGate, SlowdownBelowTheFloorNeverBlocks) {
     EXPECT_EQ(judge(0.001, 0.012, seed).verdict, Verdict::kPass) << seed;
 }
 
-TEST(SuiteGate, AbsoluteFloorSparesTinyKernels) {
+TEST(SuiteGate, AbsoluteFloorSparesTinyKernelsWhereAskedFor) {
   // 3 us: 200 ns are 6.7 %, so 5 % cannot block; 15 % does.
-  const ItemResult small = judge(0.002, 0.05, 1, 3000);
+  Thresholds thresholds;
+  thresholds.absolute_floor_ns = 200;
+  const ItemResult small = judge(0.002, 0.05, 1, 3000, two_stages(), thresholds);
   EXPECT_EQ(small.verdict, Verdict::kPass);
   EXPECT_NEAR(small.floor, 200.0 / 3000, 0.002);
   EXPECT_GT(small.detectable, small.floor);
-  EXPECT_EQ(judge(0.002, 0.15, 1, 3000).verdict, Verdict::kRegression);
+  EXPECT_EQ(judge(0.002, 0.15, 1, 3000, two_stages(), thresholds).verdict, Verdict::kRegression);
+}
+
+TEST(SuiteGate, TinyKernelsAreGuardedDownToTwoStepsOfTheTimer) {
+  // The 3.5 us kernel of an H200, whose timer steps by 32 ns.
+  const auto verdict = [](double shift) {
+    Random random(3);
+    SuiteGate gate({Thresholds{}}, Design{});
+    run(gate, [&](std::size_t) {
+      Pair pair = noisy_pair(random, 3500, 0.008, shift);
+      for (ArmReading* reading : {&pair.baseline, &pair.current}) {
+        reading->time_ns = 32 * std::round(reading->time_ns / 32);
+        reading->resolution_ns = 32;
+      }
+      return pair;
+    });
+    EXPECT_DOUBLE_EQ(gate.result(0).floor, 0.02);
+    return gate.result(0).verdict;
+  };
+  EXPECT_EQ(verdict(0.05), Verdict::kRegression);
+  EXPECT_EQ(verdict(0), Verdict::kPass);
+}
+
+TEST(SuiteGate, TheFloorIsTheLargestOfFourRules) {
+  Thresholds thresholds;
+  EXPECT_DOUBLE_EQ(floor_of(thresholds, 1e6, 0, 0), 0.02);
+  EXPECT_DOUBLE_EQ(floor_of(thresholds, 1000, 32, 0), 0.064);  // two steps
+  EXPECT_DOUBLE_EQ(floor_of(thresholds, 500, 1, 1000), 0.03);  // 30 cycles
+  thresholds.absolute_floor_ns = 100;
+  EXPECT_DOUBLE_EQ(floor_of(thresholds, 1000, 32, 2000), 0.1);  // as asked for
+}
+
+TEST(SuiteGate, AProcessWithoutRepeatsDoesNotMakeTheTimerLookCoarse) {
+  SuiteGate gate({Thresholds{}}, Design{});
+  int taken = 0;
+  run(gate, [&](std::size_t) {
+    // Most see the 32 ns step; one saw two values only, far apart; one saw no repeat.
+    const double step = ++taken == 3 ? 5000 : taken == 4 ? 0 : 32;
+    return Pair{{20000, 0, step}, {20000, 0, step}};
+  });
+  EXPECT_DOUBLE_EQ(gate.result(0).floor, 0.02);
+}
+
+TEST(SuiteGate, ASmallSuiteKeepsItsScreeningPairs) {
+  Random random(8);
+  SuiteGate gate({Thresholds{}, Thresholds{}}, Design{});
+  run(gate, [&](std::size_t item) { return noisy_pair(random, 1e6, 0.004, item == 0 ? 0.1 : 0); });
+  EXPECT_EQ(gate.result(0).verdict, Verdict::kRegression);
+  EXPECT_EQ(gate.result(0).pairs, 10);
+  EXPECT_EQ(gate.result(0).effect.pairs, 10);
+  EXPECT_EQ(gate.result(1).pairs, 8);
+  // Three items: their shares of the level are too small for ten pairs, so two stages it is.
+  SuiteGate three(std::vector<Thresholds>(3), Design{});
+  run(three, [&](std::size_t item) { return noisy_pair(random, 1e6, 0.004, item == 0 ? 0.1 : 0); });
+  EXPECT_EQ(three.result(0).pairs, 8 + 10);
+}
+
+// The level of the small suite's own way, which reuses data: by simulation at a coarse alpha.
+TEST(SuiteGate, OneStageHoldsItsLevel) {
+  Design design;
+  design.suite_alpha = 0.05;
+  Thresholds thresholds;
+  thresholds.floor = 0;  // only the test stands between noise and red
+  thresholds.detectable = 0.01;
+  int red = 0;
+  constexpr int kTrials = 4000;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    Random random(static_cast<std::uint64_t>(trial) + 77);
+    SuiteGate gate({thresholds}, design);
+    run(gate, [&](std::size_t) { return noisy_pair(random, 1e6, 0.02, 0); });
+    red += gate.result(0).verdict == Verdict::kRegression;
+  }
+  EXPECT_LE(red, kTrials * 0.05 + 3 * std::sqrt(kTrials * 0.05 * 0.95));
 }
 
 TEST(SuiteGate, CoarseTimersRaiseTheFloor) {
@@ -115,6 +196,18 @@ TEST(SuiteGate, ClocksNotCodeWhenCyclesStayed) {
   EXPECT_EQ(gate.result(1).cause, "");
 }
 
+TEST(SuiteGate, CyclesTooNoisyToSayDoNotExcuse) {
+  Random random(6);
+  SuiteGate gate({Thresholds{}}, Design{});
+  run(gate, [&](std::size_t) {
+    Pair pair = noisy_pair(random, 1e6, 0.003, 0.05);
+    pair.baseline.cycles = 1.98e6 * std::exp(0.15 * gaussian(random));
+    pair.current.cycles = 1.98e6 * std::exp(0.15 * gaussian(random));
+    return pair;
+  });
+  EXPECT_EQ(gate.result(0).verdict, Verdict::kRegression);
+}
+
 TEST(SuiteGate, AnUnrecordedClockInOnePairMeansNoCycles) {
   EXPECT_EQ(cycle_effect_of({{{1, 5, 0}, {1, 5, 0}}, {{1, 5, 0}, {1, 0, 0}}}, 0.025).pairs, 0);
 }
@@ -144,7 +237,7 @@ TEST(SuiteGate, FinishNeverPassesOnTooFewPairs) {
 
 TEST(SuiteGate, FinishWhileConfirmingIsInconclusiveUnlessCertain) {
   for (int fresh : {0, 3, 9}) {
-    SuiteGate gate({Thresholds{}}, Design{});
+    SuiteGate gate({Thresholds{}}, two_stages());
     for (int i = 0; i < 8 + fresh; ++i) gate.add(0, {{1e6, 0, 0}, {1.2e6, 0, 0}});
     gate.finish();
     // Nine one-sided pairs have p = 2^-9 = 0.00195: enough for the level of a single flagged item.

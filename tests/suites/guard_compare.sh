@@ -31,7 +31,7 @@ echo 1.2 >factor && git commit -qam slow
 expect_exit 1 purlin guard compare HEAD~1 HEAD --build 'make bench' --json --markdown "$tmp/c.md" -- ./bench
 expect_json "$tmp/out" '[i["verdict"] for i in d["items"]] == ["pass", "regression"]'
 expect_json "$tmp/out" 'd["items"][1]["kernel"] == "f<int, 2>" and d["items"][1]["cause"] == "code"'
-expect_json "$tmp/out" 'abs(d["items"][1]["ratio"]["estimate"] - 1.2) < 0.02 and d["items"][1]["pairs"] == 18'
+expect_json "$tmp/out" 'abs(d["items"][1]["ratio"]["estimate"] - 1.2) < 0.02 and d["items"][1]["pairs"] == 10'
 expect_json "$tmp/out" 'abs(d["items"][1]["cycle_ratio"]["estimate"] - 1.2) < 0.02'
 expect_json "$tmp/out" 'd["arms"][0]["code"].endswith("make bench") and d["arms"][0]["commands"][0]["argv"] == ["./bench"]'
 expect_contains "$tmp/c.md" 'regression'
@@ -81,9 +81,9 @@ kept=$(grep -c '"current":\[' pairs.jsonl)
 export BENCH_RUNS=$tmp/runs2   # a command of the killed run may still be writing to the first
 expect_exit 1 "${compare[@]}"
 expect_json "$tmp/out" "d['measurement']['replayed_pairs'] == 2 * min($kept, 8) + max($kept - 8, 0)"
-expect_json "$tmp/out" 'd["items"][1]["pairs"] == 18 and d["items"][1]["verdict"] == "regression"'
+expect_json "$tmp/out" 'd["items"][1]["pairs"] == 10 and d["items"][1]["verdict"] == "regression"'
 # Two more than the pairs that were left: each arm runs once to find its items.
-[ "$(wc -l <runs2)" -eq $((2 + 2 * (18 - kept))) ] || fail "$(wc -l <runs2) processes after $kept pairs"
+[ "$(wc -l <runs2)" -eq $((2 + 2 * (10 - kept))) ] || fail "$(wc -l <runs2) processes after $kept pairs"
 unset BENCH_RUNS
 expect_exit 2 purlin guard compare --commands './bench 1' './bench 1.3' --journal pairs.jsonl
 expect_contains "$tmp/err" 'journal of another comparison'
