@@ -46,13 +46,26 @@ std::string may_be(double bound) {
 
 std::string percent(double ratio) { return fmt::format("{:+.1f} %", (ratio - 1) * 100); }
 
+// How sure it must be that the clock differed between the arms before it is blamed.
+constexpr double kClockLevel = 0.01;
+
 // Time moved by more than the floor while the work in cycles did not: its estimate is below the
-// floor and its interval excludes what time did. Cycles too noisy to say that explain nothing.
-bool clocks_explain(const ItemResult& result) {
+// floor, its interval excludes what time did, and the clock itself was another one, by the same
+// test. A clock that is only read now and then makes cycles noisier than time; such cycles explain
+// nothing.
+bool clocks_explain(const ItemResult& result, const std::vector<Pair>& pairs) {
   const Effect &time = result.effect, &cycles = result.cycles;
   if (cycles.pairs == 0) return false;
-  if (time.ratio >= 1) return cycles.ratio < 1 + result.floor && cycles.high < time.ratio;
-  return cycles.ratio > 1 / (1 + result.floor) && cycles.low > time.ratio;
+  std::vector<double> clocks;  // of each pair: how much slower the clock was
+  for (const Pair& pair : pairs)
+    clocks.push_back(std::log(pair.current.time_ns / pair.current.cycles) -
+                     std::log(pair.baseline.time_ns / pair.baseline.cycles));
+  const SignedRank test = signed_rank_test(clocks);
+  if (time.ratio >= 1)
+    return cycles.ratio < 1 + result.floor && cycles.high < time.ratio &&
+           test.p_greater <= kClockLevel;
+  return cycles.ratio > 1 / (1 + result.floor) && cycles.low > time.ratio &&
+         test.p_less <= kClockLevel;
 }
 
 }  // namespace
@@ -326,7 +339,7 @@ void SuiteGate::confirm(Item& item, bool last) {
   } else if (slower && effect.ratio >= 1 + result.floor) {
     result.verdict = Verdict::kRegression;
     result.reason = fmt::format("slower, by {} {}", effect.pairs, pairs_word);
-    if (clocks_explain(result)) {
+    if (clocks_explain(result, item.pairs)) {
       result.verdict = Verdict::kInconclusive;
       result.cause = "clocks";
       result.reason = fmt::format("time moved {} but cycles {}: the clock, not the work",
@@ -335,7 +348,7 @@ void SuiteGate::confirm(Item& item, bool last) {
   } else if (faster && effect.ratio <= 1 / (1 + result.floor)) {
     result.verdict = Verdict::kImprovement;
     result.reason = fmt::format("faster, by {} {}", effect.pairs, pairs_word);
-    if (clocks_explain(result)) {
+    if (clocks_explain(result, item.pairs)) {
       result.verdict = Verdict::kPass;
       result.cause = "clocks";
       result.reason = fmt::format("time moved {} but cycles {}: the clock, not the work",
