@@ -9,6 +9,7 @@ namespace purlin::profile {
 namespace {
 
 constexpr std::string_view kOtherKernels = "(other kernels)";
+constexpr std::size_t kMaxCounters = 2'000'000;  // over all rows
 
 template <class Value>
 void append_bytes(std::string& key, const Value& value) {
@@ -116,6 +117,27 @@ void Assembly::add_untimed(std::uint32_t kernel_row, double duration_ns, double 
   profile_.coverage.launches_seen += launches;
 }
 
+void Assembly::add_counter(std::uint32_t kernel_row, std::string_view name, double value,
+                           double launches, std::size_t& at) {
+  std::vector<Counter>& counters = profile_.kernels[kernel_row].counters;
+  if (at >= counters.size() || counters[at].name != name)
+    at = static_cast<std::size_t>(
+        std::find_if(counters.begin(), counters.end(),
+                     [&](const Counter& counter) { return counter.name == name; }) -
+        counters.begin());
+  if (at == counters.size()) {
+    if (counters_ >= kMaxCounters) {
+      ++counters_left_out_;
+      return;
+    }
+    ++counters_;
+    counters.push_back({std::string(name), 0, 0});
+  }
+  Counter& counter = counters[at++];
+  counter.launches += launches;
+  counter.value += (value - counter.value) * launches / counter.launches;
+}
+
 std::uint32_t Assembly::add(const Call& call, std::size_t reserve) {
   if (!room(reserve)) return ++host_left_out_, kNone;
   ++events_;
@@ -186,22 +208,27 @@ void Assembly::finish() {
   Timeline& timeline = profile_.timeline;
   if (timeline.left_out > 0)
     note(
-        "timeline_bounded",
+        "timeline_full",
         fmt::format("{} launches, copies and sets are in the totals but not on the timeline, which "
                     "holds {} events at most",
                     timeline.left_out, options_.max_timeline_events),
         static_cast<double>(timeline.left_out));
   if (host_left_out_ > 0)
     note(
-        "host_events_bounded",
+        "timeline_full",
         fmt::format("{:.0f} host calls, ops and ranges were left out: the timeline holds {} events "
                     "at most",
                     host_left_out_, options_.max_timeline_events));
   if (rows_left_out_ > 0)
-    note("rows_bounded",
+    note("kernel_rows_full",
          fmt::format("{:.0f} launches are together in '{}': a profile holds {} rows at most",
                      rows_left_out_, kOtherKernels, options_.max_kernel_rows),
          rows_left_out_);
+  if (counters_left_out_ > 0)
+    note("counters_full",
+         fmt::format("{:.0f} counter values were left out: a profile holds {} counters over all "
+                     "rows at most",
+                     counters_left_out_, kMaxCounters));
   sort_timeline(timeline);
 }
 

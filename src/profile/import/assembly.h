@@ -39,6 +39,10 @@ class Assembly {
   // without a time (duration only) goes to the rows alone: add_untimed.
   void add(const Activity& activity);
   void add_untimed(std::uint32_t kernel_row, double duration_ns, double launches = 1);
+  // Into the mean of a row's counter. `at` is where the last one was found, and so where the next
+  // one is looked for first: launches of a file have the same counters in the same order.
+  void add_counter(std::uint32_t kernel_row, std::string_view name, double value, double launches,
+                   std::size_t& at);
   // kNone where there is no room. `reserve` slots are left for activities.
   std::uint32_t add(const Call& call, std::size_t reserve = 0);
   std::uint32_t add(const Op& op, std::size_t reserve = 0);
@@ -58,7 +62,8 @@ class Assembly {
   std::unordered_map<std::uint64_t, std::uint32_t> processes_;
   std::string key_;
   std::size_t events_ = 0;
-  double host_left_out_ = 0, rows_left_out_ = 0;
+  std::size_t counters_ = 0;
+  double host_left_out_ = 0, rows_left_out_ = 0, counters_left_out_ = 0;
 };
 
 }  // namespace purlin::profile

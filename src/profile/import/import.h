@@ -44,7 +44,7 @@ Result<Format> detect_format(const std::string& path);
 // Any supported file, our own included.
 Result<Profile> open_profile(const std::string& path, const ImportOptions& options = {});
 
-// One per format, named for it; open_profile chooses.
+// One per format, named for it; open_profile chooses. rocprof: a file, or a folder of them.
 Result<Profile> import_chrome_trace(const std::string& path, const ImportOptions& options);
 Result<Profile> import_nsys_sqlite(const std::string& path, const ImportOptions& options);
 Result<Profile> import_ncu_csv(const std::string& path, const ImportOptions& options);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nsight Compute's CSV: `--page raw` has one row per launch and the units in the second row,
 // `--page details` and `--metrics` have one row per metric of a launch.
+#include "profile/import/ncu_csv.h"
+
 #include "base/text.h"
 #include "profile/import/assembly.h"
 #include "profile/import/csv.h"
@@ -17,7 +19,6 @@
 namespace purlin::profile {
 namespace {
 
-constexpr std::size_t kMaxCounters = 2'000'000;  // over all rows
 constexpr std::size_t kMaxMessages = 10;
 constexpr int kMaxDevices = 1024;
 constexpr std::size_t kSniffedRecords = 2048;
@@ -116,9 +117,8 @@ class NcuImporter {
   NcuImporter(const std::string& path, const ImportOptions& options)
       : path_(path), options_(options), assembly_(profile_, options) {}
 
-  Result<Profile> run() {
-    PURLIN_TRY(sniff());
-    PURLIN_ASSIGN(Input input, Input::open(path_));
+  Result<Profile> run(Input input, Input again) {
+    PURLIN_TRY(sniff(std::move(again)));
     CsvReader reader(std::move(input));
     PURLIN_TRY(find_table(reader));
     const Status status = read_table(reader);
@@ -132,8 +132,7 @@ class NcuImporter {
 
  private:
   // The locale is not in the file, so the numbers are asked before any is read.
-  Status sniff() {
-    PURLIN_ASSIGN(Input input, Input::open(path_));
+  Status sniff(Input input) {
     CsvReader reader(std::move(input));
     PURLIN_TRY(find_table(reader));
     std::size_t commas = 0, points = 0;
@@ -373,7 +372,10 @@ class NcuImporter {
     } else {
       ++without_duration_;
     }
-    count(profile_.kernels[row], launch);
+    std::size_t at = 0;
+    for (const auto& [metric, value] : launch.values)
+      if (!starts_with(metric_names_[metric], kDevicePrefix))
+        assembly_.add_counter(row, metric_names_[metric], value, launch.invocations, at);
   }
 
   std::optional<double> duration_of(const Launch& launch) const {
@@ -385,33 +387,6 @@ class NcuImporter {
     const double clock = find(launch, "sm__cycles_elapsed.avg.per_second").value_or(0);
     if (cycles > 0 && clock > 0) return cycles / clock * 1e9;
     return std::nullopt;
-  }
-
-  // Means over the row's launches. Launches of one file carry the same metrics in the same order.
-  void count(KernelRow& row, const Launch& launch) {
-    std::size_t expected = 0;
-    for (const auto& [metric, value] : launch.values) {
-      const std::string& name = metric_names_[metric];
-      if (starts_with(name, kDevicePrefix)) continue;
-      std::size_t i = expected;
-      if (i >= row.counters.size() || row.counters[i].name != name) {
-        const auto same = std::find_if(row.counters.begin(), row.counters.end(),
-                                       [&](const Counter& c) { return c.name == name; });
-        i = static_cast<std::size_t>(same - row.counters.begin());
-      }
-      if (i == row.counters.size()) {
-        if (counters_ >= kMaxCounters) {
-          ++counters_left_out_;
-          continue;
-        }
-        ++counters_;
-        row.counters.push_back({name, 0, 0});
-      }
-      Counter& counter = row.counters[i];
-      counter.launches += launch.invocations;
-      counter.value += (value - counter.value) * launch.invocations / counter.launches;
-      expected = i + 1;
-    }
   }
 
   Result<Profile> finish() {
@@ -433,15 +408,10 @@ class NcuImporter {
       assembly_.note("rows_damaged",
                      fmt::format("{} launches without a name were left out", unnamed_), unnamed_);
     if (without_duration_ > 0)
-      assembly_.note("no_durations",
+      assembly_.note("durations_unknown",
                      "launches without gpu__time_duration.sum; collect it with --metrics "
                      "gpu__time_duration.sum or the section SpeedOfLight",
                      without_duration_);
-    if (counters_left_out_ > 0)
-      assembly_.note("counters_bounded",
-                     fmt::format("{:.0f} counter values were left out: a profile holds {} counters "
-                                 "over all rows at most",
-                                 counters_left_out_, kMaxCounters));
     for (const std::string& message : messages_) assembly_.note("recorder_message", message);
     assembly_.finish();
     return std::move(profile_);
@@ -458,15 +428,32 @@ class NcuImporter {
   std::unordered_map<std::string, std::uint32_t> metrics_;
   std::vector<std::string> metric_names_;
   std::vector<std::string> messages_;
-  std::size_t damaged_ = 0, counters_ = 0;
-  double without_duration_ = 0, unnamed_ = 0, counters_left_out_ = 0;
+  std::size_t damaged_ = 0;
+  double without_duration_ = 0, unnamed_ = 0;
   std::string first_damage_;
 };
 
 }  // namespace
 
+bool looks_like_ncu_csv(const std::string& path) {
+  constexpr std::uint64_t kLookThrough = 16 << 20;
+  Result<Input> input = Input::open(path);
+  if (!input.is_ok()) return false;
+  CsvReader reader(std::move(input).value());
+  while (reader.next_line().value_or(false) && reader.input().offset() < kLookThrough)
+    if (is_header(reader)) return true;
+  return false;
+}
+
+Result<Profile> import_ncu_csv(Input input, Input again, const std::string& name,
+                               const ImportOptions& options) {
+  return NcuImporter(name, options).run(std::move(input), std::move(again));
+}
+
 Result<Profile> import_ncu_csv(const std::string& path, const ImportOptions& options) {
-  return NcuImporter(path, options).run();
+  PURLIN_ASSIGN(Input input, Input::open(path));
+  PURLIN_ASSIGN(Input again, Input::open(path));
+  return import_ncu_csv(std::move(input), std::move(again), path, options);
 }
 
 }  // namespace purlin::profile

@@ -184,7 +184,7 @@ TEST(NcuCsv, WhatIsMissingIsSaid) {
   const Result<Profile> profile = import_text(
       "\"ID\",\"Kernel Name\",\"dram__bytes.sum\"\n\"\",\"\",\"Mbyte\"\n\"0\",\"k\",\"2.00\"\n");
   ASSERT_TRUE(profile.is_ok()) << profile.status().message();
-  EXPECT_TRUE(has_note(*profile, "no_durations"));
+  EXPECT_TRUE(has_note(*profile, "durations_unknown"));
   EXPECT_TRUE(profile->kernels.at(0).duration.empty());
   EXPECT_EQ(counter(profile->kernels.at(0), "dram__bytes.sum"), 2e6);
 }

@@ -427,7 +427,7 @@ class NsysImporter {
       assembly_.note("no_device_work",
                      "the report has no GPU work; record it with nsys profile --trace=cuda,nvtx");
     else if (timeline.calls.empty())
-      assembly_.note("no_api_calls",
+      assembly_.note("no_calls",
                      "no CUDA API calls were recorded: why the device was idle is not known");
     if (whole_graphs_ > 0)
       assembly_.note(

@@ -188,7 +188,7 @@ TEST(NsysSqlite, NamesInPlaceAndMissingColumns) {
   EXPECT_EQ(profile.kernels[0].name, "k()");
   EXPECT_EQ(profile.kernels[1].name, "(unnamed kernel)");
   EXPECT_EQ(profile.environment.devices.at(0).id, "cuda:0");
-  for (const char* cause : {"no_device_info", "no_api_calls", "no_shapes"})
+  for (const char* cause : {"no_device_info", "no_calls", "no_shapes"})
     EXPECT_NE(find_note(profile, cause), nullptr) << cause;
 }
 
@@ -217,7 +217,7 @@ TEST(NsysSqlite, BoundsKeepTheFirstAndCountTheRest) {
   EXPECT_EQ(profile.coverage.launches_seen, 3);
   ASSERT_EQ(profile.kernels.size(), 2u);
   EXPECT_EQ(profile.kernels[1].name, "(other kernels)");
-  for (const char* cause : {"timeline_bounded", "host_events_bounded", "rows_bounded"})
+  for (const char* cause : {"timeline_full", "timeline_full", "kernel_rows_full"})
     EXPECT_NE(find_note(profile, cause), nullptr) << cause;
 }
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tool's a file is, by what is in it; and, for one that is no profile Purlin reads, what it
+// seems to be and how to make one of it.
+#include "base/files.h"
+#include "base/text.h"
+#include "profile/format/file.h"
+#include "profile/format/wire.h"
+#include "profile/import/chrome_trace.h"
+#include "profile/import/import.h"
+#include "profile/import/input.h"
+#include "profile/import/ncu_csv.h"
+#include "profile/import/rocprof_csv.h"
+#include "profile/import/sqlite_file.h"
+
+#include <algorithm>
+#include <array>
+#include <sys/stat.h>
+
+namespace purlin::profile {
+namespace {
+
+constexpr std::size_t kPrefixBytes = 256 << 10;
+constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
+constexpr std::string_view kSupported =
+    "supported: Purlin profiles, Chrome traces of PyTorch, JAX and others (.json, .json.gz), "
+    "Nsight "
+    "Systems SQLite, Nsight Compute CSV, rocprof CSV";
+
+// What is not read as it is: found by its first bytes, or, for the hint alone, by its name.
+struct Foreign {
+  std::string_view magic;   // at the beginning; "" = by name
+  std::string_view suffix;  // "" = by magic
+  std::string_view what, instead;
+};
+constexpr std::array<Foreign, 16> kForeign = {{
+    {"", ".nsys-rep", "a report of Nsight Systems",
+     "export it: nsys export --type sqlite -o report.sqlite {}"},
+    {"", ".qdrep", "a report of Nsight Systems",
+     "export it: nsys export --type sqlite -o report.sqlite {}"},
+    {"", ".qdstrm", "an unfinished report of Nsight Systems",
+     "make a report of it with QdstrmImporter, then nsys export --type sqlite"},
+    {"", ".ncu-rep", "a report of Nsight Compute",
+     "export it: ncu --import {} --csv --page raw > report.csv"},
+    {"NVR\0", "", "a report of Nsight Compute",
+     "export it: ncu --import {} --csv --page raw > report.csv"},
+    {"PERFILE2", "", "a recording of Linux perf", "it has no GPU work in it"},
+    {"", ".pftrace", "a Perfetto trace in its binary form",
+     "write CSV instead (rocprofv3 --output-format csv), or make JSON of it: traceconv json {} "
+     "trace.json"},
+    {"", ".perfetto-trace", "a Perfetto trace in its binary form",
+     "make JSON of it: traceconv json {} trace.json"},
+    {"", ".xplane.pb", "a profile of XLA in its binary form",
+     "give the trace.json.gz that lies beside it"},
+    {"", ".pb", "a protocol buffer", "give the trace's JSON form"},
+    {"PK\x03\x04", "", "a zip archive", "unpack it first"},
+    {"\x28\xB5\x2F\xFD", "", "compressed with zstd", "unpack it first: zstd -d {}"},
+    {"\xFD"
+     "7zXZ",
+     "", "compressed with xz", "unpack it first: xz -d {}"},
+    {"BZh", "", "compressed with bzip2", "unpack it first: bzip2 -d {}"},
+    {"\x7F"
+     "ELF",
+     "", "a program or a library", "profile it: purlin profile -- {}"},
+    {"<!DOCTYPE html", "", "a web page", "give the file it was made from"},
+}};
+
+Status not_a_profile(const std::string& path, std::string_view what, std::string instead) {
+  if (const std::size_t at = instead.find("{}"); at != std::string::npos)
+    instead.replace(at, 2, path);
+  return error(Code::kInvalid, "{}: {}; {}", path, what, instead);
+}
+
+Status unknown(const std::string& path, std::string_view prefix) {
+  for (const Foreign& foreign : kForeign) {
+    const bool same = foreign.magic.empty() ? ends_with(path, foreign.suffix)
+                                            : starts_with(prefix, foreign.magic);
+    if (same)
+      return not_a_profile(path, fmt::format("this is {}", foreign.what),
+                           std::string(foreign.instead));
+  }
+  if (prefix.find("Total Time (ns)") != std::string_view::npos &&
+      prefix.find("Instances") != std::string_view::npos)
+    return not_a_profile(path, "this is a summary by nsys stats",
+                         "give the report itself: nsys export --type sqlite");
+  if (starts_with(prefix, "==PROF==") || starts_with(prefix, "==WARNING==") ||
+      starts_with(prefix, "==ERROR=="))
+    return not_a_profile(path, "this is output of Nsight Compute without a table",
+                         "run it with --csv --page raw");
+  const std::size_t first = prefix.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return error(Code::kInvalid, "{}: the file is empty", path);
+  if (prefix[first] == '{' || prefix[first] == '[')
+    return not_a_profile(path, "this is JSON, but no trace of events", std::string(kSupported));
+  return not_a_profile(path, "not a profile that Purlin knows", std::string(kSupported));
+}
+
+Result<Format> sqlite_format(const std::string& path) {
+  PURLIN_ASSIGN(const SqliteFile file, SqliteFile::open(path));
+  const std::vector<std::string> tables = file.tables();
+  const auto any = [&](std::string_view prefix) {
+    return std::any_of(tables.begin(), tables.end(),
+                       [&](const std::string& table) { return starts_with(table, prefix); });
+  };
+  if (any("CUPTI_ACTIVITY_KIND_") || any("NVTX_EVENTS") || any("TARGET_INFO_") ||
+      any("ANALYSIS_DETAILS"))
+    return Format::kNsysSqlite;
+  if (any("rocpd_"))
+    return not_a_profile(path, "this is a database of rocprofv3",
+                         "make CSV of it: rocpd convert --output-format csv -i {}");
+  return not_a_profile(path, "this is an SQLite file, but no export of Nsight Systems",
+                       std::string(kSupported));
+}
+
+}  // namespace
+
+std::string_view to_text(Format format) {
+  switch (format) {
+    case Format::kPurlin:
+      return "purlin";
+    case Format::kKineto:
+      return "kineto";
+    case Format::kXla:
+      return "xla";
+    case Format::kChrome:
+      return "chrome";
+    case Format::kNsysSqlite:
+      return "nsys-sqlite";
+    case Format::kNcuCsv:
+      return "ncu-csv";
+    case Format::kRocprofCsv:
+      return "rocprof-csv";
+  }
+  return "unknown";
+}
+
+Result<Format> detect_format(const std::string& path) {
+  if (is_directory(path)) {
+    PURLIN_ASSIGN(const std::vector<std::string> files, rocprof_files(path));
+    if (!files.empty()) return Format::kRocprofCsv;
+    return error(Code::kInvalid, "{}: a folder without CSV files of rocprof; {}", path, kSupported);
+  }
+  if (!file_exists(path)) return error(Code::kNotFound, "{}: no such file", path);
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+    return error(Code::kInvalid, "{}: not a regular file; a profile is read more than once", path);
+  PURLIN_ASSIGN(const std::string prefix, read_prefix(path, kPrefixBytes));
+  if (starts_with(prefix, wire::kMagic)) return Format::kPurlin;
+  if (starts_with(prefix, kSqliteMagic)) {
+    PURLIN_ASSIGN(const Input input, Input::open(path));
+    if (input.compressed())
+      return error(Code::kInvalid, "{}: a compressed SQLite file; unpack it first: gunzip {}", path,
+                   path);
+    return sqlite_format(path);
+  }
+  if (const std::optional<Format> trace = looks_like_chrome_trace(prefix)) return *trace;
+  if (looks_like_rocprof_csv(prefix)) return Format::kRocprofCsv;
+  if (looks_like_ncu_csv(path)) return Format::kNcuCsv;
+  return unknown(path, prefix);
+}
+
+Result<Profile> open_profile(const std::string& path, const ImportOptions& options) {
+  PURLIN_ASSIGN(const Format format, detect_format(path));
+  switch (format) {
+    case Format::kPurlin: {
+      ReadOptions read;
+      read.max_timeline_events = options.max_timeline_events;
+      return read_profile(path, read);
+    }
+    case Format::kKineto:
+    case Format::kXla:
+    case Format::kChrome:
+      return import_chrome_trace(path, options);
+    case Format::kNsysSqlite:
+      return import_nsys_sqlite(path, options);
+    case Format::kNcuCsv:
+      return import_ncu_csv(path, options);
+    case Format::kRocprofCsv:
+      return import_rocprof_csv(path, options);
+  }
+  return error(Code::kFailed, "{}: no importer", path);
+}
+
+}  // namespace purlin::profile
