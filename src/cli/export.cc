@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "profile/format/file.h"
+#include "cli/profile_files.h"
 
 #include <optional>
 
@@ -52,7 +52,7 @@ class ExportCommand : public Command {
       return error(Code::kInvalid, "--format '{}': give 'chrome', 'perfetto' or 'csv'", format_);
     if (output_.empty() && format_ == "perfetto" && context.terminal.interactive())
       return error(Code::kInvalid, "a Perfetto trace is binary: give -o FILE, or a pipe");
-    PURLIN_ASSIGN(const Profile profile, profile::read_profile(file_));
+    PURLIN_ASSIGN(const Profile profile, read_profiles(context, std::vector{file_}));
     if (profile.partial)
       context.log.warn("{} is damaged or was cut short; written as far as it reads", file_);
     std::optional<AtomicFile> file;

@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "profile/format/file.h"
+#include "cli/profile_files.h"
 
 #include <algorithm>
 
@@ -22,7 +22,8 @@ class ReportCommand : public Command {
   std::string_view name() const override { return "report"; }
   std::string_view summary() const override { return "Rank the kernels of one or more profiles"; }
   std::string_view details() const override {
-    return "Reads profiles, merges them, and lists the kernels that own the time: share, total,\n"
+    return "Reads profiles, Purlin's own or other tools' (see `purlin import`), merges them, and "
+           "lists the kernels that own the time: share, total,\n"
            "count, median and 95th percentile of a launch, what binds them and how near they are\n"
            "to it. Where the profile has a timeline: how busy the devices were and why not. The\n"
            "coverage block says what the profile did not see.\n\n"
@@ -55,7 +56,7 @@ class ReportCommand : public Command {
     PURLIN_TRY(check_options());
     PURLIN_ASSIGN(const analyze::SortBy sort, analyze::sort_from_text(sort_));
     PURLIN_ASSIGN(const analyze::GroupBy by, analyze::group_by_from_text(by_));
-    PURLIN_ASSIGN(Profile profile, read(context));
+    PURLIN_ASSIGN(Profile profile, read_profiles(context, files_));
     if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
     analyze::Report report = analyze::build_report(profile, by);
     profile.timeline = {};  // the report has what it tells; the second one below needs it not
@@ -97,21 +98,6 @@ class ReportCommand : public Command {
       return error(Code::kInvalid, "--html '{}' is a folder: name the file to write, such as {}",
                    html_, join_path(html_, "report.html"));
     return Status::ok();
-  }
-
-  Result<Profile> read(Context& context) const {
-    Profile merged;
-    for (std::size_t i = 0; i < files_.size(); ++i) {
-      PURLIN_ASSIGN(Profile profile, profile::read_profile(files_[i]));
-      if (profile.partial)
-        context.log.warn("{} is damaged or was cut short; reported as far as it reads", files_[i]);
-      if (i == 0) {
-        merged = std::move(profile);
-      } else {
-        profile::merge_into(merged, profile);
-      }
-    }
-    return merged;
   }
 
   // Rows of the kernel that --kernel names: exactly, else by a part of its name that no other has.

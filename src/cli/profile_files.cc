@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/profile_files.h"
+
+#include "base/files.h"
+#include "profile/format/merge.h"
+#include "profile/import/rocprof_csv.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace purlin::cli {
+namespace {
+
+using profile::Format;
+
+// A folder's files are named one by one, so that they merge with others of the run.
+Result<std::vector<std::string>> rocprof_paths(const std::vector<ProfileFile>& files) {
+  std::vector<std::string> paths;
+  for (const ProfileFile& file : files) {
+    if (file.format != Format::kRocprofCsv) continue;
+    if (!is_directory(file.path)) {
+      paths.push_back(file.path);
+      continue;
+    }
+    PURLIN_ASSIGN(const std::vector<std::string> inside, profile::rocprof_files(file.path));
+    paths.insert(paths.end(), inside.begin(), inside.end());
+  }
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+Result<std::vector<ProfileFile>> detect_profiles(const std::vector<std::string>& paths) {
+  std::vector<ProfileFile> files;
+  for (const std::string& path : paths) {
+    PURLIN_ASSIGN(const Format format, profile::detect_format(path));
+    files.push_back({path, format});
+  }
+  return files;
+}
+
+Result<Profile> read_profiles(const Context& context, const std::vector<ProfileFile>& files) {
+  Progress progress(stderr, context.error_terminal,
+                    context.error_terminal.interactive() && !context.quiet);
+  std::string reading;
+  profile::ImportOptions options;
+  options.progress = [&](std::uint64_t done, std::uint64_t all) {
+    const double share = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : 0;
+    progress.update(all > 0
+                        ? fmt::format("reading {}: {:.0f} %", reading, 100 * std::min(share, 1.0))
+                        : fmt::format("reading {}", reading));
+  };
+  PURLIN_ASSIGN(const std::vector<std::string> rocprof, rocprof_paths(files));
+
+  Profile merged;
+  std::optional<profile::Merger> merger;  // from the second on
+  bool first = true;
+  const auto take = [&](const std::string& path, Result<Profile> read) -> Status {
+    if (!read.is_ok()) return read.status();
+    if (read->partial) {
+      progress.clear();
+      context.log.warn("{} is damaged or was cut short; taken as far as it reads", path);
+    }
+    if (std::exchange(first, false)) {
+      merged = std::move(read).value();
+      return Status::ok();
+    }
+    if (!merger) merger.emplace(merged, options.max_timeline_events);
+    merger->add(*read);
+    return Status::ok();
+  };
+  bool rocprof_read = false;
+  for (const ProfileFile& file : files) {
+    reading = base_name(file.path);
+    if (file.format != Format::kRocprofCsv) {
+      PURLIN_TRY(take(file.path, profile::open_profile(file.path, options)));
+    } else if (!std::exchange(rocprof_read, true)) {
+      PURLIN_TRY(take(file.path, profile::import_rocprof_csv(rocprof, options)));
+    }
+  }
+  if (first) return error(Code::kInvalid, "no profile given");
+  if (merger) merger->finish();
+  merger.reset();
+  return merged;
+}
+
+Result<Profile> read_profiles(const Context& context, const std::vector<std::string>& paths) {
+  PURLIN_ASSIGN(const std::vector<ProfileFile> files, detect_profiles(paths));
+  return read_profiles(context, files);
+}
+
+}  // namespace purlin::cli
