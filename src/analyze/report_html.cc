@@ -3,6 +3,7 @@
 
 #include "analyze/histogram.h"
 #include "analyze/html_assets.h"
+#include "analyze/selection.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -124,38 +125,36 @@ class Page {
   }
 
   Json details() const {
-    std::map<std::pair<std::string_view, std::string_view>, Report> shapes;
-    for (std::size_t i = 0; i < shown(); ++i)
-      shapes[{report_.kernels[i].name.full, report_.kernels[i].device}];
-    std::map<std::pair<std::string_view, std::string_view>, std::size_t> found;
+    struct Shapes {
+      Report kept;  // rows by launch shape, most time first
+      std::size_t all = 0;
+    };
+    std::map<std::string, Shapes> shapes;
+    for (std::size_t i = 0; i < shown(); ++i) shapes[row_key(report_.kernels[i], report_.group_by)];
     std::size_t kept = 0;
     for (const KernelStat& row : by_launch_.kernels) {
-      const std::pair<std::string_view, std::string_view> key{row.name.full, row.device};
-      const auto group = shapes.find(key);
+      // A row that is one launch shape needs no list of it.
+      if (report_.group_by == GroupBy::kLaunch) break;
+      const auto group = shapes.find(row_key(row, report_.group_by));
       if (group == shapes.end()) continue;
-      ++found[key];
-      if (group->second.kernels.size() >= limits_.shapes_per_kernel || kept >= limits_.shapes)
+      ++group->second.all;
+      if (group->second.kept.kernels.size() >= limits_.shapes_per_kernel || kept >= limits_.shapes)
         continue;
-      group->second.kernels.push_back(row);
+      group->second.kept.kernels.push_back(row);
       ++kept;
     }
     Json out = Json::array();
     for (std::size_t i = 0; i < shown(); ++i) {
       const KernelStat& kernel = report_.kernels[i];
-      const std::pair<std::string_view, std::string_view> key{kernel.name.full, kernel.device};
-      const Report& group = shapes[key];
+      const Shapes& group = shapes[row_key(kernel, report_.group_by)];
+      const Json document = to_json(group.kept);
       Json rows = Json::array();
-      // A row that is one launch shape needs no list of it.
-      if (report_.group_by != GroupBy::kLaunch) {
-        const Json document = to_json(group);
-        for (const Json& row : document["kernels"].items()) rows.push(shape_json(row));
-      }
+      for (const Json& row : document["kernels"].items()) rows.push(shape_json(row));
       shorten(rows, limits_.name_characters);
-      const std::size_t listed = rows.size();
       Json detail = Json::object();
       detail.set("histogram", histogram_json(kernel.duration));
+      detail.set("shapes_left_out", group.all - rows.size());
       detail.set("shapes", std::move(rows));
-      detail.set("shapes_left_out", listed == 0 ? 0 : found[key] - listed);
       out.push(std::move(detail));
     }
     return out;
@@ -164,8 +163,8 @@ class Page {
   // What the drill-down shows of a launch shape: a row of `kernels` without what it repeats.
   static Json shape_json(const Json& row) {
     Json out = Json::object();
-    for (const char* key : {"op", "shape", "dtype", "count", "total_ns", "p50_ns", "p95_ns",
-                            "share", "bound", "utilization", "launch"})
+    for (const char* key : {"label", "op", "shape", "dtype", "count", "total_ns", "p50_ns",
+                            "p95_ns", "share", "bound", "utilization", "launch"})
       out.set(key, row[key]);
     return out;
   }

@@ -49,6 +49,7 @@ class Renderer {
     for (const KernelStat& kernel : report.kernels) {
       devices_.insert(kernel.device);
       builds_.insert(kernel.build);
+      most_share_ = std::max(most_share_, kernel.share);
       bounds_known_ |= kernel.roof.bound != Bound::kUnknown || kernel.roof.utilization > 0;
     }
   }
@@ -93,7 +94,8 @@ class Renderer {
       line += ", recorded by " + clean(report_.source);
     paragraph(Style::kPlain, line, "");
     for (const DeviceInfo& device : environment.devices) {
-      std::string facts = device.id.empty() ? device.name : device.id + "  " + device.name;
+      std::string facts = device.name.empty() ? "model not known" : device.name;
+      if (!device.id.empty()) facts.insert(0, device.id + "  ");
       if (!device.arch.empty()) facts += ", " + device.arch;
       if (device.compute_units > 0) facts += fmt::format(", {} units", device.compute_units);
       if (!device.driver.empty()) facts += ", driver " + device.driver;
@@ -124,7 +126,7 @@ class Renderer {
     const Sketch& duration = kernel.duration;
     std::vector<std::string> out = {percent(kernel.share)};
     if (has_bar()) {
-      const std::string bar = terminal_.bar(kernel.share, kBarCells);
+      const std::string bar = terminal_.bar(kernel.share / most_share_, kBarCells);
       out.push_back(terminal_.paint(Style::kCyan, bar) +
                     std::string(kBarCells - visible_width(bar), ' '));
     }
@@ -154,19 +156,39 @@ class Renderer {
     return dims(launch.grid) + " / " + dims(launch.block);
   }
 
+  std::string row_title() const {
+    switch (report_.group_by) {
+      case GroupBy::kLaunch:
+        return "kernel, grid / block";
+      case GroupBy::kOp:
+        return "op";
+      case GroupBy::kOpClass:
+        return "op class";
+      case GroupBy::kKernel:
+      case GroupBy::kShape:
+        break;
+    }
+    return "kernel";
+  }
+
   // What is known of the problem, under the name.
   std::string problem(const KernelStat& kernel) const {
     std::vector<std::string> parts;
-    if (bounds_known_) parts.emplace_back(kernel.name.op_class);
-    std::string shape = kernel.dtype;
+    if (bounds_known_ && kernel.label != kernel.name.op_class)
+      parts.emplace_back(kernel.name.op_class);
+    // "bf16 tensor" tells the element type and the roof at once; of memory, "dram" is understood.
+    const std::string& roof = kernel.roof.ceiling;
+    const bool told = !kernel.dtype.empty() && starts_with(roof, kernel.dtype);
+    std::string shape = told ? roof : kernel.dtype;
     if (!kernel.shape.empty()) shape += (shape.empty() ? "" : " ") + kernel.shape;
     if (!shape.empty()) parts.push_back(clean(shape));
+    if (kernel.kernels > 1) parts.push_back(fmt::format("{} kernels", kernel.kernels));
     if (report_.group_by == GroupBy::kLaunch) {
       parts.push_back(launch_text(kernel.launch));
     } else if (kernel.launch_shapes > 1) {
       parts.push_back(fmt::format("{} launch shapes", kernel.launch_shapes));
     }
-    if (!kernel.roof.ceiling.empty()) parts.push_back("roof " + clean(kernel.roof.ceiling));
+    if (!told && !roof.empty() && roof != "dram") parts.push_back("roof " + clean(roof));
     if (devices_.size() > 1) parts.push_back("on " + clean(kernel.device));
     if (builds_.size() > 1)
       parts.push_back(kernel.build.empty() ? "build unknown" : "build " + clean(kernel.build));
@@ -204,13 +226,13 @@ class Renderer {
     for (std::size_t c = 0; c < titles.size(); ++c)
       table.column(titles[c], titles[c].empty() || c + 1 == titles.size() ? Table::Align::kLeft
                                                                           : Table::Align::kRight);
-    table.column(report_.group_by == GroupBy::kLaunch ? "kernel, grid / block" : "kernel");
+    table.column(row_title());
     for (std::size_t i = 0; i < shown; ++i) {
       const KernelStat& kernel = report_.kernels[i];
       std::vector<std::string> lines = wrap_name(clean(kernel.label), room, kNameLines);
       const std::string what = problem(kernel);
       if (!what.empty())
-        for (const std::string& line : wrap_name(what, room, 2)) lines.push_back(dim(line));
+        for (const std::string& line : wrap_name(what, room, 3)) lines.push_back(dim(line));
       for (std::size_t line = 0; line < lines.size(); ++line) {
         std::vector<std::string> row =
             line == 0 ? std::move(rows[i]) : std::vector<std::string>(titles.size());
@@ -227,11 +249,11 @@ class Renderer {
     double left = 0, listed = 0;
     for (std::size_t i = 0; i < all; ++i) (i < shown ? listed : left) += report_.kernels[i].share;
     if (shown < all)
-      out_ += dim(fmt::format("{:>6}  in the other {}; --top 0 shows all", percent(left),
+      out_ += dim(fmt::format("{:>5}  in the other {}; --top 0 shows all", percent(left),
                               all - shown)) +
               "\n";
     if (!report_.filter.empty())
-      out_ += dim(fmt::format("{:>6}  in the {} rows that do not match '{}'",
+      out_ += dim(fmt::format("{:>5}  in the {} rows that do not match '{}'",
                               percent(std::max(0.0, 1 - left - listed)), report_.rows_left_out,
                               clean(report_.filter))) +
               "\n";
@@ -248,7 +270,7 @@ class Renderer {
       table.row({clean(copy.kind), short_ns(ns), format_count(copy.duration.count()),
                  short_ns(copy.duration.quantile(0.5)),
                  copy.bytes > 0 ? format_bytes(copy.bytes) : "-",
-                 ns > 0 && copy.bytes > 0 ? fmt::format("{:.1f} GB/s", copy.bytes / ns) : "-"});
+                 ns > 0 && copy.bytes > 0 ? si(copy.bytes / ns * 1e9, "B/s") : "-"});
     }
     out_ += "\n" + table.render(terminal_);
   }
@@ -340,6 +362,7 @@ class Renderer {
   const TextOptions& options_;
   std::set<std::string> devices_, builds_;
   bool bounds_known_ = false;
+  double most_share_ = 1e-9;  // bars are drawn against the heaviest row
   std::string out_;
 };
 

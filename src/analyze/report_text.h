@@ -18,8 +18,8 @@ std::string render_text(const Report& report, const Terminal& terminal,
                         const TextOptions& options = {});
 
 // One row in full: distribution, roofline evidence, occupancy, counters, and the launch shapes it
-// is made of, which are the rows of the same name and device in `by_launch`.
-std::string render_kernel(const KernelStat& kernel, const Report& by_launch,
+// is made of, which are rows of `by_launch`. `group_by`: of the report that the row is from.
+std::string render_kernel(const KernelStat& kernel, GroupBy group_by, const Report& by_launch,
                           const Terminal& terminal, const TextOptions& options = {});
 
 // What the devices did over time: busy and idle by cause, overlap, steps, launches, graph

@@ -23,9 +23,13 @@ std::string counter_text(double value) {
 
 class KernelRenderer {
  public:
-  KernelRenderer(const KernelStat& kernel, const Report& by_launch, const Terminal& terminal,
-                 const TextOptions& options)
-      : kernel_(kernel), by_launch_(by_launch), terminal_(terminal), options_(options) {}
+  KernelRenderer(const KernelStat& kernel, GroupBy group_by, const Report& by_launch,
+                 const Terminal& terminal, const TextOptions& options)
+      : kernel_(kernel),
+        group_by_(group_by),
+        by_launch_(by_launch),
+        terminal_(terminal),
+        options_(options) {}
 
   std::string render() {
     heading(clean(kernel_.label));
@@ -53,12 +57,15 @@ class KernelRenderer {
   }
 
   void what() {
-    std::string text = fmt::format("{} ({})", kernel_.name.op_class, kernel_.name.family);
+    std::string text(kernel_.name.op_class);
+    if (!kernel_.name.family.empty()) text += fmt::format(" ({})", kernel_.name.family);
+    if (kernel_.kernels > 1) text += fmt::format(", {} kernels", kernel_.kernels);
     if (!kernel_.op.empty()) text += ", of " + clean(kernel_.op);
     if (!kernel_.dtype.empty()) text += ", " + clean(kernel_.dtype);
     if (!kernel_.shape.empty()) text += ", " + clean(kernel_.shape);
     if (!kernel_.device.empty()) text += ", on " + clean(kernel_.device);
     line("what", text);
+    built();
     line("time",
          fmt::format("{} of the kernel time: {} in {}", percent(kernel_.share),
                      short_ns(kernel_.duration.total_ns()), launches(kernel_.duration.count())));
@@ -68,6 +75,22 @@ class KernelRenderer {
                      kernel_.registers, format_bytes(kernel_.static_shared_bytes),
                      format_bytes(kernel_.launch.dynamic_shared_bytes),
                      format_bytes(kernel_.local_bytes)));
+  }
+
+  // What the kernel's name tells of how it was built.
+  void built() {
+    const KernelName& name = kernel_.name;
+    std::vector<std::string> parts;
+    if (!name.dtype.empty()) parts.emplace_back(name.dtype);
+    if (!name.accumulator.empty()) parts.push_back("summed in " + std::string(name.accumulator));
+    if (!name.tile.empty()) parts.push_back("tile " + clean(name.tile));
+    if (name.stages > 0) parts.push_back(fmt::format("{} stages", name.stages));
+    if (!name.layout.empty()) parts.push_back("layout " + clean(name.layout));
+    if (!name.arch.empty()) parts.push_back(clean(name.arch));
+    if (name.tensor != TensorCores::kUnknown)
+      parts.emplace_back(name.tensor == TensorCores::kYes ? "tensor cores" : "no tensor cores");
+    if (name.split_k) parts.emplace_back("split K");
+    if (!parts.empty()) line("built", join(parts, ", "));
   }
 
   static std::string amount(double measured, Provenance from, double model, std::string_view unit) {
@@ -157,7 +180,7 @@ class KernelRenderer {
   void shapes() {
     std::vector<const KernelStat*> rows;
     for (const KernelStat& row : by_launch_.kernels)
-      if (row.name.full == kernel_.name.full && row.device == kernel_.device) rows.push_back(&row);
+      if (row_key(row, group_by_) == row_key(kernel_, group_by_)) rows.push_back(&row);
     if (rows.empty()) return;
     const std::size_t shown = options_.top > 0
                                   ? std::min(rows.size(), static_cast<std::size_t>(options_.top))
@@ -175,7 +198,8 @@ class KernelRenderer {
                               ? "-"
                               : std::string(to_text(row.roof.bound));
       if (row.roof.utilization > 0) bound += fmt::format(" {:.0f}%", row.roof.utilization * 100);
-      std::string what = to_text(row.launch);
+      std::string what = kernel_.kernels > 1 ? clean(row.label) + ", " : "";
+      what += to_text(row.launch);
       if (!row.op.empty()) what += ", " + clean(row.op);
       if (!row.dtype.empty()) what += " " + clean(row.dtype);
       if (!row.shape.empty()) what += " " + clean(row.shape);
@@ -198,6 +222,7 @@ class KernelRenderer {
   }
 
   const KernelStat& kernel_;
+  const GroupBy group_by_;
   const Report& by_launch_;
   const Terminal& terminal_;
   const TextOptions& options_;
@@ -206,9 +231,9 @@ class KernelRenderer {
 
 }  // namespace
 
-std::string render_kernel(const KernelStat& kernel, const Report& by_launch,
+std::string render_kernel(const KernelStat& kernel, GroupBy group_by, const Report& by_launch,
                           const Terminal& terminal, const TextOptions& options) {
-  return KernelRenderer(kernel, by_launch, terminal, options).render();
+  return KernelRenderer(kernel, group_by, by_launch, terminal, options).render();
 }
 
 }  // namespace purlin::analyze

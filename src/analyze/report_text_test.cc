@@ -53,8 +53,9 @@ TEST(ReportText, AFullReportIsAsRecorded) {
   expect_golden("report_full.csv", to_csv(report));
   expect_golden("report_full.json", document_of(report));
   const Report by_launch = full_report(GroupBy::kLaunch);
-  expect_golden("report_kernel.txt", render_kernel(report.kernels[0], by_launch, kPlain) + "\n" +
-                                         render_kernel(report.kernels[1], by_launch, kPlain));
+  expect_golden("report_kernel.txt",
+                render_kernel(report.kernels[0], GroupBy::kKernel, by_launch, kPlain) + "\n" +
+                    render_kernel(report.kernels[1], GroupBy::kKernel, by_launch, kPlain));
 }
 
 // No names of a profile, however long, widen a line; none of them reaches the terminal's controls.
@@ -80,7 +81,7 @@ TEST(ReportText, NoLineIsWiderThanTheTerminal) {
     const Terminal terminal(true, false, true, width);
     const std::string text =
         render_text(report, terminal) +
-        render_kernel(report.kernels[1], full_report(GroupBy::kLaunch), terminal);
+        render_kernel(report.kernels[1], GroupBy::kKernel, full_report(GroupBy::kLaunch), terminal);
     for (const std::string& line : split(text, '\n')) {
       EXPECT_LE(visible_width(line), static_cast<std::size_t>(width)) << line;
       for (const char c : line) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << line;

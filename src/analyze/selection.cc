@@ -101,6 +101,29 @@ Status filter_rows(Report& report, const std::string& pattern) {
   return Status::ok();
 }
 
+std::string row_key(const KernelStat& kernel, GroupBy by) {
+  std::vector<std::string> parts = {kernel.device, kernel.build};
+  switch (by) {
+    case GroupBy::kKernel:
+      parts.push_back(kernel.name.full);
+      break;
+    case GroupBy::kShape:
+      parts.insert(parts.end(), {kernel.name.full, kernel.op, kernel.shape, kernel.dtype});
+      break;
+    case GroupBy::kLaunch:
+      parts.insert(parts.end(), {kernel.name.full, kernel.op, kernel.shape, kernel.dtype,
+                                 to_text(kernel.launch)});
+      break;
+    case GroupBy::kOp:
+      parts.push_back(kernel.op);
+      break;
+    case GroupBy::kOpClass:
+      parts.emplace_back(kernel.name.op_class);
+      break;
+  }
+  return join(parts, std::string_view("\0", 1));
+}
+
 Status keep_device(Profile& profile, const std::string& which) {
   const std::vector<DeviceInfo>& devices = profile.environment.devices;
   const std::optional<std::int64_t> index = parse_int(which);

@@ -25,6 +25,10 @@ void sort_rows(Report& report, SortBy by);
 // expression, upper and lower case alike.
 Status filter_rows(Report& report, const std::string& pattern);
 
+// What the rows by launch shape that make up a row have in common with it, and no others:
+// row_key(launch row, by) == row_key(row, by).
+std::string row_key(const KernelStat& kernel, GroupBy by);
+
 // Keeps what ran on one device: its id ("cuda:0"), its index ("0"), or a model's whole name.
 Status keep_device(Profile& profile, const std::string& which);
 

@@ -81,7 +81,7 @@ class ReportCommand : public Command {
       for (std::size_t i = 0; i < report.kernels.size(); ++i) {
         if (i > 0) context.print("\n");
         context.print(
-            analyze::render_kernel(report.kernels[i], by_launch, context.terminal, {top_}));
+            analyze::render_kernel(report.kernels[i], by, by_launch, context.terminal, {top_}));
       }
     } else {
       context.print(analyze::render_text(report, context.terminal, {top_}));

@@ -24,10 +24,72 @@ expect_json "$tmp/out" 'd["coverage"]["launches_seen"] == 10 and not d["coverage
 expect_exit 0 purlin report --json "$tmp/run.plprof" "$tmp/run.plprof"
 expect_json "$tmp/out" 'all(k["count"] == 10 for k in d["kernels"])'
 
-expect_exit 0 purlin report --csv "$tmp/run.plprof"
-[ "$(wc -l <"$tmp/out")" -eq 3 ] || fail "a header and two rows were expected"
 expect_exit 0 purlin report --by launch --top 1 "$tmp/run.plprof"
 expect_contains "$tmp/out" "grid / block" "in the other 1"
+
+# The documents fit their schema, members it does not name included, and say the same.
+suites=$PURLIN_SOURCE/tests/suites
+schema=$PURLIN_SOURCE/docs/formats/report.schema.json
+golden=$PURLIN_SOURCE/tests/golden
+documents() {  # NAME ARGUMENTS…: JSON, CSV and page of one report, checked against each other
+  local name=$1
+  shift
+  expect_exit 0 purlin report --json "$@"
+  cp "$tmp/out" "$tmp/$name.json"
+  expect_exit 0 purlin report --csv "$@"
+  cp "$tmp/out" "$tmp/$name.csv"
+  expect_exit 0 purlin report --html "$tmp/$name.html" "$@"
+  [ ! -s "$tmp/out" ] || fail "--html FILE writes to stdout"
+  expect_contains "$tmp/err" "$name.html"
+  expect_exit 0 python3 "$suites/json_schema.py" --closed "$schema" "$tmp/$name.json"
+  expect_exit 0 python3 "$suites/report_page.py" "$tmp/$name.html" "$tmp/$name.json" "$tmp/$name.csv"
+}
+documents run "$tmp/run.plprof"
+expect_json "$tmp/run.json" 'len(d["kernels"]) == 2'
+expect_exit 0 python3 "$suites/json_schema.py" --closed "$schema" "$golden/report.json" "$golden/report_full.json"
+sed 's/"bound": "memory"/"bound": "weather"/; s/"share"/"chair"/' "$golden/report_full.json" >"$tmp/wrong.json"
+expect_exit 1 python3 "$suites/json_schema.py" "$schema" "$tmp/wrong.json"
+expect_contains "$tmp/err" "weather" "'share' is missing"
+expect_exit 0 purlin report --html - "$tmp/run.plprof"
+cmp -s "$tmp/out" "$tmp/run.html" || fail "--html - is another page than --html FILE"
+
+# Selections, and all about one kernel.
+documents none --filter nothing_like_it "$tmp/run.plprof"
+expect_json "$tmp/none.json" 'd["kernels"] == [] and d["rows_left_out"] == 2 and d["launches"] == 10'
+for by in shape launch op op_class; do
+  documents "$by" --by "$by" "$tmp/run.plprof"
+  expect_json "$tmp/$by.json" 'abs(sum(k["share"] for k in d["kernels"]) - 1) < 1e-9'
+done
+documents one --filter 'SOFT.*X$' --sort p95 --device opencl:0 "$tmp/run.plprof"
+expect_json "$tmp/one.json" '[k["name"] for k in d["kernels"]] == ["softmax"] and d["filter"] == "SOFT.*X$"'
+expect_exit 0 purlin report --kernel trans "$tmp/run.plprof"
+expect_contains "$tmp/out" transpose durations "5 launches" "launch shape and problem"
+expect_exit 2 purlin report --kernel s "$tmp/run.plprof"
+expect_contains "$tmp/err" "could be any of 2" softmax transpose
+expect_exit 2 purlin report --kernel gemm "$tmp/run.plprof"
+expect_exit 2 purlin report --filter '(' "$tmp/run.plprof"
+expect_exit 2 purlin report --sort colour "$tmp/run.plprof"
+expect_exit 2 purlin report --device cuda:7 "$tmp/run.plprof"
+expect_contains "$tmp/err" "opencl:0"
+
+# Colour is for terminals; who pipes gets none.
+expect_exit 0 purlin report "$tmp/run.plprof"
+if grep -q "$(printf '\033')" "$tmp/out"; then fail "escape sequences in a pipe"; fi
+expect_exit 0 purlin report --color always "$tmp/run.plprof"
+grep -q "$(printf '\033')" "$tmp/out" || fail "--color always has no colour"
+
+# Where a browser is at hand: the page draws itself, and its policy stops nothing of its own.
+if [ -x /usr/bin/chromium ]; then
+  timeout 60 /usr/bin/chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+    --disable-background-networking --disable-component-update --disable-sync --user-data-dir="$tmp/chromium" \
+    --enable-logging=stderr --dump-dom "file://$tmp/run.html" >"$tmp/dom" 2>"$tmp/chromium.err" || true
+  if [ -s "$tmp/dom" ]; then
+    expect_contains "$tmp/dom" 'id="kernel-0"' 'id="kernel-1"' 'aria-label="Roofline"' 'id="coverage"' '2 of 2 rows'
+    if grep -q 'CONSOLE' "$tmp/chromium.err"; then grep CONSOLE "$tmp/chromium.err" >&2; fail "the page has errors"; fi
+  else
+    echo "chromium did not start; the page was not drawn" >&2
+  fi
+fi
 
 # Damaged, foreign and absent files, and wrong usage: one line on stderr, nothing on stdout.
 head -c 300 "$tmp/run.plprof" >"$tmp/cut.plprof"
@@ -39,4 +101,7 @@ for bad in cut foreign absent; do
 done
 expect_exit 2 purlin report --by colour "$tmp/run.plprof"
 expect_exit 2 purlin report --json --csv "$tmp/run.plprof"
+expect_exit 2 purlin report --csv --html "$tmp/x.html" "$tmp/run.plprof"
+expect_exit 2 purlin report --html "$tmp" "$tmp/run.plprof"
+expect_exit 2 purlin report --html "$tmp/no/such/folder.html" "$tmp/run.plprof"
 expect_exit 2 purlin report

@@ -72,18 +72,29 @@ function occupancy_text(kernel) {
           occupancy.achieved === null ? '' : `${percent(occupancy.achieved)} achieved (${occupancy.measured ? 'counter' : 'estimated from the grid'})`].filter(Boolean).join(', ');
 }
 
+// What the kernel's name tells of how it was built.
+function built_text(built) {
+  return [built.dtype, built.accumulator ? `summed in ${built.accumulator}` : '', built.tile ? `tile ${built.tile}` : '',
+          built.stages ? `${built.stages} stages` : '', built.layout ? `layout ${built.layout}` : '', built.arch,
+          built.tensor_cores === true ? 'tensor cores' : built.tensor_cores === false ? 'no tensor cores' : '',
+          built.split_k ? 'split K' : ''].filter(Boolean).join(', ');
+}
+
 function detail_of(kernel, detail) {
   const shapes = detail.shapes.map((row) => [
     percent(row.share), ns(row.total_ns), count(row.count), ns(row.p50_ns), ns(row.p95_ns),
     row.utilization === null ? row.bound : `${row.bound} ${percent(row.utilization)}`,
-    launch_text(row.launch), [row.op, row.dtype, row.shape].filter(Boolean).join(' '),
+    launch_text(row.launch), [kernel.kernels > 1 ? `${row.label}:` : '', row.op, row.dtype, row.shape].filter(Boolean).join(' '),
   ]);
   const launch = kernel.launch;
   return el('div', null,
     el('p', {class: 'name'}, kernel.name),
     el('div', {class: 'split'},
       el('div', null, facts([
-        ['what', `${kernel.op_class} (${kernel.family})${kernel.op ? `, of ${kernel.op}` : ''}`],
+        ['what', kernel.op_class + (kernel.family ? ` (${kernel.family})` : '') + (kernel.kernels > 1 ? `, ${kernel.kernels} kernels` : '') +
+                 (kernel.op ? `, of ${kernel.op}` : '')],
+        ['built', built_text(kernel.built)],
+        ['build', kernel.build],
         ['problem', [kernel.dtype, kernel.shape].filter(Boolean).join(' ')],
         ['device', kernel.device],
         ['roof', roof_text(kernel)],

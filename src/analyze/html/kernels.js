@@ -3,7 +3,8 @@
 // opened by a click, Enter or from the roofline.
 
 const kernel_table = (() => {
-  const SHOWN = 100;
+  const SHOWN = 25;
+  const most_share = Math.max(...doc.kernels.map((kernel) => kernel.share), 1e-9);
   const bound_rank = {compute: 0, memory: 1, latency: 2, unknown: 3};
   // title, key to sort by, numeric, first direction
   const columns = [
@@ -42,13 +43,14 @@ const kernel_table = (() => {
       }}, title)));
 
   const several_devices = new Set(doc.kernels.map((k) => k.device)).size > 1;
+  const several_builds = new Set(doc.kernels.map((k) => k.build)).size > 1;
   const roofs_known = doc.kernels.some((k) => k.utilization !== null);
 
   function under(kernel) {
-    return [kernel.op_class, [kernel.dtype, kernel.shape].filter(Boolean).join(' '),
+    return [kernel.op_class === kernel.label ? '' : kernel.op_class, kernel.kernels > 1 ? `${kernel.kernels} kernels` : '', [kernel.dtype, kernel.shape].filter(Boolean).join(' '),
             doc.group_by === 'launch' ? launch_text(kernel.launch)
               : kernel.launch_shapes > 1 ? `${kernel.launch_shapes} launch shapes` : '',
-            several_devices ? kernel.device : ''].filter(Boolean).join(' · ');
+            several_devices ? kernel.device : '', several_builds ? kernel.build || 'build unknown' : ''].filter(Boolean).join(' · ');
   }
 
   function kernel_row(row) {
@@ -60,7 +62,7 @@ const kernel_table = (() => {
         el('button', {type: 'button', class: 'name', 'aria-expanded': open.has(index) ? 'true' : 'false', onclick: toggle}, kernel.label),
         el('div', {class: 'soft'}, under(kernel))),
       el('td', {class: 'num'}, percent(kernel.share),
-        el('span', {class: 'meter', 'aria-hidden': 'true'}, el('i', {'width%': kernel.share * 100, color: class_color(kernel.op_class)}))),
+        el('span', {class: 'meter', 'aria-hidden': 'true'}, el('i', {'width%': 100 * kernel.share / most_share, color: class_color(kernel.op_class)}))),
       [kernel.total_ns, null, kernel.p50_ns, kernel.p95_ns].map((value, i) =>
         el('td', {class: 'num'}, i === 1 ? count(kernel.count) : ns(value))),
       el('td', null, el('span', {class: `tag b-${kernel.bound}`, title: is_guess(kernel) ? 'what such kernels usually are; not measured' : null}, kernel.bound + (is_guess(kernel) ? '?' : ''))),

@@ -25,7 +25,7 @@
     return section('copies', 'Copies and sets', table(
       [['kind'], ['device'], ['total', 1], ['count', 1], ['p50', 1], ['p95', 1], ['bytes', 1], ['rate', 1]],
       doc.copies.map((c) => [c.kind, c.device, ns(c.total_ns), count(c.count), ns(c.p50_ns), ns(c.p95_ns),
-        c.bytes > 0 ? bytes(c.bytes) : '–', c.bytes > 0 && c.total_ns > 0 ? `${(c.bytes / c.total_ns).toFixed(1)} GB/s` : '–'])));
+        c.bytes > 0 ? bytes(c.bytes) : '–', c.bytes > 0 && c.total_ns > 0 ? si(c.bytes / c.total_ns * 1e9, 'B/s') : '–'])));
   }
 
   function coverage() {

@@ -5,6 +5,7 @@
 const roofline = (() => {
   const WIDTH = 1100, HEIGHT = 520, LEFT = 70, RIGHT = 20, TOP = 16, BOTTOM = 44;
   const drawable = (kernel) => kernel.roof && kernel.roof.intensity > 0 && kernel.roof.flops_per_s > 0;
+  const NEGLIGIBLE = 0.002;  // of the time: such points do not stretch the axes
   const hidden = new Set();
 
   function draw(device, ceilings) {
@@ -12,13 +13,15 @@ const roofline = (() => {
       .filter(({kernel}) => kernel.device === device && drawable(kernel));
     const compute = ceilings.compute.filter((c) => !hidden.has(c.name));
     const memory = ceilings.memory.filter((c) => !hidden.has(c.name));
-    const xs = points.map((p) => p.kernel.roof.intensity), ys = points.map((p) => p.kernel.roof.flops_per_s);
+    const weighty = points.some((p) => p.kernel.share >= NEGLIGIBLE) ? points.filter((p) => p.kernel.share >= NEGLIGIBLE) : points;
+    const xs = weighty.map((p) => p.kernel.roof.intensity), ys = weighty.map((p) => p.kernel.roof.flops_per_s);
     const top_compute = compute.reduce((most, c) => Math.max(most, c.peak), 0);
     for (const level of memory) for (const c of compute) xs.push(c.peak / level.peak);
     for (const c of compute) ys.push(c.peak);
     if (!xs.length || !ys.length) return el('p', {class: 'soft'}, 'Nothing to draw.');
     const range = (values, low, high) => [Math.floor(Math.log10(Math.min(...values)) - low), Math.ceil(Math.log10(Math.max(...values)) + high)];
     const [x0, x1] = range(xs, 0.5, 0.5), [y0, y1] = range(ys, 0.2, 0.1);
+    const inside = (value, low, high) => Math.max(low, Math.min(high, value));
     const px = (value) => LEFT + (WIDTH - LEFT - RIGHT) * (Math.log10(value) - x0) / (x1 - x0);
     const py = (value) => HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (Math.log10(value) - y0) / (y1 - y0);
     const out = svg('svg', {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'group', 'aria-label': `roofline of ${device || 'the device'}`});
@@ -38,11 +41,12 @@ const roofline = (() => {
     out.append(svg('defs', null, clip), plot);
 
     const dram = memory.length ? memory[0].peak : 0;
-    for (const c of compute) {
+    const named = [];  // where names of roofs are, so that near ones stand side by side
+    for (const c of [...compute].sort((a, b) => b.peak - a.peak)) {
       const ridge = dram > 0 ? c.peak / dram : 10 ** x0;
       plot.append(svg('line', {class: 'roof compute', x1: px(Math.max(10 ** x0, Math.min(...memory.map((m) => c.peak / m.peak), ridge))),
                                x2: WIDTH - RIGHT, y1: py(c.peak), y2: py(c.peak)}),
-        svg('text', {class: 'roof-name', x: WIDTH - RIGHT - 6, y: py(c.peak) - 5, 'text-anchor': 'end'}, `${c.name}: ${si(c.peak, 'FLOP/s')} (${c.provenance})`));
+        svg('text', {class: 'roof-name', x: name_end(named, py(c.peak)), y: py(c.peak) - 5, 'text-anchor': 'end'}, `${c.name}: ${si(c.peak, 'FLOP/s')} (${c.provenance})`));
     }
     memory.forEach((level, i) => {
       const highest = top_compute > 0 ? top_compute : 10 ** y1;
@@ -64,7 +68,7 @@ const roofline = (() => {
         `${si(roof.flops_per_s, 'FLOP/s')}, ${si(roof.bytes_per_s, 'B/s')}, ${Number(roof.intensity.toPrecision(3))} FLOP/B`,
         roof_text(kernel), roof.evidence];
       const circle = svg('circle', {
-        cx: px(roof.intensity), cy: py(roof.flops_per_s), r: 3.5 + 26 * Math.sqrt(kernel.share), tabindex: 0, role: 'button',
+        cx: inside(px(roof.intensity), LEFT, WIDTH - RIGHT), cy: inside(py(roof.flops_per_s), TOP, HEIGHT - BOTTOM), r: 3.5 + 26 * Math.sqrt(kernel.share), tabindex: 0, role: 'button',
         'aria-label': lines.filter(Boolean).join('; '),
         onpointermove: (event) => show_tip(lines, event.clientX, event.clientY), onpointerleave: hide_tip,
         onfocus: (event) => { const box = event.target.getBoundingClientRect(); show_tip(lines, box.right, box.bottom); }, onblur: hide_tip,
@@ -77,11 +81,21 @@ const roofline = (() => {
     return out;
   }
 
+  function name_end(named, y) {
+    let x = WIDTH - RIGHT - 6;
+    while (named.some((other) => Math.abs(other.y - y) < 14 && Math.abs(other.x - x) < 1)) x -= 270;
+    named.push({x, y});
+    return x;
+  }
+
   function one(device, ceilings) {
     const kernels = doc.kernels.filter((kernel) => kernel.device === device);
     const known = kernels.filter(drawable);
+    // At first the roofs that kernels are held against, and those of memory.
+    const used = new Set(known.map((kernel) => kernel.roof.ceiling));
+    for (const c of ceilings.compute) if (!used.has(c.name) && ceilings.compute.some((other) => used.has(other.name))) hidden.add(c.name);
     const holder = el('div', null, draw(device, ceilings));
-    const toggle = (c) => el('label', null, el('input', {type: 'checkbox', checked: true, onchange: (event) => {
+    const toggle = (c) => el('label', null, el('input', {type: 'checkbox', checked: !hidden.has(c.name), onchange: (event) => {
       event.target.checked ? hidden.delete(c.name) : hidden.add(c.name);
       holder.replaceChildren(draw(device, ceilings));
     }}), ` ${c.name}`);
@@ -91,7 +105,7 @@ const roofline = (() => {
       el('h3', null, device || 'unknown device'), holder,
       el('div', {class: 'legend'}, 'roofs: ', ceilings.compute.map(toggle), ceilings.memory.map(toggle)),
       el('div', {class: 'legend'}, classes.map((name) => el('span', null, el('i', {color: class_color(name)}), name))),
-      left_out > 0 ? el('p', {class: 'soft'}, `Kernels with ${percent(left_out)} of the time are not drawn: their FLOPs or bytes are not known.`) : null,
+      left_out > 0 ? el('p', {class: 'soft'}, `Kernels with ${percent(left_out)} of the time are not drawn: they do no floating-point work, or their FLOPs or bytes are not known.`) : null,
     ];
   }
 

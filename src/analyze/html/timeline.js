@@ -203,7 +203,7 @@ const timeline = (() => {
   function gaps() {
     if (!data.gaps.length) return null;
     return [el('h3', null, 'Longest gaps'),
-      table([['gap', 1], ['device'], ['cause'], ['evidence'], ['after'], ['before'], ['']], data.gaps.slice(0, 20).map((gap) => [
+      table([['gap', 1], ['device'], ['cause'], ['evidence'], ['after'], ['before'], ['']], data.gaps.slice(0, 10).map((gap) => [
         ns(gap.duration_ns), device_name(gap.device), cause_words(gap.cause), gap.evidence, el('span', {class: 'name'}, gap.before), el('span', {class: 'name'}, gap.after),
         show_gap ? el('button', {class: 'plain', type: 'button', onclick: () => show_gap(gap)}, 'show') : '']))];
   }

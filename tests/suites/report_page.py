@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""report_page.py PAGE.html REPORT.json REPORT.csv: the three say the same.
+
+The page is read as a browser would split it: one style, one data block and one script, whose
+hashes its policy names, and nothing that could load anything.
+"""
+import base64
+import csv
+import hashlib
+import html.parser
+import json
+import sys
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.texts, self.policy, self.open = [], {}, "", None
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append(tag)
+        for name in attributes:
+            assert not name.startswith("on") and name not in ("src", "href", "style", "srcset"), (tag, name)
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attributes["content"]
+        if tag in ("script", "style"):
+            self.open = "data" if attributes.get("type") == "application/json" else tag
+            assert self.open not in self.texts, f"two {self.open} elements"
+            self.texts[self.open] = ""
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style"):
+            self.open = None
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts[self.open] += data
+
+
+def read(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+page_path, json_path, csv_path = sys.argv[1:]
+page = Page()
+page.feed(read(page_path))
+allowed = {"html", "head", "meta", "title", "style", "body", "noscript", "script"}
+assert set(page.tags) <= allowed, set(page.tags) - allowed
+assert "default-src 'none'" in page.policy and "unsafe" not in page.policy, page.policy
+for kind in ("script", "style"):
+    digest = base64.b64encode(hashlib.sha256(page.texts[kind].encode()).digest()).decode()
+    assert f"{kind}-src 'sha256-{digest}'" in page.policy, f"the policy does not name the {kind}"
+
+report = json.loads(read(json_path))
+shown = json.loads(page.texts["data"])
+details = shown.pop("page")
+assert details["rows"] == len(report["kernels"]), (details["rows"], len(report["kernels"]))
+assert len(shown["kernels"]) + details["other"]["rows"] == len(report["kernels"])
+assert len(details["details"]) == len(shown["kernels"])
+for kernel, wanted, detail in zip(shown["kernels"], report["kernels"], details["details"]):
+    assert kernel == wanted, (kernel, wanted)
+    assert abs(sum(detail["histogram"]["count"]) - kernel["count"]) < 1e-6 * max(1, kernel["count"])
+shares = sum(k["share"] for k in shown["kernels"]) + details["other"]["share"]
+assert not shown["kernels"] or report["filter"] or abs(shares - 1) < 1e-6, shares
+for key in report:
+    assert key == "kernels" or shown[key] == report[key], key
+
+text = read(csv_path)
+assert text.endswith("\r\n") and text.count("\n") == text.count("\r\n"), "lines end in CR LF"
+rows = list(csv.reader(text.splitlines(keepends=True), strict=True))
+header, rows = rows[0], rows[1:]
+assert len(set(header)) == len(header) and all(len(row) == len(header) for row in rows)
+assert len(rows) == len(report["kernels"])
+for row, kernel in zip(rows, report["kernels"]):
+    cells = dict(zip(header, row))
+    for key in ("name", "label", "family", "op_class", "op", "shape", "dtype", "device", "bound"):
+        assert cells[key] == kernel[key], (key, cells[key], kernel[key])
+    for key in ("count", "total_ns", "p50_ns", "p95_ns", "share", "utilization", "flops", "bytes"):
+        value = float(cells[key]) if cells[key] else None
+        assert value == kernel[key], (key, cells[key], kernel[key])
