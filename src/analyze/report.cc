@@ -188,7 +188,7 @@ Report build_report(const Profile& profile, GroupBy group_by,
   report.coverage = profile.coverage;
   report.partial = profile.partial;
   report.ceilings = ceilings_of(profile, measured);
-  if (!profile.timeline.empty()) report.timeline = analyze_timeline(profile);
+  report.timeline = analyze_timeline(profile);
 
   std::map<Key, Group> groups;  // ordered, so that equal totals rank the same each time
   std::map<std::string, KernelName> names;

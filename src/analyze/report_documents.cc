@@ -215,7 +215,7 @@ Json to_json(const Report& report, std::size_t most_rows) {
   for (const Ceilings& device : report.ceilings)
     if (!device.empty()) ceilings.push(to_json(device));
   out.set("ceilings", std::move(ceilings));
-  out.set("timeline", report.timeline.devices.empty() ? Json() : to_json(report.timeline));
+  out.set("timeline", to_json(report.timeline));
   out.set("coverage", coverage_json(report.coverage, report.partial));
   Json processes = Json::array();
   for (const ProcessInfo& process : report.processes) processes.push(process_json(process));

@@ -337,21 +337,22 @@ class Renderer {
 
   void unknown() {
     for (const std::string& limit : report_.timeline.limits)
-      paragraph(Style::kDim, "not known: " + clean(limit), "  ");
+      paragraph(Style::kDim, "- " + clean(limit), "  ");
     double without = 0, guessed = 0;
     for (const KernelStat& kernel : report_.kernels) {
       if (kernel.roof.bound == Bound::kUnknown) without += kernel.share;
       if (is_guess(kernel.roof)) guessed += kernel.share;
     }
     if (bounds_known_ && without >= 0.001)
-      paragraph(Style::kDim,
-                fmt::format("not known: what binds the kernels that take {} of the time, for want "
-                            "of counters or a problem shape",
-                            percent(without)),
-                "  ");
+      paragraph(
+          Style::kDim,
+          fmt::format("- what binds the kernels that take {} of the time is not known, for want of "
+                      "counters or a problem shape",
+                      percent(without)),
+          "  ");
     if (guessed > 0)
       paragraph(Style::kDim,
-                fmt::format("?: what such kernels usually are ({} of the time); neither counters "
+                fmt::format("- ?: what such kernels usually are ({} of the time); neither counters "
                             "nor a problem shape were recorded",
                             percent(guessed)),
                 "  ");

@@ -6,6 +6,9 @@
 
 const doc = JSON.parse(document.getElementById('purlin-report').textContent);
 
+// What the devices did over time; null where the profile kept no timeline.
+const device_timeline = doc.timeline && doc.timeline.devices.length ? doc.timeline : null;
+
 function el(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }

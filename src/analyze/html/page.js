@@ -5,7 +5,7 @@
   const environment = doc.environment || {};
 
   function tiles() {
-    const first = doc.timeline;
+    const first = device_timeline;
     const coverage = doc.coverage;
     const seen = coverage.launches_counted > 0 ? percent(coverage.launches_seen / coverage.launches_counted) : null;
     const items = [
@@ -32,7 +32,7 @@
     const c = doc.coverage, wall = doc.wall_ns;
     const limits = [...(doc.timeline ? doc.timeline.limits : [])];
     const unknown = doc.kernels.filter((k) => k.bound === 'unknown' || is_guess(k)).reduce((sum, k) => sum + k.share, 0);
-    if (doc.kernels.length && unknown >= 0.001) limits.push(`what binds the kernels that take ${percent(unknown)} of the time, for want of counters or a problem shape`);
+    if (doc.kernels.length && unknown >= 0.001) limits.push(`what binds the kernels that take ${percent(unknown)} of the time is not known, for want of counters or a problem shape`);
     return section('coverage', 'Coverage: what was seen, and what is not known',
       facts([
         ['launches', `${count(c.launches_seen)} recorded${c.launches_counted > 0 ? ` of ${count(c.launches_counted)} counted (${percent(c.launches_seen / c.launches_counted)})` : '; how many there were was not counted'}` +

@@ -16,7 +16,7 @@ const steps = (() => {
   }
 
   function render() {
-    const data = doc.timeline;
+    const data = device_timeline;
     if (!data || !data.steps.length) return null;
     const mean = data.mean_step, shown = data.steps.slice(0, SHOWN);
     const longest = Math.max(...shown.map((step) => step.duration_ns), mean ? mean.duration_ns : 0);

@@ -4,7 +4,7 @@
 // zoom in, double click to zoom out; the keyboard does the same on the focused lanes.
 
 const timeline = (() => {
-  const data = doc.timeline;
+  const data = device_timeline;
   const LANE = 54, GAPS = 12, SPACE = 22, AXIS = 22;
   const kinds = [['compute', '--compute'], ['communication', '--communication'], ['copies', '--copy'], ['idle', '--idle']];
   const causes = {host_launch: '--runtime', data_starvation: '--loader', synchronization: '--latency',
