@@ -21,6 +21,14 @@ void try_file(std::string_view bytes) {
   if (!read.is_ok()) return;
   if (!purlin::profile::decode_profile(purlin::profile::encode_profile(*read)).is_ok())
     std::abort();
+  // In part, and merged with itself: every index must stay in range.
+  const purlin::Result<purlin::Profile> part =
+      purlin::profile::decode_profile(bytes, {.max_timeline_events = 3, .workers = 1});
+  if (!part.is_ok() || part->timeline.activities.size() > 3) std::abort();
+  purlin::Profile merged = *part;
+  purlin::profile::merge_into(merged, *read);
+  if (!purlin::profile::decode_profile(purlin::profile::encode_profile(merged)).is_ok())
+    std::abort();
 }
 
 // type, length (2 bytes), payload; again and again.

@@ -20,8 +20,8 @@ namespace purlin::profile {
 struct ReadOptions {
   // Activities, calls, ops and ranges held, together, in whole chunks; those that begin first. The
   // rest is counted in Timeline::left_out.
-  std::size_t max_timeline_events = 20'000'000;
-  std::size_t workers = 0;  // threads; 0 = the processors
+  std::size_t max_timeline_events = 8'000'000;  // 48 bytes each
+  std::size_t workers = 0;                      // threads; 0 = the processors
 };
 
 // Files may be of any size: what is held is the rows and the timeline up to its bound. Rows without
