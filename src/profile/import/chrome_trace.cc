@@ -99,6 +99,11 @@ void note_links(const LinkStats& stats, const Records& facts, bool has_calls, bo
          fmt::format("{} launches of kernels beyond the bound are in \"(other kernels)\"",
                      stats.kernels_in_other_row),
          stats.kernels_in_other_row);
+  if (facts.not_understood > 0)
+    note(profile, "not_understood",
+         fmt::format("{} events are of no kind that Purlin knows and were left out",
+                     facts.not_understood),
+         facts.not_understood);
   if (facts.copies_without_bytes > 0)
     note(profile, "copies_without_bytes",
          fmt::format("{} copies do not say how many bytes they moved", facts.copies_without_bytes),

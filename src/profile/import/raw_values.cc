@@ -177,6 +177,15 @@ std::int64_t to_int(std::string_view raw, std::int64_t fallback) {
   return static_cast<std::int64_t>(std::clamp(*real, -kMost, kMost));
 }
 
+std::uint32_t to_u32(std::string_view raw) {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(to_int(raw), 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+std::uint64_t to_u64(std::string_view raw) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, to_int(raw)));
+}
+
 std::optional<double> to_double(std::string_view raw) {
   raw = trimmed(raw);
   double value = 0;
@@ -241,6 +250,19 @@ Dim3 to_dim3(std::string_view raw) {
     return i < out.size();
   });
   return out;
+}
+
+std::string_view detail_of(std::string_view details, std::string_view key) {
+  for (std::size_t at = details.find(key); at != std::string_view::npos;
+       at = details.find(key, at + 1)) {
+    const std::size_t behind = at + key.size();
+    if ((at > 0 && details[at - 1] != ' ' && details[at - 1] != '\n') || behind >= details.size() ||
+        details[behind] != ':')
+      continue;
+    const std::string_view rest = details.substr(behind + 1);
+    return rest.substr(0, rest.find_first_of(" \n"));
+  }
+  return {};
 }
 
 std::string to_text_value(std::string_view raw, std::size_t max_bytes) {

@@ -19,6 +19,8 @@
 namespace purlin::profile {
 
 std::int64_t to_int(std::string_view raw, std::int64_t fallback = 0);
+std::uint32_t to_u32(std::string_view raw);  // 0 where it is none
+std::uint64_t to_u64(std::string_view raw);
 std::optional<double> to_double(std::string_view raw);
 // A stream, thread or queue as a number: digits, 0x…, or the digits that end a text ("stream 7").
 std::optional<std::uint64_t> to_id(std::string_view raw);
@@ -26,6 +28,8 @@ std::optional<std::uint64_t> to_id(std::string_view raw);
 // times that 64 bits hold.
 std::optional<std::int64_t> us_to_ns(std::string_view raw);
 Dim3 to_dim3(std::string_view raw);  // "[64, 2, 1]"
+// The value after "KEY:" in XLA's "regs:32 grid:8,1,1 …".
+std::string_view detail_of(std::string_view details, std::string_view key);
 // Escapes undone, bytes that are no UTF-8 replaced, cut at max_bytes.
 std::string to_text_value(std::string_view raw, std::size_t max_bytes);
 // Kineto's "Input Dims", "Input type" and "Concrete Inputs". Views into `types` and `concrete`.

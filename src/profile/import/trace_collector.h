@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace purlin::profile {
 
@@ -61,7 +62,7 @@ class TraceCollector {
 
   ImportOptions options_;
   Records out_;
-  IdTable tracks_, specs_, described_ids_, overflow_ids_, streams_;
+  IdTable tracks_, specs_, described_ids_, overflow_ids_, streams_, copy_ids_;
   std::vector<Described> described_;
   std::unordered_map<std::int64_t, std::uint32_t> device_ids_;
   std::unordered_map<std::string, std::string> process_names_;  // by the pid's text

@@ -84,11 +84,12 @@ class OpsById {
   // The last of that id that starts by `time`, on any process; kNone.
   std::uint32_t find(std::uint64_t id, std::int64_t time) {
     if (!built_) build();
-    auto at = std::lower_bound(by_id_.begin(), by_id_.end(), std::make_pair(id, std::uint32_t{0}));
-    std::uint32_t found = kNone;
-    for (; at != by_id_.end() && at->first == id; ++at)
-      if (ops_[at->second].op.start_ns <= time) found = at->second;
-    return found;
+    const auto begin =
+        std::lower_bound(by_id_.begin(), by_id_.end(), std::make_pair(id, std::uint32_t{0}));
+    const auto end = std::upper_bound(begin, by_id_.end(), std::make_pair(id, kNone));
+    const auto behind = std::partition_point(
+        begin, end, [&](const auto& entry) { return ops_[entry.second].op.start_ns <= time; });
+    return behind == begin ? kNone : std::prev(behind)->second;
   }
 
  private:
@@ -135,28 +136,28 @@ class CallsById {
       if (calls[i].correlation != kNoId) by_id_.emplace_back(calls[i].correlation, i);
     if (!std::is_sorted(by_id_.begin(), by_id_.end())) std::sort(by_id_.begin(), by_id_.end());
   }
-  // Of those with the id: one that does such work, before the work begins, as late as can be.
+  // Of those with the id, which should be one: what does such work and was called last before the
+  // work began.
   std::uint32_t find(const DeviceRecord& work) {
     if (work.correlation == kNoId) return kNone;
-    std::size_t best_score = 0;
-    std::uint32_t best = kNone;
-    for (std::size_t i = first(work.correlation);
-         i < by_id_.size() && by_id_[i].first == work.correlation; ++i) {
-      const Call& call = calls_[by_id_[i].second].call;
-      const bool launches = call.kind == CallKind::kLaunch || call.kind == CallKind::kGraphLaunch;
-      const bool fits = work.activity.kind == ActivityKind::kKernel
-                            ? launches
-                            : call.kind == CallKind::kCopy || call.kind == CallKind::kGraphLaunch;
-      const std::size_t score =
-          1 + 4 * std::size_t{fits} + 2 * std::size_t{call.start_ns <= work.activity.start_ns};
-      if (score < best_score) continue;
-      best_score = score;
-      best = by_id_[i].second;
-    }
-    return best;
+    const auto begin = by_id_.begin() + static_cast<std::ptrdiff_t>(first(work.correlation));
+    if (begin == by_id_.end() || begin->first != work.correlation) return kNone;
+    const auto end = std::upper_bound(begin, by_id_.end(), std::make_pair(work.correlation, kNone));
+    const auto behind = std::partition_point(begin, end, [&](const auto& entry) {
+      return calls_[entry.second].call.start_ns <= work.activity.start_ns;
+    });
+    constexpr std::ptrdiff_t kMostLookedAt = 64;
+    const auto stop = behind - std::min(kMostLookedAt, behind - begin);
+    for (auto at = behind; at != stop;)
+      if (fits(calls_[(--at)->second].call.kind, work.activity.kind)) return at->second;
+    return behind != begin ? std::prev(behind)->second : behind->second;
   }
 
  private:
+  static bool fits(CallKind call, ActivityKind work) {
+    if (call == CallKind::kGraphLaunch) return true;
+    return call == (work == ActivityKind::kKernel ? CallKind::kLaunch : CallKind::kCopy);
+  }
   std::size_t first(std::uint64_t id) {
     // Work comes in nearly the order of its calls: look near the last place before everywhere.
     constexpr std::size_t kNear = 64;

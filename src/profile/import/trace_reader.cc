@@ -10,11 +10,16 @@ namespace purlin::profile {
 namespace {
 
 constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+constexpr std::size_t kLeastWindowBytes = std::size_t{4} << 10;
 
 }  // namespace
 
 TraceReader::TraceReader(Input input) : input_(std::move(input)) {
-  window_.resize(kWindowBytes + kScanPadding);
+  // No more than a small file needs: it is the zeroing that costs.
+  std::size_t bytes = kWindowBytes;
+  if (!input_.compressed() && input_.file_size() > 0)
+    bytes = std::clamp<std::uint64_t>(input_.file_size() + 1, kLeastWindowBytes, kWindowBytes);
+  window_.resize(bytes + kScanPadding);
 }
 
 bool TraceReader::damaged(const char* what, std::uint64_t at) {
