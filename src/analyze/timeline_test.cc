@@ -148,6 +148,30 @@ TEST(Timeline, ASyncOfAnotherThreadDoesNotDelayTheOneThatLaunches) {
   EXPECT_EQ(idle(analysis.devices[0], IdleCause::kSynchronization), 0);
 }
 
+TEST(Timeline, CallsThatOnlyAskOrMakeTheDeviceWaitAreNoSynchronisation) {
+  TimelineBuilder builder;
+  builder.kernel("gemm", 10, 90, builder.launch(0, 10));
+  builder.call(CallKind::kSync, "cudaEventQuery", 20, 200);
+  builder.call(CallKind::kSync, "cudaStreamWaitEvent", 230, 50);
+  builder.call(CallKind::kCopy, "cudaMemcpyAsync", 281, 5);
+  builder.kernel("relu", 300, 100, builder.launch(290, 5));
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(analysis.syncs, 0);
+  EXPECT_EQ(idle(analysis.devices[0], IdleCause::kSynchronization), 0);
+}
+
+TEST(Timeline, ACopyThatBlocksIsSynchronisation) {
+  TimelineBuilder builder;
+  builder.kernel("gemm", 10, 90, builder.launch(0, 10));
+  builder.copy("d2h", 130, 20, builder.call(CallKind::kCopy, "cudaMemcpy", 20, 140));
+  builder.kernel("relu", 200, 100, builder.launch(180, 5));
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(analysis.syncs, 1);
+  // Before the copy 30; after it until the call returned 10, and the launch that follows 20.
+  EXPECT_EQ(idle(analysis.devices[0], IdleCause::kSynchronization), 30 + 10 + 20);
+  EXPECT_EQ(idle(analysis.devices[0], IdleCause::kHostLaunch), 10 + 20);
+}
+
 TEST(Timeline, WaitingForInputIsDataStarvation) {
   TimelineBuilder builder;
   builder.kernel("gemm", 0, 100, builder.launch(0, 1));

@@ -35,7 +35,7 @@ class ExportCommand : public Command {
            "be read or has no timeline (a profile that kept histograms only has none).\n";
   }
   void declare(Flags& flags) override {
-    flags.positional("FILE", file_, "profile or trace to read");
+    flags.positionals("FILE", files_, "profiles or traces to read; several are merged");
     flags.option("--format", format_, "'chrome', 'perfetto' or 'csv'", "FORMAT");
     flags.option("-o,--output", output_, "file to write; standard output without it", "FILE");
   }
@@ -52,9 +52,7 @@ class ExportCommand : public Command {
       return error(Code::kInvalid, "--format '{}': give 'chrome', 'perfetto' or 'csv'", format_);
     if (output_.empty() && format_ == "perfetto" && context.terminal.interactive())
       return error(Code::kInvalid, "a Perfetto trace is binary: give -o FILE, or a pipe");
-    PURLIN_ASSIGN(const Profile profile, read_profiles(context, std::vector{file_}));
-    if (profile.partial)
-      context.log.warn("{} is damaged or was cut short; written as far as it reads", file_);
+    PURLIN_ASSIGN(const Profile profile, read_profiles(context, files_));
     std::optional<AtomicFile> file;
     if (!output_.empty()) {
       PURLIN_ASSIGN(AtomicFile created, AtomicFile::create(output_));
@@ -77,7 +75,8 @@ class ExportCommand : public Command {
   }
 
  private:
-  std::string file_, format_, output_;
+  std::vector<std::string> files_;
+  std::string format_, output_;
 };
 
 }  // namespace

@@ -28,28 +28,31 @@ bool add(NamedIntervals& list, const Record& record) {
 
 }  // namespace
 
-bool is_blocking_copy(std::string_view call) {
+bool is_host_wait(CallKind kind, std::string_view call) {
+  const auto has = [&](std::string_view part) { return call.find(part) != std::string_view::npos; };
+  if (kind == CallKind::kSync) return !has("Query") && !has("WaitEvent");
   const bool known = call.starts_with("cudaMemcpy") || call.starts_with("cuMemcpy") ||
                      call.starts_with("hipMemcpy");
-  return known && call.find("Async") == std::string_view::npos &&
-         call.find("DtoD") == std::string_view::npos;
+  return kind == CallKind::kCopy && known && !has("Async") && !has("DtoD");
 }
 
 bool waits_for_device(const Timeline& timeline, const Call& call) {
-  if (call.kind == CallKind::kSync) return true;
-  return call.kind == CallKind::kCopy && call.name < timeline.names.size() &&
-         is_blocking_copy(timeline.names[call.name]);
+  return is_host_wait(call.kind, call.name < timeline.names.size()
+                                     ? std::string_view(timeline.names[call.name])
+                                     : std::string_view());
 }
 
 HostFacts::HostFacts(const Timeline& timeline) {
-  // The same for each name: asked once.
-  std::vector<signed char> blocking(timeline.names.size(), -1);
+  // The same for each name of a kind: asked once.
+  std::vector<signed char> waits(timeline.names.size() * 2, -1);
   for (const Call& call : timeline.calls) {
-    if (call.kind != CallKind::kSync) {
-      if (call.kind != CallKind::kCopy || call.name >= blocking.size()) continue;
-      signed char& known = blocking[call.name];
-      if (known < 0) known = is_blocking_copy(timeline.names[call.name]) ? 1 : 0;
+    if (call.kind != CallKind::kSync && call.kind != CallKind::kCopy) continue;
+    if (call.name < timeline.names.size()) {
+      signed char& known = waits[call.name * 2 + (call.kind == CallKind::kSync ? 1 : 0)];
+      if (known < 0) known = waits_for_device(timeline, call) ? 1 : 0;
       if (known == 0) continue;
+    } else if (!waits_for_device(timeline, call)) {
+      continue;
     }
     if (add(threads_[key_of(call.process, call.thread)].waiting, call)) syncs_ += 1;
     add(processes_[call.process].waiting, call);

@@ -8,7 +8,7 @@
 #include "model/profile.h"
 
 #include <cstdint>
-#include <map>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -26,14 +26,16 @@ struct HostWaits {
   NamedIntervals profiler, loading, waiting;
 };
 
-// A copy call that returns only when the copy has ended: the CUDA and HIP calls without "Async".
-bool is_blocking_copy(std::string_view call);
+// Whether the host stands still in a call until the device is done: synchronise calls, and the CUDA
+// and HIP copies without "Async". Not those that only ask (cudaEventQuery), nor those that make
+// the device wait (cudaStreamWaitEvent).
+bool is_host_wait(CallKind kind, std::string_view call);
+bool waits_for_device(const Timeline& timeline, const Call& call);
 // By its record, or because a graph's launch launched it.
 inline bool is_graph_node(const Timeline& timeline, const Activity& activity) {
   return activity.graph != 0 || (activity.call < timeline.calls.size() &&
                                  timeline.calls[activity.call].kind == CallKind::kGraphLaunch);
 }
-bool waits_for_device(const Timeline& timeline, const Call& call);
 
 class HostFacts {
  public:
