@@ -181,7 +181,7 @@ void RoofSum::add_work(const KernelRow& row, const KernelName& name, double laun
   if (compute != nullptr && compute->clock_mhz > 0 && counters.clock_mhz > 0)
     peak *= counters.clock_mhz / compute->clock_mhz;
   double bandwidth = dram != nullptr ? dram->peak : 0;
-  if (counters.dram_peak) bandwidth = *counters.dram_peak;
+  if (dram == nullptr) bandwidth = counters.dram_peak.value_or(0);
   std::string level = "dram";
 
   auto flops = counters.flops ? counters.flops : model.flops;
