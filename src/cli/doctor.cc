@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin doctor`: what works on this machine, the evidence, and how to fix what does not.
+// `purlin doctor`: what works on this machine, the evidence, and how to fix what does not;
+// with --ceilings, what its devices can do at most.
 #include "cli/capabilities.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "gpu/registry.h"
+#include "measure/ceilings/ceilings.h"
 #include "model/document.h"
 
 namespace purlin::cli {
@@ -22,14 +24,26 @@ class DoctorCommand : public Command {
            "Each capability is ok, degraded (works with limits) or missing. Without a GPU, Purlin "
            "needs only an\n"
            "OpenCL device; PoCL (pocl-opencl-icd) makes one of the CPU.\n\n"
-           "Example:\n"
-           "  purlin doctor --json | jq '.capabilities[] | select(.state != \"ok\")'\n\n"
+           "--ceilings measures a device instead: bandwidth of its memory and L2 cache, FLOP/s by\n"
+           "element type and unit. It takes about half a minute, wants the device to itself, and "
+           "keeps the\n"
+           "figures where reports find them.\n\n"
+           "Examples:\n"
+           "  purlin doctor --json | jq '.capabilities[] | select(.state != \"ok\")'\n"
+           "  purlin doctor --ceilings --device cuda:0\n\n"
            "Exit code 0 whatever it finds; the document's `usable` says whether there is a "
            "device.\n";
   }
-  void declare(Flags& flags) override { flags.flag("--json", json_, "Print one JSON document"); }
+  void declare(Flags& flags) override {
+    flags.flag("--json", json_, "Print one JSON document");
+    flags.flag("--ceilings", ceilings_, "measure what a device can do at most, and keep it");
+    flags.option("--device", device_, "which one --ceilings measures", "ID");
+  }
 
   Result<int> run(Context& context) override {
+    if (ceilings_) return measure(context);
+    if (device_ != "auto")
+      return error(Code::kInvalid, "--device says what --ceilings measures: give both");
     std::vector<std::string> problems;
     Environment environment = host_environment();
     environment.devices = gpu::discover(&problems);
@@ -56,7 +70,30 @@ class DoctorCommand : public Command {
   }
 
  private:
-  bool json_ = false;
+  Result<int> measure(Context& context) const {
+    PURLIN_ASSIGN(const std::unique_ptr<gpu::Device> device, gpu::open_device(device_));
+    measure::CeilingOptions options;
+    Progress progress(stderr, context.error_terminal, !context.quiet);
+    options.progress = [&](std::string_view what) {
+      progress.update(fmt::format("measuring {}", what));
+    };
+    PURLIN_ASSIGN(const measure::MeasuredCeilings measured,
+                  measure::measure_ceilings(*device, options));
+    progress.clear();
+    const Json document = measure::ceilings_document(measured, device->info());
+    if (json_) {
+      context.print(document.dump(2) + "\n");
+    } else {
+      context.print(measure::render_ceilings(measured, device->info(), context.terminal));
+    }
+    PURLIN_ASSIGN(const std::string path,
+                  measure::store_ceilings(document, device->info(), measure::ceilings_directory()));
+    context.log.info("kept in {}; reports of this device use it", path);
+    return kExitOk;
+  }
+
+  bool json_ = false, ceilings_ = false;
+  std::string device_ = "auto";
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/measured_ceilings.h"
 #include "profile/format/file.h"
 #include "profile/launcher.h"
 
@@ -68,7 +69,8 @@ class ProfileCommand : public Command {
     PURLIN_ASSIGN(const profile::CaptureResult result, profile::run_capture(options));
     PURLIN_TRY(write(result.profile));
     context.log.info("profile: {}", output_);
-    const analyze::Report report = analyze::build_report(result.profile, analyze::GroupBy::kKernel);
+    const analyze::Report report = analyze::build_report(
+        result.profile, analyze::GroupBy::kKernel, measured_ceilings(result.profile.environment));
     context.print(json_ ? to_json(report).dump(2) + "\n"
                         : analyze::render_text(report, context.terminal));
     return result.exit_code;

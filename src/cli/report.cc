@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/measured_ceilings.h"
 #include "cli/profile_files.h"
 
 #include <algorithm>
@@ -58,7 +59,8 @@ class ReportCommand : public Command {
     PURLIN_ASSIGN(const analyze::GroupBy by, analyze::group_by_from_text(by_));
     PURLIN_ASSIGN(Profile profile, read_profiles(context, files_));
     if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
-    analyze::Report report = analyze::build_report(profile, by);
+    const std::vector<Ceilings> measured = measured_ceilings(profile.environment);
+    analyze::Report report = analyze::build_report(profile, by, measured);
     profile.timeline = {};  // the report has what it tells; the second one below needs it not
     if (!filter_.empty()) PURLIN_TRY(analyze::filter_rows(report, filter_));
     if (sort != analyze::SortBy::kTotal) analyze::sort_rows(report, sort);
@@ -68,8 +70,8 @@ class ReportCommand : public Command {
     } else if (csv_) {
       context.print(analyze::to_csv(report));
     } else if (!html_.empty()) {
-      const std::string page =
-          analyze::render_html(report, analyze::build_report(profile, analyze::GroupBy::kLaunch));
+      const std::string page = analyze::render_html(
+          report, analyze::build_report(profile, analyze::GroupBy::kLaunch, measured));
       if (html_ == "-") {
         context.print(page);
       } else {
@@ -77,7 +79,8 @@ class ReportCommand : public Command {
         context.log.info("page: {}", html_);
       }
     } else if (!kernel_.empty()) {
-      const analyze::Report by_launch = analyze::build_report(profile, analyze::GroupBy::kLaunch);
+      const analyze::Report by_launch =
+          analyze::build_report(profile, analyze::GroupBy::kLaunch, measured);
       for (std::size_t i = 0; i < report.kernels.size(); ++i) {
         if (i > 0) context.print("\n");
         context.print(

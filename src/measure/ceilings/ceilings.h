@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "base/terminal.h"
 #include "gpu/device.h"
 #include "model/ceilings.h"
 
@@ -45,6 +46,10 @@ Result<MeasuredCeilings> measure_ceilings(gpu::Device& device, const CeilingOpti
 Json to_json(const CeilingMeasurement& measurement);
 // The purlin.ceilings/1 document.
 Json ceilings_document(const MeasuredCeilings& measured, const DeviceInfo& device);
+
+// The same for people: each measurement beside what the GPU table says.
+std::string render_ceilings(const MeasuredCeilings& measured, const DeviceInfo& device,
+                            const Terminal& terminal);
 
 // Where they are kept: the user's cache folder, one file for each device and driver.
 std::string ceilings_directory();

@@ -8,29 +8,47 @@ namespace {
 
 // Sums are kept by a comparison that never holds, so that no compiler drops what made them.
 constexpr const char* kMemory = R"(
-#define N_OF(n) (n)
+// A GPU's neighbours read neighbouring elements; a CPU's work-item has a stretch of its own.
+#ifdef STRETCHES
+#define EACH(i, n)                                                              \
+  for (ulong i = get_global_id(0) * (n) / get_global_size(0),                   \
+             end = (get_global_id(0) + 1) * (n) / get_global_size(0);           \
+       i < end; ++i)
+#else
+#define EACH(i, n) for (ulong i = get_global_id(0); i < (n); i += get_global_size(0))
+#endif
 __kernel void read_all(__global const float4* a, __global float4* b, __global float4* c, ulong n,
                        int passes) {
-  float4 sum = (float4)(0.0f);
-  const ulong stride = get_global_size(0);
+#ifdef STRETCHES
+  // Four sums side by side: one would wait for its own addition.
+  __global const float16* wide = (__global const float16*)a;
+  float16 s0 = (float16)(0.0f), s1 = s0, s2 = s0, s3 = s0;
   for (int pass = 0; pass < passes; ++pass)
-    for (ulong i = get_global_id(0); i < n; i += stride) sum += a[i];
+    EACH(i, n / 16) {
+      s0 += wide[4 * i];
+      s1 += wide[4 * i + 1];
+      s2 += wide[4 * i + 2];
+      s3 += wide[4 * i + 3];
+    }
+  s0 += s1 + s2 + s3;
+  const float4 sum = s0.s0123 + s0.s4567 + s0.s89ab + s0.scdef;
+#else
+  float4 sum = (float4)(0.0f);
+  for (int pass = 0; pass < passes; ++pass) EACH(i, n) sum += a[i];
+#endif
   if (sum.x + sum.y + sum.z + sum.w == 1234.5678f) b[0] = sum;
 }
 __kernel void write_all(__global float4* a, __global float4* b, __global float4* c, ulong n,
                         int passes) {
-  const ulong stride = get_global_size(0);
-  for (ulong i = get_global_id(0); i < n; i += stride) a[i] = (float4)(2.0f);
+  EACH(i, n) a[i] = (float4)(2.0f);
 }
 __kernel void copy_all(__global const float4* a, __global float4* b, __global float4* c, ulong n,
                        int passes) {
-  const ulong stride = get_global_size(0);
-  for (ulong i = get_global_id(0); i < n; i += stride) b[i] = a[i];
+  EACH(i, n) b[i] = a[i];
 }
 __kernel void triad(__global float4* a, __global const float4* b, __global const float4* c,
                     ulong n, int passes) {
-  const ulong stride = get_global_size(0);
-  for (ulong i = get_global_id(0); i < n; i += stride) a[i] = b[i] + 3.0f * c[i];
+  EACH(i, n) a[i] = b[i] + 3.0f * c[i];
 }
 )";
 
@@ -57,8 +75,9 @@ __kernel void fma_chains(__global SCALAR* sink, int iterations) {
 
 CeilingBenchmark memory(const char* ceiling, const char* method, CeilingWork work,
                         const char* entry, bool cpu) {
-  CeilingBenchmark out{ceiling, method, work, kMemory, entry, {}, cpu ? 64 : 256, 0, {}};
-  out.blocks_per_unit = cpu ? std::vector<int>{16} : std::vector<int>{8, 32};
+  CeilingBenchmark out{ceiling, method, work, kMemory, entry, {}, cpu ? 1 : 256, 0, {}};
+  if (cpu) out.options = {"-DSTRETCHES"};
+  out.blocks_per_unit = cpu ? std::vector<int>{1, 8} : std::vector<int>{8, 32};
   return out;
 }
 
