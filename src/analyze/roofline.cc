@@ -5,6 +5,7 @@
 #include "analyze/occupancy.h"
 #include "analyze/work.h"
 #include "base/text.h"
+#include "model/gpu_table.h"
 
 #include <fmt/format.h>
 
@@ -143,7 +144,8 @@ void RoofSum::add(const KernelRow& row, const KernelName& name) {
   if (launches <= 0) return;
   launches_ += launches;
   ns_ += ns;
-  if (op_class_.empty()) op_class_ = std::string(problem_of_row(row, name).op_class);
+  if (op_class_.empty() && !is_helper_kernel(name))
+    op_class_ = std::string(problem_of_row(row, name).op_class);
   add_work(row, name, launches, ns);
   add_occupancy(row, ns);
 }
@@ -240,7 +242,8 @@ void RoofSum::add_work(const KernelRow& row, const KernelName& name, double laun
 
 void RoofSum::add_occupancy(const KernelRow& row, double ns) {
   const auto limits = sm_limits(device_->arch);
-  if (!limits) return;
+  // One block of one thread without registers is a launch that was not recorded.
+  if (!limits || (row.registers == 0 && row.launch.threads_per_block() == 1)) return;
   const auto occupancy =
       occupancy_of(row.launch, static_cast<int>(std::min(row.registers, 10'000u)),
                    row.static_shared_bytes, *limits, device_->compute_units);
@@ -338,6 +341,16 @@ void RoofSum::judge(Roof& roof) const {
   }
 }
 
+// Why work says nothing of the bound.
+std::string RoofSum::missing() const {
+  const bool counted = counted_flops_.launches > 0 || counted_bytes_.launches > 0;
+  const bool modelled = model_flops_.launches > 0 || model_bytes_.launches > 0;
+  if (!counted && !modelled) return "neither counters nor a problem shape tell its work";
+  if (ns_ <= 0) return "launches were counted, not timed";
+  if (ceilings_->empty()) return "what the device can do is not known";
+  return "its work is known in part";
+}
+
 void RoofSum::describe(Roof& roof) const {
   std::vector<std::string> parts;
   if (roof.utilization > 0) {
@@ -376,6 +389,10 @@ void RoofSum::describe(Roof& roof) const {
       parts.push_back(
           fmt::format("launches of {}: mostly starting and draining", format_ns(mean_ns)));
   }
+  if (roof.bound == Bound::kMemory && roof.grade == "optimise")
+    parts.push_back(
+        "far below the roof: strided or uncoalesced accesses, or more traffic than "
+        "need be");
   if (roof.bound_from == "op_class")
     parts.push_back(
         fmt::format("what {} kernels usually are; no counters, and no work by shape", op_class_));
@@ -385,8 +402,12 @@ void RoofSum::describe(Roof& roof) const {
   if (bus_bytes_.ns > 0)
     parts.push_back(fmt::format("{:.1f} GB/s over the links", bus_bytes_.total / bus_bytes_.ns));
   // Work that fits the cache may never have reached DRAM.
-  if (device_->l2_bytes > 0 && roof.bytes_from == Provenance::kShapeModel && roof.utilization > 0 &&
-      roof.ceiling == "dram" && roof.bytes < static_cast<double>(device_->l2_bytes))
+  const GpuModel* model = find_gpu(device_->name, device_->memory_bytes);
+  const double l2 = device_->l2_bytes > 0 ? static_cast<double>(device_->l2_bytes)
+                    : model != nullptr    ? model->l2_mib * 1048576
+                                          : 0;
+  if (l2 > 0 && roof.bytes_from == Provenance::kShapeModel && roof.utilization > 0 &&
+      roof.ceiling == "dram" && roof.bytes < l2)
     parts.push_back("fits the L2 cache: part of it may not come from DRAM");
   roof.evidence = join(parts, "; ");
 }

@@ -76,6 +76,7 @@ class RoofSum {
   void add_occupancy(const KernelRow& row, double ns);
   void judge(Roof& roof) const;
   void describe(Roof& roof) const;
+  std::string missing() const;
 
   const DeviceInfo* device_;
   const Ceilings* ceilings_;

@@ -206,13 +206,6 @@ constexpr std::string_view kHelpers[] = {
     "nhwctonchw",   "computeoffsets", "fft2d_r2c",     "fft2d_c2r",      "winograd_nonfused",
     "im2col",       "col2im",         "memset",        "set_zero_kernel"};
 
-bool is_helper(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::any_of(std::begin(kHelpers), std::end(kHelpers),
-                     [&](std::string_view word) { return name.find(word) != std::string::npos; });
-}
-
 bool is_light(std::string_view op_class) {  // one pass over its elements, as elementwise work is
   return op_class == "elementwise" || op_class == "copy" || op_class == "layout" ||
          op_class == "optimizer" || op_class == "other";
@@ -226,6 +219,14 @@ bool does_the_work(std::string_view kernel, std::string_view problem) {
 }
 
 }  // namespace
+
+bool is_helper_kernel(const KernelName& name) {
+  std::string text = name.full;
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::any_of(std::begin(kHelpers), std::end(kHelpers),
+                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+}
 
 Work work_of(const Problem& problem, std::string_view op) {
   const std::string_view c = problem.op_class;
@@ -257,7 +258,7 @@ Work work_of_kernel(const KernelRow& row, const KernelName& name) {
   if (problem.empty() || !does_the_work(name.op_class, problem.op_class)) return {};
   const bool heavy =
       problem.op_class == "gemm" || problem.op_class == "conv" || problem.op_class == "attention";
-  if (heavy && is_helper(name.full)) return {};
+  if (heavy && is_helper_kernel(name)) return {};
   if (problem.op_class == "attention" && name.op_class == "gemm")
     return {};  // not fused: one of two
   if (problem.op_class == "conv") {

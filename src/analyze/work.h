@@ -28,6 +28,9 @@ Work work_of(const Problem& problem, std::string_view op = {});
 // that does it, such as the layout conversion that a convolution launches first.
 Work work_of_kernel(const KernelRow& row, const KernelName& name);
 
+// Whether an op of a heavy class launches it around the kernel that does the work.
+bool is_helper_kernel(const KernelName& name);
+
 // The problem of a row: class by its op, else by the kernel's name; dimensions as recorded.
 Problem problem_of_row(const KernelRow& row, const KernelName& name);
 
