@@ -24,6 +24,7 @@ std::unique_ptr<Command> make_guard_compare_command();
 std::unique_ptr<Command> make_guard_baseline_command();
 std::unique_ptr<Command> make_guard_history_command();
 std::unique_ptr<Command> make_guard_bisect_command();
+std::unique_ptr<Command> make_guard_matrix_command();
 std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_config_command();
 std::unique_ptr<Command> make_worker_command();

@@ -9,6 +9,16 @@
 
 namespace purlin::cli {
 
+GuardWorkload::GuardWorkload(Choice choice, guard::CommandSpec command)
+    : command_(std::move(command)),
+      suite_path_(std::move(choice.suite)),
+      repository_(std::move(choice.repository)),
+      build_(std::move(choice.build)),
+      work_(std::move(choice.work)),
+      device_name_(std::move(choice.device)),
+      cache_(std::move(choice.cache)),
+      format_(guard::to_text(command_.rules.format)) {}
+
 void GuardWorkload::declare(Flags& flags) {
   flags.option("--suite", suite_path_, "Run the kernels and commands of this suite", "SUITE");
   flags.list("--tag", tags_, "Only the suite's items with this tag; may be repeated", "TAG");

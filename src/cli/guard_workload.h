@@ -14,6 +14,13 @@ namespace purlin::cli {
 
 class GuardWorkload {
  public:
+  GuardWorkload() = default;
+  // For a verb whose file says what is run.
+  struct Choice {
+    std::string suite, repository, build, work, device, cache;
+  };
+  GuardWorkload(Choice choice, guard::CommandSpec command);
+
   void declare(Flags& flags);
   // `bare`: the verb brings its own commands, and none may be given here.
   Result<guard::Workload> open(bool bare) const;

@@ -17,19 +17,6 @@ Result<std::vector<std::string>> parse_argv(TomlTable& table) {
   return argv;
 }
 
-Status parse_environment(const Toml* node, std::map<std::string, std::string>* environment) {
-  if (node == nullptr) return Status::ok();
-  if (node->table() == nullptr)
-    return node->complain("'environment' must be a table: {NAME = \"value\"}");
-  for (const auto& [name, value] : *node->table()) {
-    if (value.string() == nullptr) return value.complain("values of 'environment' must be strings");
-    if (name.empty() || name.find('=') != std::string::npos)
-      return value.complain(fmt::format("'{}' cannot name an environment variable", name));
-    (*environment)[name] = *value.string();
-  }
-  return Status::ok();
-}
-
 Result<OutputRules> parse_rules(TomlTable& table) {
   OutputRules rules;
   PURLIN_ASSIGN(const std::string format, table.string("format"));
@@ -62,6 +49,19 @@ Result<double> seconds(TomlTable& table, std::string_view key, double fallback) 
 }
 
 }  // namespace
+
+Status parse_environment(const Toml* node, std::map<std::string, std::string>* environment) {
+  if (node == nullptr) return Status::ok();
+  if (node->table() == nullptr)
+    return node->complain("'environment' must be a table: {NAME = \"value\"}");
+  for (const auto& [name, value] : *node->table()) {
+    if (value.string() == nullptr) return value.complain("values of 'environment' must be strings");
+    if (name.empty() || name.find('=') != std::string::npos)
+      return value.complain(fmt::format("'{}' cannot name an environment variable", name));
+    (*environment)[name] = *value.string();
+  }
+  return Status::ok();
+}
 
 Result<CommandSpec> parse_command(const Toml& node, const Thresholds& defaults) {
   PURLIN_ASSIGN(TomlTable table, TomlTable::of(node, "[[commands]]"));

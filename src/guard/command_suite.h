@@ -30,6 +30,9 @@ struct CommandSpec {
 
 Result<CommandSpec> parse_command(const Toml& node, const Thresholds& defaults);
 
+// A table of variables, added to `environment`; null is none.
+Status parse_environment(const Toml* node, std::map<std::string, std::string>* environment);
+
 // Of a suite or of one of its items; `defaults` where the node is null or silent.
 Result<Thresholds> parse_thresholds(const Toml* node, Thresholds defaults);
 
