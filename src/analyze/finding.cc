@@ -114,7 +114,12 @@ std::vector<Finding> find(const Report& report) {
   const auto about_it = [&](const Finding& finding) {
     return finding.kind == "kernel" && starts_with(finding.text, subject(*first));
   };
-  if (first != report.kernels.end() && std::none_of(findings.begin(), findings.end(), about_it))
+  if (first != report.kernels.end() && report.launches <= 0)
+    findings.push_back({"nothing", 0,
+                        "counters of kernels were recorded, but no durations: where the time goes "
+                        "is not known"});
+  else if (first != report.kernels.end() &&
+           std::none_of(findings.begin(), findings.end(), about_it))
     findings.push_back(
         {"share", 0,
          fmt::format("{} owns {} of the kernel time in {}{}", subject(*first),

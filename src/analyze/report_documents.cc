@@ -29,10 +29,11 @@ Json quantile(const Sketch& sketch, double q) {
 void add_durations(Json& out, const Sketch& duration) {
   out.set("count", number(duration.count()));
   out.set("total_ns", number(duration.total_ns()));
-  out.set("p50_ns", quantile(duration, 0.50));
-  out.set("p95_ns", quantile(duration, 0.95));
-  out.set("min_ns", number(duration.min_ns()));
-  out.set("max_ns", number(duration.max_ns()));
+  const bool known = !duration.empty();
+  out.set("p50_ns", known ? quantile(duration, 0.50) : Json());
+  out.set("p95_ns", known ? quantile(duration, 0.95) : Json());
+  out.set("min_ns", known ? number(duration.min_ns()) : Json());
+  out.set("max_ns", known ? number(duration.max_ns()) : Json());
 }
 
 // Zero stands for "not known" in a Roof; null does in a document.

@@ -64,13 +64,17 @@ Json histogram_json(const Sketch& sketch) {
   return out;
 }
 
-void shorten(Json& rows, std::size_t most) {
+// Names keep most of their length: those of PyTorch's kernels run to thousands of characters.
+void shorten(Json& rows, const HtmlLimits& limits) {
+  const std::size_t most = limits.name_characters;
   Json out = Json::array();
   for (const Json& row : rows.items()) {
     Json copy = row;
-    for (const char* key : {"name", "label", "op", "shape"})
-      if (copy[key].as_string().size() > most)
-        copy.set(key, elide_middle(copy[key].as_string(), most));
+    for (const char* key : {"name", "label", "op", "shape"}) {
+      const std::size_t fits = key == std::string_view("name") ? most : limits.label_characters;
+      if (copy[key].as_string().size() > fits)
+        copy.set(key, elide_middle(copy[key].as_string(), fits));
+    }
     out.push(std::move(copy));
   }
   rows = std::move(out);
@@ -95,7 +99,7 @@ class Page {
   Json document() const {
     Json out = to_json(report_, limits_.kernels);
     Json kernels = out["kernels"];
-    shorten(kernels, limits_.name_characters);
+    shorten(kernels, limits_);
     out.set("kernels", std::move(kernels));
     Json page = Json::object({{"rows", report_.kernels.size()}, {"other", other()}});
     page.set("processes_left_out", cut(out, "processes", limits_.processes));
@@ -150,7 +154,7 @@ class Page {
       const Json document = to_json(group.kept);
       Json rows = Json::array();
       for (const Json& row : document["kernels"].items()) rows.push(shape_json(row));
-      shorten(rows, limits_.name_characters);
+      shorten(rows, limits_);
       Json detail = Json::object();
       detail.set("histogram", histogram_json(kernel.duration));
       detail.set("shapes_left_out", group.all - rows.size());

@@ -17,7 +17,8 @@ struct HtmlLimits {
   std::size_t shapes = 2000;           // of all rows together
   std::size_t steps = 500;
   std::size_t processes = 200;
-  std::size_t name_characters = 2000;  // longer names lose their middle
+  std::size_t label_characters = 500;  // of labels, ops and problem shapes
+  std::size_t name_characters = 8000;  // longer names lose their middle
 };
 
 // `by_launch`: the same profile, one row per launch shape, for the drill-down.

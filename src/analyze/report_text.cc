@@ -2,6 +2,7 @@
 #include "analyze/report_text.h"
 
 #include "analyze/finding.h"
+#include "analyze/selection.h"
 #include "analyze/text_layout.h"
 #include "base/text.h"
 
@@ -82,10 +83,11 @@ class Renderer {
       out_ += bold(elide_middle("$ " + clean(report_.command), width())) + "\n";
     if (!report_.kernels.empty() || !report_.timeline.devices.empty())
       paragraph(Style::kBold, ">> " + find(report_).front().text, "");
-    std::string line = report_.launches > 0
-                           ? fmt::format("{} of kernels in {}", format_ns(report_.kernel_ns),
-                                         launches(report_.launches))
-                           : std::string("No kernels");
+    std::string line =
+        report_.launches > 0
+            ? fmt::format("{} of kernels in {}", format_ns(report_.kernel_ns),
+                          launches(report_.launches))
+            : std::string(report_.kernels.empty() ? "No kernels" : "No durations of kernels");
     if (report_.wall_ns > 0)
       line += fmt::format(", wall time {}", format_ns(static_cast<double>(report_.wall_ns)));
     if (report_.exit_code != 0) line += fmt::format(", exit code {}", report_.exit_code);
@@ -130,10 +132,11 @@ class Renderer {
       out.push_back(terminal_.paint(Style::kCyan, bar) +
                     std::string(kBarCells - visible_width(bar), ' '));
     }
-    out.push_back(short_ns(duration.total_ns()));
+    const auto time = [&](double ns) { return duration.empty() ? "-" : short_ns(ns); };
+    out.push_back(time(duration.total_ns()));
     out.push_back(format_count(duration.count()));
-    out.push_back(short_ns(duration.quantile(0.5)));
-    if (has_p95()) out.push_back(short_ns(duration.quantile(0.95)));
+    out.push_back(time(duration.quantile(0.5)));
+    if (has_p95()) out.push_back(time(duration.quantile(0.95)));
     if (bounds_known_) {
       out.push_back(bound_cell(kernel.roof));
     } else {
@@ -189,6 +192,8 @@ class Renderer {
       parts.push_back(fmt::format("{} launch shapes", kernel.launch_shapes));
     }
     if (!told && !roof.empty() && roof != "dram") parts.push_back("roof " + clean(roof));
+    if (options_.headroom && headroom_ns(kernel) > 0)
+      parts.push_back(short_ns(headroom_ns(kernel)) + " above its roof");
     if (devices_.size() > 1) parts.push_back("on " + clean(kernel.device));
     if (builds_.size() > 1)
       parts.push_back(kernel.build.empty() ? "build unknown" : "build " + clean(kernel.build));
@@ -323,7 +328,9 @@ class Renderer {
     const std::size_t count = report_.processes.size();
     for (std::size_t i = 0; i < std::min(count, kShownProcesses); ++i) {
       const ProcessInfo& process = report_.processes[i];
-      const std::string end = process.complete ? "" : "  cut short";
+      // Other tools do not say how a process ended.
+      const bool cut = !process.complete && (report_.source.empty() || report_.source == "purlin");
+      const std::string end = cut ? "  cut short" : "";
       std::string text = fmt::format("  pid {}", process.pid);
       if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
       if (!process.layer.empty()) text += " (" + clean(process.layer) + ")";

@@ -11,7 +11,8 @@
 namespace purlin::analyze {
 
 struct TextOptions {
-  int top = 20;  // kernels shown; 0 = all
+  int top = 20;           // kernels shown; 0 = all
+  bool headroom = false;  // say it of each kernel
 };
 
 std::string render_text(const Report& report, const Terminal& terminal,

@@ -66,9 +66,11 @@ class KernelRenderer {
     if (!kernel_.device.empty()) text += ", on " + clean(kernel_.device);
     line("what", text);
     built();
-    line("time",
-         fmt::format("{} of the kernel time: {} in {}", percent(kernel_.share),
-                     short_ns(kernel_.duration.total_ns()), launches(kernel_.duration.count())));
+    line("time", kernel_.duration.empty()
+                     ? std::string("not recorded")
+                     : fmt::format("{} of the kernel time: {} in {}", percent(kernel_.share),
+                                   short_ns(kernel_.duration.total_ns()),
+                                   launches(kernel_.duration.count())));
     line("resources",
          fmt::format("{} registers a thread, {} static and {} dynamic shared memory a block, {} "
                      "local memory a thread",
@@ -110,11 +112,16 @@ class KernelRenderer {
         line("bound", fmt::format("{}: {}", to_text(roof.bound), clean(roof.evidence)));
       return;
     }
-    std::string text(to_text(roof.bound));
-    text += " bound";
-    if (roof.utilization > 0)
-      text += fmt::format(", at {} of the {} roof", percent(roof.utilization), clean(roof.ceiling));
-    line("roof", text);
+    if (roof.bound_from == "op_class") {
+      line("roof", "not known: no durations, or not enough of counters and problem shape");
+    } else {
+      std::string text(to_text(roof.bound));
+      text += " bound";
+      if (roof.utilization > 0)
+        text +=
+            fmt::format(", at {} of the {} roof", percent(roof.utilization), clean(roof.ceiling));
+      line("roof", text);
+    }
     if (!roof.evidence.empty()) line("evidence", clean(roof.evidence));
     line("work", amount(roof.flops, roof.flops_from, roof.model_flops, "FLOP") + "; " +
                      amount(roof.bytes, roof.bytes_from, roof.model_bytes, "B") + " a launch");
@@ -138,13 +145,15 @@ class KernelRenderer {
     if (!roof.occupancy_limiter.empty())
       text += fmt::format(", limited by {}", clean(roof.occupancy_limiter));
     if (roof.occupancy_achieved > 0)
-      text +=
-          fmt::format("{}{} achieved", text.empty() ? "" : "; ", percent(roof.occupancy_achieved));
+      text += fmt::format("{}{} achieved ({})", text.empty() ? "" : "; ",
+                          percent(roof.occupancy_achieved),
+                          roof.occupancy_measured ? "counter" : "estimated from the grid");
     line("occupancy", text);
   }
 
   void distribution() {
     const Sketch& duration = kernel_.duration;
+    if (duration.empty()) return;
     line("durations",
          fmt::format("min {}, p5 {}, p50 {}, p95 {}, p99 {}, max {}", short_ns(duration.min_ns()),
                      short_ns(duration.quantile(0.05)), short_ns(duration.quantile(0.5)),
@@ -194,6 +203,7 @@ class KernelRenderer {
     for (std::size_t i = 0; i < shown; ++i) {
       const KernelStat& row = *rows[i];
       const Sketch& duration = row.duration;
+      const auto time = [&](double ns) { return duration.empty() ? "-" : short_ns(ns); };
       std::string bound = row.roof.bound == Bound::kUnknown && row.roof.utilization <= 0
                               ? "-"
                               : std::string(to_text(row.roof.bound));
@@ -206,9 +216,8 @@ class KernelRenderer {
       bool first = true;
       for (const std::string& part : wrap_name(what, room, 4)) {
         if (first) {
-          table.row({percent(row.share), short_ns(duration.total_ns()),
-                     format_count(duration.count()), short_ns(duration.quantile(0.5)),
-                     short_ns(duration.quantile(0.95)), bound, part});
+          table.row({percent(row.share), time(duration.total_ns()), format_count(duration.count()),
+                     time(duration.quantile(0.5)), time(duration.quantile(0.95)), bound, part});
         } else {
           table.row({"", "", "", "", "", "", part});
         }

@@ -126,6 +126,20 @@ TEST(Finding, NamesWhatIsMostAtStake) {
   EXPECT_NE(share.text.find("how near its roof is not known"), std::string::npos);
 }
 
+// Traces that hold counters and no launches.
+TEST(ReportText, CountersWithoutDurations) {
+  Profile profile = sketches_only();
+  for (KernelRow& row : profile.kernels) row.duration = {};
+  profile.kernels[0].counters = {{"sm__inst_executed.sum", 5, 1}};
+  const Report report = build_report(profile, GroupBy::kKernel);
+  EXPECT_NE(find(report).front().text.find("no durations"), std::string::npos);
+  EXPECT_EQ(render_text(report, kPlain).find("0 ns"), std::string::npos);
+  EXPECT_TRUE(to_json(report)["kernels"].items()[0]["p50_ns"].is_null());
+  for (const KernelStat& kernel : report.kernels)
+    EXPECT_NE(render_kernel(kernel, GroupBy::kKernel, report, kPlain).find("not recorded"),
+              std::string::npos);
+}
+
 TEST(Selection, SortsFiltersAndKeepsADevice) {
   Report report = full_report();
   sort_rows(report, SortBy::kCount);

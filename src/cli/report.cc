@@ -87,7 +87,8 @@ class ReportCommand : public Command {
             analyze::render_kernel(report.kernels[i], by, by_launch, context.terminal, {top_}));
       }
     } else {
-      context.print(analyze::render_text(report, context.terminal, {top_}));
+      context.print(analyze::render_text(report, context.terminal,
+                                         {top_, sort == analyze::SortBy::kHeadroom}));
     }
     return kExitOk;
   }

@@ -107,7 +107,7 @@ function detail_of(kernel, detail) {
         ['launch', `${launch_text(launch)}${kernel.launch_shapes > 1 ? `, and ${kernel.launch_shapes - 1} more` : ''}`],
       ])),
       el('div', null,
-        el('h3', null, `Durations of ${count(kernel.count)} launches, ${ns(kernel.min_ns)} to ${ns(kernel.max_ns)}`),
+        kernel.count > 0 ? el('h3', null, `Durations of ${count(kernel.count)} launches, ${ns(kernel.min_ns)} to ${ns(kernel.max_ns)}`) : null,
         histogram(detail, kernel))),
     shapes.length ? [el('h3', null, 'Launch shapes'), table(
       [['share', 1], ['total', 1], ['count', 1], ['p50', 1], ['p95', 1], ['bound'], ['grid / block'], ['op and problem']], shapes)] : null,

@@ -12,8 +12,8 @@ const kernel_table = (() => {
     ['share', (k) => k.share, true, -1],
     ['total', (k) => k.total_ns, true, -1],
     ['count', (k) => k.count, true, -1],
-    ['p50', (k) => k.p50_ns, true, -1],
-    ['p95', (k) => k.p95_ns, true, -1],
+    ['p50', (k) => k.p50_ns ?? -1, true, -1],
+    ['p95', (k) => k.p95_ns ?? -1, true, -1],
     ['bound', (k) => bound_rank[k.bound], false, 1],
     ['of roof', (k) => k.utilization ?? -1, true, 1],
     ['headroom', (k) => (k.roof && k.roof.headroom_ns !== null ? k.roof.headroom_ns : -1), true, -1],
@@ -63,7 +63,7 @@ const kernel_table = (() => {
         el('div', {class: 'soft'}, under(kernel))),
       el('td', {class: 'num'}, percent(kernel.share),
         el('span', {class: 'meter', 'aria-hidden': 'true'}, el('i', {'width%': 100 * kernel.share / most_share, color: class_color(kernel.op_class)}))),
-      [kernel.total_ns, null, kernel.p50_ns, kernel.p95_ns].map((value, i) =>
+      [kernel.count > 0 ? kernel.total_ns : null, null, kernel.p50_ns, kernel.p95_ns].map((value, i) =>
         el('td', {class: 'num'}, i === 1 ? count(kernel.count) : ns(value))),
       el('td', null, el('span', {class: `tag b-${kernel.bound}`, title: is_guess(kernel) ? 'what such kernels usually are; not measured' : null}, kernel.bound + (is_guess(kernel) ? '?' : ''))),
       el('td', {class: 'num'}, kernel.utilization === null ? '–' : `${percent(kernel.utilization)} ${kernel.roof.ceiling}`),

@@ -48,7 +48,7 @@
       environment.devices && environment.devices.length ? [el('h3', null, 'Devices'), table([['id'], ['name'], ['arch'], ['units', 1], ['driver'], ['toolkit']],
         environment.devices.map((d) => [d.id || '', d.name || '', d.arch || '', d.compute_units ? String(d.compute_units) : '', d.driver || '', d.toolkit || '']))] : null,
       doc.processes.length ? [el('h3', null, 'Processes'), table([['pid', 1], ['rank', 1], ['captured by'], ['command'], ['']],
-        doc.processes.map((p) => [String(p.pid), p.rank === null ? '' : String(p.rank), p.layer, el('span', {class: 'name'}, p.command), p.complete ? '' : 'cut short']))] : null,
+        doc.processes.map((p) => [String(p.pid), p.rank === null ? '' : String(p.rank), p.layer, el('span', {class: 'name'}, p.command), p.complete || (doc.source && doc.source !== 'purlin') ? '' : 'cut short']))] : null,
       doc.page.processes_left_out > 0 ? el('p', {class: 'soft'}, `and ${count(doc.page.processes_left_out)} more processes`) : null);
   }
 
