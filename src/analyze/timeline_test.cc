@@ -204,6 +204,56 @@ TEST(Timeline, SketchesAloneAreNoTimeline) {
   EXPECT_EQ(to_json(analysis)["devices"].size(), 0u);
 }
 
+// What a damaged file may hold: times anywhere, indices out of range.
+TEST(Timeline, AbsurdRecordsDoNoHarm) {
+  Random random(13);
+  const auto absurd = [&]() -> std::int64_t {
+    switch (random.below(5)) {
+      case 0:
+        return std::numeric_limits<std::int64_t>::min();
+      case 1:
+        return std::numeric_limits<std::int64_t>::max();
+      case 2:
+        return -static_cast<std::int64_t>(random.below(1000));
+      default:
+        return static_cast<std::int64_t>(random.below(1000));
+    }
+  };
+  const auto index = [&] {
+    return static_cast<std::uint32_t>(random.below(3) == 0 ? random.next() : random.below(5));
+  };
+  for (int round = 0; round < 300; ++round) {
+    Profile profile = random_timeline(random, 1000);
+    Timeline& timeline = profile.timeline;
+    for (Activity& activity : timeline.activities) {
+      activity.start_ns = absurd();
+      activity.duration_ns = absurd();
+      activity.row = index();
+      activity.process = index();
+      activity.call = index();
+      activity.graph = index();
+    }
+    for (Call& call : timeline.calls) {
+      call.start_ns = absurd();
+      call.duration_ns = absurd();
+      call.name = index();
+      call.process = index();
+      call.op = index();
+    }
+    for (Op& op : timeline.ops) op.parent = index();
+    for (Range& range : timeline.ranges) range.name = index();
+    timeline.begin_ns = absurd();
+    timeline.end_ns = absurd();
+    sort_timeline(timeline);
+    const TimelineAnalysis analysis = analyze_timeline(profile);
+    for (const DeviceTime& time : analysis.devices) {
+      EXPECT_GE(time.busy_ns, 0);
+      EXPECT_LE(time.busy_ns, time.span_ns);
+    }
+    EXPECT_FALSE(to_json(analysis).dump().empty());
+  }
+}
+
 TEST(Timeline, HiddenWorkIsSaid) {
   TimelineBuilder builder;
   builder.call(CallKind::kGraphLaunch, "cudaGraphLaunch", 0, 10);

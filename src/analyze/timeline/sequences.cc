@@ -17,6 +17,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr std::size_t kNamesKept = 64;
+constexpr std::int64_t kLongGap = 10'000'000'000;  // longer ones are no better a place to begin at
 constexpr std::uint32_t kCopyToken = 0x80000000u;
 
 // What a token stands for: a kernel by name, whatever its launch shape, or a kind of copy.
@@ -67,13 +68,20 @@ class Hindrances {
   void add_shapes(const Repetition& found, std::vector<std::string>& reasons) const {
     std::set<std::size_t> differ;  // places in a round
     for (std::size_t i = found.begin + found.period; i < found.end(); ++i)
-      if (at(i).kind == ActivityKind::kKernel && at(i).row != at(i - found.period).row)
+      if (differ_in_shape(at(i), at(i - found.period)))
         differ.insert((i - found.begin) % found.period);
     if (differ.empty()) return;
     const std::string name = tokens_.name(at(found.begin + *differ.begin()));
     reasons.push_back(fmt::format(
         "launch shapes or problem shapes vary between rounds: {}{}", name,
         differ.size() > 1 ? fmt::format(" and {} more", differ.size() - 1) : std::string()));
+  }
+
+  bool differ_in_shape(const Activity& a, const Activity& b) const {
+    const auto& rows = profile_.kernels;
+    if (a.kind != ActivityKind::kKernel || a.row == b.row || std::max(a.row, b.row) >= rows.size())
+      return false;
+    return !(rows[a.row].launch == rows[b.row].launch) || rows[a.row].shape != rows[b.row].shape;
   }
 
   void add_copies(const Repetition& found, std::vector<std::string>& reasons) const {
@@ -152,7 +160,8 @@ std::vector<FoundSequence> find_sequences(const Profile& profile, const StreamWo
   std::int64_t until = 0;
   for (const std::uint32_t index : stream.activities) {
     const Activity& activity = timeline.activities[index];
-    gaps.push_back(tokens.empty() ? 0 : std::max<std::int64_t>(0, begin_of(activity) - until));
+    gaps.push_back(
+        tokens.empty() ? 0 : std::clamp(begin_of(activity) - until, std::int64_t{0}, kLongGap));
     tokens.push_back(token_of(activity));
     until = std::max(until, end_of(activity));
   }

@@ -86,7 +86,7 @@ std::vector<Step> repeated_steps(const Timeline& timeline, const DeviceWork& wor
   const std::int64_t begin = until;
   for (std::size_t i = work.first; i < work.last; ++i)
     until = std::max(until, end_of(timeline.activities[i]));
-  if ((best->rounds.back() - best->rounds.front()) * 2 < until - begin) return {};
+  if (best->rounds.back() - best->rounds.front() < (until - begin) / 2) return {};
   std::vector<Step> steps;
   for (std::size_t i = 0; i + 1 < best->rounds.size(); ++i)
     steps.push_back({fmt::format("round {}", i + 1), {best->rounds[i], best->rounds[i + 1]}});
