@@ -11,6 +11,7 @@ class Command;
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_profile_command();
 std::unique_ptr<Command> make_report_command();
+std::unique_ptr<Command> make_diff_command();
 std::unique_ptr<Command> make_import_command();
 std::unique_ptr<Command> make_export_command();
 std::unique_ptr<Command> make_tune_command();

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The diff for programs: JSON (purlin.diff/1, docs/formats/diff.md) and CSV.
+#include "analyze/diff.h"
+#include "base/text.h"
+#include "model/document.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace purlin::analyze {
+namespace {
+
+// Thousandths of a nanosecond, so that parts still add up to their sum as written.
+Json ns(double value) {
+  const double rounded = std::round(value * 1000) / 1000;
+  if (rounded == std::floor(rounded) && std::abs(rounded) < 0x1p53)
+    return static_cast<std::int64_t>(rounded);
+  return rounded;
+}
+
+Json number(double value) {
+  if (value == std::floor(value) && std::abs(value) < 0x1p53)
+    return static_cast<std::int64_t>(value);
+  return value;
+}
+
+Json causes_json(const Causes& causes) {
+  return Json::object({{"count_ns", ns(causes.count)},
+                       {"duration_ns", ns(causes.duration)},
+                       {"shape_ns", ns(causes.shape)},
+                       {"kernel_ns", ns(causes.kernel)},
+                       {"environment_ns", ns(causes.environment)},
+                       {"gone_ns", ns(causes.gone)},
+                       {"new_ns", ns(causes.appeared)}});
+}
+
+Json side_json(const DiffSide& side) {
+  if (side.count <= 0) return {};
+  return Json::object({{"count", number(side.count)},
+                       {"total_ns", ns(side.total)},
+                       {"mean_ns", ns(side.mean())},
+                       {"p50_ns", ns(side.duration.quantile(0.5))},
+                       {"p95_ns", ns(side.duration.quantile(0.95))},
+                       {"clock_mhz", side.clock_mhz > 0 ? number(side.clock_mhz) : Json()},
+                       {"kernels", Json::array_of(side.kernels)},
+                       {"shapes", Json::array_of(side.shapes)}});
+}
+
+Json item_json(const DiffItem& item) {
+  return Json::object(
+      {{"name", item.name},
+       {"label", item.label},
+       {"op_class", item.op_class},
+       {"op", item.op},
+       {"shape", item.shape},
+       {"dtype", item.dtype},
+       {"match", to_text(item.match)},
+       {"change_ns", ns(item.change)},
+       {"change_share", item.a.total > 0 ? Json(item.change / item.a.total) : Json()},
+       {"interval_ns", Json::object({{"low", ns(item.low)}, {"high", ns(item.high)}})},
+       {"certain", item.certain},
+       {"causes", causes_json(item.causes)},
+       {"why", Json::array_of(item.why)},
+       {"a", side_json(item.a)},
+       {"b", side_json(item.b)}});
+}
+
+Json step_json(const StepTime& step) {
+  return Json::object({{"duration_ns", step.duration_ns},
+                       {"kernel_ns", step.kernel_ns},
+                       {"communication_ns", step.communication_ns},
+                       {"copy_ns", step.copy_ns},
+                       {"set_ns", step.set_ns},
+                       {"runtime_ns", step.runtime_ns},
+                       {"data_loader_ns", step.data_loader_ns},
+                       {"cpu_ns", step.cpu_ns},
+                       {"other_ns", step.other_ns}});
+}
+
+Json totals_json(const DiffTotals& totals, bool per_step) {
+  return Json::object({{"path", totals.path},
+                       {"command", totals.command},
+                       {"source", totals.source},
+                       {"build", totals.build},
+                       {"recorded_at", totals.recorded_at},
+                       {"devices", Json::array_of(totals.devices)},
+                       {"drivers", Json::array_of(totals.drivers)},
+                       {"units", number(totals.units)},
+                       {"launches", number(totals.launches)},
+                       {"kernel_ns", ns(totals.kernel)},
+                       {"copy_ns", ns(totals.copy)},
+                       {"outside_ns", ns(totals.outside)},
+                       {"step", per_step ? step_json(totals.step) : Json()},
+                       {"partial", totals.partial}});
+}
+
+Json items_json(const std::vector<DiffItem>& items) {
+  Json out = Json::array();
+  for (const DiffItem& item : items) out.push(item_json(item));
+  return out;
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace
+
+Json to_json(const Diff& diff) {
+  Json out = new_document("purlin.diff/1", Environment{});
+  out.set("unit", diff.per_step ? "step" : "run");
+  out.set("a", totals_json(diff.a, diff.per_step));
+  out.set("b", totals_json(diff.b, diff.per_step));
+  out.set("change_ns", ns(diff.change));
+  out.set("causes", causes_json(diff.causes));
+  out.set("items", items_json(diff.items));
+  out.set("copies", items_json(diff.copies));
+  out.set("notes", Json::array_of(diff.notes));
+  return out;
+}
+
+std::string to_csv(const Diff& diff) {
+  std::string out =
+      "name,label,op_class,op,shape,dtype,match,change_ns,low_ns,high_ns,certain,count_ns,"
+      "duration_ns,shape_ns,kernel_ns,environment_ns,gone_ns,new_ns,a_count,a_total_ns,a_p50_ns,"
+      "a_p95_ns,b_count,b_total_ns,b_p50_ns,b_p95_ns,why\r\n";
+  for (const std::vector<DiffItem>* list : {&diff.items, &diff.copies})
+    for (const DiffItem& item : *list) {
+      std::vector<std::string> fields;
+      for (std::string_view text :
+           {std::string_view(item.name), std::string_view(item.label), item.op_class,
+            std::string_view(item.op), std::string_view(item.shape), std::string_view(item.dtype),
+            to_text(item.match)})
+        fields.push_back(csv_field(text));
+      for (double value : {item.change, item.low, item.high}) fields.push_back(ns(value).dump());
+      fields.emplace_back(item.certain ? "true" : "false");
+      const Json causes = causes_json(item.causes);
+      for (const Json::Member& cause : causes.members()) fields.push_back(cause.value.dump());
+      for (const DiffSide* side : {&item.a, &item.b}) {
+        const Json json = side_json(*side);
+        for (const char* key : {"count", "total_ns", "p50_ns", "p95_ns"})
+          fields.push_back(json.is_null() ? "" : json[key].dump());
+      }
+      fields.push_back(csv_field(join(item.why, "; ")));
+      out += join(fields, ",") + "\r\n";
+    }
+  return out;
+}
+
+}  // namespace purlin::analyze
