@@ -68,6 +68,22 @@ TEST(ChromeLayouts, AnUnclosedListIsPartial) {
   EXPECT_TRUE(import_ok("[" + kernel("k", 10, 1) + ",").partial);
 }
 
+// PyTorch does not escape the quotes in a name: such an event is lost, those behind it are not.
+TEST(ChromeLayouts, ReadingGoesOnBehindADamagedEvent) {
+  const std::string text = of_events(kernel("a", 1, 1) + "," + kernel("say \"b\" {", 10, 2) +
+                                     ",\n" + kernel("c", 20, 3) + ",#!," + kernel("d", 30, 4));
+  const Profile profile = import_ok(text);
+  ASSERT_EQ(profile.kernels.size(), 3u);
+  EXPECT_EQ(profile.kernels[1].name, "c");
+  EXPECT_EQ(profile.kernels[2].name, "d");
+  EXPECT_TRUE(profile.partial);
+  const CoverageNote* note = find_note(profile, "damaged");
+  ASSERT_NE(note, nullptr);
+  EXPECT_NE(note->text.find(fmt::format("at byte {} ", text.find("b\" {"))), std::string::npos)
+      << note->text;
+  EXPECT_NE(note->text.find("those behind were read"), std::string::npos);
+}
+
 TEST(ChromeLayouts, EventsOutOfOrderFindOneAnother) {
   const Profile profile =
       import_ok(of_events(kernel("k2", 40, 2) + "," + kernel("k1", 20, 1) + "," +

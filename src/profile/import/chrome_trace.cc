@@ -21,9 +21,17 @@ void note(Profile& profile, const char* cause, std::string text, std::uint64_t c
 void note_text(const TraceReader& reader, const Records& records, Profile& profile) {
   if (!reader.damage().is_ok()) {
     profile.partial = true;
+    const std::string_view missing = reader.reached_end()
+                                         ? "the events there are missing, those behind were read"
+                                         : "what follows is missing";
+    const std::string more =
+        reader.damaged_places() > 1
+            ? fmt::format(" (the first of {} damaged places)", reader.damaged_places())
+            : "";
     note(profile, "damaged",
-         fmt::format("{}; {} events before it were read, what follows is missing",
-                     reader.damage().message(), reader.events()));
+         fmt::format("{}{}; {} events were read, {}", reader.damage().message(), more,
+                     reader.events(), missing),
+         reader.damaged_places());
   }
   if (reader.oversized() > 0)
     note(profile, "oversized_events",
@@ -88,12 +96,13 @@ void note_links(const LinkStats& stats, const Records& facts, bool has_calls, bo
          fmt::format("{} of {} launching calls have no kernel in the trace",
                      stats.launches_without_work, stats.launches),
          stats.launches_without_work);
-  if (facts.left_out_kernels + facts.left_out_other > 0)
+  const std::uint64_t other = facts.left_out_copies + facts.left_out_other;
+  if (facts.left_out_kernels + other > 0)
     note(profile, "timeline_full",
          fmt::format("{} kernels and {} other events are beyond the bound of the timeline; kernels "
                      "are counted, without op and shape",
-                     facts.left_out_kernels, facts.left_out_other),
-         facts.left_out_kernels + facts.left_out_other);
+                     facts.left_out_kernels, other),
+         facts.left_out_kernels + other);
   if (stats.kernels_in_other_row > 0)
     note(profile, "kernel_rows_full",
          fmt::format("{} launches of kernels beyond the bound are in \"(other kernels)\"",

@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/gzip.h"
+#include "base/random.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -219,6 +220,21 @@ TEST(ChromeTrace, ReadsAPrefixOfACutFileAndSaysUpToWhere) {
     expect_indices_in_range(*profile);
   }
   EXPECT_EQ(seen, 20);
+}
+
+TEST(ChromeTrace, TakesAnyDamage) {
+  const std::string text =
+      gunzip(read_file(data("kineto_h200_transformer.json.gz")).value(), 1 << 20).value();
+  Random random(3);
+  constexpr std::string_view kPieces[] = {"\"", "{", "}", "]", "\\", ",", "\xff", "-", "e", "0"};
+  for (int round = 0; round < 200; ++round) {
+    std::string damaged = text;
+    for (int i = 0; i < 5; ++i)
+      damaged.replace(random.below(damaged.size()), random.below(9),
+                      kPieces[random.below(std::size(kPieces))]);
+    const Result<Profile> profile = import_text(damaged);
+    if (profile.is_ok()) expect_indices_in_range(*profile);
+  }
 }
 
 TEST(ChromeTrace, ReadsAPrefixOfDamagedGzip) {

@@ -12,7 +12,7 @@
 namespace purlin::profile {
 namespace {
 
-constexpr std::size_t kMaxTracks = 1'000'000;
+constexpr std::size_t kMaxTracks = 100'000;
 constexpr std::size_t kMaxDescribed = 4'000'000;
 
 bool contains(std::string_view text, std::string_view part) {
@@ -111,7 +111,10 @@ void TraceCollector::add(const ChromeEvent& event) {
     add_metadata(event);
     return;
   }
-  if (phase != 'X') return;
+  if (phase != 'X') {
+    ++out_.not_understood;
+    return;
+  }
   switch (category_of(event[Field::kCategory])) {
     case Category::kKernel:
       add_kernel(event);

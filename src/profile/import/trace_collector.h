@@ -69,7 +69,7 @@ class TraceCollector {
   std::unordered_map<std::string, std::uint32_t> host_processes_;
   std::vector<std::uint8_t> call_kinds_;  // by name: CallKind + 1, 0 not looked at
   std::vector<std::uint8_t> range_kinds_;
-  std::size_t kept_ = 0;
+  std::size_t kept_ = 0, counter_values_ = 0;
   DeviceRecord* unbound_ = nullptr;  // the last device work, where it has no correlation id
 };
 

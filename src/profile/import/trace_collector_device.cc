@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxSpecs = 4'000'000;
 constexpr std::size_t kMaxDevices = 4096;
-constexpr std::size_t kMaxCounters = 1'000'000;
+constexpr std::size_t kMaxCounterValues = 4'000'000;
 
 double to_figure(std::string_view raw) {
   const std::optional<double> value = to_double(raw);
@@ -171,7 +171,7 @@ DeviceRecord* TraceCollector::keep_copy(DeviceRecord record, std::string_view ki
   row.bytes += static_cast<double>(record.activity.bytes);
   row.duration.add(static_cast<double>(record.activity.duration_ns));
   if (!room()) {
-    ++out_.left_out_other;
+    ++out_.left_out_copies;
     return nullptr;
   }
   out_.copies.push_back(record);
@@ -200,7 +200,7 @@ void TraceCollector::add_copy(const ChromeEvent& event, bool is_set) {
 
 void TraceCollector::add_counters(const ChromeEvent& event) {
   Times times;
-  if (!times_of(event, times) || out_.counters.size() >= kMaxCounters) return;
+  if (!times_of(event, times) || counter_values_ >= kMaxCounterValues) return;
   out_.has_kineto = true;
   CounterRecord record;
   record.start_ns = times.start_ns;
@@ -230,6 +230,7 @@ void TraceCollector::add_counters(const ChromeEvent& event) {
     if (value) record.values.emplace_back(out_.names.of_raw(key), *value);
     p = behind;
   }
+  counter_values_ += record.values.size() + 1;
   out_.counters.push_back(std::move(record));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events without a category, as XLA and most others write them: what they are, their track says.
 #include "base/text.h"
+#include "model/problem.h"
 #include "profile/import/api_calls.h"
 #include "profile/import/trace_collector.h"
 
@@ -75,6 +76,12 @@ void TraceCollector::add_loose(const ChromeEvent& event) {
       op = to_text_value(event[Field::kHloModule], Names::kMaxNameBytes) + "/" + op;
     record.op = out_.names.of_text(std::move(op));
   }
+  if (event.has(Field::kLongName)) {
+    const Problem problem =
+        problem_of_hlo(to_text_value(event[Field::kLongName], Names::kMaxNameBytes));
+    record.shape = out_.names.of_text(to_text(problem.dimensions));
+    record.dtype = out_.names.of_text(problem.dtype);
+  }
   for (const Field details : {Field::kMemcpyDetails, Field::kMemsetDetails}) {
     if (!event.has(details)) continue;
     const bool is_set = details == Field::kMemsetDetails;
@@ -91,6 +98,8 @@ void TraceCollector::add_loose(const ChromeEvent& event) {
   KernelSpec spec;
   spec.name = record.name;
   spec.op = record.op;
+  spec.shape = record.shape;
+  spec.dtype = record.dtype;
   read_launch(event, spec);
   record.spec = intern(spec);
 }

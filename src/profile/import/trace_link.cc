@@ -280,7 +280,7 @@ LinkStats link_trace(Records& records, const LinkOptions& options, Profile& prof
   std::vector<OpRecord>().swap(records.ops);
   timeline.ranges = std::move(records.ranges);
   timeline.names = records.names.take();
-  timeline.left_out = records.left_out_kernels;
+  timeline.left_out = records.left_out_kernels + records.left_out_copies;
   shift(timeline.activities, options.base_ns);
   shift(timeline.calls, options.base_ns);
   shift(timeline.ops, options.base_ns);

@@ -22,14 +22,20 @@ TraceReader::TraceReader(Input input) : input_(std::move(input)) {
   window_.resize(bytes + kScanPadding);
 }
 
+void TraceReader::note_damage(const char* what, std::uint64_t at) {
+  ++damaged_places_;
+  if (damage_.is_ok()) damage_ = error(Code::kCorrupt, "{} at byte {}", what, at);
+}
+
 bool TraceReader::damaged(const char* what, std::uint64_t at) {
-  damage_ = error(Code::kCorrupt, "{} at byte {}", what, at);
+  note_damage(what, at);
   state_ = State::kDone;
   return false;
 }
 
 // The text has ended inside something that began at `began`.
 bool TraceReader::cut(const char* where, std::uint64_t began) {
+  if (!input_failed_) ++damaged_places_;
   if (damage_.is_ok())
     damage_ = error(Code::kCorrupt, "the text ends at byte {}, inside {} that began at byte {}",
                     offset_of(end_), where, began);
@@ -38,7 +44,7 @@ bool TraceReader::cut(const char* where, std::uint64_t began) {
 }
 
 bool TraceReader::refill() {
-  if (!damage_.is_ok()) return false;
+  if (input_failed_) return false;
   std::size_t room = window_.size() - kScanPadding;
   if (at_ == 0 && end_ == room) {
     if (room >= kMaxEventBytes) return false;
@@ -53,7 +59,9 @@ bool TraceReader::refill() {
   while (end_ < room) {
     Result<std::size_t> got = input_.read(window_.data() + end_, room - end_);
     if (!got.is_ok()) {
-      damage_ = got.status();
+      input_failed_ = true;
+      ++damaged_places_;
+      if (damage_.is_ok()) damage_ = got.status();
       break;
     }
     if (*got == 0) break;
@@ -119,7 +127,7 @@ bool TraceReader::read_key(std::string& key) {
 void TraceReader::start() {
   constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
   if (!skip_space()) {
-    if (damage_.is_ok()) damaged("there is no JSON: the text is empty", 0);
+    if (!input_failed_) damaged("there is no JSON: the text is empty", 0);
     state_ = State::kDone;
     return;
   }
@@ -196,6 +204,29 @@ void TraceReader::member() {
   if (!step_over_value()) cut("a member", began);
 }
 
+// From a place that makes no sense to the next "{" with a member that events begin with. Inside an
+// event that is damaged itself there may be such, too: what follows it then is damage again.
+bool TraceReader::find_next_event() {
+  constexpr std::size_t kLongestStart = 64;
+  while (true) {
+    const char* p = this->p();
+    while (p < end()) {
+      p = static_cast<const char*>(std::memchr(p, '{', static_cast<std::size_t>(end() - p)));
+      if (p == nullptr || end() - p < static_cast<std::ptrdiff_t>(kLongestStart)) break;
+      const char* const key = profile::skip_space(p + 1);
+      for (const std::string_view member : {"\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"ts\""})
+        if (std::strncmp(key, member.data(), member.size()) == 0) {
+          at_ = static_cast<std::size_t>(p - window_.data());
+          return true;
+        }
+      ++p;
+    }
+    // Too near the end of the window to be seen whole: look again with more behind it.
+    at_ = p == nullptr ? end_ : static_cast<std::size_t>(p - window_.data());
+    if (!refill()) return false;
+  }
+}
+
 bool TraceReader::event(ChromeEvent& event, bool flows) {
   while (true) {
     if (!skip_space()) return cut("the list of events", list_began_);
@@ -206,9 +237,14 @@ bool TraceReader::event(ChromeEvent& event, bool flows) {
     if (*p() == ']') {
       ++at_;
       state_ = bare_ ? State::kDone : State::kMembers;
+      reached_end_ = true;
       return false;
     }
-    if (*p() != '{') return damaged("an event is no JSON object", offset_of(at_));
+    if (*p() != '{') {
+      note_damage("an event is no JSON object", offset_of(at_));
+      if (!find_next_event()) return cut("what is damaged", offset_of(at_));
+      continue;
+    }
     const char* text = p() + 1;
     const Parse parsed = parse_event(text, end(), flows, event);
     if (parsed == Parse::kDone) {
@@ -216,9 +252,12 @@ bool TraceReader::event(ChromeEvent& event, bool flows) {
       ++events_;
       return true;
     }
-    if (parsed == Parse::kMalformed)
-      return damaged("an event makes no sense",
-                     offset_of(static_cast<std::size_t>(text - window_.data())));
+    if (parsed == Parse::kMalformed) {
+      at_ = static_cast<std::size_t>(text - window_.data());
+      note_damage("an event makes no sense", offset_of(at_));
+      if (!find_next_event()) return cut("what is damaged", offset_of(at_));
+      continue;
+    }
     const std::uint64_t began = offset_of(at_);
     if (refill()) continue;
     if (end_ - at_ < kMaxEventBytes || !step_over_value()) return cut("an event", began);

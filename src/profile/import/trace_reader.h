@@ -2,9 +2,10 @@
 // TraceReader: a Chrome trace as a stream of events, from an Input, in one window of memory.
 //
 // Takes the object form, wherever "traceEvents" stands in it, and the bare array. The other members
-// of the object are kept as Json where they are small. Where the text ends or breaks, next() ends
-// and damage() says how; what came before stands. The window grows for large events up to a bound;
-// a larger one is stepped over and counted. Thread-safety: none; one owner.
+// of the object are kept as Json where they are small. Where an event makes no sense, reading goes
+// on at the next that looks like one; where the text ends or nothing follows, next() ends. damage()
+// says where it first went wrong. The window grows for large events up to a bound; a larger one is
+// stepped over and counted. Thread-safety: none; one owner.
 #pragma once
 
 #include "base/json.h"
@@ -32,8 +33,10 @@ class TraceReader {
   bool found_events() const { return found_events_; }
   std::uint64_t events() const { return events_; }
   std::uint64_t oversized() const { return oversized_; }
-  // Ok, or what is wrong at which byte of the decoded text.
+  // Ok, or what was first wrong, at which byte of the decoded text.
   const Status& damage() const { return damage_; }
+  std::uint64_t damaged_places() const { return damaged_places_; }
+  bool reached_end() const { return reached_end_; }  // all text was read, in spite of damage
   const Input& input() const { return input_; }
   // Of the decoded text.
   std::uint64_t offset() const { return offset_of(at_); }
@@ -51,6 +54,8 @@ class TraceReader {
   void start();
   void member();
   bool event(ChromeEvent& event, bool flows);
+  bool find_next_event();
+  void note_damage(const char* what, std::uint64_t at);
   bool damaged(const char* what, std::uint64_t at);
   bool cut(const char* where, std::uint64_t began);
 
@@ -59,7 +64,8 @@ class TraceReader {
   std::size_t at_ = 0, end_ = 0;
   State state_ = State::kStart;
   bool bare_ = false, found_events_ = false;
-  std::uint64_t events_ = 0, oversized_ = 0, list_began_ = 0;
+  std::uint64_t events_ = 0, oversized_ = 0, list_began_ = 0, damaged_places_ = 0;
+  bool reached_end_ = false, input_failed_ = false;
   Json members_ = Json::object();
   Status damage_;
 };

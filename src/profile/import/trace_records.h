@@ -93,8 +93,8 @@ struct Records {
   std::int64_t window_begin_ns = INT64_MAX, window_end_ns = INT64_MIN;  // what the tool says it saw
 
   // What was left out, and why.
-  std::uint64_t left_out_kernels = 0, left_out_other = 0, python_frames = 0, bad_times = 0,
-                negative_durations = 0, copies_without_bytes = 0, not_understood = 0;
+  std::uint64_t left_out_kernels = 0, left_out_copies = 0, left_out_other = 0, python_frames = 0,
+                bad_times = 0, negative_durations = 0, copies_without_bytes = 0, not_understood = 0;
   bool host_is_amd = false, has_xla = false, has_kineto = false, ops_with_dims = false;
 };
 
