@@ -58,7 +58,7 @@ TEST(ChromeLayouts, WhatComesBeforeAndBehindTheEventsDoesNotMatter) {
   EXPECT_EQ(profile.kernels.at(0).first_ns, 1700000000000010000);
   EXPECT_EQ(profile.processes.at(0).rank, 3);
   EXPECT_EQ(profile.environment.devices.at(0).compute_units, 80);
-  EXPECT_NE(find_note(profile, "recorder_warning"), nullptr);
+  EXPECT_NE(find_note(profile, "recorder_message"), nullptr);
   EXPECT_NE(find_note(profile, "no_calls"), nullptr);
   EXPECT_FALSE(profile.partial);
 }

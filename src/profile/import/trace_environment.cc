@@ -132,7 +132,7 @@ void note_warnings(const Json& members, Profile& profile) {
     const Json::Array& messages = members[level].items();
     for (std::size_t i = 0; i < std::min(messages.size(), kMost); ++i)
       profile.coverage.notes.push_back(
-          {level[0] == 'E' ? "recorder_error" : "recorder_warning",
+          {"recorder_message",
            "the profiler that recorded this says: " + messages[i].as_string().substr(0, 500), 0,
            0});
   }
