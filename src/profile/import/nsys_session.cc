@@ -233,12 +233,16 @@ Status NsysSession::read_gpus() {
 
 Status NsysSession::read_cuda_devices() {
   if (!file_.has("TARGET_INFO_CUDA_DEVICE")) return Status::ok();
-  PURLIN_ASSIGN(Rows rows, file_.select("TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid"}));
+  PURLIN_ASSIGN(Rows rows,
+                file_.select("TARGET_INFO_CUDA_DEVICE", {"gpuId", "cudaId", "pid", "uuid"}));
   while (cuda_devices_.size() < kMaxProcesses) {
     PURLIN_ASSIGN(const bool more, rows.next());
     if (!more) break;
-    if (rows.integer(0) && rows.integer(1))
-      cuda_devices_[{rows.integer(2).value_or(0), *rows.integer(1)}] = *rows.integer(0);
+    std::optional<std::int64_t> gpu = rows.integer(0);
+    for (const Gpu& known : gpus_)
+      if (!gpu && !known.info.uuid.empty() && known.info.uuid == rows.text(3)) gpu = known.id;
+    if (gpu && rows.integer(1))
+      cuda_devices_[{rows.integer(2).value_or(0), *rows.integer(1)}] = *gpu;
   }
   return Status::ok();
 }

@@ -70,6 +70,8 @@ class RocprofImporter {
     profile_.source = "rocprof";
     PURLIN_TRY(read_headers());
     read_all(RocprofTable::kAgents, &RocprofImporter::agent);
+    read_all(RocprofTable::kSystem, &RocprofImporter::system);
+    read_all(RocprofTable::kRoofline, &RocprofImporter::roofline);
     read_all(RocprofTable::kCalls, &RocprofImporter::call);
     assembly_.link_host();
     std::sort(launched_.begin(), launched_.end());
@@ -81,9 +83,10 @@ class RocprofImporter {
     only_totals_ = profile_.kernels.empty() && profile_.copies.empty();
     if (only_totals_) read_all(RocprofTable::kStats, &RocprofImporter::stat);
     if (profile_.kernels.empty() && profile_.copies.empty() && profile_.timeline.calls.empty())
-      return error(
-          failure_.is_ok() ? Code::kInvalid : failure_.code(), "{}: {}", files_[0].name,
-          failure_.is_ok() ? "the table has no kernels, copies or calls" : failure_.message());
+      return error(failure_.is_ok() ? Code::kInvalid : failure_.code(), "{}: {}", files_[0].name,
+                   failure_.is_ok()
+                       ? "no kernels, copies or calls in it; give the run's other files too"
+                       : failure_.message());
     notes();
     for (ProcessInfo& process : profile_.processes) {
       process.layer = "hip";
@@ -199,6 +202,23 @@ class RocprofImporter {
     agents_.push_back(agent);
   }
 
+  // rocprof-compute profiles one model of GPU and describes it in files of their own.
+  void system(const Columns& columns, Fields fields) {
+    system_.arch = columns.get(Columns::kArch, fields);
+    system_.name = columns.get(Columns::kModel, fields);
+    if (system_.name.empty()) system_.name = system_.arch;
+    system_.compute_units =
+        static_cast<int>(to_u32(columns.get(Columns::kUnits, fields)) & 0xFFFFFF);
+    system_.clock_mhz = to_u32(columns.get(Columns::kClock, fields));
+    system_.warp_size = static_cast<int>(to_u32(columns.get(Columns::kWaveSize, fields)) & 0xFFFF);
+  }
+
+  void roofline(const Columns& columns, Fields fields) {
+    const auto gigabytes = parse_double(trim(columns.get(Columns::kBandwidth, fields)));
+    if (gigabytes && *gigabytes > 0 && *gigabytes < 1e6)
+      system_.memory_bytes_per_s = std::max(system_.memory_bytes_per_s, *gigabytes * 1e9);
+  }
+
   // "Agent 4" counts agents, "GPU-0" counts GPUs, "4" is a node; --agent-index says which it is.
   int device(std::string_view text) {
     if (const auto at = devices_.find(std::string(text)); at != devices_.end()) return at->second;
@@ -215,7 +235,7 @@ class RocprofImporter {
         if ((logical && agent.logical >= 0 ? agent.logical : agent.node) == number) found = &agent;
     }
     const int index = devices_[std::string(text)] = static_cast<int>(devices.size());
-    DeviceInfo info = found != nullptr ? found->info : DeviceInfo{};
+    DeviceInfo info = found != nullptr ? found->info : system_;
     info.id = fmt::format("hip:{}", std::max<std::int64_t>(number, 0));
     info.backend = "hip";
     info.kind = "gpu";
@@ -496,9 +516,10 @@ class RocprofImporter {
     if (copies_ > 0)
       assembly_.note("copies_without_bytes", "copies do not say how many bytes they moved",
                      copies_);
-    if (agents_.empty())
+    if (agents_.empty() && system_.name.empty())
       assembly_.note("no_device_info",
-                     "the files do not say which GPU it was; *_agent_info.csv does");
+                     "the files do not say which GPU it was; *_agent_info.csv (rocprofv3) and "
+                     "sysinfo.csv (rocprof-compute) do");
     if (damaged_ > 0)
       assembly_.note("rows_damaged",
                      fmt::format("{} rows were left out; {}", damaged_, first_damage_),
@@ -525,6 +546,7 @@ class RocprofImporter {
   std::size_t group_ = 0;
   std::pair<std::size_t, std::uint64_t> place_;  // file, line: for messages
   std::vector<Agent> agents_;
+  DeviceInfo system_;
   std::map<std::string, int> devices_;
   std::map<std::int64_t, std::uint32_t> queues_;
   // process and correlation id -> call; group and dispatch -> row

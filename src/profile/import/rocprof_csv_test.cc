@@ -194,7 +194,16 @@ TEST(RocprofCsv, PmcPerfOfRocprofCompute) {
         "Scratch_Per_Workitem,Arch_VGPR,Accum_VGPR,SGPR,wave_size,Kernel_Name,Start_Timestamp,"
         "End_Timestamp,Correlation_ID,SQ_WAVES,TCC_HIT[0]\n"
         "0,4,1,9,9,1024,64,0,0,8,0,16,64,\"vcopy(double*, int) (.kd)\",100,300,1,16,2.5\n"
-        "1,4,1,9,9,1024,64,0,0,8,0,16,64,\"vcopy(double*, int) (.kd)\",400,800,2,18,\n"}});
+        "1,4,1,9,9,1024,64,0,0,8,0,16,64,\"vcopy(double*, int) (.kd)\",400,800,2,18,\n"},
+       {"sysinfo.csv",
+        "workload_name,command,gpu_model,gpu_arch,cu_per_gpu,wave_size,max_sclk\n"
+        "vcopy,./vcopy,MI210,gfx90a,104,64,1700\n"},
+       {"roofline.csv", "device,HBMBw,HBMBwLow,HBMBwHigh,L2Bw\n0,1388.4,1380.1,1390.2,3500\n"}});
+  const DeviceInfo& device = profile.environment.devices.at(0);
+  EXPECT_EQ(device.name, "MI210");
+  EXPECT_EQ(device.arch, "gfx90a");
+  EXPECT_EQ(device.compute_units, 104);
+  EXPECT_EQ(device.memory_bytes_per_s, 1388.4e9);
   ASSERT_EQ(profile.kernels.size(), 1u);
   EXPECT_EQ(profile.kernels[0].name, "vcopy(double*, int)");
   EXPECT_EQ(profile.kernels[0].duration.total_ns(), 600);

@@ -78,6 +78,14 @@ constexpr Spelling kSpellings[] = {
     {"cucount", Columns::kUnits},
     {"maxengineclkfcompute", Columns::kClock},
     {"ldssizeinkb", Columns::kSharedKb},
+    {"gpuarch", Columns::kArch},
+    {"gpusoc", Columns::kArch},
+    {"gpumodel", Columns::kModel},
+    {"cupergpu", Columns::kUnits},
+    {"numcu", Columns::kUnits},
+    {"maxsclk", Columns::kClock},
+    {"sclk", Columns::kClock},
+    {"hbmbw", Columns::kBandwidth},
 };
 
 // Columns of a launch that are neither asked for nor counters.
@@ -118,6 +126,8 @@ RocprofTable RocprofColumns::table() const {
   if (has(kDirection) && timed) return RocprofTable::kCopies;
   if (has(kKernelName) && (timed || has(kDuration) || has(kDispatch) || has(kGrid)))
     return RocprofTable::kKernels;
+  if (has(kArch) && has(kUnits)) return RocprofTable::kSystem;
+  if (has(kBandwidth)) return RocprofTable::kRoofline;
   if (has(kName) && has(kCalls) && has(kTotal)) return RocprofTable::kStats;
   return RocprofTable::kNone;
 }

@@ -21,6 +21,8 @@ enum class RocprofTable {
   kKernels,   // *_kernel_trace.csv, results.csv, pmc_perf.csv: a row per launch
   kCopies,    // *_memory_copy_trace.csv
   kCounters,  // *_counter_collection.csv: a row per launch and counter
+  kSystem,    // sysinfo.csv of rocprof-compute: the GPU
+  kRoofline,  // roofline.csv of rocprof-compute: measured ceilings
   kStats,     // *.stats.csv, *_kernel_stats.csv: totals per name
 };
 
@@ -69,6 +71,9 @@ class RocprofColumns {
     kUnits,
     kClock,
     kSharedKb,
+    kArch,
+    kModel,
+    kBandwidth,
     kNames,
   };
 
