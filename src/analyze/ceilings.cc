@@ -32,9 +32,10 @@ void from_attributes(Ceilings& out, const DeviceInfo& device) {
           {ceiling_name(rate),
            static_cast<double>(device.compute_units) * rate.per_clock * device.clock_mhz * 1e6,
            fmt::format("device attributes at {:.0f} MHz", device.clock_mhz), device.clock_mhz, 0});
-  if (device.memory_clock_mhz > 0 && device.memory_bus_bits > 0)  // two transfers a clock
-    out.memory.push_back({"dram", 2 * device.memory_clock_mhz * 1e6 * device.memory_bus_bits / 8,
-                          "device attributes", 0, 0});
+  // Two transfers a clock.
+  const double by_bus = 2 * device.memory_clock_mhz * 1e6 * device.memory_bus_bits / 8;
+  const double bandwidth = device.memory_bytes_per_s > 0 ? device.memory_bytes_per_s : by_bus;
+  if (bandwidth > 0) out.memory.push_back({"dram", bandwidth, "device attributes", 0, 0});
 }
 
 void replace(std::vector<Ceiling>& list, const std::vector<Ceiling>& measured) {

@@ -67,6 +67,8 @@ TEST(Ceilings, FromAttributesWhereTheTableHasNone) {
   EXPECT_DOUBLE_EQ(c.compute_for("bf16", true)->peak, 100.0 * 4096 * 2000e6);
   EXPECT_DOUBLE_EQ(c.memory_for("dram")->peak, 2 * 3000e6 * 640);
   EXPECT_EQ(c.memory_for("dram")->provenance, "device attributes");
+  unknown.memory_bytes_per_s = 1.5e12;  // as a recording says
+  EXPECT_DOUBLE_EQ(build_ceilings(unknown).memory_for("dram")->peak, 1.5e12);
   unknown.arch = "sm_86";  // its SKUs differ in all but FP32
   EXPECT_EQ(build_ceilings(unknown).compute.size(), 1u);
   EXPECT_TRUE(build_ceilings(DeviceInfo{}).empty());
