@@ -16,11 +16,9 @@ namespace {
 
 constexpr std::size_t kMaxGaps = 100, kMaxStreams = 256, kMaxSequences = 32;
 
-// What the recording covered; as far as its records tell, where it does not say.
+// What the recording covered; as far as its records tell, where it does not say. What lies behind
+// the last activity is no idle time where activities were left out.
 Interval recording(const Timeline& timeline) {
-  if (timeline.begin_ns < timeline.end_ns)
-    return {std::clamp(timeline.begin_ns, -kLatest, kLatest),
-            std::clamp(timeline.end_ns, -kLatest, kLatest)};
   Interval all = {std::numeric_limits<std::int64_t>::max(),
                   std::numeric_limits<std::int64_t>::min()};
   const auto include = [&all](const auto& records) {
@@ -30,10 +28,16 @@ Interval recording(const Timeline& timeline) {
     }
   };
   include(timeline.activities);
-  include(timeline.calls);
-  include(timeline.ops);
-  include(timeline.ranges);
-  if (all.begin > all.end) return {};
+  const std::int64_t last = all.end;
+  if (timeline.begin_ns < timeline.end_ns) {
+    all = {std::clamp(timeline.begin_ns, -kLatest, kLatest),
+           std::clamp(timeline.end_ns, -kLatest, kLatest)};
+  } else {
+    include(timeline.calls);
+    include(timeline.ops);
+    include(timeline.ranges);
+  }
+  if (timeline.left_out > 0) all.end = std::max(all.begin, std::min(all.end, last));
   return all;
 }
 
@@ -51,8 +55,8 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
   if (profile.partial) add("the profile is damaged or was cut short: what follows is missing here");
   if (timeline.left_out > 0)
     add(
-        fmt::format("{} activities beyond the memory bound are not in the timeline: busy time is "
-                    "too low and idle time too high",
+        fmt::format("{} activities beyond the memory bound are not in the timeline: it is of what "
+                    "came before them, and idle time may hide some",
                     format_count(static_cast<double>(timeline.left_out))));
   if (profile.coverage.launches_lost > 0 || profile.coverage.launches_sampled_out > 0)
     add(fmt::format(

@@ -254,6 +254,18 @@ TEST(Timeline, AbsurdRecordsDoNoHarm) {
   }
 }
 
+TEST(Timeline, WhatWasLeftOutIsNoIdleTime) {
+  TimelineBuilder builder;
+  builder.kernel("gemm", 100, 100);
+  builder.profile.timeline.begin_ns = 50;
+  builder.profile.timeline.end_ns = 1'000'000;
+  EXPECT_EQ(analyze_timeline(builder.sorted()).devices[0].span_ns, 1'000'000 - 50);
+  builder.profile.timeline.left_out = 3;
+  const TimelineAnalysis analysis = analyze_timeline(builder.profile);
+  EXPECT_EQ(analysis.devices[0].span_ns, 150);
+  EXPECT_NE(analysis.limits[0].find("activities beyond the memory bound"), std::string::npos);
+}
+
 TEST(Timeline, HiddenWorkIsSaid) {
   TimelineBuilder builder;
   builder.call(CallKind::kGraphLaunch, "cudaGraphLaunch", 0, 10);
