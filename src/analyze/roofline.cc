@@ -34,22 +34,6 @@ bool contains(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
 }
 
-// Names that say which unit a product runs on; without one, its element type decides.
-bool named_for_tensor_cores(std::string_view name) {
-  for (const std::string_view word :
-       {"tensorop", "s884", "h884", "s1688", "h1688", "16816", "i8816", "i16832", "hmma", "wgmma",
-        "gmma", "nvjet", "tf32", "mfma", "xmma_gemm_bf16", "xmma_gemm_f16", "dmma", "d884"})
-    if (contains(name, word)) return true;
-  return false;
-}
-
-bool named_for_vector_units(std::string_view name) {
-  for (const std::string_view word :
-       {"simt", "sgemm", "dgemm", "gemv", "gemm_k1", "gemmk1", "dot_kernel"})
-    if (contains(name, word)) return true;
-  return false;
-}
-
 bool is_heavy(std::string_view op_class) {
   return op_class == "gemm" || op_class == "conv" || op_class == "attention";
 }
@@ -71,19 +55,18 @@ const Ceiling* compute_ceiling(const Ceilings& ceilings, const CounterFigures& c
     if (tensor) unit.remove_suffix(7);
     return ceilings.compute_for(unit, tensor);
   }
-  const std::string_view dtype = ceiling_dtype(row.dtype);
+  // What the kernel multiplies decides where its name tells; what the op was given else.
+  const std::string_view dtype = ceiling_dtype(name.dtype.empty() ? row.dtype : name.dtype);
   if (dtype.empty()) return nullptr;
   if (!is_heavy(op_class))  // arithmetic of half types is done in f32 by most kernels
     return ceilings.compute_for(dtype == "f64" || dtype == "c128" ? "f64" : "f32", false);
-  const bool vector = named_for_vector_units(name.full);
-  if (dtype == "f32" || dtype == "c64") {
-    const bool tensor = !vector && named_for_tensor_cores(name.full);
-    const Ceiling* tf32 = tensor ? ceilings.compute_for("tf32", true) : nullptr;
-    return tf32 != nullptr ? tf32 : ceilings.compute_for("f32", false);
+  const bool tensor = name.tensor == TensorCores::kYes;
+  if (dtype == "f64" || dtype == "c128") return ceilings.compute_for("f64", tensor);
+  if (dtype == "tf32" || dtype == "f32" || dtype == "c64") {
+    const Ceiling* tf32 = tensor || dtype == "tf32" ? ceilings.compute_for("tf32", true) : nullptr;
+    return tf32 != nullptr ? tf32 : ceilings.compute_for("f32", tensor);
   }
-  if (dtype == "f64" || dtype == "c128")
-    return ceilings.compute_for("f64", named_for_tensor_cores(name.full));
-  return ceilings.compute_for(dtype, !vector);
+  return ceilings.compute_for(dtype, name.tensor != TensorCores::kNo);
 }
 
 template <class Map>
@@ -394,8 +377,7 @@ void RoofSum::describe(Roof& roof) const {
         "far below the roof: strided or uncoalesced accesses, or more traffic than "
         "need be");
   if (roof.bound_from == "op_class")
-    parts.push_back(
-        fmt::format("what {} kernels usually are; no counters, and no work by shape", op_class_));
+    parts.push_back(fmt::format("what {} kernels usually are; {}", op_class_, missing()));
   if (roof.utilization > 0 && judged_ns_ < 0.95 * ns_)
     parts.push_back(fmt::format("for {} of the row's time", percent(judged_ns_ / ns_)));
   if (!notes_.empty()) parts.push_back(longest(notes_));

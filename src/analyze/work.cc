@@ -10,6 +10,9 @@
 namespace purlin::analyze {
 namespace {
 
+constexpr std::string_view kClasses[] = {"gemm",    "conv",        "attention", "norm",
+                                         "softmax", "elementwise", "reduction", "copy",
+                                         "layout",  "optimizer",   "embedding", "communication"};
 constexpr double kSectorBytes = 32;  // the least DRAM moves for an L2 miss
 
 double at(const Problem& problem, std::string_view name) {
@@ -247,9 +250,13 @@ Work work_of(const Problem& problem, std::string_view op) {
 Problem problem_of_row(const KernelRow& row, const KernelName& name) {
   Problem problem;
   if (!row.op.empty()) problem.op_class = problem_of(row.op, {}).op_class;
+  // Where a person told the class, it is the op.
+  for (const std::string_view op_class : kClasses)
+    if (problem.op_class == "other" && row.op == op_class) problem.op_class = op_class;
   if (problem.op_class == "other") problem.op_class = name.op_class;
   problem.dimensions = dimensions_from_text(row.shape);
-  problem.dtype = row.dtype;
+  // Where the op's types were not recorded, the kernel's name may tell those of its operands.
+  problem.dtype = !row.dtype.empty() ? row.dtype : name.dtype == "tf32" ? "f32" : name.dtype;
   return problem;
 }
 

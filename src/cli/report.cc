@@ -5,6 +5,7 @@
 #include "analyze/report_html.h"
 #include "analyze/report_text.h"
 #include "analyze/selection.h"
+#include "analyze/supplement.h"
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -48,6 +49,12 @@ class ReportCommand : public Command {
     flags.option("--device", device_, "only what ran on this device: cuda:0, its index or model",
                  "ID");
     flags.option("--kernel", kernel_, "all about one kernel, by name or a part of it", "NAME");
+    flags.option("--gpu", gpu_, "the GPU, where the profile does not name it: V100-SXM2, H200",
+                 "NAME");
+    flags.list("--shape", shapes_,
+               "the problem of a kernel, where it is not recorded: "
+               "sgemm=gemm,f32,M=4096,N=4096,K=1024; may be repeated",
+               "KERNEL=CLASS,DTYPE,DIMENSIONS");
     flags.flag("--json", json_, "print one JSON document with all rows");
     flags.flag("--csv", csv_, "print all rows as CSV");
     flags.option("--html", html_, "write a page that opens offline; - for stdout", "FILE");
@@ -58,6 +65,9 @@ class ReportCommand : public Command {
     PURLIN_ASSIGN(const analyze::SortBy sort, analyze::sort_from_text(sort_));
     PURLIN_ASSIGN(const analyze::GroupBy by, analyze::group_by_from_text(by_));
     PURLIN_ASSIGN(Profile profile, read_profiles(context, files_));
+    if (!gpu_.empty()) PURLIN_TRY(analyze::name_gpu(profile, gpu_).with_context("--gpu"));
+    for (const std::string& shape : shapes_)
+      PURLIN_TRY(analyze::give_shape(profile, shape).with_context("--shape"));
     if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
     const std::vector<Ceilings> measured = measured_ceilings(profile.environment);
     analyze::Report report = analyze::build_report(profile, by, measured);
@@ -140,7 +150,8 @@ class ReportCommand : public Command {
     return Status::ok();
   }
 
-  std::vector<std::string> files_;
+  std::vector<std::string> files_, shapes_;
+  std::string gpu_;
   int top_ = 20;
   std::string by_ = "kernel", sort_ = "total", filter_, device_, kernel_, html_;
   bool json_ = false, csv_ = false;

@@ -89,6 +89,12 @@ TEST(GpuTable, ADeviceIsFoundByTheNameItsDriverGives) {
   EXPECT_EQ(name_of("AMD Instinct MI250X"), "MI250X (one GCD)");
 }
 
+TEST(GpuTable, EachRowIsFoundByItsOwnName) {
+  for (const GpuModel& model : gpu_table())
+    EXPECT_EQ(find_gpu(model.name, static_cast<std::uint64_t>(model.memory_gb * 1e9)), &model)
+        << model.name;
+}
+
 TEST(GpuTable, ANamesakeIsNotTheDevice) {
   EXPECT_EQ(name_of("NVIDIA GeForce RTX 4090 Laptop GPU"), "");
   EXPECT_EQ(name_of("NVIDIA GeForce RTX 4090 D"), "");
