@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 namespace purlin::analyze {
@@ -28,10 +27,6 @@ constexpr double kBelievable = 1.02;
 std::string percent(double share) {
   const double value = 100 * share;
   return fmt::format("{:.{}f} %", value, value > 0 && value < 1 ? 1 : 0);
-}
-
-bool contains(std::string_view text, std::string_view word) {
-  return text.find(word) != std::string_view::npos;
 }
 
 bool is_heavy(std::string_view op_class) {
@@ -204,7 +199,10 @@ void RoofSum::add_work(const KernelRow& row, const KernelName& name, double laun
   const bool memory_known = bytes && bandwidth > 0;
   // With one side unknown the other decides only where there is no room for a worse one.
   const double floor_s = std::max(compute_s, memory_s);
-  if (!(compute_known && memory_known) && floor_s < kBusy * s) {
+  // …and products are far from memory-bound at any size worth a row.
+  const bool decided = (compute_known && memory_known) || floor_s >= kBusy * s ||
+                       (compute_known && compute_s >= kIdle * s && is_heavy(op_class_));
+  if (!decided) {
     if (notes_.empty() && (compute_known || memory_known))
       notes_[compute_known ? "bytes are not known" : "FLOPs are not known"] += ns;
     return;
