@@ -4,6 +4,8 @@
 # shellcheck source=tests/suites/lib.sh
 . "$(dirname "$0")/lib.sh"
 data=$PURLIN_SOURCE/tests/data
+sample=$(dirname "$PURLIN")/purlin-sample  # in a build; installed:
+[ -x "$sample" ] || sample=$(dirname "$PURLIN")/../libexec/purlin/purlin-sample
 
 # AlexNet's first convolution on an A100: 18.26 GFLOP by counters, 17.99 by its shape, which the trace lacks.
 conv1='implicit_convolve=conv,f32,N=128,C=3,H=224,W=224,K=64,R=11,S=11,P=55,Q=55'
@@ -60,7 +62,7 @@ expect_json "$tmp/out" '{"dram"} <= {c["name"] for c in d["ceilings"]["memory"]}
 expect_json "$tmp/out" '{"f32"} <= {c["name"] for c in d["ceilings"]["compute"]}'
 expect_json "$tmp/out" 'all(c["peak"] >= c["median"] > 0 for l in ("memory", "compute") for c in d["ceilings"][l])'
 ls "$XDG_CACHE_HOME"/purlin/ceilings/*.json >/dev/null || fail "the ceilings were not kept"
-expect_exit 0 purlin profile -o "$tmp/run.plprof" -- "$(dirname "$PURLIN")/purlin-sample" --device opencl:0 --steps 2 \
+expect_exit 0 purlin profile -o "$tmp/run.plprof" -- "$sample" --device opencl:0 --steps 2 \
   "$PURLIN_SOURCE/kernels/softmax/softmax.toml"
 expect_exit 0 purlin report --json "$tmp/run.plprof"
 expect_json "$tmp/out" 'd["ceilings"][0]["memory"][0]["provenance"] == "measured"'
