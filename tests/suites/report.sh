@@ -72,23 +72,45 @@ expect_exit 2 purlin report --sort colour "$tmp/run.plprof"
 expect_exit 2 purlin report --device cuda:7 "$tmp/run.plprof"
 expect_contains "$tmp/err" "opencl:0"
 
+# Ten thousand kernels, among them hostile names; with a profile of another format in one report.
+python3 - "$tmp/trace.json" <<'EOF'
+import json, sys
+hostile = ["</script><script>alert(1)</script>", "a,\"b\"\r\nc", "=1+1", "\u2028<!--", "k\u001b[2Jx", "<img src=x onerror=alert(1)>"]
+names = hostile + [f"kernel_{i}" for i in range(10000 - len(hostile))]
+events = [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 1000 + 10 * i, "dur": 1 + i % 7,
+           "args": {"device": 0, "stream": 7, "correlation": i, "grid": [1, 1, 1], "block": [32, 1, 1]}} for i, name in enumerate(names)]
+json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "traceEvents": events}, open(sys.argv[1], "w"))
+EOF
+documents many "$tmp/trace.json"
+expect_json "$tmp/many.json" 'len(d["kernels"]) == 10000'
+[ "$(stat -c %s "$tmp/many.html")" -lt 3000000 ] || fail "a page of 10,000 rows takes $(stat -c %s "$tmp/many.html") bytes"
+expect_exit 0 purlin report --top 0 "$tmp/trace.json"
+if grep -qP '\x1b|\r' "$tmp/out"; then fail "a kernel's name reaches the terminal's controls"; fi
+expect_exit 0 purlin report --json "$tmp/trace.json" "$tmp/run.plprof"
+expect_json "$tmp/out" 'len(d["kernels"]) == 10002 and d["launches"] == 10010'
+
 # Colour is for terminals; who pipes gets none.
 expect_exit 0 purlin report "$tmp/run.plprof"
 if grep -q "$(printf '\033')" "$tmp/out"; then fail "escape sequences in a pipe"; fi
 expect_exit 0 purlin report --color always "$tmp/run.plprof"
 grep -q "$(printf '\033')" "$tmp/out" || fail "--color always has no colour"
 
-# Where a browser is at hand: the page draws itself, and its policy stops nothing of its own.
-if [ -x /usr/bin/chromium ]; then
+# Where a browser is at hand: the page draws itself, its policy stops nothing of its own, and names
+# stay text.
+draw() {  # PAGE TEXT…
+  local page=$1
+  shift
   timeout 60 /usr/bin/chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
     --disable-background-networking --disable-component-update --disable-sync --user-data-dir="$tmp/chromium" \
-    --enable-logging=stderr --dump-dom "file://$tmp/run.html" >"$tmp/dom" 2>"$tmp/chromium.err" || true
-  if [ -s "$tmp/dom" ]; then
-    expect_contains "$tmp/dom" 'id="kernel-0"' 'id="kernel-1"' 'aria-label="Roofline"' 'id="coverage"' '2 of 2 rows'
-    if grep -q 'CONSOLE' "$tmp/chromium.err"; then grep CONSOLE "$tmp/chromium.err" >&2; fail "the page has errors"; fi
-  else
-    echo "chromium did not start; the page was not drawn" >&2
-  fi
+    --enable-logging=stderr --dump-dom "file://$page" >"$tmp/dom" 2>"$tmp/chromium.err" || true
+  [ -s "$tmp/dom" ] || { echo "chromium did not start; $page was not drawn" >&2; return 0; }
+  expect_contains "$tmp/dom" "$@"
+  if grep -q 'CONSOLE' "$tmp/chromium.err"; then grep CONSOLE "$tmp/chromium.err" >&2; fail "$page has errors"; fi
+  if grep -qE '<img|<script>alert' "$tmp/dom"; then fail "a kernel's name became an element of $page"; fi
+}
+if [ -x /usr/bin/chromium ]; then
+  draw "$tmp/run.html" 'id="kernel-0"' 'id="kernel-1"' 'aria-label="Roofline"' 'id="coverage"' '2 of 2 rows'
+  draw "$tmp/many.html" '500 of 10,000 rows' '9,500 more rows' 'show all 500' 'id="timeline"'
 fi
 
 # Damaged, foreign and absent files, and wrong usage: one line on stderr, nothing on stdout.

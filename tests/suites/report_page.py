@@ -9,6 +9,7 @@ import base64
 import csv
 import hashlib
 import html.parser
+import io
 import json
 import sys
 
@@ -70,7 +71,7 @@ for key in report:
 
 text = read(csv_path)
 assert text.endswith("\r\n") and text.count("\n") == text.count("\r\n"), "lines end in CR LF"
-rows = list(csv.reader(text.splitlines(keepends=True), strict=True))
+rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
 header, rows = rows[0], rows[1:]
 assert len(set(header)) == len(header) and all(len(row) == len(header) for row in rows)
 assert len(rows) == len(report["kernels"])

@@ -76,13 +76,14 @@ const class_color = (name) => `var(--c-${OP_CLASSES.includes(name) ? name : 'oth
 const dims = (list) => list.slice(0, Math.max(1, list.findLastIndex((n) => n > 1) + 1)).join('×');
 const launch_text = (launch) => `${dims(launch.grid)} / ${dims(launch.block)}`;
 
-// A table from column descriptions [title, numeric] and rows of cells.
+// A table from column descriptions [title, kind] and rows of cells; kind is 1 for figures, 'text'
+// for sentences.
 function table(columns, rows) {
-  const cell = (tag, content, numeric) =>
-    el(tag, {class: numeric ? 'num' : null, scope: tag === 'th' ? 'col' : null}, content);
+  const cell = (tag, content, kind) =>
+    el(tag, {class: kind === 1 ? 'num' : kind === 'text' ? 'wide-text' : null, scope: tag === 'th' ? 'col' : null}, content);
   return el('div', {class: 'wide'},
     el('table', null,
-      el('thead', null, el('tr', null, columns.map(([title, numeric]) => cell('th', title, numeric)))),
+      el('thead', null, el('tr', null, columns.map(([title, kind]) => cell('th', title, kind)))),
       el('tbody', null, rows.map((row) =>
         el('tr', null, row.map((content, i) => cell('td', content, columns[i][1])))))));
 }

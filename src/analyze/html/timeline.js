@@ -170,7 +170,7 @@ const timeline = (() => {
   let redraw = () => {}, show_gap = null;
 
   function device_rows() {
-    return table([['device'], ['span', 1], ['busy', 1], ['idle', 1], ['why idle'], ['compute', 1], ['communication', 1], ['copies and sets', 1]],
+    return table([['device'], ['span', 1], ['busy', 1], ['idle', 1], ['why idle', 'text'], ['compute', 1], ['communication', 1], ['copies and sets', 1]],
       data.devices.map((d) => [
         device_name(d.device), ns(d.span_ns), percent(d.busy_ns / d.span_ns), percent(d.idle_ns / d.span_ns),
         Object.entries(d.idle_causes).filter(([, value]) => value > 0).sort((a, b) => b[1] - a[1])
@@ -195,7 +195,7 @@ const timeline = (() => {
   function sequences() {
     if (!data.sequences.length) return null;
     return [el('h3', null, 'Repeated launch sequences (candidates for a CUDA graph)'),
-      table([['kernels', 1], ['repeats', 1], ['span', 1], ['busy', 1], ['where'], ['from'], ['hindrance']],
+      table([['kernels', 1], ['repeats', 1], ['span', 1], ['busy', 1], ['where'], ['from'], ['hindrance', 'text']],
         data.sequences.slice(0, 10).map((s) => [count(s.length), count(s.repeats), ns(s.total_ns), ns(s.busy_ns), `${device_name(s.device)} stream ${s.stream}`,
           el('span', {class: 'name'}, s.kernels[0] || ''), s.hindrance || 'none seen']))];
   }
@@ -203,7 +203,7 @@ const timeline = (() => {
   function gaps() {
     if (!data.gaps.length) return null;
     return [el('h3', null, 'Longest gaps'),
-      table([['gap', 1], ['device'], ['cause'], ['evidence'], ['after'], ['before'], ['']], data.gaps.slice(0, 10).map((gap) => [
+      table([['gap', 1], ['device'], ['cause'], ['evidence', 'text'], ['after'], ['before'], ['']], data.gaps.slice(0, 10).map((gap) => [
         ns(gap.duration_ns), device_name(gap.device), cause_words(gap.cause), gap.evidence, el('span', {class: 'name'}, gap.before), el('span', {class: 'name'}, gap.after),
         show_gap ? el('button', {class: 'plain', type: 'button', onclick: () => show_gap(gap)}, 'show') : '']))];
   }
