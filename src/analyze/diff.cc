@@ -16,6 +16,8 @@
 namespace purlin::analyze {
 namespace {
 
+constexpr std::string_view kGuessedSteps = "launch sequence";  // TimelineAnalysis::steps_from
+
 // What one profile spends on one kernel with one problem, devices and builds merged.
 struct Entry {
   const KernelStat* stat = nullptr;  // the heaviest of those merged
@@ -263,7 +265,8 @@ void add_notes(Diff& diff, const Profile& a, const Profile& b) {
   }
   if (!diff.per_step)
     diff.notes.emplace_back(
-        "no steps known on both sides: totals are of whole runs, which compare only where both ran "
+        "steps are not known on both sides: totals are of whole runs, which compare only where "
+        "both ran "
         "the same work");
   const bool other_build = a.environment.build != b.environment.build;
   if (diff.a.drivers != diff.b.drivers && diff.a.devices == diff.b.devices && other_build)
@@ -304,6 +307,15 @@ Result<Diff> diff_profiles(const Profile& a, const Profile& b, DiffUnit unit) {
   TimelineAnalysis time_a, time_b;
   if (unit != DiffUnit::kRun) time_a = timeline_of(a), time_b = timeline_of(b);
   diff.per_step = !time_a.steps.empty() && !time_b.steps.empty();
+  // Steps told by launches that repeat may be one layer here and one iteration there.
+  const bool alike = time_a.steps_from == time_b.steps_from && time_a.steps_from != kGuessedSteps;
+  if (diff.per_step && !alike) {
+    diff.notes.push_back(fmt::format(
+        "steps of A are from {}, those of B from {}: {}", time_a.steps_from, time_b.steps_from,
+        unit == DiffUnit::kStep ? "they may not be the same"
+                                : "not compared by step; --per step does it"));
+    diff.per_step = unit == DiffUnit::kStep;
+  }
   if (unit == DiffUnit::kStep && !diff.per_step)
     return error(
         Code::kInvalid,
