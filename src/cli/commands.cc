@@ -29,6 +29,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_demo_command());
   commands.push_back(make_config_command());
   commands.push_back(make_worker_command());
+  commands.push_back(make_keep_clock_command());
   return commands;
 }
 

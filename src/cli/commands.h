@@ -29,5 +29,6 @@ std::unique_ptr<Command> make_guard_matrix_command();
 std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_config_command();
 std::unique_ptr<Command> make_worker_command();
+std::unique_ptr<Command> make_keep_clock_command();
 
 }  // namespace purlin::cli

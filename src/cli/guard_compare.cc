@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cache/store.h"
 #include "cli/commands.h"
+#include "cli/guard_device.h"
 #include "cli/guard_session.h"
 #include "cli/guard_workload.h"
 #include "guard/compare.h"
@@ -59,6 +60,7 @@ class GuardCompare : public Command {
     flags.option("--floor", thresholds_.floor, "Slowdown below which nothing is red");
     flags.option("--absolute-floor-ns", thresholds_.absolute_floor_ns,
                  "The same in nanoseconds; two steps of the timer and 30 cycles always apply");
+    watched_.declare(flags);
     outputs_.declare(flags);
   }
 
@@ -92,6 +94,7 @@ class GuardCompare : public Command {
 
   Result<int> run_live(Context& context) {
     PURLIN_ASSIGN(guard::Workload workload, workload_.open(commands_));
+    PURLIN_TRY(watched_.open(context, workload.device));
     std::string work;
     if (is_revisions()) {
       PURLIN_ASSIGN(work, workload_.open_work());
@@ -129,6 +132,7 @@ class GuardCompare : public Command {
     PURLIN_ASSIGN(const guard::Contender baseline, guard::make_contender(workload, a));
     PURLIN_ASSIGN(const guard::Contender current, guard::make_contender(workload, b));
     guard::PairsOptions pairs;
+    pairs.watch = watched_.watch();
     if (!time_limit_.empty()) {
       PURLIN_ASSIGN(pairs.time_limit_s, guard_duration("--time-limit", time_limit_));
     }
@@ -164,6 +168,7 @@ class GuardCompare : public Command {
   GuardOutputs outputs_;
   guard::Thresholds thresholds_;
   GuardWorkload workload_;
+  GuardDevice watched_;
   std::string a_, b_, journal_, time_limit_, filter_;
   bool samples_ = false, commands_ = false, environments_ = false, caches_ = false;
 };

@@ -36,6 +36,7 @@ void GuardSession::declare(Flags& flags) {
   flags.option("--cache", cache_,
                "The config cache's directory (default: $PURLIN_CACHE, else yours)", "DIR");
   flags.list("--tag", tags_, "Only items with this tag; may be repeated", "TAG");
+  watched_.declare(flags);
 }
 
 Status GuardSession::open(Context& context) {
@@ -53,7 +54,9 @@ Status GuardSession::open(Context& context) {
   runner_ = guard::make_worker_runner(options);
   random_ = unguessable_random();
   progress_.emplace(stderr, context.error_terminal, !context.quiet);
+  PURLIN_TRY(watched_.open(context, device_.info));
   guard::PairsOptions pairs;
+  pairs.watch = watched_.watch();
   pairs.progress = [this](const guard::PairProgress& progress) {
     if (progress_) progress_->update(guard_progress_line(progress));
   };

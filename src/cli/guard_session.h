@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/terminal.h"
 #include "cli/command.h"
+#include "cli/guard_device.h"
 #include "guard/check.h"
 
 #include <memory>
@@ -42,6 +43,7 @@ class GuardSession {
   std::unique_ptr<guard::Runner> runner_;
   Random random_{0};
   std::optional<Progress> progress_;
+  GuardDevice watched_;
   std::optional<guard::Session> session_;
 };
 

@@ -4,21 +4,15 @@
 #include "base/library.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <vector>
 
 namespace purlin::gpu {
 
-// NVML's C ABI: results are an enum with 0 for success, devices are opaque pointers.
-struct Nvml::Functions {
-  int (*init)() = nullptr;
-  int (*shutdown)() = nullptr;
-  int (*driver_version)(char*, unsigned int) = nullptr;
-  int (*by_pci)(const char*, void**) = nullptr;
-  int (*by_uuid)(const char*, void**) = nullptr;
-  int (*clock_info)(void*, int, unsigned int*) = nullptr;
-  int (*clock_reasons)(void*, unsigned long long*) = nullptr;
+struct Nvml::State {
+  NvmlTable table;
   std::mutex mutex;
   std::map<std::string, void*> handles;  // looking a device up costs far more than reading a clock
 };
@@ -37,10 +31,20 @@ constexpr Reason kReasons[] = {
     {0x100, "display clock"},
 };
 
+constexpr int kGpuTemperature = 0;            // NVML_TEMPERATURE_GPU
+constexpr unsigned kBaseClock = 0xFFFFFF01u;  // NVML_CLOCK_LIMIT_ID_TDP
+constexpr int kNoPermission = 4, kNotSupported = 3, kInsufficientSize = 7;
+
+std::string refusal(int code) {
+  if (code == kNoPermission) return "it takes root, or an administrator's permission";
+  if (code == kNotSupported) return "this device or driver does not support it";
+  return fmt::format("NVML error {}", code);
+}
+
 }  // namespace
 
-Nvml::Nvml(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
-Nvml::~Nvml() { functions_->shutdown(); }
+Nvml::Nvml(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Nvml::~Nvml() { state_->table.shutdown(); }
 
 Result<std::unique_ptr<Nvml>> Nvml::load() {
   auto library = Library::open({"libnvidia-ml.so.1"});
@@ -48,31 +52,44 @@ Result<std::unique_ptr<Nvml>> Nvml::load() {
     return error(Code::kUnavailable,
                  "NVML (libnvidia-ml.so.1) is not found, so clocks are not recorded; it comes with "
                  "the NVIDIA driver");
-  auto functions = std::make_unique<Functions>();
-  const bool complete = library->bind(functions->init, "nvmlInit_v2") &&
-                        library->bind(functions->shutdown, "nvmlShutdown") &&
-                        library->bind(functions->driver_version, "nvmlSystemGetDriverVersion") &&
-                        library->bind(functions->by_pci, "nvmlDeviceGetHandleByPciBusId_v2") &&
-                        library->bind(functions->by_uuid, "nvmlDeviceGetHandleByUUID") &&
-                        library->bind(functions->clock_info, "nvmlDeviceGetClockInfo");
+  NvmlTable table;
+  const bool complete = library->bind(table.init, "nvmlInit_v2") &&
+                        library->bind(table.shutdown, "nvmlShutdown") &&
+                        library->bind(table.driver_version, "nvmlSystemGetDriverVersion") &&
+                        library->bind(table.by_pci, "nvmlDeviceGetHandleByPciBusId_v2") &&
+                        library->bind(table.by_uuid, "nvmlDeviceGetHandleByUUID") &&
+                        library->bind(table.clock_info, "nvmlDeviceGetClockInfo");
   if (!complete)
     return error(Code::kUnavailable, "{} is too old; update the NVIDIA driver", library->name());
-  library->bind(functions->clock_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
-  if (const int code = functions->init(); code != 0)
+  library->bind(table.clock_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+  library->bind(table.temperature, "nvmlDeviceGetTemperature");
+  library->bind(table.power, "nvmlDeviceGetPowerUsage");
+  library->bind(table.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+  library->bind(table.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+  library->bind(table.lock_clocks, "nvmlDeviceSetGpuLockedClocks");
+  library->bind(table.reset_clocks, "nvmlDeviceResetGpuLockedClocks");
+  return over(table);
+}
+
+Result<std::unique_ptr<Nvml>> Nvml::over(const NvmlTable& table) {
+  if (const int code = table.init(); code != 0)
     return error(Code::kUnavailable,
                  "NVML does not start (error {}); check that nvidia-smi works here", code);
-  return std::unique_ptr<Nvml>(new Nvml(std::move(functions)));
+  auto state = std::make_unique<State>();
+  state->table = table;
+  return std::unique_ptr<Nvml>(new Nvml(std::move(state)));
 }
 
 std::string Nvml::driver_version() const {
   char text[96] = {};
-  return functions_->driver_version(text, sizeof text - 1) == 0 ? text : "";
+  return state_->table.driver_version(text, sizeof text - 1) == 0 ? text : "";
 }
 
 void* Nvml::handle_of(const std::string& device) const {
-  const std::lock_guard lock(functions_->mutex);
-  auto [entry, fresh] = functions_->handles.try_emplace(device, nullptr);
-  const auto look_up = starts_with(device, "GPU-") ? functions_->by_uuid : functions_->by_pci;
+  const std::lock_guard lock(state_->mutex);
+  auto [entry, fresh] = state_->handles.try_emplace(device, nullptr);
+  const bool uuid = starts_with(device, "GPU-") || starts_with(device, "MIG-");
+  const auto look_up = uuid ? state_->table.by_uuid : state_->table.by_pci;
   if (fresh && look_up(device.c_str(), &entry->second) != 0) entry->second = nullptr;
   return entry->second;
 }
@@ -80,20 +97,96 @@ void* Nvml::handle_of(const std::string& device) const {
 double Nvml::sm_clock_mhz(const std::string& device) const {
   void* handle = handle_of(device);
   unsigned int mhz = 0;
-  if (handle == nullptr || functions_->clock_info(handle, kSmClock, &mhz) != 0) return 0;
+  if (handle == nullptr || state_->table.clock_info(handle, kSmClock, &mhz) != 0) return 0;
   return mhz;
 }
 
-std::string Nvml::clock_limits(const std::string& device) const {
+std::uint64_t Nvml::limit_bits(const std::string& device) const {
   void* handle = handle_of(device);
   unsigned long long bits = 0;
-  if (handle == nullptr || functions_->clock_reasons == nullptr ||
-      functions_->clock_reasons(handle, &bits) != 0)
-    return "";
+  if (handle == nullptr || state_->table.clock_reasons == nullptr ||
+      state_->table.clock_reasons(handle, &bits) != 0)
+    return 0;
+  return bits;
+}
+
+std::vector<std::string> Nvml::limit_names(std::uint64_t bits) {
   std::vector<std::string> names;
   for (const Reason& reason : kReasons)
     if ((bits & reason.bit) != 0) names.emplace_back(reason.name);
-  return join(names, ", ");
+  return names;
+}
+
+std::string Nvml::clock_limits(const std::string& device) const {
+  return join(limit_names(limit_bits(device)), ", ");
+}
+
+double Nvml::read(int (*function)(void*, unsigned int*), const std::string& device) const {
+  void* handle = handle_of(device);
+  unsigned int value = 0;
+  if (handle == nullptr || function == nullptr || function(handle, &value) != 0) return 0;
+  return value;
+}
+
+double Nvml::temperature_c(const std::string& device) const {
+  void* handle = handle_of(device);
+  unsigned int celsius = 0;
+  if (handle == nullptr || state_->table.temperature == nullptr ||
+      state_->table.temperature(handle, kGpuTemperature, &celsius) != 0)
+    return 0;
+  return celsius;
+}
+
+double Nvml::power_w(const std::string& device) const {
+  return read(state_->table.power, device) / 1e3;
+}
+
+double Nvml::power_limit_w(const std::string& device) const {
+  return read(state_->table.power_limit, device) / 1e3;
+}
+
+std::optional<std::vector<unsigned>> Nvml::compute_processes(const std::string& device) const {
+  void* handle = handle_of(device);
+  if (handle == nullptr || state_->table.processes == nullptr) return std::nullopt;
+  // Their number may grow between asking for it and asking for them.
+  std::vector<NvmlTable::ProcessInfo> found(64);
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    auto count = static_cast<unsigned int>(found.size());
+    const int code = state_->table.processes(handle, &count, found.data());
+    if (code == kInsufficientSize && count < 100000) {
+      found.resize(std::max<std::size_t>(count, found.size()) * 2);
+      continue;
+    }
+    if (code != 0) return std::nullopt;
+    std::vector<unsigned> pids;
+    for (unsigned int i = 0; i < count && i < found.size(); ++i) pids.push_back(found[i].pid);
+    return pids;
+  }
+  return std::nullopt;
+}
+
+Status Nvml::lock_clocks(const std::string& device, unsigned low_mhz, unsigned high_mhz) const {
+  void* handle = handle_of(device);
+  if (handle == nullptr || state_->table.lock_clocks == nullptr ||
+      state_->table.reset_clocks == nullptr)
+    return error(Code::kUnavailable, "the clock of '{}' cannot be locked: NVML does not offer it",
+                 device);
+  if (low_mhz == 0 && high_mhz == 0) low_mhz = high_mhz = kBaseClock;
+  const int code = state_->table.lock_clocks(handle, low_mhz, high_mhz);
+  if (code == 0) return Status::ok();
+  return error(Code::kUnavailable, "the clock of '{}' cannot be locked: {}", device, refusal(code));
+}
+
+Status Nvml::unlock_clocks(const std::string& device) const {
+  void* handle = handle_of(device);
+  if (handle == nullptr || state_->table.reset_clocks == nullptr)
+    return error(Code::kUnavailable, "the clock of '{}' cannot be unlocked: NVML does not offer it",
+                 device);
+  const int code = state_->table.reset_clocks(handle);
+  if (code == 0) return Status::ok();
+  return error(Code::kUnavailable,
+               "the clock of '{}' cannot be unlocked: {}; `nvidia-smi --reset-gpu-clocks` does it",
+               device, refusal(code));
 }
 
 }  // namespace purlin::gpu

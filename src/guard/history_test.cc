@@ -54,7 +54,8 @@ TEST_F(HistoryTest, FindsTheBuildAtWhichALevelMovedAndWhatMovedWithIt) {
   EXPECT_EQ(annotation.environment_change, "driver 570.8 -> 580.1");
   EXPECT_NEAR(annotation.change.ratio, 1.08, 0.01);
   EXPECT_TRUE(annotation.stands);
-  EXPECT_NE(render_history(*history, series, Terminal(false, false, false, 100)).find("between build024 and build025"),
+  EXPECT_NE(render_history(*history, series, Terminal(false, false, false, 100))
+                .find("between build024 and build025"),
             std::string::npos);
   const Json document = history_document(*history, series);
   EXPECT_EQ(document["series"].items()[1]["annotations"].items()[0]["build_after"].as_string(),

@@ -24,6 +24,8 @@ class PairRun {
         begin_ns_(clock.monotonic_ns()) {}
 
   Status run() {
+    if (options_.watch != nullptr && options_.watch->neighbours())
+      record_.neighbours = static_cast<int>(options_.watch->neighbours()->size());
     replay();
     report("verifying");
     for (const Numbers& batch : batches(gate_.wanted())) PURLIN_TRY(rehearse(batch));
@@ -94,7 +96,12 @@ class PairRun {
   Result<Said> ask(Arm& arm, const Numbers& batch, bool rehearsal) {
     std::vector<Item> wanted;
     for (const std::size_t number : batch) wanted.push_back(contest_.items[number]);
+    const bool watched = options_.watch != nullptr && !rehearsal;
+    if (watched) options_.watch->begin();
     Result<Readings> readings = rehearsal ? arm.rehearse(wanted) : arm.launch(wanted);
+    Conditions conditions;
+    if (watched) conditions = options_.watch->end();
+    record_.conditions.merge(conditions);
     Said said;
     said.process.resize(batch.size());
     if (!readings.is_ok()) {
@@ -114,6 +121,7 @@ class PairRun {
       }
       said.status.push_back(found->second->status);
       said.process[i] = std::move(found->second->process);
+      if (said.process[i].unfit.empty()) said.process[i].unfit = conditions.unfit;
     }
     return said;
   }

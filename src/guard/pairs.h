@@ -14,8 +14,10 @@
 #include "guard/arm.h"
 #include "guard/gate.h"
 #include "guard/pair_journal.h"
+#include "guard/watch.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,8 @@ struct PairsOptions {
   int most_rejected = 6;
   // What it holds is replayed into the gate first; every pair is in it before it counts.
   PairJournal* journal = nullptr;
+  // Watches the device while processes run; a launch it finds unfit does not count.
+  Watch* watch = nullptr;
   std::function<void(const PairProgress&)> progress;
 };
 
@@ -51,6 +55,8 @@ struct PairsRecord {
   int rejected_samples = 0;          // left out of readings that count
   int rejected_pairs = 0;            // of items; taken again
   std::vector<std::string> reasons;  // of rejected pairs, each once
+  Conditions conditions;             // of all launches; readings = 0 = the device was not watched
+  std::optional<int> neighbours;     // processes that were on the device from the start
 };
 
 // Runs pairs of every item that the gate wants until it wants no more. First each arm runs each

@@ -137,11 +137,14 @@ Json item_json(const ReportItem& item) {
 }
 
 Json to_json(const PairsRecord& record) {
-  return Json::object({{"launches", record.launches},
-                       {"replayed_pairs", record.replayed},
-                       {"rejected_pairs", record.rejected_pairs},
-                       {"rejected_samples", record.rejected_samples},
-                       {"rejected_because", Json::array_of(record.reasons)}});
+  Json json = Json::object({{"launches", record.launches},
+                            {"replayed_pairs", record.replayed},
+                            {"rejected_pairs", record.rejected_pairs},
+                            {"rejected_samples", record.rejected_samples},
+                            {"rejected_because", Json::array_of(record.reasons)}});
+  if (record.conditions.readings > 0) json.set("device", to_json(record.conditions));
+  if (record.neighbours) json.set("other_processes", *record.neighbours);
+  return json;
 }
 
 std::string counts(const Report& report) {
@@ -199,6 +202,9 @@ std::string render_table(const Report& report, const Terminal& terminal) {
     for (const std::string& note : item.notes) text += fmt::format("  {}: {}\n", title(item), note);
   }
   for (const std::string& note : report.notes) text += "  note: " + note + "\n";
+  if (report.measurement.neighbours.value_or(0) > 0)
+    text += fmt::format("  note: {} other processes were on the device: it is shared\n",
+                        *report.measurement.neighbours);
   if (report.measurement.rejected_pairs > 0)
     text += fmt::format("  note: {} pairs were rejected and taken again ({})\n",
                         report.measurement.rejected_pairs, join(report.measurement.reasons, "; "));

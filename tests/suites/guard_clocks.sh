@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The guard beside a driver that watches and locks: a fake libnvidia-ml, and a scripted device that it knows.
+# timeout: 200
+source "$(dirname "$0")/lib.sh"
+cd "$tmp"
+export LD_LIBRARY_PATH=$PURLIN_BUILD/tests/fake_nvml${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export FAKE_NVML_LOG=$tmp/nvml.log
+[ -e "$PURLIN_BUILD/tests/fake_nvml/libnvidia-ml.so.1" ] || fail 'the fake NVML is not built'
+
+echo '{"device": {"name": "Fake GPU", "uuid": "GPU-fake", "clock_mhz": 1980, "driver": "1", "toolkit": "none"}}' >gpu.json
+printf '#!/bin/sh\nprintf "kernel,time_us,sm_clock_mhz\\nk,10,1500\\nk,10.1,1500\\nk,9.9,1500\\n"\n' >bench && chmod +x bench
+compare=("$PURLIN" guard compare --commands ./bench ./bench --device fake:gpu.json --json)
+
+# Watched, and never locked unless asked to.
+expect_exit 0 "${compare[@]}"
+expect_json "$tmp/out" 'd["measurement"]["device"]["sm_clock_mhz"] == [1500, 1500]'
+expect_json "$tmp/out" 'd["measurement"]["device"]["highest_temperature_c"] == 50 and d["measurement"]["other_processes"] == 0'
+[ ! -e nvml.log ] || fail "the clock was touched: $(cat nvml.log)"
+
+# Locked for the time of the comparison, at the clock that was asked for.
+expect_exit 0 "${compare[@]}" --lock-clocks 1500
+[ "$(cat nvml.log)" = $'lock 1500 1500\nreset' ] || fail "not locked and reset: $(cat nvml.log)"
+rm nvml.log
+expect_exit 0 "${compare[@]}" --lock-clocks base
+[ "$(head -1 nvml.log)" = 'lock 4294967041 4294967041' ] || fail "not the base clock: $(cat nvml.log)"
+rm nvml.log
+expect_exit 2 "${compare[@]}" --lock-clocks fast
+[ ! -e nvml.log ] || fail 'a clock that is none was locked'
+FAKE_NVML_REFUSE=1 expect_exit 2 "${compare[@]}" --lock-clocks max
+expect_contains "$tmp/err" '--lock-clocks' 'root'
+rm -f nvml.log
+
+# Given back when the comparison is killed, politely or not, and when it fails.
+for signal in INT TERM KILL; do
+  "$PURLIN" guard compare --commands './bench; sleep 0.1' './bench; sleep 0.1' --device fake:gpu.json \
+    --lock-clocks 1500 >/dev/null 2>&1 &
+  pid=$!
+  for _ in $(seq 400); do [ -e nvml.log ] && break; sleep 0.02; done
+  kill -$signal $pid
+  wait $pid 2>/dev/null || true
+  for _ in $(seq 400); do [ "$(tail -1 nvml.log)" = reset ] && break; sleep 0.02; done
+  [ "$(cat nvml.log)" = $'lock 1500 1500\nreset' ] || fail "after SIG$signal: $(cat nvml.log)"
+  rm nvml.log
+done
+expect_exit 2 "$PURLIN" guard compare --commands ./bench false --device fake:gpu.json --lock-clocks 1500
+[ "$(tail -1 nvml.log)" = reset ] || fail 'a failed comparison left the clock locked'
+
+# A device that slows itself down measures nothing that counts.
+FAKE_NVML_REASONS=0x40 expect_exit 2 "${compare[@]}"
+expect_json "$tmp/out" 'd["verdict"] == "invalid" and "thermal" in d["items"][0]["reason"]'
+expect_json "$tmp/out" 'd["measurement"]["rejected_pairs"] == 6 and d["items"][0]["pairs"] == 0'
+# A power cap is the workload's own doing.
+FAKE_NVML_REASONS=0x4 expect_exit 0 "${compare[@]}"
+expect_json "$tmp/out" 'd["measurement"]["device"]["clock_limits"] == ["power cap"]'
+echo 'guard_clocks: all checks passed'
