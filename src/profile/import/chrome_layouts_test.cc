@@ -223,6 +223,33 @@ TEST(ChromeLayouts, AmdLaunchesSayTheirShapeWithTheCall) {
   EXPECT_EQ(profile.processes.at(0).layer, "hip");
 }
 
+// ROCm 6: one id under the name "External id", the size of what hipExt… launches in threads.
+TEST(ChromeLayouts, AmdCallsAndKernelsShareAnExternalId) {
+  const auto trace = [](std::string_view flow) {
+    return of_events(
+        host("cpu_op", "aten::mm", 0, 26,
+             R"("External id":513,"Input Dims":[[256,64],[64,512]],)"
+             R"("Input type":["c10::BFloat16","c10::BFloat16"])") +
+        "," + host("cpu_op", "aten::other", 40, 9, R"("External id":25)") + "," +
+        host("cuda_runtime", "hipExtModuleLaunchKernel", 16, 5,
+             R"("External id":25,"shared size":0,"stream":"0x0","block dim":[256,1,1],)"
+             R"("grid dim":[512,4,1],"Kernel":"Cijk_A")") +
+        R"(,{"ph":"X","cat":"kernel","name":"Cijk_A","pid":2,"tid":0,"ts":60,"dur":1085,"args":{)"
+        R"("External id":25}})" +
+        std::string(flow));
+  };
+  for (const char* flow :
+       {"", R"(,{"ph":"f","id":25,"pid":2,"tid":0,"ts":60,"cat":"ac2g","name":"ac2g","bp":"e"})"}) {
+    const Profile profile = import_ok(trace(flow));
+    ASSERT_EQ(profile.kernels.size(), 1u);
+    EXPECT_EQ(profile.kernels[0].op, "aten::mm");
+    EXPECT_EQ(profile.kernels[0].shape, "M=256,N=512,K=64");
+    EXPECT_EQ(to_text(profile.kernels[0].launch), "2x4x1 / 256x1x1");
+    EXPECT_EQ(profile.coverage.launches_lost, 0);
+    EXPECT_EQ(profile.environment.devices.at(0).id, "hip:2");
+  }
+}
+
 TEST(ChromeLayouts, CollectivesCarryTheirProblem) {
   const std::string collective =
       R"(,"Collective name":"allreduce","In msg nelems":1048576,"Out msg nelems":1048576,)"

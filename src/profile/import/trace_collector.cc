@@ -111,7 +111,8 @@ void TraceCollector::add(const ChromeEvent& event) {
     add_metadata(event);
     return;
   }
-  if (phase != 'X') {
+  // Without a phase but with a duration, as some scripts write them, it is a whole event.
+  if (phase != 'X' && (phase != '\0' || !event.has(Field::kDuration))) {
     ++out_.not_understood;
     return;
   }
@@ -206,9 +207,19 @@ void TraceCollector::add_call(const ChromeEvent& event) {
   record.call.thread = track.thread;
   record.correlation = id_of(event[Field::kCorrelation]);
   record.external = id_of(event[Field::kExternalId]);
+  const std::string& name = out_.names[record.call.name];
+  const bool amd = starts_with(name, "hip");
+  // AMD's calls have had one id, by which their kernels know them, under either name.
+  if (amd && record.correlation == kNoId) std::swap(record.correlation, record.external);
   if (event.has(Field::kGrid)) {
     KernelSpec spec;
     read_launch(event, spec);
+    // These two are called with the number of threads and not of blocks.
+    if (name == "hipExtModuleLaunchKernel" || name == "hipHccModuleLaunchKernel")
+      for (std::size_t i = 0; i < 3; ++i) {
+        const std::uint32_t block = std::max(1u, spec.launch.block[i]);
+        spec.launch.grid[i] = spec.launch.grid[i] / block + (spec.launch.grid[i] % block != 0);
+      }
     record.spec = intern(spec);
   }
   keep_call(record);

@@ -37,7 +37,7 @@ TrackSort sort_of(const std::string& process, const std::string& thread, bool& i
     sort.kind = TrackKind::kHost;
   } else if (name.find("/device:") != std::string::npos) {
     is_xla = true;
-    const bool gpu_stream = starts_with(lane, "stream");
+    const bool gpu_stream = starts_with(lane, "stream") || lane.empty();
     const bool tpu_ops = name.find("tpu") != std::string::npos && lane == "xla ops";
     sort.kind = name.find("custom") == std::string::npos && (gpu_stream || tpu_ops)
                     ? TrackKind::kCopiesToo

@@ -180,6 +180,7 @@ class CallsById {
 std::uint32_t bind(DeviceRecord& work, const Records& records, CallsById& calls, OpsById& ops,
                    LinkStats& stats) {
   Activity& activity = work.activity;
+  if (records.host_is_amd && work.correlation == kNoId) work.correlation = work.external;
   activity.call = calls.find(work);
   if (activity.call != kNone) {
     const Call& call = records.calls[activity.call].call;
