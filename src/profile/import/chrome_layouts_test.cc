@@ -63,6 +63,16 @@ TEST(ChromeLayouts, WhatComesBeforeAndBehindTheEventsDoesNotMatter) {
   EXPECT_FALSE(profile.partial);
 }
 
+TEST(ChromeLayouts, AMemberThatIsNoJsonIsNamed) {
+  const Profile profile = import_ok(
+      of_events(kernel("k", 1, 1), R"("deviceProperties":[{"id":0,,"name":}],"schemaVersion":1,)"));
+  EXPECT_EQ(profile.kernels.size(), 1u);
+  const CoverageNote* note = find_note(profile, "members_unreadable");
+  ASSERT_NE(note, nullptr);
+  EXPECT_NE(note->text.find("deviceProperties"), std::string::npos);
+  EXPECT_NE(find_note(profile, "no_device_info"), nullptr);
+}
+
 TEST(ChromeLayouts, AnUnclosedListIsPartial) {
   EXPECT_TRUE(import_ok("[" + kernel("k", 10, 1)).partial);
   EXPECT_TRUE(import_ok("[" + kernel("k", 10, 1) + ",").partial);

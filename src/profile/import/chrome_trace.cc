@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/import/chrome_trace.h"
 
+#include "base/json.h"
 #include "profile/import/trace_collector.h"
 #include "profile/import/trace_environment.h"
 #include "profile/import/trace_link.h"
@@ -38,6 +39,10 @@ void note_text(const TraceReader& reader, const Records& records, Profile& profi
          fmt::format("{} events of more than {} MiB were stepped over", reader.oversized(),
                      TraceReader::kMaxEventBytes >> 20),
          reader.oversized());
+  if (!reader.unreadable_members().empty())
+    note(profile, "members_unreadable",
+         fmt::format("what the trace says of itself under {} is no valid JSON",
+                     json_quote(reader.unreadable_members())));
   if (records.bad_times > 0)
     note(profile, "bad_times",
          fmt::format("{} events have no time, or one that cannot be, and were left out",

@@ -20,7 +20,7 @@ std::string lower(std::string_view text) {
 }
 
 // What a track holds, by the names of its process and thread.
-enum class TrackKind { kUnknown, kKernels, kCopiesToo, kHost, kSkipped };
+enum class TrackKind { kUnknown, kWork, kHost, kSkipped };
 
 struct TrackSort {
   TrackKind kind = TrackKind::kUnknown;
@@ -40,10 +40,10 @@ TrackSort sort_of(const std::string& process, const std::string& thread, bool& i
     const bool gpu_stream = starts_with(lane, "stream") || lane.empty();
     const bool tpu_ops = name.find("tpu") != std::string::npos && lane == "xla ops";
     sort.kind = name.find("custom") == std::string::npos && (gpu_stream || tpu_ops)
-                    ? TrackKind::kCopiesToo
+                    ? TrackKind::kWork
                     : TrackKind::kSkipped;  // "XLA Ops" and others repeat what the streams say
   } else if (name.find("gpu") != std::string::npos && name.find("cpu") == std::string::npos) {
-    sort.kind = TrackKind::kCopiesToo;
+    sort.kind = TrackKind::kWork;
   }
   return sort;
 }
@@ -148,7 +148,7 @@ void TraceCollector::resolve() {
       }
       continue;
     }
-    if (sort.kind != TrackKind::kCopiesToo) {
+    if (sort.kind != TrackKind::kWork) {
       if (sort.kind == TrackKind::kUnknown) ++out_.not_understood;
       continue;
     }

@@ -85,6 +85,12 @@ std::vector<std::uint16_t> read_environment(const Json& members, Records& record
     }
     index.push_back(static_cast<std::uint16_t>(at < ids.size() ? at : 0));
   }
+  const bool described = std::all_of(index.begin(), index.end(),
+                                     [&](std::uint16_t at) { return !devices[at].name.empty(); });
+  if (!described)
+    profile.coverage.notes.push_back(
+        {"no_device_info", "the trace does not describe its GPUs: no roofline, no occupancy", 0,
+         0});
   const std::int64_t cuda_driver = members["cuda_driver_version"].as_int(),
                      cuda_runtime = members["cuda_runtime_version"].as_int(),
                      hip_driver = members["hip_driver_version"].as_int(),
@@ -104,7 +110,7 @@ std::vector<std::uint16_t> read_environment(const Json& members, Records& record
   const bool amd = !devices.empty() && devices[0].backend == "hip";
   for (ProcessInfo& process : records.processes) {
     process.layer = records.has_xla ? "xla" : amd ? "hip" : "cuda";
-    if (rank != nullptr && records.processes.size() == 1)
+    if (rank != nullptr)
       process.rank = static_cast<int>(std::clamp<std::int64_t>(
           rank->is_string() ? parse_int(rank->as_string()).value_or(-1) : rank->as_int(-1), -1,
           1 << 30));

@@ -193,9 +193,11 @@ void TraceReader::member() {
       Json::Limits limits;
       limits.max_depth = 64;
       Result<Json> value = Json::parse(text, limits);
-      constexpr std::size_t kMaxMembers = 256;
+      constexpr std::size_t kMaxMembers = 256, kMaxNames = 200;
       if (value.is_ok() && members_.size() < kMaxMembers && text.size() <= kMaxMemberBytes)
         members_.set(key, std::move(value).value());
+      else if (unreadable_members_.size() < kMaxNames)
+        unreadable_members_ += (unreadable_members_.empty() ? "" : ", ") + key.substr(0, kMaxNames);
       at_ += text.size();
       return;
     }

@@ -30,6 +30,8 @@ class TraceReader {
   bool next(ChromeEvent& event, bool flows);
 
   const Json& members() const { return members_; }  // an object; complete once next() said false
+  // Names of members that are no valid JSON, "" where there are none.
+  const std::string& unreadable_members() const { return unreadable_members_; }
   bool found_events() const { return found_events_; }
   std::uint64_t events() const { return events_; }
   std::uint64_t oversized() const { return oversized_; }
@@ -67,6 +69,7 @@ class TraceReader {
   std::uint64_t events_ = 0, oversized_ = 0, list_began_ = 0, damaged_places_ = 0;
   bool reached_end_ = false, input_failed_ = false;
   Json members_ = Json::object();
+  std::string unreadable_members_;
   Status damage_;
 };
 
