@@ -62,14 +62,27 @@ std::string_view type_in(const NameParts& parts) {
 
 // Work that has no use for tensor cores, and matrix products too narrow for them.
 bool never_on_tensor_cores(const KernelName& name, std::string_view lower) {
-  for (std::string_view word : {"gemv", "splitkreduce", "gemmk1", "dot_kernel", "gemmsn",
-                                "convolve_sgemm", "winograd", "wgrad_alg0_engine", "dgrad_engine",
-                                "dgrad2d", "im2col", "offsetskernel", "scalepackedtensor"})
+  for (std::string_view word :
+       {"gemv", "splitkreduce", "gemmk1", "dot_kernel", "gemmsn", "convolve_sgemm", "winograd",
+        "wgrad_alg0_engine", "dgrad_engine", "dgrad2d", "im2col", "offsetskernel", "conv_depthwise",
+        "scalepackedtensor"})
     if (lower.find(word) != std::string_view::npos) return true;
-  if (name.family == "custom" || name.family == "triton") return false;
+  if (name.family == "custom") return false;
   for (std::string_view op_class : {"norm", "softmax", "elementwise", "reduction", "copy", "layout",
                                     "optimizer", "embedding", "communication"})
     if (name.op_class == op_class) return true;
+  return false;
+}
+
+// Where no dialect told: words for their instructions in the names of matrix kernels.
+bool speaks_of_tensor_cores(const KernelName& name, std::string_view lower) {
+  if (name.op_class != "gemm" && name.op_class != "conv" && name.op_class != "attention")
+    return false;
+  for (std::string_view word :
+       {"hmma", "imma", "wmma", "wgmma", "tcgen05", "tensorop", "tensor_op", "tensorcore",
+        "tensor_core", "_mma_", "mfma", "xdlops", "flash_fwd_kernel", "flash_fwd_splitkv_kernel",
+        "flash_bwd_dq_dk_dv"})
+    if (lower.find(word) != std::string_view::npos) return true;
   return false;
 }
 
@@ -94,8 +107,13 @@ KernelName describe_kernel(std::string_view recorded) {
   out.op_class = op_class_of(lower);
   read_dialect(parts, out);
   if (out.dtype.empty() && out.family != "nccl") out.dtype = type_in(parts);
-  if (out.tensor == TensorCores::kUnknown && never_on_tensor_cores(out, lower))
-    out.tensor = TensorCores::kNo;
+  if (out.tensor == TensorCores::kUnknown) {
+    if (never_on_tensor_cores(out, lower)) {
+      out.tensor = TensorCores::kNo;
+    } else if (speaks_of_tensor_cores(out, lower)) {
+      out.tensor = TensorCores::kYes;
+    }
+  }
   return out;
 }
 

@@ -129,6 +129,9 @@ constexpr Rule kOpClasses[] = {
     {"group_norm", "norm"},
     {"groupnorm", "norm"},
     {"gammabeta", "norm"},
+    {"computeinternalgradients", "norm"},
+    {"computebackwardfusedparams", "norm"},
+    {"computefusedparams", "norm"},
     {"rowwisemoments", "norm"},
     {"welford", "norm"},
     {"bn_fw", "norm"},
@@ -137,7 +140,13 @@ constexpr Rule kOpClasses[] = {
     {"ln_bwd", "norm"},
     {"softmax", "softmax"},
     {"embedding", "embedding"},
+    {"topk", "reduction"},
     {"indexselect", "embedding"},
+    {"indexadd", "embedding"},
+    {"indexing_backward", "embedding"},
+    {"index_put", "embedding"},
+    {"index_copy", "embedding"},
+    {"compute_grad_weight", "embedding"},
     {"index_elementwise", "embedding"},
     {"gather", "embedding"},
     {"scatter", "embedding"},
@@ -176,7 +185,6 @@ constexpr Rule kOpClasses[] = {
     {"splitkreduce", "gemm"},
     {"matmul", "gemm"},
     {"cijk_", "gemm"},
-    {"triton_tem", "gemm"},
     {"_bmm", "gemm"},
     {"addmm", "gemm"},
     {"^bmm_", "gemm"},
@@ -190,8 +198,6 @@ constexpr Rule kOpClasses[] = {
     {"copy", "copy"},
     {"memcpy", "copy"},
     {"memset", "copy"},
-    {"triton_red", "reduction"},
-    {"triton_per", "reduction"},
     {"reduce", "reduction"},
     {"reduction", "reduction"},
     {"nllcriterion", "reduction"},
@@ -204,7 +210,6 @@ constexpr Rule kOpClasses[] = {
     {"average_pool", "reduction"},
     {"elementwise", "elementwise"},
     {"pointwise", "elementwise"},
-    {"triton_poi", "elementwise"},
     {"scalepackedtensor", "elementwise"},
     {"dropout", "elementwise"},
     {"axpy", "elementwise"},
@@ -217,6 +222,9 @@ constexpr Rule kOpClasses[] = {
     {"silu", "elementwise"},
     {"act_and_mul", "elementwise"},
     {"upsample", "elementwise"},
+    {"triu_tril", "elementwise"},
+    {"arange", "elementwise"},
+    {"masked_fill", "elementwise"},
     {"quantize", "elementwise"},
     {"parallel_for", "elementwise"},
     {"^loop_", "elementwise"},
@@ -236,6 +244,41 @@ std::string_view first_match(const Rule (&rules)[kCount], std::string_view name,
   return otherwise;
 }
 
+bool has(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+// Inductor's kernels are named for the ops fused in them, which may say "copy" or "addmm" of what
+// came before or after: their kind says more. poi: pointwise, red and per: reductions, tem: a
+// template.
+std::string_view op_class_of_triton(std::string_view name) {
+  const std::string_view kind = name.substr(7, 4);
+  if (kind == "tem_")
+    return has(name, "attention") ? "attention" : has(name, "conv") ? "conv" : "gemm";
+  if (kind == "for_") return "optimizer";  // foreach
+  if (has(name, "embedding") || has(name, "index_select") || has(name, "gather"))
+    return "embedding";
+  if (kind != "poi_") {
+    const bool rms = has(name, "rsqrt") && has(name, "mean");
+    return has(name, "softmax") ? "softmax" : has(name, "norm") || rms ? "norm" : "reduction";
+  }
+  // Pointwise, of nothing but these: data is moved.
+  constexpr std::string_view kMoves[] = {
+      "clone",      "copy",     "to",     "transpose", "permute", "view",  "reshape",
+      "expand",     "t",        "unsafe", "unsqueeze", "squeeze", "slice", "cat",
+      "contiguous", "constant", "pad",    "nd",        "stack",   "fused"};
+  bool moves = true, other_order = false;
+  for (const std::string& word : split(name.substr(11), '_')) {
+    const bool number = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+    bool known = word.empty() || number;
+    for (std::string_view move : kMoves) known = known || word == move;
+    moves = moves && known;
+    for (std::string_view order : {"transpose", "permute", "cat", "stack", "t"})
+      other_order = other_order || word == order;
+  }
+  return !moves ? "elementwise" : other_order ? "layout" : "copy";
+}
+
 }  // namespace
 
 std::string_view family_of(std::string_view lower) {
@@ -243,6 +286,9 @@ std::string_view family_of(std::string_view lower) {
 }
 
 std::string_view op_class_of(std::string_view lower) {
+  for (std::string_view kind : {"poi_", "red_", "per_", "tem_", "for_"})
+    if (starts_with(lower, "triton_") && lower.substr(7, 4) == kind)
+      return op_class_of_triton(lower);
   return first_match(kOpClasses, lower, "other");
 }
 

@@ -133,7 +133,7 @@ bool is_operation(std::string_view argument) {
 // "CUDAFunctor_add", "MulFunctor", "direct_copy_kernel_cuda", "GeluCUDAKernelImpl", "MeanOps": what
 // they do, without how they are built.
 std::string plain_operation(std::string name) {
-  for (std::string_view prefix : {"CUDAFunctor_", "CUDAFunctor"})
+  for (std::string_view prefix : {"CUDAFunctor_", "CUDAFunctor", "launch_"})
     if (starts_with(name, prefix) && name.size() > prefix.size()) name.erase(0, prefix.size());
   for (std::string_view suffix : {"CUDAKernelImpl", "_kernel_impl", "_kernel_cuda", "_functor",
                                   "MathFunctor", "Functor", "_kernel", "Ops"}) {

@@ -226,7 +226,11 @@ bool read_xmma(const Tokens& tokens, KernelName& out) {
   out.dtype = tf32 ? "tf32" : leading_type(first);
   for (std::string_view type : {"f32", "f64", "f16", "i32"})
     if (ends_with(second, type)) out.accumulator = type;
-  out.tensor = simt ? TensorCores::kNo : tensor ? TensorCores::kYes : TensorCores::kUnknown;
+  // Of narrow types XMMA has tensor-core kernels only.
+  const bool narrow = !out.dtype.empty() && out.dtype != "f32" && out.dtype != "f64";
+  out.tensor = simt               ? TensorCores::kNo
+               : tensor || narrow ? TensorCores::kYes
+                                  : TensorCores::kUnknown;
   out.split_k = std::find(others.begin(), others.end(), "splitK") != others.end();
   out.brief = words({prefix + "xmma", *(xmma + 1), out.dtype, out.tile, out.layout});
   out.arguments = joined(others);
