@@ -14,6 +14,10 @@ namespace {
 
 using profile::Format;
 
+// Of all files together, so that the verbs stay within 1 GiB whatever they are given: an event
+// takes 48 bytes, and again while timelines are joined and sorted.
+constexpr std::size_t kMaxTimelineEvents = 8'000'000;
+
 // A folder's files are named one by one, so that they merge with others of the run.
 Result<std::vector<std::string>> rocprof_paths(const std::vector<ProfileFile>& files) {
   std::vector<std::string> paths;
@@ -47,6 +51,7 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
                     context.error_terminal.interactive() && !context.quiet);
   std::string reading;
   profile::ImportOptions options;
+  options.max_timeline_events = kMaxTimelineEvents;
   options.progress = [&](std::uint64_t done, std::uint64_t all) {
     const double share = all > 0 ? static_cast<double>(done) / static_cast<double>(all) : 0;
     progress.update(all > 0
@@ -68,17 +73,23 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
       merged = std::move(read).value();
       return Status::ok();
     }
-    if (!merger) merger.emplace(merged, options.max_timeline_events);
+    if (!merger) merger.emplace(merged, kMaxTimelineEvents);
     merger->add(*read);
     return Status::ok();
+  };
+  // What the files before took of the timeline is not read again of the next.
+  const auto rest = [&] {
+    const std::size_t held = merger ? merger->timeline_events() : event_count(merged.timeline);
+    options.max_timeline_events = kMaxTimelineEvents - std::min(held, kMaxTimelineEvents);
+    return options;
   };
   bool rocprof_read = false;
   for (const ProfileFile& file : files) {
     reading = base_name(file.path);
     if (file.format != Format::kRocprofCsv) {
-      PURLIN_TRY(take(file.path, profile::open_profile(file.path, options)));
+      PURLIN_TRY(take(file.path, profile::open_profile(file.path, rest())));
     } else if (!std::exchange(rocprof_read, true)) {
-      PURLIN_TRY(take(file.path, profile::import_rocprof_csv(rocprof, options)));
+      PURLIN_TRY(take(file.path, profile::import_rocprof_csv(rocprof, rest())));
     }
   }
   if (first) return error(Code::kInvalid, "no profile given");

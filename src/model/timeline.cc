@@ -35,6 +35,11 @@ void mend(std::uint32_t& index, const std::vector<std::uint32_t>& moved) {
 
 }  // namespace
 
+std::size_t event_count(const Timeline& timeline) {
+  return timeline.activities.size() + timeline.calls.size() + timeline.ops.size() +
+         timeline.ranges.size();
+}
+
 void sort_timeline(Timeline& timeline) {
   // The longer of two that start together first, so that a parent precedes its children.
   const auto by_start = [](const auto& r) { return std::make_pair(r.start_ns, -r.duration_ns); };

@@ -87,6 +87,7 @@ struct Timeline {
   bool empty() const { return activities.empty(); }
 };
 
+std::size_t event_count(const Timeline& timeline);  // of all four kinds
 void sort_timeline(Timeline& timeline);
 
 }  // namespace purlin

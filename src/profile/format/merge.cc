@@ -162,11 +162,7 @@ void Merger::finish() {
   unsorted_ = false;
 }
 
-std::size_t Merger::timeline_events() const {
-  const Timeline& timeline = into_.timeline;
-  return timeline.activities.size() + timeline.calls.size() + timeline.ops.size() +
-         timeline.ranges.size();
-}
+std::size_t Merger::timeline_events() const { return event_count(into_.timeline); }
 
 void Merger::add(const Profile& from) {
   Moved moved;
@@ -256,8 +252,7 @@ void Merger::add_timeline(const Profile& from, const Moved& moved) {
   const auto first_call = static_cast<std::uint32_t>(into.calls.size());
   const auto first_op = static_cast<std::uint32_t>(into.ops.size());
   const std::size_t held = timeline_events();
-  const std::size_t added =
-      part.activities.size() + part.calls.size() + part.ops.size() + part.ranges.size();
+  const std::size_t added = event_count(part);
   if (added == 0) return;
   if (added > max_events_ - std::min(held, max_events_)) {
     into.left_out += part.activities.size();

@@ -9,7 +9,9 @@ Result<Profile> finish(ProfileStream& stream, const ReadOptions& options) {
   const std::size_t workers = options.workers > 0 ? options.workers : default_workers();
   PURLIN_TRY(stream.fold_launches(workers));
   PURLIN_TRY(stream.load_timeline(options.max_timeline_events, workers));
-  return stream.take();
+  Profile profile = stream.take();
+  sort_timeline(profile.timeline);  // a capture writes launches as they end
+  return profile;
 }
 
 }  // namespace
