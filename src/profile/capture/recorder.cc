@@ -150,21 +150,37 @@ void Recorder::add(const LaunchFacts& facts) {
   row.added.add(static_cast<double>(facts.duration_ns));
   seen_ += 1;
   dirty_ = true;
-  if (!timeline_) return;
-  if (launches_.size() < kMaxTimelineBytes) {
-    launches_.add(id, facts.stream, facts.start_ns, facts.duration_ns);
-  } else {
-    add_note("timeline_full", "launches missing from the timeline: more than 64 MiB in one period",
-             1, 0);
-  }
+  if (timeline_has_room()) launches_.add(id, facts.stream, facts.start_ns, facts.duration_ns);
 }
 
-void Recorder::add_copy(std::string_view kind, std::uint32_t device, double bytes,
-                        double duration_ns) {
-  CopyTotals& totals = copies_[{string_id(kind), device}];
-  totals.bytes += bytes;
-  totals.added.add(duration_ns);
+bool Recorder::timeline_has_room() {
+  if (!timeline_) return false;
+  if (launches_.size() + timed_copies_.size() < kMaxTimelineBytes) return true;
+  add_note("timeline_full",
+           "launches and copies missing from the timeline: more than 64 MiB in one period", 1, 0);
+  return false;
+}
+
+void Recorder::add_copy(const CopyFacts& facts) {
+  const std::uint32_t kind = string_id(facts.kind);
+  const auto [position, added] =
+      copy_rows_.try_emplace({kind, facts.device}, static_cast<std::uint32_t>(copies_.size()));
+  if (added) copies_.push_back({kind, facts.device, 0, {}});
+  CopyTotals& totals = copies_[position->second];
+  totals.bytes += static_cast<double>(facts.bytes);
+  totals.added.add(static_cast<double>(facts.duration_ns));
   dirty_ = true;
+  if (!timeline_has_room()) return;
+  Activity activity;
+  activity.kind =
+      facts.kind == "memset" || facts.kind == "fill" ? ActivityKind::kSet : ActivityKind::kCopy;
+  activity.row = position->second;
+  activity.device = static_cast<std::uint16_t>(facts.device);
+  activity.stream = facts.stream;
+  activity.bytes = facts.bytes;
+  activity.start_ns = facts.start_ns;
+  activity.duration_ns = facts.duration_ns;
+  timed_copies_.add(activity);
 }
 
 void Recorder::append_rows(std::string& out) {
@@ -198,17 +214,23 @@ void Recorder::append_rows(std::string& out) {
   wire::append_chunk(out, wire::ChunkType::kSketches, sketches.bytes());
 }
 
+// In the order of their places, so that a reader counts them as we do.
 void Recorder::append_copies(std::string& out) {
-  if (copies_.empty()) return;
-  wire::Encoder copies;
-  copies.varint(copies_.size());
-  for (auto& [key, totals] : copies_) {
-    copies.varint(key.first);
-    copies.varint(key.second);
-    copies.real(totals.bytes);
-    wire::encode(copies, totals.added);
+  wire::Encoder rows;
+  std::size_t touched = 0;
+  for (CopyTotals& totals : copies_) {
+    if (totals.added.empty()) continue;
+    ++touched;
+    rows.varint(totals.kind);
+    rows.varint(totals.device);
+    rows.real(std::exchange(totals.bytes, 0));
+    wire::encode(rows, totals.added);
+    totals.added = Sketch();
   }
-  copies_.clear();
+  if (touched == 0) return;
+  wire::Encoder copies;
+  copies.varint(touched);
+  copies.raw(rows.bytes());
   wire::append_chunk(out, wire::ChunkType::kCopies, copies.bytes());
 }
 
@@ -251,6 +273,8 @@ std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool fin
   append_copies(out);
   if (launches_.count() > 0)
     wire::append_chunk(out, wire::ChunkType::kLaunches, launches_.finish(0));
+  if (timed_copies_.count() > 0)
+    wire::append_chunk(out, wire::ChunkType::kActivities, timed_copies_.finish());
   wire::append_chunk(out, wire::ChunkType::kCoverage, coverage());
   wire::append_chunk(out, wire::ChunkType::kSeal,
                      wire::encode(wire::Seal{++sequence_, wall_ns, offset + out.size(), final}));

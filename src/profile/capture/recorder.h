@@ -8,6 +8,7 @@
 // catch at their C boundary.
 #pragma once
 
+#include "profile/format/events.h"
 #include "profile/format/wire.h"
 
 #include <cstdint>
@@ -31,6 +32,13 @@ struct LaunchFacts {
   std::int64_t start_ns = 0, duration_ns = 0;  // wall clock
 };
 
+struct CopyFacts {
+  std::string_view kind;  // "h2d", …, "memset", "fill"
+  std::uint32_t device = 0, stream = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t start_ns = 0, duration_ns = 0;  // wall clock
+};
+
 class Recorder {
  public:
   static constexpr std::size_t kMaxKernels = 20'000;
@@ -42,9 +50,7 @@ class Recorder {
    public:
     explicit Batch(Recorder& recorder) : recorder_(recorder), lock_(recorder.mutex_) {}
     void launch(const LaunchFacts& facts) { recorder_.add(facts); }
-    void copy(std::string_view kind, std::uint32_t device, double bytes, double duration_ns) {
-      recorder_.add_copy(kind, device, bytes, duration_ns);
-    }
+    void copy(const CopyFacts& facts) { recorder_.add_copy(facts); }
 
    private:
     Recorder& recorder_;
@@ -72,6 +78,7 @@ class Recorder {
     std::int64_t first_ns = 0, last_ns = 0;
   };
   struct CopyTotals {
+    std::uint32_t kind = 0, device = 0;
     double bytes = 0;
     Sketch added;
   };
@@ -91,7 +98,8 @@ class Recorder {
   };
 
   void add(const LaunchFacts& facts);
-  void add_copy(std::string_view kind, std::uint32_t device, double bytes, double duration_ns);
+  void add_copy(const CopyFacts& facts);
+  bool timeline_has_room();
   void add_note(std::string_view cause, std::string_view text, double count, double seconds);
   std::uint32_t row_of(const LaunchFacts& facts);
   std::uint32_t define(const wire::KernelDefinition& definition);
@@ -112,8 +120,11 @@ class Recorder {
   std::vector<std::uint32_t> touched_;  // rows that changed since the last drain
   wire::Encoder new_strings_, new_kernels_;
   std::size_t new_string_count_ = 0, new_kernel_count_ = 0;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, CopyTotals> copies_;  // (kind, device)
+  // Their places are the rows that the timeline's copies name.
+  std::vector<CopyTotals> copies_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copy_rows_;  // (kind, device)
   wire::LaunchEncoder launches_;
+  wire::ActivityEncoder timed_copies_;
   std::map<std::string, Note, std::less<>> notes_;
   double seen_ = 0, counted_ = 0, lost_ = 0, overhead_ns_ = 0;
   std::uint64_t bytes_written_ = 0;

@@ -41,7 +41,8 @@ TEST(Recorder, PeriodsAddUp) {
   for (int period = 0; period < 3; ++period) {
     for (int i = 0; i < 10; ++i) Recorder::Batch(recorder).launch(launch("a", 1, period * 100 + i));
     if (period > 0) Recorder::Batch(recorder).launch(launch("b", 2, period));
-    Recorder::Batch(recorder).copy("h2d", 0, 64, 500);
+    if (period > 0) Recorder::Batch(recorder).copy({"memset", 0, 3, 8, 900, 50});
+    Recorder::Batch(recorder).copy({"h2d", 0, 9, 64, 100 * period, 500});
     recorder.count_launches(11);
     file += recorder.drain(file.size(), period, false);
   }
@@ -56,9 +57,23 @@ TEST(Recorder, PeriodsAddUp) {
   EXPECT_EQ(profile.kernels[0].first_ns, 0);
   EXPECT_EQ(profile.kernels[0].last_ns, 1209);
   EXPECT_EQ(profile.kernels[1].duration.count(), 2);
+  ASSERT_EQ(profile.copies.size(), 2u);
+  EXPECT_EQ(profile.copies[0].kind, "h2d");
   EXPECT_EQ(profile.copies[0].bytes, 192);
   EXPECT_EQ(profile.copies[0].duration.count(), 3);
-  EXPECT_EQ(profile.timeline.activities.size(), 32u);
+  EXPECT_EQ(profile.copies[1].kind, "memset");
+  EXPECT_EQ(profile.timeline.activities.size(), 37u);
+  double copied = 0, set = 0;
+  for (const Activity& activity : profile.timeline.activities) {
+    if (activity.kind == ActivityKind::kKernel) continue;
+    const bool is_set = activity.kind == ActivityKind::kSet;
+    EXPECT_EQ(activity.row, is_set ? 1u : 0u);
+    EXPECT_EQ(activity.stream, is_set ? 3u : 9u);
+    EXPECT_EQ(activity.duration_ns, is_set ? 50 : 500);
+    (is_set ? set : copied) += static_cast<double>(activity.bytes);
+  }
+  EXPECT_EQ(copied, 192);
+  EXPECT_EQ(set, 16);
   EXPECT_EQ(profile.coverage.launches_seen, 32);
   EXPECT_EQ(profile.coverage.launches_counted, 33);
   EXPECT_EQ(profile.coverage.launches_lost, 1);

@@ -384,6 +384,7 @@ Status ProfileStream::fold_launches(std::size_t workers) {
   if (too_much)
     return error(Code::kCorrupt, "damaged: durations of {} kernels are spread beyond reason",
                  wanted.size());
+  double folded_launches = 0;
   for (const Share& share : shares)
     for (std::size_t i = 0; i < share.rows.size(); ++i) {
       const Folded& folded = share.rows[i];
@@ -393,7 +394,9 @@ Status ProfileStream::fold_launches(std::size_t workers) {
       row.first_ns = first ? folded.first_ns : std::min(row.first_ns, folded.first_ns);
       row.last_ns = first ? folded.last_ns : std::max(row.last_ns, folded.last_ns);
       row.duration.merge(folded.duration);
+      folded_launches += folded.duration.count();
     }
+  if (profile_.coverage.launches_seen == 0) profile_.coverage.launches_seen = folded_launches;
   return Status::ok();
 }
 

@@ -59,6 +59,7 @@ TEST(ProfileStream, LaunchesAreFoldedTheSameByAnyNumberOfWorkers) {
       EXPECT_EQ(sketch.max_ns(), expected[i].max_ns()) << i;
     }
     EXPECT_TRUE(after->kernels[49].duration.empty());
+    EXPECT_EQ(after->coverage.launches_seen, 300'000);
     EXPECT_LE(after->kernels[0].first_ns, 1'500'000);
     EXPECT_GE(after->kernels[0].last_ns, 300'000'000);
   }

@@ -31,7 +31,9 @@ PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, name);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, clusterX);
 PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, start);
 PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, deviceId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, streamId);
 PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, deviceId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, streamId);
 #undef PURLIN_SAME_PLACE
 
 bool own_kind(CUpti_ActivityKind kind) {
@@ -74,6 +76,19 @@ LaunchFacts facts_of(const CUpti_ActivityKernel10& record) {
   facts.local_bytes = record.localMemoryPerThread;
   facts.device = record.deviceId;
   facts.stream = record.streamId;
+  facts.start_ns = static_cast<std::int64_t>(record.start);
+  facts.duration_ns = static_cast<std::int64_t>(record.end - record.start);
+  return facts;
+}
+
+// Of a copy or a set.
+template <class Record>
+CopyFacts facts_of(const Record& record, const char* kind) {
+  CopyFacts facts;
+  facts.kind = kind;
+  facts.device = record.deviceId;
+  facts.stream = record.streamId;
+  facts.bytes = record.bytes;
   facts.start_ns = static_cast<std::int64_t>(record.start);
   facts.duration_ns = static_cast<std::int64_t>(record.end - record.start);
   return facts;
@@ -170,16 +185,12 @@ void Activity::fold(const std::uint8_t* buffer, std::size_t valid) {
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY: {
         const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-        if (has_times(copy.start, copy.end))
-          batch.copy(copy_kind(copy.copyKind), copy.deviceId, static_cast<double>(copy.bytes),
-                     static_cast<double>(copy.end - copy.start));
+        if (has_times(copy.start, copy.end)) batch.copy(facts_of(copy, copy_kind(copy.copyKind)));
         break;
       }
       case CUPTI_ACTIVITY_KIND_MEMSET: {
         const auto& set = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-        if (has_times(set.start, set.end))
-          batch.copy("memset", set.deviceId, static_cast<double>(set.bytes),
-                     static_cast<double>(set.end - set.start));
+        if (has_times(set.start, set.end)) batch.copy(facts_of(set, "memset"));
         break;
       }
       default:

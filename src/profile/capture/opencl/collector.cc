@@ -163,8 +163,14 @@ bool Collector::settle(Pending& pending, double& failed) {
       event_time(driver_, pending.event, CL_PROFILING_COMMAND_START, start) &&
       event_time(driver_, pending.event, CL_PROFILING_COMMAND_END, end) && end >= start) {
     if (command.kind != nullptr) {
-      Recorder::Batch(session_.recorder())
-          .copy(command.kind, pending.device, command.bytes, static_cast<double>(end - start));
+      CopyFacts facts;
+      facts.kind = command.kind;
+      facts.device = pending.device;
+      facts.stream = pending.stream;
+      facts.bytes = static_cast<std::uint64_t>(std::max(command.bytes, 0.0));
+      facts.start_ns = start + clock_offset(pending);
+      facts.duration_ns = end - start;
+      Recorder::Batch(session_.recorder()).copy(facts);
     } else {
       LaunchFacts facts;
       facts.name = command.kernel;
