@@ -142,7 +142,7 @@ expect_contains out "PARTIAL PROFILE" scale
 is "launches of a profile that was cut short" "$(launches cut.plprof scale)" 20000
 echo '{}' >other.plprof
 expect_exit 2 purlin report other.plprof
-expect_contains err "not a Purlin profile"
+expect_contains err "other.plprof" "supported: Purlin profiles"
 
 # --- CUDA, with a CUPTI that needs no GPU: the program's own profiler sees all its launches, Purlin
 #     the others, whether the program links CUPTI or opens it
