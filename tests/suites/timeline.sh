@@ -74,3 +74,37 @@ expect_exit 2 purlin export "$data/nothing.json" --format csv
 printf 'sum' >"$tmp/broken"
 expect_exit 2 purlin export "$tmp/broken" --format csv -o "$tmp/never"
 [ ! -e "$tmp/never" ] || fail "a file was left behind"
+
+# Two ranks, each with a GPU that its trace calls 0; the second begins its collectives 0.8 ms late, by a clock 5 ms ahead.
+python3 - "$tmp" <<'PY'
+import json, sys
+for rank, clock, late in ((0, 0, 0), (1, 5000, 800)):
+    pid, id, events = 1000 + rank, 0, []
+    def launch(name, at, begin, length, stream):
+        global id
+        id += 1
+        events.append(dict(ph="X", cat="cuda_runtime", name="cudaLaunchKernel", pid=pid, tid=pid, ts=at + clock,
+                           dur=10, args=dict(correlation=id)))
+        events.append(dict(ph="X", cat="kernel", name=name, pid=0, tid=stream, ts=begin + clock, dur=length,
+                           args=dict(device=0, stream=stream, correlation=id, grid=[1, 1, 1], block=[128, 1, 1])))
+    for step in range(5):
+        t = 1_000_000 + step * 10_000
+        events.append(dict(ph="X", cat="user_annotation", name=f"ProfilerStep#{step}", pid=pid, tid=pid, ts=t + clock,
+                           dur=9_900, args={}))
+        for k in range(10):
+            launch("gemm", t + 100 + k * 100, t + 500 + k * 500, 450, 7)
+        launch("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", t + 2000, t + 4000 + late, 3000 - late, 20)
+    json.dump(dict(schemaVersion=1, deviceProperties=[dict(id=0, name="NVIDIA H200")],
+                   distributedInfo=dict(rank=rank, world_size=2), traceEvents=events), open(f"{sys.argv[1]}/rank{rank}.json", "w"))
+PY
+expect_exit 0 purlin report --json "$tmp/rank0.json" "$tmp/rank1.json"
+cp "$tmp/out" "$tmp/ranks.json"
+expect_json "$tmp/ranks.json" '[d["rank"] for d in d["timeline"]["ranks"]] == [0, 1]'
+expect_json "$tmp/ranks.json" '[d["last"] for d in d["timeline"]["ranks"]] == [0, 5]'
+expect_json "$tmp/ranks.json" '[d["late_ns"] for d in d["timeline"]["ranks"]] == [0, 800000]'
+expect_json "$tmp/ranks.json" 'd["timeline"]["ranks"][1]["clock_offset_ns"] == 5000000'
+expect_json "$tmp/ranks.json" 'any("clock of device 1" in limit for limit in d["timeline"]["limits"])'
+# Five times 3 ms of communication, of which kernels of the other stream cover 450 us in each 500.
+expect_json "$tmp/ranks.json" 'd["timeline"]["overlap"]["communication_ns"] == 15000000'
+expect_json "$tmp/ranks.json" 'd["timeline"]["overlap"]["compute_and_communication_ns"] == 5 * 3 * 450000'
+expect_json "$tmp/ranks.json" 'd["timeline"]["overlap"]["exposed_communication_ns"] == 15000000 - 5 * 3 * 450000'

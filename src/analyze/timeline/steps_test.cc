@@ -64,6 +64,7 @@ TEST(Steps, ALastStepWhoseWorkIsCutOffIsNoStep) {
   }
   const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
   EXPECT_EQ(analysis.steps.size(), 2u);
+  ASSERT_FALSE(analysis.limits.empty());
   EXPECT_EQ(analysis.limits.back(),
             "device 0: the last 1 step is left out: not all of the work they launched is here");
 }
@@ -101,6 +102,7 @@ TEST(Steps, NoneIsSaid) {
   const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
   EXPECT_TRUE(analysis.steps.empty());
   EXPECT_EQ(analysis.steps_from, "");
+  ASSERT_FALSE(analysis.limits.empty());
   EXPECT_NE(analysis.limits.back().find("no steps"), std::string::npos);
   EXPECT_TRUE(to_json(analysis)["mean_step"].is_null());
 }

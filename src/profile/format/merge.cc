@@ -43,6 +43,32 @@ std::string key_of(const DeviceInfo& device) {
                      device.arch);
 }
 
+// The rank of a part of a distributed run, -1 where it has none or several.
+int rank_of(const Profile& part) {
+  int rank = -1;
+  for (const ProcessInfo& process : part.processes) {
+    if (process.rank < 0 || (rank >= 0 && process.rank != rank)) return -1;
+    rank = process.rank;
+  }
+  return rank;
+}
+
+// A key for each device of a part. Without UUIDs the first GPUs of two hosts look the same. Two
+// ranks do not share a GPU, so where timelines would be mixed up, rank tells them apart; and what
+// a part holds apart stays so.
+std::vector<std::string> device_keys(const Profile& part) {
+  const int rank = part.timeline.empty() ? -1 : rank_of(part);
+  std::unordered_map<std::string, int> seen;
+  std::vector<std::string> keys;
+  for (const DeviceInfo& device : part.environment.devices) {
+    std::string key = key_of(device);
+    if (device.uuid.empty() && rank >= 0) key += fmt::format("\nrank {}", rank);
+    const int before = seen[key]++;
+    keys.push_back(before == 0 ? key : fmt::format("{}\n#{}", key, before));
+  }
+  return keys;
+}
+
 std::string key_of(const CopyRow& row, int device) {
   return fmt::format("{} {}", device, row.kind);
 }
@@ -139,8 +165,7 @@ struct Merger::Moved {
 
 Merger::Merger(Profile& into, std::size_t max_timeline_events)
     : into_(into), max_events_(max_timeline_events) {
-  for (std::size_t i = 0; i < into.environment.devices.size(); ++i)
-    devices_.emplace(key_of(into.environment.devices[i]), i);
+  for (const std::string& key : device_keys(into)) devices_.emplace(key, devices_.size());
   const bool told = tell_builds(into);
   for (std::size_t i = 0; i < into.kernels.size(); ++i) {
     KernelRow& row = into.kernels[i];
@@ -181,12 +206,14 @@ void Merger::add(const Profile& from) {
   if (!from.source.empty() && from.source != into_.source) into_.source = "mixed";
 }
 
-void Merger::add_environment(const Environment& from, Moved& moved) {
+void Merger::add_environment(const Profile& part, Moved& moved) {
+  const Environment& from = part.environment;
   Environment& into = into_.environment;
-  for (const DeviceInfo& device : from.devices) {
-    const auto [known, added] = devices_.try_emplace(key_of(device), into.devices.size());
+  const std::vector<std::string> keys = device_keys(part);
+  for (std::size_t i = 0; i < from.devices.size(); ++i) {
+    const auto [known, added] = devices_.try_emplace(keys[i], into.devices.size());
     moved.devices.push_back(static_cast<int>(known->second));
-    if (added) into.devices.push_back(device);
+    if (added) into.devices.push_back(from.devices[i]);
   }
   settle(into.host_os, from.host_os);
   settle(into.host_kernel, from.host_kernel);
@@ -196,7 +223,7 @@ void Merger::add_environment(const Environment& from, Moved& moved) {
 }
 
 void Merger::add_kernels(const Profile& from, Moved& moved) {
-  add_environment(from.environment, moved);
+  add_environment(from, moved);
   if (!from.kernels.empty())
     into_.environment.build = join_builds(into_.environment.build, from.environment.build);
   const bool told = tell_builds(from);

@@ -2,6 +2,7 @@
 // Merger: profiles of many processes, files and nodes into one. Rows are one where kernel, op,
 // shape, dtype, launch shape, resources, build and device are the same, and a device is the same
 // where its id, name, UUID and driver are: what ran under another build or driver stays apart.
+// Timelines of two ranks are never of one device.
 // Timelines are joined, their indices mended. In content, not in order, the result does not depend
 // on the order of merging; it takes time in proportion to what is merged.
 //
@@ -28,12 +29,12 @@ class Merger {
 
   void add(const Profile& from);
   std::size_t timeline_events() const;  // held so far
-  void finish();  // sorts the timeline; the destructor does it otherwise
+  void finish();                        // sorts the timeline; the destructor does it otherwise
 
  private:
   struct Moved;  // from the indices of a part to those of the whole
 
-  void add_environment(const Environment& from, Moved& moved);
+  void add_environment(const Profile& part, Moved& moved);
   std::uint32_t add_kernel(const KernelRow& row, int device, const std::string& build);
   void add_kernels(const Profile& from, Moved& moved);
   void add_copies(const Profile& from, Moved& moved);

@@ -84,6 +84,36 @@ TEST(ProfileMerger, BuildsAndDriversStayApart) {
   EXPECT_EQ(whole.environment.build, "v1, v2");
 }
 
+// PyTorch's traces name GPUs by index only: the first ones of two hosts are two, not one.
+TEST(ProfileMerger, TwoRanksHaveTwoGpus) {
+  std::vector<Profile> ranks(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    Profile& profile = ranks[static_cast<std::size_t>(rank)];
+    profile.environment.devices.resize(1);
+    profile.environment.devices[0].id = "cuda:0";
+    profile.environment.devices[0].name = "NVIDIA H200";
+    profile.processes.resize(1);
+    profile.processes[0].rank = rank;
+    profile.kernels.resize(1);
+    profile.kernels[0].name = "gemm";
+    profile.kernels[0].duration.add(100);
+    profile.timeline.activities.resize(1);
+    profile.timeline.activities[0].duration_ns = 100;
+  }
+  Profile whole = ranks[0];
+  merge_into(whole, ranks[1]);
+  ASSERT_EQ(whole.environment.devices.size(), 2u);
+  ASSERT_EQ(whole.timeline.activities.size(), 2u);
+  EXPECT_NE(whole.timeline.activities[0].device, whole.timeline.activities[1].device);
+  Profile again;  // and they stay two
+  merge_into(again, whole);
+  EXPECT_EQ(again.environment.devices.size(), 2u);
+  // One rank's second file is of the same GPU.
+  Profile same = ranks[0];
+  merge_into(same, ranks[0]);
+  EXPECT_EQ(same.environment.devices.size(), 1u);
+}
+
 TEST(ProfileMerger, CountersAreMeansOverTheLaunchesTheyWereReadFor) {
   std::vector<Counter> counters = {{"flops", 100, 3}};
   merge_counters(counters, {{"flops", 200, 1}, {"bytes", 7, 2}});
