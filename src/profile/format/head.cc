@@ -15,7 +15,8 @@ using wire::ChunkType;
 constexpr std::size_t kMaxText = std::size_t{512} << 20;  // of rows and names, which may share it
 constexpr std::size_t kMaxRows = std::size_t{1} << 23;
 constexpr std::size_t kMaxNames = std::size_t{1} << 25;
-constexpr std::size_t kMaxCounters = 20'000;  // of one row
+constexpr std::size_t kMaxCounters = 20'000;              // of one row
+constexpr std::size_t kMaxJson = std::size_t{128} << 20;  // a few hundred thousand processes
 constexpr std::uint32_t kMaxDeviceIndex = kMaxDevices - 1;
 
 }  // namespace
@@ -24,6 +25,7 @@ HeadReader::HeadReader(Profile& profile)
     : profile_(profile), bucket_budget_(kMaxSketchBuckets), text_budget_(kMaxText) {}
 
 bool HeadReader::meta(std::string_view payload) {
+  if (payload.size() > kMaxJson) return false;
   const Result<Json> parsed = Json::parse(payload);
   if (!parsed.is_ok() || (*parsed)["schema"].as_string() != "purlin.profile/1") return false;
   const Json& json = *parsed;
@@ -190,6 +192,7 @@ bool HeadReader::names(wire::Decoder in) {
 }
 
 bool HeadReader::coverage(std::string_view payload) {
+  if (payload.size() > kMaxJson) return false;
   const Result<Json> parsed = Json::parse(payload);
   if (!parsed.is_ok()) return false;
   profile_.coverage = coverage_from_json(*parsed);

@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace purlin::profile {
@@ -31,8 +33,11 @@ Status parallel_for(std::size_t count, std::size_t workers, const Job& job) {
     }
   };
   std::vector<std::thread> threads;
-  for (std::size_t worker = 1; worker < std::min(workers, count); ++worker)
-    threads.emplace_back(work, worker);
+  try {
+    for (std::size_t worker = 1; worker < std::min(workers, count); ++worker)
+      threads.emplace_back(work, worker);
+  } catch (const std::system_error&) {  // no more threads are to be had: fewer do the work
+  }
   work(0);
   for (std::thread& thread : threads) thread.join();
   return failure;

@@ -214,7 +214,8 @@ void LaunchEncoder::add(std::uint32_t kernel, std::uint32_t stream, std::int64_t
   if (count_ == 0) base_ns_ = previous_end_ns_ = start_ns;
   const bool moved = stream != stream_;
   duration_ns = std::max<std::int64_t>(duration_ns, 0);
-  std::int64_t& last_duration = durations_[kernel];
+  memory_.make_room(kernel);
+  std::int64_t& last_duration = memory_.duration_ns(kernel);
   body_.varint(std::uint64_t{kernel} << 1 | (moved ? 1 : 0));
   if (moved) body_.varint(stream);
   body_.signed_varint(wrapping_subtract(start_ns, previous_end_ns_));
@@ -232,7 +233,7 @@ std::string LaunchEncoder::finish(std::uint32_t process) {
   out.varint(count_);
   out.raw(body_.bytes());
   body_.clear();
-  durations_.clear();
+  memory_.begin_chunk();
   count_ = 0;
   stream_ = 0;
   return out.bytes();
@@ -243,20 +244,19 @@ LaunchDecoder::LaunchDecoder(std::string_view payload, LaunchMemory& memory)
   process_ = in_.varint32();
   base_ns_ = previous_end_ns_ = static_cast<std::int64_t>(in_.fixed64());
   count_ = in_.count(3);
-  ++memory.chunk_;
+  memory.begin_chunk();
 }
 
 Launch LaunchDecoder::next() {
   Launch launch;
   const std::uint64_t head = in_.varint();
-  if (head >> 1 >= memory_.last_.size()) return in_.fail(), launch;
+  if (head >> 1 >= memory_.kernels()) return in_.fail(), launch;
   launch.kernel = static_cast<std::uint32_t>(head >> 1);
   if ((head & 1) != 0) stream_ = in_.varint32();
   launch.stream = stream_;
   launch.start_ns = wrapping_add(previous_end_ns_, in_.signed_varint());
-  LaunchMemory::Last& last = memory_.last_[launch.kernel];
-  if (last.chunk != memory_.chunk_) last = {0, memory_.chunk_};
-  launch.duration_ns = last.duration_ns = wrapping_add(last.duration_ns, in_.signed_varint());
+  std::int64_t& last_duration = memory_.duration_ns(launch.kernel);
+  launch.duration_ns = last_duration = wrapping_add(last_duration, in_.signed_varint());
   if (launch.duration_ns < 0) in_.fail();
   previous_end_ns_ = wrapping_add(launch.start_ns, launch.duration_ns);
   return launch;

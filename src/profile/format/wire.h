@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace purlin::profile::wire {
@@ -118,6 +117,37 @@ void encode(Encoder& out, const Sketch& sketch);
 // `budget`: buckets that may still be allocated, over all sketches of a file.
 bool decode(Decoder& in, Sketch& sketch, std::size_t& budget);
 
+struct Launch {
+  std::uint32_t kernel = 0, stream = 0;
+  std::int64_t start_ns = 0, duration_ns = 0;
+};
+
+// The last duration of each kernel in a chunk, kept from chunk to chunk, so that a chunk costs
+// nothing to begin.
+class LaunchMemory {
+ public:
+  explicit LaunchMemory(std::size_t kernels) : last_(kernels) {}
+  std::size_t kernels() const { return last_.size(); }
+  void make_room(std::uint32_t kernel) {
+    if (kernel >= last_.size()) last_.resize(std::size_t{kernel} + kernel / 2 + 64);
+  }
+  void begin_chunk() { ++chunk_; }
+  // 0 before the kernel's first launch in the chunk. REQUIRES: kernel < kernels().
+  std::int64_t& duration_ns(std::uint32_t kernel) {
+    Last& last = last_[kernel];
+    if (last.chunk != chunk_) last = {0, chunk_};
+    return last.duration_ns;
+  }
+
+ private:
+  struct Last {
+    std::int64_t duration_ns = 0;
+    std::uint64_t chunk = 0;  // which one that was
+  };
+  std::vector<Last> last_;
+  std::uint64_t chunk_ = 1;
+};
+
 // Launches of one process: starts are told from the end of the launch before, durations from the
 // same kernel's launch before. 4 to 7 bytes each; docs/formats/profile.md has measurements.
 class LaunchEncoder {
@@ -133,28 +163,7 @@ class LaunchEncoder {
   std::size_t count_ = 0;
   std::uint32_t stream_ = 0;
   std::int64_t base_ns_ = 0, previous_end_ns_ = 0;
-  std::unordered_map<std::uint32_t, std::int64_t> durations_;  // of each kernel's last launch
-};
-
-struct Launch {
-  std::uint32_t kernel = 0, stream = 0;
-  std::int64_t start_ns = 0, duration_ns = 0;
-};
-
-// The last duration of each kernel in a chunk. Kept from chunk to chunk, so that a chunk costs
-// nothing to begin.
-class LaunchMemory {
- public:
-  explicit LaunchMemory(std::size_t kernels) : last_(kernels) {}
-
- private:
-  friend class LaunchDecoder;
-  struct Last {
-    std::int64_t duration_ns = 0;
-    std::uint64_t chunk = 0;  // which one that was
-  };
-  std::vector<Last> last_;
-  std::uint64_t chunk_ = 0;
+  LaunchMemory memory_{0};
 };
 
 class LaunchDecoder {
