@@ -121,6 +121,21 @@ TEST(ChromeLayouts, TheInnermostOpWithInputsSaysTheShape) {
   EXPECT_EQ(profile.kernels.at(0).dtype, "f32");
 }
 
+// PyTorch 1.8: the whole has image, gradient and weight, its part only the first two.
+TEST(ChromeLayouts, APartOfAnOpHasTheShapeOfTheWhole) {
+  const std::string name = "aten::cudnn_convolution_backward";
+  const Profile profile = import_ok(
+      of_events(host("cpu_op", name.c_str(), 0, 100,
+                     R"("Input Dims":[[32,64,7,7],[32,128,7,7],[128,64,1,1],[],[],[],[]])") +
+                "," +
+                host("cpu_op", (name + "_weight").c_str(), 10, 80,
+                     R"("Input Dims":[[],[32,128,7,7],[32,64,7,7],[],[],[],[]])") +
+                "," + host("cuda_runtime", "cudaLaunchKernel", 30, 2, R"("correlation":1)") + "," +
+                kernel("k", 40, 1)));
+  EXPECT_EQ(profile.kernels.at(0).op, name);
+  EXPECT_EQ(profile.kernels.at(0).shape, "N=32,C=64,H=7,W=7,K=128,R=1,S=1,P=7,Q=7,gradients=2");
+}
+
 TEST(ChromeLayouts, OfDuplicateCorrelationIdsTheLaunchBeforeTheKernelCounts) {
   const Profile profile = import_ok(
       of_events(host("cuda_runtime", "cudaLaunchKernel", 10, 2, R"("correlation":1)") + "," +

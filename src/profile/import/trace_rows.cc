@@ -2,6 +2,7 @@
 #include "profile/import/trace_rows.h"
 
 #include "base/hash.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <string_view>
@@ -36,7 +37,15 @@ RowBuilder::Place RowBuilder::place_of(std::uint32_t op) const {
   for (int i = 0; at != kNone && i < kDeepest; ++i, at = records_.ops[at].op.parent) {
     const OpRecord& record = records_.ops[at];
     if (!record.has_dims) continue;
-    if (!record.is_problem) break;
+    if (!record.is_problem) {
+      // A part of its parent, such as aten::cudnn_convolution_backward_weight, has what the whole
+      // has, and may not have been given all of it.
+      const std::uint32_t parent = record.op.parent;
+      if (parent != kNone &&
+          starts_with(records_.names[record.op.name], records_.names[records_.ops[parent].op.name]))
+        continue;
+      break;
+    }
     return {name_of(at), record.op.shape, record.op.dtype};
   }
   return {name_of(op), 0, 0};
