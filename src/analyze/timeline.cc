@@ -176,9 +176,9 @@ TimelineAnalysis analyze_timeline(const Profile& profile) {
   }
   if (out.steps.empty())
     out.limits.emplace_back(
-        "no steps: none are marked, no range's name reads like one, and no sequence of kernels "
-        "that "
-        "comes again takes half of the time");
+        "no steps: none are marked, no range's name reads like one, and no round of several "
+        "kernels "
+        "that comes again takes half of the time");
   out.ranks = compare_ranks(profile, devices, communication, out.limits);
   if (profile.processes.size() > 1 && devices.size() > 1 && out.ranks.empty())
     out.limits.emplace_back(

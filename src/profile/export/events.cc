@@ -124,7 +124,7 @@ Status require_timeline(const Profile& profile) {
   return error(
       Code::kInvalid,
       "the profile holds sums and histograms of {} kernels but no timeline, so there are no "
-      "launches to write; export a trace of another tool, or a profile that kept launches",
+      "launches to write; record with `purlin profile --full`, or give another tool's trace",
       profile.kernels.size());
 }
 
