@@ -225,7 +225,8 @@ class Demo {
         preset().empty() ? "" : fmt::format("shape = \"{}\"\n", preset()));
     PURLIN_TRY(write_atomic(in_directory("suite.toml"), suite));
     return run_command({purlin(), "guard", "baseline", in_directory("suite.toml"), "--cache",
-                        in_directory("cache"), "-o", in_directory("baseline"), "--replace"})
+                        in_directory("cache"), "-o", in_directory("baseline"), "--replace",
+                        "--note", "the demo"})
         .status();
   }
 

@@ -5,6 +5,9 @@
 #include "cli/commands.h"
 #include "cli/guard_session.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 namespace purlin::cli {
 namespace {
 
@@ -17,8 +20,10 @@ class GuardBaseline : public Command {
            "of\n"
            "how they were measured, and the kernels' sources and configs themselves, so that a "
            "later\n"
-           "`guard check` can run them beside the new ones. An existing baseline is kept unless\n"
-           "--replace is given.\n\n"
+           "`guard check` can run them beside the new ones. An existing baseline stays unless "
+           "--replace\n"
+           "promotes this one over it, with a --note that says why; the old one is kept beside "
+           "it.\n\n"
            "Example: purlin guard baseline gate.toml -o baselines/\n"
            "Exit codes: 0 recorded, 2 error (nothing is written).";
   }
@@ -29,7 +34,8 @@ class GuardBaseline : public Command {
                  "PATH");
     flags.flag("--replace", replace_, "Promote this measurement over an existing baseline");
     flags.option("--rounds", rounds_, "Processes per item (default: the suite's)");
-    flags.option("--note", note_, "A line to keep with the baseline: why it is the new normal");
+    flags.option("--note", note_, "Why it is the new normal; kept with it, and needed to replace");
+    flags.option("--by", by_, "Who declares it good (default: $PURLIN_USER, else the account)");
     flags.flag("--json", json_, "Print the baseline as JSON");
   }
 
@@ -37,7 +43,7 @@ class GuardBaseline : public Command {
     PURLIN_TRY(guard_.open(context));
     const std::string path = output_.empty() ? guard_.default_baseline()
                                              : guard::baseline_path(output_, guard_.suite().name);
-    std::string replaces;
+    std::string replaces, previous;
     if (file_exists(path)) {
       const Result<guard::Baseline> old = guard::load_baseline(path);
       const std::string age = old.is_ok() ? "recorded " + old->recorded_at : "which cannot be read";
@@ -45,7 +51,11 @@ class GuardBaseline : public Command {
         return error(Code::kInvalid,
                      "'{}' already holds a baseline ({}); --replace promotes a new one over it",
                      path, age);
+      if (trim(note_).empty())
+        return error(Code::kInvalid,
+                     "--replace needs a --note: why what was measured is the new normal");
       replaces = old.is_ok() ? old->recorded_at : "unreadable";
+      previous = guard::previous_path(path, old.is_ok() ? old->recorded_at : "");
     }
     PURLIN_TRY(make_directories(parent_path(path)));
     if (rounds_ < 0 || rounds_ > 1000)
@@ -54,6 +64,13 @@ class GuardBaseline : public Command {
                   guard::record_baseline(guard_.session(),
                                          rounds_ > 0 ? rounds_ : guard_.suite().rounds, note_));
     baseline.replaces = replaces;
+    baseline.promoted_by = who();
+    if (!previous.empty()) {
+      // The old one first: a kill between the two leaves both.
+      PURLIN_ASSIGN(const std::string old, read_file(path));
+      PURLIN_TRY(write_atomic(previous, old));
+      baseline.previous = base_name(previous);
+    }
     guard_.end_progress();
     const std::string document = to_json(baseline).dump(2) + "\n";
     PURLIN_TRY(write_atomic(path, document));
@@ -72,14 +89,24 @@ class GuardBaseline : public Command {
       table.row({item.kernel, item.problem.text(), item.config.text(), format_ns(item.p50_ns()),
                  format_ns(item.p95_ns()), std::to_string(item.processes.size())});
     context.print(table.render(context.terminal));
-    context.print(fmt::format("baseline of '{}' written to {}{}\n", baseline.suite, path,
-                              replaces.empty() ? "" : ", in place of the one of " + replaces));
+    context.print(fmt::format(
+        "baseline of '{}' written to {}{}\n", baseline.suite, path,
+        replaces.empty()
+            ? ""
+            : fmt::format(", in place of the one of {}, kept as {}", replaces, previous)));
     return kExitOk;
   }
 
  private:
+  std::string who() const {
+    if (!by_.empty()) return by_;
+    if (const std::string user = environment_variable("PURLIN_USER"); !user.empty()) return user;
+    const passwd* account = ::getpwuid(::getuid());
+    return account != nullptr ? account->pw_name : fmt::format("uid {}", ::getuid());
+  }
+
   GuardSession guard_;
-  std::string output_, note_;
+  std::string output_, note_, by_;
   bool replace_ = false, json_ = false;
   int rounds_ = 0;
 };

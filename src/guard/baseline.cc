@@ -92,7 +92,9 @@ Json to_json(const Baseline& baseline) {
   document.set("suite", baseline.suite);
   document.set("recorded_at", baseline.recorded_at);
   document.set("note", baseline.note);
+  document.set("promoted_by", baseline.promoted_by);
   document.set("replaces", baseline.replaces);
+  document.set("previous", baseline.previous);
   document.set("measurement", measure::to_json(baseline.policy));
   document.set("suite_seed", baseline.suite_seed);
   Json items = Json::array();
@@ -115,7 +117,9 @@ Result<Baseline> baseline_from_json(const Json& json) {
   baseline.recorded_at = json["recorded_at"].as_string();
   baseline.tool_version = json["tool_version"].as_string();
   baseline.note = json["note"].as_string();
+  baseline.promoted_by = json["promoted_by"].as_string();
   baseline.replaces = json["replaces"].as_string();
+  baseline.previous = json["previous"].as_string();
   for (const Json::Member& member : json["snapshots"].members()) {
     PURLIN_ASSIGN(Snapshot snapshot, snapshot_from_json(member.value));
     if (snapshot.id() != member.key)
@@ -146,15 +150,28 @@ std::string baseline_path(const std::string& output, const std::string& suite_na
   return output;
 }
 
-std::vector<std::string> missing_facts(const Baseline& baseline) {
+std::string previous_path(const std::string& path, const std::string& recorded_at) {
+  // "2026-11-20T14:21:16Z" without what file systems and archives dislike.
+  std::string when = recorded_at;
+  std::erase_if(when, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+  const std::string stem = ends_with(path, ".json") ? path.substr(0, path.size() - 5) : path;
+  return stem + "." + (when.empty() ? "unreadable" : when) + ".json";
+}
+
+std::vector<std::string> missing_facts(const DeviceInfo& device) {
   std::vector<std::string> missing;
+  if (device.name.empty()) missing.emplace_back("the device's model");
+  if (device.driver.empty()) missing.emplace_back("the driver's version");
+  if (device.toolkit.empty()) missing.emplace_back("the compiler's version");
+  return missing;
+}
+
+std::vector<std::string> missing_facts(const Baseline& baseline) {
+  std::vector<std::string> missing = missing_facts(baseline.device);
   const auto need = [&](bool known, const char* what) {
     if (!known) missing.emplace_back(what);
   };
   const DeviceInfo& device = baseline.device;
-  need(!device.name.empty(), "the device's model");
-  need(!device.driver.empty(), "the driver's version");
-  need(!device.toolkit.empty(), "the compiler's version");
   need(baseline.policy.warmup_launches >= 0 && baseline.policy.max_samples > 0,
        "warm-up and iterations");
   need(!baseline.items.empty(), "any item");

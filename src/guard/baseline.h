@@ -40,7 +40,8 @@ struct Baseline {
   measure::Policy policy;
   std::uint64_t suite_seed = 0;
   std::string recorded_at, tool_version, note;
-  std::string replaces;  // when the baseline that this one was promoted over was recorded
+  // The promotion: who declared it good (why is the note), over the baseline of when, kept as what.
+  std::string promoted_by, replaces, previous;
   std::map<std::string, Snapshot> snapshots;
   std::vector<BaselineItem> items;
 
@@ -58,7 +59,16 @@ std::string baseline_path(const std::string& output, const std::string& suite_na
 // "the driver's version", … . Empty = complete.
 std::vector<std::string> missing_facts(const Baseline& baseline);
 
-// In what the device of today differs from the baseline's; empty = the same environment.
+// The same of a run that is about to judge.
+std::vector<std::string> missing_facts(const DeviceInfo& device);
+
+// Where the baseline that is promoted over is kept: beside it, named for when it was recorded.
+std::string previous_path(const std::string& path, const std::string& recorded_at);
+
+// The fields in which times of one device say nothing of another's: what runs (backend, model,
+// arch, units) and what makes the code that runs (driver, toolkit). The host, its load and the
+// clock of the moment are left out: both arms meet them alike. In what the device of today differs
+// from the baseline's; empty = the same environment.
 std::vector<std::string> environment_differences(const DeviceInfo& recorded,
                                                  const DeviceInfo& today);
 

@@ -91,13 +91,22 @@ Result<Report> check(const Session& session, const Baseline& baseline, const std
   const std::vector<std::string> missing = missing_facts(baseline);
   const std::vector<std::string> changes =
       environment_differences(baseline.device, session.device.info);
+  const std::vector<std::string> unknown = missing_facts(session.device.info);
   std::string blocked;
-  if (!missing.empty()) {
+  Verdict blocked_as = Verdict::kInconclusive;
+  if (!unknown.empty()) {
+    blocked_as = Verdict::kInvalid;
+    blocked = "the record of this run would lack " + join(unknown, ", ") +
+              ", so nobody could tell later what its verdict is worth; `purlin doctor` says how to "
+              "get it";
+  } else if (!missing.empty()) {
     blocked = "the baseline's record lacks " + join(missing, ", ") + "; record a new one";
   } else if (!changes.empty() && !options.allow_environment_change) {
-    blocked = "the environment is not the baseline's (" + join(changes, "; ") +
-              "), so its times say nothing here. Record a new baseline, or use "
-              "--allow-environment-change to compare only its code with the code of now";
+    blocked =
+        "the environment is not the baseline's (" + join(changes, "; ") +
+        "), so its times say nothing here. Record a new baseline, or run both sides here and now, "
+        "in pairs: --allow-environment-change compares the baseline's code with the code of "
+        "now, `purlin guard compare` two revisions";
   } else if (!changes.empty()) {
     report.notes.push_back(
         "the environment is not the baseline's (" + join(changes, "; ") +
@@ -128,7 +137,7 @@ Result<Report> check(const Session& session, const Baseline& baseline, const std
     if (items[i].problem != Verdict::kPass)
       gate.give_up(i, items[i].problem, items[i].report.result.reason);
     else if (!blocked.empty())
-      gate.give_up(i, Verdict::kInconclusive, blocked);
+      gate.give_up(i, blocked_as, blocked);
   }
   const auto baseline_arm =
       make_kernel_arm({"the baseline of " + baseline.recorded_at, session.suite.per_process, {}},

@@ -229,6 +229,7 @@ TEST_F(CheckTest, AnIncompleteRecordIsNoBaseline) {
   incomplete.device.driver.clear();
   EXPECT_EQ(check_against(incomplete).verdict(), Verdict::kInconclusive);
   device_.info.driver.clear();
+  EXPECT_EQ(check_against(complete).verdict(), Verdict::kInvalid);  // nor is it a run that judges
   const Result<Baseline> recorded = record_baseline(session(), 3, "");
   ASSERT_FALSE(recorded.is_ok());
   EXPECT_NE(recorded.status().message().find("the driver's version"), std::string::npos);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/compare.h"
 
+#include "base/text.h"
+#include "guard/baseline.h"
 #include "model/document.h"
 
 #include <algorithm>
@@ -94,6 +96,13 @@ Result<Report> compare(const CompareSetup& setup) {
                    fmt::format("{} does not have it, so there is nothing to compare",
                                both.lacking[i]->label()));
   Report report;
+  if (setup.needs_record) {
+    const std::vector<std::string> missing = missing_facts(
+        setup.environment.devices.empty() ? DeviceInfo{} : setup.environment.devices.front());
+    for (std::size_t i = 0; i < both.items.size() && !missing.empty(); ++i)
+      gate.give_up(i, Verdict::kInvalid,
+                   "the record of this run would lack " + join(missing, ", "));
+  }
   PURLIN_TRY(run_pairs(gate, {both.items, setup.baseline, setup.current}, setup.random, setup.clock,
                        options, &report.measurement));
   report.suite = setup.name;

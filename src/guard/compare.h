@@ -32,6 +32,8 @@ struct CompareSetup {
   PairsOptions options;
   Random& random;
   Clock& clock;
+  // All items are invalid where the environment's device lacks what a reader must know of it.
+  bool needs_record = false;
 };
 
 // Prepares both arms, pairs up their items, runs the gate. An item that only one arm has is

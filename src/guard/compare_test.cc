@@ -180,6 +180,20 @@ TEST_F(CompareTest, UnfitPairsAreTakenAgainAndCountedUntilItIsHopeless) {
   ASSERT_EQ(result.measurement.reasons.size(), 1u);
 }
 
+TEST_F(CompareTest, WithoutARecordOfTheDeviceNothingIsValid) {
+  Environment environment;
+  environment.devices.resize(1);
+  environment.devices[0].name = "Toy";
+  environment.devices[0].toolkit = "C";
+  const CompareSetup setup{"test",      a_, b_,       design_, {},     "",  "code",
+                           environment, "", options_, coins_,  clock_, true};
+  const Result<Report> incomplete = compare(setup);
+  ASSERT_TRUE(incomplete.is_ok());
+  EXPECT_EQ(incomplete->verdict(), Verdict::kInvalid);
+  EXPECT_NE(incomplete->items[0].result.reason.find("the driver's version"), std::string::npos);
+  EXPECT_EQ(a_.launches + a_.rehearsals, 0);
+}
+
 TEST_F(CompareTest, AnArmThatCannotBeMadeReadyEndsIt) {
   b_.prepared = Status(Code::kFailed, "the build failed");
   EXPECT_EQ(compare_now().status().code(), Code::kFailed);

@@ -5,6 +5,7 @@ set -uo pipefail
 where=$(cd "$1" && pwd)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export PATH=$where/bin:$PATH
+export RUNS=${RUNS:-4}   # of guard_gpu.sh; by itself it makes forty of each kind
 logs=${OUT:-$(mktemp -d)}
 mkdir -p "$logs"
 nvidia-smi >/dev/null 2>&1 || { echo "test-gpu: no NVIDIA GPU on this machine (nvidia-smi fails)" >&2; exit 2; }

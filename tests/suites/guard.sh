@@ -37,7 +37,12 @@ cp baselines/gate.json kept.json
 expect_exit 2 purlin guard baseline gate.toml -o baselines/ --rounds 3
 expect_contains "$tmp/err" 'already holds a baseline' '--replace'
 cmp baselines/gate.json kept.json
-expect_exit 0 purlin guard baseline gate.toml -o baselines/ --rounds 3 --replace --note 'new normal'
+expect_exit 2 purlin guard baseline gate.toml -o baselines/ --rounds 3 --replace   # why?
+expect_contains "$tmp/err" '--note'
+cmp baselines/gate.json kept.json
+expect_exit 0 purlin guard baseline gate.toml -o baselines/ --rounds 3 --replace --note 'new normal' --by ada
+expect_json baselines/gate.json 'd["promoted_by"] == "ada" and d["recorded_at"] >= d["replaces"]'
+cmp "baselines/$(json baselines/gate.json 'd["previous"]')" kept.json
 expect_json baselines/gate.json 'd["replaces"] != "" and d["note"] == "new normal"'
 
 expect_decided 0 purlin guard check gate.toml --baseline baselines/ --json
