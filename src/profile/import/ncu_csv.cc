@@ -293,7 +293,10 @@ class NcuImporter {
     if (!added) return at->second;
     if (at->second >= kMaxDevices) return at->second = 0;
     DeviceInfo& info = profile_.environment.devices.emplace_back();
-    info.id = "cuda:" + (launch.device.empty() ? std::string("0") : launch.device);
+    // A number, but for early versions, which print the model.
+    const std::optional<std::int64_t> ordinal = parse_int(launch.device);
+    info.id = fmt::format("cuda:{}", ordinal ? std::max<std::int64_t>(*ordinal, 0) : at->second);
+    if (!ordinal) info.name = launch.device;
     info.backend = "cuda";
     info.kind = "gpu";
     info.vendor = "NVIDIA";

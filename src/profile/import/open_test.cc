@@ -51,6 +51,7 @@ TEST_F(Open, WhatIsForeignSaysWhatToDo) {
   EXPECT_TRUE(says(advice("t.pftrace", "\n\x01"), "traceconv json"));
   EXPECT_TRUE(says(advice("s.csv", "\"Time (%)\",\"Total Time (ns)\",\"Instances\",\"Name\"\n"),
                    "nsys stats"));
+  EXPECT_TRUE(says(advice("u.csv", "\xFF\xFE\"\1I\1D"), "iconv -f UTF-16"));
   EXPECT_TRUE(says(advice("n.txt", "hello"), "supported:"));
   EXPECT_TRUE(says(advice("e", ""), "empty"));
   EXPECT_TRUE(says(advice("j.json", "[1, 2]"), "no trace"));
