@@ -7,11 +7,11 @@
 #include "profile/import/assembly.h"
 #include "profile/import/csv.h"
 #include "profile/import/nsys_ranges.h"
+#include "profile/import/rocprof_devices.h"
 #include "profile/import/rocprof_tables.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -23,17 +23,8 @@ namespace {
 using Columns = RocprofColumns;
 
 constexpr std::int64_t kMaxTime = std::int64_t{1} << 61;
-constexpr std::size_t kMaxDevices = 1024, kMaxQueues = 65'536, kMaxFiles = 10'000,
-                      kMaxDispatches = 20'000'000;
-constexpr int kMaxDepth = 3;
+constexpr std::size_t kMaxQueues = 65'536, kMaxDispatches = 20'000'000;
 constexpr std::uint64_t kProgressEvery = 4096;
-
-std::uint32_t to_u32(std::string_view text) {
-  const double value = parse_double(trim(text)).value_or(0);
-  if (!(value > 0)) return 0;
-  return static_cast<std::uint32_t>(
-      std::min(value, static_cast<double>(std::numeric_limits<std::uint32_t>::max())));
-}
 
 // "/run/1234_kernel_trace.csv" -> "/run/1234_": what the files of one process share.
 std::string group_of(const std::string& path) {
@@ -46,14 +37,6 @@ std::string group_of(const std::string& path) {
   return join_path(parent_path(path), base.substr(0, end));
 }
 
-// The number in "Agent 4", "GPU-0", "4".
-std::int64_t number_in(std::string_view text) {
-  const std::size_t digits = text.find_first_of("0123456789");
-  if (digits == std::string_view::npos) return -1;
-  text = text.substr(digits);
-  return parse_int(text.substr(0, text.find_first_not_of("0123456789"))).value_or(-1);
-}
-
 struct Header {
   std::size_t file = 0;  // index into the list given
   std::string group;
@@ -64,7 +47,10 @@ struct Header {
 class RocprofImporter {
  public:
   RocprofImporter(const std::vector<RocprofFile>& files, const ImportOptions& options)
-      : files_(files), options_(options), assembly_(profile_, options_) {}
+      : files_(files),
+        options_(options),
+        assembly_(profile_, options_),
+        devices_(profile_.environment) {}
 
   Result<Profile> run() {
     profile_.source = "rocprof";
@@ -184,65 +170,9 @@ class RocprofImporter {
     return index;
   }
 
-  void agent(const Columns& columns, Fields fields) {
-    if (columns.get(Columns::kAgentType, fields) != "GPU" || agents_.size() >= kMaxDevices) return;
-    Agent agent;
-    agent.node = number_in(columns.get(Columns::kNode, fields));
-    agent.logical = number_in(columns.get(Columns::kLogicalNode, fields));
-    agent.info.name = columns.get(Columns::kProduct, fields);
-    agent.info.arch = columns.get(Columns::kName, fields);
-    if (agent.info.name.empty()) agent.info.name = agent.info.arch;
-    agent.info.compute_units =
-        static_cast<int>(to_u32(columns.get(Columns::kUnits, fields)) & 0xFFFFFF);
-    agent.info.clock_mhz = to_u32(columns.get(Columns::kClock, fields));
-    agent.info.warp_size =
-        static_cast<int>(to_u32(columns.get(Columns::kWaveSize, fields)) & 0xFFFF);
-    agent.info.shared_memory_per_unit =
-        std::int64_t{to_u32(columns.get(Columns::kSharedKb, fields))} * 1024;
-    agents_.push_back(agent);
-  }
-
-  // rocprof-compute profiles one model of GPU and describes it in files of their own.
-  void system(const Columns& columns, Fields fields) {
-    system_.arch = columns.get(Columns::kArch, fields);
-    system_.name = columns.get(Columns::kModel, fields);
-    if (system_.name.empty()) system_.name = system_.arch;
-    system_.compute_units =
-        static_cast<int>(to_u32(columns.get(Columns::kUnits, fields)) & 0xFFFFFF);
-    system_.clock_mhz = to_u32(columns.get(Columns::kClock, fields));
-    system_.warp_size = static_cast<int>(to_u32(columns.get(Columns::kWaveSize, fields)) & 0xFFFF);
-  }
-
-  void roofline(const Columns& columns, Fields fields) {
-    const auto gigabytes = parse_double(trim(columns.get(Columns::kBandwidth, fields)));
-    if (gigabytes && *gigabytes > 0 && *gigabytes < 1e6)
-      system_.memory_bytes_per_s = std::max(system_.memory_bytes_per_s, *gigabytes * 1e9);
-  }
-
-  // "Agent 4" counts agents, "GPU-0" counts GPUs, "4" is a node; --agent-index says which it is.
-  int device(std::string_view text) {
-    if (const auto at = devices_.find(std::string(text)); at != devices_.end()) return at->second;
-    std::vector<DeviceInfo>& devices = profile_.environment.devices;
-    if (devices.size() >= kMaxDevices) return 0;
-    const std::int64_t number = number_in(text);
-    const Agent* found = nullptr;
-    if (starts_with(text, "GPU")) {
-      if (number >= 0 && static_cast<std::size_t>(number) < agents_.size())
-        found = &agents_[static_cast<std::size_t>(number)];
-    } else {
-      const bool logical = starts_with(text, "Agent");
-      for (const Agent& agent : agents_)
-        if ((logical && agent.logical >= 0 ? agent.logical : agent.node) == number) found = &agent;
-    }
-    const int index = devices_[std::string(text)] = static_cast<int>(devices.size());
-    DeviceInfo info = found != nullptr ? found->info : system_;
-    info.id = fmt::format("hip:{}", std::max<std::int64_t>(number, 0));
-    info.backend = "hip";
-    info.kind = "gpu";
-    info.vendor = "AMD";
-    devices.push_back(std::move(info));
-    return index;
-  }
+  void agent(const Columns& columns, Fields fields) { devices_.add_agent(columns, fields); }
+  void system(const Columns& columns, Fields fields) { devices_.add_system(columns, fields); }
+  void roofline(const Columns& columns, Fields fields) { devices_.add_roofline(columns, fields); }
 
   // Queues are numbers, or addresses; the latter are numbered as they come.
   std::uint32_t stream(const Columns& columns, Fields fields) {
@@ -263,7 +193,7 @@ class RocprofImporter {
       event.start_ns = times->first;
       event.duration_ns = times->second;
       event.process = process(columns, fields);
-      event.thread = to_u32(columns.get(Columns::kThread, fields));
+      event.thread = to_count(columns.get(Columns::kThread, fields));
     };
     if (starts_with(columns.get(Columns::kDomain, fields), "MARKER")) {
       if (times->second == 0) return;  // a mark
@@ -309,7 +239,7 @@ class RocprofImporter {
   static LaunchShape launch_of(const Columns& columns, Fields fields) {
     LaunchShape launch;
     const auto extent = [&](Columns::Name name) {
-      return std::max(1u, to_u32(columns.get(name, fields)));
+      return std::max(1u, to_count(columns.get(name, fields)));
     };
     const auto blocks = [](std::uint32_t items, std::uint32_t group) {
       return items / group + (items % group != 0 ? 1 : 0);
@@ -331,14 +261,13 @@ class RocprofImporter {
     identity.name = without_clone_marks(columns.get(Columns::kKernelName, fields));
     if (identity.name.empty()) identity.name = "(unnamed kernel)";
     identity.launch = launch_of(columns, fields);
-    identity.registers = to_u32(columns.get(Columns::kRegisters, fields)) +
-                         (to_u32(columns.get(Columns::kAccumulators, fields)) & 0xFFFF);
-    identity.static_shared_bytes = to_u32(columns.get(Columns::kShared, fields));
-    identity.local_bytes = to_u32(columns.get(Columns::kScratch, fields));
-    identity.device = device(columns.get(Columns::kAgent, fields));
-    const int wave = static_cast<int>(to_u32(columns.get(Columns::kWaveSize, fields)) & 0xFFFF);
-    if (wave > 0)
-      profile_.environment.devices[static_cast<std::size_t>(identity.device)].warp_size = wave;
+    identity.registers = to_count(columns.get(Columns::kRegisters, fields)) +
+                         (to_count(columns.get(Columns::kAccumulators, fields)) & 0xFFFF);
+    identity.static_shared_bytes = to_count(columns.get(Columns::kShared, fields));
+    identity.local_bytes = to_count(columns.get(Columns::kScratch, fields));
+    identity.device = devices_.index(columns.get(Columns::kAgent, fields));
+    const int wave = static_cast<int>(to_count(columns.get(Columns::kWaveSize, fields)) & 0xFFFF);
+    if (wave > 0) devices_.info(identity.device).warp_size = wave;
     return identity;
   }
 
@@ -460,8 +389,8 @@ class RocprofImporter {
     activity.start_ns = times->first;
     activity.duration_ns = times->second;
     activity.process = process(columns, fields);
-    activity.device = static_cast<std::uint16_t>(
-        device(columns.get(kind == "h2d" ? Columns::kTargetAgent : Columns::kSourceAgent, fields)));
+    activity.device = static_cast<std::uint16_t>(devices_.index(
+        columns.get(kind == "h2d" ? Columns::kTargetAgent : Columns::kSourceAgent, fields)));
     activity.stream = stream(columns, fields);
     activity.call = call_of(activity.process, columns.get(Columns::kCorrelation, fields));
     activity.row = assembly_.copy_row(kind, activity.device);
@@ -484,14 +413,14 @@ class RocprofImporter {
       return;
     }
     if (starts_with(name, "MEMORY_COPY") || starts_with(name, "Copy")) {
-      const std::uint32_t row = assembly_.copy_row(classify_copy(name), device(""));
+      const std::uint32_t row = assembly_.copy_row(classify_copy(name), devices_.index(""));
       profile_.copies[row].duration.add(total / calls, calls);
       copies_ += calls;
       return;
     }
     LaunchIdentity identity;
     identity.name = without_clone_marks(name);
-    identity.device = device("");
+    identity.device = devices_.index("");
     assembly_.add_untimed(assembly_.kernel_row(identity), total / calls, calls);
   }
 
@@ -516,7 +445,7 @@ class RocprofImporter {
     if (copies_ > 0)
       assembly_.note("copies_without_bytes", "copies do not say how many bytes they moved",
                      copies_);
-    if (agents_.empty() && system_.name.empty())
+    if (!devices_.described())
       assembly_.note("no_device_info",
                      "the files do not say which GPU it was; *_agent_info.csv (rocprofv3) and "
                      "sysinfo.csv (rocprof-compute) do");
@@ -526,10 +455,6 @@ class RocprofImporter {
                      static_cast<double>(damaged_));
   }
 
-  struct Agent {
-    DeviceInfo info;
-    std::int64_t node = -1, logical = -1;
-  };
   struct HashLaunch {
     std::size_t operator()(const std::pair<std::size_t, std::int64_t>& launch) const {
       return launch.first * 0x9E3779B97F4A7C15u ^ static_cast<std::size_t>(launch.second);
@@ -541,13 +466,11 @@ class RocprofImporter {
   const ImportOptions& options_;
   Profile profile_;
   Assembly assembly_;
+  RocprofDevices devices_;
   std::vector<Header> headers_;
   std::map<std::string, std::size_t> groups_;
   std::size_t group_ = 0;
   std::pair<std::size_t, std::uint64_t> place_;  // file, line: for messages
-  std::vector<Agent> agents_;
-  DeviceInfo system_;
-  std::map<std::string, int> devices_;
   std::map<std::int64_t, std::uint32_t> queues_;
   // process and correlation id -> call; group and dispatch -> row
   std::vector<std::pair<std::pair<std::uint32_t, std::int64_t>, std::uint32_t>> launched_;
@@ -562,40 +485,7 @@ class RocprofImporter {
   Status failure_;
 };
 
-Status collect(const std::string& folder, int depth, std::vector<std::string>& found) {
-  PURLIN_ASSIGN(const std::vector<std::string> names, list_directory(folder));
-  for (const std::string& name : names) {
-    const std::string path = join_path(folder, name);
-    if (is_directory(path)) {
-      if (depth > 0) PURLIN_TRY(collect(path, depth - 1, found));
-    } else if (ends_with(name, ".csv") || ends_with(name, ".csv.gz")) {
-      const Result<std::string> prefix = read_prefix(path, 16 << 10);
-      if (prefix.is_ok() && looks_like_rocprof_csv(*prefix)) found.push_back(path);
-      if (found.size() > kMaxFiles)
-        return error(Code::kInvalid, "{}: more than {} files", folder, kMaxFiles);
-    }
-  }
-  return Status::ok();
-}
-
 }  // namespace
-
-bool looks_like_rocprof_csv(std::string_view prefix) {
-  CsvReader reader(Input::from_bytes(prefix));
-  while (reader.next_line().value_or(false)) {
-    if (reader.fields().empty() || (reader.fields().size() == 1 && reader.field(0).empty()))
-      continue;
-    return RocprofColumns(reader.fields()).table() != RocprofTable::kNone;
-  }
-  return false;
-}
-
-Result<std::vector<std::string>> rocprof_files(const std::string& folder) {
-  std::vector<std::string> found;
-  PURLIN_TRY(collect(folder, kMaxDepth, found));
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 Result<Profile> import_rocprof_csv(const std::vector<RocprofFile>& files,
                                    const ImportOptions& options) {
