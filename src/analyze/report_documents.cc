@@ -37,7 +37,7 @@ void add_durations(Json& out, const Sketch& duration) {
 }
 
 // Zero stands for "not known" in a Roof; null does in a document.
-Json known(double value) { return value > 0 ? number(value) : Json(); }
+Json known(double value) { return value > 0 ? number(std::round(value)) : Json(); }
 // Rates and ratios are derived from measured times: beyond six digits they say nothing.
 Json rounded(double value) {
   return value > 0 ? number(parse_double(fmt::format("{:.6g}", value)).value_or(value)) : Json();

@@ -345,6 +345,11 @@ class Renderer {
   void unknown() {
     for (const std::string& limit : report_.timeline.limits)
       paragraph(Style::kDim, "- " + clean(limit), "  ");
+    if (devices_.count("") > 0)
+      paragraph(
+          Style::kDim,
+          "- the GPU's model was not recorded, so its roofs are not known: --gpu NAME tells it",
+          "  ");
     double without = 0, guessed = 0;
     for (const KernelStat& kernel : report_.kernels) {
       if (kernel.roof.bound == Bound::kUnknown) without += kernel.share;
