@@ -69,7 +69,7 @@ class DiffRenderer {
       out_ += dim("   " + elide_middle(clean(join(facts, "; ")), width() - 3)) + "\n";
   }
 
-  std::string colored(double change, bool certain, std::string text) const {
+  std::string colored(double change, bool certain, std::string_view text) const {
     if (!certain || change == 0) return dim(text);
     return terminal_.paint(change > 0 ? Style::kRed : Style::kGreen, text);
   }
