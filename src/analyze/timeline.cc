@@ -120,10 +120,11 @@ std::vector<FoundSequence> add_streams(const Profile& profile, Interval window,
         "queues and sequences are those of the {} busiest of {} streams", kMaxStreams, all.size()));
     all.resize(kMaxStreams);
   }
+  const std::vector<std::uint32_t> name_numbers = number_names(profile);
   std::vector<FoundSequence> sequences;
   for (const StreamWork& stream : all) {
     if (!timeline.calls.empty()) out.queues.push_back(measure_queue(timeline, stream, window));
-    for (FoundSequence& found : find_sequences(profile, stream))
+    for (FoundSequence& found : find_sequences(profile, name_numbers, stream))
       sequences.push_back(std::move(found));
   }
   std::stable_sort(sequences.begin(), sequences.end(),

@@ -23,12 +23,8 @@ constexpr std::uint32_t kCopyToken = 0x80000000u;
 // What a token stands for: a kernel by name, whatever its launch shape, or a kind of copy.
 class Tokens {
  public:
-  explicit Tokens(const Profile& profile) : profile_(profile) {
-    std::unordered_map<std::string_view, std::uint32_t> names;
-    for (const KernelRow& row : profile.kernels)
-      of_row_.push_back(
-          names.try_emplace(row.name, static_cast<std::uint32_t>(names.size())).first->second);
-  }
+  Tokens(const Profile& profile, const std::vector<std::uint32_t>& of_row)
+      : profile_(profile), of_row_(of_row) {}
   std::uint32_t operator()(const Activity& activity) const {
     if (activity.kind != ActivityKind::kKernel) return kCopyToken | (activity.row & ~kCopyToken);
     return activity.row < of_row_.size() ? of_row_[activity.row] : kCopyToken - 1;
@@ -43,7 +39,7 @@ class Tokens {
 
  private:
   const Profile& profile_;
-  std::vector<std::uint32_t> of_row_;
+  const std::vector<std::uint32_t>& of_row_;
 };
 
 // Why a stretch cannot be captured as a graph as it is.
@@ -150,9 +146,21 @@ class Hindrances {
 
 }  // namespace
 
-std::vector<FoundSequence> find_sequences(const Profile& profile, const StreamWork& stream) {
+std::vector<std::uint32_t> number_names(const Profile& profile) {
+  std::unordered_map<std::string_view, std::uint32_t> names;
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(profile.kernels.size());
+  for (const KernelRow& row : profile.kernels)
+    numbers.push_back(
+        names.try_emplace(row.name, static_cast<std::uint32_t>(names.size())).first->second);
+  return numbers;
+}
+
+std::vector<FoundSequence> find_sequences(const Profile& profile,
+                                          const std::vector<std::uint32_t>& name_numbers,
+                                          const StreamWork& stream) {
   const Timeline& timeline = profile.timeline;
-  const Tokens token_of(profile);
+  const Tokens token_of(profile, name_numbers);
   std::vector<std::uint32_t> tokens;
   std::vector<std::int64_t> gaps;
   tokens.reserve(stream.activities.size());

@@ -34,6 +34,10 @@ struct FoundSequence {
   // Of the longest stretch: begin of each round on the device, and the end of the last.
   std::vector<std::int64_t> rounds;
 };
-std::vector<FoundSequence> find_sequences(const Profile& profile, const StreamWork& stream);
+// For each row of Profile::kernels a number that rows of one name share; made once for all streams.
+std::vector<std::uint32_t> number_names(const Profile& profile);
+std::vector<FoundSequence> find_sequences(const Profile& profile,
+                                          const std::vector<std::uint32_t>& name_numbers,
+                                          const StreamWork& stream);
 
 }  // namespace purlin::analyze
