@@ -5,8 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace purlin::analyze {
 namespace {
+
+constexpr double kLeastOfCompute = 0.75, kLeastOfMemory = 0.5;  // of the sheet
 
 std::string ceiling_name(const GpuRate& rate) {
   return std::string(rate.dtype) + (rate.tensor ? " tensor" : "");
@@ -38,17 +42,21 @@ void from_attributes(Ceilings& out, const DeviceInfo& device) {
   if (bandwidth > 0) out.memory.push_back({"dram", bandwidth, "device attributes", 0, 0});
 }
 
-void replace(std::vector<Ceiling>& list, const std::vector<Ceiling>& measured) {
+// A micro-benchmark that stays below the sheet says what is attainable; one far below it has missed
+// the unit, as mma.sync does on sm_90, and the sheet stands.
+void replace(std::vector<Ceiling>& list, const std::vector<Ceiling>& measured, double least) {
   for (const Ceiling& ceiling : measured) {
-    bool found = false;
-    for (Ceiling& own : list) {
-      if (own.name != ceiling.name) continue;
-      found = true;
-      // A micro-benchmark that stays below the sheet says what is attainable; one far below it
-      // has missed the unit, and the sheet stands.
-      if (ceiling.peak > 0.5 * own.peak) own = ceiling;
+    const auto own = std::find_if(list.begin(), list.end(),
+                                  [&](const Ceiling& one) { return one.name == ceiling.name; });
+    if (own == list.end()) {
+      list.push_back(ceiling);
+    } else if (ceiling.peak > least * own->peak) {
+      // At the clock of the measurement, where both follow it.
+      double sheet = own->peak;
+      if (own->clock_mhz > 0 && ceiling.clock_mhz > 0) sheet *= ceiling.clock_mhz / own->clock_mhz;
+      *own = ceiling;
+      own->sheet = sheet;
     }
-    if (!found) list.push_back(ceiling);
   }
 }
 
@@ -63,8 +71,8 @@ Ceilings build_ceilings(const DeviceInfo& device, const Ceilings* measured) {
     from_attributes(out, device);
   }
   if (measured != nullptr) {
-    replace(out.compute, measured->compute);
-    replace(out.memory, measured->memory);
+    replace(out.compute, measured->compute, kLeastOfCompute);
+    replace(out.memory, measured->memory, kLeastOfMemory);
   }
   return out;
 }

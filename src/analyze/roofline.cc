@@ -157,30 +157,33 @@ void RoofSum::add_work(const KernelRow& row, const KernelName& name, double laun
   const Ceiling* compute =
       compute_ceiling(*ceilings_, counters, row, name, problem_of_row(row, name).op_class);
   const Ceiling* dram = ceilings_->memory_for("dram");
-  double peak = compute != nullptr ? compute->peak : 0;
-  if (compute != nullptr && compute->clock_mhz > 0 && counters.clock_mhz > 0)
-    peak *= counters.clock_mhz / compute->clock_mhz;
+  const double clocked = compute != nullptr && compute->clock_mhz > 0 && counters.clock_mhz > 0
+                             ? counters.clock_mhz / compute->clock_mhz
+                             : 1;
+  const double peak = compute != nullptr ? clocked * compute->peak : 0;
+  const double most_flops = compute != nullptr ? clocked * compute->limit() : 0;
   double bandwidth = dram != nullptr ? dram->peak : 0;
   if (dram == nullptr) bandwidth = counters.dram_peak.value_or(0);
+  const double most_bytes = dram != nullptr ? dram->limit() : bandwidth;
   std::string level = "dram";
 
   auto flops = counters.flops ? counters.flops : model.flops;
   auto bytes = counters.dram_bytes ? counters.dram_bytes : model.bytes;
   // A model may say more than the kernel did. What is above the ceiling is not shown as if true.
-  if (flops && !counters.flops && peak > 0 && *flops / s > kBelievable * peak) {
+  if (flops && !counters.flops && peak > 0 && *flops / s > kBelievable * most_flops) {
     notes_[fmt::format(
         "the shape model's FLOPs would be {} of {}: the kernel executes fewer (FFT, "
         "Winograd, sparsity) or uses another unit",
-        percent(*flops / s / peak), compute->name)] += ns;
+        percent(*flops / s / most_flops), compute->name)] += ns;
     flops.reset();
   }
-  if (bytes && !counters.dram_bytes && bandwidth > 0 && *bytes / s > kBelievable * bandwidth) {
+  if (bytes && !counters.dram_bytes && bandwidth > 0 && *bytes / s > kBelievable * most_bytes) {
     const Ceiling* l2 = ceilings_->memory_for("l2");
-    const bool cached = l2 != nullptr && *bytes / s <= kBelievable * l2->peak;
+    const bool cached = l2 != nullptr && *bytes / s <= kBelievable * l2->limit();
     notes_[fmt::format(
         "the shape model's bytes would be {} of DRAM bandwidth: they come from a "
         "cache{}",
-        percent(*bytes / s / bandwidth), cached ? "" : ", or not all of them are moved")] += ns;
+        percent(*bytes / s / most_bytes), cached ? "" : ", or not all of them are moved")] += ns;
     if (cached) {
       bandwidth = l2->peak;
       level = "l2";

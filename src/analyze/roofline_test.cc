@@ -83,18 +83,25 @@ TEST(Ceilings, FewerUnitsThanTheSheetHave) {
 TEST(Ceilings, MeasuredOnesTakePrecedenceUnlessTheyMissedTheUnit) {
   Ceilings measured;
   measured.memory = {{"dram", 4.3e12, "measured", 0, 4.2e12}, {"l2", 9e12, "measured", 0, 8.9e12}};
-  measured.compute = {{"bf16 tensor", 600e12, "measured", 1980, 590e12},
-                      {"f8 tensor", 30e12, "measured", 1980, 29e12}};
+  measured.compute = {{"bf16 tensor", 800e12, "measured", 1830, 790e12},
+                      {"f8 tensor", 1200e12, "measured", 1830, 1190e12}};
   const Ceilings c = build_ceilings(h200(), &measured);
   EXPECT_EQ(c.memory_for("dram")->provenance, "measured");
   EXPECT_EQ(c.memory_for("dram")->peak, 4.3e12);
   EXPECT_NE(c.memory_for("l2"), nullptr);
-  EXPECT_EQ(c.compute_for("bf16", true)->peak, 600e12);
+  EXPECT_EQ(c.compute_for("bf16", true)->peak, 800e12);
+  EXPECT_NEAR(c.compute_for("bf16", true)->sheet, 989.4e12, 1e12);
   EXPECT_EQ(c.compute_for("f8", true)->provenance, "table at 1830 MHz");
   // And back from their document.
   const auto again = ceilings_from_json(to_json(c));
   ASSERT_TRUE(again.is_ok());
   EXPECT_EQ(again->compute.size(), c.compute.size());
+  // A kernel that beats the micro-benchmark, but not the sheet, is at its roof and believed.
+  const double flops = 2.0 * 4096 * 4096 * 4096;
+  const Roof roof = roof_of({row(kGemm, flops / 900e12 * 1e9)}, h200(), &measured);
+  EXPECT_EQ(roof.utilization, 1);
+  EXPECT_NEAR(roof.flops_per_s, 900e12, 1e9);
+  EXPECT_NE(roof.evidence.find("ceiling: measured"), std::string::npos);
   EXPECT_FALSE(ceilings_from_json(Json::object({{"device", "x"}})).is_ok());
 }
 

@@ -21,6 +21,7 @@ Json list_json(const std::vector<Ceiling>& list) {
         {{"name", ceiling.name}, {"peak", ceiling.peak}, {"provenance", ceiling.provenance}});
     if (ceiling.clock_mhz > 0) item.set("clock_mhz", ceiling.clock_mhz);
     if (ceiling.median > 0) item.set("median", ceiling.median);
+    if (ceiling.sheet > 0) item.set("sheet", ceiling.sheet);
     out.push(std::move(item));
   }
   return out;
@@ -39,6 +40,7 @@ Result<std::vector<Ceiling>> list_from_json(const Json& json, std::string_view k
     ceiling.provenance = item["provenance"].as_string();
     ceiling.clock_mhz = item["clock_mhz"].as_double();
     ceiling.median = item["median"].as_double();
+    ceiling.sheet = item["sheet"].as_double();
     list.push_back(std::move(ceiling));
   }
   return list;

@@ -20,6 +20,9 @@ struct Ceiling {
   std::string provenance;  // "table", "table at 1620 MHz", "measured", "device attributes"
   double clock_mhz = 0;    // the SM clock the peak holds at; 0 = it does not follow the clock
   double median = 0;       // where measured, peak being the highest
+  double sheet = 0;        // the sheet's peak, where a measurement took its place
+  // What no kernel passes: a micro-benchmark may be beaten, the sheet not.
+  double limit() const { return peak > sheet ? peak : sheet; }
 };
 
 struct Ceilings {
