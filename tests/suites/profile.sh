@@ -38,6 +38,8 @@ expect_exit 0 purlin profile -o a.plprof -- "$loop" queries
 expect_contains out "profiling bit 0, profiling info not available"
 expect_exit 0 purlin profile --full -o full.plprof -- "$loop" launches 20000
 is "launches" "$(launches full.plprof scale)" 20000
+expect_json "$tmp/report.json" "d['timeline']['activities'] == sum(r['count'] for r in d['kernels'] + d['copies'])"
+expect_json "$tmp/report.json" "d['timeline']['overlap']['copy_ns'] == sum(c['total_ns'] for c in d['copies']) > 0"
 [ "$(stat -c %s full.plprof)" -le $((20001 * 8 + 20000)) ] || fail "more than 8 bytes a launch: $(stat -c %s full.plprof)"
 
 # --- several processes, fork, exec, crashes
