@@ -18,14 +18,22 @@ std::vector<std::uint32_t> sort_by(std::vector<Record>& records, Key key) {
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return less(records[a], records[b]); });
-  std::vector<Record> sorted;
-  sorted.reserve(records.size());
   moved.resize(records.size());
-  for (std::uint32_t to = 0; to < order.size(); ++to) {
-    sorted.push_back(records[order[to]]);
-    moved[order[to]] = to;
+  for (std::uint32_t to = 0; to < order.size(); ++to) moved[order[to]] = to;
+  // Along the cycles of the permutation, so that a large timeline is not held twice.
+  for (std::uint32_t first = 0; first < order.size(); ++first) {
+    if (order[first] == first) continue;
+    const Record held = records[first];
+    std::uint32_t to = first;
+    while (order[to] != first) {
+      const std::uint32_t from = order[to];
+      records[to] = records[from];
+      order[to] = to;
+      to = from;
+    }
+    records[to] = held;
+    order[to] = to;
   }
-  records = std::move(sorted);
   return moved;
 }
 
