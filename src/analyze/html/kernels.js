@@ -12,11 +12,11 @@ const kernel_table = (() => {
     ['share', (k) => k.share, true, -1],
     ['total', (k) => k.total_ns, true, -1],
     ['count', (k) => k.count, true, -1],
-    ['p50', (k) => k.p50_ns ?? -1, true, -1],
-    ['p95', (k) => k.p95_ns ?? -1, true, -1],
+    ['p50', (k) => k.p50_ns, true, -1],
+    ['p95', (k) => k.p95_ns, true, -1],
     ['bound', (k) => bound_rank[k.bound], false, 1],
-    ['of roof', (k) => k.utilization ?? -1, true, 1],
-    ['headroom', (k) => (k.roof && k.roof.headroom_ns !== null ? k.roof.headroom_ns : -1), true, -1],
+    ['of roof', (k) => k.utilization, true, 1],
+    ['headroom', (k) => k.roof && k.roof.headroom_ns, true, -1],
   ];
   const rows = doc.kernels.map((kernel, index) => ({
     kernel, index,
@@ -83,6 +83,8 @@ const kernel_table = (() => {
       const key = columns[sorted_by][1];
       chosen.sort((a, b) => {
         const [x, y] = [key(a.kernel), key(b.kernel)];
+        // What is not known comes last, whatever the direction.
+        if ((x === null) !== (y === null)) return x === null ? 1 : -1;
         return (x < y ? -1 : x > y ? 1 : 0) * direction || a.index - b.index;
       });
     }
