@@ -132,9 +132,9 @@ class ImportCommand : public Command {
     for (const DeviceInfo& device : profile.environment.devices)
       out += fmt::format("  {:<9} {}{}\n", "device", device.name.empty() ? device.id : device.name,
                          device.arch.empty() ? "" : "  " + device.arch);
-    out += fmt::format("  {:<9} {} launches, {} in {} rows", "kernels",
+    out += fmt::format("  {:<9} {} launches, {} in {} row{}", "kernels",
                        format_count(contents.launches), format_ns(contents.kernel_ns),
-                       profile.kernels.size());
+                       profile.kernels.size(), profile.kernels.size() == 1 ? "" : "s");
     out += fmt::format("; {} with problem shapes, {} with counters\n", contents.with_shape,
                        contents.with_counters);
     if (contents.copies > 0)

@@ -160,4 +160,8 @@ Result<bool> CsvReader::next_line() {
   return true;
 }
 
+Status in_file(const Status& status, const std::string& name) {
+  return starts_with(status.message(), name) ? status : status.with_context(name);
+}
+
 }  // namespace purlin::profile

@@ -64,4 +64,7 @@ class CsvReader {
   std::vector<std::size_t> columns_;
 };
 
+// The status with the file's name before it, where what read the bytes has not put it there.
+Status in_file(const Status& status, const std::string& name);
+
 }  // namespace purlin::profile

@@ -123,7 +123,7 @@ class NcuImporter {
     PURLIN_TRY(find_table(reader));
     const Status status = read_table(reader);
     if (!status.is_ok()) {
-      if (profile_.kernels.empty() && pending_.key.empty()) return status.with_context(path_);
+      if (profile_.kernels.empty() && pending_.key.empty()) return in_file(status, path_);
       partial(status.message());
     }
     commit();
@@ -151,7 +151,7 @@ class NcuImporter {
   Status find_table(CsvReader& reader) {
     while (true) {
       Result<bool> line = reader.next_line();
-      if (!line.is_ok()) return line.status().with_context(path_);
+      if (!line.is_ok()) return in_file(line.status(), path_);
       if (!*line) break;
       if (is_header(reader)) {
         new_table(reader);

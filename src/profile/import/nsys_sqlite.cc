@@ -30,6 +30,7 @@ constexpr std::string_view kSyncs = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 constexpr std::string_view kRanges = "NVTX_EVENTS";
 constexpr std::size_t kMaxDomains = 100'000;
 constexpr std::uint64_t kProgressEvery = 1 << 16;
+constexpr std::uint64_t kMaxSorted = 32'000'000;
 
 std::uint32_t to_u32(std::optional<std::int64_t> value) {
   return static_cast<std::uint32_t>(
@@ -63,8 +64,9 @@ class NsysImporter {
       total_ += file_.row_bound(table);
     for (const std::string_view table : {kKernels, kConcurrentKernels, kCopies, kSets, kGraphs})
       device_events_ += file_.row_bound(table);
-    // Beyond the bound the first are kept, so they must come in order of time.
-    order_ = total_ > options_.max_timeline_events ? "start" : "";
+    // Beyond the bound the first are kept, so they must come in order of time; but a sort of very
+    // many rows would fill the disk, and nsys writes them nearly in order.
+    order_ = total_ > options_.max_timeline_events && total_ < kMaxSorted ? "start" : "";
     attempt(session_.read());
     for (const std::string_view table : {kCalls, kDriverCalls}) read(table, &NsysImporter::calls);
     if (profile_.timeline.calls.empty()) read(kSyncs, &NsysImporter::syncs);

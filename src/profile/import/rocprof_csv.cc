@@ -69,10 +69,11 @@ class RocprofImporter {
     only_totals_ = profile_.kernels.empty() && profile_.copies.empty();
     if (only_totals_) read_all(RocprofTable::kStats, &RocprofImporter::stat);
     if (profile_.kernels.empty() && profile_.copies.empty() && profile_.timeline.calls.empty())
-      return error(failure_.is_ok() ? Code::kInvalid : failure_.code(), "{}: {}", files_[0].name,
-                   failure_.is_ok()
-                       ? "no kernels, copies or calls in it; give the run's other files too"
-                       : failure_.message());
+      return !failure_.is_ok()
+                 ? failure_
+                 : error(Code::kInvalid,
+                         "{}: no kernels, copies or calls in it; give the run's other files too",
+                         files_[0].name);
     notes();
     for (ProcessInfo& process : profile_.processes) {
       process.layer = "hip";
@@ -91,7 +92,7 @@ class RocprofImporter {
       PURLIN_ASSIGN(Input input, files_[i].open());
       CsvReader reader(std::move(input));
       const Result<bool> found = reader.next();
-      if (!found.is_ok()) return found.status().with_context(files_[i].name);
+      if (!found.is_ok()) return in_file(found.status(), files_[i].name);
       const Columns columns(reader.fields());
       Header header{i, group_of(files_[i].name), columns.table(), false};
       if (*found && header.table == RocprofTable::kNone)
@@ -114,8 +115,8 @@ class RocprofImporter {
       const Status status = read_file(header, read);
       if (status.is_ok()) continue;
       profile_.partial = true;
-      failure_ = status;
-      assembly_.note("damaged", fmt::format("{}: {}", files_[header.file].name, status.message()));
+      failure_ = in_file(status, files_[header.file].name);
+      assembly_.note("damaged", in_file(status, files_[header.file].name).message());
     }
   }
 
