@@ -117,7 +117,7 @@ page, script = (open(path, encoding="utf-8").read() for path in sys.argv[1:3])
 page = re.sub(r"<meta http-equiv[^>]*>", "", page, count=1)
 open(sys.argv[3], "w", encoding="utf-8").write(page.replace("</body>", "<script>" + script + "</script></body>"))
 EOF
-  draw "$tmp/used.html" 'everything can be used'
+  draw "$tmp/used.html" '<pre id="use">everything can be used</pre>'
   draw "$tmp/many.html" '500 of 10,000 rows' '9,500 more rows' 'show all 500' 'id="timeline"'
 fi
 
