@@ -309,9 +309,15 @@ void SuiteGate::start_confirming() {
 }
 
 bool SuiteGate::one_stage() const {
-  return design_.one_stage_if_small &&
-         design_.confirm_split.front() * design_.suite_alpha / static_cast<double>(items_.size()) >=
-             std::ldexp(1.0, -design_.confirm_looks.front());
+  // Decided by numbers that are known before anything is measured, or it would be a selection too.
+  if (!design_.one_stage_if_small) return false;
+  const double share = design_.suite_alpha / static_cast<double>(items_.size());
+  const std::vector<int>& looks = design_.confirm_looks;
+  if (design_.confirm_split.front() * share >= std::ldexp(1.0, -looks.front())) return true;
+  const int two_stages =
+      design_.screen_looks.front() + looks[std::min<std::size_t>(1, looks.size() - 1)];
+  return design_.available > 0 && design_.available < two_stages &&
+         share >= std::ldexp(1.0, -design_.available);
 }
 
 void SuiteGate::confirm(Item& item, bool last) {

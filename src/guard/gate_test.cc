@@ -147,6 +147,24 @@ TEST(SuiteGate, ASmallSuiteKeepsItsScreeningPairs) {
   EXPECT_EQ(three.result(0).pairs, 8 + 10);
 }
 
+TEST(SuiteGate, ShortRecordingsAreUsedInOneStage) {
+  const auto verdict = [](int available, std::size_t items) {
+    Random random(8);
+    Design design;
+    design.available = available;
+    SuiteGate gate(std::vector<Thresholds>(items), design);
+    for (int pair = 0; pair < 15; ++pair)
+      for (const std::size_t item : gate.wanted())
+        gate.add(item, noisy_pair(random, 1e6, 0.004, item < 3 ? 0.05 : 0));
+    gate.finish();
+    return gate.result(0).verdict;
+  };
+  // Fifteen pairs: 8 + 7 fresh ones cannot reach 0.01 / 3, all fifteen reach 0.01 / 12.
+  EXPECT_EQ(verdict(0, 12), Verdict::kInconclusive);
+  EXPECT_EQ(verdict(15, 12), Verdict::kRegression);
+  EXPECT_EQ(verdict(15, 600), Verdict::kInconclusive);  // 0.01 / 600 < 2^-15
+}
+
 // The level of the small suite's own way, which reuses data: by simulation at a coarse alpha.
 TEST(SuiteGate, OneStageHoldsItsLevel) {
   Design design;

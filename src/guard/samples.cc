@@ -209,7 +209,10 @@ std::vector<SamplesVerdict> compare_samples(const std::vector<KernelSamples>& ba
     pairs.emplace_back();
   }
 
-  SuiteGate gate(std::vector<Thresholds>(names.size(), thresholds), design);
+  Design known = design;
+  for (const std::vector<Pair>& some : pairs)
+    known.available = std::max(known.available, static_cast<int>(some.size()));
+  SuiteGate gate(std::vector<Thresholds>(names.size(), thresholds), known);
   std::vector<std::size_t> used(names.size(), 0);
   for (std::size_t i = 0; i < names.size(); ++i)
     if (pairs[i].empty())

@@ -82,8 +82,11 @@ expect_exit 0 purlin guard run gate.toml --rounds 8 --samples a.csv --json
 expect_json "$tmp/out" 'len(d["items"][0]["processes"]) == 8'
 expect_exit 0 purlin guard compare --samples a.csv a.csv --json
 awk -F, -v OFS=, '/^[0-9]/ {$(NF-1) *= 2} {print}' a.csv >b.csv
-expect_exit 3 purlin guard compare --samples a.csv b.csv   # 8 pairs flag it, none are left to confirm
-expect_contains "$tmp/out" 'no fresh pairs'
+expect_exit 1 purlin guard compare --samples a.csv b.csv   # 2^-8 is below the level of one kernel
+expect_contains "$tmp/out" 'slower, by 8 pairs'
+awk -F, '/^[0-9]/ && $1 > 5 {next} {print}' b.csv >few.csv
+expect_exit 3 purlin guard compare --samples a.csv few.csv
+expect_contains "$tmp/out" 'only 5 pairs'
 
 # Bad input: a clear complaint, exit 2.
 expect_exit 2 purlin guard check missing.toml
