@@ -67,9 +67,11 @@ Ceilings build_ceilings(const DeviceInfo& device, const Ceilings* measured) {
   out.device = device.name;
   if (const GpuModel* model = find_gpu(device.name, device.memory_bytes); model != nullptr) {
     from_table(out, *model, device.compute_units);
+    out.l2_bytes = model->l2_mib * 1048576;
   } else {
     from_attributes(out, device);
   }
+  if (device.l2_bytes > 0) out.l2_bytes = static_cast<double>(device.l2_bytes);
   if (measured != nullptr) {
     replace(out.compute, measured->compute, kLeastOfCompute);
     replace(out.memory, measured->memory, kLeastOfMemory);

@@ -5,7 +5,6 @@
 #include "analyze/occupancy.h"
 #include "analyze/work.h"
 #include "base/text.h"
-#include "model/gpu_table.h"
 
 #include <fmt/format.h>
 
@@ -123,7 +122,7 @@ void RoofSum::add(const KernelRow& row, const KernelName& name) {
   launches_ += launches;
   ns_ += ns;
   if (op_class_.empty() && !is_helper_kernel(name))
-    op_class_ = std::string(problem_of_row(row, name).op_class);
+    op_class_ = std::string(op_class_of_row(row, name));
   add_work(row, name, launches, ns);
   add_occupancy(row, ns);
 }
@@ -155,7 +154,7 @@ void RoofSum::add_work(const KernelRow& row, const KernelName& name, double laun
 
   const double s = mean_ns * 1e-9;
   const Ceiling* compute =
-      compute_ceiling(*ceilings_, counters, row, name, problem_of_row(row, name).op_class);
+      compute_ceiling(*ceilings_, counters, row, name, op_class_of_row(row, name));
   const Ceiling* dram = ceilings_->memory_for("dram");
   const double clocked = compute != nullptr && compute->clock_mhz > 0 && counters.clock_mhz > 0
                              ? counters.clock_mhz / compute->clock_mhz
@@ -385,12 +384,8 @@ void RoofSum::describe(Roof& roof) const {
   if (bus_bytes_.ns > 0)
     parts.push_back(fmt::format("{:.1f} GB/s over the links", bus_bytes_.total / bus_bytes_.ns));
   // Work that fits the cache may never have reached DRAM.
-  const GpuModel* model = find_gpu(device_->name, device_->memory_bytes);
-  const double l2 = device_->l2_bytes > 0 ? static_cast<double>(device_->l2_bytes)
-                    : model != nullptr    ? model->l2_mib * 1048576
-                                          : 0;
-  if (l2 > 0 && roof.bytes_from == Provenance::kShapeModel && roof.utilization > 0 &&
-      roof.ceiling == "dram" && roof.bytes < l2)
+  if (ceilings_->l2_bytes > 0 && roof.bytes_from == Provenance::kShapeModel &&
+      roof.utilization > 0 && roof.ceiling == "dram" && roof.bytes < ceilings_->l2_bytes)
     parts.push_back("fits the L2 cache: part of it may not come from DRAM");
   roof.evidence = join(parts, "; ");
 }

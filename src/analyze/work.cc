@@ -247,13 +247,19 @@ Work work_of(const Problem& problem, std::string_view op) {
   return {};
 }
 
-Problem problem_of_row(const KernelRow& row, const KernelName& name) {
-  Problem problem;
-  if (!row.op.empty()) problem.op_class = problem_of(row.op, {}).op_class;
+std::string_view op_class_of_row(const KernelRow& row, const KernelName& name) {
+  if (row.op.empty()) return name.op_class;
+  const std::string_view known = problem_of(row.op, {}).op_class;
+  if (known != "other") return known;
   // Where a person told the class, it is the op.
   for (const std::string_view op_class : kClasses)
-    if (problem.op_class == "other" && row.op == op_class) problem.op_class = op_class;
-  if (problem.op_class == "other") problem.op_class = name.op_class;
+    if (row.op == op_class) return op_class;
+  return name.op_class;
+}
+
+Problem problem_of_row(const KernelRow& row, const KernelName& name) {
+  Problem problem;
+  problem.op_class = op_class_of_row(row, name);
   problem.dimensions = dimensions_from_text(row.shape);
   // Where the op's types were not recorded, the kernel's name may tell those of its operands.
   problem.dtype = !row.dtype.empty() ? row.dtype : name.dtype == "tf32" ? "f32" : name.dtype;

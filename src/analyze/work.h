@@ -31,6 +31,8 @@ Work work_of_kernel(const KernelRow& row, const KernelName& name);
 // Whether an op of a heavy class launches it around the kernel that does the work.
 bool is_helper_kernel(const KernelName& name);
 
+// "gemm", by the row's op, else by the kernel's name.
+std::string_view op_class_of_row(const KernelRow& row, const KernelName& name);
 // The problem of a row: class by its op, else by the kernel's name; dimensions as recorded.
 Problem problem_of_row(const KernelRow& row, const KernelName& name);
 

@@ -29,6 +29,7 @@ struct Ceilings {
   std::string device;            // model
   std::vector<Ceiling> compute;  // per dtype and unit
   std::vector<Ceiling> memory;   // per level, DRAM first
+  double l2_bytes = 0;           // size of the L2 cache, 0 = unknown; not in documents
   // The ceiling of that element type on that unit; where the device has no tensor unit for it, the
   // vector unit's. nullptr where unknown.
   const Ceiling* compute_for(std::string_view dtype, bool tensor) const;
