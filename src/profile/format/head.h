@@ -18,7 +18,7 @@
 namespace purlin::profile {
 
 constexpr std::size_t kMaxDevices = 4096;
-constexpr std::size_t kMaxProcesses = 1 << 20;
+constexpr std::size_t kMaxUnnamedProcesses = 4096;  // that events name and META does not
 constexpr std::size_t kMaxSketchBuckets = std::size_t{64} << 20;  // 512 MB over a whole file
 
 class HeadReader {

@@ -130,6 +130,11 @@ bool ProfileStream::add_events(const Chunk& chunk, std::string_view start) {
   return true;
 }
 
+// META may leave processes out, but a few bytes must not make a million of them.
+std::size_t ProfileStream::process_bound() const {
+  return std::max(profile_.processes.size(), kMaxUnnamedProcesses);
+}
+
 std::uint64_t ProfileStream::activities() const {
   std::uint64_t total = 0;
   for (const Events& chunk : events_) total += holds_activities(chunk.type) ? chunk.count : 0;
@@ -148,7 +153,7 @@ bool ProfileStream::decode_activities(const Events& chunk, std::string_view payl
   if (chunk.type == ChunkType::kLaunches) {
     wire::LaunchDecoder in(payload, memory);
     activity.process = in.process();
-    if (activity.process >= kMaxProcesses) return false;
+    if (activity.process >= process_bound()) return false;
     for (std::size_t i = 0; i < chunk.count; ++i) {
       const wire::Launch launch = in.next();
       if (in.failed()) return false;
@@ -166,7 +171,8 @@ bool ProfileStream::decode_activities(const Events& chunk, std::string_view payl
     if (!in.next(activity)) return false;
     const bool kernel = activity.kind == ActivityKind::kKernel;
     const std::size_t rows = kernel ? profile_.kernels.size() : profile_.copies.size();
-    if (activity.row >= rows || activity.process >= kMaxProcesses || activity.device >= kMaxDevices)
+    if (activity.row >= rows || activity.process >= process_bound() ||
+        activity.device >= kMaxDevices)
       return false;
     if (!add(activity)) return true;
   }
@@ -252,7 +258,7 @@ bool ProfileStream::load(const Place& place, std::string_view payload, wire::Lau
       wire::CallDecoder in(payload);
       for (std::size_t i = place.first; i < place.first + count; ++i) {
         Call& call = timeline.calls[i];
-        if (!in.next(call) || call.name >= names || call.process >= kMaxProcesses) return false;
+        if (!in.next(call) || call.name >= names || call.process >= process_bound()) return false;
       }
       return true;
     }
@@ -261,7 +267,7 @@ bool ProfileStream::load(const Place& place, std::string_view payload, wire::Lau
       for (std::size_t i = place.first; i < place.first + count; ++i) {
         Op& op = timeline.ops[i];
         if (!in.next(op, static_cast<std::uint32_t>(i)) || op.name >= names || op.shape >= names ||
-            op.dtype >= names || op.process >= kMaxProcesses)
+            op.dtype >= names || op.process >= process_bound())
           return false;
       }
       return true;
@@ -270,7 +276,8 @@ bool ProfileStream::load(const Place& place, std::string_view payload, wire::Lau
       wire::RangeDecoder in(payload);
       for (std::size_t i = place.first; i < place.first + count; ++i) {
         Range& range = timeline.ranges[i];
-        if (!in.next(range) || range.name >= names || range.process >= kMaxProcesses) return false;
+        if (!in.next(range) || range.name >= names || range.process >= process_bound())
+          return false;
       }
       return true;
     }

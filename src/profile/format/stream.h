@@ -73,6 +73,7 @@ class ProfileStream {
   bool decode_activities(const Events& chunk, std::string_view payload, wire::LaunchMemory& memory,
                          Add add) const;
   Status damaged(const Events& chunk) const;
+  std::size_t process_bound() const;
   Selection select(std::size_t max_events) const;
   bool load(const Place& place, std::string_view payload, wire::LaunchMemory& memory);
   void cut_at(std::int64_t end_ns);

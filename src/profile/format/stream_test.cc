@@ -166,6 +166,17 @@ TEST(ProfileStream, AFileIsReadInPiecesAsItsBytesAre) {
   ASSERT_TRUE(remove_tree(*folder).is_ok());
 }
 
+// A few bytes that name the millionth process must not make a million of them.
+TEST(ProfileStream, ProcessesThatNobodyDescribedAreFew) {
+  Profile profile = launches_only(1);
+  for (const std::uint32_t process : {7u, 1'000'000u}) {
+    profile.timeline.activities[0].process = process;
+    const Result<Profile> read = decode_profile(encode_profile(profile));
+    EXPECT_EQ(read.is_ok(), process == 7) << process;
+    EXPECT_EQ(read.is_ok() ? read->processes.size() : 8u, 8u);
+  }
+}
+
 // Chunks whose checksum is right and whose events are not.
 TEST(ProfileStream, HostileEventsAreRefusedByOffset) {
   const auto with = [](wire::ChunkType type, const wire::Encoder& payload) {
