@@ -19,6 +19,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_cache_ls_command());
   commands.push_back(make_cache_get_command());
   commands.push_back(make_cache_put_command());
+  commands.push_back(make_backlog_command());
   commands.push_back(make_guard_run_command());
   commands.push_back(make_guard_check_command());
   commands.push_back(make_guard_compare_command());

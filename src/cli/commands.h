@@ -19,6 +19,7 @@ std::unique_ptr<Command> make_space_command();
 std::unique_ptr<Command> make_cache_ls_command();
 std::unique_ptr<Command> make_cache_get_command();
 std::unique_ptr<Command> make_cache_put_command();
+std::unique_ptr<Command> make_backlog_command();
 std::unique_ptr<Command> make_guard_run_command();
 std::unique_ptr<Command> make_guard_check_command();
 std::unique_ptr<Command> make_guard_compare_command();

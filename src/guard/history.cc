@@ -2,13 +2,12 @@
 #include "guard/history.h"
 
 #include "base/files.h"
+#include "base/json_lines.h"
 #include "base/text.h"
 #include "guard/signed_rank.h"
 #include "model/document.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <map>
 #include <unistd.h>
@@ -60,7 +59,7 @@ Status load_lines(const std::string& path, std::string_view text, History* histo
     if (line.empty()) continue;
     const Result<Json> json = Json::parse(line);
     if (!json.is_ok()) {
-      // A writer that died leaves half a line; the next one starts a new line after it.
+      // What a writer that died leaves at the end; copies may hold it anywhere.
       history->notes.push_back(fmt::format("{}:{} is torn and was skipped", path, number));
       continue;
     }
@@ -159,35 +158,10 @@ Json to_json(const HistoryRun& run) {
 }
 
 Status append_history(const std::string& path, const HistoryRun& run) {
+  // Writers wait for one another; a torn line of one that died is cut off here.
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path + ".lock"));
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  const auto failed = [&](std::string_view what) {
-    const int code = errno;
-    if (fd >= 0) ::close(fd);
-    return error(Code::kIo, "{} '{}': {}", what, path, std::strerror(code));
-  };
-  if (fd < 0) return failed("cannot open the history");
-  std::string line = to_json(run).dump() + "\n";
-  const off_t size = ::lseek(fd, 0, SEEK_END);
-  char last = '\n';
-  if (size > 0 && ::pread(fd, &last, 1, size - 1) != 1) return failed("cannot read");
-  if (last != '\n') line.insert(0, "\n");
-  std::size_t written = 0;
-  while (written < line.size()) {
-    const ssize_t count = ::write(fd, line.data() + written, line.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int code = errno;
-      // Half a line is worse than none: what was there stays as it was.
-      if (::ftruncate(fd, size) != 0) errno = code;
-      errno = code;
-      return failed("cannot append to");
-    }
-    written += static_cast<std::size_t>(count);
-  }
-  if (::fsync(fd) != 0) return failed("cannot sync");
-  ::close(fd);
-  return Status::ok();
+  PURLIN_ASSIGN(JsonLines file, JsonLines::open(path));
+  return file.append(to_json(run));
 }
 
 Result<History> load_history(const std::vector<std::string>& paths) {

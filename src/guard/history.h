@@ -4,7 +4,7 @@
 // The file is append-only JSON lines, one per measured run (docs/formats/history.md); a run is a
 // distribution of per-process medians with its environment and build. Baselines and `guard run
 // --json` documents are read as single runs. Appending is safe between processes, survives a crash
-// (a torn last line is skipped by readers and closed by the next writer) and is synced before it
+// (a torn last line is skipped by readers and cut off by the next writer) and is synced before it
 // returns. Annotations are hints for people and for paired runs, never verdicts. Values; pure
 // functions but for the file. Failure: kInvalid or kCorrupt naming file and line.
 #pragma once

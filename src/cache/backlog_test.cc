@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/backlog.h"
+
+#include "base/files.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace purlin::cache {
+namespace {
+
+Task task(const std::string& kernel, double ratio, const std::string& driver = "580.1") {
+  Task task;
+  task.kind = "retune";
+  task.kernel = kernel;
+  task.shape = "M=512";
+  task.device = "NVIDIA H200";
+  task.driver = driver;
+  task.ratio = ratio;
+  return task;
+}
+
+class BacklogTest : public ::testing::Test {
+ protected:
+  void SetUp() override { folder_ = *make_temporary_directory("purlin-backlog"); }
+  void TearDown() override { (void)remove_tree(folder_); }
+  std::string folder_;
+};
+
+TEST_F(BacklogTest, TheSameFindingIsOneTaskAndTheWorstComesFirst) {
+  EXPECT_TRUE(open_tasks(join_path(folder_, "none"))->empty());
+  ASSERT_TRUE(queue(folder_, {task("axpy", 1.05), task("gemm", 1.1)}).is_ok());
+  ASSERT_TRUE(queue(folder_, {task("axpy", 1.3)}).is_ok());
+  const std::vector<Task> tasks = *open_tasks(folder_);
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0].kernel, "axpy");
+  EXPECT_EQ(tasks[0].seen, 2);
+  EXPECT_EQ(tasks[0].ratio, 1.3);
+  // On another driver it is another finding.
+  ASSERT_TRUE(queue(folder_, {task("axpy", 1.3, "590.1")}).is_ok());
+  EXPECT_EQ(open_tasks(folder_)->size(), 3u);
+}
+
+TEST_F(BacklogTest, ATaskThatIsDoneIsGoneUntilItIsFoundAgain) {
+  ASSERT_TRUE(queue(folder_, {task("gemm", 1.1)}).is_ok());
+  EXPECT_EQ(finish(folder_, "nonesuch").code(), Code::kNotFound);
+  ASSERT_TRUE(finish(folder_, task("gemm", 1.1).id()).is_ok());
+  EXPECT_TRUE(open_tasks(folder_)->empty());
+  ASSERT_TRUE(queue(folder_, {task("gemm", 1.1)}).is_ok());
+  EXPECT_EQ(open_tasks(folder_)->at(0).seen, 1);
+}
+
+TEST_F(BacklogTest, WritersAtOnceLoseNothing) {
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 4; ++writer)
+    writers.emplace_back([&, writer] {
+      for (int i = 0; i < 5; ++i)
+        EXPECT_TRUE(queue(folder_, {task("k" + std::to_string(writer * 5 + i), 1.1)}).is_ok());
+    });
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(open_tasks(folder_)->size(), 20u);
+}
+
+}  // namespace
+}  // namespace purlin::cache
