@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/guard_session.h"
+#include "guard/findings.h"
 #include "model/spec.h"
 
 namespace purlin::cli {
@@ -54,6 +55,7 @@ class GuardCheck : public Command {
     if (baseline.suite != guard_.suite().name)
       return error(Code::kInvalid, "'{}' is a baseline of the suite '{}', not of '{}'", path,
                    baseline.suite, guard_.suite().name);
+    options_.profiles = outputs_.profiles();
     PURLIN_ASSIGN(const std::string scratch, make_temporary_directory("purlin-guard"));
     const Result<guard::Report> report =
         guard::check(guard_.session(), baseline, scratch, options_);
@@ -61,7 +63,16 @@ class GuardCheck : public Command {
     if (const Status removed = remove_tree(scratch); !removed.is_ok())
       context.log.warn("{}", removed.message());
     if (!report.is_ok()) return report.status();
-    return outputs_.write(context, *report);
+    const Result<int> code = outputs_.write(context, *report);
+    // After the verdict, which a backlog that cannot be written must not cost.
+    const std::vector<cache::Task> tasks =
+        guard::findings(*report, guard_.suite(), guard_.device().info,
+                        guard::environment_differences(baseline.device, guard_.device().info));
+    if (const Status queued = cache::queue(guard_.session().cache, tasks); !queued.is_ok())
+      context.log.warn("{}", queued.message());
+    else if (!tasks.empty())
+      context.log.info("{} tasks queued: see `purlin backlog`", tasks.size());
+    return code;
   }
 
  private:

@@ -146,10 +146,11 @@ class GuardCompare : public Command {
     const auto thresholds = [&](const guard::Item& item) {
       return current.thresholds_of(item, thresholds_);
     };
-    Result<guard::Report> report = guard::compare(
-        {a.label + " vs " + b.label, *baseline.arm, *current.arm,
-         workload.suite ? workload.suite->design : guard::Design{}, thresholds, filter_, cause(),
-         environment, journal_, pairs, random, system_clock(), workload.suite.has_value()});
+    Result<guard::Report> report =
+        guard::compare({a.label + " vs " + b.label, *baseline.arm, *current.arm,
+                        workload.suite ? workload.suite->design : guard::Design{}, thresholds,
+                        filter_, cause(), environment, journal_, pairs, random, system_clock(),
+                        workload.suite.has_value(), outputs_.profiles()});
     progress.reset();
     if (report.is_ok())
       for (guard::ReportItem& item : report->items)

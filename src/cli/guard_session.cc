@@ -73,11 +73,21 @@ std::string GuardSession::default_baseline() const {
 void GuardOutputs::declare(Flags& flags) {
   flags.flag("--json", json_, "Print one JSON document (purlin.guard/1)");
   flags.option("--junit", junit_, "Also write a JUnit report", "FILE");
+  flags.option("--profiles", profiles_,
+               "Keep profiles of what became slower here (default: guard-profiles in the user's "
+               "cache folder)",
+               "DIR");
+  flags.flag("--no-profiles", no_profiles_, "Take no profiles of what became slower");
   flags.option("--sarif", sarif_, "Also write SARIF 2.1.0, for code hosts", "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
   flags.flag(
       "--github", github_,
       "Also annotate the GitHub job, and add to its summary where $GITHUB_STEP_SUMMARY is set");
+}
+
+std::string GuardOutputs::profiles() const {
+  if (no_profiles_) return "";
+  return profiles_.empty() ? join_path(user_cache_directory(), "guard-profiles") : profiles_;
 }
 
 Result<int> GuardOutputs::write(Context& context, const guard::Report& report) const {

@@ -51,11 +51,14 @@ class GuardSession {
 class GuardOutputs {
  public:
   void declare(Flags& flags);
+  // Where profiles of regressions go; "" = none are wanted.
+  std::string profiles() const;
   // Writes all that was asked for; returns the exit code of the verdict.
   Result<int> write(Context& context, const guard::Report& report) const;
 
  private:
-  bool json_ = false, github_ = false;
+  bool json_ = false, github_ = false, no_profiles_ = false;
+  std::string profiles_;
   std::string junit_, sarif_, markdown_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "guard/evidence.h"
 #include "guard/kernel_arm.h"
 
 #include <cmath>
@@ -168,6 +169,8 @@ Result<Report> check(const Session& session, const Baseline& baseline, const std
       item.notes.push_back(note);
     report.items.push_back(std::move(item));
   }
+  if (!options.profiles.empty())
+    PURLIN_TRY(take_profiles(&report, *baseline_arm, *current_arm, options.profiles));
   report.seconds = static_cast<double>(session.clock.monotonic_ns() - begin) / 1e9;
   return report;
 }

@@ -55,6 +55,8 @@ struct CheckOptions {
   // Judge on another device, driver or toolkit than the baseline's: then only what differs between
   // the two arms here and now is proven.
   bool allow_environment_change = false;
+  // Folder for profiles of what became slower; "" = none are taken.
+  std::string profiles;
 };
 // `scratch` is an empty folder for the snapshots; it must outlive the call only.
 Result<Report> check(const Session& session, const Baseline& baseline, const std::string& scratch,

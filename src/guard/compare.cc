@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "guard/baseline.h"
+#include "guard/evidence.h"
 #include "model/document.h"
 
 #include <algorithm>
@@ -120,6 +121,8 @@ Result<Report> compare(const CompareSetup& setup) {
     if (moved && item.result.cause.empty()) item.result.cause = setup.cause;
     report.items.push_back(std::move(item));
   }
+  if (!setup.profiles.empty())
+    PURLIN_TRY(take_profiles(&report, setup.baseline, setup.current, setup.profiles));
   if (setup.baseline.fingerprint() == setup.current.fingerprint())
     report.notes.emplace_back("both arms are the same, so any difference is a false alarm");
   report.seconds = static_cast<double>(setup.clock.monotonic_ns() - begin) / 1e9;

@@ -34,6 +34,7 @@ struct CompareSetup {
   Clock& clock;
   // All items are invalid where the environment's device lacks what a reader must know of it.
   bool needs_record = false;
+  std::string profiles = {};  // folder for profiles of what became slower; "" = none are taken
 };
 
 // Prepares both arms, pairs up their items, runs the gate. An item that only one arm has is

@@ -132,6 +132,9 @@ Json item_json(const ReportItem& item) {
   if (!item.baseline_config.empty()) json.set("baseline_config", to_json(item.baseline_config));
   if (!item.current_config.empty()) json.set("current_config", to_json(item.current_config));
   if (item.recorded_p50_ns > 0) json.set("recorded_p50_ns", item.recorded_p50_ns);
+  if (!item.profile_after.empty())
+    json.set("profiles",
+             Json::object({{"before", item.profile_before}, {"after", item.profile_after}}));
   json.set("notes", Json::array_of(item.notes));
   return json;
 }

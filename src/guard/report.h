@@ -23,7 +23,9 @@ struct ReportItem {
   std::string variant;  // what else tells it apart, such as the config asked for
   ItemResult result;
   Config baseline_config, current_config;
-  std::string file;            // where the kernel's spec is, for annotations; "" = not known
+  std::string file;  // where the kernel's spec is, for annotations; "" = not known
+  // Profiles of it under both arms, taken on a regression; "" = none.
+  std::string profile_before, profile_after;
   double recorded_p50_ns = 0;  // by the baseline file; 0 = none
   std::vector<std::string> notes;
 };

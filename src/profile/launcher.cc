@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <errno.h>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <signal.h>
 #include <unistd.h>
 
@@ -185,6 +187,41 @@ void explain(Profile& profile, double seal_period_s) {
   }
 }
 
+// What the spool's files cannot say of the run.
+void describe(Profile& profile, const CaptureOptions& options, const Environment& host,
+              std::int64_t wall_ns, const std::vector<CoverageNote>& notes) {
+  std::vector<DeviceInfo> devices = std::move(profile.environment.devices);
+  profile.environment = host;
+  profile.environment.devices = std::move(devices);
+  profile.environment.build = options.build;
+  for (KernelRow& row : profile.kernels) row.build = options.build;
+  profile.command = quoted_command(options.command);
+  profile.wall_ns = wall_ns;
+  profile.coverage.notes.insert(profile.coverage.notes.end(), notes.begin(), notes.end());
+  explain(profile, options.seal_period_s);
+}
+
+// Variables of this process, as they were again afterwards.
+class ScopedEnvironment {
+ public:
+  explicit ScopedEnvironment(const std::map<std::string, std::string>& variables) {
+    for (const auto& [name, value] : variables) {
+      const char* old = std::getenv(name.c_str());
+      before_[name] = old == nullptr ? std::nullopt : std::optional<std::string>(old);
+      ::setenv(name.c_str(), value.c_str(), 1);
+    }
+  }
+  ScopedEnvironment(const ScopedEnvironment&) = delete;
+  ScopedEnvironment& operator=(const ScopedEnvironment&) = delete;
+  ~ScopedEnvironment() {
+    for (const auto& [name, value] : before_)
+      value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+  }
+
+ private:
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
 }  // namespace
 
 CaptureLibraries find_capture_libraries(const std::string& library_directory) {
@@ -220,18 +257,25 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
     spool.keep();
     return gathered.status().with_context(fmt::format("the run's files are kept in {}", kept));
   }
-  Profile& profile = result.profile = std::move(gathered).value();
-  std::vector<DeviceInfo> devices = std::move(profile.environment.devices);
-  profile.environment = host;
-  profile.environment.devices = std::move(devices);
-  profile.environment.build = options.build;
-  for (KernelRow& row : profile.kernels) row.build = options.build;
-  profile.command = quoted_command(options.command);
-  profile.wall_ns = ended - began;
-  profile.exit_code = result.exit_code;
-  profile.coverage.notes.insert(profile.coverage.notes.end(), notes.begin(), notes.end());
-  explain(profile, options.seal_period_s);
+  result.profile = std::move(gathered).value();
+  describe(result.profile, options, host, ended - began, notes);
+  result.profile.exit_code = result.exit_code;
   return result;
+}
+
+Result<Profile> capture_children(const CaptureOptions& options,
+                                 const std::function<Status()>& act) {
+  PURLIN_ASSIGN(Spool spool, Spool::make());
+  std::vector<CoverageNote> notes;
+  const Environment host = host_environment();
+  const std::int64_t began = system_clock().monotonic_ns();
+  {
+    const ScopedEnvironment injected(injection(options, spool.path(), notes));
+    PURLIN_TRY(act());
+  }
+  PURLIN_ASSIGN(Profile profile, read_spool(spool.path()));
+  describe(profile, options, host, system_clock().monotonic_ns() - began, notes);
+  return profile;
 }
 
 }  // namespace purlin::profile

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "model/profile.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,10 @@ struct CaptureResult {
 // kNotFound when the command does not exist. A capture library that cannot be found or loaded is a
 // coverage note, not an error: the program still runs.
 Result<CaptureResult> run_capture(const CaptureOptions& options);
+
+// The same for whatever `act` starts: while it runs, this process's own environment carries what is
+// injected, so that its children inherit it. options.command only names the run. For programs of
+// one thread, as the environment is the process's. A failing `act` is the result.
+Result<Profile> capture_children(const CaptureOptions& options, const std::function<Status()>& act);
 
 }  // namespace purlin::profile

@@ -18,6 +18,12 @@ done
 [ "$code" -eq 0 ] || { cat "$tmp/err" >&2; fail "the demo ended with $code, attempt $attempt"; }
 expect_json "$tmp/summary.json" "d['green']['verdict'] == 'pass' and d['red']['verdict'] == 'regression'"
 expect_json "$tmp/summary.json" "d['red']['items'][0]['ratio']['low'] > 1"
+# The winner that lost is in the backlog, until it is dealt with.
+expect_exit 0 purlin backlog --cache "$tmp/demo/cache" --json
+expect_json "$tmp/out" 'd["tasks"][0]["kind"] == "retune" and d["tasks"][0]["ratio"] > 1'
+expect_exit 0 purlin backlog --cache "$tmp/demo/cache" --done "$(json "$tmp/out" 'd["tasks"][0]["id"]')"
+expect_contains "$tmp/out" 'nothing to do'
+expect_exit 2 purlin backlog --cache "$tmp/demo/cache" --done nonesuch
 expect_exit 2 purlin demo --device cuda:99
 expect_contains "$tmp/err" "cuda"
 expect_exit 2 purlin demo --budget soon

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/evidence.h"
+
+#include "base/files.h"
+#include "profile/format/file.h"
+#include "profile/launcher.h"
+
+#include <algorithm>
+
+namespace purlin::guard {
+namespace {
+
+// A file name that tells items apart and holds nothing a shell or a file system minds.
+std::string file_name(const std::string& suite, const Item& item) {
+  std::string name = suite + "-" + item.text();
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_' && c != '.' &&
+        c != '=')
+      c = '_';
+  return name.substr(0, 150);
+}
+
+Result<std::string> take(Arm& arm, const Item& item, const std::string& path) {
+  profile::CaptureOptions options;
+  options.command = {arm.label(), item.text()};
+  options.build = arm.label();
+  options.full = true;
+  PURLIN_ASSIGN(const Profile profile,
+                profile::capture_children(options, [&] { return arm.launch({item}).status(); }));
+  if (profile.kernels.empty())
+    return error(
+        Code::kFailed, "no launch was seen: {}",
+        profile.coverage.notes.empty() ? "it ran none" : profile.coverage.notes.front().text);
+  PURLIN_TRY(profile::write_profile(path, profile));
+  return path;
+}
+
+}  // namespace
+
+Status take_profiles(Report* report, Arm& baseline, Arm& current, const std::string& directory,
+                     int most) {
+  std::vector<ReportItem*> slower;
+  for (ReportItem& item : report->items)
+    if (item.result.verdict == Verdict::kRegression) slower.push_back(&item);
+  std::stable_sort(slower.begin(), slower.end(), [](const ReportItem* a, const ReportItem* b) {
+    return a->result.effect.ratio > b->result.effect.ratio;
+  });
+  if (slower.size() > static_cast<std::size_t>(most)) slower.resize(static_cast<std::size_t>(most));
+  if (slower.empty()) return Status::ok();
+  PURLIN_TRY(make_directories(directory));
+  for (ReportItem* item : slower) {
+    // A check's report does not repeat the config asked for, which is part of the arm's name.
+    const auto found =
+        std::find_if(current.items().begin(), current.items().end(), [&](const Item& other) {
+          return other.kernel == item->kernel && other.shape == item->shape &&
+                 (item->variant.empty() || other.variant == item->variant);
+        });
+    if (found == current.items().end()) continue;
+    const Item name = *found;
+    const std::string path = absolute_path(join_path(directory, file_name(report->suite, name)));
+    Result<std::string> before = take(baseline, name, path + ".before.plprof");
+    Result<std::string> after = take(current, name, path + ".after.plprof");
+    if (!before.is_ok() || !after.is_ok()) {
+      item->notes.push_back("no profile could be taken of it: " +
+                            (before.is_ok() ? after : before).status().message());
+      continue;
+    }
+    item->profile_before = *before;
+    item->profile_after = *after;
+    item->notes.push_back(fmt::format("look at it: purlin diff {} {}", *before, *after));
+  }
+  return Status::ok();
+}
+
+}  // namespace purlin::guard
