@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <optional>
 #include <poll.h>
@@ -196,6 +197,8 @@ int worker_main(const OpenDevice& open_device) {
   // Drivers' exit handlers have been seen to hang or crash after a device was lost, and there is
   // nothing left to save.
   std::fflush(nullptr);
+  // Under capture the process ends in order: what it ran is sealed on the way out.
+  if (!environment_variable("PURLIN_SPOOL").empty()) std::exit(code);
   ::_exit(code);
 }
 

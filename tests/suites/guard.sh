@@ -54,13 +54,13 @@ expect_decided 1 purlin guard check gate.toml --baseline baselines/ --json --jun
 expect_json "$tmp/out" 'd["verdict"] == "regression" and d["items"][0]["cause"] == "code"'
 expect_json "$tmp/out" 'd["items"][0]["ratio"]["low"] > 1.4 and d["items"][0]["p_value"] <= 0.002'
 cp "$tmp/out" red.json
-expect_exit 0 purlin report "$(json red.json 'd["items"][0]["profiles"]["before"]')" --json
-expect_json "$tmp/out" 'd["kernels"][0]["name"].startswith("scale")'
-expect_exit 0 purlin diff "$(json red.json 'd["items"][0]["profiles"]["before"]')" "$(json red.json 'd["items"][0]["profiles"]["after"]')"
 expect_contains guard.xml '<failure type="regression"' 'failures="1"'
 expect_json guard.sarif 'd["runs"][0]["results"][0]["ruleId"] == "purlin/regression"'
 expect_contains guard.md '| scale | N=65536 | regression |'
 expect_contains "$tmp/err" '::error title=purlin guard%3A scale'
+expect_exit 0 purlin report "$(json red.json 'd["items"][0]["profiles"]["before"]')" --json
+expect_json "$tmp/out" 'd["kernels"][0]["name"].startswith("scale")'
+expect_exit 0 purlin diff "$(json red.json 'd["items"][0]["profiles"]["before"]')" "$(json red.json 'd["items"][0]["profiles"]["after"]')"
 cp "$PURLIN_SOURCE"/tests/data/guard/scale.h .
 
 # A kernel that no longer compiles, and one that is wrong, are never green.
