@@ -31,12 +31,11 @@ void note_text(const TraceReader& reader, const Records& records, Profile& profi
             : "";
     note(profile, "damaged",
          fmt::format("{}{}; {} events were read, {}", reader.damage().message(), more,
-                     reader.events(), missing),
-         reader.damaged_places());
+                     reader.events(), missing));
   }
   if (reader.oversized() > 0)
     note(profile, "oversized_events",
-         fmt::format("{} events of more than {} MiB were stepped over", reader.oversized(),
+         fmt::format("events of more than {} MiB were stepped over",
                      TraceReader::kMaxEventBytes >> 20),
          reader.oversized());
   if (!reader.unreadable_members().empty())
@@ -44,19 +43,13 @@ void note_text(const TraceReader& reader, const Records& records, Profile& profi
          fmt::format("what the trace says of itself under {} is no valid JSON",
                      json_quote(reader.unreadable_members())));
   if (records.bad_times > 0)
-    note(profile, "bad_times",
-         fmt::format("{} events have no time, or one that cannot be, and were left out",
-                     records.bad_times),
+    note(profile, "bad_times", "events have no time, or one that cannot be, and were left out",
          records.bad_times);
   if (records.negative_durations > 0)
-    note(profile, "negative_durations",
-         fmt::format("{} events end before they begin and were left out",
-                     records.negative_durations),
+    note(profile, "negative_durations", "events end before they begin and were left out",
          records.negative_durations);
   if (records.python_frames > 0)
-    note(profile, "python_frames",
-         fmt::format("{} Python stack frames are in the trace and were not imported",
-                     records.python_frames),
+    note(profile, "python_frames", "Python stack frames are in the trace and were not imported",
          records.python_frames);
   if (records.names.full())
     note(profile, "names_full", "the trace has more names than are kept; the rest are one name");
@@ -73,24 +66,21 @@ void note_links(const LinkStats& stats, const Records& facts, bool has_calls, bo
   else if (stats.kernels == 0)
     note(profile, "no_device_work", "the trace holds no kernels: was the GPU being recorded?");
   if (stats.counters_unplaced > 0)
-    note(profile, "counters_unplaced",
-         fmt::format("the counters of {} launches could not be told to belong to one kernel",
-                     stats.counters_unplaced),
+    note(profile, "counters_unplaced", "launches have counters that could be of several kernels",
          stats.counters_unplaced);
   if (stats.kernels > 0 && !has_calls)
     note(profile, "no_calls",
          "no calls of the runtime were recorded: launches, their latency and ops are unknown",
          stats.kernels);
   else if (stats.kernels_without_call > 0)
-    note(profile, "no_correlation",
-         fmt::format("{} kernels have no launching call in the trace (launched before the "
-                     "recording, or its record was lost)",
-                     stats.kernels_without_call),
-         stats.kernels_without_call);
+    note(
+        profile, "no_correlation",
+        "kernels have no launching call in the trace (launched before the recording, or its record "
+        "was lost)",
+        stats.kernels_without_call);
   if (stats.graph_kernels > 0)
     note(profile, "graph_kernels_without_op",
-         fmt::format("{} kernels ran inside CUDA graphs: the trace does not say for which op",
-                     stats.graph_kernels),
+         "kernels ran inside CUDA graphs: the trace does not say for which op",
          stats.graph_kernels);
   if (kineto && stats.kernels > stats.graph_kernels && !has_ops)
     note(profile, "no_ops", "no ops were recorded: profile with ProfilerActivity.CPU as well");
@@ -98,8 +88,7 @@ void note_links(const LinkStats& stats, const Records& facts, bool has_calls, bo
     note(profile, "no_shapes", "inputs' shapes were not recorded: profile with record_shapes=True");
   if (stats.launches_without_work > 0 && !stats.counters_only)
     note(profile, "launches_without_kernel",
-         fmt::format("{} of {} launching calls have no kernel in the trace",
-                     stats.launches_without_work, stats.launches),
+         fmt::format("of {} launching calls have no kernel in the trace", stats.launches),
          stats.launches_without_work);
   const std::uint64_t other = facts.left_out_copies + facts.left_out_other;
   if (facts.left_out_kernels + other > 0)
@@ -110,17 +99,13 @@ void note_links(const LinkStats& stats, const Records& facts, bool has_calls, bo
          facts.left_out_kernels + other);
   if (stats.kernels_in_other_row > 0)
     note(profile, "kernel_rows_full",
-         fmt::format("{} launches of kernels beyond the bound are in \"(other kernels)\"",
-                     stats.kernels_in_other_row),
+         "launches of kernels beyond the bound are in \"(other kernels)\"",
          stats.kernels_in_other_row);
   if (facts.not_understood > 0)
-    note(profile, "not_understood",
-         fmt::format("{} events are of no kind that Purlin knows and were left out",
-                     facts.not_understood),
+    note(profile, "not_understood", "events are of no kind that Purlin knows and were left out",
          facts.not_understood);
   if (facts.copies_without_bytes > 0)
-    note(profile, "copies_without_bytes",
-         fmt::format("{} copies do not say how many bytes they moved", facts.copies_without_bytes),
+    note(profile, "copies_without_bytes", "copies do not say how many bytes they moved",
          facts.copies_without_bytes);
 }
 
