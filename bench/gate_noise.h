@@ -230,4 +230,38 @@ class RecordedMachine : public Machine {
   int taken_ = 2;
 };
 
+// Readings of each recorded process with its iterations drawn anew, drawn beforehand: suites of
+// many kernels take theirs from here.
+using RecordedPool = std::vector<std::vector<ArmReading>>;
+inline RecordedPool recorded_pool(const KernelSamples& kernel, std::size_t draws) {
+  RecordedPool pool;
+  Random random(20261120);
+  for (const KernelSamples::Process& recorded : kernel.processes) {
+    pool.emplace_back();
+    for (std::size_t draw = 0; draw < draws; ++draw) {
+      std::vector<double> times, clocks;
+      for (std::size_t i = 0; i < recorded.times_ns.size(); ++i) {
+        const std::size_t at = random.below(recorded.times_ns.size());
+        times.push_back(recorded.times_ns[at]);
+        clocks.push_back(recorded.clocks_mhz[at]);
+      }
+      pool.back().push_back(reading_of(times, clocks));
+    }
+  }
+  return pool;
+}
+
+// A pair of neighbouring processes of the pool, in coin order.
+inline Pair draw_recorded(const RecordedPool& pool, Random& random, double shift) {
+  const std::size_t first = random.below(pool.size() - 1);
+  const bool swap = random.next() >> 63;
+  const auto one = [&](std::size_t process) {
+    return pool[process][random.below(pool[process].size())];
+  };
+  Pair pair{one(first + swap), one(first + !swap)};
+  pair.current.time_ns *= 1 + shift;
+  pair.current.cycles *= 1 + shift;
+  return pair;
+}
+
 }  // namespace purlin::guard

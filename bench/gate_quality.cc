@@ -224,19 +224,17 @@ class ModelSuite : public SuiteSession {
 
 class RecordedSuite : public SuiteSession {
  public:
-  RecordedSuite(const std::vector<KernelSamples>& recording, std::uint64_t seed) {
-    for (int i = 0; i < kSuiteKernels; ++i)
-      machines_.emplace_back(recording[static_cast<std::size_t>(i) % recording.size()],
-                             seed * 1009 + static_cast<std::uint64_t>(i));
-  }
-  void round(SuiteGate& gate, const std::vector<std::size_t>& wanted, Random& coins,
+  RecordedSuite(const std::vector<RecordedPool>& pools, std::uint64_t seed)
+      : pools_(pools), random_(seed) {}
+  void round(SuiteGate& gate, const std::vector<std::size_t>& wanted, Random&,
              const std::function<double(std::size_t)>& shift) override {
     for (const std::size_t item : wanted)
-      gate.add(item, draw_pair(machines_[item], coins, shift(item)));
+      gate.add(item, draw_recorded(pools_[item % pools_.size()], random_, shift(item)));
   }
 
  private:
-  std::vector<RecordedMachine> machines_;
+  const std::vector<RecordedPool>& pools_;
+  Random random_;
 };
 
 struct SuiteTally {
@@ -361,11 +359,14 @@ int run(const std::string& path, int trials, int suite_count) {
               std::vector<ModelSuite::Part>{{&models[i], &medians[i], 1}}, seed);
         },
         suite_count);
-  if (!recording.empty())
+  if (!recording.empty()) {
+    std::vector<RecordedPool> pools;
+    for (const KernelSamples& kernel : recording) pools.push_back(recorded_pool(kernel, 500));
     suite_line(
         fmt::format("recorded: {} kernels, copied", recording.size()),
-        [&](std::uint64_t seed) { return std::make_unique<RecordedSuite>(recording, seed); },
+        [&](std::uint64_t seed) { return std::make_unique<RecordedSuite>(pools, seed); },
         suite_count);
+  }
   fmt::print("\nThe noise models, of a kernel of {} with {} iterations per process:\n\n",
              format_ns(kTimeNs), kIterations);
   for (const NoiseModel& model : models) fmt::print("- {}: {}\n", model.name, model.says);
