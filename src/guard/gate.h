@@ -57,8 +57,8 @@ struct Design {
   std::vector<double> confirm_split = {0.2, 0.3, 0.5};  // of the item's share of suite_alpha
   double suite_alpha = 0.01;
   bool one_stage_if_small = true;  // see above; the looks are then those of confirming
-  // Pairs that exist of an item, at most; 0 = as many as are needed. Too few for two stages are used
-  // in one, if that can reach the level of all items.
+  // Pairs that exist of an item, at most; 0 = as many as are needed. Too few for two stages are
+  // used in one, if that can reach the level of all items.
   int available = 0;
   double futility_tail = 0.01;   // leaves early once the slowdown is below detectable at this level
   double interval_tail = 0.025;  // of the reported interval, each side
