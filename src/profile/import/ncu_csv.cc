@@ -191,7 +191,7 @@ class NcuImporter {
         new_table(reader);
         continue;
       }
-      if (reader.fields().size() != columns_->names.size()) {
+      if (!whole(reader)) {
         damaged(reader);
       } else if (columns_->one_metric_a_row()) {
         metric_row(reader);
@@ -203,6 +203,14 @@ class NcuImporter {
 
   std::string_view at(const CsvReader& reader, std::size_t column) const {
     return column == Columns::kAbsent ? "" : reader.field(column);
+  }
+
+  // The details page ends a metric's row one comma behind its value, without the columns of rules
+  // (2025.3: 16 fields of 20).
+  bool whole(const CsvReader& reader) const {
+    const std::size_t fields = reader.fields().size(), columns = columns_->names.size();
+    return fields == columns || (columns_->one_metric_a_row() && fields < columns &&
+                                 fields > columns_->value + 1 && !reader.cut());
   }
 
   void damaged(const CsvReader& reader) {

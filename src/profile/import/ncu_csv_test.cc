@@ -149,6 +149,31 @@ TEST(NcuCsv, DetailsPage) {
 }
 
 // ncu of 2019 and 2020: no sizes, metrics by name, a decimal comma as the system's locale wants.
+// As ncu 2025.3 writes it: metrics without the columns of rules, rules without those of metrics.
+TEST(NcuCsv, DetailsPageWithRulesHasShortRows) {
+  const std::string launch = R"x("0","1009","t","127.0.0.1","axpy(float *)","1","7",)x"
+                             R"x("(256, 1, 1)","(65536, 1, 1)","0","9.0",)x";
+  const std::string header =
+      R"("ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream",)"
+      R"("Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit",)"
+      R"("Metric Value","Rule Name","Rule Type","Rule Description","Estimated Speedup Type",)"
+      "\"Estimated Speedup\"\n";
+  const std::string sol = launch + R"("GPU Speed Of Light Throughput",)";
+  const auto profile =
+      import_text(header + sol + R"("Duration","ns","58,624",)" + "\n" + sol +
+                  R"("DRAM Throughput","%","64.90",)" + "\n" + launch +
+                  R"("SpeedOfLight","","","","SOLBottleneck","OPT","Memory","","")" + "\n");
+  ASSERT_TRUE(profile.is_ok()) << profile.status().message();
+  ASSERT_EQ(profile->kernels.size(), 1u);
+  EXPECT_EQ(profile->kernels[0].duration.total_ns(), 58'624);
+  EXPECT_EQ(profile->kernels[0].counters.size(), 2u);
+  EXPECT_FALSE(has_note(*profile, "rows_damaged"));
+  const auto cut = import_text(header + sol + R"("Duration","ns","58,624",)" + "\n" + sol +
+                               R"("DRAM Throughput","%","64)");
+  ASSERT_TRUE(cut.is_ok());
+  EXPECT_TRUE(cut->partial);
+}
+
 TEST(NcuCsv, MetricsByNameInACommaLocale) {
   const Result<Profile> profile = import_text(
       "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
