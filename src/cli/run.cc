@@ -7,7 +7,9 @@
 #include "cli/settings.h"
 
 #include <exception>
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace purlin::cli {
 namespace {
@@ -68,6 +70,18 @@ int report(const Status& status) {
   return kExitError;
 }
 
+// Who read the output has had enough, as `head` has. The last error number may be of a later call.
+bool reader_is_gone(int file) {
+  pollfd state = {file, POLLOUT, 0};
+  return ::poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
+}
+
+// The way other tools end then, which shells know (141) and do not report.
+void end_by_sigpipe() {
+  ::signal(SIGPIPE, SIG_DFL);
+  ::raise(SIGPIPE);
+}
+
 int run(int argc, const char* const* argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const auto commands = all_commands();
@@ -112,8 +126,10 @@ int run(int argc, const char* const* argv) {
   const Result<int> result = command->run(context);
   if (!result.is_ok()) return report(result.status());
   // Output that could not be written (a full disk, a closed pipe) must not look like success.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    if (reader_is_gone(STDOUT_FILENO)) end_by_sigpipe();
     return report(error(Code::kIo, "cannot write the output"));
+  }
   return *result;
 }
 

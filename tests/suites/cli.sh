@@ -35,6 +35,15 @@ if [ -e /dev/full ]; then
   expect_contains "$tmp/err" "cannot write the output"
 fi
 
+# A reader that has had enough, as head has: the end of other tools, without a word.
+mkfifo "$tmp/pipe"
+exec 4<>"$tmp/pipe" 5>"$tmp/pipe" 4<&-
+code=0
+"$PURLIN" report "$PURLIN_SOURCE/tests/data/imports/ncu_raw_h200.csv" >&5 2>"$tmp/err" 5>&- || code=$?
+exec 5>&-
+[ "$code" -eq 141 ] || fail "report into a closed pipe exited with $code"
+[ ! -s "$tmp/err" ] || fail "report into a closed pipe says: $(cat "$tmp/err")"
+
 # Settings: environment over project file over default, each with its origin.
 mkdir -p "$tmp/project/sub"
 printf 'device = "opencl:0"\n' >"$tmp/project/purlin.toml"
