@@ -31,9 +31,8 @@ CallKind classify_call(std::string_view raw) {
       "culaunch"};
   constexpr std::array<std::string_view, 6> kCopies = {
       "memcpy", "memset", "memorycopy", "memoryfill", "memory_async_copy", "memory_copy"};
-  constexpr std::array<std::string_view, 7> kSyncs = {
-      "synchronize", "streamwaitevent", "eventquery", "streamquery",
-      "signal_wait", "waitforevents",   "clfinish"};
+  constexpr std::array<std::string_view, 4> kSyncs = {"synchronize", "signal_wait", "waitforevents",
+                                                      "clfinish"};
   constexpr std::array<std::string_view, 8> kAllocations = {
       "malloc",       "memalloc",       "free",      "hostalloc",
       "hostregister", "hostunregister", "memcreate", "mempool_allocate"};
@@ -41,6 +40,8 @@ CallKind classify_call(std::string_view raw) {
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   // Building, instantiating or changing a graph runs nothing.
   if (has("graph")) return has("graphlaunch") ? CallKind::kGraphLaunch : CallKind::kOther;
+  // These ask, or make a stream wait; the host goes on.
+  if (has("eventquery") || has("streamquery") || has("streamwaitevent")) return CallKind::kOther;
   if (has("hostfunc") || has("callback")) return CallKind::kOther;  // these launch host code
   if (has_any(name, kLaunches) || name == "cudalaunch" || name.rfind("cudalaunch_", 0) == 0)
     return CallKind::kLaunch;

@@ -19,14 +19,14 @@ TEST(ClassifyCall, KnowsEachKindByTheNamesInUse) {
   all(CallKind::kCopy,
       {"cudaMemcpyAsync", "cudaMemsetAsync", "hipMemcpyWithStream", "cuMemcpyHtoDAsync_v2",
        "cuMemsetD32Async", "zeCommandListAppendMemoryCopy", "hsa_amd_memory_async_copy"});
-  all(CallKind::kSync,
-      {"cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
-       "cudaStreamWaitEvent", "hipDeviceSynchronize", "cuCtxSynchronize", "cudaEventQuery"});
+  all(CallKind::kSync, {"cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
+                        "hipDeviceSynchronize", "cuCtxSynchronize", "hsa_signal_wait_scacquire"});
   all(CallKind::kAllocation,
       {"cudaMalloc", "cudaFree", "cudaMallocAsync", "cudaHostAlloc", "hipMalloc", "cuMemAlloc_v2"});
   all(CallKind::kOther,
       {"cudaStreamIsCapturing", "cudaGetDevice", "cudaGraphInstantiate", "cudaGraphAddKernelNode",
-       "cudaLaunchHostFunc", "cudaEventRecord", "cudaFuncGetAttributes",
+       "cudaLaunchHostFunc", "cudaEventRecord", "cudaFuncGetAttributes", "cudaEventQuery",
+       "cuStreamQuery", "cudaStreamWaitEvent",
        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", ""});
 }
 
