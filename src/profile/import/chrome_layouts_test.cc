@@ -78,6 +78,15 @@ TEST(ChromeLayouts, AnUnclosedListIsPartial) {
   EXPECT_TRUE(import_ok("[" + kernel("k", 10, 1) + ",").partial);
 }
 
+TEST(ChromeLayouts, ASecondDocumentIsNotOverlooked) {
+  const std::string one = of_events(kernel("k", 10, 1));
+  const Profile twice = import_ok(one + "\n" + one);
+  EXPECT_TRUE(twice.partial);
+  EXPECT_EQ(twice.coverage.launches_seen, 1);
+  EXPECT_TRUE(import_ok("[" + kernel("k", 10, 1) + "]" + one).partial);
+  EXPECT_FALSE(import_ok(one + "\n \n").partial);
+}
+
 // PyTorch does not escape the quotes in a name: such an event is lost, those behind it are not.
 TEST(ChromeLayouts, ReadingGoesOnBehindADamagedEvent) {
   const std::string text = of_events(kernel("a", 1, 1) + "," + kernel("say \"b\" {", 10, 2) +

@@ -113,6 +113,7 @@ void TraceCollector::add(const ChromeEvent& event) {
   }
   // Without a phase but with a duration, as some scripts write them, it is a whole event.
   if (phase != 'X' && (phase != '\0' || !event.has(Field::kDuration))) {
+    if (phase == '\0' && !event.has(Field::kName)) return;  // XLA's writer ends the list with {}
     ++out_.not_understood;
     return;
   }

@@ -142,6 +142,13 @@ void TraceReader::start() {
   ++at_;
 }
 
+// Other text behind the document is no concern of ours.
+void TraceReader::end_of_document() {
+  state_ = State::kDone;
+  if (skip_space() && (*p() == '{' || *p() == '['))
+    note_damage("a second JSON document follows the first, and was not read", offset_of(at_));
+}
+
 // One member of the outer object; at "traceEvents" the state changes.
 void TraceReader::member() {
   const std::uint64_t began = offset_of(at_);
@@ -154,7 +161,8 @@ void TraceReader::member() {
     return;
   }
   if (*p() == '}') {
-    state_ = State::kDone;  // what follows is no concern of ours
+    ++at_;
+    end_of_document();
     return;
   }
   std::string key;
@@ -238,8 +246,9 @@ bool TraceReader::event(ChromeEvent& event, bool flows) {
     }
     if (*p() == ']') {
       ++at_;
-      state_ = bare_ ? State::kDone : State::kMembers;
+      state_ = State::kMembers;
       reached_end_ = true;
+      if (bare_) end_of_document();
       return false;
     }
     if (*p() != '{') {

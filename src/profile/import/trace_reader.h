@@ -54,6 +54,7 @@ class TraceReader {
   bool step_over_value();
   bool read_key(std::string& key);
   void start();
+  void end_of_document();
   void member();
   bool event(ChromeEvent& event, bool flows);
   bool find_next_event();
