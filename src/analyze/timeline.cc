@@ -106,6 +106,13 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
                     nodes));
 }
 
+// One kernel again and again is worth a graph only where the device waits for its launches.
+bool gains_from_graph(const FoundSequence& found) {
+  const RepeatedSequence& sequence = found.sequence;
+  return !found.graphs && !found.only_copies &&
+         (sequence.length > 1 || sequence.busy_ns < sequence.total_ns / 2);
+}
+
 // Queues and sequences of all streams; those with most work where there are very many.
 std::vector<FoundSequence> add_streams(const Profile& profile, Interval window,
                                        TimelineAnalysis& out) {
@@ -132,7 +139,7 @@ std::vector<FoundSequence> add_streams(const Profile& profile, Interval window,
                      return a.sequence.total_ns > b.sequence.total_ns;
                    });
   for (const FoundSequence& found : sequences)
-    if (!found.graphs && out.sequences.size() < kMaxSequences)
+    if (gains_from_graph(found) && out.sequences.size() < kMaxSequences)
       out.sequences.push_back(found.sequence);
   out.launches = measure_launches(timeline);
   return sequences;

@@ -184,7 +184,10 @@ std::vector<FoundSequence> find_sequences(const Profile& profile,
     std::vector<std::uint32_t> round(
         tokens.begin() + static_cast<std::ptrdiff_t>(found.begin),
         tokens.begin() + static_cast<std::ptrdiff_t>(found.begin + found.period));
+    const bool only_copies = std::all_of(
+        round.begin(), round.end(), [](std::uint32_t token) { return (token & kCopyToken) != 0; });
     const auto [place, added] = sequences.try_emplace(std::move(round));
+    place->second.only_copies = only_copies;
     RepeatedSequence& sequence = place->second.sequence;
     if (added) {
       sequence.length = static_cast<int>(found.period);

@@ -30,7 +30,8 @@ std::vector<Repetition> find_repetitions(const std::vector<std::uint32_t>& token
 
 struct FoundSequence {
   RepeatedSequence sequence;
-  bool graphs = false;  // most of it is launched as CUDA graphs already
+  bool graphs = false;       // most of it is launched as CUDA graphs already
+  bool only_copies = false;  // and sets: no kernels
   // Of the longest stretch: begin of each round on the device, and the end of the last.
   std::vector<std::int64_t> rounds;
 };

@@ -90,6 +90,21 @@ TEST(Sequences, ARoundThatCouldBeAGraph) {
   EXPECT_EQ(found[0].hindrance, "");
 }
 
+TEST(Sequences, OneKernelAgainAndAgainIsACandidateOnlyWhereTheDeviceWaits) {
+  const auto found = [](std::int64_t period, bool copies) {
+    TimelineBuilder builder;
+    for (int i = 0; i < 50; ++i)
+      if (copies)
+        builder.copy("h2d", i * period + 20, 30);
+      else
+        builder.kernel("gelu", i * period + 20, 30, builder.launch(i * period, 10));
+    return analyze_timeline(builder.sorted()).sequences.size();
+  };
+  EXPECT_EQ(found(31, false), 0u);
+  EXPECT_EQ(found(100, false), 1u);
+  EXPECT_EQ(found(100, true), 0u);
+}
+
 TEST(Sequences, AWaitInsideIsAHindrance) {
   const auto found = rounds(10, [](TimelineBuilder& builder, std::int64_t at, int) {
     builder.call(CallKind::kSync, "cudaStreamSynchronize", at, 5);
