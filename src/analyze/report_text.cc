@@ -100,7 +100,13 @@ class Renderer {
       if (!device.id.empty()) facts.insert(0, device.id + "  ");
       if (!device.arch.empty()) facts += ", " + device.arch;
       if (device.compute_units > 0) facts += fmt::format(", {} units", device.compute_units);
-      if (!device.driver.empty()) facts += ", driver " + device.driver;
+      // Traces know a driver by the newest toolkit that it serves.
+      const bool same = !device.driver.empty() && device.driver == device.toolkit;
+      if (!device.driver.empty() && !same)
+        facts += (starts_with(device.driver, "CUDA") || starts_with(device.driver, "HIP")
+                      ? ", driver for "
+                      : ", driver ") +
+                 device.driver;
       if (!device.toolkit.empty()) facts += ", " + device.toolkit;
       out_ += dim(elide_middle(clean(facts), width())) + "\n";
     }
