@@ -102,6 +102,17 @@ bool HeadReader::kernels(wire::Decoder in) {
   return !in.failed();
 }
 
+// Of two far apart the sum spans what lies between: that is of the budget, too.
+bool HeadReader::merge(Sketch& into, const Sketch& from) {
+  const std::size_t before = into.buckets().size() + from.buckets().size();
+  into.merge(from);
+  const std::size_t after = into.buckets().size();
+  const std::size_t spanned = after > before ? after - before : 0;
+  if (spanned > bucket_budget_) return false;
+  bucket_budget_ -= spanned;
+  return true;
+}
+
 bool HeadReader::sketches(wire::Decoder in) {
   const std::size_t count = in.count(18);
   for (std::size_t i = 0; i < count; ++i) {
@@ -115,7 +126,7 @@ bool HeadReader::sketches(wire::Decoder in) {
     KernelRow& row = profile_.kernels[kernel];
     row.first_ns = row.duration.empty() ? first : std::min(row.first_ns, first);
     row.last_ns = row.duration.empty() ? last : std::max(row.last_ns, last);
-    row.duration.merge(sketch);
+    if (!merge(row.duration, sketch)) return false;
   }
   return !in.failed();
 }
@@ -139,7 +150,7 @@ bool HeadReader::copies(wire::Decoder in) {
     }
     CopyRow& row = profile_.copies[position->second];
     row.bytes += bytes;
-    row.duration.merge(sketch);
+    if (!merge(row.duration, sketch)) return false;
   }
   return !in.failed();
 }

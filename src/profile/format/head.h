@@ -38,6 +38,7 @@ class HeadReader {
   bool details(wire::Decoder in);
   bool names(wire::Decoder in);
   bool take_text(std::size_t bytes);
+  bool merge(Sketch& into, const Sketch& from);
   bool string(std::uint32_t id, std::string_view& text) const;
   bool optional_string(std::uint32_t id, std::string_view& text) const;  // 0 = none, else id + 1
 

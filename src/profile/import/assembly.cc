@@ -56,10 +56,7 @@ std::uint32_t Assembly::kernel_row(const LaunchIdentity& identity) {
   if (const auto at = rows_.find(key_); at != rows_.end()) return at->second;
   if (profile_.kernels.size() >= options_.max_kernel_rows && identity.name != kOtherKernels) {
     ++rows_left_out_;
-    LaunchIdentity other;
-    other.name = kOtherKernels;
-    other.device = identity.device;
-    return kernel_row(other);
+    return other_row(identity.device);
   }
   const auto row = static_cast<std::uint32_t>(profile_.kernels.size());
   rows_.emplace(key_, row);
@@ -76,6 +73,22 @@ std::uint32_t Assembly::kernel_row(const LaunchIdentity& identity) {
   return row;
 }
 
+std::uint32_t Assembly::other_row(int device) {
+  LaunchIdentity other;
+  other.name = kOtherKernels;
+  other.device = device;
+  return kernel_row(other);
+}
+
+// The row that the launch is counted in: its own, while there is room for its duration there.
+std::uint32_t Assembly::add_duration(std::uint32_t row, double ns, double launches) {
+  if (sketches_.add(profile_.kernels[row].duration, ns, launches)) return row;
+  sketches_left_out_ += launches;
+  row = other_row(profile_.kernels[row].device);
+  profile_.kernels[row].duration.add(ns, launches);
+  return row;
+}
+
 std::uint32_t Assembly::copy_row(std::string_view kind, int device) {
   std::vector<CopyRow>& rows = profile_.copies;  // a handful
   const auto same = std::find_if(rows.begin(), rows.end(), [&](const CopyRow& row) {
@@ -89,15 +102,15 @@ std::uint32_t Assembly::copy_row(std::string_view kind, int device) {
   return index;
 }
 
-void Assembly::add(const Activity& activity) {
+void Assembly::add(Activity activity) {
   const auto duration = static_cast<double>(activity.duration_ns);
   if (activity.kind == ActivityKind::kKernel) {
+    activity.row = add_duration(activity.row, duration, 1);
     KernelRow& row = profile_.kernels[activity.row];
     const std::int64_t end = activity.start_ns + activity.duration_ns;
-    row.first_ns =
-        row.duration.empty() ? activity.start_ns : std::min(row.first_ns, activity.start_ns);
-    row.last_ns = row.duration.empty() ? end : std::max(row.last_ns, end);
-    row.duration.add(duration);
+    const bool first = row.duration.count() <= 1;
+    row.first_ns = first ? activity.start_ns : std::min(row.first_ns, activity.start_ns);
+    row.last_ns = first ? end : std::max(row.last_ns, end);
     ++profile_.coverage.launches_seen;
   } else {
     CopyRow& row = profile_.copies[activity.row];
@@ -113,7 +126,7 @@ void Assembly::add(const Activity& activity) {
 }
 
 void Assembly::add_untimed(std::uint32_t kernel_row, double duration_ns, double launches) {
-  profile_.kernels[kernel_row].duration.add(duration_ns, launches);
+  add_duration(kernel_row, duration_ns, launches);
   profile_.coverage.launches_seen += launches;
 }
 
@@ -224,6 +237,12 @@ void Assembly::finish() {
          fmt::format("{:.0f} launches are together in '{}': a profile holds {} rows at most",
                      rows_left_out_, kOtherKernels, options_.max_kernel_rows),
          rows_left_out_);
+  if (sketches_left_out_ > 0)
+    note("sketches_full",
+         fmt::format("{:.0f} launches are in '{}': the durations of all rows are spread wider than "
+                     "a profile holds",
+                     sketches_left_out_, kOtherKernels),
+         sketches_left_out_);
   if (counters_left_out_ > 0)
     note("counters_full",
          fmt::format("{:.0f} counter values were left out: a profile holds {} counters over all "

@@ -7,6 +7,7 @@
 // thread-safe.
 #pragma once
 
+#include "model/sketch_budget.h"
 #include "profile/import/import.h"
 
 #include <cstdint>
@@ -27,7 +28,8 @@ struct LaunchIdentity {
 
 class Assembly {
  public:
-  Assembly(Profile& profile, const ImportOptions& options) : profile_(profile), options_(options) {}
+  Assembly(Profile& profile, const ImportOptions& options)
+      : profile_(profile), options_(options), sketches_(options.max_sketch_buckets) {}
 
   std::uint32_t text(std::string_view text);  // index into Timeline::names
   // Index into Profile::processes, added when new. `key` is what the file tells processes by.
@@ -37,7 +39,7 @@ class Assembly {
 
   // Adds to the row's sums and, while there is room, to the timeline. The rest of an activity
   // without a time (duration only) goes to the rows alone: add_untimed.
-  void add(const Activity& activity);
+  void add(Activity activity);
   void add_untimed(std::uint32_t kernel_row, double duration_ns, double launches = 1);
   // Into the mean of a row's counter. `at` is where the last one was found, and so where the next
   // one is looked for first: launches of a file have the same counters in the same order.
@@ -54,6 +56,8 @@ class Assembly {
   void finish();
 
  private:
+  std::uint32_t other_row(int device);
+  std::uint32_t add_duration(std::uint32_t row, double ns, double launches);
   bool room(std::size_t reserve) const { return events_ + reserve < options_.max_timeline_events; }
 
   Profile& profile_;
@@ -61,9 +65,10 @@ class Assembly {
   std::unordered_map<std::string, std::uint32_t> texts_, rows_;
   std::unordered_map<std::uint64_t, std::uint32_t> processes_;
   std::string key_;
+  SketchBudget sketches_;
   std::size_t events_ = 0;
   std::size_t counters_ = 0;
-  double host_left_out_ = 0, rows_left_out_ = 0, counters_left_out_ = 0;
+  double host_left_out_ = 0, rows_left_out_ = 0, sketches_left_out_ = 0, counters_left_out_ = 0;
 };
 
 }  // namespace purlin::profile

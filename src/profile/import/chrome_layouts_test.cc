@@ -233,6 +233,31 @@ TEST(ChromeLayouts, BoundsAreKeptAndSaid) {
 }
 
 // AMD's early traces: no arguments on kernels, the launch shape with the call, flows tie the two.
+// Two launches of each kernel, 1 ns and a day: 3,200 buckets a row.
+TEST(ChromeLayouts, DurationsSpreadBeyondReasonAreTogether) {
+  std::string events;
+  for (int i = 0; i < 200; ++i)
+    for (const char* duration : {"0.001", "86400000000"})
+      events += fmt::format(
+          R"({}{{"ph":"X","cat":"kernel","name":"k{}","pid":0,"tid":7,"ts":1,"dur":{}}})",
+          events.empty() ? "" : ",", i, duration);
+  for (const std::size_t timeline : {std::size_t{10}, std::size_t{1000}}) {
+    ImportOptions options;
+    options.max_sketch_buckets = 30'000;
+    options.max_timeline_events = timeline;
+    const Profile profile = import_ok(of_events(events), options);
+    std::size_t buckets = 0;
+    double launches = 0;
+    for (const KernelRow& row : profile.kernels) {
+      buckets += row.duration.buckets().size();
+      launches += row.duration.count();
+    }
+    EXPECT_LT(buckets, 45'000u);
+    EXPECT_EQ(launches, 400);
+    EXPECT_NE(find_note(profile, "kernel_rows_full"), nullptr);
+  }
+}
+
 TEST(ChromeLayouts, AmdLaunchesSayTheirShapeWithTheCall) {
   const Profile profile = import_ok(of_events(
       host("cpu_op", "aten::add", 0, 50, R"("External id":9)") + "," +

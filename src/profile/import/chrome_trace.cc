@@ -161,6 +161,7 @@ Result<Profile> import_chrome_trace(Input input, const std::string& name,
   Profile profile;
   profile.source = records.has_xla ? "xla" : kineto ? "kineto" : "chrome";
   LinkOptions link;
+  link.max_sketch_buckets = options.max_sketch_buckets;
   link.max_kernel_rows = std::max<std::size_t>(options.max_kernel_rows, 2);
   link.base_ns = base_time_ns(reader.members());
   link.device = read_environment(reader.members(), records, profile);

@@ -35,6 +35,8 @@ struct ImportOptions {
   // Activities, calls, ops and ranges kept, together; beyond it only sketches grow.
   std::size_t max_timeline_events = 20'000'000;
   std::size_t max_kernel_rows = 200'000;  // beyond it: the row "(other kernels)"
+  // Of the duration sketches of all rows together, 256 MB; beyond it: the same row.
+  std::size_t max_sketch_buckets = std::size_t{32} << 20;
   // Called now and then with bytes read and bytes in all (0 = unknown). May be empty.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
 };

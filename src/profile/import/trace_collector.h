@@ -4,6 +4,7 @@
 // Memory grows with what is kept; beyond the bound, kernels only grow sketches. Not thread-safe.
 #pragma once
 
+#include "model/sketch_budget.h"
 #include "profile/import/chrome_event.h"
 #include "profile/import/import.h"
 #include "profile/import/trace_records.h"
@@ -17,7 +18,8 @@ namespace purlin::profile {
 
 class TraceCollector {
  public:
-  explicit TraceCollector(const ImportOptions& options) : options_(options) {}
+  explicit TraceCollector(const ImportOptions& options)
+      : options_(options), overflow_sketches_(options.max_sketch_buckets) {}
 
   void add(const ChromeEvent& event);
   // Whether the last device work came without a correlation id, so that a flow event that follows
@@ -51,6 +53,7 @@ class TraceCollector {
   void add_loose(const ChromeEvent& event);
   void bind_flow(const ChromeEvent& event);
   DeviceRecord* keep_kernel(const DeviceRecord& record);
+  Sketch& overflow_of(std::uint32_t spec);
   DeviceRecord* keep_copy(DeviceRecord record, std::string_view kind, std::uint32_t device);
   void keep_call(const CallRecord& record);
   void resolve();
@@ -61,6 +64,7 @@ class TraceCollector {
   };
 
   ImportOptions options_;
+  SketchBudget overflow_sketches_;
   Records out_;
   IdTable tracks_, specs_, described_ids_, overflow_ids_, streams_, copy_ids_;
   std::vector<Described> described_;

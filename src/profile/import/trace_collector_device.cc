@@ -96,16 +96,23 @@ std::uint32_t TraceCollector::intern(const KernelSpec& spec) {
 DeviceRecord* TraceCollector::keep_kernel(const DeviceRecord& record) {
   if (!room()) {
     ++out_.left_out_kernels;
-    const std::uint32_t spec = record.activity.row;
-    const auto next = static_cast<std::uint32_t>(out_.overflow.size());
-    const std::uint32_t known = overflow_ids_.find_or_add(spec, next);
-    if (known == IdTable::kAbsent) out_.overflow.emplace_back(spec, Sketch());
-    out_.overflow[known == IdTable::kAbsent ? next : known].second.add(
-        static_cast<double>(record.activity.duration_ns));
+    const auto duration = static_cast<double>(record.activity.duration_ns);
+    if (!overflow_sketches_.add(overflow_of(record.activity.row), duration)) {
+      KernelSpec other;
+      other.name = out_.names.of_text("(other kernels)");
+      overflow_of(intern(other)).add(duration);
+    }
     return nullptr;
   }
   out_.kernels.push_back(record);
   return &out_.kernels.back();
+}
+
+Sketch& TraceCollector::overflow_of(std::uint32_t spec) {
+  const auto next = static_cast<std::uint32_t>(out_.overflow.size());
+  const std::uint32_t known = overflow_ids_.find_or_add(spec, next);
+  if (known != IdTable::kAbsent) return out_.overflow[known].second;
+  return out_.overflow.emplace_back(spec, Sketch()).second;
 }
 
 void TraceCollector::add_kernel(const ChromeEvent& event) {

@@ -17,6 +17,7 @@ struct LinkOptions {
   std::int64_t base_ns = 0;           // added to all times
   std::vector<std::uint16_t> device;  // Records::devices -> Environment::devices
   std::size_t max_kernel_rows = 0;
+  std::size_t max_sketch_buckets = 0;
 };
 
 struct LinkStats {
@@ -26,7 +27,7 @@ struct LinkStats {
   std::uint64_t kernels_without_op = 0;     // of the others
   std::uint64_t launches = 0;               // launching calls
   std::uint64_t launches_without_work = 0;  // whose kernel is not in the trace
-  std::uint64_t kernels_in_other_row = 0;   // beyond max_kernel_rows
+  std::uint64_t kernels_in_other_row = 0;   // beyond either bound
   std::uint64_t counters = 0, counters_unplaced = 0;
   bool counters_only = false;  // kernels are known from their counters alone
 };

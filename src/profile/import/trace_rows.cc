@@ -21,7 +21,7 @@ constexpr std::string_view kCollectiveNote = "record_param_comms";
 }  // namespace
 
 RowBuilder::RowBuilder(Records& records, const LinkOptions& options, LinkStats& stats)
-    : records_(records), options_(options), stats_(stats) {}
+    : records_(records), options_(options), stats_(stats), sketches_(options.max_sketch_buckets) {}
 
 // The op that says what is computed is the innermost whose inputs were recorded; without a problem
 // shape, the innermost.
@@ -83,29 +83,37 @@ std::uint32_t RowBuilder::row_of(std::uint32_t index, const Place& place, double
   const std::uint64_t hash = hash_of(index) * kMix + hash64(numbers, sizeof numbers);
   const std::uint32_t known = row_ids_.find(hash);
   if (known != IdTable::kAbsent) return known;
-  const auto next = static_cast<std::uint32_t>(rows_.size());
-  const KernelSpec& spec = records_.specs[index];
-  KernelRow row;
   if (other_row_ != kNone || rows_.size() + 1 >= options_.max_kernel_rows) {
     stats_.kernels_in_other_row += static_cast<std::uint64_t>(launches);
-    if (other_row_ != kNone) return other_row_;
-    other_row_ = next;
-    row.name = "(other kernels)";
-  } else {
-    row_ids_.find_or_add(hash, next);
-    row.name = records_.names[spec.name];
-    row.launch = spec.launch;
-    row.registers = spec.registers;
-    row.static_shared_bytes = spec.static_shared_bytes;
-    row.local_bytes = spec.local_bytes;
-    row.op = records_.names[place.op];
-    row.shape = records_.names[place.shape];
-    row.dtype = records_.names[place.dtype];
+    return other_row(index);
   }
+  const auto next = static_cast<std::uint32_t>(rows_.size());
+  const KernelSpec& spec = records_.specs[index];
+  row_ids_.find_or_add(hash, next);
+  KernelRow& row = rows_.emplace_back();
+  row.name = records_.names[spec.name];
+  row.launch = spec.launch;
+  row.registers = spec.registers;
+  row.static_shared_bytes = spec.static_shared_bytes;
+  row.local_bytes = spec.local_bytes;
+  row.op = records_.names[place.op];
+  row.shape = records_.names[place.shape];
+  row.dtype = records_.names[place.dtype];
   row.device = spec.device < options_.device.size() ? options_.device[spec.device] : 0;
-  rows_.push_back(std::move(row));
   figures_.emplace_back();
   return next;
+}
+
+// What is beyond a bound is together, on the device of the first of it.
+std::uint32_t RowBuilder::other_row(std::uint32_t index) {
+  if (other_row_ != kNone) return other_row_;
+  other_row_ = static_cast<std::uint32_t>(rows_.size());
+  const std::uint32_t device = records_.specs[index].device;
+  KernelRow& row = rows_.emplace_back();
+  row.name = "(other kernels)";
+  row.device = device < options_.device.size() ? options_.device[device] : 0;
+  figures_.emplace_back();
+  return other_row_;
 }
 
 void RowBuilder::add(DeviceRecord& work, std::uint32_t op) {
@@ -125,11 +133,16 @@ void RowBuilder::add(DeviceRecord& work, std::uint32_t op) {
   if (place.op == 0) ++(from_graph ? stats_.graph_kernels : stats_.kernels_without_op);
   activity.row = row_of(spec_index, place, 1);
 
+  const auto duration = static_cast<double>(activity.duration_ns);
+  if (!sketches_.add(rows_[activity.row].duration, duration)) {
+    ++stats_.kernels_in_other_row;
+    activity.row = other_row(spec_index);
+    rows_[activity.row].duration.add(duration);
+  }
   KernelRow& row = rows_[activity.row];
   const std::int64_t start = activity.start_ns + options_.base_ns;
-  row.first_ns = row.duration.empty() ? start : std::min(row.first_ns, start);
+  row.first_ns = row.duration.count() <= 1 ? start : std::min(row.first_ns, start);
   row.last_ns = std::max(row.last_ns, start + activity.duration_ns);
-  row.duration.add(static_cast<double>(activity.duration_ns));
   Figures& figures = figures_[activity.row];
   const double values[] = {spec.occupancy_pct, spec.blocks_per_sm, spec.warps_per_sm};
   for (std::size_t i = 0; i < kFigures; ++i) {
@@ -142,7 +155,10 @@ void RowBuilder::add(DeviceRecord& work, std::uint32_t op) {
 void RowBuilder::add_overflow() {
   for (const auto& [spec, durations] : records_.overflow) {
     const std::uint32_t row = row_of(spec, {}, durations.count());
-    rows_[row].duration.merge(durations);
+    if (!sketches_.merge(rows_[row].duration, durations)) {
+      stats_.kernels_in_other_row += static_cast<std::uint64_t>(durations.count());
+      rows_[other_row(spec)].duration.merge(durations);
+    }
     stats_.kernels += static_cast<std::uint64_t>(durations.count());
   }
 }

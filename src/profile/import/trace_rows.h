@@ -3,6 +3,7 @@
 // a trace. Part of trace_link; borrows its records. Rows are bounded. Not thread-safe.
 #pragma once
 
+#include "model/sketch_budget.h"
 #include "profile/import/trace_link.h"
 
 #include <array>
@@ -34,6 +35,7 @@ class RowBuilder {
   std::uint32_t launched_spec(const DeviceRecord& work);
   std::uint64_t hash_of(std::uint32_t spec);
   std::uint32_t row_of(std::uint32_t spec, const Place& place, double launches);
+  std::uint32_t other_row(std::uint32_t spec);
   void add_counter(KernelRow& row, std::uint32_t name, double value);
   void counters_by_launch(const std::vector<std::uint32_t>& row_of_launch);
   std::vector<std::uint32_t> rows_from_launch_calls();
@@ -46,6 +48,7 @@ class RowBuilder {
   std::vector<std::uint64_t> spec_hashes_;
   IdTable row_ids_, merged_specs_;
   std::uint32_t other_row_ = kNone;
+  SketchBudget sketches_;
 };
 
 }  // namespace purlin::profile
