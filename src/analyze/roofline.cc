@@ -296,7 +296,11 @@ void RoofSum::judge(Roof& roof) const {
     if (roof.utilization < kIdle) {
       if (busy_ns_ > 0 && std::max(compute_busy, memory_busy) >= kBusy) {
         // Caches, or instructions that are no FLOPs: busy all the same.
-        roof.bound = memory_busy >= compute_busy ? Bound::kMemory : Bound::kCompute;
+        const bool memory = memory_busy >= compute_busy;
+        roof.bound = memory ? Bound::kMemory : Bound::kCompute;
+        roof.bound_from = "counter";
+        roof.utilization = std::min(1.0, std::max(compute_busy, memory_busy));
+        roof.ceiling = memory ? "memory throughput" : "sm throughput";  // Nsight Compute's words
       } else if (is_short || small_grid) {
         roof.bound = Bound::kLatency;
         roof.bound_from = "launch";
@@ -304,7 +308,8 @@ void RoofSum::judge(Roof& roof) const {
         roof.bound = Bound::kLatency;  // counters saw all the work there was
       }
     }
-    roof.grade = grade_of(binding, roof.utilization);
+    const bool by_latency = roof.bound == Bound::kLatency;
+    roof.grade = grade_of(by_latency ? binding : roof.bound, roof.utilization);
   } else if (busy_ns_ > 0) {
     roof.bound_from = "counter";
     roof.bound = std::max(compute_busy, memory_busy) < kBusy ? Bound::kLatency

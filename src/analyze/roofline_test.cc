@@ -247,6 +247,19 @@ TEST(Roofline, IdleCountersMeanLatency) {
   EXPECT_EQ(roof_of({r}, h200()).bound_from, "counter");
 }
 
+// A product that waits for its L1 cache: its FLOPs and DRAM bytes alone would say "at 2 %".
+TEST(Roofline, WhatBindsIsWhatUtilisationIsOf) {
+  KernelRow r = row(kGemm, 1e7);
+  r.counters = {{"dram__bytes.sum", 4e4, 10},
+                {"sm__throughput.avg.pct_of_peak_sustained_elapsed", 8, 10},
+                {"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", 63, 10}};
+  const Roof roof = roof_of({r}, h200());
+  EXPECT_EQ(roof.bound, Bound::kMemory);
+  EXPECT_EQ(roof.ceiling, "memory throughput");
+  EXPECT_DOUBLE_EQ(roof.utilization, 0.63);
+  EXPECT_EQ(roof.grade, "good");
+}
+
 TEST(Roofline, Bands) {
   EXPECT_EQ(grade_of(Bound::kMemory, 0.61), "good");
   EXPECT_EQ(grade_of(Bound::kMemory, 0.45), "ok");
