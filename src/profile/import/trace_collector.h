@@ -54,6 +54,7 @@ class TraceCollector {
   void bind_flow(const ChromeEvent& event);
   DeviceRecord* keep_kernel(const DeviceRecord& record);
   Sketch& overflow_of(std::uint32_t spec);
+  std::uint32_t other_spec();
   DeviceRecord* keep_copy(DeviceRecord record, std::string_view kind, std::uint32_t device);
   void keep_call(const CallRecord& record);
   void resolve();
@@ -65,6 +66,7 @@ class TraceCollector {
 
   ImportOptions options_;
   SketchBudget overflow_sketches_;
+  std::uint32_t other_spec_ = kNone;
   Records out_;
   IdTable tracks_, specs_, described_ids_, overflow_ids_, streams_, copy_ids_;
   std::vector<Described> described_;

@@ -85,7 +85,7 @@ std::uint32_t TraceCollector::intern(const KernelSpec& spec) {
   const auto next = static_cast<std::uint32_t>(out_.specs.size());
   if (next >= kMaxSpecs) {
     const std::uint32_t known = specs_.find(hash);
-    return known == IdTable::kAbsent ? 0 : known;
+    return known == IdTable::kAbsent ? other_spec() : known;
   }
   const std::uint32_t known = specs_.find_or_add(hash, next);
   if (known != IdTable::kAbsent) return known;
@@ -98,14 +98,23 @@ DeviceRecord* TraceCollector::keep_kernel(const DeviceRecord& record) {
     ++out_.left_out_kernels;
     const auto duration = static_cast<double>(record.activity.duration_ns);
     if (!overflow_sketches_.add(overflow_of(record.activity.row), duration)) {
-      KernelSpec other;
-      other.name = out_.names.of_text("(other kernels)");
-      overflow_of(intern(other)).add(duration);
+      overflow_of(other_spec()).add(duration);
     }
     return nullptr;
   }
   out_.kernels.push_back(record);
   return &out_.kernels.back();
+}
+
+// For what is beyond a bound: no kernel may be counted as another.
+std::uint32_t TraceCollector::other_spec() {
+  if (other_spec_ == kNone) {
+    other_spec_ = static_cast<std::uint32_t>(out_.specs.size());
+    KernelSpec spec;
+    spec.name = out_.names.of_text("(other kernels)");
+    out_.specs.push_back(spec);
+  }
+  return other_spec_;
 }
 
 Sketch& TraceCollector::overflow_of(std::uint32_t spec) {
