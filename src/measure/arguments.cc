@@ -84,7 +84,7 @@ Status Arguments::check_memory() const {
     if (arg.role == Role::kScalar) continue;
     const double bytes =
         static_cast<double>(GuardedBuffer::footprint(*device_, slot.count * size_of(arg.dtype)));
-    needed += arg.role == Role::kInput || arg.role == Role::kInOut ? 2 * bytes : bytes;
+    needed += keeps_pristine(slot) ? 2 * bytes : bytes;
   }
   if (memory > 0 && needed > 0.95 * memory)
     return error(Code::kUnavailable,
@@ -94,22 +94,31 @@ Status Arguments::check_memory() const {
   return Status::ok();
 }
 
+bool Arguments::keeps_pristine(const Slot& slot) const {
+  // A kernel changes an inout at every launch; an input only where it is wrong.
+  return argument(slot).role == Role::kInOut || (argument(slot).role == Role::kInput && verify_);
+}
+
 Status Arguments::allocate(Slot& slot, std::uint64_t extra_seed) {
   const Argument& arg = argument(slot);
   const std::size_t bytes = slot.count * size_of(arg.dtype);
   PURLIN_ASSIGN(slot.live, GuardedBuffer::create(*device_, bytes));
   if (arg.role != Role::kInput && arg.role != Role::kInOut) return Status::ok();
+  // Integers may be places to read from, and then decide what caches hold.
+  const bool repeats = !verify_ && is_floating(arg.dtype) && arg.fill != Argument::Fill::kIota;
+  const std::size_t count = repeats ? std::min(slot.count, kRepeat) : slot.count;
+  const std::size_t period = count * size_of(arg.dtype);
+  const auto contents = std::make_unique_for_overwrite<char[]>(period);
+  fill_contents(arg, contents_seed(spec_->seed, extra_seed, slot.index), count, contents.get());
+  PURLIN_TRY(slot.live->write_repeated(contents.get(), period));
+  if (!keeps_pristine(slot)) return Status::ok();
   PURLIN_ASSIGN(slot.pristine, GuardedBuffer::create(*device_, bytes));
-  const auto contents = std::make_unique_for_overwrite<char[]>(bytes);
-  fill_contents(arg, contents_seed(spec_->seed, extra_seed, slot.index), slot.count,
-                contents.get());
-  PURLIN_TRY(slot.pristine->write(contents.get()));
-  return slot.live->copy_from(*slot.pristine);
+  return slot.pristine->copy_from(*slot.live);
 }
 
 Result<Arguments> Arguments::create(gpu::Device& device, const KernelSpec& spec, const Scope& scope,
-                                    std::uint64_t extra_seed) {
-  Arguments arguments(device, spec);
+                                    std::uint64_t extra_seed, bool verify) {
+  Arguments arguments(device, spec, verify);
   for (std::size_t i = 0; i < spec.arguments.size(); ++i) {
     Slot& slot = arguments.slots_.emplace_back();
     slot.index = i;

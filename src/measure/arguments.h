@@ -24,8 +24,12 @@ class Arguments {
  public:
   // Allocates and fills. `spec` must outlive the result. Sizes are resolved under `scope`, that of
   // the default config; those of scratch buffers again for each config by bind().
+  // Without `verify` nothing is ever compared: inputs then have no pristine copy, and large reals
+  // of random contents repeat their first kRepeat elements, which times the same and takes the host
+  // a small part of the time.
   static Result<Arguments> create(gpu::Device& device, const KernelSpec& spec, const Scope& scope,
-                                  std::uint64_t extra_seed);
+                                  std::uint64_t extra_seed, bool verify);
+  static constexpr std::size_t kRepeat = std::size_t{1} << 22;
 
   // Takes the outputs' present contents as what every config must produce. `run` launches the
   // reference; it is called again with another poison where an element looks as if it was not
@@ -59,10 +63,13 @@ class Arguments {
     std::string expected;               // outputs: the reference's bytes
     std::vector<std::uint8_t> poisons;  // outputs: one for each run, the last for those after
   };
-  Arguments(gpu::Device& device, const KernelSpec& spec) : device_(&device), spec_(&spec) {}
+  Arguments(gpu::Device& device, const KernelSpec& spec, bool verify)
+      : device_(&device), spec_(&spec), verify_(verify) {}
   const Argument& argument(const Slot& slot) const { return spec_->arguments[slot.index]; }
   bool is_result(const Slot& slot) const;
   Status measure(Slot& slot, const Scope& scope) const;
+  // Whether a copy of its first contents is kept.
+  bool keeps_pristine(const Slot& slot) const;
   Status allocate(Slot& slot, std::uint64_t extra_seed);
   Status check_memory() const;
   Status poison_results(std::uint8_t byte);
@@ -74,6 +81,7 @@ class Arguments {
 
   gpu::Device* device_;
   const KernelSpec* spec_;
+  bool verify_;
   std::vector<Slot> slots_;  // one for each argument; scalars have no buffer
   int runs_ = 1;
 };

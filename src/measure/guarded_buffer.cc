@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/guarded_buffer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -58,6 +59,15 @@ gpu::KernelArgument GuardedBuffer::argument() const {
 
 Status GuardedBuffer::write(const void* data) {
   return device_->write(*buffer_, zone_, data, bytes_);
+}
+
+Status GuardedBuffer::write_repeated(const void* data, std::size_t period) {
+  PURLIN_TRY(device_->write(*buffer_, zone_, data, std::min(period, bytes_)));
+  // What is there doubles with each copy, so the parts never overlap.
+  for (std::size_t have = period; have < bytes_; have *= 2)
+    PURLIN_TRY(
+        device_->copy(*buffer_, zone_ + have, *buffer_, zone_, std::min(have, bytes_ - have)));
+  return Status::ok();
 }
 
 Status GuardedBuffer::read(void* data, std::size_t offset, std::size_t bytes) const {

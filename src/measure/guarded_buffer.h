@@ -27,6 +27,8 @@ class GuardedBuffer {
   gpu::KernelArgument argument() const;
 
   Status write(const void* data);  // bytes() of it
+  // `period` bytes, over and over. REQUIRES: 0 < period.
+  Status write_repeated(const void* data, std::size_t period);
   Status read(void* data) const { return read(data, 0, bytes_); }
   Status read(void* data, std::size_t offset, std::size_t bytes) const;
   Status fill(std::uint8_t byte);                // the data

@@ -45,7 +45,8 @@ class DeviceWorkbench : public Workbench {
     PURLIN_TRY(source_of(spec_.sources, "kernel").status());
     if (options_.compile_only || !device_.executes()) return Status::ok();
     const Scope scope = scope_of(default_config(spec_));
-    PURLIN_ASSIGN(Arguments arguments, Arguments::create(device_, spec_, scope, options_.seed));
+    PURLIN_ASSIGN(Arguments arguments,
+                  Arguments::create(device_, spec_, scope, options_.seed, options_.verify));
     arguments_.emplace(std::move(arguments));
     return options_.verify ? run_reference(scope) : Status::ok();
   }

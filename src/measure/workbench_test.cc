@@ -282,6 +282,44 @@ TEST_F(WorkbenchTest, ADriverThatCompilesLazilyDoesSoBeforeTheFirstSample) {
   EXPECT_EQ(steps, (std::vector<std::string>{"compile", "verify", "measure"}));
 }
 
+TEST_F(WorkbenchTest, UnverifiedInputsRepeatUnlessTheyAreIntegers) {
+  constexpr std::size_t kPeriod = std::size_t{1} << 22, kCount = kPeriod * 5 / 2;
+  const auto contents = [&](const std::string& dtype, const std::string& role, bool verify) {
+    std::vector<std::uint32_t> values;
+    gpu::FakeBehaviour behaviour;
+    behaviour.launch = [&](const gpu::FakeKernel& kernel, const gpu::Launch& launch) {
+      if (kernel.entry != "candidate" || !values.empty()) return Status::ok();
+      const auto& x = launch.arguments[0];
+      values.resize(kCount);
+      std::memcpy(values.data(),
+                  static_cast<const gpu::FakeBuffer&>(*x.buffer).data.data() + x.offset,
+                  kCount * sizeof values[0]);
+      return Status::ok();
+    };
+    Workbench::Options options;
+    options.verify = verify;
+    const std::string input = "[[arguments]]\nname = \"x\"\nrole = \"" + role + "\"\ndtype = \"" +
+                              dtype + "\"\nshape = [\"N * 40960\"]\n" +
+                              "fill = \"uniform(0, 1000000)\"\n";
+    EXPECT_TRUE(create(input + output_of("f32"), behaviour, std::move(options)).is_ok());
+    EXPECT_TRUE(evaluate().ok());
+    return values;
+  };
+  const std::vector<std::uint32_t> whole = contents("f32", "input", true);
+  const auto middle = whole.begin() + static_cast<std::ptrdiff_t>(kPeriod);
+  for (const char* role : {"input", "inout"}) {
+    const std::vector<std::uint32_t> repeated = contents("f32", role, false);
+    EXPECT_TRUE(std::equal(whole.begin(), middle, repeated.begin())) << role;
+    for (const std::size_t i : {std::size_t{0}, std::size_t{12345}, kPeriod / 2 - 1}) {
+      EXPECT_EQ(repeated[kPeriod + i], repeated[i]) << role;
+      EXPECT_EQ(repeated[2 * kPeriod + i], repeated[i]) << role;
+    }
+  }
+  EXPECT_NE(whole[kPeriod], whole[0]);
+  const std::vector<std::uint32_t> places = contents("i32", "input", false);
+  EXPECT_FALSE(std::equal(places.begin() + kPeriod, places.begin() + 2 * kPeriod, places.begin()));
+}
+
 TEST_F(WorkbenchTest, OtherSeedsGiveOtherInputs) {
   const std::string input =
       "[[arguments]]\nname = \"x\"\nrole = \"input\"\ndtype = \"f32\"\nshape = [\"N\"]\n";

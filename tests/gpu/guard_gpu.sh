@@ -6,12 +6,13 @@
 #   RUNS=40          of each kind (default 40; 4 where run_all.sh runs everything)
 #   LIMIT=270        seconds after which no further run is started
 #   GUARD_DEVICE     default: each GPU of nvidia-smi; "opencl:0" is what CI uses
-#   PLANTED="3 5 10" percent;  THRESHOLDS='' further lines of [thresholds];  SHAPES=large|small
+#   PLANTED="3 5 10" percent;  THRESHOLDS='' further lines of [thresholds];  SHAPES=medium|large|small
+#   (medium: each kernel takes more than 30 us on an H200, and as little memory as that allows)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ -z "${1:-}" ] || export PATH=$(cd "$1" && pwd)/bin:$PATH
 export RUNS=${RUNS:-40} LIMIT=${LIMIT:-270} PLANTED=${PLANTED:-3 5 10} OUT=${OUT:-$PWD/guard-out}
-SHAPES=${SHAPES:-large}
+SHAPES=${SHAPES:-medium}
 mkdir -p "$OUT"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -30,6 +31,16 @@ else
 fi
 export GUARD_DEVICE=${GUARD_DEVICE:-cuda:0}
 
+shape_of() {  # KERNEL
+  case $SHAPES:$1 in
+    *:gemm) echo "${GEMM:-M=1024,N=1024,K=1024}" ;;
+    medium:transpose) echo Y=6144,X=6144 ;;
+    medium:reduction) echo R=1024,C=65536 ;;
+    medium:*) echo R=8192,C=4096 ;;
+    *) echo "$SHAPES" ;;
+  esac
+}
+
 # The sample suite: five of the sample kernels, and the one that is slowed down.
 mkdir "$work/suite"
 cp -r "$here"/guard/. "$work/suite/"
@@ -39,7 +50,7 @@ cp -r "$here"/guard/. "$work/suite/"
   for kernel in ${KERNELS-gemm softmax transpose reduction elementwise}; do
     cp -r "$kernels/$kernel" "$work/suite/$kernel"
     printf '[[items]]\nspec = "%s/%s.toml"\nshape = "%s"\nconfig = "default"\n' \
-      "$kernel" "$kernel" "$([ "$kernel" = gemm ] && echo "${GEMM:-M=1024,N=1024,K=1024}" || echo "$SHAPES")"
+      "$kernel" "$kernel" "$(shape_of "$kernel")"
   done
   printf '[[items]]\nspec = "work.toml"\nshape = "%s"\nconfig = "default"\ntags = ["work"]\n' \
     "$([ "$SHAPES" = small ] && echo small || echo '')"
