@@ -169,6 +169,23 @@ TEST(ChromeLayouts, ALaunchWithoutItsKernelIsLost) {
   EXPECT_NE(find_note(profile, "launches_without_kernel"), nullptr);
 }
 
+TEST(ChromeLayouts, LaunchesOfThreadsAtOneTimeAreToldApart) {
+  const auto call = [](const char* category, const char* name, int thread, int start, int duration,
+                       int correlation) {
+    return fmt::format(R"({{"ph":"X","cat":"{}","name":"{}","pid":42,"tid":{},"ts":{},"dur":{},)"
+                       R"("args":{{"correlation":{}}}}},)",
+                       category, name, thread, start, duration, correlation);
+  };
+  const Profile profile =
+      import_ok(of_events(call("cuda_runtime", "cudaLaunchKernel", 1, 10, 20, 1) +
+                          call("cuda_runtime", "cudaLaunchKernel", 2, 11, 20, 2) +
+                          call("cuda_driver", "cuLaunchKernel", 1, 12, 4, 3) +
+                          call("cuda_driver", "cuLaunchKernel", 2, 13, 4, 4) + kernel("a", 60, 3) +
+                          "," + kernel("b", 70, 4)));
+  EXPECT_EQ(profile.coverage.launches_seen, 2);
+  EXPECT_EQ(profile.coverage.launches_lost, 0);
+}
+
 TEST(ChromeLayouts, OddNumbersAreLeftOutAndCounted) {
   const Profile profile = import_ok(of_events(
       R"({"ph":"X","cat":"kernel","name":"a","ts":1e300,"dur":1},)"

@@ -173,7 +173,7 @@ class NsysImporter {
       call.duration_ns = span->duration_ns;
       call.name = assembly_.text(kNames[type < kNames.size() ? type : 0]);
       call.process = session_.process(rows.integer(2));
-      call.kind = CallKind::kSync;
+      call.kind = type == 2 ? CallKind::kOther : CallKind::kSync;  // the stream waits, not the host
       assembly_.add(call, reserve());
     }
   }

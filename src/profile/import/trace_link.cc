@@ -4,8 +4,9 @@
 #include "profile/import/trace_rows.h"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 #include <tuple>
+#include <unordered_map>
 
 namespace purlin::profile {
 namespace {
@@ -197,23 +198,23 @@ std::uint32_t bind(DeviceRecord& work, const Records& records, CallsById& calls,
 // Launching calls whose kernel is not there. The driver's call inside the runtime's launches the
 // same kernel and has no other.
 void count_lost(const Records& records, const std::vector<bool>& has_work, LinkStats& stats) {
-  const std::vector<CallRecord>& calls = records.calls;
-  std::vector<std::pair<std::uint64_t, std::int64_t>> covered;  // thread, end of its last launch
-  std::uint32_t outer = kNone;
-  for (std::uint32_t i = 0; i < calls.size(); ++i) {
-    const Call& call = calls[i].call;
+  struct Outer {
+    std::int64_t end = std::numeric_limits<std::int64_t>::min();
+    bool lost = false;
+  };
+  std::unordered_map<std::uint64_t, Outer> threads;  // the last launch of each
+  for (std::size_t i = 0; i < records.calls.size(); ++i) {
+    const Call& call = records.calls[i].call;
     if (call.kind != CallKind::kLaunch) continue;
-    const bool inside = outer != kNone && calls[outer].call.thread == call.thread &&
-                        calls[outer].call.process == call.process &&
-                        call.start_ns <= calls[outer].call.start_ns + calls[outer].call.duration_ns;
-    if (inside) {
-      if (has_work[i] && !has_work[outer] && stats.launches_without_work > 0)
-        --stats.launches_without_work;
-      continue;
+    Outer& outer = threads[std::uint64_t{call.process} << 32 | call.thread];
+    if (call.start_ns >= outer.end) {
+      ++stats.launches;
+      outer = {call.start_ns + call.duration_ns, !has_work[i]};
+      if (outer.lost) ++stats.launches_without_work;
+    } else if (outer.lost && has_work[i]) {
+      outer.lost = false;
+      --stats.launches_without_work;
     }
-    outer = i;
-    ++stats.launches;
-    if (!has_work[i]) ++stats.launches_without_work;
   }
 }
 
