@@ -60,7 +60,7 @@ class DiffRenderer {
   void side(const char* name, const DiffTotals& side) {
     std::vector<std::string> facts;
     if (!side.devices.empty()) facts.push_back(join(side.devices, ", "));
-    if (!side.drivers.empty()) facts.push_back("driver " + join(side.drivers, ", "));
+    if (!side.drivers.empty()) facts.push_back(driver_text(join(side.drivers, ", ")));
     if (!side.build.empty()) facts.push_back("build " + side.build);
     if (diff_.per_step) facts.push_back(fmt::format("{:.0f} steps", side.units));
     const std::string what = side.path.empty() ? side.command : side.path;

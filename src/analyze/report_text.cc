@@ -100,13 +100,8 @@ class Renderer {
       if (!device.id.empty()) facts.insert(0, device.id + "  ");
       if (!device.arch.empty()) facts += ", " + device.arch;
       if (device.compute_units > 0) facts += fmt::format(", {} units", device.compute_units);
-      // Traces know a driver by the newest toolkit that it serves.
-      const bool same = !device.driver.empty() && device.driver == device.toolkit;
-      if (!device.driver.empty() && !same)
-        facts += (starts_with(device.driver, "CUDA") || starts_with(device.driver, "HIP")
-                      ? ", driver for "
-                      : ", driver ") +
-                 device.driver;
+      if (!device.driver.empty() && device.driver != device.toolkit)
+        facts += ", " + driver_text(device.driver);
       if (!device.toolkit.empty()) facts += ", " + device.toolkit;
       out_ += dim(elide_middle(clean(facts), width())) + "\n";
     }
@@ -243,7 +238,7 @@ class Renderer {
       std::vector<std::string> lines = wrap_name(clean(kernel.label), room, kNameLines);
       const std::string what = problem(kernel);
       if (!what.empty())
-        for (const std::string& line : wrap_name(what, room, 3)) lines.push_back(dim(line));
+        for (const std::string& line : wrap_name(what, room, 4)) lines.push_back(dim(line));
       for (std::size_t line = 0; line < lines.size(); ++line) {
         std::vector<std::string> row =
             line == 0 ? std::move(rows[i]) : std::vector<std::string>(titles.size());

@@ -49,6 +49,12 @@ std::string si(double value, std::string_view unit) {
   return fmt::format("{} {}{}", three_digits(value), kPrefixes[prefix], unit);
 }
 
+// Traces know a driver by the newest toolkit that it serves.
+std::string driver_text(std::string_view driver) {
+  const bool toolkit = driver.starts_with("CUDA") || driver.starts_with("HIP");
+  return (toolkit ? "driver for " : "driver ") + std::string(driver);
+}
+
 std::string launches(double count) {
   return format_count(count) + (count == 1 ? " launch" : " launches");
 }

@@ -16,6 +16,7 @@ std::string clean(std::string_view text);             // control characters beco
 std::string percent(double share);                    // 0.533 -> "53.3%"
 std::string short_ns(double ns);                      // three digits: "1.23 ms", "900 us"
 std::string si(double value, std::string_view unit);  // 1.23e12, "FLOP/s" -> "1.23 TFLOP/s"
+std::string driver_text(std::string_view driver);     // "driver 580.95", "driver for CUDA 13.0"
 std::string launches(double count);                   // "1.29 k launches"
 
 // Folds text at blanks so that no line is wider than `width`; each line starts with the indent.

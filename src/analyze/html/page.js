@@ -59,7 +59,7 @@
     el('a', {class: 'skip', href: '#kernels'}, 'Skip to the kernels'),
     el('header', {class: 'top'},
       el('h1', null, doc.command ? el('code', null, `$ ${doc.command}`) : 'Purlin report'),
-      el('div', {class: 'soft'}, [...new Set((environment.devices || []).map((d) => [d.name, d.arch, d.driver ? `driver ${d.driver}` : ''].filter(Boolean).join(', ')))].join('; ')),
+      el('div', {class: 'soft'}, [...new Set((environment.devices || []).map((d) => [d.name, d.arch, d.driver ? (d.driver === d.toolkit ? d.driver : `driver ${d.driver}`) : ''].filter(Boolean).join(', ')))].join('; ')),
       doc.coverage.partial ? el('p', {class: 'warning'}, 'Partial profile: it was damaged or cut short. What follows is what was recorded up to the last complete part.') : null,
       el('p', {class: 'finding'}, first.text),
       others.length ? el('ul', {class: 'findings'}, others.slice(0, 3).map((finding) => el('li', null, finding.text))) : null,
