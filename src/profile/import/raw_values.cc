@@ -226,8 +226,11 @@ std::optional<std::int64_t> us_to_ns(std::string_view raw) {
   bool plain = at > begin;
   if (at < raw.size() && raw[at] == '.') {
     ++at;
+    const std::size_t point = at;
     for (int scale = 100; at < raw.size() && is_digit(raw[at]); ++at, scale /= 10)
       ns += (raw[at] - '0') * scale;
+    // XLA writes 12.487999999999 for 12.488.
+    if (at > point + 3 && raw[point + 3] >= '5') ++ns;
   }
   plain = plain && at == raw.size();
   if (plain) {

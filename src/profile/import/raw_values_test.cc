@@ -14,7 +14,10 @@ TEST(RawValues, MicrosecondsAreExactToTheNanosecond) {
   EXPECT_EQ(us_to_ns("1606910596288053"), 1606910596288053000);
   EXPECT_EQ(us_to_ns("0.07"), 70);
   EXPECT_EQ(us_to_ns("5."), 5000);
-  EXPECT_EQ(us_to_ns("1.2345678"), 1234);
+  EXPECT_EQ(us_to_ns("1.2345678"), 1235);
+  EXPECT_EQ(us_to_ns("12.487999999999"), 12488);
+  EXPECT_EQ(us_to_ns("12.4874"), 12487);
+  EXPECT_EQ(us_to_ns("0.9999"), 1000);
   EXPECT_EQ(us_to_ns("-2.5"), -2500);
   EXPECT_EQ(us_to_ns("1.5e3"), 1500000);
   EXPECT_EQ(us_to_ns("99999999999999999999"), std::nullopt);
