@@ -36,7 +36,9 @@ class TimelineRenderer {
   std::string render() {
     out_ = terminal_.paint(Style::kBold, "timeline") + "\n";
     const std::size_t shown = std::min(kShownDevices, timeline_.devices.size());
-    for (std::size_t i = 0; i < shown; ++i) device(timeline_.devices[i]);
+    for (std::size_t i = 0; i < shown; ++i)
+      device(timeline_.devices[i],
+             i < timeline_.device_steps.size() && timeline_.device_steps[i].duration_ns > 0);
     if (shown < timeline_.devices.size())
       out_ += fmt::format("  and {} more devices\n", timeline_.devices.size() - shown);
     steps();
@@ -64,7 +66,8 @@ class TimelineRenderer {
     return clean(info.id.empty() ? fmt::format("device {}", index) : info.id);
   }
 
-  void device(const DeviceTime& time) {
+  // With steps, what comes before the first and behind the last is not looked at.
+  void device(const DeviceTime& time, bool of_steps) {
     const std::int64_t span = time.span_ns;
     const std::int64_t communication = time.communication_ns - time.compute_and_communication_ns;
     const std::int64_t copies = time.busy_ns - time.compute_ns - communication;
@@ -74,8 +77,9 @@ class TimelineRenderer {
         {share_of(copies, span), Style::kYellow, "+", "▒"},
         {share_of(time.idle_total_ns(), span), Style::kDim, ".", "░"},
     };
-    out_ += fmt::format("  {}  {}, {} stream{}\n", device_name(time.device),
-                        short_ns(static_cast<double>(span)), time.streams,
+    out_ += fmt::format("  {}  {}{}, {} stream{}\n", device_name(time.device),
+                        short_ns(static_cast<double>(span)),
+                        of_steps ? " from the first step to the end of the last" : "", time.streams,
                         time.streams == 1 ? "" : "s");
     out_ += "  " + stacked_bar(parts, static_cast<int>(width()) - 4, terminal_) + "\n";
     const auto mark = [&](std::size_t part) {
