@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "profile/format/head.h"
 #include "profile/format/profiles_for_test.h"
 #include "profile/format/wire.h"
 
@@ -324,6 +325,43 @@ TEST(ProfileFile, RowsThatShareALongNameAreBounded) {
   wire::append_chunk(out, wire::ChunkType::kKernels, kernels.bytes());
   wire::append_chunk(out, wire::ChunkType::kSeal, wire::encode(wire::Seal{1, 0, out.size(), true}));
   EXPECT_EQ(decode_profile(out).status().code(), Code::kCorrupt);
+}
+
+// Nor many rows with a launch of 1 ns in one chunk and one of a day in the next: together they span
+// 3,200 buckets a row.
+TEST(ProfileFile, SketchesFarApartAreBounded) {
+  constexpr std::uint32_t kRows = 100;
+  wire::Encoder strings, kernels;
+  strings.varint(1);
+  strings.text("k");
+  kernels.varint(kRows);
+  for (std::uint32_t i = 0; i < kRows; ++i) wire::encode(kernels, wire::KernelDefinition{});
+  const auto sketches = [](double ns) {
+    Sketch sketch;
+    sketch.add(ns);
+    wire::Encoder out;
+    out.varint(kRows);
+    for (std::uint32_t i = 0; i < kRows; ++i) {
+      out.varint(i);
+      out.fixed64(0);
+      out.fixed64(0);
+      wire::encode(out, sketch);
+    }
+    return out.bytes();
+  };
+  const auto decode = [&](std::size_t budget) {
+    Profile profile;
+    HeadReader reader(profile, budget);
+    const auto chunk = [&](wire::ChunkType type, const std::string& payload) {
+      return reader.decode(static_cast<std::uint16_t>(type), 1, payload);
+    };
+    EXPECT_TRUE(chunk(wire::ChunkType::kStrings, strings.bytes()));
+    EXPECT_TRUE(chunk(wire::ChunkType::kKernels, kernels.bytes()));
+    EXPECT_TRUE(chunk(wire::ChunkType::kSketches, sketches(1)));
+    return chunk(wire::ChunkType::kSketches, sketches(86'400e9));
+  };
+  EXPECT_TRUE(decode(400'000));
+  EXPECT_FALSE(decode(200'000));
 }
 
 TEST(ProfileMerge, AddsEqualRowsAndKeepsOthersApart) {

@@ -21,8 +21,8 @@ constexpr std::uint32_t kMaxDeviceIndex = kMaxDevices - 1;
 
 }  // namespace
 
-HeadReader::HeadReader(Profile& profile)
-    : profile_(profile), bucket_budget_(kMaxSketchBuckets), text_budget_(kMaxText) {}
+HeadReader::HeadReader(Profile& profile, std::size_t max_sketch_buckets)
+    : profile_(profile), bucket_budget_(max_sketch_buckets), text_budget_(kMaxText) {}
 
 bool HeadReader::meta(std::string_view payload) {
   if (payload.size() > kMaxJson) return false;

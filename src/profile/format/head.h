@@ -23,7 +23,7 @@ constexpr std::size_t kMaxSketchBuckets = std::size_t{64} << 20;  // 512 MB over
 
 class HeadReader {
  public:
-  explicit HeadReader(Profile& profile);
+  explicit HeadReader(Profile& profile, std::size_t max_sketch_buckets = kMaxSketchBuckets);
   bool decode(std::uint16_t type, std::uint16_t version, std::string_view payload);
   // After the last chunk: gives rows their build, notes what was skipped.
   bool finish();
