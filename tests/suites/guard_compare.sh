@@ -64,7 +64,7 @@ expect_contains "$tmp/err" 'segfault'
 
 # Killed: what was measured is not measured again.
 export BENCH_RUNS=$tmp/runs
-compare=("$PURLIN" guard compare --commands './bench 1' 'sleep 0.1; ./bench 1.1' --json --journal pairs.jsonl)
+compare=("$PURLIN" guard compare --commands './bench 1' 'sleep 0.1; ./bench 1.1' --json --journal pairs.jsonl --no-profiles)
 "${compare[@]}" >/dev/null 2>&1 &
 pid=$!
 for _ in $(seq 600); do
