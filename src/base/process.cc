@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -99,10 +100,15 @@ Result<Process> Process::start(const Options& options) {
   const std::vector<char*> argv_pointers = pointers(argv);
   std::vector<char*> environment_pointers = pointers(environment);
 
+  const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return error(Code::kIo, "cannot start '{}': {}", argv[0], std::strerror(errno));
   if (pid == 0) {
     if (options.new_group) ::setpgid(0, 0);
+    if (options.dies_with_parent) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != parent) ::_exit(127);  // it went before the kernel was told
+    }
     redirect(options.in, in.read, 0, O_RDONLY);
     redirect(options.err, err.write, 2, O_WRONLY);  // before out, which may follow it
     redirect(options.out, out.write, 1, O_WRONLY);
@@ -190,6 +196,7 @@ void Process::kill(int signal) {
 Result<Captured> run_captured(Process::Options options, double timeout_s, std::size_t max_bytes) {
   options.out = Process::Stream::kPipe;
   options.err = Process::Stream::kPipe;
+  options.dies_with_parent = true;
   PURLIN_ASSIGN(Process process, Process::start(options));
   Captured captured;
   const std::int64_t deadline =

@@ -34,6 +34,9 @@ class Process {
     std::string directory;                           // "" = the parent's
     Stream in = Stream::kNull, out = Stream::kInherit, err = Stream::kInherit;
     bool new_group = true;  // its own process group, so that kill() reaches its children too
+    // Killed by the kernel when the thread that started it ends, even by SIGKILL; its own children
+    // are not. Only for a child that this thread waits for.
+    bool dies_with_parent = false;
   };
 
   // kNotFound when the command does not exist, kIo when it cannot be executed.
@@ -68,7 +71,8 @@ struct Captured {
   bool timed_out = false;
   bool truncated = false;  // a stream went past max_bytes; the rest was read and dropped
 };
-// Runs to completion, collecting both streams. Kills the group when timeout_s (>0) passes.
+// Runs to completion, collecting both streams. Kills the group when timeout_s (>0) passes; a caller
+// that is killed takes the command with it.
 Result<Captured> run_captured(Process::Options options, double timeout_s = -1,
                               std::size_t max_bytes = std::size_t{64} << 20);
 

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace purlin {
@@ -25,6 +27,28 @@ TEST(Process, CapturesBothStreamsAndTheExit) {
   EXPECT_EQ(got.exit.text(), "exit status 3");
   EXPECT_FALSE(got.exit.ok());
   EXPECT_FALSE(got.timed_out);
+}
+
+TEST(Process, ACommandDiesWithACallerThatIsKilled) {
+  int ready[2], alive[2];  // the command holds the second one open for as long as it lives
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(alive), 0);
+  const pid_t caller = ::fork();
+  if (caller == 0) {
+    (void)run_captured(
+        shell(fmt::format("echo >&{}; exec {}>&-; exec sleep 600", ready[1], ready[1])));
+    ::_exit(0);
+  }
+  ::close(ready[1]);
+  ::close(alive[1]);
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ::kill(caller, SIGKILL);
+  ::waitpid(caller, nullptr, 0);
+  pollfd end{alive[0], POLLIN, 0};
+  EXPECT_EQ(::poll(&end, 1, 30'000), 1) << "the command lives on";
+  ::close(ready[0]);
+  ::close(alive[0]);
 }
 
 TEST(Process, SignalsAreTold) {
