@@ -42,6 +42,13 @@ void GuardSession::declare(Flags& flags) {
 Status GuardSession::open(Context& context) {
   PURLIN_ASSIGN(suite_, guard::load_suite(suite_path_));
   PURLIN_ASSIGN(suite_, guard::with_tags(std::move(suite_), tags_));
+  if (!suite_.commands.empty())
+    return error(
+        Code::kInvalid,
+        "'{}' has {} of [[commands]], and commands have no baseline: `purlin guard compare "
+        "A B --suite {}` judges two revisions of them with the kernels; --tag leaves them "
+        "out here",
+        suite_path_, suite_.commands.size(), suite_path_);
   PURLIN_ASSIGN(device_,
                 guard::resolve_device(device_name_.empty() ? suite_.device : device_name_));
 
@@ -57,6 +64,7 @@ Status GuardSession::open(Context& context) {
   PURLIN_TRY(watched_.open(context, device_.info));
   guard::PairsOptions pairs;
   pairs.watch = watched_.watch();
+  pairs.locked_mhz = watched_.locked_mhz();
   pairs.progress = [this](const guard::PairProgress& progress) {
     if (progress_) progress_->update(guard_progress_line(progress));
   };

@@ -108,4 +108,13 @@ sed 's/config = "default"/config = "cached"/' gate.toml >cached.toml
 expect_exit 2 purlin guard baseline cached.toml --cache "$tmp/empty" -o none.json
 expect_contains "$tmp/err" 'has no winner' 'purlin tune'
 [ ! -e none.json ] || fail 'a failed baseline was written'
+
+# Commands have no baseline: refused with what to use, unless tags leave them out.
+{ cat gate.toml; printf '[[commands]]\nname = "c"\nrun = ["./bench"]\nformat = "google-benchmark"\n'; } >mixed.toml
+for verb in run check baseline; do
+  expect_exit 2 purlin guard $verb mixed.toml
+  expect_contains "$tmp/err" 'guard compare A B --suite mixed.toml' '--tag'
+done
+expect_exit 0 purlin guard run mixed.toml --tag quick --json
+expect_json "$tmp/out" 'len(d["items"]) > 0'
 echo 'guard: all checks passed'
