@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/guard_device.h"
 #include "cli/guard_session.h"
 #include "cli/guard_workload.h"
 #include "guard/bisect.h"
@@ -49,6 +50,7 @@ class GuardBisect : public Command {
                  "FILE");
     flags.option("--detectable", thresholds_.detectable, "Slowdown that must be found");
     flags.option("--floor", thresholds_.floor, "Slowdown below which nothing is red");
+    watched_.declare(flags);
     flags.flag("--json", json_, "Print one JSON document (purlin.guard-bisect/1)");
   }
 
@@ -59,6 +61,7 @@ class GuardBisect : public Command {
       return error(Code::kInvalid, "--floor ({}) must lie between 0 and --detectable ({})",
                    thresholds_.floor, thresholds_.detectable);
     PURLIN_ASSIGN(const guard::Workload workload, workload_.open(false));
+    PURLIN_TRY(watched_.open(context, workload.device));
     const std::string& repository = workload_.repository();
     PURLIN_ASSIGN(const std::string good, guard::resolve_commit(repository, good_));
     PURLIN_ASSIGN(const std::string bad, guard::resolve_commit(repository, bad_));
@@ -108,6 +111,8 @@ class GuardBisect : public Command {
             },
         .random = random,
         .clock = system_clock()};
+    setup.options.watch = watched_.watch();
+    setup.options.locked_mhz = watched_.locked_mhz();
     setup.options.progress = [&](const guard::PairProgress& at) {
       if (progress) progress->update(guard_progress_line(at));
     };
@@ -177,11 +182,13 @@ class GuardBisect : public Command {
                                {"reason", step.reason},
                                {"effect", effect_json(step.effect)}}));
     json.set("steps", std::move(steps));
+    json.set("measurement", guard::to_json(found.measurement));
     json.set("seconds", found.seconds);
     return json;
   }
 
   GuardWorkload workload_;
+  GuardDevice watched_;
   guard::Thresholds thresholds_;
   std::string good_, bad_, filter_, journal_;
   int pairs_ = 0;

@@ -133,6 +133,7 @@ class GuardCompare : public Command {
     PURLIN_ASSIGN(const guard::Contender current, guard::make_contender(workload, b));
     guard::PairsOptions pairs;
     pairs.watch = watched_.watch();
+    pairs.locked_mhz = watched_.locked_mhz();
     if (!time_limit_.empty()) {
       PURLIN_ASSIGN(pairs.time_limit_s, guard_duration("--time-limit", time_limit_));
     }

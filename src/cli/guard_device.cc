@@ -29,6 +29,7 @@ Status GuardDevice::open(Context& context, const DeviceInfo& device) {
       {join_path(executable_directory(), "purlin"), "keep-clock", device.uuid});
   if (!lock.is_ok()) return lock.status().with_context("--lock-clocks");
   lock_ = std::move(lock).value();
+  locked_mhz_ = mhz;
   context.log.info("the clock of {} is held at {} until this ends", device.name,
                    mhz == 0 ? "its base" : fmt::format("{} MHz", mhz));
   return Status::ok();

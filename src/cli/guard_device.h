@@ -9,6 +9,7 @@
 #include "guard/watch.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace purlin::cli {
@@ -19,9 +20,12 @@ class GuardDevice {
   // Only a clock that was to be locked and cannot be is a failure.
   Status open(Context& context, const DeviceInfo& device);
   guard::Watch* watch() { return watch_.get(); }  // nullptr: the device cannot be watched
+  // At what the clock is held, 0 = its base; nullopt: it is not.
+  std::optional<unsigned> locked_mhz() const { return locked_mhz_; }
 
  private:
   std::string clock_;
+  std::optional<unsigned> locked_mhz_;
   std::unique_ptr<gpu::Monitor> monitor_;
   std::unique_ptr<guard::Watch> watch_;
   std::unique_ptr<gpu::ClockLock> lock_;

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/guard_device.h"
 #include "cli/guard_session.h"
 #include "cli/guard_workload.h"
 #include "guard/matrix.h"
@@ -49,6 +50,7 @@ class GuardMatrix : public Command {
                  "FILE");
     flags.option("--record", record_, "Write each cell run here as a CSV file for other machines",
                  "DIR");
+    watched_.declare(flags);
     flags.flag("--json", json_, "Print one JSON document (purlin.guard-matrix/1)");
   }
 
@@ -64,6 +66,7 @@ class GuardMatrix : public Command {
     GuardWorkload::Choice choice{matrix.suite, repository_, build_, work_, device_, cache_};
     GuardWorkload opener(std::move(choice), matrix.command);
     PURLIN_ASSIGN(const guard::Workload workload, opener.open(false));
+    PURLIN_TRY(watched_.open(context, workload.device));
     PURLIN_ASSIGN(const std::string work, opener.open_work());
     Result<guard::MatrixResult> result = run_cells(context, matrix, opener, workload, work);
     opener.clean_up(context);
@@ -98,7 +101,8 @@ class GuardMatrix : public Command {
          random, journal_, text + opener.identity(),
          [&](const std::string& doing, int done, int of) {
            if (progress) progress->update(fmt::format("matrix: {}, {}/{}", doing, done, of));
-         }});
+         },
+         watched_.watch(), watched_.locked_mhz()});
   }
 
   Status record(const guard::Matrix& matrix, const guard::MatrixResult& result) const {
@@ -221,9 +225,21 @@ class GuardMatrix : public Command {
                                {"shares", std::move(shares)}}));
     }
     json.set("items", std::move(items));
+    json.set("measurement", measurement(result.measurement));
     return json;
   }
 
+  static Json measurement(const guard::PairsRecord& record) {
+    const Json all = guard::to_json(record);
+    Json json = Json::object({{"launches", record.launches},
+                              {"replayed_rounds", record.replayed},
+                              {"rejected_launches", record.rejected_pairs}});
+    for (const char* name : {"rejected_because", "locked_clock_mhz", "device", "other_processes"})
+      if (const Json* value = all.find(name); value != nullptr) json.set(name, *value);
+    return json;
+  }
+
+  GuardDevice watched_;
   std::string path_, repository_ = ".", build_, work_, device_, cache_, journal_, record_;
   std::vector<std::string> here_;
   bool json_ = false;

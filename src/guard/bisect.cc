@@ -111,10 +111,12 @@ class Bisector {
                        const std::string& filter, const std::string& journal) {
     PURLIN_ASSIGN(const Contender a, setup_.open(before));
     PURLIN_ASSIGN(const Contender b, setup_.open(after));
-    return compare({before + " vs " + after, *a.arm, *b.arm, setup_.design,
-                    [&](const Item& item) { return b.thresholds_of(item, setup_.thresholds); },
-                    filter, "code", setup_.environment, journal, setup_.options, setup_.random,
-                    setup_.clock});
+    Result<Report> report =
+        compare({before + " vs " + after, *a.arm, *b.arm, setup_.design,
+                 [&](const Item& item) { return b.thresholds_of(item, setup_.thresholds); }, filter,
+                 "code", setup_.environment, journal, setup_.options, setup_.random, setup_.clock});
+    if (report.is_ok()) result_.measurement.merge(report->measurement);
+    return report;
   }
 
   // The last commit against the first: the item that is slower beyond doubt, and by how much.
@@ -213,7 +215,10 @@ class Bisector {
         fit = fit && reading->unfit.empty();
         if (!reading->unfit.empty()) unfit_ = reading->unfit;
       }
-      if (fit) pairs.push_back(pair);
+      if (fit)
+        pairs.push_back(pair);
+      else
+        result_.measurement.reject(unfit_);
       unfit = fit ? 0 : unfit + 1;
       if (unfit == kMostUnfit)
         return error(Code::kUnavailable, "the machine is not fit to measure on: {}", unfit_);
@@ -232,12 +237,20 @@ class Bisector {
     return ask(*good_->arm, true).status();
   }
 
-  Result<ProcessReading> ask(Arm& arm, bool rehearsal) const {
+  Result<ProcessReading> ask(Arm& arm, bool rehearsal) {
     const std::vector<Item> wanted = {result_.item};
-    PURLIN_ASSIGN(Readings readings, rehearsal ? arm.rehearse(wanted) : arm.launch(wanted));
-    for (ItemReading& reading : readings) {
+    Watch* const watch = rehearsal ? nullptr : setup_.options.watch;
+    if (watch != nullptr) watch->begin();
+    Result<Readings> launched = rehearsal ? arm.rehearse(wanted) : arm.launch(wanted);
+    Conditions conditions;
+    if (watch != nullptr) conditions = watch->end();
+    result_.measurement.conditions.merge(conditions);
+    result_.measurement.launches += rehearsal ? 0 : 1;
+    PURLIN_TRY(launched.status());
+    for (ItemReading& reading : *launched) {
       if (!(reading.item == result_.item)) continue;
       if (!reading.status.is_ok()) return error(Code::kFailed, "{}", reading.status.message());
+      if (reading.process.unfit.empty()) reading.process.unfit = conditions.unfit;
       return std::move(reading.process);
     }
     return error(Code::kFailed, "it does not have {}", result_.item.text());

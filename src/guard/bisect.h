@@ -57,6 +57,7 @@ struct Bisection {
   bool confirmed = false;               // the gate found the culprit slower than its parent
   ItemResult confirmation;              // pairs = 0 where there are several candidates
   std::string nothing_to_find;  // why, where the last commit is not slower; the rest is then empty
+  PairsRecord measurement;      // of all comparisons and steps
   double seconds = 0;
 };
 

@@ -13,12 +13,16 @@ namespace {
 
 // Rounds in which a cell's process was unfit or failed hold no value.
 constexpr double kNoValue = 0;
+constexpr int kMostAttempts = 3;  // at a launch, where the device was not fit
 
 class MatrixRunner {
  public:
   explicit MatrixRunner(const MatrixRun& run) : run_(run), matrix_(run.matrix) {}
 
   Result<MatrixResult> go() {
+    if (run_.watch != nullptr && run_.watch->neighbours())
+      result_.measurement.neighbours = static_cast<int>(run_.watch->neighbours()->size());
+    result_.measurement.locked_mhz = run_.locked_mhz;
     PURLIN_TRY(open_cells());
     if (!run_.journal.empty()) PURLIN_TRY(open_journal());
     PURLIN_TRY(rounds());
@@ -79,8 +83,10 @@ class MatrixRunner {
                    run_.journal);
     }
     // A round counts when its line is whole; one that was cut off is run again.
-    for (std::size_t i = 1; i < lines.size() && round_ < matrix_.rounds; ++i, ++round_)
+    for (std::size_t i = 1; i < lines.size() && round_ < matrix_.rounds; ++i, ++round_) {
+      ++result_.measurement.replayed;
       for (const Open& open : open_) replay(lines[i], open.cell);
+    }
     journal_.emplace(std::move(file));
     return Status::ok();
   }
@@ -124,6 +130,7 @@ class MatrixRunner {
         PURLIN_ASSIGN(Readings readings, launch(*open.contender.arm, items));
         Json entries = Json::array();
         for (ItemReading& reading : readings) {
+          if (!reading.process.unfit.empty()) result_.measurement.reject(reading.process.unfit);
           if (!reading.status.is_ok() || !reading.process.unfit.empty()) continue;
           entries.push(Json::object({{"kernel", reading.item.kernel},
                                      {"shape", reading.item.shape},
@@ -140,18 +147,33 @@ class MatrixRunner {
   }
 
   // As many processes as the arm wants for so many items. An arm's own failure is no reading.
-  static Result<Readings> launch(Arm& arm, const std::vector<Item>& items) {
+  Result<Readings> launch(Arm& arm, const std::vector<Item>& items) {
     Readings all;
     const std::size_t most = std::max<std::size_t>(arm.most_per_launch(), 1);
     for (std::size_t i = 0; i < items.size(); i += std::min(most, items.size() - i)) {
       const std::size_t end = i + std::min(most, items.size() - i);
-      Result<Readings> some = arm.launch({items.begin() + static_cast<std::ptrdiff_t>(i),
-                                          items.begin() + static_cast<std::ptrdiff_t>(end)});
+      Result<Readings> some = launch_fit(arm, {items.begin() + static_cast<std::ptrdiff_t>(i),
+                                               items.begin() + static_cast<std::ptrdiff_t>(end)});
       if (!some.is_ok() && some.status().code() == Code::kFailed) continue;
       PURLIN_TRY(some.status());
       std::move(some->begin(), some->end(), std::back_inserter(all));
     }
     return all;
+  }
+
+  // One process. While the device is not fit, another; none is kept then.
+  Result<Readings> launch_fit(Arm& arm, const std::vector<Item>& items) {
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      if (run_.watch != nullptr) run_.watch->begin();
+      Result<Readings> readings = arm.launch(items);
+      Conditions conditions;
+      if (run_.watch != nullptr) conditions = run_.watch->end();
+      ++result_.measurement.launches;
+      result_.measurement.conditions.merge(conditions);
+      if (!readings.is_ok() || conditions.unfit.empty()) return readings;
+      result_.measurement.reject(conditions.unfit);
+    }
+    return Readings{};
   }
 
   Status recordings() {

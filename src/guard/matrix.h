@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "guard/attribution.h"
 #include "guard/contender.h"
+#include "guard/pairs.h"
 #include "guard/samples.h"
 
 #include <functional>
@@ -85,6 +86,7 @@ struct MatrixResult {
     Attribution attribution;
   };
   std::vector<ItemResult> items;  // largest slowdown first
+  PairsRecord measurement;        // `replayed` counts rounds, `rejected_pairs` launches
 };
 
 struct MatrixRun {
@@ -94,6 +96,9 @@ struct MatrixRun {
   std::string journal;   // a killed run goes on from it; "" = it starts anew
   std::string identity;  // of what is run, for the journal
   std::function<void(const std::string&, int done, int of)> progress;  // may be empty
+  // Watches the device; a launch it finds unfit is taken again, twice at most.
+  Watch* watch = nullptr;
+  std::optional<unsigned> locked_mhz;  // for the record, as in PairsOptions
 };
 Result<MatrixResult> run_matrix(const MatrixRun& run);
 

@@ -26,6 +26,7 @@ class PairRun {
   Status run() {
     if (options_.watch != nullptr && options_.watch->neighbours())
       record_.neighbours = static_cast<int>(options_.watch->neighbours()->size());
+    record_.locked_mhz = options_.locked_mhz;
     replay();
     report("verifying");
     for (const Numbers& batch : batches(gate_.wanted())) PURLIN_TRY(rehearse(batch));
@@ -175,9 +176,7 @@ class PairRun {
   }
 
   void reject(std::size_t number, const std::string& why) {
-    ++record_.rejected_pairs;
-    if (std::find(record_.reasons.begin(), record_.reasons.end(), why) == record_.reasons.end())
-      record_.reasons.push_back(why);
+    record_.reject(why);
     if (++rejected_in_a_row_[number] >= options_.most_rejected)
       give_up(number, Verdict::kInvalid,
               fmt::format("{} pairs in a row were rejected, the last because {}",
@@ -213,6 +212,36 @@ class PairRun {
 };
 
 }  // namespace
+
+void PairsRecord::reject(const std::string& why) {
+  ++rejected_pairs;
+  if (std::find(reasons.begin(), reasons.end(), why) == reasons.end()) reasons.push_back(why);
+}
+
+void PairsRecord::merge(const PairsRecord& other) {
+  replayed += other.replayed;
+  launches += other.launches;
+  rejected_samples += other.rejected_samples;
+  rejected_pairs += other.rejected_pairs;
+  for (const std::string& why : other.reasons)
+    if (std::find(reasons.begin(), reasons.end(), why) == reasons.end()) reasons.push_back(why);
+  conditions.merge(other.conditions);
+  if (other.neighbours) neighbours = other.neighbours;
+  if (other.locked_mhz) locked_mhz = other.locked_mhz;
+}
+
+Json to_json(const PairsRecord& record) {
+  Json json = Json::object(
+      {{"launches", record.launches},
+       {"replayed_pairs", record.replayed},
+       {"rejected_pairs", record.rejected_pairs},
+       {"rejected_samples", record.rejected_samples},
+       {"rejected_because", Json::array_of(record.reasons)},
+       {"locked_clock_mhz", record.locked_mhz ? Json(std::int64_t{*record.locked_mhz}) : Json()}});
+  if (record.conditions.readings > 0) json.set("device", to_json(record.conditions));
+  if (record.neighbours) json.set("other_processes", *record.neighbours);
+  return json;
+}
 
 Status run_pairs(SuiteGate& gate, const Contest& contest, Random& random, Clock& clock,
                  const PairsOptions& options, PairsRecord* record) {

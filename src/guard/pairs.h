@@ -38,6 +38,7 @@ struct PairsOptions {
   PairJournal* journal = nullptr;
   // Watches the device while processes run; a launch it finds unfit does not count.
   Watch* watch = nullptr;
+  std::optional<unsigned> locked_mhz;  // the clock is held meanwhile: for the record; 0 = base
   std::function<void(const PairProgress&)> progress;
 };
 
@@ -57,7 +58,12 @@ struct PairsRecord {
   std::vector<std::string> reasons;  // of rejected pairs, each once
   Conditions conditions;             // of all launches; readings = 0 = the device was not watched
   std::optional<int> neighbours;     // processes that were on the device from the start
+  std::optional<unsigned> locked_mhz;
+
+  void reject(const std::string& why);
+  void merge(const PairsRecord& other);
 };
+Json to_json(const PairsRecord& record);
 
 // Runs pairs of every item that the gate wants until it wants no more. First each arm runs each
 // item once, unmeasured: an item that fails then never reaches a pair. One that fails in the

@@ -139,17 +139,6 @@ Json item_json(const ReportItem& item) {
   return json;
 }
 
-Json to_json(const PairsRecord& record) {
-  Json json = Json::object({{"launches", record.launches},
-                            {"replayed_pairs", record.replayed},
-                            {"rejected_pairs", record.rejected_pairs},
-                            {"rejected_samples", record.rejected_samples},
-                            {"rejected_because", Json::array_of(record.reasons)}});
-  if (record.conditions.readings > 0) json.set("device", to_json(record.conditions));
-  if (record.neighbours) json.set("other_processes", *record.neighbours);
-  return json;
-}
-
 std::string counts(const Report& report) {
   std::vector<std::string> parts;
   for (const Verdict verdict : {Verdict::kRegression, Verdict::kInvalid, Verdict::kInconclusive,

@@ -19,6 +19,7 @@ expect_json "$tmp/out" 'd["measurement"]["device"]["highest_temperature_c"] == 5
 
 # Locked for the time of the comparison, at the clock that was asked for.
 expect_exit 0 "${compare[@]}" --lock-clocks 1500
+expect_json "$tmp/out" 'd["measurement"]["locked_clock_mhz"] == 1500'
 [ "$(cat nvml.log)" = $'lock 1500 1500\nreset' ] || fail "not locked and reset: $(cat nvml.log)"
 rm nvml.log
 expect_exit 0 "${compare[@]}" --lock-clocks base
@@ -52,4 +53,44 @@ expect_json "$tmp/out" 'd["measurement"]["rejected_pairs"] == 6 and d["items"][0
 # A power cap is the workload's own doing.
 FAKE_NVML_REASONS=0x4 expect_exit 0 "${compare[@]}"
 expect_json "$tmp/out" 'd["measurement"]["device"]["clock_limits"] == ["power cap"]'
+
+# The other verbs that measure.
+rm -f nvml.log
+cat >m.toml <<'END'
+schema = "purlin.matrix/1"
+name = "watched"
+rounds = 6
+[command]
+run = ["./bench"]
+format = "csv"
+name_column = "kernel"
+time_column = "time_us"
+clock_column = "sm_clock_mhz"
+[[factors]]
+name = "variable"
+kind = "environment"
+levels = [{name = "a", environment = {A = "1"}}, {name = "b", environment = {A = "2"}}]
+END
+matrix=("$PURLIN" guard matrix m.toml --device fake:gpu.json --json)
+expect_exit 0 "${matrix[@]}" --lock-clocks 1500
+expect_json "$tmp/out" 'd["measurement"]["locked_clock_mhz"] == 1500 and d["measurement"]["launches"] == 12'
+expect_json "$tmp/out" 'd["measurement"]["device"]["sm_clock_mhz"] == [1500, 1500] and d["measurement"]["rejected_launches"] == 0'
+[ "$(cat nvml.log)" = $'lock 1500 1500\nreset' ] || fail "not locked and reset: $(cat nvml.log)"
+FAKE_NVML_REASONS=0x40 expect_exit 3 "${matrix[@]}"
+expect_json "$tmp/out" 'd["items"] == [] and d["measurement"]["rejected_launches"] == d["measurement"]["launches"] == 36'
+expect_json "$tmp/out" '"thermal" in d["measurement"]["rejected_because"][0] and d["measurement"]["locked_clock_mhz"] is None'
+
+git init -q repo
+git -C repo config user.email a@b && git -C repo config user.name a
+for factor in 1 1 2; do
+  sed "s/10/$((10 * factor))/g" bench >repo/bench && chmod +x repo/bench
+  date +%N >repo/number
+  git -C repo add -A && git -C repo commit -qm "factor $factor"
+done
+bisect=("$PURLIN" guard bisect HEAD~2 HEAD --repo repo --device fake:gpu.json --json -- ./bench)
+expect_exit 0 "${bisect[@]}"
+expect_json "$tmp/out" 'd["outcome"] == "culprit" and d["measurement"]["device"]["sm_clock_mhz"] == [1500, 1500]'
+expect_json "$tmp/out" 'd["measurement"]["rejected_pairs"] == 0 and d["measurement"]["launches"] >= 48'
+FAKE_NVML_REASONS=0x40 expect_exit 3 "${bisect[@]}"
+expect_json "$tmp/out" 'd["outcome"] == "nothing_to_find" and d["measurement"]["rejected_pairs"] == 6'
 echo 'guard_clocks: all checks passed'
