@@ -49,8 +49,9 @@ std::size_t event_count(const Timeline& timeline) {
 }
 
 void sort_timeline(Timeline& timeline) {
-  // The longer of two that start together first, so that a parent precedes its children.
-  const auto by_start = [](const auto& r) { return std::make_pair(r.start_ns, -r.duration_ns); };
+  // The longer of two that start together first, so that a parent precedes its children. ~n falls
+  // as n rises, and unlike -n it is defined for every n: durations may be a hostile file's.
+  const auto by_start = [](const auto& r) { return std::make_pair(r.start_ns, ~r.duration_ns); };
   const std::vector<std::uint32_t> ops = sort_by(timeline.ops, by_start);
   for (Op& op : timeline.ops) mend(op.parent, ops);
   for (Call& call : timeline.calls) mend(call.op, ops);
