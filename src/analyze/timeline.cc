@@ -192,6 +192,13 @@ TimelineAnalysis analyze_timeline(const Profile& profile) {
     out.limits.emplace_back(
         "the recording is of several processes: their clocks are taken as recorded, nothing in it "
         "shows whether they agree");
+  std::int64_t between = 0;
+  for (const NamedInterval& pause : host.between()) between += pause.interval.length();
+  if (between > 0)
+    out.limits.push_back(
+        fmt::format("the recordings are apart: {} between them, when nothing was recorded, is in "
+                    "the idle time without a cause",
+                    format_ns(static_cast<double>(between))));
   out.syncs = host.syncs();
   for (const DeviceTime& device : out.devices)
     out.sync_idle_ns +=

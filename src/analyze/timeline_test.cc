@@ -194,6 +194,20 @@ TEST(Timeline, WithoutTheHostIdleTimeHasNoKnownCause) {
   EXPECT_NE(analysis.limits[0].find("calls were not recorded"), std::string::npos);
 }
 
+// Two traces of one program, taken at different times: nobody was late between them.
+TEST(Timeline, WhatIsBetweenRecordingsHasNoCause) {
+  TimelineBuilder builder;
+  builder.kernel("gemm", 10, 100, builder.launch(0, 5));
+  const std::uint32_t call = builder.call(CallKind::kLaunch, "cudaLaunchKernel", 100'000, 5, 1, 1);
+  builder.kernel("gemm", 100'010, 100, call).process = 1;
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(idle(analysis.devices[0], IdleCause::kOther), 100'000 - 110);
+  EXPECT_LE(idle(analysis.devices[0], IdleCause::kHostLaunch), 20);
+  ASSERT_FALSE(analysis.limits.empty());
+  EXPECT_NE(analysis.limits.back().find("recordings are apart"), std::string::npos)
+      << analysis.limits.back();
+}
+
 TEST(Timeline, SketchesAloneAreNoTimeline) {
   Profile profile;
   profile.kernels.resize(1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/timeline/host.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace purlin::analyze {
@@ -64,6 +65,35 @@ HostFacts::HostFacts(const Timeline& timeline) {
     HostWaits& process = processes_[range.process];
     add(loads ? thread.loading : thread.profiler, range);
     add(loads ? process.loading : process.profiler, range);
+  }
+  find_between(timeline);
+}
+
+void HostFacts::find_between(const Timeline& timeline) {
+  std::unordered_map<std::uint32_t, Interval> recorded;
+  std::uint32_t before = kNone;  // the process of the last event
+  Interval* of_process = nullptr;
+  const auto include = [&](const auto& events) {
+    for (const auto& event : events) {
+      const Interval one = interval_of(event);
+      if (of_process == nullptr || event.process != before) {
+        before = event.process;
+        of_process = &recorded.try_emplace(before, one).first->second;
+      }
+      *of_process = {std::min(of_process->begin, one.begin), std::max(of_process->end, one.end)};
+    }
+  };
+  include(timeline.activities);
+  include(timeline.calls);
+  include(timeline.ops);
+  include(timeline.ranges);
+  std::vector<Interval> all;
+  for (const auto& [process, interval] : recorded) all.push_back(interval);
+  std::sort(all.begin(), all.end(),
+            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (all[i].begin > all[i - 1].end) between_.push_back({{all[i - 1].end, all[i].begin}, kNone});
+    all[i].end = std::max(all[i].end, all[i - 1].end);
   }
 }
 

@@ -42,13 +42,17 @@ class HostFacts {
   explicit HostFacts(const Timeline& timeline);
   const HostWaits& thread(std::uint32_t process, std::uint32_t thread) const;
   const HostWaits& process(std::uint32_t process) const;
+  // When no process was being recorded: between recordings that were merged, in order.
+  const NamedIntervals& between() const { return between_; }
   // Calls that wait for a device, nested ones once.
   double syncs() const { return syncs_; }
 
  private:
   std::unordered_map<std::uint64_t, HostWaits> threads_;
   std::unordered_map<std::uint32_t, HostWaits> processes_;
+  void find_between(const Timeline& timeline);
   HostWaits none_;
+  NamedIntervals between_;
   double syncs_ = 0;
 };
 

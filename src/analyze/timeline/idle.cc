@@ -104,6 +104,7 @@ IdleAttribution::Causes IdleAttribution::attribute(const Segment& gap) {
   at(drained ? IdleCause::kSynchronization : IdleCause::kHostLaunch) += plan.launch.length();
   if (plan.host.length() <= 0) return causes;
   left_.assign(1, plan.host);
+  at(IdleCause::kOther) += take(host_.between());
   // The recording tool's own time is not tied to the thread that launches.
   at(IdleCause::kProfiler) += take(host_.process(process_).profiler);
   at(IdleCause::kDataStarvation) += take(waits.loading);
@@ -170,7 +171,7 @@ std::string IdleAttribution::evidence(const Segment& gap, IdleCause cause) const
     case IdleCause::kHostLaunch:
       break;
     case IdleCause::kOther:
-      return "";
+      return longest_of(host_.between(), "between recordings");
   }
   // The longest op that began in the gap, or that was under way around the launch.
   std::uint32_t longest = kNone;
