@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The diff for programs: JSON (purlin.diff/1, docs/formats/diff.md) and CSV.
 #include "analyze/diff.h"
+#include "base/csv.h"
 #include "base/text.h"
 #include "model/document.h"
 
@@ -101,16 +102,6 @@ Json items_json(const std::vector<DiffItem>& items) {
   return out;
 }
 
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
-
 }  // namespace
 
 Json to_json(const Diff& diff) {
@@ -138,7 +129,7 @@ std::string to_csv(const Diff& diff) {
            {std::string_view(item.name), std::string_view(item.label), item.op_class,
             std::string_view(item.op), std::string_view(item.shape), std::string_view(item.dtype),
             to_text(item.match)})
-        fields.push_back(csv_field(text));
+        fields.push_back(csv_cell(text));
       for (double value : {item.change, item.low, item.high}) fields.push_back(ns(value).dump());
       fields.emplace_back(item.certain ? "true" : "false");
       const Json causes = causes_json(item.causes);
@@ -148,7 +139,7 @@ std::string to_csv(const Diff& diff) {
         for (const char* key : {"count", "total_ns", "p50_ns", "p95_ns"})
           fields.push_back(json.is_null() ? "" : json[key].dump());
       }
-      fields.push_back(csv_field(join(item.why, "; ")));
+      fields.push_back(csv_cell(join(item.why, "; ")));
       out += join(fields, ",") + "\r\n";
     }
   return out;

@@ -3,6 +3,7 @@
 #include "analyze/finding.h"
 #include "analyze/report.h"
 #include "analyze/selection.h"
+#include "base/csv.h"
 #include "base/text.h"
 #include "model/document.h"
 
@@ -171,16 +172,6 @@ Json process_json(const ProcessInfo& process) {
                        {"complete", process.complete}});
 }
 
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
-
 }  // namespace
 
 Json to_json(const Report& report, std::size_t most_rows) {
@@ -239,7 +230,7 @@ std::string to_csv(const Report& report) {
       if (!first) out += ',';
       first = false;
       if (value.is_string()) {
-        out += csv_field(value.as_string());
+        out += csv_cell(value.as_string());
       } else if (!value.is_null()) {
         out += value.dump();
       }

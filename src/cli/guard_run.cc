@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin guard run`: measures a suite as the gate would, and judges nothing.
+#include "base/csv.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -10,15 +11,6 @@
 
 namespace purlin::cli {
 namespace {
-
-std::string csv_quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
 
 double p50_ns(const guard::Measured& item) {
   std::vector<double> times;
@@ -68,7 +60,7 @@ class GuardRun : public Command {
   static std::string samples_csv(const std::vector<guard::Measured>& items) {
     std::string csv = "process,kernel,iteration,time_us,sm_clock_mhz\n";
     for (const guard::Measured& item : items) {
-      const std::string kernel = csv_quoted(item.kernel + " " + item.problem.text());
+      const std::string kernel = csv_cell(item.kernel + " " + item.problem.text());
       for (std::size_t process = 0; process < item.processes.size(); ++process) {
         const guard::ProcessReading& reading = item.processes[process];
         for (std::size_t i = 0; i < reading.times_ns.size(); ++i)

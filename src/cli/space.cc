@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin space`: build the space of a spec or a recording; count it, show what pruned it, export
 // it.
+#include "base/csv.h"
 #include "base/text.h"
 #include "cli/cache_target.h"
 #include "cli/command.h"
@@ -16,13 +17,6 @@
 
 namespace purlin::cli {
 namespace {
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
 
 class SpaceCommand : public Command {
  public:
@@ -135,13 +129,13 @@ class SpaceCommand : public Command {
   void print_csv(const Context& context, const std::vector<std::size_t>& sample) const {
     std::vector<std::string> names;
     for (const Parameter& parameter : space_.parameters())
-      names.push_back(csv_field(parameter.name));
+      names.push_back(csv_cell(parameter.name));
     context.print(join(names, ",") + "\n");
     const std::size_t count = sample_ > 0 ? sample.size() : space_.size();
     for (std::size_t i = 0; i < count && !Interrupt::requested(); ++i) {
       std::vector<std::string> values;
       const Config config = space_.config(sample_ > 0 ? sample[i] : i);
-      for (const auto& item : config.items()) values.push_back(csv_field(to_text(item.second)));
+      for (const auto& item : config.items()) values.push_back(csv_cell(to_text(item.second)));
       context.print(join(values, ",") + "\n");
     }
   }

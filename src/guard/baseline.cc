@@ -24,7 +24,7 @@ Json to_json(const ProcessReading& process) {
 Result<ProcessReading> process_from_json(const Json& json) {
   ProcessReading process;
   PURLIN_ASSIGN(process.reading.time_ns, json.double_at("time_ns"));
-  if (process.reading.time_ns <= 0)
+  if (!is_time(process.reading.time_ns))
     return error(Code::kCorrupt, "a time of {} ns", process.reading.time_ns);
   process.p95_ns = json["p95_ns"].as_double();
   process.reading.cycles = json["cycles"].as_double();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/benchmark_output.h"
 
+#include "base/csv.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "guard/samples.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,9 +25,10 @@ constexpr std::size_t kMaxName = 1000;
 class Collector {
  public:
   Status add(std::string name, double time_ns, double clock_mhz = 0) {
-    if (!(time_ns > 0) || !std::isfinite(time_ns))
+    if (!is_time(time_ns))
       return error(Code::kInvalid, "'{}' has a time of {} ns; times must be positive", name,
                    time_ns);
+    if (!is_clock(clock_mhz)) clock_mhz = 0;
     PURLIN_ASSIGN(BenchmarkTimes * times, find(std::move(name)));
     if (++samples_ > kMaxSamples)
       return error(Code::kInvalid, "the output has more than {} samples", kMaxSamples);
@@ -199,26 +202,6 @@ Result<std::vector<BenchmarkTimes>> hyperfine(std::string_view text) {
   return collector.finish("its list 'results' is empty");
 }
 
-// One record of RFC 4180; quoted fields may not span lines here, as names and numbers never do.
-std::vector<std::string> csv_fields(std::string_view line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
-      fields.back() += c;
-      ++i;
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else if (c != '\r') {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
 // Calls `use(line, number)` until it fails.
 template <typename Use>
 Status for_each_line(std::string_view text, Use use) {
@@ -242,7 +225,7 @@ Result<std::vector<BenchmarkTimes>> csv(std::string_view text, const OutputRules
   };
   PURLIN_TRY(for_each_line(text, [&](std::string_view line, std::size_t number) -> Status {
     if (trim(line).empty() || line.front() == '#') return Status::ok();
-    const std::vector<std::string> fields = csv_fields(line.substr(0, kMaxLine));
+    const std::vector<std::string> fields = csv_cells(line.substr(0, kMaxLine));
     if (columns.empty()) {
       for (std::size_t i = 0; i < fields.size(); ++i)
         columns.emplace(std::string(trim(fields[i])), i);

@@ -42,6 +42,7 @@ struct Prepared {
 Prepared prepare(const SuiteItem& item, const Session& session, const Baseline& baseline) {
   Prepared prepared;
   prepared.report.file = item.spec_path;
+  prepared.report.variant = item.config;
   Result<ResolvedItem> resolved =
       resolve_item(item, session.suite, session.device.info, session.cache, &baseline);
   if (!resolved.is_ok()) {

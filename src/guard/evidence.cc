@@ -49,14 +49,7 @@ Status take_profiles(Report* report, Arm& baseline, Arm& current, const std::str
   if (slower.empty()) return Status::ok();
   PURLIN_TRY(make_directories(directory));
   for (ReportItem* item : slower) {
-    // A check's report does not repeat the config asked for, which is part of the arm's name.
-    const auto found =
-        std::find_if(current.items().begin(), current.items().end(), [&](const Item& other) {
-          return other.kernel == item->kernel && other.shape == item->shape &&
-                 (item->variant.empty() || other.variant == item->variant);
-        });
-    if (found == current.items().end()) continue;
-    const Item name = *found;
+    const Item name{item->kernel, item->shape, item->variant};
     const std::string path = absolute_path(join_path(directory, file_name(report->suite, name)));
     Result<std::string> before = take(baseline, name, path + ".before.plprof");
     Result<std::string> after = take(current, name, path + ".after.plprof");

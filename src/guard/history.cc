@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/json_lines.h"
 #include "base/text.h"
+#include "guard/samples.h"
 #include "guard/signed_rank.h"
 #include "model/document.h"
 
@@ -37,7 +38,7 @@ Result<HistoryRun> run_from_json(const Json& json) {
       return error(Code::kInvalid, "an item with more than {} processes", kMaxProcesses);
     for (const Json& process : entry["processes"].items()) {
       const double ns = process.is_number() ? process.as_double() : process["time_ns"].as_double();
-      if (ns > 0) item.processes_ns.push_back(ns);
+      if (is_time(ns)) item.processes_ns.push_back(ns);
     }
     // An item that failed in this run has no point in its series.
     if (!item.item.kernel.empty() && !item.processes_ns.empty())
@@ -74,16 +75,16 @@ Status load_lines(const std::string& path, std::string_view text, History* histo
   return Status::ok();
 }
 
-Status load_file(const std::string& path, History* history) {
-  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxBytes));
-  const std::string_view first = trim(std::string_view(text).substr(0, text.find('\n')));
+Status read_runs(const std::string& path, std::string_view text, History* history) {
+  const std::string_view first = trim(text.substr(0, text.find('\n')));
   // A document is one object over many lines; a history is one object a line.
   if (const Result<Json> line = Json::parse(first);
       line.is_ok() && (*line)["schema"].as_string().rfind("purlin.history/", 0) == 0)
     return load_lines(path, text, history);
   const Result<Json> document = Json::parse(text);
   if (!document.is_ok()) {
-    if (text.find("\"purlin.history/") != std::string::npos) return load_lines(path, text, history);
+    if (text.find("\"purlin.history/") != std::string_view::npos)
+      return load_lines(path, text, history);
     return error(Code::kInvalid, "'{}' is no history, baseline or guard-run document: {}", path,
                  document.status().message());
   }
@@ -97,6 +98,11 @@ Status load_file(const std::string& path, History* history) {
   if (!run.is_ok()) return run.status().with_context(path);
   history->runs.push_back(std::move(*run));
   return Status::ok();
+}
+
+Status load_file(const std::string& path, History* history) {
+  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxBytes));
+  return read_runs(path, text, history);
 }
 
 const DeviceInfo& device_of(const HistoryRun& run) {
@@ -162,6 +168,12 @@ Status append_history(const std::string& path, const HistoryRun& run) {
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path + ".lock"));
   PURLIN_ASSIGN(JsonLines file, JsonLines::open(path));
   return file.append(to_json(run));
+}
+
+Result<History> parse_history(std::string_view text, const std::string& path) {
+  History history;
+  PURLIN_TRY(read_runs(path, text, &history));
+  return history;
 }
 
 Result<History> load_history(const std::vector<std::string>& paths) {

@@ -17,6 +17,7 @@
 #include "model/device.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace purlin::guard {
@@ -40,6 +41,8 @@ struct History {
   std::vector<std::string> notes;  // what was skipped
 };
 // Files and folders of them.
+// One file; `path` is for messages.
+Result<History> parse_history(std::string_view text, const std::string& path);
 Result<History> load_history(const std::vector<std::string>& paths);
 
 struct SeriesPoint {

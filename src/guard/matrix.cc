@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/matrix.h"
 
+#include "base/csv.h"
 #include "base/json_lines.h"
 #include "base/text.h"
 #include "guard/signed_rank.h"
@@ -245,15 +246,6 @@ class MatrixRunner {
   int round_ = 0;
 };
 
-std::string csv_quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
-
 }  // namespace
 
 Result<MatrixResult> run_matrix(const MatrixRun& run) { return MatrixRunner(run).go(); }
@@ -261,7 +253,7 @@ Result<MatrixResult> run_matrix(const MatrixRun& run) { return MatrixRunner(run)
 std::string samples_csv(const MatrixCell& cell) {
   std::string csv = "process,kernel,iteration,time_us,sm_clock_mhz\n";
   for (const auto& [item, readings] : cell.readings) {
-    const std::string name = csv_quoted(item.text());
+    const std::string name = csv_cell(item.text());
     for (std::size_t process = 0; process < readings.size(); ++process)
       for (std::size_t i = 0; i < readings[process].times_ns.size(); ++i)
         csv += fmt::format(

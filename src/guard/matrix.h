@@ -20,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace purlin::guard {
@@ -60,6 +61,8 @@ struct Matrix {
 };
 
 // `here` replaces what the file says of this machine: {"driver": "570"}.
+Result<Matrix> parse_matrix(std::string_view text, const std::string& path,
+                            const std::map<std::string, std::string>& here);
 Result<Matrix> load_matrix(const std::string& path, const std::map<std::string, std::string>& here);
 
 // What the levels of a cell amount to.

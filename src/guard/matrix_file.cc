@@ -161,6 +161,11 @@ Result<Matrix> load_matrix(const std::string& path,
                            const std::map<std::string, std::string>& here) {
   if (!file_exists(path)) return error(Code::kNotFound, "there is no matrix '{}'", path);
   PURLIN_ASSIGN(const std::string text, read_file(path, kMaxBytes));
+  return parse_matrix(text, path, here);
+}
+
+Result<Matrix> parse_matrix(std::string_view text, const std::string& path,
+                            const std::map<std::string, std::string>& here) {
   PURLIN_ASSIGN(const Toml document, Toml::parse(text, path));
   PURLIN_ASSIGN(TomlTable table, TomlTable::of(document, "the matrix"));
   PURLIN_ASSIGN(const std::string schema, table.string("schema"));

@@ -16,8 +16,13 @@ Json to_json(const ArmReading& reading) {
 
 Result<ArmReading> reading_from_json(const Json& json) {
   const Json::Array& numbers = json.items();
-  if (numbers.size() != 3 || !(numbers[0].as_double() > 0) || !(numbers[1].as_double() >= 0) ||
-      !(numbers[2].as_double() >= 0))
+  // Ratios of numbers between these stay numbers.
+  const auto is_size = [](const Json& number, double least) {
+    const double value = number.as_double(-1);
+    return value >= least && value <= 1e30;
+  };
+  if (numbers.size() != 3 || !is_size(numbers[0], 1e-6) || !is_size(numbers[1], 0) ||
+      !is_size(numbers[2], 0))
     return error(Code::kCorrupt, "a reading is [time_ns, cycles, resolution_ns], not {}",
                  json.dump());
   return ArmReading{numbers[0].as_double(), numbers[1].as_double(), numbers[2].as_double()};

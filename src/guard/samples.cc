@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/samples.h"
 
+#include "base/csv.h"
 #include "base/files.h"
 #include "base/gzip.h"
 #include "base/text.h"
@@ -17,26 +18,6 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // decompressed
 constexpr std::size_t kMaxKernels = 100000;
 
-// The cells of a line. A cell in quotes may hold commas, as template names of kernels do, and
-// quotes as two quotes.
-std::vector<std::string> cells_of(std::string_view line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      cells.back() += line[++i];
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += c;
-    }
-  }
-  return cells;
-}
-
 struct Columns {
   std::size_t process = SIZE_MAX, kernel = SIZE_MAX, time = SIZE_MAX, clock = SIZE_MAX;
   std::size_t last = 0;
@@ -44,7 +25,7 @@ struct Columns {
 
 Result<Columns> parse_header(std::string_view line, const std::string& file) {
   Columns columns;
-  const std::vector<std::string> names = cells_of(line);
+  const std::vector<std::string> names = csv_cells(line);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string_view name = trim(names[i]);
     if (name == "process") columns.process = i;
@@ -83,12 +64,12 @@ Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std
       continue;
     }
     if (line.empty()) continue;
-    const std::vector<std::string> cells = cells_of(line);
+    const std::vector<std::string> cells = csv_cells(line);
     if (cells.size() <= columns.last)
       return error(Code::kInvalid, "{}:{}: {} cells where the header has more", file, line_number,
                    cells.size());
     const auto time_us = parse_double(trim(cells[columns.time]));
-    if (!time_us || !std::isfinite(*time_us) || *time_us <= 0)
+    if (!time_us || !is_time(*time_us * 1e3))
       return error(Code::kInvalid, "{}:{}: time_us '{}' is not a positive number", file,
                    line_number, cells[columns.time]);
     double clock = 0;
@@ -108,7 +89,7 @@ Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std
         process_index[place->second].try_emplace(process, samples.processes.size());
     if (first) samples.processes.push_back({process, {}, {}});
     samples.processes[where->second].times_ns.push_back(*time_us * 1e3);
-    samples.processes[where->second].clocks_mhz.push_back(std::isfinite(clock) ? clock : 0);
+    samples.processes[where->second].clocks_mhz.push_back(is_clock(clock) ? clock : 0);
   }
   if (kernels.empty()) return error(Code::kInvalid, "{}: no samples", file);
   return kernels;
@@ -164,7 +145,8 @@ Result<ProcessReading> summarise(std::vector<double> times_ns, std::vector<doubl
   const std::size_t taken = times_ns.size();
   if (clocks_mhz.size() != taken) clocks_mhz.assign(taken, 0);
   for (std::size_t i = 0; i < taken; ++i) {
-    if (!(times_ns[i] > 0) || !std::isfinite(times_ns[i]))
+    if (!is_clock(clocks_mhz[i])) clocks_mhz[i] = 0;
+    if (!is_time(times_ns[i]))
       return error(Code::kFailed, "a time of {} ns: the process's clock cannot be used",
                    times_ns[i]);
     if (clocks_mhz[i] > 0 && clocks_mhz[i] < kLeastClockShare * nominal_mhz) continue;

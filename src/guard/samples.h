@@ -16,6 +16,10 @@
 
 namespace purlin::guard {
 
+// What a time in ns and a clock in MHz may be: ratios and products of such numbers stay numbers.
+inline bool is_time(double ns) { return ns >= 1e-6 && ns <= 1e18; }
+inline bool is_clock(double mhz) { return mhz > 0 && mhz <= 1e6; }
+
 // What one process measured of one item.
 struct ProcessReading {
   ArmReading reading;  // medians over its iterations

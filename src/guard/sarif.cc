@@ -79,7 +79,7 @@ Json to_sarif(const Report& report, const std::string& root) {
                            {{"artifactLocation", Json::object({{"uri", uri_of(item.file, root)}})},
                             {"region", Json::object({{"startLine", 1}})}})}})}));
     FieldHasher hasher;
-    hasher.add(report.suite).add(item.kernel).add(item.shape);
+    hasher.add(report.suite).add(item.kernel).add(item.shape).add(item.variant);
     result.set("partialFingerprints", Json::object({{"purlinItem/v1", hasher.hex()}}));
     results.push(std::move(result));
   }
