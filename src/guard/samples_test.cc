@@ -125,5 +125,19 @@ TEST(CompareSamples, ShortRecordingsAndMissingKernelsAreInconclusive) {
   EXPECT_EQ(missing[1].result.verdict, Verdict::kInconclusive);
 }
 
+TEST(Samples, WhatCannotBeATimeOrAClockIsNone) {
+  const auto read = [](const std::string& cells) {
+    return parse_samples("process,kernel,time_us,sm_clock_mhz\n1,k," + cells + "\n", "a.csv");
+  };
+  // Their ratios would be infinite, and their median no number.
+  for (const char* time : {"1e307", "1e-300", "0", "-1", "nan", "inf"})
+    EXPECT_FALSE(read(std::string(time) + ",1980").is_ok()) << time;
+  const auto samples = read("10,1e300");
+  ASSERT_TRUE(samples.is_ok());
+  EXPECT_EQ(samples->front().processes.front().clocks_mhz, std::vector<double>{0});
+  EXPECT_FALSE(summarise({1e307}, {}, 0).is_ok());
+  EXPECT_EQ(summarise({10, 10}, {1e300, 1e300}, 1980)->reading.cycles, 0);
+}
+
 }  // namespace
 }  // namespace purlin::guard
