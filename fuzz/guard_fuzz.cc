@@ -56,7 +56,7 @@ void try_history(std::string_view text) {
   const auto history = guard::parse_history(text, "fuzz.jsonl");
   if (!history.is_ok()) return;
   const auto series = guard::analyse_history(*history, {});
-  (void)guard::render_history(*history, series, Terminal{});
+  (void)guard::render_history(*history, series, Terminal(false, false, true, 80));
   (void)guard::history_document(*history, series).dump();
 }
 

@@ -69,9 +69,9 @@ Result<Cell> parse_cell(const Toml& node, const std::vector<MatrixFactor>& facto
     return node.complain("'levels' must be a table: {build = \"v1\", driver = \"570\"}");
   Cell cell(factors.size(), -1);
   for (const auto& [name, value] : *node.table()) {
-    const auto factor =
-        std::find_if(factors.begin(), factors.end(),
-                     [&](const MatrixFactor& other) { return other.factor.name == name; });
+    const auto factor = std::find_if(
+        factors.begin(), factors.end(),
+        [&, &name = name](const MatrixFactor& other) { return other.factor.name == name; });
     if (factor == factors.end())
       return value.complain(fmt::format("there is no factor '{}'", name));
     const std::vector<std::string>& levels = factor->factor.levels;
@@ -204,8 +204,9 @@ Result<Matrix> parse_matrix(std::string_view text, const std::string& path,
     matrix.factors.push_back(std::move(factor));
   }
   for (const auto& [name, level] : here)
-    if (std::none_of(matrix.factors.begin(), matrix.factors.end(),
-                     [&](const MatrixFactor& factor) { return factor.factor.name == name; }))
+    if (std::none_of(
+            matrix.factors.begin(), matrix.factors.end(),
+            [&, &name = name](const MatrixFactor& factor) { return factor.factor.name == name; }))
       return error(Code::kInvalid, "{}: there is no factor '{}'", path, name);
   if (matrix.cells_here().size() > kMaxCells)
     return document.complain(fmt::format("the levels make {} cells to run; at most {} are",
