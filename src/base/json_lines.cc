@@ -61,10 +61,16 @@ Status JsonLines::load() {
 
 Status JsonLines::append(const Json& line) {
   const std::string text = line.dump() + "\n";
+  const off_t size = ::lseek(fd_, 0, SEEK_END);
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t wrote = ::write(fd_, text.data() + done, text.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return os_error("write", path_);
+    if (wrote < 0) {
+      // A full disk: the half that got there would join the next line that fits.
+      const Status status = os_error("write", path_);
+      if (size >= 0) (void)!::ftruncate(fd_, size);
+      return status;
+    }
     done += static_cast<std::size_t>(wrote);
   }
   return ::fdatasync(fd_) == 0 ? Status::ok() : os_error("write", path_);

@@ -108,10 +108,16 @@ Status finish(const std::string& cache_directory, const std::string& id) {
 Result<std::vector<Task>> open_tasks(const std::string& cache_directory) {
   std::vector<Task> tasks;
   if (!file_exists(backlog_path(cache_directory))) return tasks;
-  PURLIN_TRY(with_file(cache_directory, [&](JsonLines&, const std::vector<Json>& lines) {
-    tasks = replay(lines);
-    return Status::ok();
-  }));
+  // Reads without a lock and writes nothing, so that it works on a cache that is not one's own. The
+  // last line may be under way.
+  PURLIN_ASSIGN(const std::string text, read_file(backlog_path(cache_directory)));
+  std::vector<Json> lines;
+  for (std::size_t start = 0, end = 0; (end = text.find('\n', start)) != text.npos;
+       start = end + 1) {
+    PURLIN_ASSIGN(Json line, Json::parse(std::string_view(text).substr(start, end - start)));
+    lines.push_back(std::move(line));
+  }
+  tasks = replay(lines);
   std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) {
     return a.ratio != b.ratio ? a.ratio > b.ratio : a.seen > b.seen;
   });

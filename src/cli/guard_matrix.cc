@@ -71,9 +71,10 @@ class GuardMatrix : public Command {
     Result<guard::MatrixResult> result = run_cells(context, matrix, opener, workload, work);
     opener.clean_up(context);
     PURLIN_TRY(result.status());
-    if (!record_.empty()) PURLIN_TRY(record(matrix, *result));
     context.print(json_ ? document(matrix, *result, workload).dump(2) + "\n"
                         : text(matrix, *result, context.terminal));
+    // After the result, which a folder that cannot be written to must not cost.
+    if (!record_.empty()) PURLIN_TRY(record(matrix, *result));
     return exit_code(*result);
   }
 
@@ -170,6 +171,9 @@ class GuardMatrix : public Command {
     for (const guard::MatrixCell& cell : result.cells)
       if (!cell.problem.empty())
         text += fmt::format("  left out: {}: {}\n", matrix.text(cell.cell), cell.problem);
+    for (const guard::MatrixCell& cell : result.cells)
+      for (const auto& [item, why] : cell.failures)
+        text += fmt::format("  left out: {}: {}: {}\n", matrix.text(cell.cell), item.text(), why);
     return text;
   }
 
@@ -196,9 +200,13 @@ class GuardMatrix : public Command {
                                  {"p50_ns", guard::median_of(kept)},
                                  {"rounds", kept.size()}}));
       }
+      Json failures = Json::array();
+      for (const auto& [item, why] : cell.failures)
+        failures.push(Json::object({{"item", item.text()}, {"reason", why}}));
       cells.push(Json::object({{"cell", matrix.text(cell.cell)},
                                {"source", cell.elsewhere ? cell.source : "here"},
                                {"problem", cell.problem},
+                               {"failures", std::move(failures)},
                                {"items", std::move(items)}}));
     }
     json.set("cells", std::move(cells));

@@ -48,9 +48,10 @@ class GuardRun : public Command {
     PURLIN_ASSIGN(const std::vector<guard::Measured> items,
                   guard::measure_suite(guard_.session(), rounds_));
     guard_.end_progress();
+    context.print(json_ ? document(items).dump(2) + "\n" : table(items, context.terminal));
+    // After the result, which a file that cannot be written must not cost.
     if (!samples_.empty()) PURLIN_TRY(write_atomic(samples_, samples_csv(items)));
     if (!record_.empty()) PURLIN_TRY(guard::append_history(record_, history_run(items)));
-    context.print(json_ ? document(items).dump(2) + "\n" : table(items, context.terminal));
     for (const guard::Measured& item : items)
       if (!item.status.is_ok()) return kExitError;
     return kExitOk;

@@ -122,7 +122,7 @@ Result<Report> compare(const CompareSetup& setup) {
     report.items.push_back(std::move(item));
   }
   if (!setup.profiles.empty())
-    PURLIN_TRY(take_profiles(&report, setup.baseline, setup.current, setup.profiles));
+    take_profiles(&report, setup.baseline, setup.current, setup.profiles);
   if (setup.baseline.fingerprint() == setup.current.fingerprint())
     report.notes.emplace_back("both arms are the same, so any difference is a false alarm");
   report.seconds = static_cast<double>(setup.clock.monotonic_ns() - begin) / 1e9;

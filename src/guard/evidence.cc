@@ -2,6 +2,7 @@
 #include "guard/evidence.h"
 
 #include "base/files.h"
+#include "base/hash.h"
 #include "profile/format/file.h"
 #include "profile/launcher.h"
 
@@ -17,7 +18,8 @@ std::string file_name(const std::string& suite, const Item& item) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_' && c != '.' &&
         c != '=')
       c = '_';
-  return name.substr(0, 150);
+  // Different items may be alike by now: the hash keeps them apart.
+  return name.substr(0, 150) + "-" + FieldHasher().add(item.text()).hex().substr(0, 8);
 }
 
 Result<std::string> take(Arm& arm, const Item& item, const std::string& path) {
@@ -37,8 +39,8 @@ Result<std::string> take(Arm& arm, const Item& item, const std::string& path) {
 
 }  // namespace
 
-Status take_profiles(Report* report, Arm& baseline, Arm& current, const std::string& directory,
-                     int most) {
+void take_profiles(Report* report, Arm& baseline, Arm& current, const std::string& directory,
+                   int most) {
   std::vector<ReportItem*> slower;
   for (ReportItem& item : report->items)
     if (item.result.verdict == Verdict::kRegression) slower.push_back(&item);
@@ -46,8 +48,12 @@ Status take_profiles(Report* report, Arm& baseline, Arm& current, const std::str
     return a->result.effect.ratio > b->result.effect.ratio;
   });
   if (slower.size() > static_cast<std::size_t>(most)) slower.resize(static_cast<std::size_t>(most));
-  if (slower.empty()) return Status::ok();
-  PURLIN_TRY(make_directories(directory));
+  if (slower.empty()) return;
+  // The verdict took minutes; a folder that cannot be written to must not cost it.
+  if (const Status made = make_directories(directory); !made.is_ok()) {
+    report->notes.push_back("no profiles of what became slower could be kept: " + made.message());
+    return;
+  }
   for (ReportItem* item : slower) {
     const Item name{item->kernel, item->shape, item->variant};
     const std::string path = absolute_path(join_path(directory, file_name(report->suite, name)));
@@ -62,7 +68,6 @@ Status take_profiles(Report* report, Arm& baseline, Arm& current, const std::str
     item->profile_after = *after;
     item->notes.push_back(fmt::format("look at it: purlin diff {} {}", *before, *after));
   }
-  return Status::ok();
 }
 
 }  // namespace purlin::guard

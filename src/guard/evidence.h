@@ -4,11 +4,10 @@
 // counts for the verdict.
 //
 // Thread-safety: one thread (the processes started inherit this process's environment). Failure: an
-// item whose profile cannot be taken gets a note that says why; only an unusable folder is an
-// error.
+// item whose profile cannot be taken gets a note that says why, and so does the report where the
+// folder cannot be written to: a verdict is never lost to its evidence.
 #pragma once
 
-#include "base/status.h"
 #include "guard/arm.h"
 #include "guard/report.h"
 
@@ -18,7 +17,7 @@ namespace purlin::guard {
 
 // For each regression of the report, DIRECTORY/SUITE-KERNEL.{before,after}.plprof, named in the
 // item. At most `most` items, the largest slowdowns.
-Status take_profiles(Report* report, Arm& baseline, Arm& current, const std::string& directory,
-                     int most = 5);
+void take_profiles(Report* report, Arm& baseline, Arm& current, const std::string& directory,
+                   int most = 5);
 
 }  // namespace purlin::guard

@@ -36,6 +36,7 @@ class MatrixRunner {
   struct Open {
     std::size_t cell;  // index into result_.cells
     Contender contender;
+    std::vector<Item> items;  // that passed the rehearsal
   };
 
   void progress(const std::string& doing, int done) const {
@@ -51,18 +52,47 @@ class MatrixRunner {
       PURLIN_ASSIGN(const CellVariant variant, variant_of(matrix_, cell));
       Result<Contender> contender = run_.open(cell, variant);
       Status ready = contender.is_ok() ? contender->arm->prepare() : contender.status();
-      if (ready.is_ok()) {
-        // Compiles and, where there is a reference, verifies: nothing of it is measured.
-        const Result<Readings> readings = contender->arm->rehearse(contender->arm->items());
-        ready = readings.status();
-      }
+      std::vector<Item> items;
+      if (ready.is_ok()) ready = rehearse(*contender->arm, &kept, &items);
       if (!ready.is_ok() && ready.code() != Code::kFailed)
         return ready.with_context(matrix_.text(cell));
       kept.problem = ready.is_ok() ? "" : ready.message();
       result_.cells.push_back(std::move(kept));
-      if (ready.is_ok()) open_.push_back({result_.cells.size() - 1, std::move(*contender)});
+      if (ready.is_ok())
+        open_.push_back({result_.cells.size() - 1, std::move(*contender), std::move(items)});
     }
     return Status::ok();
+  }
+
+  // Compiles and, where there is a reference, verifies: nothing of it is measured. An item that
+  // fails here has no time in this cell: how fast a wrong kernel is says nothing.
+  static Status rehearse(Arm& arm, MatrixCell* cell, std::vector<Item>* passed) {
+    for (const std::vector<Item>& batch : batches(arm, arm.items())) {
+      const Result<Readings> readings = arm.rehearse(batch);
+      PURLIN_TRY(readings.status());
+      for (const Item& item : batch) {
+        const auto said =
+            std::find_if(readings->begin(), readings->end(),
+                         [&](const ItemReading& reading) { return reading.item == item; });
+        if (said != readings->end() && said->status.is_ok())
+          passed->push_back(item);
+        else
+          cell->failures[item] =
+              said == readings->end() ? "its process said nothing of it" : said->status.message();
+      }
+    }
+    return Status::ok();
+  }
+
+  // As many items as the arm wants in one process.
+  static std::vector<std::vector<Item>> batches(const Arm& arm, const std::vector<Item>& items) {
+    const std::size_t most = std::max<std::size_t>(arm.most_per_launch(), 1);
+    std::vector<std::vector<Item>> batches;
+    for (const Item& item : items) {
+      if (batches.empty() || batches.back().size() == most) batches.emplace_back();
+      batches.back().push_back(item);
+    }
+    return batches;
   }
 
   Status open_journal() {
@@ -126,11 +156,13 @@ class MatrixRunner {
         Open& open = open_[i];
         MatrixCell& cell = result_.cells[open.cell];
         progress(matrix_.text(cell.cell), done++);
-        std::vector<Item> items = open.contender.arm->items();
+        std::vector<Item> items = open.items;
         run_.random.shuffle(items);
         PURLIN_ASSIGN(Readings readings, launch(*open.contender.arm, items));
         Json entries = Json::array();
         for (ItemReading& reading : readings) {
+          // A command tells of all its benchmarks, also of those that failed the rehearsal.
+          if (cell.failures.count(reading.item) != 0) continue;
           if (!reading.process.unfit.empty()) result_.measurement.reject(reading.process.unfit);
           if (!reading.status.is_ok() || !reading.process.unfit.empty()) continue;
           entries.push(Json::object({{"kernel", reading.item.kernel},
@@ -150,11 +182,8 @@ class MatrixRunner {
   // As many processes as the arm wants for so many items. An arm's own failure is no reading.
   Result<Readings> launch(Arm& arm, const std::vector<Item>& items) {
     Readings all;
-    const std::size_t most = std::max<std::size_t>(arm.most_per_launch(), 1);
-    for (std::size_t i = 0; i < items.size(); i += std::min(most, items.size() - i)) {
-      const std::size_t end = i + std::min(most, items.size() - i);
-      Result<Readings> some = launch_fit(arm, {items.begin() + static_cast<std::ptrdiff_t>(i),
-                                               items.begin() + static_cast<std::ptrdiff_t>(end)});
+    for (const std::vector<Item>& batch : batches(arm, items)) {
+      Result<Readings> some = launch_fit(arm, batch);
       if (!some.is_ok() && some.status().code() == Code::kFailed) continue;
       PURLIN_TRY(some.status());
       std::move(some->begin(), some->end(), std::back_inserter(all));

@@ -75,8 +75,9 @@ Result<CellVariant> variant_of(const Matrix& matrix, const Cell& cell);
 struct MatrixCell {
   Cell cell;
   bool elsewhere = false;
-  std::string source;   // the recording's path; "" = run here
-  std::string problem;  // why it is left out; "" = measured
+  std::string source;                    // the recording's path; "" = run here
+  std::string problem;                   // why it is left out; "" = measured
+  std::map<Item, std::string> failures;  // items left out of it, and why
   // Of each item, its median in each round; rounds in which it failed are left out of the item.
   std::map<Item, std::vector<double>> times_ns;
   std::map<Item, std::vector<ProcessReading>> readings;  // of cells run here

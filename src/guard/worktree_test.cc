@@ -14,7 +14,7 @@ class WorktreeTest : public ::testing::Test {
   void SetUp() override {
     folder_ = make_temporary_directory("guard-worktree").value();
     repository_ = join_path(folder_, "repo");
-    if (!sh("git --version")) GTEST_SKIP() << "git is not installed";
+    ASSERT_TRUE(sh("git --version")) << "git is not installed; ./dev test installs it";
     ASSERT_TRUE(
         sh("git init -q repo && cd repo && git config user.email a@b && git config "
            "user.name a && mkdir sub && echo one >sub/f && git add -A && git commit -qm 1 "

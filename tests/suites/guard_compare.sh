@@ -51,6 +51,9 @@ cd ..
 
 # Commands, and environments of one command.
 sed 's/@FACTOR@/1/' bench.in >bench && chmod +x bench
+# A verdict is not lost to a folder that its evidence cannot be kept in.
+expect_exit 1 purlin guard compare --commands './bench 1' './bench 1.1' --profiles /proc/none --json
+expect_json "$tmp/out" 'd["verdict"] == "regression" and any("no profiles" in n for n in d["notes"])'
 expect_exit 1 purlin guard compare --commands './bench 1' './bench 1.1' --json
 expect_json "$tmp/out" '[i["cause"] for i in d["items"]] == ["", "command"]'
 expect_exit 0 purlin guard compare --commands './bench 1' './bench 1' --json

@@ -85,6 +85,32 @@ cmp <(head -n 5 "$tmp/j.jsonl") <(head -n 5 "$tmp/j2.jsonl") || fail 'old rounds
 expect_exit 2 purlin guard matrix "$tmp/m.toml" --journal "$tmp/j2.jsonl" --work "$tmp/work"
 expect_contains "$tmp/err" 'journal of another matrix'
 
+# A kernel that fails in one cell has no time there; the others are measured.
+cat >gbench <<'END'
+#!/bin/sh
+fail=false
+[ "$(cat factor)" = 1 ] || fail=true
+cat <<JSON
+{"benchmarks": [{"name": "steady", "run_type": "iteration", "real_time": 50, "time_unit": "us"},
+ {"name": "gemm", "run_type": "iteration", "real_time": 20, "time_unit": "us", "error_occurred": $fail, "error_message": "wrong result"}]}
+JSON
+END
+chmod +x gbench && cp gbench "$tmp/"
+cat >"$tmp/g.toml" <<END
+schema = "purlin.matrix/1"
+name = "failing"
+rounds = 6
+command = {run = ["$tmp/gbench"], format = "google-benchmark"}
+[[factors]]
+name = "build"
+kind = "code"
+levels = [{name = "v1", revision = "v1"}, {name = "v2", revision = "v2"}]
+END
+expect_exit 3 purlin guard matrix "$tmp/g.toml" --json
+expect_json "$tmp/out" '[c["failures"] for c in d["cells"]] == [[], [{"item": "gemm", "reason": "wrong result"}]]'
+expect_json "$tmp/out" '{i["kernel"]: len(i["shares"]) for i in d["items"]} == {"steady": 1, "gemm": 0}'
+expect_json "$tmp/out" '[len(c["items"]) for c in d["cells"]] == [2, 1]'
+
 # Mistakes.
 expect_exit 2 purlin guard matrix missing.toml
 expect_contains "$tmp/err" "there is no matrix 'missing.toml'"
