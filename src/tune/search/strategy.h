@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "tune/search/prior.h"
 #include "tune/space/space.h"
 
 #include <cstddef>
@@ -36,6 +37,8 @@ struct StrategyRequest {
   const Space& space;  // outlives the strategy
   std::uint64_t seed = 1;
   std::size_t evaluations = 0;  // how many the budget allows; 0 = not known (a budget in seconds)
+  double seconds = 0;           // the budget in seconds; 0 = not limited
+  std::vector<PriorRun> priors{};  // what is known from elsewhere; the nearest first
 };
 
 struct StrategyKind {
