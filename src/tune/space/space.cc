@@ -59,6 +59,14 @@ std::optional<std::size_t> Space::find(const Config& config) const {
 }
 
 std::vector<std::size_t> Space::neighbours(std::size_t index) const {
+  return around(index, Reach::kAll);
+}
+
+std::vector<std::size_t> Space::adjacent(std::size_t index) const {
+  return around(index, Reach::kNearest);
+}
+
+std::vector<std::size_t> Space::around(std::size_t index, Reach reach) const {
   std::vector<std::pair<std::size_t, std::vector<std::size_t>>> by_parameter;
   for (const Component& component : components_) {
     const std::size_t local = index / component.stride % component.size;
@@ -73,7 +81,11 @@ std::vector<std::size_t> Space::neighbours(std::size_t index) const {
       for (std::uint64_t value = 0; value < count; ++value) {
         if (value == own) continue;
         const auto other = component.find(code - own * stride + value * stride);
-        if (other) found.push_back(base + *other * component.stride);
+        if (!other) continue;
+        // Before the own value, the one found last is the nearest.
+        if (reach == Reach::kNearest && value < own) found.clear();
+        found.push_back(base + *other * component.stride);
+        if (reach == Reach::kNearest && value > own) break;
       }
       by_parameter.emplace_back(parameter, std::move(found));
     }

@@ -48,6 +48,9 @@ class Space {
   std::optional<std::size_t> find(const Config& config) const;
   // Every valid config that differs in exactly one parameter, ordered by parameter, then value.
   std::vector<std::size_t> neighbours(std::size_t index) const;
+  // Of the neighbours, those nearest in value: for each parameter the next valid value before its
+  // own and the next one after it, in the order of the parameter's values; at most two each.
+  std::vector<std::size_t> adjacent(std::size_t index) const;
   // `count` different configs (all of them when there are fewer), uniformly drawn.
   std::vector<std::size_t> sample(std::size_t count, Random& random) const;
 
@@ -63,6 +66,9 @@ class Space {
     std::uint64_t code(std::size_t local) const { return complete ? local : codes[local]; }
     std::optional<std::size_t> find(std::uint64_t code) const;
   };
+
+  enum class Reach { kAll, kNearest };
+  std::vector<std::size_t> around(std::size_t index, Reach reach) const;
 
   std::vector<Parameter> parameters_;
   std::vector<Component> components_;

@@ -59,6 +59,31 @@ TEST(Space, NeighboursDifferInExactlyOneParameterAndAreAllThere) {
   }
 }
 
+TEST(Space, AdjacentConfigsAreTheNearestNeighbourOnEitherSide) {
+  const Space space = dedispersion();
+  const std::size_t count = space.parameters().size();
+  Assignment own(count), other(count);
+  for (const std::size_t index : {std::size_t{0}, space.size() / 3, space.size() - 1}) {
+    space.assignment(index, own);
+    std::vector<std::size_t> expected;
+    for (std::size_t p = 0; p < count; ++p) {
+      std::optional<std::size_t> before, after;
+      for (std::size_t v = 0; v < space.parameters()[p].values.size(); ++v) {
+        other = own;
+        other[p] = static_cast<std::uint16_t>(v);
+        const std::optional<std::size_t> found = space.find(other);
+        if (!found || v == own[p]) continue;
+        if (v < own[p]) before = found;
+        if (v > own[p] && !after) after = found;
+      }
+      if (before) expected.push_back(*before);
+      if (after) expected.push_back(*after);
+    }
+    EXPECT_EQ(space.adjacent(index), expected);
+    EXPECT_FALSE(expected.empty());
+  }
+}
+
 TEST(Space, SamplesWithoutRepeatsAndIsTheSameUnderASeed) {
   const Space space = dedispersion();
   Random first(11), second(11);
