@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/timing.h"
 
+#include "measure/race.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,28 +10,12 @@
 namespace purlin::measure {
 namespace {
 
-// A sample this much slower than the limit, twice, is not noise: run-to-run variation of kernels
-// stays below 8 % at the 95th percentile on all but broken set-ups.
-constexpr double kGiveUpMargin = 1.10;
-constexpr int kGiveUpSamples = 2;
 constexpr int kMaxLaunchesPerSample = 10'000;
 
 double fastest_ms(const std::vector<Sample>& samples) {
   double fastest = std::numeric_limits<double>::infinity();
   for (const Sample& sample : samples) fastest = std::min(fastest, sample.ms);
   return fastest;
-}
-
-// Racing: whether the kernel's median cannot be below limit_ms any more.
-bool is_hopeless(const std::vector<Sample>& samples, double limit_ms) {
-  if (limit_ms <= 0 || samples.size() < kGiveUpSamples) return false;
-  if (fastest_ms(samples) > limit_ms * kGiveUpMargin) return true;
-  return samples.size() >= 6 && median_interval_ms(samples).low > limit_ms;
-}
-
-bool is_settled(const std::vector<Sample>& samples, double target_error) {
-  const Interval interval = median_interval_ms(samples);
-  return interval.high - interval.low <= 2 * target_error * median_ms(samples);
 }
 
 // One kernel under the stopwatch.
@@ -45,23 +31,18 @@ class Stopwatch {
     Timing timing;
     timing.launches_per_sample = launches_;
     std::vector<Sample>& samples = timing.samples;
-    const int most = std::max(policy_.max_samples, 1);
-    const int least = std::clamp(policy_.min_samples, 1, most);
-    while (static_cast<int>(samples.size()) < most) {
-      const int have = static_cast<int>(samples.size());
-      // Racing looks as soon as it may; otherwise in steps, for each look costs a synchronisation.
-      int wanted = have < least ? least - have : std::max(1, have / 4);
-      if (policy_.give_up_ms > 0 && have < kGiveUpSamples) wanted = kGiveUpSamples - have;
+    const std::size_t most = static_cast<std::size_t>(std::max(policy_.max_samples, 1));
+    const std::size_t least =
+        std::min(static_cast<std::size_t>(std::max(policy_.min_samples, 1)), most);
+    while (samples.size() < most) {
+      const bool enough = samples.size() >= least;
       PURLIN_ASSIGN(const std::vector<Sample> batch,
-                    take(std::min(wanted, most - have), have >= least ? remaining_s() : 0));
+                    take(samples_wanted(samples.size(), policy_), enough ? remaining_s() : 0));
       samples.insert(samples.end(), batch.begin(), batch.end());
-      if (is_hopeless(samples, policy_.give_up_ms)) {
-        timing.gave_up = true;
-        break;
-      }
-      if (static_cast<int>(samples.size()) < least) continue;
-      if (is_settled(samples, policy_.target_error)) break;
-      if (seconds_since(start_ns_) >= policy_.budget_s) break;
+      const Standing now = standing(samples, policy_);
+      timing.gave_up = now == Standing::kHopeless;
+      if (now != Standing::kOpen) break;
+      if (samples.size() >= least && seconds_since(start_ns_) >= policy_.budget_s) break;
     }
     return timing;
   }
@@ -193,7 +174,8 @@ Json to_json(const Policy& policy) {
                        {"target_error", policy.target_error},
                        {"min_sample_ms", policy.min_sample_ms},
                        {"flush_l2", policy.flush_l2},
-                       {"give_up_ms", policy.give_up_ms}});
+                       {"give_up_ms", policy.give_up_ms},
+                       {"noise", policy.noise}});
 }
 
 Result<Policy> policy_from_json(const Json& json) {
@@ -207,6 +189,7 @@ Result<Policy> policy_from_json(const Json& json) {
   PURLIN_ASSIGN(policy.target_error, number(json, {"target_error", 0, 1}, policy.target_error));
   PURLIN_ASSIGN(policy.min_sample_ms,
                 number(json, {"min_sample_ms", 0, 10'000}, policy.min_sample_ms));
+  PURLIN_ASSIGN(policy.noise, number(json, {"noise", 0, 10}, policy.noise));
   PURLIN_ASSIGN(policy.give_up_ms, number(json, {"give_up_ms", 0, 1e9}, policy.give_up_ms));
   if (const Json* flush = json.find("flush_l2"); flush != nullptr) {
     if (!flush->is_bool()) return error(Code::kInvalid, "policy: 'flush_l2' must be true or false");

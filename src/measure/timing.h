@@ -26,6 +26,7 @@ struct Policy {
   double min_sample_ms = 0.02;  // shorter kernels run back to back, the sample is their mean
   bool flush_l2 = false;        // false: warm cache, the state of a kernel inside a pipeline
   double give_up_ms = 0;        // >0: racing; stop as soon as the kernel cannot be this fast
+  double noise = 0;  // of one sample, relative, as seen on other kernels (race.h); 0 = not known
 };
 
 Json to_json(const Policy& policy);

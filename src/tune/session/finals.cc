@@ -12,8 +12,11 @@ double fastest_ms(const Evaluation& evaluation) {
   return fastest;
 }
 
-// The fastest few, and the default wherever it stands. On a noisy device medians of the search
-// mislead, so a candidate within reach by its fastest sample is in too.
+// Samples after which the search may have given up a config for one disturbed sample.
+constexpr std::size_t kEarly = 2;
+
+// The fastest few, those given up early, and the default wherever it stands. On a noisy device
+// medians of the search mislead, so a candidate within reach by its fastest sample is in too.
 std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
                              std::optional<std::size_t> default_evaluation,
                              const FinalsOptions& options) {
@@ -24,13 +27,19 @@ std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
     return evaluations[a].time_ms < evaluations[b].time_ms;
   });
   std::vector<Finalist> chosen;
+  std::size_t chances = 0;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     const Evaluation& evaluation = evaluations[order[rank]];
     const bool is_default = order[rank] == default_evaluation;
     const double reach = evaluations[order.front()].time_ms * (1 + options.within);
     const bool fast =
         rank < options.candidates && (rank < options.at_least || fastest_ms(evaluation) <= reach);
-    if (!fast && !is_default) continue;
+    const bool chance =
+        !fast && !is_default && evaluation.raced_out && evaluation.samples.size() <= kEarly &&
+        chances < options.second_chances &&
+        fastest_ms(evaluation) <= evaluations[order.front()].time_ms * (1 + options.chance_within);
+    if (!fast && !is_default && !chance) continue;
+    chances += chance ? 1 : 0;
     Finalist finalist;
     finalist.evaluation = order[rank];
     finalist.samples = evaluation.samples;
@@ -39,6 +48,25 @@ std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
     chosen.push_back(std::move(finalist));
   }
   return chosen;
+}
+
+// Who cannot win any more: in the first round by more than noise explains, later by its interval.
+// The default stays, for the gain over it is reported.
+void drop_beaten(std::vector<Finalist>& finalists, const FinalsOptions& options, int rounds) {
+  double best = 0, bound = 0;
+  for (const Finalist& finalist : finalists) {
+    if (!finalist.problem.empty()) continue;
+    const double time = median_ms(finalist.samples);
+    if (best > 0 && time >= best) continue;
+    best = time;
+    bound = measure::median_interval_ms(finalist.samples).high;
+  }
+  for (Finalist& finalist : finalists) {
+    if (finalist.is_default || finalist.beaten || !finalist.problem.empty()) continue;
+    const measure::Interval interval = measure::median_interval_ms(finalist.samples);
+    finalist.beaten = interval.low > best * (1 + options.within) ||
+                      (rounds >= 2 && interval.low > std::max(bound, best * (1 + options.tie_cap)));
+  }
 }
 
 // Measures each once per round, each round beginning with another. The number of full rounds.
@@ -55,7 +83,7 @@ Result<int> measure_in_turns(std::vector<Finalist>& finalists,
       if (!go_on()) return rounds;  // an unfinished round counts for nobody
       const std::size_t i = (turn + static_cast<std::size_t>(rounds)) % finalists.size();
       Finalist& finalist = finalists[i];
-      if (!finalist.problem.empty()) continue;
+      if (!finalist.problem.empty() || finalist.beaten) continue;
       PURLIN_ASSIGN(const Evaluation again,
                     evaluator.evaluate(evaluations[finalist.evaluation].config, policy));
       if (!again.ok()) {
@@ -67,6 +95,7 @@ Result<int> measure_in_turns(std::vector<Finalist>& finalists,
     }
     for (std::size_t i = 0; i < finalists.size(); ++i)
       if (finalists[i].problem.empty()) finalists[i].samples = fresh[i];
+    drop_beaten(finalists, options, rounds + 1);
   }
   return rounds;
 }
@@ -86,7 +115,7 @@ void decide(Verdicts& verdict, const Space& space, const std::vector<Evaluation>
   };
   std::vector<std::size_t> equals;
   for (std::size_t i = 0; i < finalists.size(); ++i)
-    if (finalists[i].problem.empty() &&
+    if (finalists[i].problem.empty() && !finalists[i].beaten &&
         finalists[i].interval.low <= finalists.front().interval.high &&
         finalists[i].time_ms <= finalists.front().time_ms * (1 + tie_cap))
       equals.push_back(i);

@@ -3,9 +3,11 @@
 //
 // A search measures its configs minutes apart, while clocks and temperature drift, and the luckiest
 // sample wins. In the finals each candidate is measured once per round, in rotating order, so that
-// drift falls on all alike; the winner has the lowest median over all rounds. Candidates whose 95 %
-// intervals of the median overlap the lowest, within a cap, are ties: of these the default config
-// wins, else the first in space order, so that noise does not decide what is stored.
+// drift falls on all alike; who is clearly beaten drops out. Whoever the search gave up after one
+// or two samples gets a second chance if it was close: one disturbed sample is no defeat. The
+// winner has the lowest median over all rounds. Candidates whose 95 % intervals of the median
+// overlap the lowest, within a cap, are ties: of these the default config wins, else the first in
+// space order, so that noise does not decide what is stored.
 #pragma once
 
 #include "base/status.h"
@@ -24,11 +26,13 @@ namespace purlin::tune {
 
 struct FinalsOptions {
   std::size_t candidates = 5;
-  std::size_t at_least = 3;  // the fastest so many, whatever their distance
-  double within = 0.10;      // of the best median, by their fastest sample
-  int rounds = 5;            // 0 = no finals: the search's own measurements decide
-  int samples = 5;           // of each candidate in each round
-  double tie_cap = 0.02;     // no tie is slower than the lowest median by more
+  std::size_t at_least = 3;        // the fastest so many, whatever their distance
+  double within = 0.10;            // of the best median, by their fastest sample
+  std::size_t second_chances = 8;  // how many of those given up early are looked at again
+  double chance_within = 0.35;     // of the best median
+  int rounds = 5;                  // 0 = no finals: the search's own measurements decide
+  int samples = 5;                 // of each candidate in each round
+  double tie_cap = 0.02;           // no tie is slower than the lowest median by more
 };
 
 // A candidate as it stands in the end.
@@ -39,6 +43,7 @@ struct Finalist {
   measure::Interval interval;   // 95 %, of the median
   bool is_default = false;
   std::string problem;  // failed in the finals, so it cannot win
+  bool beaten = false;  // dropped out before the last round: fewer samples
 };
 
 struct Verdicts {

@@ -57,6 +57,7 @@ Json finalist_json(const ReportInput& input, const Finalist& finalist) {
   add_rates(json, input, config_of(input, finalist), finalist.time_ms);
   json.set("is_default", finalist.is_default);
   if (!finalist.problem.empty()) json.set("problem", finalist.problem);
+  if (finalist.beaten) json.set("beaten", true);
   json.set("samples_ms", std::move(samples));
   if (clocks_known) json.set("sm_clock_mhz", std::move(clocks));
   return json;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/session/session.h"
 
+#include "measure/race.h"
+
 #include <deque>
 #include <unordered_map>
 
 namespace purlin::tune {
 namespace {
 
-// Finalists come from within 10 % of the best; a config whose time cannot fall below this multiple
-// of the best is not worth more samples. measure/ adds its own margin for noise.
-constexpr double kReach = 1.15;
+// While the device's noise is not known, a config whose time cannot fall below this multiple of the
+// best is not worth more samples; measure/ adds its own margin.
+constexpr double kBlindReach = 1.15;
 
 class Session {
  public:
@@ -80,6 +82,8 @@ class Session {
     cost_s_ += made.cost_s;
     made.cumulative_cost_s = cost_s_;
     ++by_status_[static_cast<std::size_t>(made.status)];
+    if (const double noise = measure::relative_noise(made.samples); made.ok() && noise > 0)
+      noises_.push_back(noise);
     if (made.ok() && (!best_ || made.time_ms < result_.evaluations[*best_].time_ms))
       best_ = result_.evaluations.size() - 1;
   }
@@ -103,8 +107,11 @@ class Session {
     const auto found = known_.find(config.text());
     if (found != known_.end()) return found->second;
     measure::Policy policy = options_.policy;
-    if (may_give_up && best_ && evaluator_.executes())
-      policy.give_up_ms = kReach * result_.evaluations[*best_].time_ms;
+    if (may_give_up && best_ && evaluator_.executes()) {
+      policy.noise = measure::pooled_noise(noises_);
+      policy.give_up_ms =
+          (policy.noise > 0 ? 1.0 : kBlindReach) * result_.evaluations[*best_].time_ms;
+    }
     PURLIN_ASSIGN(Evaluation made, evaluator_.evaluate(config, policy));
     made.config = config;
     made.cumulative_cost_s = cost_s_ + made.cost_s;
@@ -179,6 +186,7 @@ class Session {
   Clock& clock_;
   std::int64_t start_ns_;
   double earlier_s_ = 0, cost_s_ = 0;
+  std::vector<double> noises_;  // measure::relative_noise of each config that was timed in full
   std::array<std::size_t, 8> by_status_{};
   std::optional<std::size_t> best_;
   std::unordered_map<std::string, std::size_t> known_;  // by config, in result_.evaluations

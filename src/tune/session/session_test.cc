@@ -228,6 +228,37 @@ TEST(Finals, TiesGoToTheDefaultThenToSpaceOrderAndFlakyOnesAreOut) {
   EXPECT_EQ(evaluations[verdict.best().evaluation].config.text(), "a=2 b=0");
 }
 
+TEST(Finals, OneDisturbedSampleIsNoDefeatAndWhoIsBeatenDropsOut) {
+  PublishedSpace made{"made"};
+  made.knob("a", {0, 1, 2, 3, 4, 5, 6, 7}).knob("b", {0});
+  const Space space = build_space(made.parameters, made.constraints, Scope{}).value();
+  ScriptedEvaluator evaluator;
+  evaluator.time = [](const Config& config) {
+    return std::get<std::int64_t>(*config.find("a")) == 7 ? 0.8 : 1.05;
+  };
+  std::vector<Evaluation> evaluations;
+  for (std::size_t i = 0; i < 8; ++i) {
+    Evaluation evaluation;
+    evaluation.config = space.config(i);
+    evaluation.raced_out = i == 7;
+    evaluation.time_ms = i == 7 ? 1.3 : 1;  // the fastest, disturbed when it was looked at
+    evaluation.samples.assign(i == 7 ? 1 : 7, {evaluation.time_ms, 0});
+    evaluations.push_back(evaluation);
+  }
+  const auto hold = [&](const FinalsOptions& options) {
+    return **hold_finals(space, evaluations, std::nullopt, evaluator, {}, options,
+                         [] { return true; });
+  };
+  const Verdicts verdict = hold({});
+  EXPECT_EQ(evaluations[verdict.best().evaluation].config.text(), "a=7 b=0");
+  EXPECT_FALSE(verdict.best().beaten);
+  EXPECT_TRUE(verdict.finalists.back().beaten);
+  EXPECT_LT(verdict.finalists.back().samples.size(), verdict.best().samples.size());
+  FinalsOptions none;
+  none.second_chances = 0;
+  EXPECT_NE(evaluations[hold(none).best().evaluation].config.text(), "a=7 b=0");
+}
+
 TEST(ParseBudget, TakesEvaluationsAndTime) {
   EXPECT_EQ(parse_budget("200")->evaluations, 200u);
   EXPECT_EQ(parse_budget("2m")->seconds, 120);
