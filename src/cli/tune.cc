@@ -271,9 +271,10 @@ class TuneCommand : public Command {
   }
 
   Result<Outcome> tune_one(Context& context, const Subject& subject) const {
-    PURLIN_ASSIGN(const std::unique_ptr<tune::Strategy> strategy,
-                  tune::make_strategy(strategy_, {subject.space, static_cast<std::uint64_t>(seed_),
-                                                  budget_limit_.evaluations}));
+    PURLIN_ASSIGN(
+        const std::unique_ptr<tune::Strategy> strategy,
+        tune::make_strategy(strategy_, {subject.space, static_cast<std::uint64_t>(seed_),
+                                        budget_limit_.evaluations, budget_limit_.seconds}));
     const bool keeps = subject.evaluator->executes() && subject.spec != nullptr;
     std::optional<tune::Journal> journal;
     if (keeps) {

@@ -52,13 +52,14 @@ class LocalSearch : public Strategy {
     }
   }
 
-  void tell(std::size_t index, std::optional<double> time_ms) override {
+  void tell(std::size_t index, const Outcome& outcome) override {
     seen_.insert(index);
     outstanding_.erase(index);
-    if (!time_ms) return;
-    starts_.insert({*time_ms, index});
+    if (!outcome.time_ms) return;
+    const double time_ms = *outcome.time_ms;
+    starts_.insert({time_ms, index});
     // First improvement: leave what is left of the old neighbourhood for a later restart.
-    if (climbs_ > 0 && *time_ms < top_ms_) climb_from({*time_ms, index});
+    if (climbs_ > 0 && time_ms < top_ms_) climb_from({time_ms, index});
   }
 
  private:
@@ -101,11 +102,15 @@ std::unique_ptr<Strategy> make_local(const StrategyRequest& request) {
 
 // A fifth of the budget, within bounds, goes into finding where to climb: on the recorded spaces
 // fewer draws climb the wrong hill, and more leave no time to climb.
-std::unique_ptr<Strategy> make_auto(const StrategyRequest& request) {
+std::unique_ptr<Strategy> make_cold_auto(const StrategyRequest& request) {
   if (request.evaluations >= request.space.size()) return make_exhaustive(request);
   const std::size_t sample =
       request.evaluations == 0 ? 30 : std::clamp<std::size_t>(request.evaluations / 5, 5, 50);
   return std::make_unique<LocalSearch>(request, LocalOptions{"auto", sample, 8});
+}
+
+std::unique_ptr<Strategy> make_auto(const StrategyRequest& request) {
+  return make_cold_auto(request);
 }
 
 }  // namespace purlin::tune

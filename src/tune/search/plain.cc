@@ -16,7 +16,7 @@ class Exhaustive : public Strategy {
     while (next_ < size_ && known_.contains(next_)) ++next_;
     return next_ < size_ ? std::optional(next_++) : std::nullopt;
   }
-  void tell(std::size_t index, std::optional<double>) override {
+  void tell(std::size_t index, const Outcome&) override {
     if (index >= next_) known_.insert(index);
   }
 
@@ -36,7 +36,7 @@ class RandomSearch : public Strategy {
     while (index && known_.contains(*index)) index = shuffle_.next();
     return index;
   }
-  void tell(std::size_t index, std::optional<double>) override { known_.insert(index); }
+  void tell(std::size_t index, const Outcome&) override { known_.insert(index); }
 
  private:
   Shuffle shuffle_;

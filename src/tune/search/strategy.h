@@ -21,6 +21,12 @@
 
 namespace purlin::tune {
 
+// How an evaluation ended.
+struct Outcome {
+  std::optional<double> time_ms;  // nullopt: it failed
+  double cost_s = 0;              // what it took, failed or not; 0 = not known
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -28,9 +34,9 @@ class Strategy {
   // The index of a config that was neither asked for nor told before. nullopt: none until an
   // outstanding one is told; when all are told: the strategy is done.
   virtual std::optional<std::size_t> ask() = 0;
-  // How one did: its time, or nullopt when it failed. Configs that were not asked for, such as the
-  // default or those known from elsewhere, may be told too.
-  virtual void tell(std::size_t index, std::optional<double> time_ms) = 0;
+  // How one did. Configs that were not asked for, such as the default or those known from
+  // elsewhere, may be told too.
+  virtual void tell(std::size_t index, const Outcome& outcome) = 0;
 };
 
 struct StrategyRequest {
@@ -55,5 +61,7 @@ std::unique_ptr<Strategy> make_exhaustive(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_random(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_local(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_auto(const StrategyRequest& request);
+// `auto` where nothing is known from elsewhere: it does not look at the priors.
+std::unique_ptr<Strategy> make_cold_auto(const StrategyRequest& request);
 
 }  // namespace purlin::tune

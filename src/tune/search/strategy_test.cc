@@ -42,7 +42,7 @@ std::vector<std::size_t> play(Strategy& strategy, const Space& space, std::size_
     }
     if (open.empty()) break;
     order.push_back(open.front());
-    strategy.tell(open.front(), time_of(space, open.front()));
+    strategy.tell(open.front(), {time_of(space, open.front()), 1});
     open.pop_front();
   }
   return order;
@@ -74,7 +74,7 @@ TEST_P(EveryStrategy, DoesNotProposeWhatItWasTold) {
   auto strategy = make_strategy(GetParam(), {space, 4, 50}).value();
   std::set<std::size_t> told;
   for (std::size_t index = 0; index < space.size(); index += 3) {
-    strategy->tell(index, 5.0);
+    strategy->tell(index, {5.0, 1});
     told.insert(index);
   }
   for (const std::size_t index : play(*strategy, space, 500, 1)) EXPECT_FALSE(told.contains(index));

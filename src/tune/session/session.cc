@@ -123,7 +123,10 @@ class Session {
   }
 
   void tell(std::size_t index, const Evaluation& evaluation) {
-    strategy_.tell(index, evaluation.ok() ? std::optional(evaluation.time_ms) : std::nullopt);
+    Outcome outcome;
+    if (evaluation.ok()) outcome.time_ms = evaluation.time_ms;
+    outcome.cost_s = evaluation.cost_s;
+    strategy_.tell(index, outcome);
   }
 
   Status evaluate_default() {
