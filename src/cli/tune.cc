@@ -27,7 +27,8 @@ struct Subject {
   const KernelSpec* spec = nullptr;
   ProblemShape problem;
   std::string name;
-  tune::Evaluator* evaluator = nullptr;
+  tune::Evaluator* evaluator = nullptr;      // of the finals, and whose device the winner is of
+  std::vector<tune::Evaluator*> evaluators;  // it and those beside it
   tune::Space space;
   double space_s = 0;
 };
@@ -66,7 +67,8 @@ class TuneCommand : public Command {
 
   void declare(Flags& flags) override {
     flags.positional("SPEC", spec_, "The kernel's spec (TOML); none for a replay", false);
-    flags.option("--device", device_, "cuda:0, opencl:0, replay:FILE or auto", "DEVICE");
+    flags.option("--device", device_,
+                 "cuda:0, opencl:0, replay:FILE or auto; cuda:0,cuda:1 uses both", "DEVICE");
     flags.list("--shape", shapes_, "Problem shape: M=512,N=512 or a preset's name; repeatable",
                "SHAPE");
     flags.option("--strategy", strategy_, "auto, exhaustive, random or local", "NAME");
@@ -127,6 +129,15 @@ class TuneCommand : public Command {
   static std::string binary_cache() { return join_path(user_cache_directory(), "binaries"); }
   bool is_replay() const { return starts_with(device_, "replay:"); }
 
+  // "cuda:0,cuda:1": the same kernel on several devices of one model.
+  std::vector<std::string> device_names() const {
+    const std::vector<std::string> parts = split(device_, ',');
+    const bool all = std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
+      return part.find(':') != std::string::npos;
+    });
+    return all ? parts : std::vector<std::string>{device_};  // a file's name may have commas
+  }
+
   Status check_flags() {
     PURLIN_ASSIGN(budget_limit_, tune::parse_budget(budget_));
     const std::optional<double> timeout = parse_duration_s(timeout_);
@@ -160,6 +171,7 @@ class TuneCommand : public Command {
     Subject subject;
     subject.name = device.space().kernel().empty() ? base_name(path) : device.space().kernel();
     subject.evaluator = &evaluator;
+    subject.evaluators = {&evaluator};
     const std::int64_t start_ns = system_clock().monotonic_ns();
     PURLIN_ASSIGN(subject.space, tune::space_of(device.space()));
     subject.space_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
@@ -192,18 +204,28 @@ class TuneCommand : public Command {
   Result<Outcome> tune_shape(Context& context, const KernelSpec& spec,
                              const ProblemShape& problem) {
     measure::WorkerSetup setup;
-    setup.device = device_;
+    const std::vector<std::string> devices = device_names();
+    setup.device = devices.front();
     setup.spec_path = spec.file;
     setup.problem = problem;
     setup.binary_cache = binary_cache();
     PURLIN_ASSIGN(const std::unique_ptr<tune::WorkerPool> pool,
                   tune::WorkerPool::start(
                       setup, {jobs_ < 0 ? tune::default_compilers() : jobs_, timeout_s_}));
+    std::vector<std::unique_ptr<tune::WorkerPool>> beside;
+    for (std::size_t i = 1; i < devices.size(); ++i) {
+      measure::WorkerSetup other = setup;
+      other.device = devices[i];
+      PURLIN_ASSIGN(auto started, tune::WorkerPool::start_beside(*pool, other));
+      beside.push_back(std::move(started));
+    }
     Subject subject;
     subject.spec = &spec;
     subject.problem = problem;
     subject.name = spec.name;
     subject.evaluator = pool.get();
+    subject.evaluators = {pool.get()};
+    for (const auto& other : beside) subject.evaluators.push_back(other.get());
     const std::int64_t start_ns = system_clock().monotonic_ns();
     PURLIN_ASSIGN(subject.space, tune::build_space(spec, problem, pool->device(), {},
                                                    [](double) { return !Interrupt::requested(); }));
@@ -292,7 +314,7 @@ class TuneCommand : public Command {
       progress.update(progress_line(state, subject.space.size()));
     };
     const Result<SessionResult> made = tune::run_session(
-        subject.space, *strategy, *subject.evaluator, journal ? &*journal : nullptr, options);
+        subject.space, *strategy, subject.evaluators, journal ? &*journal : nullptr, options);
     progress.clear();
     if (!made.is_ok()) return made.status();
     if (!made->default_problem.empty()) context.log.warn("{}", made->default_problem);
@@ -330,18 +352,12 @@ class TuneCommand : public Command {
     entry.config = result.evaluations[verdict.best().evaluation].config;
     entry.time_ms = verdict.best().time_ms;
     entry.samples = verdict.best().samples;
-    if (verdict.fallback) {
-      const tune::Finalist& fallback = verdict.finalists[*verdict.fallback];
-      entry.default_time_ms = fallback.time_ms;
-      entry.default_config = result.evaluations[fallback.evaluation].config;
-    }
+    if (verdict.fallback) entry.default_time_ms = verdict.finalists[*verdict.fallback].time_ms;
     for (std::size_t i = 0; i < verdict.finalists.size(); ++i) {
       const tune::Finalist& other = verdict.finalists[i];
       if (i == verdict.winner || !other.problem.empty()) continue;
-      if (entry.runner_up_ms <= 0 || other.time_ms < entry.runner_up_ms) {
+      if (entry.runner_up_ms <= 0 || other.time_ms < entry.runner_up_ms)
         entry.runner_up_ms = other.time_ms;
-        entry.runner_up = result.evaluations[other.evaluation].config;
-      }
     }
     for (const std::size_t tie : verdict.ties)
       entry.ties.push_back(result.evaluations[verdict.finalists[tie].evaluation].config);
@@ -349,12 +365,7 @@ class TuneCommand : public Command {
     entry.verified = true;
     entry.strategy = input.strategy_used;
     PURLIN_ASSIGN(cache::Store store, cache_.open());
-    PURLIN_ASSIGN(const cache::Put put, store.put(entry));
-    if (!put.served)
-      context.log.info(
-          "a faster entry of this key is kept in use ({}); `purlin cache put --replace` "
-          "would displace it",
-          put.kept);
+    PURLIN_TRY(store.put(entry));
     input.stored_directory = store.directory();
     input.stored_key = entry.key.id();
     context.log.info("stored in {} as {} {} {} ({})", store.directory(), entry.key.op,

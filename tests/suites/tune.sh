@@ -24,6 +24,15 @@ expect_contains "$tmp/err" "stored in"
 expect_exit 0 purlin cache get "$spec" --device "fake:$tmp/fast.json" --json
 expect_json "$tmp/out" 'd["entry"]["config"]["ITEMS"] == 16'
 
+# Two devices of one model share the work and the compilers; each config is evaluated once.
+cp "$tmp/fast.json" "$tmp/fast2.json"
+expect_exit 0 purlin tune "$spec" --device "fake:$tmp/fast.json,fake:$tmp/fast2.json" --strategy exhaustive --no-store --json
+expect_json "$tmp/out" 'len({str(e["config"]) for e in d["evaluations"]}) == len(d["evaluations"]) == 31'
+expect_json "$tmp/out" 'd["best"]["config"] == {"BLOCK": 64, "ITEMS": 16, "MISTAKE": 0}'
+printf '{"device": {"name": "Another"}}' >"$tmp/other.json"
+expect_exit 2 purlin tune "$spec" --device "fake:$tmp/fast.json,fake:$tmp/other.json" --no-store
+expect_contains "$tmp/err" 'their times do not compare'
+
 # Candidates that crash or hang cost themselves only.
 printf '{"time_ms": 1, "crash_if": "BLOCK == 16", "hang_if": "BLOCK == 128 and ITEMS == 2"}' >"$tmp/bad.json"
 expect_exit 0 purlin tune "$spec" --device "fake:$tmp/bad.json" --strategy exhaustive --budget 100 --timeout 2s --no-store --json

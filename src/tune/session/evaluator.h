@@ -2,8 +2,8 @@
 // Evaluator: where a session's evaluations are made. On a device through worker processes
 // (worker_pool.h), or from a recorded space (replay_evaluator.h).
 //
-// Thread-safety: belongs to the session's thread. Failure: what goes wrong with a config is its
-// Evaluation; a Status means that no further evaluation is possible.
+// Thread-safety: one thread at a time, but for announce(). Failure: what goes wrong with a config
+// is its Evaluation; a Status means that no further evaluation is possible.
 #pragma once
 
 #include "base/status.h"
@@ -24,7 +24,8 @@ class Evaluator {
   virtual bool executes() const = 0;
   // How many configs it is worth knowing ahead.
   virtual std::size_t lookahead() const { return 1; }
-  // The config will be evaluated soon.
+  // The config will be evaluated soon, by this or another evaluator of the session. Called on the
+  // session's thread, while evaluate() may run on another.
   virtual void announce(const Config&) {}
   virtual Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) = 0;
 };

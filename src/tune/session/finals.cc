@@ -69,37 +69,6 @@ void drop_beaten(std::vector<Finalist>& finalists, const FinalsOptions& options,
   }
 }
 
-// Measures each once per round, each round beginning with another. The number of full rounds.
-Result<int> measure_in_turns(std::vector<Finalist>& finalists,
-                             const std::vector<Evaluation>& evaluations, Evaluator& evaluator,
-                             measure::Policy policy, const FinalsOptions& options,
-                             const std::function<bool()>& go_on) {
-  policy.give_up_ms = 0;
-  policy.min_samples = policy.max_samples = options.samples;
-  std::vector<std::vector<Sample>> fresh(finalists.size());
-  int rounds = 0;
-  for (; rounds < options.rounds; ++rounds) {
-    for (std::size_t turn = 0; turn < finalists.size(); ++turn) {
-      if (!go_on()) return rounds;  // an unfinished round counts for nobody
-      const std::size_t i = (turn + static_cast<std::size_t>(rounds)) % finalists.size();
-      Finalist& finalist = finalists[i];
-      if (!finalist.problem.empty() || finalist.beaten) continue;
-      PURLIN_ASSIGN(const Evaluation again,
-                    evaluator.evaluate(evaluations[finalist.evaluation].config, policy));
-      if (!again.ok()) {
-        finalist.problem =
-            again.message.empty() ? std::string(status_name(again.status)) : again.message;
-        continue;
-      }
-      fresh[i].insert(fresh[i].end(), again.samples.begin(), again.samples.end());
-    }
-    for (std::size_t i = 0; i < finalists.size(); ++i)
-      if (finalists[i].problem.empty()) finalists[i].samples = fresh[i];
-    drop_beaten(finalists, options, rounds + 1);
-  }
-  return rounds;
-}
-
 void decide(Verdicts& verdict, const Space& space, const std::vector<Evaluation>& evaluations,
             double tie_cap) {
   std::vector<Finalist>& finalists = verdict.finalists;
@@ -131,35 +100,92 @@ void decide(Verdicts& verdict, const Space& space, const std::vector<Evaluation>
 
 }  // namespace
 
+Finals::Finals(const Space& space, const std::vector<Evaluation>& evaluations,
+               std::optional<std::size_t> default_evaluation, const measure::Policy& policy,
+               const FinalsOptions& options, bool again)
+    : space_(space),
+      evaluations_(evaluations),
+      policy_(policy),
+      options_(options),
+      again_(again),
+      finalists_(choose(evaluations, default_evaluation, options)),
+      fresh_(finalists_.size()) {
+  policy_.give_up_ms = 0;
+  policy_.min_samples = policy_.max_samples = options.samples;
+}
+
+std::optional<std::size_t> Finals::next() {
+  // A lone candidate is measured again all the same: it has to work more than once.
+  while (again_ && !finalists_.empty() && rounds_ < options_.rounds) {
+    if (turn_ == finalists_.size()) {
+      end_round();
+      continue;
+    }
+    // Each round begins with another.
+    const std::size_t i = (turn_ + static_cast<std::size_t>(rounds_)) % finalists_.size();
+    if (!finalists_[i].problem.empty() || finalists_[i].beaten) {
+      ++turn_;
+      continue;
+    }
+    out_ = i;
+    return finalists_[i].evaluation;
+  }
+  return std::nullopt;
+}
+
+void Finals::report(const Evaluation& measured) {
+  if (!out_) return;
+  const std::size_t i = *out_;
+  out_.reset();
+  ++turn_;
+  if (measured.ok()) {
+    fresh_[i].insert(fresh_[i].end(), measured.samples.begin(), measured.samples.end());
+  } else {
+    finalists_[i].problem =
+        measured.message.empty() ? std::string(status_name(measured.status)) : measured.message;
+  }
+}
+
+void Finals::end_round() {
+  for (std::size_t i = 0; i < finalists_.size(); ++i)
+    if (finalists_[i].problem.empty() && !finalists_[i].beaten) finalists_[i].samples = fresh_[i];
+  turn_ = 0;
+  drop_beaten(finalists_, options_, ++rounds_);
+}
+
+Result<std::optional<Verdicts>> Finals::verdict() {
+  if (finalists_.empty()) return std::optional<Verdicts>();
+  Verdicts verdict;
+  verdict.finalists = finalists_;
+  verdict.rounds = rounds_;
+  const bool anyone = std::any_of(finalists_.begin(), finalists_.end(),
+                                  [](const Finalist& f) { return f.problem.empty(); });
+  if (!anyone)
+    return error(
+        Code::kFailed, "every finalist failed when it was measured again; the first ({}): {}",
+        evaluations_[finalists_.front().evaluation].config.text(), finalists_.front().problem);
+  for (Finalist& finalist : verdict.finalists) {
+    if (again_ && !finalist.samples.empty()) finalist.time_ms = median_ms(finalist.samples);
+    finalist.interval = measure::median_interval_ms(finalist.samples);
+  }
+  decide(verdict, space_, evaluations_, options_.tie_cap);
+  return std::optional(std::move(verdict));
+}
+
 Result<std::optional<Verdicts>> hold_finals(const Space& space,
                                             const std::vector<Evaluation>& evaluations,
                                             std::optional<std::size_t> default_evaluation,
                                             Evaluator& evaluator, const measure::Policy& policy,
                                             const FinalsOptions& options,
                                             const std::function<bool()>& go_on) {
-  Verdicts verdict;
-  verdict.finalists = choose(evaluations, default_evaluation, options);
-  std::vector<Finalist>& finalists = verdict.finalists;
-  if (finalists.empty()) return std::optional<Verdicts>();
-  // A recording would only say the same again. A lone candidate is measured again all the same: it
-  // has to work more than once.
-  if (evaluator.executes()) {
-    PURLIN_ASSIGN(verdict.rounds,
-                  measure_in_turns(finalists, evaluations, evaluator, policy, options, go_on));
+  Finals finals(space, evaluations, default_evaluation, policy, options, evaluator.executes());
+  while (const std::optional<std::size_t> next = finals.next()) {
+    if (!go_on()) break;
+    PURLIN_ASSIGN(const Evaluation measured,
+                  evaluator.evaluate(evaluations[*next].config, finals.policy()));
+    finals.report(measured);
   }
-  const bool anyone = std::any_of(finalists.begin(), finalists.end(),
-                                  [](const Finalist& f) { return f.problem.empty(); });
-  if (!anyone)
-    return error(
-        Code::kFailed, "every finalist failed when it was measured again; the first ({}): {}",
-        evaluations[finalists.front().evaluation].config.text(), finalists.front().problem);
-  for (Finalist& finalist : finalists) {
-    if (evaluator.executes() && !finalist.samples.empty())
-      finalist.time_ms = median_ms(finalist.samples);
-    finalist.interval = measure::median_interval_ms(finalist.samples);
-  }
-  decide(verdict, space, evaluations, options.tie_cap);
-  return std::optional(std::move(verdict));
+  return finals.verdict();
 }
 
 }  // namespace purlin::tune

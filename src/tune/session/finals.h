@@ -55,7 +55,39 @@ struct Verdicts {
   const Finalist& best() const { return finalists[winner]; }
 };
 
-// nullopt when no evaluation is ok.
+// The finals one measurement at a time, for whoever drives a device in its own way. Belongs to one
+// thread; `space` and `evaluations` outlive it and do not change.
+class Finals {
+ public:
+  // `again`: whether a second measurement tells anything new; a recording would say the same.
+  Finals(const Space& space, const std::vector<Evaluation>& evaluations,
+         std::optional<std::size_t> default_evaluation, const measure::Policy& policy,
+         const FinalsOptions& options, bool again);
+  // The evaluation to measure again, under policy(); nullopt when the rounds are over. Each is
+  // reported before the next is asked for.
+  std::optional<std::size_t> next();
+  const measure::Policy& policy() const { return policy_; }
+  void report(const Evaluation& measured);
+  // nullopt when no evaluation is ok. May be asked before the rounds are over: an unfinished round
+  // counts for nobody. kFailed when all failed when measured again.
+  Result<std::optional<Verdicts>> verdict();
+
+ private:
+  void end_round();
+
+  const Space& space_;
+  const std::vector<Evaluation>& evaluations_;
+  measure::Policy policy_;
+  FinalsOptions options_;
+  bool again_;
+  std::vector<Finalist> finalists_;
+  std::vector<std::vector<Sample>> fresh_;  // by finalist, this round's included
+  int rounds_ = 0;                          // made in full
+  std::size_t turn_ = 0;                    // in the round under way
+  std::optional<std::size_t> out_;          // the finalist being measured
+};
+
+// All of it on one evaluator. `go_on` is asked before each measurement.
 Result<std::optional<Verdicts>> hold_finals(const Space& space,
                                             const std::vector<Evaluation>& evaluations,
                                             std::optional<std::size_t> default_evaluation,

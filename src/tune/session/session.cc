@@ -3,8 +3,10 @@
 
 #include "measure/race.h"
 
+#include <algorithm>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 namespace purlin::tune {
 namespace {
@@ -13,54 +15,112 @@ namespace {
 // best is not worth more samples; measure/ adds its own margin.
 constexpr double kBlindReach = 1.15;
 
-class Session {
+// A config the strategy asked for.
+struct Proposal {
+  enum class State { kWaiting, kOut, kMade };
+  std::size_t index = 0;  // in the space
+  Config config;
+  State state = State::kWaiting;
+  std::size_t request = 0;  // its id, when it is out
+  std::size_t place = 0;    // in the result's evaluations, once made
+};
+
+}  // namespace
+
+class Session::Impl {
  public:
-  Session(const Space& space, Strategy& strategy, Evaluator& evaluator, Journal* journal,
-          const SessionOptions& options, Clock& clock)
+  Impl(const Space& space, Strategy& strategy, Journal* journal, const SessionOptions& options,
+       const SessionTraits& traits, Clock& clock)
       : space_(space),
         strategy_(strategy),
-        evaluator_(evaluator),
         journal_(journal),
         options_(options),
+        traits_(traits),
         clock_(clock),
-        start_ns_(clock.monotonic_ns()) {}
-
-  Result<SessionResult> run() {
+        start_ns_(clock.monotonic_ns()) {
     recall();
-    PURLIN_TRY(evaluate_default());
-    PURLIN_TRY(search());
-    const auto go_on = [this] {
-      report(true);
-      return !stopped();
-    };
-    if (!stopped()) {
-      PURLIN_ASSIGN(result_.verdict,
-                    hold_finals(space_, result_.evaluations, result_.default_evaluation, evaluator_,
-                                options_.policy, options_.finals, go_on));
-    }
-    if (stopped()) {
-      result_.end = SessionResult::End::kStopped;
-      FinalsOptions none = options_.finals;
-      none.rounds = 0;
-      if (!result_.verdict) {
-        PURLIN_ASSIGN(result_.verdict,
-                      hold_finals(space_, result_.evaluations, result_.default_evaluation,
-                                  evaluator_, options_.policy, none, go_on));
-      }
-    } else if (journal_ != nullptr && journal_->finished().empty()) {
-      PURLIN_TRY(journal_->finish(end_name(result_.end), options_.budget.text()));
-    }
-    result_.elapsed_s = wall_s();
-    return std::move(result_);
+    prepare_default();
   }
 
+  Result<std::optional<Request>> next() {
+    if (stopped()) return std::optional<Request>();
+    if (phase_ == Phase::kDefault) {
+      if (std::optional<Request> request = next_default()) return request;
+      if (phase_ == Phase::kDefault) return std::optional<Request>();  // it is out
+    }
+    if (phase_ == Phase::kSearch) {
+      if (std::optional<Request> request = next_of_search()) return request;
+      if (phase_ == Phase::kSearch) return std::optional<Request>();
+    }
+    if (phase_ == Phase::kFinals) {
+      if (out_.empty())
+        if (std::optional<Request> request = next_of_finals()) return request;
+      if (!out_.empty()) return std::optional<Request>();
+      phase_ = Phase::kOver;
+      if (journal_ != nullptr && journal_->finished().empty())
+        PURLIN_TRY(journal_->finish(end_name(result_.end), options_.budget.text()));
+    }
+    return std::optional<Request>();
+  }
+
+  Status report(const Request& request, Evaluation made) {
+    const auto out = std::find(out_.begin(), out_.end(), request.id);
+    if (out == out_.end())
+      return error(Code::kInvalid, "an evaluation was reported that was not asked for: {}",
+                   request.config.text());
+    out_.erase(out);
+    if (request.finals) {
+      finals_->report(made);
+      return Status::ok();
+    }
+    made.config = request.config;
+    made.cumulative_cost_s = cost_s_ + made.cost_s;
+    if (journal_ != nullptr) PURLIN_TRY(journal_->append(made, wall_s()));
+    const std::size_t place = result_.evaluations.size();
+    known_.emplace(made.config.text(), place);
+    count(made);
+    if (phase_ == Phase::kDefault) {
+      take_default(place);
+    } else {
+      for (Proposal& proposal : ahead_)
+        if (proposal.state == Proposal::State::kOut && proposal.request == request.id)
+          proposal.state = Proposal::State::kMade, proposal.place = place;
+      settle();
+    }
+    report_progress();
+    return Status::ok();
+  }
+
+  std::vector<Config> announced() { return std::exchange(announced_, {}); }
+
+  Result<SessionResult> result() {
+    SessionResult made = result_;
+    made.elapsed_s = wall_s();
+    if (phase_ != Phase::kOver) made.end = SessionResult::End::kStopped;
+    if (finals_) {
+      PURLIN_ASSIGN(made.verdict, finals_->verdict());
+    } else {
+      FinalsOptions none = options_.finals;
+      none.rounds = 0;
+      Finals by_search(space_, result_.evaluations, result_.default_evaluation, options_.policy,
+                       none, traits_.executes);
+      PURLIN_ASSIGN(made.verdict, by_search.verdict());
+    }
+    return made;
+  }
+
+  const SessionResult& so_far() const { return result_; }
+  std::optional<std::size_t> best() const { return best_; }
+
  private:
+  enum class Phase { kDefault, kSearch, kFinals, kOver };
+
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(); }
   double wall_s() const {
     return earlier_s_ + static_cast<double>(clock_.monotonic_ns() - start_ns_) * 1e-9;
   }
   // What a budget in seconds counts.
-  double passed_s() const { return evaluator_.executes() ? wall_s() : cost_s_; }
+  double passed_s() const { return traits_.executes ? wall_s() : cost_s_; }
 
   bool is_spent() const {
     return options_.budget.spent(result_.evaluations.size(), passed_s()) >= 1;
@@ -88,7 +148,7 @@ class Session {
       best_ = result_.evaluations.size() - 1;
   }
 
-  void report(bool finals = false) const {
+  void report_progress(bool finals = false) const {
     if (!options_.on_progress) return;
     SessionState state;
     state.done = result_.evaluations.size();
@@ -102,24 +162,15 @@ class Session {
     options_.on_progress(state);
   }
 
-  // The place in result_.evaluations of the config's evaluation, made now or before.
-  Result<std::size_t> evaluate(const Config& config, bool may_give_up) {
-    const auto found = known_.find(config.text());
-    if (found != known_.end()) return found->second;
-    measure::Policy policy = options_.policy;
-    if (may_give_up && best_ && evaluator_.executes()) {
-      policy.noise = measure::pooled_noise(noises_);
-      policy.give_up_ms =
-          (policy.noise > 0 ? 1.0 : kBlindReach) * result_.evaluations[*best_].time_ms;
+  Request hand_out(const Config& config, bool may_give_up) {
+    Request request{++last_id_, config, options_.policy};
+    if (may_give_up && best_ && traits_.executes) {
+      request.policy.noise = measure::pooled_noise(noises_);
+      request.policy.give_up_ms =
+          (request.policy.noise > 0 ? 1.0 : kBlindReach) * result_.evaluations[*best_].time_ms;
     }
-    PURLIN_ASSIGN(Evaluation made, evaluator_.evaluate(config, policy));
-    made.config = config;
-    made.cumulative_cost_s = cost_s_ + made.cost_s;
-    if (journal_ != nullptr) PURLIN_TRY(journal_->append(made, wall_s()));
-    known_.emplace(config.text(), result_.evaluations.size());
-    count(made);
-    report();
-    return result_.evaluations.size() - 1;
+    out_.push_back(request.id);
+    return request;
   }
 
   void tell(std::size_t index, const Evaluation& evaluation) {
@@ -129,63 +180,107 @@ class Session {
     strategy_.tell(index, outcome);
   }
 
-  Status evaluate_default() {
-    if (!options_.default_config) return Status::ok();
-    const std::optional<std::size_t> index = space_.find(*options_.default_config);
-    if (!index) {
+  void prepare_default() {
+    if (options_.default_config) default_index_ = space_.find(*options_.default_config);
+    if (default_index_) return;
+    if (options_.default_config)
       result_.default_problem =
           "the default config (" + options_.default_config->text() + ") breaks a constraint";
-      return Status::ok();
-    }
-    PURLIN_ASSIGN(const std::size_t place, evaluate(*options_.default_config, false));
-    result_.default_evaluation = place;
-    tell(*index, result_.evaluations[place]);
-    if (!result_.evaluations[place].ok())
-      result_.default_problem = "the default config failed: " + result_.evaluations[place].message;
-    return Status::ok();
+    phase_ = Phase::kSearch;
   }
 
-  Status search() {
-    struct Proposal {
-      std::size_t index;
-      Config config;
-    };
-    std::deque<Proposal> ahead;
-    std::size_t new_ahead = 0;  // of them not in the journal
-    while (!stopped()) {
-      while (ahead.size() < evaluator_.lookahead()) {
-        // Nothing is compiled that the budget would not let run.
-        const std::size_t sure = result_.evaluations.size() + new_ahead;
-        if (options_.budget.evaluations > 0 && sure >= options_.budget.evaluations) break;
-        const std::optional<std::size_t> index = strategy_.ask();
-        if (!index) break;
-        ahead.push_back({*index, space_.config(*index)});
-        if (known_.contains(ahead.back().config.text())) continue;
-        ++new_ahead;
-        evaluator_.announce(ahead.back().config);
-      }
-      if (ahead.empty()) {
-        result_.end = is_spent() ? SessionResult::End::kBudget : SessionResult::End::kSpace;
-        return Status::ok();
-      }
-      const Proposal next = std::move(ahead.front());
-      ahead.pop_front();
-      if (!known_.contains(next.config.text())) {
-        if (is_spent()) break;
-        --new_ahead;
-      }
-      PURLIN_ASSIGN(const std::size_t place, evaluate(next.config, true));
-      tell(next.index, result_.evaluations[place]);
+  // The strategy is not asked before it knows how the default did.
+  std::optional<Request> next_default() {
+    if (!out_.empty()) return std::nullopt;
+    const auto found = known_.find(options_.default_config->text());
+    if (found == known_.end()) return hand_out(*options_.default_config, false);
+    take_default(found->second);
+    return std::nullopt;
+  }
+
+  void take_default(std::size_t place) {
+    result_.default_evaluation = place;
+    const Evaluation& made = result_.evaluations[place];
+    tell(*default_index_, made);
+    if (!made.ok()) result_.default_problem = "the default config failed: " + made.message;
+    phase_ = Phase::kSearch;
+  }
+
+  std::optional<Request> next_of_search() {
+    fill();
+    if (ahead_.empty()) {
+      end_search(is_spent() ? SessionResult::End::kBudget : SessionResult::End::kSpace);
+      return std::nullopt;
     }
-    result_.end = SessionResult::End::kBudget;
-    return Status::ok();
+    for (Proposal& proposal : ahead_) {
+      if (proposal.state != Proposal::State::kWaiting) continue;
+      if (is_spent()) {
+        if (out_.empty()) end_search(SessionResult::End::kBudget);
+        return std::nullopt;
+      }
+      Request request = hand_out(proposal.config, true);
+      proposal.state = Proposal::State::kOut;
+      proposal.request = request.id;
+      return request;
+    }
+    return std::nullopt;  // all are out
+  }
+
+  // Asks the strategy for as many as it is worth knowing.
+  void fill() {
+    while (ahead_.size() < traits_.lookahead) {
+      // Nothing is compiled that the budget would not let run.
+      const std::size_t to_come = static_cast<std::size_t>(
+          std::count_if(ahead_.begin(), ahead_.end(),
+                        [](const Proposal& p) { return p.state != Proposal::State::kMade; }));
+      if (options_.budget.evaluations > 0 &&
+          result_.evaluations.size() + to_come >= options_.budget.evaluations)
+        break;
+      const std::optional<std::size_t> index = strategy_.ask();
+      if (!index) break;
+      Proposal proposal{*index, space_.config(*index)};
+      if (const auto found = known_.find(proposal.config.text()); found != known_.end()) {
+        proposal.state = Proposal::State::kMade;
+        proposal.place = found->second;
+      } else {
+        announced_.push_back(proposal.config);
+      }
+      ahead_.push_back(std::move(proposal));
+      settle();
+    }
+  }
+
+  // Tells the strategy in the order it asked.
+  void settle() {
+    while (!ahead_.empty() && ahead_.front().state == Proposal::State::kMade) {
+      tell(ahead_.front().index, result_.evaluations[ahead_.front().place]);
+      ahead_.pop_front();
+    }
+  }
+
+  void end_search(SessionResult::End end) {
+    result_.end = end;
+    ahead_.clear();
+    phase_ = Phase::kFinals;
+    finals_.emplace(space_, result_.evaluations, result_.default_evaluation, options_.policy,
+                    options_.finals, traits_.executes);
+  }
+
+  std::optional<Request> next_of_finals() {
+    report_progress(true);
+    if (stopped()) return std::nullopt;
+    const std::optional<std::size_t> place = finals_->next();
+    if (!place) return std::nullopt;
+    Request request{++last_id_, result_.evaluations[*place].config, finals_->policy(), true};
+    out_.push_back(request.id);
+    return request;
   }
 
   const Space& space_;
   Strategy& strategy_;
-  Evaluator& evaluator_;
   Journal* journal_;
   const SessionOptions& options_;
+  const SessionTraits traits_;
   Clock& clock_;
   std::int64_t start_ns_;
   double earlier_s_ = 0, cost_s_ = 0;
@@ -194,9 +289,14 @@ class Session {
   std::optional<std::size_t> best_;
   std::unordered_map<std::string, std::size_t> known_;  // by config, in result_.evaluations
   SessionResult result_;
+  Phase phase_ = Phase::kDefault;
+  std::optional<std::size_t> default_index_;
+  std::deque<Proposal> ahead_;
+  std::vector<Config> announced_;
+  std::vector<std::size_t> out_;  // ids of requests
+  std::size_t last_id_ = 0;
+  std::optional<Finals> finals_;
 };
-
-}  // namespace
 
 std::string_view end_name(SessionResult::End end) {
   switch (end) {
@@ -209,9 +309,17 @@ std::string_view end_name(SessionResult::End end) {
   }
 }
 
-Result<SessionResult> run_session(const Space& space, Strategy& strategy, Evaluator& evaluator,
-                                  Journal* journal, const SessionOptions& options, Clock& clock) {
-  return Session(space, strategy, evaluator, journal, options, clock).run();
+Session::Session(const Space& space, Strategy& strategy, Journal* journal,
+                 const SessionOptions& options, const SessionTraits& traits, Clock& clock)
+    : impl_(std::make_unique<Impl>(space, strategy, journal, options, traits, clock)) {}
+Session::~Session() = default;
+Result<std::optional<Session::Request>> Session::next() { return impl_->next(); }
+Status Session::report(const Request& request, Evaluation made) {
+  return impl_->report(request, std::move(made));
 }
+std::vector<Config> Session::announced() { return impl_->announced(); }
+Result<SessionResult> Session::result() { return impl_->result(); }
+const std::vector<Evaluation>& Session::evaluations() const { return impl_->so_far().evaluations; }
+std::optional<std::size_t> Session::best() const { return impl_->best(); }
 
 }  // namespace purlin::tune

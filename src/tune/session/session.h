@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_session: searches a space under a budget and decides on the winner.
+// Session: searches a space under a budget and decides on the winner.
 //
-// The default config is evaluated first. Each evaluation is in the journal before it counts, and
+// A session says what to measure next and is told how that went, so that anybody may drive it: one
+// device, several at once, or a program that tunes its own kernel between two of its steps. The
+// default config is evaluated first. Each evaluation is in the journal before it counts, and
 // what a journal holds is not evaluated again: the strategy is asked as before and told what the
 // journal says. Evaluations end early once they cannot come within reach of the best (racing). At
 // the end the fastest few, and the default, are measured again in turns (finals.h), so that
-// drifting clocks hurt all alike. Thread-safety: runs on the caller's thread; `stop` may be set
-// from any, or from a signal handler.
+// drifting clocks hurt all alike. Thread-safety: belongs to one thread; `stop` may be set from any,
+// or from a signal handler.
 #pragma once
 
 #include "base/status.h"
@@ -20,6 +22,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +63,50 @@ struct SessionResult {
 
 std::string_view end_name(SessionResult::End end);  // "budget", "space", "stopped"
 
-// `journal` may be nullptr: nothing is kept.
+// Where a session's evaluations are made.
+struct SessionTraits {
+  bool executes = true;       // Evaluator::executes
+  std::size_t lookahead = 1;  // how many configs it is worth knowing ahead
+};
+
+class Session {
+ public:
+  // All outlive it. `journal` may be nullptr: nothing is kept.
+  Session(const Space& space, Strategy& strategy, Journal* journal, const SessionOptions& options,
+          const SessionTraits& traits, Clock& clock = system_clock());
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  struct Request {
+    std::size_t id = 0;
+    Config config;
+    measure::Policy policy;
+    bool finals = false;  // on one device all, one at a time
+  };
+  // What to measure next. Several may be out at once, lookahead at most. nullopt: nothing until one
+  // that is out is reported; when none is out, the session is over.
+  Result<std::optional<Request>> next();
+  Status report(const Request& request, Evaluation made);
+  // Configs that will be asked for soon, each once: worth compiling.
+  std::vector<Config> announced();
+  // Once it is over, or earlier: what there is by now.
+  Result<SessionResult> result();
+  const std::vector<Evaluation>& evaluations() const;
+  // The best so far, by the search's own measurement; an index into evaluations().
+  std::optional<std::size_t> best() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A whole session. With several evaluators, of devices of one model, each has a thread of its own;
+// configs are announced to the first, and the finals are held on it. The strategy is told in the
+// order it was asked, whoever is done first, so that it sees the same whatever the devices' speed.
+Result<SessionResult> run_session(const Space& space, Strategy& strategy,
+                                  const std::vector<Evaluator*>& evaluators, Journal* journal,
+                                  const SessionOptions& options, Clock& clock = system_clock());
 Result<SessionResult> run_session(const Space& space, Strategy& strategy, Evaluator& evaluator,
                                   Journal* journal, const SessionOptions& options,
                                   Clock& clock = system_clock());

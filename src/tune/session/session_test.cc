@@ -8,9 +8,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <thread>
 
 namespace purlin::tune {
 namespace {
@@ -135,6 +137,82 @@ TEST_F(SessionTest, NothingWorksIsNoVerdict) {
   const Result<SessionResult> result = run(evaluator);
   ASSERT_TRUE(result.is_ok());
   EXPECT_FALSE(result->verdict.has_value());
+}
+
+// Three devices, one of them slow: the strategy sees what it sees with one, and nothing is measured
+// twice.
+TEST_F(SessionTest, SeveralDevicesGiveTheStrategyTheSameView) {
+  options_.finals.rounds = 2;
+  ScriptedEvaluator alone;
+  alone.ahead = 3;
+  const Result<SessionResult> expected = run(alone, nullptr, "exhaustive");
+  std::array<ScriptedEvaluator, 3> devices;
+  std::atomic<int> others{0};
+  const auto time = devices[1].time;
+  devices[1].time = [&](const Config& config) {
+    // Until the others have made the rest of the lookahead.
+    while (others.load() == 0) std::this_thread::yield();
+    return time(config);
+  };
+  devices[2].time = [&](const Config& config) {
+    ++others;
+    return time(config);
+  };
+  auto strategy = make_strategy("exhaustive", {space_, 5, 12}).value();
+  Journal kept = journal().value();
+  const Result<SessionResult> result = run_session(
+      space_, *strategy, {&devices[0], &devices[1], &devices[2]}, &kept, options_, clock_);
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  ASSERT_EQ(result->evaluations.size(), expected->evaluations.size());
+  EXPECT_EQ(kept.records().size(), 0u);  // of a session before; those of this one are in the file
+  std::set<std::string> made;
+  for (const Evaluation& evaluation : result->evaluations) made.insert(evaluation.config.text());
+  EXPECT_EQ(made.size(), 12u);
+  EXPECT_EQ(result->evaluations[result->verdict->best().evaluation].config.text(), "a=2 b=0");
+  const std::size_t in_search = 12;
+  EXPECT_GT(devices[1].calls + devices[2].calls, 0);
+  EXPECT_GT(static_cast<std::size_t>(devices[0].calls + devices[1].calls + devices[2].calls),
+            in_search);
+  EXPECT_EQ(result->verdict->rounds, 2);
+}
+
+TEST_F(SessionTest, AnEvaluationUnderWayIsKeptWhenAnotherDeviceDies) {
+  ScriptedEvaluator dying, healthy;
+  options_.default_config.reset();
+  {
+    Journal kept = journal().value();
+    auto strategy = make_strategy("exhaustive", {space_, 5, 12}).value();
+    dying.stop_after = 0;
+    EXPECT_FALSE(
+        run_session(space_, *strategy, {&healthy, &dying}, &kept, options_, clock_).is_ok());
+  }
+  EXPECT_EQ(static_cast<int>(journal()->records().size()), healthy.calls);
+}
+
+TEST_F(SessionTest, CanBeDrivenStepByStep) {
+  auto strategy = make_strategy("local", {space_, 5, 12}).value();
+  ScriptedEvaluator evaluator;
+  Session session(space_, *strategy, nullptr, options_, {}, clock_);
+  int finals = 0;
+  while (true) {
+    const auto request = session.next();
+    ASSERT_TRUE(request.is_ok());
+    if (!*request) break;
+    EXPECT_FALSE(session.next()->has_value());  // one is out, and it is known no further ahead
+    finals += (*request)->finals ? 1 : 0;
+    ASSERT_TRUE(
+        session
+            .report(**request, evaluator.evaluate((*request)->config, (*request)->policy).value())
+            .is_ok());
+    EXPECT_FALSE(session.report(**request, Evaluation{}).is_ok());  // twice
+    if (session.evaluations().size() == 5) {
+      EXPECT_EQ(session.result()->end, SessionResult::End::kStopped);
+    }
+  }
+  EXPECT_GT(finals, 0);
+  const Result<SessionResult> result = session.result();
+  EXPECT_EQ(result->end, SessionResult::End::kBudget);
+  EXPECT_EQ(result->evaluations[result->verdict->best().evaluation].config.text(), "a=2 b=0");
 }
 
 // The promise: whatever a kill leaves of the journal, going on repeats nothing that is in it, and

@@ -33,7 +33,6 @@ class WorkerPool::Compilers {
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;
-      measuring_ = false;
     }
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
@@ -67,14 +66,14 @@ class WorkerPool::Compilers {
   void begin_measuring() {
     if (!pause_to_measure_) return;
     std::unique_lock lock(mutex_);
-    measuring_ = true;
+    ++measuring_;
     changed_.wait(lock, [&] { return compiling_ == 0; });
   }
   void end_measuring() {
     if (!pause_to_measure_) return;
     {
       const std::lock_guard lock(mutex_);
-      measuring_ = false;
+      --measuring_;
     }
     changed_.notify_all();
   }
@@ -103,7 +102,7 @@ class WorkerPool::Compilers {
 
   std::optional<Config> next() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ending_ || (!queue_.empty() && !measuring_); });
+    changed_.wait(lock, [&] { return ending_ || (!queue_.empty() && measuring_ == 0); });
     if (ending_) return std::nullopt;
     Config config = std::move(queue_.front());
     queue_.pop_front();
@@ -129,8 +128,8 @@ class WorkerPool::Compilers {
   std::condition_variable changed_;
   std::deque<Config> queue_;
   std::unordered_map<std::string, Job> jobs_;  // announced and not collected
-  bool ending_ = false, measuring_ = false;
-  int compiling_ = 0;
+  bool ending_ = false;
+  int measuring_ = 0, compiling_ = 0;
   int working_;  // compilers that have not given up
   std::vector<std::thread> threads_;
 };
@@ -142,8 +141,23 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::start(const measure::WorkerSetup
   if (options.compilers > 0) {
     measure::WorkerSetup same = setup;
     if (setup.device == "auto") same.device = pool->device().id;
-    pool->compilers_ = std::make_unique<Compilers>(same, options, pool->device().kind == "cpu");
+    pool->compilers_ = std::make_shared<Compilers>(same, options, pool->device().kind == "cpu");
   }
+  return pool;
+}
+
+Result<std::unique_ptr<WorkerPool>> WorkerPool::start_beside(const WorkerPool& first,
+                                                             const measure::WorkerSetup& setup) {
+  PURLIN_ASSIGN(std::unique_ptr<measure::Worker> worker, measure::Worker::start(setup));
+  const DeviceInfo &one = first.device(), &other = worker->device();
+  if (one.name != other.name || one.arch != other.arch || one.driver != other.driver)
+    return error(Code::kInvalid,
+                 "{} is a {} and {} a {}: their times do not compare; tune them one by one", one.id,
+                 one.name, other.id, other.name);
+  if (!one.uuid.empty() && one.uuid == other.uuid)
+    return error(Code::kInvalid, "{} and {} are the same device; name each once", one.id, other.id);
+  std::unique_ptr<WorkerPool> pool(new WorkerPool(std::move(worker), first.options_));
+  pool->compilers_ = first.compilers_;
   return pool;
 }
 

@@ -27,6 +27,10 @@ class WorkerPool : public Evaluator {
  public:
   static Result<std::unique_ptr<WorkerPool>> start(const measure::WorkerSetup& setup,
                                                    const PoolOptions& options);
+  // Another device of the same model, whose configs the first one's compilers compile as well; they
+  // live as long as either. kInvalid for another model: its binaries would be others.
+  static Result<std::unique_ptr<WorkerPool>> start_beside(const WorkerPool& first,
+                                                          const measure::WorkerSetup& setup);
   ~WorkerPool() override;
 
   const DeviceInfo& device() const override;
@@ -40,7 +44,7 @@ class WorkerPool : public Evaluator {
   WorkerPool(std::unique_ptr<measure::Worker> worker, const PoolOptions& options);
   std::unique_ptr<measure::Worker> worker_;
   PoolOptions options_;
-  std::unique_ptr<Compilers> compilers_;
+  std::shared_ptr<Compilers> compilers_;
 };
 
 }  // namespace purlin::tune
