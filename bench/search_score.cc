@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// How good the search strategies are, on recorded spaces: the community score
+// (community_score.h), the share of the optimum's speed after some evaluations, the same when each
+// evaluation shows one random sample instead of the mean, and what a search step takes.
+//
+//   bench_search_score [--spaces DIR] [--strategy A,B] [--only TEXT] [--repeats 25] [--threads 2]
+//   bench_search_score --traces DIR
+// The first drives the strategies themselves; the second scores documents of
+// `purlin tune --device replay:FILE --json`, one repeat each. DIR defaults to $PURLIN_SPACES; where
+// there is none, nothing is scored. Deterministic but for the step times; prints Markdown.
+#include "base/files.h"
+#include "base/text.h"
+#include "base/time.h"
+#include "community_score.h"
+#include "tune/search/strategy.h"
+#include "tune/session/replay_evaluator.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+namespace purlin::bench {
+namespace {
+
+constexpr std::array<std::size_t, 4> kCounts = {25, 50, 100, 200};
+
+// A recorded space with its configs by index.
+struct Recorded {
+  std::string name;
+  gpu::ReplaySpace recording;
+  tune::Space space;
+  CommunityScore score;
+  std::vector<const gpu::RecordedRun*> runs;  // by index of the space
+  std::vector<std::optional<double>> values;  // true ones
+};
+
+Result<std::unique_ptr<Recorded>> read_recorded(const std::string& path) {
+  PURLIN_ASSIGN(gpu::ReplaySpace recording, gpu::ReplaySpace::read(path));
+  PURLIN_ASSIGN(tune::Space space, tune::space_of(recording));
+  PURLIN_ASSIGN(CommunityScore score, CommunityScore::of(recording));
+  const std::string file = base_name(path);
+  auto recorded = std::make_unique<Recorded>(Recorded{file.substr(0, file.find(".json")),
+                                                      std::move(recording),
+                                                      std::move(space),
+                                                      std::move(score),
+                                                      {},
+                                                      {}});
+  recorded->runs.resize(recorded->space.size());
+  recorded->values.resize(recorded->space.size());
+  for (const gpu::RecordedRun& run : recorded->recording.runs()) {
+    const std::optional<std::size_t> index = recorded->space.find(run.config);
+    if (!index)
+      return error(Code::kCorrupt, "'{}' is not a config of its space", run.config.text());
+    recorded->runs[*index] = &run;
+    recorded->values[*index] = true_value(run);
+  }
+  return recorded;
+}
+
+// Inputs and second copies of a space are told by their names.
+bool holds_a_space(const std::string& file) {
+  return file.find(".json") != std::string::npos && !starts_with(file, "t1-") &&
+         !starts_with(file, "t4-") && !starts_with(file, "ktt-");
+}
+
+std::vector<std::unique_ptr<Recorded>> read_all(const std::string& directory,
+                                                const std::string& only) {
+  std::vector<std::unique_ptr<Recorded>> all;
+  std::vector<std::string> files = list_directory(directory).value_or(std::vector<std::string>{});
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    if (!holds_a_space(file) || file.find(only) == std::string::npos) continue;
+    Result<std::unique_ptr<Recorded>> read = read_recorded(join_path(directory, file));
+    if (read.is_ok())
+      all.push_back(std::move(read).value());
+    else
+      fmt::print(stderr, "search_score: {} is left out: {}\n", file, read.status().message());
+  }
+  return all;
+}
+
+struct Limits {
+  std::size_t evaluations = 0;
+  double seconds = 0;
+  bool noisy = false;
+};
+
+struct Run {
+  std::vector<Trial> trials;  // as CommunityScore::curve takes them
+  std::size_t asked = 0;
+  double step_s = 0, longest_s = 0;            // in the strategy: all steps, the longest
+  std::array<double, kCounts.size()> share{};  // of the optimum's speed
+};
+
+Run play(const Recorded& recorded, const std::string& name, std::uint64_t seed,
+         const Limits& limits) {
+  std::unique_ptr<tune::Strategy> strategy =
+      tune::make_strategy(name, {recorded.space, seed, limits.evaluations, limits.seconds, {}})
+          .value();
+  Random noise(seed * 7919 + 17);
+  Run run;
+  double spent_s = 0, best_shown = 0;
+  std::optional<double> held;  // the true value of the config that showed the best time
+  const auto now = [] { return system_clock().monotonic_ns(); };
+  while ((limits.evaluations == 0 || run.asked < limits.evaluations) &&
+         (limits.seconds == 0 || spent_s < limits.seconds)) {
+    const std::int64_t start = now();
+    const std::optional<std::size_t> index = strategy->ask();
+    const std::int64_t between = now();
+    if (!index) break;
+    const gpu::RecordedRun& recording = *recorded.runs[*index];
+    tune::Outcome outcome{recorded.values[*index], recording.cost_s()};
+    if (outcome.time_ms && limits.noisy)
+      outcome.time_ms = recording.samples_ms[noise.below(recording.samples_ms.size())];
+    spent_s += outcome.cost_s;
+    if (outcome.time_ms && (!held || *outcome.time_ms < best_shown)) {
+      best_shown = *outcome.time_ms;
+      held = recorded.values[*index];
+    }
+    run.trials.push_back({outcome.time_ms ? held : std::nullopt, outcome.cost_s});
+    const std::int64_t told = now();
+    strategy->tell(*index, outcome);
+    const double step = static_cast<double>(now() - told + between - start) * 1e-9;
+    run.step_s += step;
+    run.longest_s = std::max(run.longest_s, step);
+    ++run.asked;
+    for (std::size_t i = 0; i < kCounts.size(); ++i)
+      if (run.asked <= kCounts[i] && held) run.share[i] = recorded.score.optimum() / *held;
+  }
+  return run;
+}
+
+struct Score {
+  double score = 0, noisy_score = 0;
+  std::array<double, kCounts.size()> share{}, noisy_share{};
+  double step_us = 0, longest_ms = 0;
+};
+
+double score_of(const Recorded& recorded, const std::vector<Run>& runs) {
+  std::vector<std::vector<Trial>> repeats;
+  for (const Run& run : runs) repeats.push_back(run.trials);
+  return CommunityScore::mean(recorded.score.curve(repeats));
+}
+
+Score score(const Recorded& recorded, const std::string& strategy, int repeats, unsigned threads) {
+  const Limits timed{0, recorded.score.run_s(), false}, counted{kCounts.back(), 0, false};
+  const std::array<Limits, 4> kinds = {timed, Limits{0, timed.seconds, true}, counted,
+                                       Limits{counted.evaluations, 0, true}};
+  std::array<std::vector<Run>, 4> runs;
+  for (std::vector<Run>& of_kind : runs) of_kind.resize(static_cast<std::size_t>(repeats));
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < 4 * static_cast<std::size_t>(repeats); i = next++)
+      runs[i % 4][i / 4] = play(recorded, strategy, i / 4 + 1, kinds[i % 4]);
+  };
+  std::vector<std::thread> pool;
+  for (unsigned t = 1; t < threads; ++t) pool.emplace_back(work);
+  work();
+  for (std::thread& thread : pool) thread.join();
+
+  Score result;
+  result.score = score_of(recorded, runs[0]);
+  result.noisy_score = score_of(recorded, runs[1]);
+  double steps = 0;
+  for (const Run& run : runs[0]) {
+    steps += static_cast<double>(run.asked);
+    result.step_us += run.step_s * 1e6;
+    result.longest_ms = std::max(result.longest_ms, run.longest_s * 1e3);
+  }
+  result.step_us /= std::max(steps, 1.0);
+  for (std::size_t i = 0; i < kCounts.size(); ++i) {
+    for (const Run& run : runs[2]) result.share[i] += run.share[i] / repeats;
+    for (const Run& run : runs[3]) result.noisy_share[i] += run.share[i] / repeats;
+  }
+  return result;
+}
+
+std::string shares_text(const std::array<double, kCounts.size()>& shares) {
+  std::string text;
+  for (const double share : shares) text += fmt::format(" {:.3f} |", share);
+  return text;
+}
+
+void print_row(const std::string& name, const std::string& facts, const Score& s) {
+  fmt::print("| {} |{} {:.3f} |{} {:.3f} |{} {:.1f} | {:.2f} |\n", name, facts, s.score,
+             shares_text(s.share), s.noisy_score, shares_text(s.noisy_share), s.step_us,
+             s.longest_ms);
+  std::fflush(stdout);
+}
+
+void print_head(const std::string& first, const std::string& facts, int extra) {
+  fmt::print(
+      "\n| {} |{} score | @25 | @50 | @100 | @200 | noisy score | @25 | @50 | @100 | @200 | step, "
+      "µs | longest, ms |\n|---|",
+      first, facts);
+  for (int i = 0; i < 12 + extra; ++i) fmt::print("--:|");
+  fmt::print("\n");
+}
+
+Score mean_of(const std::vector<Score>& scores, double& worst) {
+  Score mean;
+  const double count = static_cast<double>(scores.size());
+  worst = 1;
+  for (const Score& s : scores) {
+    mean.score += s.score / count;
+    mean.noisy_score += s.noisy_score / count;
+    mean.step_us += s.step_us / count;
+    mean.longest_ms = std::max(mean.longest_ms, s.longest_ms);
+    worst = std::min(worst, s.score);
+    for (std::size_t i = 0; i < kCounts.size(); ++i) {
+      mean.share[i] += s.share[i] / count;
+      mean.noisy_share[i] += s.noisy_share[i] / count;
+    }
+  }
+  return mean;
+}
+
+int score_strategies(const std::vector<std::unique_ptr<Recorded>>& spaces,
+                     const std::vector<std::string>& strategies, int repeats, unsigned threads) {
+  struct Total {
+    std::string strategy;
+    Score mean;
+    double worst;
+  };
+  std::vector<Total> totals;
+  for (const std::string& strategy : strategies) {
+    fmt::print("\n## {}\n", strategy);
+    print_head("space", " configs | budget, evaluations | s |", 3);
+    std::vector<Score> scores;
+    for (const auto& recorded : spaces) {
+      scores.push_back(score(*recorded, strategy, repeats, threads));
+      print_row(recorded->name,
+                fmt::format(" {} | {} | {:.0f} |", recorded->space.size(),
+                            recorded->score.cutoff_evaluations(CommunityScore::kLast),
+                            recorded->score.cutoff_s(CommunityScore::kLast)),
+                scores.back());
+    }
+    Total total{strategy, {}, 0};
+    total.mean = mean_of(scores, total.worst);
+    print_row("**mean**", " | | |", total.mean);
+    totals.push_back(total);
+  }
+  fmt::print("\n## All, mean over {} spaces, {} repeats\n", spaces.size(), repeats);
+  print_head("strategy", " worst space |", 1);
+  for (const Total& total : totals)
+    print_row(total.strategy, fmt::format(" {:.3f} |", total.worst), total.mean);
+  return 0;
+}
+
+// --- documents of `purlin tune --json` ---------------------------------------------------------
+
+std::vector<Trial> trials_of(const Json& document) {
+  std::vector<Trial> trials;
+  std::optional<double> best;
+  double before_s = 0;
+  for (const Json& evaluation : document["evaluations"].items()) {
+    const double until_s = evaluation["cumulative_cost_s"].as_double();
+    Trial trial{std::nullopt, until_s - before_s};
+    before_s = until_s;
+    if (evaluation["status"].as_string() == "ok") {
+      const double time_ms = evaluation["time_ms"].as_double();
+      best = best ? std::min(*best, time_ms) : time_ms;
+      trial.value = best;
+    }
+    trials.push_back(trial);
+  }
+  return trials;
+}
+
+Status score_traces(const std::string& directory) {
+  PURLIN_ASSIGN(std::vector<std::string> files, list_directory(directory));
+  std::sort(files.begin(), files.end());
+  std::map<std::string, std::vector<std::vector<Trial>>> by_recording;
+  for (const std::string& file : files) {
+    if (!ends_with(file, ".json")) continue;
+    PURLIN_ASSIGN(const std::string text, read_file(join_path(directory, file)));
+    PURLIN_ASSIGN(const Json document, Json::parse(text));
+    const std::string& device = document["device"].as_string();
+    if (document["schema"].as_string() != "purlin.tune/1" || !starts_with(device, "replay:"))
+      return error(Code::kInvalid, "'{}' is not of `purlin tune --device replay:FILE --json`",
+                   file);
+    by_recording[device.substr(device.find(':') + 1)].push_back(trials_of(document));
+  }
+  fmt::print("| space | repeats | score |\n|---|--:|--:|\n");
+  double sum = 0;
+  for (const auto& [path, repeats] : by_recording) {
+    PURLIN_ASSIGN(const gpu::ReplaySpace recording, gpu::ReplaySpace::read(path));
+    PURLIN_ASSIGN(const CommunityScore score, CommunityScore::of(recording));
+    const double value = CommunityScore::mean(score.curve(repeats));
+    sum += value;
+    fmt::print("| {} | {} | {:.3f} |\n", base_name(path), repeats.size(), value);
+  }
+  if (!by_recording.empty())
+    fmt::print("| **mean** | | {:.3f} |\n", sum / static_cast<double>(by_recording.size()));
+  return Status::ok();
+}
+
+int run(int count, char** arguments) {
+  std::map<std::string, std::string> given = {{"--spaces", ""},   {"--strategy", ""},
+                                              {"--only", ""},     {"--repeats", "25"},
+                                              {"--threads", "2"}, {"--traces", ""}};
+  for (int i = 1; i < count; i += 2) {
+    const auto found = given.find(arguments[i]);
+    if (found == given.end() || i + 1 == count) {
+      fmt::print(stderr,
+                 "search_score: '{}' is no option with a value; there are: --spaces, "
+                 "--strategy, --only, --repeats, --threads, --traces\n",
+                 arguments[i]);
+      return 2;
+    }
+    found->second = arguments[i + 1];
+  }
+  if (!given["--traces"].empty()) {
+    const Status status = score_traces(given["--traces"]);
+    if (!status.is_ok()) fmt::print(stderr, "search_score: {}\n", status.message());
+    return status.is_ok() ? 0 : 2;
+  }
+  std::string directory = given["--spaces"];
+  if (directory.empty() && std::getenv("PURLIN_SPACES") != nullptr)
+    directory = std::getenv("PURLIN_SPACES");
+  const auto spaces = directory.empty() ? std::vector<std::unique_ptr<Recorded>>{}
+                                        : read_all(directory, given["--only"]);
+  if (spaces.empty()) {
+    fmt::print("search_score: skipped: no recorded spaces; give --spaces DIR or PURLIN_SPACES\n");
+    return 0;
+  }
+  std::vector<std::string> strategies;
+  if (!given["--strategy"].empty()) {
+    for (const std::string_view name : split(given["--strategy"], ','))
+      strategies.emplace_back(name);
+  } else {
+    for (const tune::StrategyKind& kind : tune::strategy_kinds())
+      if (kind.name != "exhaustive") strategies.emplace_back(kind.name);
+  }
+  for (const std::string& strategy : strategies)
+    if (const auto made = tune::make_strategy(strategy, {spaces.front()->space}); !made.is_ok()) {
+      fmt::print(stderr, "search_score: {}\n", made.status().message());
+      return 2;
+    }
+  return score_strategies(
+      spaces, strategies, std::max(1, std::atoi(given["--repeats"].c_str())),
+      static_cast<unsigned>(std::max(1, std::atoi(given["--threads"].c_str()))));
+}
+
+}  // namespace
+}  // namespace purlin::bench
+
+int main(int count, char** arguments) { return purlin::bench::run(count, arguments); }
