@@ -8,6 +8,7 @@
 #include "cache/op_index.h"
 #include "cache/store.h"
 #include "gpu/registry.h"
+#include "runtime/c_api_support.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -19,67 +20,19 @@
 
 namespace {
 
-using purlin::Code;
 using purlin::Result;
 using purlin::Status;
 using purlin::cache::IndexedEntry;
 using purlin::cache::OpIndex;
 using purlin::cache::Store;
-
-// A plain array: no destructor to run when a thread of the host program ends.
-thread_local char last_error[2048] = "";
-
-purlin_status fail(purlin_status status, const char* text) noexcept {
-  std::snprintf(last_error, sizeof last_error, "%s", text);
-  return status;
-}
-
-purlin_status fail(const Status& status) noexcept {
-  purlin_status code = PURLIN_FAILED;
-  switch (status.code()) {
-    case Code::kInvalid:
-      code = PURLIN_INVALID;
-      break;
-    case Code::kNotFound:
-      code = PURLIN_NOT_FOUND;
-      break;
-    case Code::kUnavailable:
-      code = PURLIN_UNAVAILABLE;
-      break;
-    case Code::kIo:
-      code = PURLIN_IO;
-      break;
-    case Code::kCorrupt:
-      code = PURLIN_CORRUPT;
-      break;
-    default:
-      break;
-  }
-  return fail(code, status.message().c_str());
-}
-
-// Runs what may allocate; nothing is thrown into the program.
-template <class Body>
-purlin_status guarded(Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::exception& problem) {
-    return fail(PURLIN_FAILED, problem.what());
-  } catch (...) {
-    return fail(PURLIN_FAILED, "an unknown exception");
-  }
-}
+using purlin::runtime::fail;
+using purlin::runtime::guarded;
+using purlin::runtime::text_or_empty;
 
 bool disabled() {
   const std::string value = purlin::environment_variable("PURLIN_DISABLE");
   return !value.empty() && value != "0";
 }
-
-// A member of a struct that may come from an older header, and so be shorter than ours.
-#define PURLIN_HAS(pointer, type, member) \
-  ((pointer)->size >= offsetof(type, member) + sizeof((pointer)->member))
-
-std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 const IndexedEntry* indexed(const purlin_entry* entry) {
   return reinterpret_cast<const IndexedEntry*>(entry);
@@ -112,7 +65,7 @@ struct purlin_op {
 
 const char* purlin_version(void) { return purlin::version(); }
 int purlin_abi_version(void) { return PURLIN_ABI_VERSION; }
-const char* purlin_last_error(void) { return last_error; }
+const char* purlin_last_error(void) { return purlin::runtime::last_error(); }
 
 purlin_status purlin_cache_open(const char* directory, purlin_cache** cache) {
   if (cache == nullptr) return fail(PURLIN_INVALID, "purlin_cache_open: cache is NULL");

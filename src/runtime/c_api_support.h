@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the C interface share: failures as a purlin_status with a text for
+// purlin_last_error(), and the wall that no exception passes. Thread-safety: [MT].
+#pragma once
+
+#include "base/status.h"
+
+#include <cstddef>
+#include <exception>
+#include <purlin/purlin.h>
+#include <string>
+
+// Whether a struct that may come from an older header, and so be shorter than ours, has the member.
+#define PURLIN_HAS(pointer, type, member) \
+  ((pointer)->size >= offsetof(type, member) + sizeof((pointer)->member))
+
+namespace purlin::runtime {
+
+// Keeps the text for this thread and returns the status.
+purlin_status fail(purlin_status status, const char* text) noexcept;
+purlin_status fail(const Status& status) noexcept;
+const char* last_error() noexcept;
+
+// Runs what may allocate; nothing is thrown into the program.
+template <class Body>
+purlin_status guarded(Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& problem) {
+    return fail(PURLIN_FAILED, problem.what());
+  } catch (...) {
+    return fail(PURLIN_FAILED, "an unknown exception");
+  }
+}
+
+inline std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+}  // namespace purlin::runtime
