@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/space/build.h"
 
-#include "tune/space/component_search.h"
+#include "tune/space/diagram_builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -47,38 +48,29 @@ class SpaceBuilder {
   Result<Space> list(const std::vector<Config>& configs) {
     PURLIN_TRY(check_parameters());
     const std::vector<Parameter>& parameters = space_.parameters_;
-    if (space_.cartesian_ >= 0x1p63)
-      return error(Code::kInvalid, "the space is too large: {:.3g} combinations",
-                   space_.cartesian_);
-    Space::Component component;
-    component.parameters.resize(parameters.size());
-    component.strides.assign(parameters.size(), 1);
-    for (std::size_t i = parameters.size(); i-- > 0;) {
-      component.parameters[i] = i;
-      if (i + 1 < parameters.size())
-        component.strides[i] = component.strides[i + 1] * parameters[i + 1].values.size();
-    }
+    const std::size_t width = parameters.size();
+    std::vector<std::vector<std::uint16_t>> rows;
     for (const Config& config : configs) {
-      std::uint64_t code = 0;
-      for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const Value* value = config.find(parameters[i].name);
-        const std::vector<Value>& values = parameters[i].values;
+      std::vector<std::uint16_t>& row = rows.emplace_back();
+      for (const Parameter& parameter : parameters) {
+        const Value* value = config.find(parameter.name);
+        const std::vector<Value>& values = parameter.values;
         const auto found =
             value == nullptr ? values.end() : std::find(values.begin(), values.end(), *value);
         if (found == values.end())
           return error(Code::kInvalid, "config {} has no known value of '{}'", config.text(),
-                       parameters[i].name);
-        code += static_cast<std::uint64_t>(found - values.begin()) * component.strides[i];
+                       parameter.name);
+        row.push_back(static_cast<std::uint16_t>(found - values.begin()));
       }
-      component.codes.push_back(code);
     }
-    std::sort(component.codes.begin(), component.codes.end());
-    component.codes.erase(std::unique(component.codes.begin(), component.codes.end()),
-                          component.codes.end());
-    component.size = component.codes.size();
-    if (component.size == 0) return error(Code::kInvalid, "the space holds no config");
-    space_.components_.push_back(std::move(component));
+    if (rows.empty()) return error(Code::kInvalid, "the space holds no config");
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    std::vector<std::uint16_t> flat;
+    for (const auto& row : rows) flat.insert(flat.end(), row.begin(), row.end());
+    space_.components_.push_back({Diagram::of_rows(flat, width)});
     PURLIN_TRY(lay_out());
+    space_.size_ = space_.index_count_;
     return std::move(space_);
   }
 
@@ -89,6 +81,7 @@ class SpaceBuilder {
     PURLIN_ASSIGN(const auto groups, tie());
     for (const auto& [members, ties] : groups) PURLIN_TRY(add(members, ties));
     PURLIN_TRY(lay_out());
+    PURLIN_TRY(measure());
     return std::move(space_);
   }
 
@@ -174,43 +167,39 @@ class SpaceBuilder {
                  constraint.where, constraint.expression.text());
   }
 
-  Status add(const std::vector<std::size_t>& members, const std::vector<std::size_t>& ties) {
-    Space::Component component;
-    component.parameters = members;
-    double product = 1;
-    for (const std::size_t member : members)
-      product *= static_cast<double>(space_.parameters_[member].values.size());
-    if (product >= 0x1p63)
-      return error(Code::kInvalid, "the space is too large: {:.3g} combinations are tied together",
-                   product);
-    if (ties.empty()) {  // one parameter, free
-      component.complete = true;
-      component.strides = {1};
-      component.size = static_cast<std::size_t>(product);
-      space_.components_.push_back(std::move(component));
-      return Status::ok();
+  Status add(const std::vector<std::size_t>& members, std::vector<std::size_t> ties) {
+    std::vector<std::size_t> filters;
+    while (true) {
+      DiagramBuilder builder(space_.parameters_, members, constraints_, ties, constants_, limits_,
+                             progress_);
+      PURLIN_ASSIGN(std::optional<Diagram> diagram, builder.run());
+      if (diagram) {
+        // Of the whole product: valid ones of the components before, all of those not looked at.
+        double product = 1;
+        for (const std::size_t member : members) product *= count_of(member);
+        double others = space_.cartesian_ / product;
+        for (const Space::Component& earlier : space_.components_) others *= valid_share(earlier);
+        for (std::size_t i = 0; i < ties.size(); ++i)
+          space_.pruned_[ties[i]].configs = builder.removed()[i] * others;
+        if (diagram->size() == 0) return none_left(ties, builder.removed(), product);
+        space_.components_.push_back({*std::move(diagram)});
+        return Status::ok();
+      }
+      const std::optional<std::size_t> wide = builder.too_wide();
+      if (!wide) return too_large();
+      filters_.push_back(ties[*wide]);
+      ties.erase(ties.begin() + static_cast<std::ptrdiff_t>(*wide));
     }
-    ComponentSearch search(space_.parameters_, members, constraints_, ties, constants_, limits_,
-                           progress_);
-    PURLIN_TRY(search.run());
-    component.strides = search.strides();
-    component.codes = std::move(search.codes());
-    component.codes.shrink_to_fit();
-    component.size = component.codes.size();
-    // Of the whole product: valid ones of the components before, all of those not yet looked at.
-    double others = space_.cartesian_ / product;
-    for (const Space::Component& earlier : space_.components_) others *= valid_share(earlier);
-    for (std::size_t i = 0; i < ties.size(); ++i)
-      space_.pruned_[ties[i]].configs = search.removed()[i] * others;
-    if (component.size == 0) return none_left(ties, search.removed(), product);
-    space_.components_.push_back(std::move(component));
-    return Status::ok();
+  }
+
+  double count_of(std::size_t parameter) const {
+    return static_cast<double>(space_.parameters_[parameter].values.size());
   }
 
   double valid_share(const Space::Component& component) const {
-    double share = static_cast<double>(component.size);
-    for (const std::size_t member : component.parameters)
-      share /= static_cast<double>(space_.parameters_[member].values.size());
+    double share = static_cast<double>(component.diagram.size());
+    for (const Diagram::Level& level : component.diagram.levels())
+      share /= count_of(level.parameter);
     return share;
   }
 
@@ -230,14 +219,61 @@ class SpaceBuilder {
   Status lay_out() {
     for (auto component = space_.components_.rbegin(); component != space_.components_.rend();
          ++component) {
-      component->stride = space_.size_;
-      if (__builtin_mul_overflow(space_.size_, component->size, &space_.size_) ||
-          space_.size_ > std::size_t{1} << 62)
-        return error(Code::kInvalid,
-                     "the space is too large: more than 2^62 valid configs of {:.3g} in the "
-                     "Cartesian product; give some parameters fewer values",
-                     space_.cartesian_);
+      component->stride = space_.index_count_;
+      if (__builtin_mul_overflow(space_.index_count_, component->diagram.size(),
+                                 &space_.index_count_) ||
+          space_.index_count_ > std::size_t{1} << 62)
+        return too_large();
     }
+    return Status::ok();
+  }
+
+  Status too_large() const {
+    return error(Code::kInvalid,
+                 "the space is too large: more than 2^62 valid configs of {:.3g} in the Cartesian "
+                 "product; give some parameters fewer values",
+                 space_.cartesian_);
+  }
+
+  // The size: counted already, or estimated from a uniform sample where constraints were left out.
+  Status measure() {
+    space_.size_ = space_.index_count_;
+    if (filters_.empty()) return Status::ok();
+    std::sort(filters_.begin(), filters_.end());
+    for (const std::size_t filter : filters_) space_.filters_.push_back(constraints_[filter]);
+    space_.constants_ = constants_;
+    constexpr std::size_t kDraws = 1 << 16, kMostDraws = 1 << 21, kEnough = 1000;
+    Random random(1);
+    std::vector<double> rejected(filters_.size());
+    Assignment values(space_.parameters_.size());
+    std::size_t drawn = 0, valid = 0;
+    while (drawn < kDraws || (valid < kEnough && drawn < kMostDraws)) {
+      if (drawn % kDraws == 0 && progress_ && !progress_(1))
+        return error(Code::kCancelled, "stopped while estimating the size of the space");
+      space_.assignment(random.below(space_.index_count_), values);
+      ++drawn;
+      if (const std::optional<std::size_t> by = space_.rejecting_filter(values)) {
+        rejected[*by] += 1;
+      } else {
+        ++valid;
+      }
+    }
+    const double all = static_cast<double>(space_.index_count_);
+    const double draws = static_cast<double>(drawn);
+    for (std::size_t i = 0; i < filters_.size(); ++i)
+      space_.pruned_[filters_[i]].configs = rejected[i] / draws * all;
+    if (valid == 0) {
+      const auto worst = std::max_element(rejected.begin(), rejected.end()) - rejected.begin();
+      const SpecExpression& constraint = constraints_[filters_[static_cast<std::size_t>(worst)]];
+      return error(Code::kInvalid,
+                   "{}: the space is too large to count, and of {} configs drawn from it none is "
+                   "valid; '{}' rejects the most: relax it, or split it into constraints over "
+                   "fewer parameters",
+                   constraint.where, drawn, constraint.expression.text());
+    }
+    const double share = static_cast<double>(valid) / draws;
+    space_.size_ = std::max<std::size_t>(1, static_cast<std::size_t>(share * all));
+    space_.size_error_ = std::sqrt((1 - share) / (share * draws));
     return Status::ok();
   }
 
@@ -245,6 +281,7 @@ class SpaceBuilder {
   Scope constants_;
   const SpaceLimits& limits_;
   const SpaceProgress& progress_;
+  std::vector<std::size_t> filters_;  // constraints that made a diagram too large
   Space space_;
 };
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// build_space: finds the valid configs, pruning while building.
+// build_space: finds and counts the valid configs, pruning while building.
 //
-// A constraint is checked as soon as its last parameter is bound; parameters are bound in the order
-// that lets constraints decide early; what a constraint says for a combination of its own
-// parameters is remembered as a bit mask. The result is the same as checking every config of the
-// Cartesian product: a config is out when any constraint is false for it. Where none is false and
-// one cannot be evaluated (a division by zero), building fails; so the order of constraints never
-// matters.
+// Parameters that no constraint ties together are independent; those that are tied become a
+// decision diagram (diagram.h). The result is the same as checking every config of the Cartesian
+// product: a config is out when any constraint is false for it. Where none is false and one cannot
+// be evaluated (a division by zero), building fails; so the order of constraints never matters.
+//
+// Where a diagram would pass the limits, the constraint that widens it most is left out of it and
+// asked for each config instead: the space is then a larger one of which some indices are not valid
+// (Space::is_exact() is false), and its size an estimate.
 #pragma once
 
 #include "base/status.h"
@@ -20,8 +22,8 @@
 namespace purlin::tune {
 
 struct SpaceLimits {
-  std::size_t max_listed = 50'000'000;  // valid assignments of parameters tied by constraints
-  std::uint64_t max_steps = 20'000'000'000;
+  std::size_t max_bytes = std::size_t{512} << 20;  // of a diagram while it is built
+  std::uint64_t max_steps = 2'000'000'000;         // values tried
 };
 
 // Given the share of the work done, in [0, 1], now and then; false stops with kCancelled.
@@ -29,7 +31,7 @@ using SpaceProgress = std::function<bool(double share)>;
 
 // `constants` names what constraints may use besides parameters: problem dimensions and the facts
 // of the device. kInvalid: a constraint that cannot be evaluated, or none satisfied (the one that
-// removed the most is named), or a space past the limits (what ties it together is named).
+// removed the most is named), or more than 2^62 valid configs.
 Result<Space> build_space(const std::vector<Parameter>& parameters,
                           const std::vector<SpecExpression>& constraints, const Scope& constants,
                           const SpaceLimits& limits = {}, const SpaceProgress& progress = {});

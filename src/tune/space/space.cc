@@ -5,21 +5,33 @@
 
 namespace purlin::tune {
 
-std::optional<std::size_t> Space::Component::find(std::uint64_t code) const {
-  if (complete) return code;
-  const auto found = std::lower_bound(codes.begin(), codes.end(), code);
-  if (found == codes.end() || *found != code) return std::nullopt;
-  return static_cast<std::size_t>(found - codes.begin());
-}
-
 void Space::assignment(std::size_t index, std::span<std::uint16_t> out) const {
   for (const Component& component : components_) {
-    std::uint64_t code = component.code(index / component.stride % component.size);
-    for (std::size_t i = 0; i < component.parameters.size(); ++i) {
-      out[component.parameters[i]] = static_cast<std::uint16_t>(code / component.strides[i]);
-      code %= component.strides[i];
-    }
+    std::size_t local = 0;
+    if (component.diagram.size() > 1) local = index / component.stride, index %= component.stride;
+    component.diagram.assignment(local, out);
   }
+}
+
+bool Space::valid(std::size_t index) const {
+  if (is_exact()) return true;
+  Assignment values(parameters_.size());
+  assignment(index, values);
+  return !rejecting_filter(values);
+}
+
+std::optional<std::size_t> Space::rejecting_filter(
+    std::span<const std::uint16_t> assignment) const {
+  const auto lookup = [&](std::string_view name) -> const Value* {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      if (parameters_[i].name == name) return &parameters_[i].values[assignment[i]];
+    return constants_.find(name);
+  };
+  for (std::size_t i = 0; i < filters_.size(); ++i) {
+    const Result<bool> holds = filters_[i].expression.evaluate_bool(lookup);
+    if (!holds.is_ok() || !*holds) return i;
+  }
+  return std::nullopt;
 }
 
 Config Space::config(std::size_t index) const {
@@ -34,13 +46,11 @@ Config Space::config(std::size_t index) const {
 std::optional<std::size_t> Space::find(std::span<const std::uint16_t> assignment) const {
   std::size_t index = 0;
   for (const Component& component : components_) {
-    std::uint64_t code = 0;
-    for (std::size_t i = 0; i < component.parameters.size(); ++i)
-      code += assignment[component.parameters[i]] * component.strides[i];
-    const std::optional<std::size_t> local = component.find(code);
+    const std::optional<std::size_t> local = component.diagram.find(assignment);
     if (!local) return std::nullopt;
     index += *local * component.stride;
   }
+  if (rejecting_filter(assignment)) return std::nullopt;
   return index;
 }
 
@@ -67,38 +77,42 @@ std::vector<std::size_t> Space::adjacent(std::size_t index) const {
 }
 
 std::vector<std::size_t> Space::around(std::size_t index, Reach reach) const {
-  std::vector<std::pair<std::size_t, std::vector<std::size_t>>> by_parameter;
+  struct Found {
+    std::size_t parameter;
+    std::uint16_t value;
+    std::size_t index;
+  };
+  Assignment own(parameters_.size());
+  assignment(index, own);
+  std::vector<Found> found;
   for (const Component& component : components_) {
-    const std::size_t local = index / component.stride % component.size;
-    const std::uint64_t code = component.code(local);
+    const std::size_t local = index / component.stride % component.diagram.size();
     const std::size_t base = index - local * component.stride;
-    for (std::size_t i = 0; i < component.parameters.size(); ++i) {
-      const std::size_t parameter = component.parameters[i];
-      const std::uint64_t stride = component.strides[i];
-      const std::uint64_t count = parameters_[parameter].values.size();
-      const std::uint64_t own = code / stride % count;
-      std::vector<std::size_t> found;
-      for (std::uint64_t value = 0; value < count; ++value) {
-        if (value == own) continue;
-        const auto other = component.find(code - own * stride + value * stride);
-        if (!other) continue;
-        // Before the own value, the one found last is the nearest.
-        if (reach == Reach::kNearest && value < own) found.clear();
-        found.push_back(base + *other * component.stride);
-        if (reach == Reach::kNearest && value > own) break;
-      }
-      by_parameter.emplace_back(parameter, std::move(found));
-    }
+    const auto visit = [&](std::size_t parameter, std::uint16_t value, std::size_t other) {
+      found.push_back({parameter, value, base + other * component.stride});
+    };
+    component.diagram.visit_neighbours(own, visit);
   }
-  std::sort(by_parameter.begin(), by_parameter.end());
-  std::vector<std::size_t> all;
-  for (const auto& [parameter, found] : by_parameter)
-    all.insert(all.end(), found.begin(), found.end());
-  return all;
+  // A component's parameters come in its diagram's order.
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return a.parameter < b.parameter; });
+  if (!is_exact()) std::erase_if(found, [&](const Found& other) { return !valid(other.index); });
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Found& other = found[i];
+    const auto is_nearer = [&](std::size_t rival) {
+      return rival < found.size() && found[rival].parameter == other.parameter &&
+             (found[rival].value < own[other.parameter]) == (other.value < own[other.parameter]);
+    };
+    const bool below = other.value < own[other.parameter];
+    if (reach == Reach::kNearest && is_nearer(below ? i + 1 : i - 1)) continue;
+    out.push_back(other.index);
+  }
+  return out;
 }
 
 std::vector<std::size_t> Space::sample(std::size_t count, Random& random) const {
-  Shuffle shuffle(size_, random.next());
+  Shuffle shuffle(*this, random.next());
   std::vector<std::size_t> drawn;
   while (drawn.size() < count) {
     const std::optional<std::size_t> index = shuffle.next();
@@ -109,6 +123,12 @@ std::vector<std::size_t> Space::sample(std::size_t count, Random& random) const 
 }
 
 std::optional<std::size_t> Shuffle::next() {
+  std::optional<std::size_t> index = draw();
+  while (space_ != nullptr && index && !space_->valid(*index)) index = draw();
+  return index;
+}
+
+std::optional<std::size_t> Shuffle::draw() {
   if (remaining_ == 0) return std::nullopt;
   const std::size_t pick = random_.below(remaining_);
   const std::size_t last = --remaining_;
