@@ -55,4 +55,24 @@ Result<std::string> gunzip(std::string_view data, std::size_t max_bytes) {
                stream.msg != nullptr ? stream.msg : "unknown error");
 }
 
+Result<std::string> gzip(std::string_view data) {
+  if (data.size() > std::numeric_limits<uInt>::max())
+    return error(Code::kInvalid, "{} bytes are too many to compress at once", data.size());
+  z_stream stream{};
+  constexpr int kGzip = 16 + MAX_WBITS, kMemoryLevel = 8;
+  if (::deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, kMemoryLevel,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+    return error(Code::kFailed, "zlib does not start: out of memory");
+  std::string out(::deflateBound(&stream, static_cast<uLong>(data.size())), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
+  stream.avail_in = static_cast<uInt>(data.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const int code = ::deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  ::deflateEnd(&stream);
+  if (code != Z_STREAM_END) return error(Code::kFailed, "zlib cannot compress (code {})", code);
+  return out;
+}
+
 }  // namespace purlin

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gzip, as recorded search spaces and traces come in. Free functions, safe from any thread.
+// gzip, as recorded search spaces and traces come in and as records are shared. Free functions,
+// safe from any thread.
 #pragma once
 
 #include "base/status.h"
@@ -15,5 +16,8 @@ bool is_gzip(std::string_view data);
 // The contents of all members. kInvalid when they are damaged, cut short, or would be larger than
 // max_bytes: a small file can claim to hold terabytes.
 Result<std::string> gunzip(std::string_view data, std::size_t max_bytes);
+
+// One member, without a name or a time: the same data gives the same bytes.
+Result<std::string> gzip(std::string_view data);
 
 }  // namespace purlin

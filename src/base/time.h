@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace purlin {
 
@@ -26,6 +28,9 @@ class FakeClock : public Clock {
   std::int64_t now_ns = 1'000'000'000;
 };
 
-std::string format_rfc3339(std::int64_t wall_ns);  // "2026-11-20T12:43:00Z"
+std::string format_rfc3339(std::int64_t wall_ns);     // "2026-11-20T12:43:00Z"
+std::string format_rfc3339_ns(std::int64_t wall_ns);  // "2026-11-20T12:43:00.000000001Z"
+// UTC only ("…Z"), with up to nine digits of a second, from 1970 to 2261; nullopt for other texts.
+std::optional<std::int64_t> parse_rfc3339(std::string_view text);
 
 }  // namespace purlin

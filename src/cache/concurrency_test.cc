@@ -47,9 +47,9 @@ Entry entry_of(int writer, int i) {
   while (::read(stop, &byte, 1) < 0) {  // not blocking; 0 once the parent closed its end
     if (!store->refresh().is_ok()) ::_exit(21);
     if (store->damaged() != 0) ::_exit(22);
-    if (store->sequence() < seen) ::_exit(23);
-    seen = store->sequence();
-    for (const auto& [id, stored] : store->entries()) {
+    if (store->catalog().entries() < seen) ::_exit(23);
+    seen = store->catalog().entries();
+    for (const StoredEntry& stored : store->current()) {
       const std::int64_t put = std::get<std::int64_t>(*stored.entry.config.find("BM"));
       const Entry wanted =
           entry_of(static_cast<int>(put / 100'000), static_cast<int>(put % 100'000));
@@ -114,10 +114,10 @@ TEST(Concurrency, WritersReadersAndAKilledWriter) {
     EXPECT_EQ(store.damaged(), 0u);
     std::set<std::int64_t> found;
     for (const Entry& entry : store.list()) {
-      const Result<std::vector<Entry>> history = store.history(entry.key);
+      const Result<std::vector<StoredEntry>> history = store.history(entry.key);
       ASSERT_TRUE(history.is_ok()) << history.status().message();
-      for (const Entry& old : *history)
-        found.insert(std::get<std::int64_t>(*old.config.find("BM")));
+      for (const StoredEntry& old : *history)
+        found.insert(std::get<std::int64_t>(*old.entry.config.find("BM")));
     }
     EXPECT_GE(acknowledged.size(), static_cast<std::size_t>(kWriters * kPuts) + last_words);
     for (const std::int64_t wanted : acknowledged)

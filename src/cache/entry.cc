@@ -17,19 +17,6 @@ namespace {
 constexpr int kSchemaVersion = 1;
 constexpr std::size_t kMaxSamples = 20'000, kMaxTies = 1'000, kMaxParameters = 1'000;
 
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
-std::string user_name() {
-  char buffer[4096];
-  passwd record{}, *found = nullptr;
-  if (::getpwuid_r(::getuid(), &record, buffer, sizeof buffer, &found) == 0 && found != nullptr)
-    return found->pw_name;
-  return environment_variable("USER");
-}
-
 // Absent is 0. Times come back from foreign files, so a negative or absurd one is refused.
 Result<double> time_at(const Json& json, std::string_view key) {
   const Json& value = json[key];
@@ -82,7 +69,34 @@ Status read_constraints(const Json& json, Entry* entry) {
   return Status::ok();
 }
 
+Status read_regret(const Json& json, Entry* entry) {
+  const Json::Object& members = json["bucket_regret"].members();
+  if (members.size() > kMaxParameters)
+    return error(Code::kInvalid, "'bucket_regret' has more than {} members", kMaxParameters);
+  for (const Json::Member& member : members) {
+    PURLIN_ASSIGN(ProblemShape shape, parse_shape(member.key));
+    const double ratio = member.value.as_double();
+    if (!member.value.is_number() || !std::isfinite(ratio) || ratio <= 0)
+      return error(Code::kInvalid, "'bucket_regret': '{}' has no positive ratio", member.key);
+    entry->bucket_regret.emplace_back(std::move(shape), ratio);
+  }
+  return Status::ok();
+}
+
 }  // namespace
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::string user_name() {
+  char buffer[4096];
+  passwd record{}, *found = nullptr;
+  if (::getpwuid_r(::getuid(), &record, buffer, sizeof buffer, &found) == 0 && found != nullptr)
+    return found->pw_name;
+  return environment_variable("USER");
+}
 
 Result<Entry> new_entry(const KernelSpec& spec, const ProblemShape& problem,
                         const DeviceInfo& device, bool cold_cache) {
@@ -136,7 +150,14 @@ Json to_json(const Entry& entry) {
   if (clocks_known) json.set("samples_clock_mhz", std::move(clocks));
   json.set("default_time_ms", entry.default_time_ms);
   json.set("runner_up_ms", entry.runner_up_ms);
+  if (!entry.default_config.empty()) json.set("default_config", to_json(entry.default_config));
+  if (!entry.runner_up.empty()) json.set("runner_up", to_json(entry.runner_up));
   json.set("ties", std::move(ties));
+  if (!entry.bucket_regret.empty()) {
+    Json regret = Json::object();
+    for (const auto& [shape, ratio] : entry.bucket_regret) regret.set(shape.text(), ratio);
+    json.set("bucket_regret", std::move(regret));
+  }
   json.set("evaluations", entry.evaluations);
   json.set("verified", entry.verified);
   json.set("strategy", entry.strategy);
@@ -162,6 +183,12 @@ Result<Entry> entry_from_json(const Json& json) {
   PURLIN_ASSIGN(entry.samples, samples_from(json));
   PURLIN_ASSIGN(entry.default_time_ms, time_at(json, "default_time_ms"));
   PURLIN_ASSIGN(entry.runner_up_ms, time_at(json, "runner_up_ms"));
+  for (const auto& [name, config] : {std::pair{"default_config", &entry.default_config},
+                                     std::pair{"runner_up", &entry.runner_up}})
+    if (!json[name].is_null()) {
+      PURLIN_ASSIGN(*config, config_from_json(json[name]));
+    }
+  PURLIN_TRY(read_regret(json, &entry));
   if (json["ties"].size() > kMaxTies)
     return error(Code::kInvalid, "'ties' has more than {} items", kMaxTies);
   for (const Json& item : json["ties"].items()) {

@@ -27,12 +27,19 @@ struct Entry {
   std::vector<Sample> samples;
   double default_time_ms = 0;  // the default config's median in the same session; 0 = not measured
   double runner_up_ms = 0;     // 0 = none
-  std::vector<Config> ties;    // configs within noise of the winner
-  int evaluations = 0;         // how many configs the search measured
-  bool verified = false;       // outputs were checked against the reference
+  Config default_config, runner_up;  // those two configs; empty where not known
+  std::vector<Config> ties;          // configs within noise of the winner
+  // What the bucket costs: another shape of it -> this config's time over that shape's own best.
+  std::vector<std::pair<ProblemShape, double>> bucket_regret;
+  int evaluations = 0;    // how many configs the search measured
+  bool verified = false;  // outputs were checked against the reference
   std::string tool_version, host, user, recorded_at;
   std::string strategy;  // what found it: "exhaustive", …; "put" when a person stored it
 };
+
+// Who measures: for provenance. "" where the system does not say.
+std::string host_name();
+std::string user_name();
 
 // An entry with its key, problem, bucket rules, shape constraints and provenance filled in; the
 // rest is the caller's.

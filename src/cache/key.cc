@@ -43,6 +43,18 @@ constexpr std::size_t kMaxFieldBytes = 4096;
 
 }  // namespace
 
+const std::array<KeyFieldRule, 11>& key_field_rules() {
+  static const std::array<KeyFieldRule, 11> rules = [] {
+    std::array<KeyFieldRule, 11> all{};
+    static_assert(std::size(kFields) == 11);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = {kFields[i].name, kFields[i].always, i == kToolkitField || i == kDriverField,
+                kFields[i].on_other, kFields[i].weight};
+    return all;
+  }();
+  return rules;
+}
+
 std::vector<std::pair<std::string, std::string>> CacheKey::fields() const {
   std::vector<std::pair<std::string, std::string>> all;
   for (const Field& field : kFields) all.emplace_back(field.name, this->*field.member);

@@ -12,6 +12,7 @@
 #include "model/device.h"
 #include "model/spec.h"
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,17 @@ enum class Match {
   kTransferable,  // other device model, toolkit or driver; same arch: served only on request
   kForeign,       // never served: another arch, op, dtype, source, …
 };
+// What a difference in a field means; one for each of fields(), in their order.
+struct KeyFieldRule {
+  const char* name;
+  bool always;       // compared even where the caller states nothing
+  bool environment;  // a validation under the wanted value stands in for it
+  Match on_other;    // kTransferable or kForeign
+  int weight;        // of a difference in `distance`
+};
+constexpr std::size_t kBucketField = 3, kToolkitField = 7, kDriverField = 8;
+const std::array<KeyFieldRule, 11>& key_field_rules();
+
 struct FieldComparison {
   std::string field, wanted, stored;
   Match match = Match::kSame;

@@ -18,8 +18,8 @@ struct OpIndex::Table {
 };
 
 bool IndexedEntry::beats(const IndexedEntry& other) const {
-  return std::tuple(match, distance, other.sequence) <
-         std::tuple(other.match, other.distance, sequence);
+  return std::tie(match, distance, other.recorded_at, record) <
+         std::tie(other.match, other.distance, recorded_at, other.record);
 }
 
 OpIndex::OpIndex(CacheKey wanted, std::vector<std::string> dimensions, bool allow_transferred)
@@ -81,19 +81,75 @@ OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
 }
 
 void OpIndex::update(const Store& store) {
-  if (generation_ != store.generation()) {
+  std::vector<Id128> changed;
+  const std::uint64_t group = group_of(wanted_);
+  const bool anew = !started_ || generation_ != store.generation();
+  if (anew) {
+    store.catalog().each_of_group(group, [&](const EntryRow& row) { changed.push_back(row.key); });
     // The file was replaced: what is not in it any more must not be found.
-    tables_.push_back(std::make_unique<Table>(16));
-    size_ = 0;
-    seen_ = 0;
-    generation_ = store.generation();
-    for (const auto& [id, stored] : store.entries()) add(stored);
-    table_.store(tables_.back().get(), std::memory_order_release);
-  } else if (seen_ != store.sequence()) {
-    for (const auto& [id, stored] : store.entries())
-      if (stored.sequence > seen_) add(stored);
+    for (const auto& [key, live] : live_) changed.push_back(key);
+  } else {
+    for (std::size_t i = seen_; i < store.changes().size(); ++i)
+      if (store.changes()[i].group == group) changed.push_back(store.changes()[i].key);
   }
-  seen_ = store.sequence();
+  started_ = true;
+  generation_ = store.generation();
+  seen_ = store.changes().size();
+
+  std::sort(changed.begin(), changed.end());
+  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  bool withdrawn = false;
+  std::vector<const IndexedEntry*> fresh;
+  for (const Id128& key : changed) {
+    Live now = index_key(store, key);
+    Live& held = live_[key];
+    for (const IndexedEntry* old : held)
+      withdrawn = withdrawn || std::find(now.begin(), now.end(), old) == now.end();
+    for (const IndexedEntry* entry : now)
+      if (std::find(held.begin(), held.end(), entry) == held.end()) fresh.push_back(entry);
+    held = std::move(now);
+    if (held.empty()) live_.erase(key);
+  }
+  if (withdrawn)
+    rebuild();
+  else
+    for (const IndexedEntry* entry : fresh) insert(entry);
+}
+
+OpIndex::Live OpIndex::index_key(const Store& store, const Id128& key) {
+  Live live;
+  const auto held = live_.find(key);
+  for (const StoredEntry& stored : store.served(key)) {
+    const auto same_shape = [&](const IndexedEntry* entry) {
+      return entry->problem == stored.entry.problem;
+    };
+    // The best stands for the bucket; another for the shape it was measured at, if that differs.
+    if (std::any_of(live.begin(), live.end(), same_shape)) continue;
+    const bool for_bucket = live.empty();
+    const auto same = [&](const IndexedEntry* entry) {
+      return entry->record == stored.record && entry->for_bucket == for_bucket;
+    };
+    if (held != live_.end()) {
+      const auto again = std::find_if(held->second.begin(), held->second.end(), same);
+      if (again != held->second.end()) {
+        live.push_back(*again);
+        continue;
+      }
+    }
+    if (auto made = make(stored, !for_bucket)) {
+      live.push_back(made.get());
+      entries_.push_back(std::move(made));
+    }
+  }
+  return live;
+}
+
+void OpIndex::rebuild() {
+  tables_.push_back(std::make_unique<Table>(16));
+  size_ = 0;
+  for (const auto& [key, live] : live_)
+    for (const IndexedEntry* entry : live) insert(entry);
+  table_.store(tables_.back().get(), std::memory_order_release);
 }
 
 std::size_t OpIndex::rule_set(const Entry& entry, bool exact) {
@@ -110,41 +166,47 @@ std::size_t OpIndex::rule_set(const Entry& entry, bool exact) {
   return count;
 }
 
-void OpIndex::add(const StoredEntry& stored) {
+std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_its_shape_only) {
   const Entry& entry = stored.entry;
   // Shapes of other dimensions are another problem, whatever the op is called.
-  if (entry.problem.items().size() != dimensions_.size()) return;
+  if (entry.problem.items().size() != dimensions_.size()) return nullptr;
   auto indexed = std::make_unique<IndexedEntry>();
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     const std::int64_t* extent = entry.problem.find(dimensions_[i]);
-    if (extent == nullptr) return;
+    if (extent == nullptr) return nullptr;
     indexed->measured[i] = *extent;
   }
   CacheKey wanted = wanted_;
   wanted.bucket = entry.key.bucket;
-  const Comparison comparison = compare(wanted, entry.key);
-  if (comparison.match == Match::kForeign) return;
-  if (comparison.match == Match::kTransferable && !allow_transferred_) return;
+  Comparison comparison = compare(wanted, entry.key);
+  if (comparison.match == Match::kForeign) return nullptr;
+  if (comparison.match == Match::kTransferable && stored.validated(wanted_))
+    comparison.match = Match::kSame;
+  if (comparison.match == Match::kTransferable && !allow_transferred_) return nullptr;
 
   indexed->config = entry.config;
   indexed->options = join(gpu::macro_options(entry.config), " ");
   indexed->id = entry.key.id();
+  indexed->record = stored.record;
   indexed->problem = entry.problem;
   indexed->time_ms = entry.time_ms;
   indexed->default_time_ms = entry.default_time_ms;
+  indexed->runner_up_ms = entry.runner_up_ms;
+  indexed->default_config = entry.default_config;
+  indexed->runner_up = entry.runner_up;
   indexed->verified = entry.verified;
   indexed->match = comparison.match;
   indexed->distance = comparison.distance;
-  indexed->sequence = stored.sequence;
+  indexed->recorded_at = entry.recorded_at;
+  indexed->for_bucket = !at_its_shape_only;
   indexed->check = ShapeCheck::compile(entry, dimensions_);
-  indexed->rules = rule_set(entry, false);
+  indexed->rules = rule_set(entry, at_its_shape_only);
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     indexed->bucket[i] = rule_sets_[indexed->rules][i].apply(indexed->measured[i]);
-    if (indexed->bucket[i] == 0) return;
+    if (indexed->bucket[i] == 0) return nullptr;
   }
-  insert(indexed.get());
   if (indexed->rules == 0) exact_used_.store(true, std::memory_order_release);
-  entries_.push_back(std::move(indexed));
+  return indexed;
 }
 
 void OpIndex::insert(const IndexedEntry* entry) {

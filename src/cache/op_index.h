@@ -16,25 +16,28 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace purlin::cache {
 
-constexpr std::size_t kMaxDimensions = 8;
 using Extents = std::array<std::int64_t, kMaxDimensions>;  // unused ones are 0
 
 // An entry as programs see it. Immutable once published.
 struct IndexedEntry {
   Config config;
   std::string options;  // "-DBM=64 -DBN=32"
-  std::string id;
+  std::string id;       // of the key
+  std::string record;   // of the entry's record: what a status is about
   ProblemShape problem;
-  double time_ms = 0, default_time_ms = 0;
+  double time_ms = 0, default_time_ms = 0, runner_up_ms = 0;
+  Config default_config, runner_up;  // empty where not known
   bool verified = false;
 
   Match match = Match::kSame;
   int distance = 0;
-  std::uint64_t sequence = 0;
+  std::string recorded_at;
+  bool for_bucket = true;  // else for the measured shape alone
   Extents measured{}, bucket{};
   std::size_t rules = 0;            // which of the index's rule sets
   std::optional<ShapeCheck> check;  // nullopt: served at the measured shape alone
@@ -70,8 +73,11 @@ class OpIndex {
   using RuleSet = std::array<BucketRule, kMaxDimensions>;
   static constexpr std::size_t kMaxRuleSets = 16;
 
-  void add(const StoredEntry& stored);
+  using Live = std::vector<const IndexedEntry*>;  // of one key: the one for its bucket first
+  Live index_key(const Store& store, const Id128& key);
+  std::unique_ptr<IndexedEntry> make(const StoredEntry& stored, bool at_its_shape_only);
   std::size_t rule_set(const Entry& entry, bool exact);
+  void rebuild();
   void insert(const IndexedEntry* entry);
   void grow();
   const IndexedEntry* probe(const Table& table, const Extents& bucket,
@@ -88,8 +94,11 @@ class OpIndex {
   // The writer's.
   std::vector<std::unique_ptr<Table>> tables_;          // the last one is current
   std::vector<std::unique_ptr<IndexedEntry>> entries_;  // every one ever published
-  std::size_t size_ = 0;                                // slots in use
-  std::uint64_t seen_ = 0, generation_ = 0;
+  std::unordered_map<Id128, Live, Id128Hash> live_;
+  std::size_t size_ = 0;  // slots in use
+  std::size_t seen_ = 0;  // of the store's changes
+  std::uint64_t generation_ = 0;
+  bool started_ = false;
 };
 
 }  // namespace purlin::cache

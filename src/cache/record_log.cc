@@ -252,17 +252,23 @@ Status RecordLog::append(std::uint16_t kind, std::string_view payload, const Rec
   if (payload.size() > kMaxPayload)
     return error(Code::kInvalid, "a record of {} bytes is larger than the limit of {}",
                  payload.size(), kMaxPayload);
+  return append([&] { return encode_record(kind, payload); }, visit, restart);
+}
+
+Status RecordLog::append(const std::function<std::string()>& encode, const RecordVisitor& visit,
+                         const std::function<void()>& restart) {
   PURLIN_TRY(make_directories(parent_path(path_)));
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
   PURLIN_TRY(poll(visit, restart));
+  const std::string records = encode();
+  if (records.empty()) return Status::ok();
   Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (file.get() < 0) return os_error("write", path_, errno);
 
   // Wrong bytes are kept for whoever wants to look, and skipped by readers; a record that a crash
   // cut short is cut off.
   const std::uint64_t end = append_at_;
-  const std::string bytes =
-      (end == 0 ? encode_log_header() : std::string()) + encode_record(kind, payload);
+  const std::string bytes = (end == 0 ? encode_log_header() : std::string()) + records;
   if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0)
     return os_error("repair", path_, errno);
   Status done = write_range(file.get(), path_, end, bytes);
@@ -278,6 +284,23 @@ Status RecordLog::append(std::uint16_t kind, std::string_view payload, const Rec
     if (folder.get() >= 0) ::fsync(folder.get());
   }
   return poll(visit, restart);
+}
+
+Status RecordLog::rewrite(const std::function<bool(const Record&)>& keep) {
+  if (!file_exists(path_)) return Status::ok();
+  PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
+  PURLIN_ASSIGN(AtomicFile file, AtomicFile::create(path_));
+  PURLIN_TRY(file.append(encode_log_header()));
+  Status written;
+  RecordLog reader(path_);
+  PURLIN_TRY(reader.poll(
+      [&](const Record& record) {
+        if (written.is_ok() && keep(record))
+          written = file.append(encode_record(record.kind, record.payload));
+      },
+      [] {}));
+  PURLIN_TRY(written);
+  return file.commit();
 }
 
 Status RecordLog::check_writable() {

@@ -53,10 +53,16 @@ class RecordLog {
   // replaced, or damage is met, `restart` is called and reading begins anew at the first record.
   // A file that does not exist is empty.
   Status poll(const RecordVisitor& visit, const std::function<void()>& restart);
-  // Creates the file if need be. Durable once ok; after a failure the file is as it was. Polls
-  // first, so that the caller's view is never behind its own record.
+  // Appends the records that `encode` returns, encoded; none when it returns nothing. It is called
+  // under the lock, after a poll, so it knows all that is in the file. Creates the file if need be.
+  // Durable once ok; after a failure the file is as it was.
+  Status append(const std::function<std::string()>& encode, const RecordVisitor& visit,
+                const std::function<void()>& restart);
   Status append(std::uint16_t kind, std::string_view payload, const RecordVisitor& visit,
                 const std::function<void()>& restart);
+  // Replaces the file by one with the records `keep` wants, in their order, whole and durable
+  // before it takes the old one's place. Readers find it replaced at their next poll.
+  Status rewrite(const std::function<bool(const Record&)>& keep);
   // Whether append could work: takes the lock and opens the file for writing.
   Status check_writable();
   // The payload of the record at `offset`, which a visit reported.

@@ -2,30 +2,59 @@
 #include "cache/store.h"
 
 #include "base/files.h"
-#include "cache/shape_check.h"
+#include "base/time.h"
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace purlin::cache {
 namespace {
 
-constexpr std::uint16_t kEntryRecord = 1;
+constexpr std::size_t kMaxReasons = 16;
+constexpr std::size_t kAppendBytes = std::size_t{8} << 20;  // one append of an absorb
+
+std::uint16_t kind_number(RecordKind kind) { return static_cast<std::uint16_t>(kind); }
+
+// The payload of a record from elsewhere, when it is what it says.
+Status check_record(const StoredRecord& record) {
+  if (record.payload.size() > kMaxPayload)
+    return error(Code::kInvalid, "a record of {} bytes is larger than the limit of {}",
+                 record.payload.size(), kMaxPayload);
+  PURLIN_ASSIGN(const Json json, Json::parse(record.payload));
+  if (record_id(json) != record.id)
+    return error(Code::kCorrupt, "its contents do not have its id; it was changed on the way");
+  if (record.kind == RecordKind::kEntry) return entry_from_json(json).status();
+  if (record.kind == RecordKind::kStatus) return status_from_json(json).status();
+  return error(Code::kInvalid, "records of kind {} are not known", kind_number(record.kind));
+}
+
+bool passes(const CacheKey& filter, const CacheKey& key) {
+  const auto wanted = filter.fields(), stored = key.fields();
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!wanted[i].second.empty() && wanted[i].second != stored[i].second) return false;
+  return true;
+}
+
+// The same by hashes: no record is read for what cannot pass.
+bool passes(const FieldHashes& filter, const FieldHashes& fields) {
+  for (std::size_t i = 0; i < kKeyFields; ++i)
+    if (filter[i] != 0 && filter[i] != fields[i]) return false;
+  return true;
+}
 
 }  // namespace
 
-std::string_view outcome_name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kExact:
-      return "exact";
-    case Outcome::kBucket:
-      return "bucket";
-    case Outcome::kTransferred:
-      return "transferred";
-    case Outcome::kMiss:
-      return "miss";
-  }
-  return "";
+bool StoredEntry::validated(const CacheKey& wanted) const {
+  for (const FieldComparison& field : compare(wanted, entry.key).fields)
+    if (field.match != Match::kSame && field.field != "bucket" && field.field != "toolkit" &&
+        field.field != "driver")
+      return false;
+  return std::any_of(statuses.begin(), statuses.end(), [&](const EntryStatus& status) {
+    return status.state == EntryState::kValidated && status.toolkit == wanted.toolkit &&
+           status.driver == wanted.driver;
+  });
 }
 
 Store::Store(std::string directory)
@@ -44,26 +73,37 @@ Result<Store> Store::open(const std::string& directory) {
   return store;
 }
 
+Status Store::take(const Record& record) {
+  PURLIN_ASSIGN(const Json json, Json::parse(record.payload));
+  const Id128 id = Id128::parse(record_id(json));
+  if (record.kind == kind_number(RecordKind::kEntry)) {
+    PURLIN_ASSIGN(const Entry entry, entry_from_json(json));
+    const EntryRow row = row_of(entry, id, record.offset);
+    catalog_.add(row);
+    changes_.push_back({row.group, row.key});
+    return Status::ok();
+  }
+  PURLIN_ASSIGN(const EntryStatus status, status_from_json(json));
+  const StatusRow row = row_of(status, id, record.offset);
+  catalog_.add(row);
+  if (const EntryRow* about = catalog_.entry(row.target))
+    changes_.push_back({about->group, about->key});
+  return Status::ok();
+}
+
 void Store::visit(const Record& record) {
-  ++sequence_;
-  if (record.kind != kEntryRecord) {
+  if (record.kind != kind_number(RecordKind::kEntry) &&
+      record.kind != kind_number(RecordKind::kStatus)) {
     ++newer_;
     return;
   }
-  Result<Json> json = Json::parse(record.payload);
-  Result<Entry> entry = json.is_ok() ? entry_from_json(*json) : Result<Entry>(json.status());
-  if (!entry.is_ok()) {
-    ++(entry.status().code() == Code::kCorrupt ? newer_ : unreadable_);
-    return;
-  }
-  const std::string id = entry->key.id();
-  offsets_[id].push_back(record.offset);
-  entries_[id] = {std::move(entry).value(), sequence_};
+  if (const Status taken = take(record); !taken.is_ok())
+    ++(taken.code() == Code::kCorrupt ? newer_ : unreadable_);
 }
 
 void Store::restart() {
-  entries_.clear();
-  offsets_.clear();
+  catalog_.clear();
+  changes_.clear();
   unreadable_ = newer_ = 0;
   ++generation_;
 }
@@ -72,15 +112,10 @@ Status Store::refresh() {
   return log_.poll([this](const Record& record) { visit(record); }, [this] { restart(); });
 }
 
-Status Store::put(const Entry& entry) {
-  const Json json = to_json(entry);
-  // What cannot be read back must not be acknowledged.
-  if (Result<Entry> copy = entry_from_json(json); !copy.is_ok())
-    return copy.status().with_context("the entry cannot be stored");
+Status Store::append(const std::function<std::string()>& encode) {
   return log_
       .append(
-          kEntryRecord, json.dump(), [this](const Record& record) { visit(record); },
-          [this] { restart(); })
+          encode, [this](const Record& record) { visit(record); }, [this] { restart(); })
       .with_context(fmt::format("the cache in '{}'", directory_));
 }
 
@@ -88,80 +123,271 @@ Status Store::check_writable() {
   return log_.check_writable().with_context(fmt::format("the cache in '{}'", directory_));
 }
 
+Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
+  const StoredRecord record = make_record(entry);
+  // What cannot be read back must not be acknowledged.
+  if (const Status readable = check_record(record); !readable.is_ok())
+    return readable.with_context("the entry cannot be stored");
+  const Id128 id = Id128::parse(record.id);
+  const EntryRow row = row_of(entry, id, 0);
+  Put put;
+  put.record = record.id;
+  const auto encode = [&] {
+    put.known = catalog_.has(id);
+    std::string bytes;
+    if (!put.known) bytes = encode_record(kind_number(record.kind), record.payload);
+    if (!options.replace) return bytes;
+    const auto append_status = [&](const std::string& of, EntryState state,
+                                   const std::string& reason) {
+      const EntryStatus status = new_status(of, state, reason);
+      bytes += encode_record(kind_number(RecordKind::kStatus), make_record(status).payload);
+    };
+    catalog_.each_of_key(row.key, [&](const EntryRow& other) {
+      if (other.record != id && better(other, row) && catalog_.served(other.record))
+        append_status(other.record.hex(), EntryState::kDemoted,
+                      fmt::format("replaced by {}{}", record.id,
+                                  options.reason.empty() ? "" : ": " + options.reason));
+    });
+    if (put.known && !catalog_.served(id))
+      append_status(record.id, EntryState::kActive, "put again, to replace others");
+    return bytes;
+  };
+  PURLIN_TRY(append(encode));
+  const EntryRow* best = nullptr;
+  catalog_.each_of_key(row.key, [&](const EntryRow& other) {
+    if (catalog_.served(other.record) && (best == nullptr || better(other, *best))) best = &other;
+  });
+  put.served = best != nullptr && best->record == id;
+  if (!put.served && best != nullptr) put.kept = best->record.hex();
+  return put;
+}
+
+Status Store::set_status(EntryStatus status) {
+  PURLIN_TRY(refresh());
+  const Id128 target = Id128::parse(status.record);
+  if (catalog_.entry(target) == nullptr)
+    return error(Code::kNotFound, "the cache in '{}' has no entry record '{}'", directory_,
+                 status.record);
+  PURLIN_TRY(status_from_json(to_json(status)).status());
+  return append([&] {
+    // Clocks of two hosts differ: what is said later is to count as later.
+    if (const StatusRow* latest = catalog_.standing(target);
+        latest != nullptr && latest->at_ns >= status.at_ns())
+      status.at = format_rfc3339_ns(latest->at_ns + 1);
+    return encode_record(kind_number(RecordKind::kStatus), make_record(status).payload);
+  });
+}
+
+Result<Absorbed> Store::absorb(std::span<const StoredRecord> records) {
+  Absorbed result;
+  std::vector<const StoredRecord*> good;
+  for (const StoredRecord& record : records) {
+    const Status status = check_record(record);
+    if (status.is_ok()) {
+      good.push_back(&record);
+      continue;
+    }
+    ++result.refused;
+    if (result.reasons.size() < kMaxReasons)
+      result.reasons.push_back(fmt::format("record {}: {}", record.id, status.message()));
+  }
+  for (std::size_t next = 0; next < good.size();) {
+    std::size_t added = 0, known = 0;
+    PURLIN_TRY(append([&] {
+      std::string bytes;
+      std::unordered_set<Id128, Id128Hash> batch;
+      for (; next < good.size() && bytes.size() < kAppendBytes; ++next) {
+        const Id128 id = Id128::parse(good[next]->id);
+        if (catalog_.has(id) || !batch.insert(id).second) {
+          ++known;
+          continue;
+        }
+        bytes += encode_record(kind_number(good[next]->kind), good[next]->payload);
+        ++added;
+      }
+      return bytes;
+    }));
+    result.added += added;
+    result.known += known;
+  }
+  return result;
+}
+
+Status Store::rewrite(const std::function<bool(const StoredRecord&)>& keep) {
+  const auto keep_record = [&](const Record& record) {
+    const Result<Json> json = Json::parse(record.payload);
+    const bool ours = record.kind == kind_number(RecordKind::kEntry) ||
+                      record.kind == kind_number(RecordKind::kStatus);
+    if (!ours || !json.is_ok()) return ours == false;  // a newer Purlin's stay
+    return keep(
+        {static_cast<RecordKind>(record.kind), record_id(*json), std::string(record.payload)});
+  };
+  PURLIN_TRY(log_.rewrite(keep_record).with_context(fmt::format("the cache in '{}'", directory_)));
+  return refresh();
+}
+
+Result<Json> Store::read_json(std::uint64_t offset, const Id128& record) const {
+  PURLIN_ASSIGN(const std::string payload, log_.read_at(offset));
+  PURLIN_ASSIGN(Json json, Json::parse(payload));
+  if (Id128::parse(record_id(json)) != record)
+    return error(Code::kCorrupt, "'{}' holds another record than {} at offset {}", log_.path(),
+                 record.hex(), offset);
+  return json;
+}
+
+Result<Entry> Store::read(const EntryRow& row) const {
+  PURLIN_ASSIGN(const Json json, read_json(row.offset, row.record));
+  return entry_from_json(json);
+}
+
+Result<EntryStatus> Store::read(const StatusRow& row) const {
+  PURLIN_ASSIGN(const Json json, read_json(row.offset, row.record));
+  return status_from_json(json);
+}
+
+Result<StoredEntry> Store::stored(const EntryRow& row) const {
+  StoredEntry stored;
+  PURLIN_ASSIGN(stored.entry, read(row));
+  stored.record = row.record.hex();
+  std::vector<const StatusRow*> statuses;
+  catalog_.each_status_of(row.record, [&](const StatusRow& s) { statuses.push_back(&s); });
+  std::sort(statuses.begin(), statuses.end(), [](const StatusRow* a, const StatusRow* b) {
+    return std::tie(a->at_ns, a->record) < std::tie(b->at_ns, b->record);
+  });
+  for (const StatusRow* status : statuses) {
+    stored.state = status->state;
+    Result<EntryStatus> text = read(*status);
+    if (text.is_ok()) stored.statuses.push_back(std::move(text).value());
+  }
+  return stored;
+}
+
 Lookup Store::get(const CacheKey& key, const ProblemShape& problem,
                   const LookupOptions& options) const {
-  // The best match, then the nearest, then the newest.
-  const StoredEntry* best = nullptr;
-  Comparison comparison;
-  for (const auto& [id, stored] : entries_) {
-    Comparison candidate = compare(key, stored.entry.key);
-    const auto rank = [](const Comparison& c, const StoredEntry* e) {
-      return std::tuple(c.match, c.distance, ~e->sequence);
-    };
-    if (best != nullptr && rank(comparison, best) <= rank(candidate, &stored)) continue;
-    best = &stored;
-    comparison = std::move(candidate);
-  }
-
-  Lookup lookup;
-  if (best == nullptr) {
+  Lookup lookup = look_up({catalog_, [this](const EntryRow& row) { return read(row); },
+                           [this](const StatusRow& row) { return read(row); }},
+                          key, problem, options);
+  if (catalog_.entries() == 0)
     lookup.explain.push_back(fmt::format("the cache in '{}' is empty", directory_));
-    return lookup;
-  }
-  const Entry& entry = best->entry;
-  if (comparison.match == Match::kSame)
-    lookup.outcome = entry.problem == problem ? Outcome::kExact : Outcome::kBucket;
-  else if (comparison.match == Match::kTransferable && options.allow_transferred)
-    lookup.outcome = Outcome::kTransferred;
-
-  Status valid;
-  if (lookup.outcome != Outcome::kMiss && !(entry.problem == problem)) {
-    valid = check_shape(entry, problem);
-    if (!valid.is_ok()) lookup.outcome = Outcome::kMiss;
-  }
-  if (lookup.outcome == Outcome::kMiss) {
-    if (!valid.is_ok())
-      lookup.explain.push_back("no entry; the bucket's config is not valid at this shape: " +
-                               valid.message());
-    else if (comparison.match == Match::kTransferable)
-      lookup.explain.push_back(
-          "no entry for this environment; one of the same arch is below, served only on request");
-    else
-      lookup.explain.push_back("no entry; the nearest one differs as below");
-  } else {
-    lookup.entry = entry;
-  }
-  for (std::string& line : explain(comparison)) lookup.explain.push_back(std::move(line));
-  if (comparison.match != Match::kForeign)
-    lookup.explain.push_back(entry.problem == problem
-                                 ? fmt::format("problem: '{}', as measured", problem.text())
-                                 : fmt::format("problem: '{}' wanted, '{}' measured: same bucket",
-                                               problem.text(), entry.problem.text()));
+  lookup.layer = directory_;
   return lookup;
+}
+
+std::vector<StoredEntry> Store::served(const Id128& key) const {
+  std::vector<const EntryRow*> rows;
+  catalog_.each_of_key(key, [&](const EntryRow& row) {
+    if (catalog_.served(row.record)) rows.push_back(&row);
+  });
+  std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return better(*a, *b); });
+  std::vector<StoredEntry> all;
+  for (const EntryRow* row : rows) {
+    Result<StoredEntry> entry = stored(*row);
+    if (entry.is_ok()) all.push_back(std::move(entry).value());
+  }
+  return all;
+}
+
+std::vector<StoredEntry> Store::current() const {
+  std::unordered_map<Id128, const EntryRow*, Id128Hash> best;
+  catalog_.each_entry([&](const EntryRow& row) {
+    if (!catalog_.served(row.record)) return;
+    const EntryRow*& held = best[row.key];
+    if (held == nullptr || better(row, *held)) held = &row;
+  });
+  std::vector<StoredEntry> all;
+  for (const auto& [key, row] : best) {
+    Result<StoredEntry> entry = stored(*row);
+    if (entry.is_ok()) {
+      all.push_back(std::move(entry).value());
+      continue;
+    }
+    // Its record was damaged since: the next best stands in.
+    std::vector<StoredEntry> others = served(key);
+    if (!others.empty()) all.push_back(std::move(others.front()));
+  }
+  const auto order = [](const StoredEntry& stored) {
+    const CacheKey& key = stored.entry.key;
+    return std::tie(key.op, key.kernel, key.backend, key.arch, key.bucket, key.device, key.toolkit,
+                    key.driver, key.source_hash, key.policy, key.dtype);
+  };
+  std::sort(all.begin(), all.end(),
+            [&](const StoredEntry& a, const StoredEntry& b) { return order(a) < order(b); });
+  return all;
 }
 
 std::vector<Entry> Store::list() const {
   std::vector<Entry> all;
-  for (const auto& [id, stored] : entries_) all.push_back(stored.entry);
-  const auto order = [](const Entry& e) {
-    return std::tie(e.key.op, e.key.kernel, e.key.backend, e.key.arch, e.key.bucket, e.key.device,
-                    e.key.toolkit, e.key.driver, e.key.source_hash, e.key.policy, e.key.dtype);
-  };
-  std::sort(all.begin(), all.end(),
-            [&](const Entry& a, const Entry& b) { return order(a) < order(b); });
+  for (StoredEntry& stored : current()) all.push_back(std::move(stored.entry));
   return all;
 }
 
-Result<std::vector<Entry>> Store::history(const CacheKey& key) const {
-  std::vector<Entry> all;
-  const auto found = offsets_.find(key.id());
-  if (found == offsets_.end()) return all;
-  for (const std::uint64_t offset : found->second) {
-    PURLIN_ASSIGN(const std::string payload, log_.read_at(offset));
-    PURLIN_ASSIGN(const Json json, Json::parse(payload));
-    PURLIN_ASSIGN(Entry entry, entry_from_json(json));
+Result<std::vector<StoredEntry>> Store::history(const CacheKey& key) const {
+  std::vector<const EntryRow*> rows;
+  catalog_.each_of_key(Id128::parse(key.id()), [&](const EntryRow& row) { rows.push_back(&row); });
+  std::sort(rows.begin(), rows.end(), [](const EntryRow* a, const EntryRow* b) {
+    return std::tie(a->recorded_ns, a->offset) < std::tie(b->recorded_ns, b->offset);
+  });
+  std::vector<StoredEntry> all;
+  for (const EntryRow* row : rows) {
+    PURLIN_ASSIGN(StoredEntry entry, stored(*row));
     all.push_back(std::move(entry));
   }
+  return all;
+}
+
+Result<StoredRecord> Store::record(std::string_view id) const {
+  const Id128 wanted = Id128::parse(id);
+  const EntryRow* entry = catalog_.entry(wanted);
+  const StatusRow* status = entry == nullptr ? catalog_.status(wanted) : nullptr;
+  if (entry == nullptr && status == nullptr)
+    return error(Code::kNotFound, "the cache in '{}' has no record '{}'", directory_, id);
+  const std::uint64_t offset = entry != nullptr ? entry->offset : status->offset;
+  PURLIN_TRY(read_json(offset, wanted).status());
+  PURLIN_ASSIGN(std::string payload, log_.read_at(offset));
+  return StoredRecord{entry != nullptr ? RecordKind::kEntry : RecordKind::kStatus, wanted.hex(),
+                      std::move(payload)};
+}
+
+Status Store::each_record(const RecordFilter& filter,
+                          const std::function<bool(const StoredRecord&)>& visit) const {
+  const FieldHashes wanted = field_hashes(filter.key);
+  const bool all_keys = filter.key == CacheKey();
+  struct Item {
+    std::uint64_t offset;
+    RecordKind kind;
+    Id128 id;
+  };
+  std::vector<Item> items;
+  if (filter.entries)
+    catalog_.each_entry([&](const EntryRow& row) {
+      if (passes(wanted, row.fields)) items.push_back({row.offset, RecordKind::kEntry, row.record});
+    });
+  if (filter.statuses)
+    catalog_.each_status([&](const StatusRow& row) {
+      const EntryRow* about = catalog_.entry(row.target);
+      if (all_keys || (about != nullptr && passes(wanted, about->fields)))
+        items.push_back({row.offset, RecordKind::kStatus, row.record});
+    });
+  std::sort(items.begin(), items.end(),
+            [](const Item& a, const Item& b) { return a.offset < b.offset; });
+  for (const Item& item : items) {
+    const Result<Json> json = read_json(item.offset, item.id);
+    if (!json.is_ok()) continue;  // damaged since it was read
+    if (!all_keys && item.kind == RecordKind::kEntry) {
+      const Result<Entry> entry = entry_from_json(*json);
+      if (!entry.is_ok() || !passes(filter.key, entry->key)) continue;
+    }
+    if (!visit({item.kind, item.id.hex(), json->dump()})) break;
+  }
+  return Status::ok();
+}
+
+Result<std::vector<StoredRecord>> Store::records(const RecordFilter& filter) const {
+  std::vector<StoredRecord> all;
+  PURLIN_TRY(each_record(filter, [&](const StoredRecord& record) {
+    all.push_back(record);
+    return true;
+  }));
   return all;
 }
 

@@ -135,6 +135,7 @@ TEST(Store, AFieldNotStatedIsNotCompared) {
   Store store = *Store::open(folder.path());
   Entry old = sample_entry(1024, 32), fresh = sample_entry(1024, 128);
   fresh.key.source_hash = "changed";
+  fresh.recorded_at = "2026-11-21T12:00:00Z";
   ASSERT_TRUE(store.put(old).is_ok());
   ASSERT_TRUE(store.put(fresh).is_ok());
   CacheKey wanted = old.key;
@@ -144,19 +145,23 @@ TEST(Store, AFieldNotStatedIsNotCompared) {
   EXPECT_EQ(lookup.entry->config, fresh.config);  // the newest
 }
 
-TEST(Store, TheNewestWinsAndHistoryIsKept) {
+TEST(Store, TheBestWinsAndHistoryIsKept) {
   TemporaryDirectory folder;
   Store writer = *Store::open(folder.path()), reader = *Store::open(folder.path());
-  for (const int bm : {16, 32, 64}) ASSERT_TRUE(writer.put(sample_entry(1024, bm)).is_ok());
+  for (const int bm : {16, 32, 64}) {
+    Entry entry = sample_entry(1024, bm);
+    entry.time_ms = bm == 32 ? 0.25 : 0.5;
+    ASSERT_TRUE(writer.put(entry).is_ok());
+  }
   const CacheKey key = sample_entry().key;
   EXPECT_TRUE(reader.list().empty());
   ASSERT_TRUE(reader.refresh().is_ok());
   ASSERT_EQ(reader.list().size(), 1u);
-  EXPECT_EQ(reader.list()[0].config, sample_entry(1024, 64).config);
+  EXPECT_EQ(reader.list()[0].config, sample_entry(1024, 32).config);
   const auto history = reader.history(key);
   ASSERT_TRUE(history.is_ok());
   ASSERT_EQ(history->size(), 3u);
-  EXPECT_EQ((*history)[0].config, sample_entry(1024, 16).config);
+  EXPECT_EQ((*history)[0].entry.config, sample_entry(1024, 16).config);
   EXPECT_TRUE(reader.history(sample_entry(4096).key)->empty());
 }
 
@@ -182,7 +187,7 @@ TEST(Store, ReadsADirectoryItMayNotWrite) {
   }
   Store store = *Store::open(folder.path());
   EXPECT_EQ(store.list().size(), 1u);
-  EXPECT_EQ(store.put(sample_entry()).code(), Code::kIo);
+  EXPECT_EQ(store.put(sample_entry()).status().code(), Code::kIo);
   EXPECT_EQ(store.check_writable().code(), Code::kIo);
   ASSERT_EQ(::seteuid(user), 0);
   ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
@@ -193,7 +198,7 @@ TEST(Store, SaysWhereItCannotWrite) {
   ASSERT_TRUE(write_atomic(folder.file("plain"), "x").is_ok());
   EXPECT_EQ(Store::open(folder.file("plain")).status().code(), Code::kIo);
   Store below = *Store::open(folder.file("plain/below"));
-  const Status status = below.put(sample_entry());
+  const Status status = below.put(sample_entry()).status();
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_NE(status.message().find(folder.file("plain/below")), std::string::npos);
 }
@@ -220,7 +225,7 @@ TEST(Store, DoesNotAcknowledgeWhatCannotBeReadBack) {
   entry.key.arch = "";
   EXPECT_TRUE(store.put(entry).is_ok());  // CPUs may have no arch
   entry.key.op = "";
-  EXPECT_EQ(store.put(entry).code(), Code::kInvalid);
+  EXPECT_EQ(store.put(entry).status().code(), Code::kInvalid);
   EXPECT_EQ(store.list().size(), 1u);
 }
 

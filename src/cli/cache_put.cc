@@ -63,16 +63,25 @@ class CachePut : public Command {
     flags.option("--config", config_, "Each parameter's value", "A=1,B=2");
     flags.option("--time-ms", time_ms_, "What the config was measured at");
     flags.option("--entry", entry_file_, "Store the entry in this JSON file", "FILE");
+    flags.flag("--replace", replace_, "Serve it even where a better one is known: that is demoted");
+    flags.option("--reason", reason_, "Why, with --replace", "TEXT");
     flags.flag("--json", json_, "Print the stored entry as one JSON document");
   }
 
   Result<int> run(Context& context) override {
     PURLIN_ASSIGN(const cache::Entry entry, entry_file_.empty() ? from_config() : from_file());
     PURLIN_ASSIGN(cache::Store store, target_.cache.open());
-    PURLIN_TRY(store.put(entry));
+    PURLIN_ASSIGN(const cache::Put put, store.put(entry, {.replace = replace_, .reason = reason_}));
+    if (!put.served)
+      context.log.warn(
+          "stored, but lookups go on to get {}, which is better; --replace displaces it",
+          put.kept.empty() ? "nothing (it was withdrawn)" : put.kept);
     if (json_) {
       Json document = new_document("purlin.cache-put/1", host_environment());
       document.set("entry", to_json(entry));
+      document.set("record", put.record);
+      document.set("known", put.known);
+      document.set("served", put.served);
       document.set("directory", store.directory());
       context.print(document.dump(2) + "\n");
     } else {
@@ -114,9 +123,9 @@ class CachePut : public Command {
   }
 
   CacheTargetFlags target_;
-  std::string config_, entry_file_;
+  std::string config_, entry_file_, reason_;
   double time_ms_ = 0;
-  bool json_ = false;
+  bool replace_ = false, json_ = false;
 };
 
 }  // namespace

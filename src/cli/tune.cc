@@ -352,12 +352,18 @@ class TuneCommand : public Command {
     entry.config = result.evaluations[verdict.best().evaluation].config;
     entry.time_ms = verdict.best().time_ms;
     entry.samples = verdict.best().samples;
-    if (verdict.fallback) entry.default_time_ms = verdict.finalists[*verdict.fallback].time_ms;
+    if (verdict.fallback) {
+      const tune::Finalist& fallback = verdict.finalists[*verdict.fallback];
+      entry.default_time_ms = fallback.time_ms;
+      entry.default_config = result.evaluations[fallback.evaluation].config;
+    }
     for (std::size_t i = 0; i < verdict.finalists.size(); ++i) {
       const tune::Finalist& other = verdict.finalists[i];
       if (i == verdict.winner || !other.problem.empty()) continue;
-      if (entry.runner_up_ms <= 0 || other.time_ms < entry.runner_up_ms)
+      if (entry.runner_up_ms <= 0 || other.time_ms < entry.runner_up_ms) {
         entry.runner_up_ms = other.time_ms;
+        entry.runner_up = result.evaluations[other.evaluation].config;
+      }
     }
     for (const std::size_t tie : verdict.ties)
       entry.ties.push_back(result.evaluations[verdict.finalists[tie].evaluation].config);
@@ -365,7 +371,12 @@ class TuneCommand : public Command {
     entry.verified = true;
     entry.strategy = input.strategy_used;
     PURLIN_ASSIGN(cache::Store store, cache_.open());
-    PURLIN_TRY(store.put(entry));
+    PURLIN_ASSIGN(const cache::Put put, store.put(entry));
+    if (!put.served)
+      context.log.info(
+          "a faster entry of this key is kept in use ({}); `purlin cache put --replace` "
+          "would displace it",
+          put.kept);
     input.stored_directory = store.directory();
     input.stored_key = entry.key.id();
     context.log.info("stored in {} as {} {} {} ({})", store.directory(), entry.key.op,

@@ -190,6 +190,7 @@ purlin_outcome purlin_lookup(const purlin_op* op, const int64_t* extents, size_t
       return PURLIN_BUCKET;
     case purlin::cache::Outcome::kTransferred:
       return PURLIN_TRANSFERRED;
+    case purlin::cache::Outcome::kNearest:
     case purlin::cache::Outcome::kMiss:
       break;
   }

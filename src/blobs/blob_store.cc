@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blobs/blob_store.h"
+
+#include "base/text.h"
+#include "blobs/curl_http.h"
+#include "blobs/directory_blobs.h"
+#include "blobs/s3_blobs.h"
+#include "blobs/s3_config.h"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace purlin::blobs {
+
+Result<std::unique_ptr<BlobStore>> open_blobs(const std::string& target) {
+  const std::size_t scheme = target.find("://");
+  if (scheme == std::string::npos) {
+    if (target.empty()) return error(Code::kInvalid, "the target's name is empty");
+    return make_directory_blobs(target);
+  }
+  if (!starts_with(target, "s3://"))
+    return error(Code::kInvalid,
+                 "'{}': '{}' is not supported; give a directory or s3://BUCKET/PREFIX", target,
+                 target.substr(0, scheme + 3));
+  PURLIN_ASSIGN(S3Config config, load_s3_config(target));
+  PURLIN_ASSIGN(std::unique_ptr<HttpClient> http, make_curl_http());
+  const auto seed = static_cast<std::uint64_t>(system_clock().wall_ns()) ^
+                    (static_cast<std::uint64_t>(::getpid()) << 32);
+  return make_s3_blobs(std::move(config), std::move(http), system_clock(), seed);
+}
+
+Status check_key(std::string_view key) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  bool ok = !key.empty() && key.size() <= 512;
+  for (const std::string& part : split(key, '/'))
+    ok = ok && !part.empty() && part != "." && part != ".." &&
+         std::all_of(part.begin(), part.end(), plain);
+  return ok ? Status::ok() : error(Code::kInvalid, "'{}' is not a key of a shared object", key);
+}
+
+}  // namespace purlin::blobs

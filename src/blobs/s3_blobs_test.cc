@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blobs/s3_blobs.h"
+
+#include "blobs/s3_xml.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace purlin::blobs {
+namespace {
+
+// Gives the scripted answers in turn and keeps what was asked.
+struct Script {
+  std::deque<Result<HttpResponse>> answers;
+  std::vector<std::string> asked;  // "GET http://…"
+  std::vector<HttpHeaders> headers;
+};
+
+class ScriptedHttp : public HttpClient {
+ public:
+  explicit ScriptedHttp(Script& script) : script_(script) {}
+  Result<HttpResponse> send(const HttpRequest& request) override {
+    script_.asked.push_back(request.method + " " + request.url);
+    script_.headers.push_back(request.headers);
+    if (script_.answers.empty()) return error(Code::kUnavailable, "no more answers");
+    auto answer = std::move(script_.answers.front());
+    script_.answers.pop_front();
+    return answer;
+  }
+
+ private:
+  Script& script_;
+};
+
+HttpResponse answer(int status, std::string body = "", HttpHeaders headers = {}) {
+  return {status, std::move(headers), std::move(body)};
+}
+HttpResponse failure(int status, const std::string& code) {
+  return answer(status, "<?xml version=\"1.0\"?><Error><Code>" + code +
+                            "</Code><Message>a &lt;reason&gt;</Message></Error>");
+}
+
+class S3Blobs : public testing::Test {
+ protected:
+  S3Blobs() {
+    S3Config config = parse_s3_target("s3://bucket/team").value();
+    config.endpoint = "http://127.0.0.1:9";
+    config.access_key = "A";
+    config.secret_key = "S";
+    store_ = make_s3_blobs(config, std::make_unique<ScriptedHttp>(script_), clock_, 1);
+  }
+  std::string header(std::size_t request, const std::string& wanted) const {
+    for (const auto& [name, value] : script_.headers.at(request))
+      if (name == wanted) return value;
+    return "";
+  }
+  Script script_;
+  FakeClock clock_;
+  std::unique_ptr<BlobStore> store_;
+};
+
+TEST_F(S3Blobs, ReadsAndWritesUnderConditions) {
+  script_.answers = {answer(200, "bytes", {{"etag", "\"7\""}}),
+                     answer(200),
+                     answer(200),
+                     failure(412, "PreconditionFailed"),
+                     failure(404, "NoSuchKey"),
+                     failure(404, "NoSuchKey")};
+  const Blob blob = store_->get("a/b", 100).value();
+  EXPECT_EQ(blob.bytes, "bytes");
+  EXPECT_EQ(blob.tag, "\"7\"");
+  EXPECT_EQ(script_.asked[0], "GET http://127.0.0.1:9/bucket/team/a/b");
+  EXPECT_EQ(store_->put_if_absent("a", "x").value(), Put::kStored);
+  EXPECT_EQ(header(1, "If-None-Match"), "*");
+  EXPECT_NE(header(1, "Authorization").find("if-none-match"), std::string::npos) << "not signed";
+  EXPECT_EQ(store_->put_if_match("a", "x", "\"7\"").value(), Put::kStored);
+  EXPECT_EQ(header(2, "If-Match"), "\"7\"");
+  EXPECT_EQ(store_->put_if_match("a", "x", "\"7\"").value(), Put::kConflict);
+  EXPECT_EQ(store_->put_if_match("a", "x", "\"7\"").value(), Put::kConflict) << "it is gone";
+  EXPECT_EQ(store_->get("a", 100).status().code(), Code::kNotFound);
+}
+
+TEST_F(S3Blobs, RetriesWhatPassesWithPauses) {
+  script_.answers = {error(Code::kUnavailable, "reset"), failure(503, "SlowDown"),
+                     failure(409, "ConditionalRequestConflict"), error(Code::kTimeout, "late"),
+                     answer(200, "bytes")};
+  const std::int64_t before = clock_.now_ns;
+  EXPECT_EQ(store_->get("a", 100)->bytes, "bytes");
+  EXPECT_EQ(script_.asked.size(), 5u);
+  EXPECT_GT(clock_.now_ns - before, 1'000'000'000);
+  EXPECT_LT(clock_.now_ns - before, 10'000'000'000);
+}
+
+TEST_F(S3Blobs, GivesUpInTheEnd) {
+  const Status silent = store_->get("a", 100).status();
+  EXPECT_EQ(silent.code(), Code::kUnavailable);
+  EXPECT_NE(silent.message().find("6 attempts"), std::string::npos) << silent.message();
+  script_.answers.assign(6, failure(500, "InternalError"));
+  const Status broken = store_->put_if_absent("a", "x").status();
+  EXPECT_EQ(broken.code(), Code::kUnavailable);
+  EXPECT_NE(broken.message().find("InternalError a <reason>"), std::string::npos);
+}
+
+TEST_F(S3Blobs, SaysWhatToDo) {
+  script_.answers = {failure(403, "SignatureDoesNotMatch"), failure(404, "NoSuchBucket"),
+                     failure(403, "RequestTimeTooSkewed"),
+                     answer(301, "", {{"x-amz-bucket-region", "eu-west-1"}}),
+                     error(Code::kInvalid, "over the limit")};
+  for (const char* text : {"the credentials in use are those of 'A'", "create the bucket",
+                           "clock is wrong", "set AWS_REGION", "over the limit"}) {
+    const Status status = store_->get("a", 100).status();
+    EXPECT_EQ(status.code(), Code::kInvalid);
+    EXPECT_NE(status.message().find(text), std::string::npos) << status.message();
+  }
+  EXPECT_EQ(script_.asked.size(), 5u) << "none of them is worth a retry";
+}
+
+TEST_F(S3Blobs, ListsEveryPage) {
+  const std::string first =
+      "<ListBucketResult xmlns=\"x\"><IsTruncated>true</IsTruncated>"
+      "<NextContinuationToken>a&amp;b</NextContinuationToken>"
+      "<Contents><Key>team/s/2</Key><LastModified>2026-11-20T00:00:01.000Z</LastModified>"
+      "<Size>5</Size></Contents><Contents><Key>team/s/deep/1</Key></Contents></ListBucketResult>";
+  const std::string last =
+      "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>team/s/1</Key>"
+      "<Size>7</Size></Contents><Contents><Key>elsewhere</Key></Contents></ListBucketResult>";
+  script_.answers = {answer(200, first), answer(200, last)};
+  const auto listed = store_->list("s/").value();
+  ASSERT_EQ(listed.size(), 2u);
+  EXPECT_EQ(listed[0].key, "s/1");
+  EXPECT_EQ(listed[1].key, "s/2");
+  EXPECT_EQ(listed[1].size, 5u);
+  EXPECT_EQ(listed[1].modified_ns, 1795132801'000'000'000);
+  EXPECT_EQ(script_.asked[0], "GET http://127.0.0.1:9/bucket?list-type=2&prefix=team%2Fs%2F");
+  EXPECT_NE(script_.asked[1].find("continuation-token=a%26b"), std::string::npos);
+  script_.answers = {answer(200, "<html>"),
+                     answer(200,
+                            "<ListBucketResult><IsTruncated>true</IsTruncated>"
+                            "</ListBucketResult>")};
+  EXPECT_EQ(store_->list("s/").status().code(), Code::kInvalid);
+  EXPECT_EQ(store_->list("s/").status().code(), Code::kInvalid);
+}
+
+TEST_F(S3Blobs, Removes) {
+  script_.answers = {answer(204), failure(404, "NoSuchKey"), failure(403, "AccessDenied")};
+  EXPECT_TRUE(store_->remove("a").is_ok());
+  EXPECT_TRUE(store_->remove("a").is_ok());
+  EXPECT_EQ(store_->remove("a").code(), Code::kInvalid);
+}
+
+TEST(S3Xml, IsBoundedAndLenient) {
+  EXPECT_TRUE(parse_list_page("<ListBucketResult></ListBucketResult>")->blobs.empty());
+  EXPECT_TRUE(parse_list_page("<ListBucketResult></ListBucketResult>")->next.empty());
+  EXPECT_FALSE(parse_list_page("").is_ok());
+  EXPECT_FALSE(parse_list_page("<ListBucketResult>").is_ok());
+  std::string many = "<ListBucketResult>";
+  for (int i = 0; i < 10'001; ++i) many += "<Contents></Contents>";
+  EXPECT_FALSE(parse_list_page(many + "</ListBucketResult>").is_ok());
+  EXPECT_EQ(parse_s3_error("no xml").code, "");
+  EXPECT_EQ(parse_s3_error("<Error><Code/><Message>m</Message></Error>").message, "m");
+}
+
+}  // namespace
+}  // namespace purlin::blobs
