@@ -270,7 +270,7 @@ TEST(CApi, LookupsGoOnDuringReloads) {
   for (int shift = 1; shift < 40; ++shift) {
     ASSERT_TRUE(store.put(sample_entry(std::int64_t{1} << shift, shift)).is_ok());
     cache::Entry faster = sample_entry(1, shift + 1);  // each displaces the one before
-    faster.time_ms = 1.0 / (shift + 1);
+    faster.time_ms = 0.2 / shift;
     ASSERT_TRUE(store.put(faster).is_ok());
     cache.reload();
   }
