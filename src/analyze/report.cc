@@ -177,6 +177,13 @@ Result<GroupBy> group_by_from_text(std::string_view text) {
 
 Report build_report(const Profile& profile, GroupBy group_by,
                     const std::vector<Ceilings>& measured) {
+  Report report = build_rows(profile, group_by, measured);
+  report.timeline = analyze_timeline(profile);
+  return report;
+}
+
+Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ceilings>& measured,
+                  std::vector<std::size_t>* row_of) {
   Report report;
   report.group_by = group_by;
   report.environment = profile.environment;
@@ -188,9 +195,9 @@ Report build_report(const Profile& profile, GroupBy group_by,
   report.coverage = profile.coverage;
   report.partial = profile.partial;
   report.ceilings = ceilings_of(profile, measured);
-  report.timeline = analyze_timeline(profile);
 
-  std::map<Key, Group> groups;  // ordered, so that equal totals rank the same each time
+  std::map<Key, Group> groups;         // ordered, so that equal totals rank the same each time
+  std::vector<const Group*> group_of;  // of each row, where asked for
   std::map<std::string, KernelName> names;
   const bool builds_told = std::any_of(profile.kernels.begin(), profile.kernels.end(),
                                        [](const KernelRow& row) { return !row.build.empty(); });
@@ -200,7 +207,9 @@ Report build_report(const Profile& profile, GroupBy group_by,
     const KernelName kernel = classified(name->second, row.op);
     const std::string& build = builds_told ? row.build : profile.environment.build;
     const std::string device = device_name(profile, row.device);
-    Group& group = groups[key_of(row, kernel, device, build, group_by)];
+    const auto place = groups.try_emplace(key_of(row, kernel, device, build, group_by)).first;
+    Group& group = place->second;
+    if (row_of != nullptr) group_of.push_back(&group);
     group.stat.name = row_name(kernel, row.op, group_by);
     group.stat.device = device;
     group.stat.build = build;
@@ -212,6 +221,16 @@ Report build_report(const Profile& profile, GroupBy group_by,
     group.work->add(row, name->second);
     report.kernel_ns += row.duration.total_ns();
     report.launches += row.duration.count();
+  }
+  std::vector<const Group*> order;
+  for (const auto& [key, group] : groups) order.push_back(&group);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Group* a, const Group* b) { return heavier(a->stat, b->stat); });
+  if (row_of != nullptr) {
+    std::map<const Group*, std::size_t> places;
+    for (std::size_t i = 0; i < order.size(); ++i) places[order[i]] = i;
+    row_of->clear();
+    for (const Group* group : group_of) row_of->push_back(places[group]);
   }
   for (auto& [key, group] : groups) {
     group.stat.launch_shapes = static_cast<int>(group.shapes.size());

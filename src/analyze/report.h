@@ -78,6 +78,11 @@ struct Report {
 // `measured` ceilings, by the device's model, take precedence over the table's.
 Report build_report(const Profile& profile, GroupBy group_by,
                     const std::vector<Ceilings>& measured = {});
+// The same without the timeline's analysis. `row_of`, where given, becomes for each row of
+// Profile::kernels the index of its row in Report::kernels.
+Report build_rows(const Profile& profile, GroupBy group_by,
+                  const std::vector<Ceilings>& measured = {},
+                  std::vector<std::size_t>* row_of = nullptr);
 // At most `most_rows` kernels; everything else is about all of them.
 Json to_json(const Report& report, std::size_t most_rows = SIZE_MAX);
 std::string to_csv(const Report& report);

@@ -271,12 +271,15 @@ Roof RoofSum::roof() const {
     roof.flops_per_s = judged_flops_ / judged_ns_ * 1e9;
     roof.bytes_per_s = judged_bytes_ / judged_ns_ * 1e9;
     roof.utilization = std::min(1.0, floor_ns_ / judged_ns_);
+    roof.compute_share = std::min(1.0, compute_ns_ / judged_ns_);
+    roof.memory_share = std::min(1.0, memory_ns_ / judged_ns_);
     if (floor_ns_ > 0) roof.attainable_flops_per_s = judged_flops_ / floor_ns_ * 1e9;
   } else {  // rates stand without a ceiling to compare them with, where no model was refused
     if (flops.ns > 0 && counted_flops) roof.flops_per_s = flops.total / flops.ns * 1e9;
     if (bytes.ns > 0 && counted_bytes) roof.bytes_per_s = bytes.total / bytes.ns * 1e9;
   }
   judge(roof);
+  find_idle_tensor_cores(roof);
   describe(roof);
   return roof;
 }
@@ -329,6 +332,14 @@ void RoofSum::judge(Roof& roof) const {
   }
 }
 
+void RoofSum::find_idle_tensor_cores(Roof& roof) const {
+  const Ceiling* tf32 = ceilings_->compute_for("tf32", true);
+  if (tf32 == nullptr || tf32->peak <= 0 || tf32->name == "f32" || roof.utilization <= 0) return;
+  if (roof.bound != Bound::kCompute || longest(units_) != "f32" || !is_heavy(op_class_)) return;
+  roof.tensor_cores_idle = roof.flops_per_s > 0;
+  roof.tensor_share = roof.flops_per_s / tf32->peak;
+}
+
 // Why work says nothing of the bound.
 std::string RoofSum::missing() const {
   const bool counted = counted_flops_.launches > 0 || counted_bytes_.launches > 0;
@@ -361,11 +372,9 @@ void RoofSum::describe(Roof& roof) const {
         from += fmt::format(", corrected to {:.0f} MHz observed", roof.clock_mhz);
       parts.push_back("ceiling: " + from);
     }
-    if (const Ceiling* tf32 = ceilings_->compute_for("tf32", true);
-        tf32 != nullptr && roof.bound == Bound::kCompute && longest(units_) == "f32" &&
-        is_heavy(op_class_) && roof.flops_per_s > 0)
-      parts.push_back(fmt::format("tensor cores idle: {} of tf32 tensor",
-                                  percent(roof.flops_per_s / tf32->peak)));
+    if (roof.tensor_cores_idle)
+      parts.push_back(
+          fmt::format("tensor cores idle: {} of tf32 tensor", percent(roof.tensor_share)));
   }
   if (busy_ns_ > 0)
     parts.push_back(fmt::format("SMs {} busy, memory {}", percent(compute_busy_ / busy_ns_),

@@ -37,7 +37,12 @@ struct Roof {                   // of one report row
   double intensity = 0;                     // FLOP/B
   double attainable_flops_per_s = 0;        // min(peak, intensity * bandwidth)
   double utilization = 0;                   // of the binding ceiling; 0 = unknown
-  std::string ceiling;                      // name of the binding one
+  // Shares of the time that the arithmetic alone and the traffic alone would take at their
+  // ceilings: utilisation is the greater of them, launch by launch. 0 = unknown.
+  double compute_share = 0, memory_share = 0;
+  bool tensor_cores_idle = false;  // a product in vector units, of a device that could do better
+  double tensor_share = 0;         // of the tensor ceiling it would have then
+  std::string ceiling;             // name of the binding one
   Bound bound = Bound::kUnknown;
   std::string bound_from;  // "counter", "shape_model", "launch" (its size), "op_class" (a prior)
   std::string grade;       // "good", "ok", "optimise"; "" where utilisation is unknown
@@ -75,6 +80,7 @@ class RoofSum {
   void add_work(const KernelRow& row, const KernelName& name, double launches, double ns);
   void add_occupancy(const KernelRow& row, double ns);
   void judge(Roof& roof) const;
+  void find_idle_tensor_cores(Roof& roof) const;
   void describe(Roof& roof) const;
   std::string missing() const;
 

@@ -12,6 +12,7 @@ std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_profile_command();
 std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_diff_command();
+std::unique_ptr<Command> make_advise_command();
 std::unique_ptr<Command> make_import_command();
 std::unique_ptr<Command> make_export_command();
 std::unique_ptr<Command> make_tune_command();

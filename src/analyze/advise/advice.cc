@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/advice.h"
+
+#include "analyze/advise/rules.h"
+#include "analyze/identity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+// A saving in a scenario, of the unit's time in the same scenario: what the recorder added to the
+// one it also added to the other.
+void add_shares(const Unit& unit, std::vector<Intervention>& interventions) {
+  const Interval3& base = unit.baseline_ns;
+  const auto share = [](double saved, double whole) {
+    return whole > 0 ? std::min(1.0, saved / whole) : 0;
+  };
+  for (Intervention& one : interventions) {
+    const Interval3& saved = one.saved_ns;
+    one.saved_share = bounded(
+        {share(saved.low, base.low), share(saved.mid, base.mid), share(saved.high, base.high)}, 1);
+  }
+}
+
+bool before(const Intervention& a, const Intervention& b) {
+  // Within a hundredth of each other, estimates are equal; the level decides.
+  const double least = std::max(a.saved_ns.mid, b.saved_ns.mid) * 0.01;
+  if (std::abs(a.saved_ns.mid - b.saved_ns.mid) > least) return a.saved_ns.mid > b.saved_ns.mid;
+  return a.level < b.level;
+}
+
+// Insertion keeps what is given in order of saving; "equal" is not transitive, so no sort with it.
+void rank(std::vector<Intervention>& interventions) {
+  std::stable_sort(
+      interventions.begin(), interventions.end(),
+      [](const Intervention& a, const Intervention& b) { return a.saved_ns.mid > b.saved_ns.mid; });
+  for (std::size_t i = 1; i < interventions.size(); ++i)
+    for (std::size_t k = i; k > 0 && before(interventions[k], interventions[k - 1]); --k)
+      std::swap(interventions[k], interventions[k - 1]);
+}
+
+void add_notes(const Facts& facts, Advice& advice) {
+  if (facts.unit.kind == "kernel_time" && facts.rows.kernel_ns > 0)
+    advice.notes.emplace_back(
+        "no timeline: savings are of the kernels' time alone, not end to end; record one with "
+        "`purlin profile --full` or import a trace");
+  bool known = false;
+  for (const Ceilings& ceilings : facts.rows.ceilings) known |= !ceilings.empty();
+  if (!known && !facts.rows.kernels.empty())
+    advice.notes.emplace_back(
+        "the GPU is not known, so no roof, no target and no kernel can be judged: --gpu NAME tells "
+        "it");
+  if (known && advice.judged_share < 0.5 && facts.rows.kernel_ns > 0)
+    advice.notes.push_back(
+        fmt::format("the roof of {:.0f}% of the kernel time is not known: record shapes "
+                    "(record_shapes=True) or counters (ncu, --counters)",
+                    100 * (1 - advice.judged_share)));
+  if (!facts.timeline->devices.empty() && !facts.exposure.known)
+    advice.notes.emplace_back(
+        "the host's calls were not recorded: why the device idles is not known, and kernels are "
+        "taken to set the pace");
+  if (facts.unit.kind == "step" && facts.unit.count < 5 && facts.unit.host_ns > 0)
+    advice.notes.push_back(fmt::format(
+        "{:.0f} step{} recorded: the first are slowed by the recorder's start, and their mean with "
+        "them",
+        facts.unit.count, facts.unit.count == 1 ? " was" : "s were"));
+  if (facts.unit.devices > 1)
+    advice.notes.push_back(
+        fmt::format("figures are means over {:.0f} devices", facts.unit.devices));
+}
+
+std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
+  if (facts.rows.kernels.empty()) return "no profile of kernels: nothing was recorded";
+  if (facts.rows.kernel_ns <= 0)
+    return "durations were not recorded: what a change would save cannot be told";
+  if (advice.judged_share < 0.2)
+    return "the device does not idle for long, and how near its kernels are to their roofs is not "
+           "known";
+  return "the device does not idle for long, and no kernel is far enough from its target to be "
+         "worth the work";
+}
+
+}  // namespace
+
+Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
+              const std::vector<Ceilings>& measured, const AdviceOptions& options) {
+  const Facts facts = gather(profile, timeline, measured, options.targets);
+  Advice advice;
+  advice.unit = facts.unit;
+  advice.environment = profile.environment;
+  advice.coverage = profile.coverage;
+  advice.partial = profile.partial;
+  advice.profile_id = profile_id(profile);
+  if (facts.rows.kernel_ns > 0) {
+    add_host_rules(facts, advice);
+    add_fusion_rules(facts, advice);
+    add_kernel_rules(facts, advice);
+  }
+  add_shares(facts.unit, advice.interventions);
+  const std::size_t all = advice.interventions.size();
+  std::erase_if(advice.interventions, [&](const Intervention& one) {
+    return one.saved_share.mid < options.smallest || one.evidence.empty();
+  });
+  advice.small_ones = all - advice.interventions.size();
+  rank(advice.interventions);
+  judge_level(facts, advice);
+  add_no_gain(facts, advice);
+  add_lists(facts, options, advice);
+  add_alerts(facts, advice);
+  add_notes(facts, advice);
+  if (advice.interventions.empty()) advice.nothing = reason_for_nothing(facts, advice);
+  return advice;
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Advice: what to change, how much of the end-to-end time it would save, and what shows it.
+//
+// Nothing is said without evidence from the profile, and every saving is an interval that Amdahl's
+// law bounds: a kernel's saving counts only where the device, not the host, sets the pace
+// (advise/exposure.h). Savings of several interventions do not add up. The rules are in *_rules.cc,
+// what they recommend is data (advise/remedies.h), how they estimate is advise/estimate.h. Method:
+// docs/guide/advise.md; document: docs/formats/advise.md. Pure functions over values.
+#pragma once
+
+#include "analyze/advise/estimate.h"
+#include "analyze/diff.h"
+#include "analyze/report.h"
+#include "analyze/target.h"
+#include "base/json.h"
+#include "base/terminal.h"
+#include "model/profile.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin::analyze {
+
+enum class Pillar { kArithmeticIntensity, kOccupancy, kMemoryEfficiency, kOverhead };
+std::string_view to_text(Pillar pillar);  // "arithmetic_intensity"
+
+// What the tie between equal savings is broken by: the earlier level comes first.
+enum class Level { kAlgorithm, kMemory, kCompute, kParallelism, kTuning };
+std::string_view to_text(Level level);  // "algorithm"
+
+struct Evidence {
+  std::string what;   // "idle, host launch"
+  std::string value;  // "4.21 ms of 6.78 ms (62%)"
+  std::string from;   // "timeline", "counters", "shape model", "kernel name"
+};
+
+struct Intervention {
+  std::string id;  // of its remedy: "cuda_graphs"
+  std::string title;
+  Pillar pillar = Pillar::kOverhead;
+  Level level = Level::kTuning;
+  std::string regime;                // "memory", "compute", "latency", "host"
+  std::vector<std::string> kernels;  // labels, heaviest first; empty: not about kernels
+  double kernels_left_out = 0;       // beyond those
+  Interval3 saved_ns;                // of one unit, end to end
+  Interval3 saved_share;             // of the unit's time in the same scenario
+  std::string confidence;            // "A" … "D", docs/guide/advise.md
+  std::string effort, risk, portability, expertise;
+  std::vector<Evidence> evidence;  // never empty
+  std::vector<std::string> how;    // each names a tool or a call
+  std::vector<std::string> assumptions;
+  std::string guard;  // what must be checked before it is kept; "" = results are the same
+};
+
+// What would not help, and why.
+struct NoGain {
+  std::string what;  // "twice the FLOP/s"
+  std::vector<std::string> kernels;
+  std::optional<double> saved_ns;  // predicted, of one unit; nothing: it cannot be done as it is
+  std::string why;
+};
+
+struct WhatIf {          // all kernels whose roof is known, with one resource doubled
+  std::string resource;  // "compute", "memory_bandwidth", "host"
+  double saved_ns = 0, saved_share = 0;
+  std::string text;
+};
+
+struct ListedKernel {  // of the two short lists
+  std::string label, shape, dtype, op_class;
+  std::string kernel_id;  // of the page's row: "#kernel=ID"
+  double share = 0;       // tune: of the kernel time
+  double saved_ns = 0;    // tune: to its target; slower: what it lost; of one unit, end to end
+  double utilization = 0, target = 0;
+  std::string why;
+  std::string next;  // a command
+};
+
+struct Alert {
+  std::string id;        // "data_starvation"
+  std::string severity;  // "critical", "warning", "info"
+  double value = 0, threshold = 0;
+  std::string kernel, kernel_id, text;
+};
+
+struct Advice {
+  std::string verdict;  // "scheduling", "tune", "restructure", "grey", "scale_hardware", "unknown"
+  std::string verdict_text;
+  Unit unit;
+  double idle_share = 0;          // of the unit, without the recorder's own; 0 also where not known
+  double kernel_utilization = 0;  // of the kernels with a roof, by time; 0 = not known
+  double judged_share = 0;        // of the kernel time that has a roof
+  std::vector<Intervention> interventions;  // greatest saving first
+  std::size_t small_ones = 0;               // below the threshold, left out
+  std::vector<NoGain> no_gain;
+  std::vector<WhatIf> what_if;
+  std::vector<ListedKernel> tune, slower;
+  std::string against;  // the file `slower` compares with; "" = none
+  std::vector<Alert> alerts;
+  std::vector<std::string> notes;  // what could not be judged, and what to record for it
+  std::string nothing;             // why there are no interventions; "" where there are some
+  std::string profile_id;
+  std::vector<std::string> files;
+  Environment environment;
+  Coverage coverage;
+  bool partial = false;
+};
+
+struct AdviceOptions {
+  TargetFractions targets;
+  std::size_t list = 5;    // at most so many in each of the two lists
+  double smallest = 0.01;  // share below which an intervention is not listed
+  const Diff* against = nullptr;
+};
+
+// `timeline` is the profile's own (analyze_timeline).
+Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
+              const std::vector<Ceilings>& measured = {}, const AdviceOptions& options = {});
+
+Json to_json(const Advice& advice);  // purlin.advise/1
+std::string render_advice(const Advice& advice, const Terminal& terminal, int top = 0);
+// The first of them in a few lines, for the report. "" where there is nothing to say.
+std::string render_advice_brief(const Advice& advice, const Terminal& terminal, int most = 3);
+
+}  // namespace purlin::analyze

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The advice for programs: docs/formats/advise.md.
+#include "analyze/advise/advice.h"
+#include "base/text.h"
+#include "model/document.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace purlin::analyze {
+namespace {
+
+Json ns(double value) { return static_cast<std::int64_t>(std::llround(value)); }
+// Estimates: beyond four digits they say nothing.
+Json share(double value) { return parse_double(fmt::format("{:.4f}", value)).value_or(value); }
+Json ns(const Interval3& interval) {
+  return Json::object(
+      {{"low", ns(interval.low)}, {"mid", ns(interval.mid)}, {"high", ns(interval.high)}});
+}
+Json share(const Interval3& interval) {
+  return Json::object(
+      {{"low", share(interval.low)}, {"mid", share(interval.mid)}, {"high", share(interval.high)}});
+}
+
+Json unit_json(const Unit& unit) {
+  return Json::object({{"kind", unit.kind},
+                       {"count", static_cast<std::int64_t>(unit.count)},
+                       {"devices", static_cast<std::int64_t>(unit.devices)},
+                       {"recorded_ns", ns(unit.recorded_ns)},
+                       {"profiler_ns", ns(unit.profiler_ns)},
+                       {"busy_ns", ns(unit.busy_ns)},
+                       {"recorder_ns", ns(unit.recorder_ns)},
+                       {"baseline_ns", ns(unit.baseline_ns)}});
+}
+
+Json intervention_json(const Intervention& one) {
+  Json evidence = Json::array();
+  for (const Evidence& item : one.evidence)
+    evidence.push(Json::object({{"what", item.what}, {"value", item.value}, {"from", item.from}}));
+  return Json::object({{"id", one.id},
+                       {"title", one.title},
+                       {"pillar", to_text(one.pillar)},
+                       {"level", to_text(one.level)},
+                       {"regime", one.regime},
+                       {"kernels", Json::array_of(one.kernels)},
+                       {"kernels_left_out", static_cast<std::int64_t>(one.kernels_left_out)},
+                       {"saved_ns", ns(one.saved_ns)},
+                       {"saved_share", share(one.saved_share)},
+                       {"confidence", one.confidence},
+                       {"effort", one.effort},
+                       {"risk", one.risk},
+                       {"portability", one.portability},
+                       {"expertise", one.expertise},
+                       {"evidence", std::move(evidence)},
+                       {"how", Json::array_of(one.how)},
+                       {"assumptions", Json::array_of(one.assumptions)},
+                       {"guard", one.guard}});
+}
+
+Json listed_json(const ListedKernel& item, bool tune) {
+  Json out = Json::object({{"label", item.label},
+                           {"kernel_id", item.kernel_id},
+                           {"op_class", item.op_class},
+                           {"shape", item.shape},
+                           {"dtype", item.dtype}});
+  if (tune) {
+    out.set("share", share(item.share));
+    out.set("utilization", share(item.utilization));
+    out.set("target", share(item.target));
+  }
+  out.set(tune ? "saved_ns" : "lost_ns", ns(item.saved_ns));
+  out.set("why", item.why);
+  out.set("next", item.next);
+  return out;
+}
+
+}  // namespace
+
+Json to_json(const Advice& advice) {
+  Json out = new_document("purlin.advise/1", advice.environment);
+  out.set("profile", Json::object({{"id", advice.profile_id},
+                                   {"files", Json::array_of(advice.files)},
+                                   {"partial", advice.partial}}));
+  out.set("verdict", advice.verdict);
+  out.set("verdict_text", advice.verdict_text);
+  out.set("unit", unit_json(advice.unit));
+  out.set("idle_share", share(advice.idle_share));
+  out.set("kernel_utilization",
+          advice.kernel_utilization > 0 ? share(advice.kernel_utilization) : Json());
+  out.set("judged_share", share(advice.judged_share));
+  Json interventions = Json::array();
+  for (const Intervention& one : advice.interventions) interventions.push(intervention_json(one));
+  out.set("interventions", std::move(interventions));
+  out.set("interventions_left_out", advice.small_ones);
+  out.set("nothing", advice.nothing.empty() ? Json() : Json(advice.nothing));
+  Json no_gain = Json::array();
+  for (const NoGain& one : advice.no_gain)
+    no_gain.push(Json::object({{"what", one.what},
+                               {"kernels", Json::array_of(one.kernels)},
+                               {"saved_ns", one.saved_ns ? ns(*one.saved_ns) : Json()},
+                               {"why", one.why}}));
+  out.set("no_gain", std::move(no_gain));
+  Json what_if = Json::array();
+  for (const WhatIf& one : advice.what_if)
+    what_if.push(Json::object({{"resource", one.resource},
+                               {"factor", one.resource == "host" ? Json() : Json(2)},
+                               {"saved_ns", ns(one.saved_ns)},
+                               {"saved_share", share(one.saved_share)},
+                               {"text", one.text}}));
+  out.set("what_if", std::move(what_if));
+  Json tune = Json::array(), slower = Json::array();
+  for (const ListedKernel& item : advice.tune) tune.push(listed_json(item, true));
+  for (const ListedKernel& item : advice.slower) slower.push(listed_json(item, false));
+  out.set("tune", std::move(tune));
+  out.set("got_slower", std::move(slower));
+  out.set("against", advice.against.empty() ? Json() : Json(advice.against));
+  Json alerts = Json::array();
+  for (const Alert& alert : advice.alerts)
+    alerts.push(Json::object({{"id", alert.id},
+                              {"severity", alert.severity},
+                              {"value", share(alert.value)},
+                              {"threshold", share(alert.threshold)},
+                              {"kernel", alert.kernel},
+                              {"kernel_id", alert.kernel_id},
+                              {"profile", advice.profile_id},
+                              {"text", alert.text}}));
+  out.set("alerts", std::move(alerts));
+  out.set("notes", Json::array_of(advice.notes));
+  out.set("coverage",
+          Json::object(
+              {{"partial", advice.partial},
+               {"launches_seen", static_cast<std::int64_t>(advice.coverage.launches_seen)},
+               {"launches_counted", static_cast<std::int64_t>(advice.coverage.launches_counted)},
+               {"launches_lost", static_cast<std::int64_t>(advice.coverage.launches_lost)}}));
+  return out;
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The advice for people: the verdict, then each intervention with what it saves, what shows it and
+// how it is done.
+#include "analyze/advise/advice.h"
+#include "analyze/text_layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::size_t kKernelsShown = 4, kShownAlerts = 8;
+
+std::string percents(const Interval3& share) {
+  return fmt::format("{:.0f}% ({:.0f} to {:.0f})", 100 * share.mid, 100 * share.low,
+                     100 * share.high);
+}
+
+std::string times(const Interval3& ns, const Unit& unit) {
+  const auto signed_ns = [](double value) {
+    return value < 0 ? "-" + short_ns(-value) : short_ns(value);
+  };
+  return fmt::format("{} ({} to {}){}", signed_ns(ns.mid), signed_ns(ns.low), signed_ns(ns.high),
+                     unit.kind == "step" ? " a step" : "");
+}
+
+class AdviceRenderer {
+ public:
+  AdviceRenderer(const Advice& advice, const Terminal& terminal)
+      : advice_(advice), terminal_(terminal) {}
+
+  std::string full(int top) {
+    paragraph(Style::kBold, ">> " + advice_.verdict + ": " + clean(advice_.verdict_text), "");
+    base();
+    if (advice_.partial)
+      paragraph(Style::kRed,
+                "PARTIAL PROFILE: it was damaged or cut short. What follows is of what is left.",
+                "");
+    if (!advice_.nothing.empty()) {
+      out_ += "\n";
+      paragraph(Style::kPlain, "Nothing to recommend: " + advice_.nothing + ".", "");
+    }
+    const std::size_t all = advice_.interventions.size();
+    const std::size_t shown = top > 0 ? std::min(all, static_cast<std::size_t>(top)) : all;
+    for (std::size_t i = 0; i < shown; ++i) intervention(i);
+    if (shown < all)
+      out_ +=
+          terminal_.paint(Style::kDim, fmt::format("\n{} more; --top 0 shows all\n", all - shown));
+    if (all > 1) {
+      out_ += "\n";
+      paragraph(Style::kDim,
+                "Savings do not add up: each is of the program as it was recorded. Apply one, "
+                "record again, ask again.",
+                "");
+    }
+    no_gain();
+    lists();
+    alerts();
+    notes();
+    return std::move(out_);
+  }
+
+  std::string brief(int most) {
+    if (advice_.interventions.empty()) return "";
+    out_ += terminal_.paint(Style::kBold, "advice") + "\n";
+    Table table;
+    table.column("saves", Table::Align::kRight);
+    table.column("what");
+    for (std::size_t i = 0;
+         i < std::min<std::size_t>(static_cast<std::size_t>(most), advice_.interventions.size());
+         ++i) {
+      const Intervention& one = advice_.interventions[i];
+      table.row({percents(one.saved_share), what(one)});
+    }
+    out_ += table.render(terminal_, "  ");
+    paragraph(Style::kDim, "purlin advise FILE says why, how, and what would not help", "  ");
+    return std::move(out_);
+  }
+
+ private:
+  std::size_t width() const { return static_cast<std::size_t>(std::max(60, terminal_.width())); }
+  void paragraph(Style style, std::string_view text, std::string_view indent) {
+    for (const std::string& line : split(fold(text, indent, width()), '\n'))
+      if (!line.empty()) out_ += terminal_.paint(style, line) + "\n";
+  }
+  // "  key       text", folded under the text.
+  void entry(std::string_view key, std::string_view text, Style style = Style::kPlain) {
+    constexpr std::size_t kKey = 14;
+    bool first = true;
+    for (const std::string& line : split(fold(text, "", width() - kKey), '\n')) {
+      if (line.empty()) continue;
+      std::string head = first ? fmt::format("  {:<{}}", key, kKey - 2) : std::string(kKey, ' ');
+      out_ += terminal_.paint(Style::kDim, head) + terminal_.paint(style, line) + "\n";
+      first = false;
+    }
+  }
+
+  std::string what(const Intervention& one) const {
+    const std::size_t room = width() > 30 ? width() - 30 : 30;
+    std::string text = one.title;
+    if (!one.kernels.empty()) text += ": " + clean(one.kernels.front());
+    const double more = static_cast<double>(one.kernels.size()) - 1 + one.kernels_left_out;
+    if (!one.kernels.empty() && more > 0) text += fmt::format(" and {:.0f} more", more);
+    return elide_middle(text, room);
+  }
+
+  void base() {
+    const Unit& unit = advice_.unit;
+    std::string text;
+    if (unit.kind == "step") {
+      text = fmt::format("a step takes {} as recorded", short_ns(unit.recorded_ns));
+    } else if (unit.kind == "run") {
+      text = fmt::format("the run takes {} as recorded", short_ns(unit.recorded_ns));
+    } else {
+      text = fmt::format("kernels take {}", short_ns(unit.recorded_ns));
+    }
+    const double added = unit.recorded_ns - unit.baseline_ns.mid;
+    if (added > 0.01 * unit.recorded_ns)
+      text +=
+          fmt::format(", about {} ({} to {}) without the recorder", short_ns(unit.baseline_ns.mid),
+                      short_ns(unit.baseline_ns.low), short_ns(unit.baseline_ns.high));
+    if (unit.kind != "kernel_time")
+      text += fmt::format(", the device works {}", short_ns(unit.busy_ns));
+    paragraph(Style::kPlain, text, "");
+  }
+
+  void intervention(std::size_t i) {
+    const Intervention& one = advice_.interventions[i];
+    out_ += "\n" + terminal_.paint(Style::kBold, fmt::format("{}. {}", i + 1, one.title)) + "\n";
+    entry("saves",
+          fmt::format("{}, {}; confidence {}", percents(one.saved_share),
+                      times(one.saved_ns, advice_.unit), one.confidence),
+          Style::kGreen);
+    if (!one.kernels.empty()) {
+      std::vector<std::string> names;
+      for (std::size_t k = 0; k < std::min(kKernelsShown, one.kernels.size()); ++k)
+        names.push_back(clean(elide_middle(one.kernels[k], 60)));
+      const double more =
+          static_cast<double>(one.kernels.size() - names.size()) + one.kernels_left_out;
+      std::string text = join(names, ", ");
+      if (more > 0) text += fmt::format(" and {:.0f} more", more);
+      entry("kernels", text);
+    }
+    bool first = true;
+    for (const Evidence& item : one.evidence) {
+      entry(first ? "evidence" : "",
+            fmt::format("{}: {} ({})", clean(item.what), clean(item.value), item.from));
+      first = false;
+    }
+    first = true;
+    for (const std::string& how : one.how) {
+      entry(first ? "how" : "", "- " + how);
+      first = false;
+    }
+    first = true;
+    for (const std::string& assumption : one.assumptions) {
+      entry(first ? "assumes" : "", assumption);
+      first = false;
+    }
+    if (!one.guard.empty()) entry("check", one.guard);
+    std::string pillar(to_text(one.pillar));
+    std::replace(pillar.begin(), pillar.end(), '_', ' ');
+    entry("filed under", fmt::format("{}; effort {}, risk {}, {}, by the {}", pillar, one.effort,
+                                     one.risk, one.portability, one.expertise));
+  }
+
+  void no_gain() {
+    if (advice_.no_gain.empty() && advice_.what_if.empty()) return;
+    out_ += "\n" + terminal_.paint(Style::kBold, "what would not help, or how little") + "\n";
+    for (const WhatIf& one : advice_.what_if) paragraph(Style::kPlain, "- " + one.text, "  ");
+    for (const NoGain& one : advice_.no_gain) {
+      std::vector<std::string> names;
+      for (const std::string& name : one.kernels) names.push_back(clean(elide_middle(name, 40)));
+      std::string text = one.what;
+      if (one.saved_ns)
+        text += fmt::format(": predicted saving {}",
+                            *one.saved_ns > 0 ? short_ns(*one.saved_ns) : std::string("0"));
+      if (!names.empty()) text += " for " + join(names, ", ");
+      paragraph(Style::kPlain, "- " + text + "; " + one.why, "  ");
+    }
+  }
+
+  void list(const char* title, const std::vector<ListedKernel>& items, bool loses) {
+    if (items.empty()) return;
+    out_ += "\n" + terminal_.paint(Style::kBold, title) + "\n";
+    Table table;
+    table.column(loses ? "lost" : "to gain", Table::Align::kRight);
+    table.column("kernel");
+    table.column("why");
+    for (const ListedKernel& item : items)
+      table.row({short_ns(item.saved_ns), clean(elide_middle(item.label, 36)),
+                 elide_middle(item.why, width() > 72 ? width() - 52 : 20)});
+    out_ += table.render(terminal_, "  ");
+  }
+
+  void lists() {
+    list("tune these", advice_.tune, false);
+    list("got slower", advice_.slower, true);
+    if (!advice_.against.empty() && advice_.slower.empty())
+      paragraph(Style::kPlain, "No kernel got slower than in " + clean(advice_.against) + ".", "");
+  }
+
+  void alerts() {
+    if (advice_.alerts.empty()) return;
+    out_ += "\n" + terminal_.paint(Style::kBold, "alerts") + "\n";
+    for (std::size_t i = 0; i < std::min(kShownAlerts, advice_.alerts.size()); ++i) {
+      const Alert& alert = advice_.alerts[i];
+      paragraph(alert.severity == "critical" ? Style::kRed : Style::kYellow,
+                fmt::format("! {} {}: {}", alert.severity, alert.id, clean(alert.text)), "  ");
+    }
+  }
+
+  void notes() {
+    if (advice_.notes.empty()) return;
+    out_ += "\n";
+    for (const std::string& note : advice_.notes) paragraph(Style::kDim, "- " + clean(note), "  ");
+  }
+
+  const Advice& advice_;
+  const Terminal& terminal_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string render_advice(const Advice& advice, const Terminal& terminal, int top) {
+  return AdviceRenderer(advice, terminal).full(top);
+}
+
+std::string render_advice_brief(const Advice& advice, const Terminal& terminal, int most) {
+  return AdviceRenderer(advice, terminal).brief(most);
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Estimates: intervals, the unit they are of, and the models behind them. One scenario runs through
+// all three ends of an interval: low is what is left if every doubtful figure goes against the
+// intervention. Pure functions. docs/guide/advise.md, "Where the intervals come from".
+#pragma once
+
+#include "analyze/roofline.h"
+#include "analyze/timeline.h"
+#include "model/profile.h"
+
+#include <string>
+
+namespace purlin::analyze {
+
+struct Interval3 {
+  double low = 0, mid = 0, high = 0;
+  Interval3 operator+(const Interval3& other) const {
+    return {low + other.low, mid + other.mid, high + other.high};
+  }
+  Interval3 operator*(double factor) const { return {low * factor, mid * factor, high * factor}; }
+  bool operator==(const Interval3&) const = default;
+};
+// Puts the ends in order and none above `most` (Amdahl). The low end may be negative: a loss.
+Interval3 bounded(Interval3 interval, double most);
+
+// What GPA's advisor achieved of what it predicted, over 26 published pairs: p10, median, p90.
+inline constexpr Interval3 kStallModel = {0.3, 0.85, 1.4};
+
+// What a recorder adds to each host call and op it records, ns. Kineto: 1.1 us a launch for
+// activities alone, up to 4.5 with API records (H200); its ops with shapes 0.5 to 2 us.
+struct RecorderCost {
+  Interval3 call, op;  // low cost first
+};
+RecorderCost recorder_cost(const std::string& source);
+
+// What savings are of: a step where the timeline has steps, else the recording, else the kernels'
+// time alone.
+struct Unit {
+  std::string kind;        // "step", "run", "kernel_time"
+  double count = 1;        // how many the profile holds
+  double devices = 1;      // whose mean it is
+  double recorded_ns = 0;  // one, as recorded
+  double profiler_ns = 0;  // of that: idle while the recording tool was at work
+  double host_ns = 0;      // of that: idle because the host launched late
+  double busy_ns = 0;      // of that: the device at work
+  // What the recorder's work on each call and op may have added to host_ns.
+  Interval3 recorder_ns;
+  double kernel_scale = 1;  // of a total over the profile's kernels -> of one unit
+  // The unit without the recorder, when the saving is the low, the middle, the high one.
+  Interval3 baseline_ns;
+};
+Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline);
+
+// Share of its time that a row at its roof would save were one resource `factor` times as much.
+double saved_by_more(const Roof& roof, double compute_factor, double memory_factor);
+
+}  // namespace purlin::analyze

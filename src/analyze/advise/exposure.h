@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exposure: what part of the kernels' time delays what comes next. A kernel that got shorter saves
+// nothing where the host launches the next work only after it ended: the device would idle longer
+// instead. The part of a kernel after the moment its successor was queued is exposed; so is all of
+// a kernel the host waits for. One pass over the timeline; streams are taken one by one.
+#pragma once
+
+#include "model/profile.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace purlin::analyze {
+
+struct Exposure {
+  bool known = false;         // false: no timeline, or no calls in it; all is then taken as exposed
+  std::vector<double> share;  // of each row of Profile::kernels, of its time; 1 where not known
+  double all = 1;             // of all kernels
+};
+Exposure measure_exposure(const Profile& profile);
+
+}  // namespace purlin::analyze

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules.h"
+#include "analyze/text_layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+
+Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
+             const std::vector<Ceilings>& measured, const TargetFractions& targets) {
+  Facts facts;
+  facts.profile = &profile;
+  facts.timeline = &timeline;
+  facts.targets = targets;
+  facts.rows = build_rows(profile, GroupBy::kShape, measured, &facts.row_of);
+  facts.unit = unit_of(profile, timeline);
+  facts.exposure = measure_exposure(profile);
+  std::vector<double> part(facts.rows.kernels.size()), whole(part.size());
+  for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
+    const double ns = profile.kernels[i].duration.total_ns();
+    part[facts.row_of[i]] += ns * facts.exposure.share[i];
+    whole[facts.row_of[i]] += ns;
+  }
+  for (std::size_t i = 0; i < part.size(); ++i)
+    facts.exposed.push_back(facts.without_recorder(whole[i] > 0 ? part[i] / whole[i] : 1));
+  return facts;
+}
+
+// As much of what the host hides comes to light as of the idle time goes with the recorder.
+Interval3 Facts::without_recorder(double share) const {
+  const double base = unit.recorded_ns - unit.profiler_ns;
+  const double idle = base > 0 ? 1 - unit.busy_ns / base : 0;
+  const auto at = [&](double baseline) {
+    if (idle <= 0 || baseline <= 0) return share;
+    const double left = std::clamp((1 - unit.busy_ns / baseline) / idle, 0.0, 1.0);
+    return share + (1 - share) * (1 - left);
+  };
+  return {share, at(unit.baseline_ns.mid), at(unit.baseline_ns.low)};
+}
+
+Interval3 Facts::end_to_end(std::size_t row, Interval3 saved) const {
+  const Interval3& x = exposed[row];
+  const double most = in_unit(rows.kernels[row].duration.total_ns()) * x.high;
+  return bounded({in_unit(saved.low) * x.low, in_unit(saved.mid) * x.mid, in_unit(saved.high)},
+                 most);
+}
+
+const Ceilings* Facts::ceilings_of(const KernelStat& kernel) const {
+  for (const Ceilings& ceilings : rows.ceilings)
+    if (ceilings.device == kernel.device && !ceilings.empty()) return &ceilings;
+  return nullptr;
+}
+
+double Facts::bandwidth_of(const KernelStat& kernel) const {
+  const Ceilings* ceilings = ceilings_of(kernel);
+  const Ceiling* dram = ceilings != nullptr ? ceilings->memory_for("dram") : nullptr;
+  return dram != nullptr ? dram->peak : 0;
+}
+
+std::string of_total(double part_ns, double whole_ns) {
+  if (whole_ns <= 0) return short_ns(part_ns);
+  return fmt::format("{} of {} ({:.0f}%)", short_ns(part_ns), short_ns(whole_ns),
+                     100 * part_ns / whole_ns);
+}
+
+std::string short_label(const KernelStat& kernel) { return clean(elide_middle(kernel.label, 60)); }
+
+std::string problem_text(const KernelStat& kernel) {
+  std::string shape = kernel.dtype;
+  if (!kernel.shape.empty()) shape += (shape.empty() ? "" : " ") + kernel.shape;
+  return short_label(kernel) + (shape.empty() ? "" : " [" + clean(shape) + "]");
+}
+
+}  // namespace purlin::analyze

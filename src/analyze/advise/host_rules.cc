@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the timeline shows: the device waits for input, for launches, for the host that waits for
+// it, for copies, for communication.
+#include "analyze/advise/remedies.h"
+#include "analyze/advise/rules.h"
+#include "analyze/text_layout.h"
+#include "analyze/timeline/host.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace purlin::analyze {
+namespace {
+
+// Shares of the unit below which a cause is not worth a rule. Input and communication: those of
+// PyTorch's TensorBoard plugin.
+constexpr double kStarved = 0.05, kSynchronised = 0.02, kLaunchBound = 0.05, kExposedCopies = 0.05,
+                 kExposedCommunication = 0.10;
+// Of the starvation a PyTorch ResNet-50 had without workers, what four of them took away, twice
+// measured: 0.34 and 0.62 (pytorch/kineto's samples).
+constexpr Interval3 kFed = {0.3, 0.6, 1.0};
+constexpr Interval3 kOverlapped = {0.3, 0.7, 1.0}, kHalf = {0, 0.5, 1};
+// Between two nodes of a graph, and to launch one (H200: 0.4 us and 5 to 10 us); the least first.
+constexpr Interval3 kNodeGap = {300, 500, 1'000}, kGraphLaunch = {5'000, 10'000, 20'000};
+// Of a copy from pinned memory: PCIe 3, 4 and 5 at 16 lanes, as measured with pinned memory.
+constexpr Interval3 kPinned = {12e9, 24e9, 48e9};
+constexpr double kLargeCopy = 256 * 1024, kSmallCopy = 64;
+
+class HostRules {
+ public:
+  HostRules(const Facts& facts, Advice& advice)
+      : facts_(facts),
+        advice_(advice),
+        unit_(facts.unit),
+        share_(1 / (unit_.count * unit_.devices)),
+        length_(unit_.recorded_ns - unit_.profiler_ns) {}
+
+  void run() {
+    if (facts_.timeline->devices.empty() || length_ <= 0) return;
+    starvation();
+    graphs();
+    host_work();
+    syncs();
+    copies();
+    pinned();
+    communication();
+  }
+
+ private:
+  double idle(IdleCause cause) const {
+    double sum = 0;
+    for (const DeviceTime& device : facts_.timeline->devices)
+      sum += static_cast<double>(device.idle_ns[static_cast<std::size_t>(cause)]);
+    return sum * share_;
+  }
+  double over_devices(std::int64_t DeviceTime::*part) const {
+    double sum = 0;
+    for (const DeviceTime& device : facts_.timeline->devices)
+      sum += static_cast<double>(device.*part);
+    return sum * share_;
+  }
+  std::string part(double ns) const {
+    return of_total(ns, length_) + (unit_.kind == "step" ? " a step" : "");
+  }
+  const Gap* longest(IdleCause cause) const {
+    for (const Gap& gap : facts_.timeline->gaps)
+      if (gap.cause == cause && !gap.evidence.empty()) return &gap;
+    return nullptr;
+  }
+  void add_longest(IdleCause cause, Intervention& out) const {
+    if (const Gap* gap = longest(cause); gap != nullptr)
+      out.evidence.push_back(
+          {"longest such gap",
+           fmt::format("{}{}: {}", short_ns(static_cast<double>(gap->duration_ns)),
+                       gap->after.empty() ? "" : " before " + clean(gap->after),
+                       clean(gap->evidence)),
+           "timeline"});
+  }
+  void add(Intervention out, Interval3 saved, double most, std::string confidence) {
+    out.saved_ns = bounded(saved, most);
+    out.confidence = std::move(confidence);
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  void starvation() {
+    const double starved = idle(IdleCause::kDataStarvation);
+    if (starved < kStarved * length_) return;
+    Intervention out = from_remedy("feed_the_device");
+    out.evidence.push_back(
+        {"device idle while the program waits for input", part(starved), "timeline"});
+    add_longest(IdleCause::kDataStarvation, out);
+    out.assumptions.emplace_back(
+        "the host has cores to spare; at most the whole wait is hidden, 34% and 62% of it were in "
+        "two measured cases");
+    add(std::move(out), kFed * starved, starved, "B");
+  }
+
+  // Time that the host takes to launch a repeated sequence, which a graph would not take.
+  void graphs() {
+    const double host = unit_.host_ns;
+    double claimed = 0;
+    for (const RepeatedSequence& sequence : facts_.timeline->sequences) {
+      const std::string what = fmt::format("{} kernels and copies x {} on stream {}",
+                                           sequence.length, sequence.repeats, sequence.stream);
+      const double gap =
+          std::min(static_cast<double>(sequence.total_ns - sequence.busy_ns) * share_,
+                   std::max(0.0, host - claimed));
+      if (gap < kLaunchBound * length_) continue;
+      if (!sequence.hindrance.empty()) {
+        advice_.no_gain.push_back({"a CUDA graph of " + what,
+                                   {},
+                                   std::nullopt,
+                                   "it cannot be captured as it is: " + clean(sequence.hindrance)});
+        continue;
+      }
+      claimed += gap;
+      const double nodes = static_cast<double>(sequence.length) * sequence.repeats * share_;
+      const double rounds = sequence.repeats * share_;
+      const double launches = unit_.kind == "step" ? std::min(1.0, rounds) : rounds;
+      const Interval3 recorder = unit_.recorder_ns * (host > 0 ? gap / host : 0);
+      const Interval3 saved = {
+          gap - recorder.high - nodes * kNodeGap.high - launches * kGraphLaunch.high,
+          gap - recorder.mid - nodes * kNodeGap.mid - launches * kGraphLaunch.mid,
+          gap - recorder.low - nodes * kNodeGap.low - launches * kGraphLaunch.low};
+      Intervention out = from_remedy("cuda_graphs");
+      out.kernels = distinct(sequence.kernels, out.kernels_left_out);
+      out.evidence.push_back({"repeated launch sequence", what, "timeline"});
+      out.evidence.push_back({"device idle in it while the host launches", part(gap), "timeline"});
+      const LaunchStats& launch = facts_.timeline->launches;
+      if (launch.launches > 0)
+        out.evidence.push_back(
+            {"kernels shorter than the call that launched them",
+             fmt::format("{} of {}, a call takes {}", format_count(launch.tiny),
+                         format_count(launch.launches), short_ns(launch.call_p50_ns)),
+             "timeline"});
+      out.evidence.push_back({"nothing inside that hinders a capture",
+                              "no wait, no allocation, no copy to the host, equal launch shapes in "
+                              "each round",
+                              "timeline"});
+      out.assumptions.push_back(
+          fmt::format("the recorder slowed the host by {} to {} of that; a graph's node costs "
+                      "{:.1f} to {:.1f} us, its launch {:.0f} to {:.0f} us",
+                      short_ns(recorder.low), short_ns(recorder.high), kNodeGap.low / 1e3,
+                      kNodeGap.high / 1e3, kGraphLaunch.low / 1e3, kGraphLaunch.high / 1e3));
+      if (unit_.kind == "step")
+        out.assumptions.emplace_back("the whole step is captured as one graph");
+      add(std::move(out), saved, gap, "B");
+    }
+    graphed_ns_ = claimed;
+  }
+
+  static std::vector<std::string> distinct(const std::vector<std::string>& names, double& left) {
+    constexpr std::size_t kShown = 6;
+    std::vector<std::string> out;
+    for (const std::string& name : names) {
+      if (std::find(out.begin(), out.end(), name) != out.end()) continue;
+      if (out.size() == kShown) {
+        left += 1;
+        continue;
+      }
+      out.push_back(name);
+    }
+    return out;
+  }
+
+  void host_work() {
+    const double gap = unit_.host_ns - graphed_ns_;
+    if (gap < kLaunchBound * length_) return;
+    const Interval3 recorder = unit_.recorder_ns * (gap / unit_.host_ns);
+    Intervention out = from_remedy("cut_host_work");
+    out.evidence.push_back({"device idle because the host launches late", part(gap), "timeline"});
+    add_longest(IdleCause::kHostLaunch, out);
+    for (const RepeatedSequence& sequence : facts_.timeline->sequences)
+      if (!sequence.hindrance.empty()) {
+        out.how.push_back(fmt::format(
+            "the sequence of {} kernels that comes {} times could be a CUDA graph without: {}",
+            sequence.length, sequence.repeats, clean(sequence.hindrance)));
+        break;
+      }
+    out.assumptions.push_back(
+        fmt::format("half of what the host needs can go; the recorder slowed it by {} to {}",
+                    short_ns(recorder.low), short_ns(recorder.high)));
+    add(std::move(out), {0, 0.5 * (gap - recorder.mid), gap - recorder.low}, gap, "C");
+  }
+
+  void syncs() {
+    const double waited = idle(IdleCause::kSynchronization);
+    const Timeline& timeline = facts_.profile->timeline;
+    if (waited < kSynchronised * length_) return;
+    std::map<std::uint32_t, double> by_name;
+    for (const Call& call : timeline.calls)
+      if (waits_for_device(timeline, call)) by_name[call.name] += 1;
+    std::vector<std::pair<double, std::uint32_t>> most;
+    for (const auto& [name, count] : by_name) most.emplace_back(-count, name);
+    std::sort(most.begin(), most.end());
+    Intervention out = from_remedy("remove_syncs");
+    out.evidence.push_back(
+        {"device idle because the host had waited for it", part(waited), "timeline"});
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, most.size()); ++i)
+      out.evidence.push_back({"calls that wait",
+                              fmt::format("{} {} times", clean(timeline.names[most[i].second]),
+                                          format_count(-most[i].first)),
+                              "timeline"});
+    double small = 0;
+    for (const Activity& activity : timeline.activities)
+      if (activity.kind == ActivityKind::kCopy && activity.bytes > 0 &&
+          static_cast<double>(activity.bytes) <= kSmallCopy &&
+          activity.row < facts_.profile->copies.size() &&
+          facts_.profile->copies[activity.row].kind == "d2h")
+        small += 1;
+    if (small > 0)
+      out.evidence.push_back({"copies to the host of a few bytes, as .item() makes them",
+                              format_count(small), "timeline"});
+    add_longest(IdleCause::kSynchronization, out);
+    out.assumptions.emplace_back("what the host waits for may be a real dependency: low is none");
+    add(std::move(out), kHalf * waited, waited, "C");
+  }
+
+  // Of all copies and sets, the part between host and device, by time.
+  double host_part() const {
+    double all = 0, host = 0;
+    for (const CopyRow& copy : facts_.profile->copies) {
+      all += copy.duration.total_ns();
+      if (copy.kind == "h2d" || copy.kind == "d2h") host += copy.duration.total_ns();
+    }
+    return all > 0 ? host / all : 0;
+  }
+
+  void copies() {
+    const double all = over_devices(&DeviceTime::copy_ns);
+    const double beside = over_devices(&DeviceTime::compute_and_copy_ns);
+    const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * host_part();
+    if (all <= 0 || exposed < kExposedCopies * length_ || beside >= 0.5 * all) return;
+    Intervention out = from_remedy("overlap_copies");
+    out.evidence.push_back(
+        {"copies between host and device that nothing hides", part(exposed), "timeline"});
+    out.evidence.push_back({"copies beside computation",
+                            fmt::format("{:.0f}% of {}", 100 * beside / all, short_ns(all)),
+                            "timeline"});
+    const double compute = over_devices(&DeviceTime::compute_ns);
+    const double most = std::min(exposed, std::max(0.0, compute - beside));
+    out.assumptions.push_back(fmt::format(
+        "the {} of computation that have no copy beside them can take one; data of a step can be "
+        "copied while the one before computes",
+        short_ns(compute - beside)));
+    add(std::move(out), kOverlapped * most, most, "B");
+  }
+
+  void pinned() {
+    const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * host_part();
+    double ns = 0, bytes = 0, count = 0;
+    for (const CopyRow& copy : facts_.profile->copies)
+      if (copy.kind == "h2d") {
+        ns += copy.duration.total_ns();
+        bytes += copy.bytes;
+        count += copy.duration.count();
+      }
+    if (ns <= 0 || count <= 0 || bytes / count < kLargeCopy) return;
+    const double rate = bytes / ns * 1e9;
+    if (rate >= kPinned.low) return;
+    const auto saved = [&](double pinned) { return exposed * (1 - rate / pinned); };
+    Intervention out = from_remedy("pin_memory");
+    out.evidence.push_back(
+        {"copies to the device",
+         fmt::format("{} in {}: {}", format_bytes(bytes), short_ns(ns), si(rate, "B/s")),
+         "timeline"});
+    out.evidence.push_back({"of these nothing hides", part(exposed), "timeline"});
+    out.assumptions.emplace_back(
+        "copies from pinned memory reach 12, 24 and 48 GB/s (PCIe 3, 4 and 5 at 16 lanes); the "
+        "profile does not say whether the memory is pinned");
+    add(std::move(out), {saved(kPinned.low), saved(kPinned.mid), saved(kPinned.high)}, exposed,
+        "C");
+  }
+
+  void communication() {
+    const double exposed = over_devices(&DeviceTime::exposed_communication_ns);
+    if (exposed < kExposedCommunication * length_) return;
+    const double all = over_devices(&DeviceTime::communication_ns);
+    Intervention out = from_remedy("overlap_communication");
+    out.evidence.push_back({"communication that no computation hides", part(exposed), "timeline"});
+    out.evidence.push_back(
+        {"of all communication", fmt::format("{:.0f}%", 100 * exposed / all), "timeline"});
+    for (const RankStats& rank : facts_.timeline->ranks)
+      if (rank.collectives > 0 && rank.last > 0.5 * rank.collectives)
+        out.evidence.push_back(
+            {"a device keeps the others waiting",
+             fmt::format("device {} is last in {} of {} collectives", rank.device,
+                         format_count(rank.last), format_count(rank.collectives)),
+             "timeline"});
+    out.assumptions.emplace_back(
+        "part of it is waiting for the slowest rank, which overlap does not shorten");
+    add(std::move(out), kHalf * exposed, exposed, "C");
+  }
+
+  const Facts& facts_;
+  Advice& advice_;
+  const Unit& unit_;
+  double share_, length_;
+  double graphed_ns_ = 0;
+};
+
+}  // namespace
+
+void add_host_rules(const Facts& facts, Advice& advice) { HostRules(facts, advice).run(); }
+
+}  // namespace purlin::analyze

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the roofline and the counters show of each kernel. Only what is far enough from its target,
+// and sets the pace, is worth work.
+#include "analyze/advise/remedies.h"
+#include "analyze/advise/rules.h"
+#include "analyze/counters.h"
+#include "analyze/text_layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr double kSmallRow = 0.002;     // of the unit; smaller rows cannot matter
+constexpr double kDiminishing = 0.60;   // of its roof: above it tuning pays little
+constexpr double kShort = 5'000;        // ns; below it a launch is mostly starting and draining
+constexpr double kExcessTraffic = 1.5;  // moved against what must be moved
+constexpr double kWideRequest = 16, kNarrowRequest = 4;  // sectors: 16 and 4 bytes a thread
+constexpr double kDiverged = 24;                         // threads per instruction, of 32
+constexpr std::size_t kKernelsNamed = 8;
+
+class KernelRules {
+ public:
+  KernelRules(const Facts& facts, Advice& advice) : facts_(facts), advice_(advice) {}
+
+  void run() {
+    const auto& kernels = facts_.rows.kernels;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      const KernelStat& kernel = kernels[i];
+      if (kernel.name.op_class == "communication") continue;
+      if (facts_.in_unit(kernel.duration.total_ns()) < kSmallRow * facts_.unit.baseline_ns.mid)
+        continue;
+      look_at(i);
+    }
+    for (auto& [key, found] : found_) finish(std::move(found));
+  }
+
+ private:
+  struct Found {
+    Intervention out;
+    Interval3 saved;
+    double most = 0, ns = 0, exposed_ns = 0;
+  };
+
+  const KernelStat& at(std::size_t row) const { return facts_.rows.kernels[row]; }
+  static double total(const KernelStat& kernel) { return kernel.duration.total_ns(); }
+  static std::optional<double> counter(const KernelStat& kernel, std::string_view name) {
+    for (const Counter& one : kernel.counters)
+      if (one.name == name) return one.value;
+    return std::nullopt;
+  }
+
+  // One intervention for each remedy and kernel, or for each remedy where kernels share it.
+  Found& found(std::string_view remedy, std::string_view kernel, std::size_t row) {
+    Found& out = found_[{std::string(remedy), std::string(kernel)}];
+    if (out.out.id.empty()) out.out = from_remedy(remedy);
+    auto& names = out.out.kernels;
+    if (std::find(names.begin(), names.end(), at(row).label) == names.end()) {
+      if (names.size() < kKernelsNamed) {
+        names.push_back(at(row).label);
+      } else {
+        out.out.kernels_left_out += 1;
+      }
+    }
+    out.ns += facts_.in_unit(total(at(row)));
+    out.exposed_ns += facts_.in_unit(total(at(row))) * facts_.exposed[row].mid;
+    out.most += facts_.in_unit(total(at(row))) * facts_.exposed[row].high;
+    return out;
+  }
+  void add(Found& to, std::size_t row, Interval3 saved_total, std::string_view confidence) {
+    to.saved = to.saved + facts_.end_to_end(row, saved_total);
+    // The weakest of what is added up.
+    if (to.out.confidence.empty() || to.out.confidence < confidence) to.out.confidence = confidence;
+  }
+  static void evidence(Found& to, std::string what, std::string value, std::string from) {
+    constexpr std::size_t kMost = 4;
+    if (to.out.evidence.size() < kMost)
+      to.out.evidence.push_back({std::move(what), std::move(value), std::move(from)});
+  }
+  void roof_evidence(Found& to, const KernelStat& kernel) const {
+    evidence(
+        to, problem_text(kernel),
+        fmt::format("{} bound, at {} of the {} roof, target {:.0f}%", to_text(kernel.roof.bound),
+                    percent(kernel.roof.utilization), clean(kernel.roof.ceiling),
+                    100 * target_of(kernel.roof, facts_.targets).fraction),
+        kernel.roof.bound_from == "counter" ? "counters" : "shape model");
+  }
+
+  void look_at(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    if (kernel.name.op_class == "copy" || kernel.name.op_class == "layout") copies(row);
+    if (coalescing(row)) return;
+    if (divergence(row)) return;
+    if (kernel.roof.utilization <= 0) return;
+    if (kernel.roof.tensor_cores_idle) return tensor_cores(row);
+    switch (kernel.roof.bound) {
+      case Bound::kMemory:
+        return memory(row);
+      case Bound::kCompute:
+        return compute(row);
+      case Bound::kLatency:
+        return latency(row);
+      case Bound::kUnknown:
+        return;
+    }
+  }
+
+  static bool from_library(const KernelStat& kernel) {
+    const std::string_view family = kernel.name.family;
+    return family == "cublas" || family == "cudnn" || family == "rocblas" || family == "miopen";
+  }
+
+  // t (1 - u / target), of which stall and layout rules keep 0.3 to 1.4; never below the roof.
+  Interval3 to_target(const KernelStat& kernel, Interval3 kept) const {
+    const double t = total(kernel);
+    const double model = t * target_of(kernel.roof, facts_.targets).saved_share;
+    return bounded(kept * model, t * (1 - kernel.roof.utilization));
+  }
+
+  void memory(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    const Roof& roof = kernel.roof;
+    if (roof.bytes_from == Provenance::kCounter && roof.model_bytes > 0 &&
+        roof.bytes > kExcessTraffic * roof.model_bytes)
+      return excess(row);
+    if (roof.utilization >= kDiminishing) return;
+    const bool heavy = from_library(kernel);
+    Found& to = found(heavy ? "tune_kernel" : "stream_wider", kernel.label, row);
+    roof_evidence(to, kernel);
+    if (kernel.name.family == "pytorch" && starts_with(kernel.name.brief, "elementwise "))
+      evidence(to, "the general variant was chosen",
+               "elementwise_kernel, not vectorized_elementwise_kernel: an input is broadcast, "
+               "strided or of another type",
+               "kernel name");
+    const Ceilings* ceilings = facts_.ceilings_of(kernel);
+    const bool cached = roof.bytes_from == Provenance::kShapeModel && ceilings != nullptr &&
+                        roof.bytes < ceilings->l2_bytes;
+    if (cached && to.out.assumptions.empty())
+      to.out.assumptions.emplace_back(
+          "its data fit the L2 cache: how far the DRAM roof is says less, low is none");
+    Interval3 kept = kStallModel;
+    if (cached || heavy) kept = {0, 0.4, kStallModel.high};
+    add(to, row, to_target(kernel, kept),
+        roof.bytes_from == Provenance::kCounter ? "B"
+        : cached || heavy                       ? "D"
+                                                : "C");
+  }
+
+  void excess(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    const Roof& roof = kernel.roof;
+    Found& to = found("reuse_data", kernel.label, row);
+    evidence(to, "bytes moved against what the problem must move",
+             fmt::format("{} against {}: {:.1f} x", format_bytes(roof.bytes),
+                         format_bytes(roof.model_bytes), roof.bytes / roof.model_bytes),
+             "counters and shape model");
+    roof_evidence(to, kernel);
+    const double left = roof.model_bytes / roof.bytes;  // of the traffic
+    const double t = total(kernel);
+    const auto after = [&](double traffic, double efficiency) {
+      return t *
+             std::max(roof.compute_share, std::min(1.0, roof.utilization * traffic / efficiency));
+    };
+    const double most = t - after(left, 1),
+                 mid = t - after(0.5 * (left + 1), facts_.targets.memory);
+    add(to, row, bounded({kStallModel.low * mid, mid, most}, most), "A");
+  }
+
+  bool coalescing(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    double sectors = 0, requests = 0;
+    for (const char* op : {"ld", "st"}) {
+      const std::string tail = fmt::format("_pipe_lsu_mem_global_op_{}.sum", op);
+      sectors += counter(kernel, "l1tex__t_sectors" + tail).value_or(0);
+      requests += counter(kernel, "l1tex__t_requests" + tail).value_or(0);
+    }
+    const double per_request = requests > 0 ? sectors / requests : 0;
+    const auto excessive =
+        counter(kernel, "derived__memory_l2_theoretical_sectors_global_excessive");
+    const auto theory = counter(kernel, "memory_l2_theoretical_sectors_global");
+    double excess = 0;
+    if (excessive && theory && *theory > 0) {
+      excess = *excessive / *theory;
+    } else if (per_request > kWideRequest) {
+      excess = 1 - kNarrowRequest / per_request;
+    }
+    if (excess < 0.1) return false;
+    const CounterFigures figures = read_counters(kernel.counters, kernel.duration.mean_ns());
+    const double busy = figures.memory_busy.value_or(kernel.roof.utilization);
+    const double t = total(kernel);
+    Found& to = found("coalesce", kernel.label, row);
+    evidence(to, "sectors that a coalesced access would not touch",
+             fmt::format("{:.0f}%", 100 * std::min(1.0, excess)), "counters");
+    if (per_request > 0)
+      evidence(to, "sectors per request, 4 to 16 are ideal", fmt::format("{:.1f}", per_request),
+               "counters");
+    evidence(to, "memory busy", percent(busy), "counters");
+    add(to, row, bounded(kStallModel * (t * std::min(1.0, excess) * busy), 0.95 * t), "B");
+    return true;
+  }
+
+  bool divergence(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    const auto threads = counter(kernel, "smsp__thread_inst_executed_per_inst_executed.ratio");
+    if (!threads || *threads >= kDiverged || *threads <= 0) return false;
+    const CounterFigures figures = read_counters(kernel.counters, kernel.duration.mean_ns());
+    if (!figures.compute_busy) return false;
+    Found& to = found("unify_branches", kernel.label, row);
+    evidence(to, "threads that execute an instruction, of 32", fmt::format("{:.1f}", *threads),
+             "counters");
+    evidence(to, "SMs busy", percent(*figures.compute_busy), "counters");
+    const double model = total(kernel) * (1 - *threads / 32) * *figures.compute_busy;
+    add(to, row, kStallModel * model, "B");
+    return true;
+  }
+
+  void tensor_cores(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    const Roof& roof = kernel.roof;
+    const Ceilings* ceilings = facts_.ceilings_of(kernel);
+    const Ceiling* tf32 = ceilings != nullptr ? ceilings->compute_for("tf32", true) : nullptr;
+    const Ceiling* bf16 = ceilings != nullptr ? ceilings->compute_for("bf16", true) : nullptr;
+    const double bandwidth = facts_.bandwidth_of(kernel);
+    const double flops = roof.flops;
+    if (tf32 == nullptr || tf32->peak <= 0 || flops <= 0) return;
+    const double mean = kernel.duration.mean_ns(), count = kernel.duration.count();
+    const auto after = [&](double peak, double compute, double memory) {
+      const double bytes = bandwidth > 0 ? roof.bytes / (bandwidth * memory) : 0;
+      return std::max({flops / (peak * compute), bytes, 2e-6}) * 1e9;
+    };
+    const double mid = mean - after(tf32->peak, facts_.targets.compute, facts_.targets.memory);
+    const double high = mean - after(bf16 != nullptr ? bf16->peak : tf32->peak, 1, 1);
+    if (mid <= 0) return;
+    Found& to = found("tensor_cores", "", row);
+    evidence(to, problem_text(kernel),
+             fmt::format("{} on the vector units: {} of f32, {} of tf32 tensor",
+                         si(roof.flops_per_s, "FLOP/s"), percent(roof.utilization),
+                         percent(roof.tensor_share)),
+             roof.flops_from == Provenance::kCounter ? "counters" : "shape model");
+    if (to.out.assumptions.empty())
+      to.out.assumptions.push_back(fmt::format(
+          "mid: TF32 at {:.2f} of its peak; high: bfloat16 at its roof; low: 0.3 of mid",
+          facts_.targets.compute));
+    add(to, row, Interval3{0.3 * mid, mid, high} * count, "B");
+  }
+
+  void compute(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    if (kernel.roof.utilization >= kDiminishing) return;
+    Found& to = found("tune_kernel", kernel.label, row);
+    roof_evidence(to, kernel);
+    if (kernel.roof.occupancy_theoretical > 0 && kernel.roof.occupancy_theoretical < 0.25)
+      evidence(
+          to, "occupancy",
+          fmt::format("{} theoretical, limited by {}", percent(kernel.roof.occupancy_theoretical),
+                      clean(kernel.roof.occupancy_limiter)),
+          "launch");
+    if (to.out.assumptions.empty())
+      to.out.assumptions.emplace_back(
+          "whether a better variant exists at this shape is not known before it is searched: low "
+          "is none");
+    add(to, row, to_target(kernel, {0, 0.3, 1}), "C");
+  }
+
+  void latency(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    const int units = units_of(kernel);
+    const auto blocks = static_cast<double>(kernel.launch.blocks());
+    const double mean = kernel.duration.mean_ns();
+    if (units <= 0 || blocks >= units || mean < kShort) return;
+    Found& to = found("fill_the_device", kernel.label, row);
+    evidence(to, problem_text(kernel),
+             fmt::format("{:.0f} blocks for {} SMs, at {} of the {} roof", blocks, units,
+                         percent(kernel.roof.utilization), clean(kernel.roof.ceiling)),
+             "launch");
+    if (to.out.assumptions.empty())
+      to.out.assumptions.emplace_back("the work can be split or joined with other work");
+    const double most = total(kernel) * std::min(1 - blocks / units, 1 - kernel.roof.utilization);
+    add(to, row, {0, 0.3 * most, most}, "C");
+  }
+
+  int units_of(const KernelStat& kernel) const {
+    for (const DeviceInfo& device : facts_.profile->environment.devices)
+      if (device.name == kernel.device) return device.compute_units;
+    return 0;
+  }
+
+  // Kernels that compute nothing: conversions of type and layout, copies.
+  void copies(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    Found& to = found("remove_copies", "", row);
+    evidence(to, problem_text(kernel),
+             fmt::format("{} a {}, {} launches", short_ns(facts_.in_unit(total(kernel))),
+                         facts_.unit.kind == "step" ? "step" : "run",
+                         format_count(kernel.duration.count())),
+             "kernel name");
+    if (to.out.assumptions.empty())
+      to.out.assumptions.emplace_back(
+          "which of them the program could do without is not recorded: low is none");
+    add(to, row, Interval3{0, 0.5, 1} * total(kernel), "C");
+  }
+
+  void finish(Found found) {
+    found.out.saved_ns = bounded(found.saved, found.most);
+    const double exposed = found.ns > 0 ? found.exposed_ns / found.ns : 1;
+    if (facts_.exposure.known && exposed < 0.9)
+      found.out.evidence.push_back(
+          {"of its time that sets the pace",
+           fmt::format("{}: for the rest the host launches later than the kernel ends",
+                       percent(exposed)),
+           "timeline"});
+    if (!facts_.exposure.known && !facts_.timeline->devices.empty())
+      found.out.assumptions.emplace_back(
+          "the device, not the host, sets the pace: the host's calls were not recorded");
+    advice_.interventions.push_back(std::move(found.out));
+  }
+
+  const Facts& facts_;
+  Advice& advice_;
+  std::map<std::pair<std::string, std::string>, Found> found_;
+};
+
+}  // namespace
+
+void add_kernel_rules(const Facts& facts, Advice& advice) { KernelRules(facts, advice).run(); }
+
+}  // namespace purlin::analyze

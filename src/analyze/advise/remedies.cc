@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/remedies.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+using enum Pillar;
+using enum Level;
+
+constexpr std::string_view kAny = "api-independent", kCuda = "cuda", kArch = "arch-specific";
+
+constexpr Remedy kRemedies[] = {
+    // The host sets the pace.
+    {"feed_the_device", "Load input ahead of the device", kOverhead, kParallelism, "host", "hours",
+     "low", kAny, "application",
+     "PyTorch: DataLoader(num_workers=4…16, persistent_workers=True, prefetch_factor=4)|"
+     "pin_memory=True and .to(device, non_blocking=True), one batch ahead on its own stream|"
+     "if decoding stays the limit: NVIDIA DALI, or decode once and store what is read",
+     ""},
+    {"cuda_graphs", "Launch the repeated sequence as a CUDA graph", kOverhead, kParallelism, "host",
+     "days", "medium", kCuda, "framework",
+     "PyTorch: torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph around the step|"
+     "CUDA: cudaStreamBeginCapture … cudaGraphInstantiate, then cudaGraphLaunch each round|"
+     "keep inputs at fixed addresses and copy into them; no allocation, no wait and no copy to the "
+     "host inside",
+     "measure it: where inputs are copied into the graph's buffers each round, graphs can lose"},
+    {"cut_host_work", "Spend less host time per launch", kOverhead, kParallelism, "host", "days",
+     "low", kAny, "framework",
+     "PyTorch: torch.compile, foreach or fused optimizers, fewer and larger ops, a larger batch|"
+     "move Python work, logging and .item() out of the step; launch from one thread ahead of the "
+     "device",
+     ""},
+    {"remove_syncs", "Let the host run ahead instead of waiting", kOverhead, kParallelism, "host",
+     "hours", "low", kAny, "application",
+     "PyTorch: no .item(), .cpu(), print(tensor) or torch.cuda.synchronize() in the step; "
+     "torch.cuda.set_sync_debug_mode(\"warn\") names the lines|"
+     "CUDA: cudaMemcpyAsync with pinned memory and events instead of cudaDeviceSynchronize",
+     "a wait may be a real dependency: whoever reads the result must still wait for it"},
+    {"overlap_copies", "Overlap copies with computation", kOverhead, kParallelism, "host", "days",
+     "low", kAny, "application",
+     "PyTorch: pin_memory=True, .to(device, non_blocking=True) for the next batch on a side "
+     "stream|CUDA: cudaMemcpyAsync from pinned memory on a second stream, in chunks, with events",
+     ""},
+    {"pin_memory", "Copy from pinned memory", kMemoryEfficiency, kMemory, "host", "hours", "low",
+     kAny, "application",
+     "PyTorch: DataLoader(pin_memory=True) and .to(device, non_blocking=True)|"
+     "CUDA: cudaMallocHost or cudaHostRegister for the host's buffers",
+     "pinned memory is taken from the host: do not pin all of it"},
+    {"overlap_communication", "Overlap communication with computation", kOverhead, kParallelism,
+     "host", "days", "low", kAny, "framework",
+     "PyTorch: DDP with larger gradient buckets (bucket_cap_mb) and static_graph=True, FSDP with "
+     "prefetch|NCCL on a stream of its own, with a priority above the computation's",
+     ""},
+    // Memory.
+    {"fuse_pointwise", "Fuse the chain of pointwise kernels into one", kArithmeticIntensity,
+     kMemory, "memory", "hours", "low", kAny, "framework",
+     "PyTorch: torch.compile fuses pointwise chains (TorchInductor, Triton)|"
+     "Triton or CUDA: one kernel that keeps intermediate values in registers",
+     "rounding may differ where intermediate results were stored in 16 bits"},
+    {"remove_copies", "Do without the copies and conversions", kMemoryEfficiency, kAlgorithm,
+     "memory", "days", "low", kAny, "framework",
+     "keep one element type and one layout through the model: cast parameters once, "
+     "channels_last for convolutions|no .contiguous(), .clone() or .to(dtype) between ops that can "
+     "read what is there; torch.compile fuses the casts that stay",
+     ""},
+    {"coalesce", "Coalesce the accesses to global memory", kMemoryEfficiency, kMemory, "memory",
+     "days", "low", kAny, "kernel",
+     "neighbouring threads read neighbouring addresses; transpose through shared memory|"
+     "structure of arrays instead of array of structures|"
+     "check: ncu --section MemoryWorkloadAnalysis_Tables, sectors per request",
+     ""},
+    {"reuse_data", "Move each byte once: tile and reuse", kArithmeticIntensity, kMemory, "memory",
+     "weeks", "low", kAny, "kernel",
+     "tile through shared memory or registers so that the L2 and DRAM see each input once|"
+     "check: dram__bytes against what the problem must move (purlin report --kernel)",
+     ""},
+    {"stream_wider", "Bring the kernel to the bandwidth others reach", kMemoryEfficiency, kMemory,
+     "memory", "days", "low", kAny, "kernel",
+     "16-byte loads and stores (float4), several of them in flight per thread|"
+     "make inputs contiguous so that the vectorised variant of the kernel is chosen|"
+     "purlin tune on a spec of the kernel, over block size and vector width",
+     ""},
+    {"more_loads_in_flight", "Have more loads in flight", kMemoryEfficiency, kMemory, "memory",
+     "days", "low", kAny, "kernel",
+     "unroll so that independent loads come before their use; prefetch into registers|"
+     "asynchronous copies to shared memory (cp.async, TMA), two or more stages",
+     ""},
+    // Computation.
+    {"tensor_cores", "Use the tensor cores", kArithmeticIntensity, kCompute, "compute", "hours",
+     "high", kArch, "framework",
+     "PyTorch: torch.set_float32_matmul_precision(\"high\") for TF32; torch.autocast with bfloat16|"
+     "with float16: FP32 master weights, FP32 accumulation and loss scaling (torch.amp.GradScaler)|"
+     "cuBLASLt: CUBLAS_COMPUTE_32F_FAST_TF32; extents that are multiples of 16",
+     "numerics: compare loss curves or a tolerance; float16 holds 6e-8 to 65504, bfloat16 has "
+     "float32's range and 8 bits of precision"},
+    {"tune_kernel", "Tune the kernel or take another implementation", kOccupancy, kTuning,
+     "compute", "days", "low", kAny, "kernel",
+     "purlin tune SPEC over tile, stages and warps at this shape|"
+     "another backend: cuBLASLt heuristics, CUTLASS, Triton autotune, a newer cuDNN or "
+     "FlashAttention",
+     ""},
+    {"more_instruction_parallelism", "Give each warp more independent instructions", kOccupancy,
+     kCompute, "compute", "days", "low", kAny, "kernel",
+     "unroll and keep several accumulators; more work per thread|"
+     "fewer dependent integer and conversion instructions in the loop",
+     ""},
+    {"unify_branches", "Let the threads of a warp take one branch", kOccupancy, kCompute, "compute",
+     "days", "low", kAny, "kernel",
+     "sort or bin the work so that a warp's threads agree; branch per warp, not per thread|"
+     "short branches become predicated instructions, expensive ones are worth keeping",
+     ""},
+    {"fewer_barriers", "Wait at fewer barriers", kOccupancy, kParallelism, "compute", "days",
+     "medium", kAny, "kernel",
+     "one barrier per stage with double buffering; warp shuffles instead of shared memory|"
+     "smaller blocks, so that fewer warps wait for the slowest; __syncwarp where a warp is enough",
+     "races: run compute-sanitizer --tool racecheck"},
+    {"shared_memory_conflicts", "Ask less of the shared memory", kMemoryEfficiency, kMemory,
+     "memory", "days", "low", kCuda, "kernel",
+     "pad or swizzle the tile against bank conflicts; wider shared loads|"
+     "keep what is reused in registers; ldmatrix for operands of tensor cores",
+     ""},
+    {"smaller_code", "Fit the loop into the instruction cache", kOccupancy, kTuning, "compute",
+     "days", "low", kAny, "kernel",
+     "unroll less; keep rare paths out of line|launch more work per block, so that the first "
+     "misses "
+     "count less",
+     ""},
+    // Latency.
+    {"fill_the_device", "Give the device more blocks at a time", kOccupancy, kParallelism,
+     "latency", "days", "low", kAny, "kernel",
+     "a larger batch, or several problems in one launch (batched or grouped GEMM)|"
+     "split the reduction (split-K, stream-K) so that there are more blocks than SMs|"
+     "independent kernels on several streams",
+     ""},
+    {"raise_occupancy", "Fit more warps on an SM", kOccupancy, kParallelism, "latency", "days",
+     "low", kAny, "kernel",
+     "fewer registers (__launch_bounds__, smaller tiles) or less shared memory per block|"
+     "purlin tune over block size and registers",
+     "spills: more warps with local-memory traffic may be slower"},
+};
+
+}  // namespace
+
+std::string_view to_text(Pillar pillar) {
+  switch (pillar) {
+    case Pillar::kArithmeticIntensity:
+      return "arithmetic_intensity";
+    case Pillar::kOccupancy:
+      return "occupancy";
+    case Pillar::kMemoryEfficiency:
+      return "memory_efficiency";
+    case Pillar::kOverhead:
+      return "overhead";
+  }
+  return "";
+}
+
+std::string_view to_text(Level level) {
+  switch (level) {
+    case Level::kAlgorithm:
+      return "algorithm";
+    case Level::kMemory:
+      return "memory";
+    case Level::kCompute:
+      return "compute";
+    case Level::kParallelism:
+      return "parallelism";
+    case Level::kTuning:
+      return "tuning";
+  }
+  return "";
+}
+
+std::span<const Remedy> remedies() { return kRemedies; }
+
+Intervention from_remedy(std::string_view id) {
+  Intervention out;
+  for (const Remedy& remedy : kRemedies) {
+    if (remedy.id != id) continue;
+    out.id = remedy.id;
+    out.title = remedy.title;
+    out.pillar = remedy.pillar;
+    out.level = remedy.level;
+    out.regime = remedy.regime;
+    out.effort = remedy.effort;
+    out.risk = remedy.risk;
+    out.portability = remedy.portability;
+    out.expertise = remedy.expertise;
+    out.how = split(remedy.how, '|');
+    out.guard = remedy.guard;
+    break;
+  }
+  return out;
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules: each looks at the facts of one profile and adds interventions, with their evidence, or
+// says why one that suggests itself is not made. A rule that lacks evidence adds nothing. Facts are
+// gathered once (advise/facts.cc) and must outlive the rules. One file per group of rules.
+#pragma once
+
+#include "analyze/advise/advice.h"
+#include "analyze/advise/exposure.h"
+
+#include <string>
+#include <vector>
+
+namespace purlin::analyze {
+
+struct Facts {
+  const Profile* profile = nullptr;
+  const TimelineAnalysis* timeline = nullptr;
+  Report rows;                      // by kernel and problem shape
+  std::vector<std::size_t> row_of;  // of each profile row, index into rows.kernels
+  // Of each report row: what part of its time sets the pace, as recorded, and without the
+  // recorder's work on the host: that host was faster, and the device waited less for it.
+  std::vector<Interval3> exposed;
+  Exposure exposure;
+  Unit unit;
+  TargetFractions targets;
+
+  // Time of a row, or part of a profile's total, in one unit.
+  double in_unit(double total_ns) const { return total_ns * unit.kernel_scale; }
+  // A saving of a row's time, end to end: only what is exposed counts, all of it at best.
+  Interval3 end_to_end(std::size_t row, Interval3 saved_total_ns) const;
+  const Ceilings* ceilings_of(const KernelStat& kernel) const;
+  Interval3 without_recorder(double exposed_share) const;
+  // Peak of the memory, B/s: 0 where unknown.
+  double bandwidth_of(const KernelStat& kernel) const;
+};
+Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
+             const std::vector<Ceilings>& measured, const TargetFractions& targets);
+
+void add_host_rules(const Facts& facts, Advice& advice);
+void add_fusion_rules(const Facts& facts, Advice& advice);
+void add_kernel_rules(const Facts& facts, Advice& advice);
+void add_no_gain(const Facts& facts, Advice& advice);
+void judge_level(const Facts& facts, Advice& advice);
+void add_lists(const Facts& facts, const AdviceOptions& options, Advice& advice);
+void add_alerts(const Facts& facts, Advice& advice);
+
+// Words that the rules share.
+std::string of_total(double part_ns, double whole_ns);  // "4.21 ms of 6.78 ms (62%)"
+std::string problem_text(const KernelStat& kernel);     // "nvjet … [bf16 M=1,N=1024]"
+std::string short_label(const KernelStat& kernel);
+
+}  // namespace purlin::analyze
