@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/share/share.h"
+
+#include "base/files.h"
+#include "base/sha256.h"
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace purlin::cache {
+namespace {
+
+constexpr char kIndexKey[] = "index.json";
+constexpr char kSegmentFolder[] = "segments/";
+constexpr std::string_view kSegmentSuffix = ".bundle";
+// Small enough to be fetched in one request and to be read in memory.
+constexpr std::size_t kSegmentRecords = 4096, kSegmentBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxSegmentBytes = std::size_t{64} << 20;
+constexpr int kAttempts = 100;
+constexpr double kFirstPauseS = 0.01, kLongestPauseS = 1;
+constexpr int kStaleIndexReads = 3;
+
+std::vector<std::vector<StoredRecord>> in_segments(const std::vector<StoredRecord>& records) {
+  std::vector<std::vector<StoredRecord>> parts;
+  std::size_t bytes = 0;
+  for (const StoredRecord& record : records) {
+    if (parts.empty() || parts.back().size() == kSegmentRecords ||
+        bytes + record.payload.size() > kSegmentBytes) {
+      parts.emplace_back();
+      bytes = 0;
+    }
+    parts.back().push_back(record);
+    bytes += record.payload.size();
+  }
+  return parts;
+}
+
+// Whether the segment may be there and well, and only the way to it is not.
+bool is_passing(const Status& status) {
+  return status.code() == Code::kUnavailable || status.code() == Code::kTimeout;
+}
+
+}  // namespace
+
+Share::Share(blobs::BlobStore& store, Clock& clock, std::uint64_t seed, ShareOptions options)
+    : store_(store), clock_(clock), random_(seed), options_(std::move(options)) {}
+
+void Share::report(std::string_view doing, std::size_t done, std::size_t total) const {
+  if (options_.progress) options_.progress(doing, done, total);
+}
+
+Result<Share::Version> Share::read_index() {
+  Result<blobs::Blob> blob = store_.get(kIndexKey, kMaxIndexBytes);
+  if (!blob.is_ok() && blob.status().code() == Code::kNotFound) return Version{};
+  if (!blob.is_ok()) return blob.status();
+  Result<ShareIndex> index = decode_index(blob->bytes);
+  if (!index.is_ok())
+    return Status(Code::kCorrupt, fmt::format("'{}/{}' cannot be used: {}", store_.name(),
+                                              kIndexKey, index.status().message()));
+  return Version{std::move(index).value(), std::move(blob->tag)};
+}
+
+Result<std::string> Share::fetch_bytes(const Segment& segment) {
+  PURLIN_ASSIGN(blobs::Blob blob, store_.get(segment.key(), kMaxSegmentBytes));
+  if (sha256_hex(blob.bytes) != segment.name)
+    return error(Code::kCorrupt, "its bytes do not have the hash that is its name");
+  return std::move(blob.bytes);
+}
+
+Result<Bundle> Share::fetch(const Segment& segment) {
+  PURLIN_ASSIGN(const std::string bytes, fetch_bytes(segment));
+  PURLIN_ASSIGN(Bundle bundle, decode_bundle(bytes, options_.key));
+  remember(segment, bundle);
+  return bundle;
+}
+
+std::optional<Share::Ids> Share::remembered(const Segment& segment) const {
+  if (options_.memo_directory.empty()) return std::nullopt;
+  const Result<std::string> text =
+      read_file(join_path(options_.memo_directory, segment.name + ".ids"), kMaxSegmentBytes);
+  if (!text.is_ok()) return std::nullopt;
+  Ids ids;
+  for (std::string& line : split(*text, '\n'))
+    if (line.size() == 32) ids.insert(std::move(line));
+  if (ids.size() != segment.records) return std::nullopt;
+  return ids;
+}
+
+// Saves a fetch later; that it fails costs no more than that fetch.
+void Share::remember(const Segment& segment, const Bundle& bundle) const {
+  if (options_.memo_directory.empty() || bundle.records.size() != segment.records) return;
+  std::string text;
+  for (const StoredRecord& record : bundle.records) text += record.id + "\n";
+  if (!make_directories(options_.memo_directory).is_ok()) return;
+  static_cast<void>(
+      write_atomic(join_path(options_.memo_directory, segment.name + ".ids"), text).is_ok());
+}
+
+Result<std::vector<Segment>> Share::write_segments(const std::vector<StoredRecord>& records) {
+  std::vector<Segment> written;
+  std::size_t done = 0;
+  for (const auto& part : in_segments(records)) {
+    report("writing records", done, records.size());
+    PURLIN_ASSIGN(const std::string bytes, encode_bundle(part, options_.key));
+    const Segment segment{sha256_hex(bytes), bytes.size(), part.size()};
+    // A conflict can only be this very object: its name is the hash of its bytes.
+    PURLIN_TRY(store_.put_if_absent(segment.key(), bytes).status());
+    Bundle bundle;
+    bundle.records = part;
+    remember(segment, bundle);
+    written.push_back(segment);
+    done += part.size();
+  }
+  return written;
+}
+
+// A service that ignores conditions would lose updates in silence; that is found out once, before
+// there is anything to lose.
+Status Share::probe_conditions() {
+  const std::string key =
+      fmt::format("probe-{:016x}", random_.next() ^ static_cast<std::uint64_t>(clock_.wall_ns()));
+  PURLIN_TRY(store_.put_if_absent(key, "a").status());
+  PURLIN_ASSIGN(const blobs::Put again, store_.put_if_absent(key, "b"));
+  PURLIN_ASSIGN(const blobs::Put stale,
+                store_.put_if_match(key, "c", "\"00000000000000000000000000000000\""));
+  PURLIN_TRY(store_.remove(key));
+  if (again == blobs::Put::kConflict && stale == blobs::Put::kConflict) return Status::ok();
+  return error(Code::kUnavailable,
+               "'{}' ignores conditional writes (If-None-Match, If-Match), so that writers would "
+               "lose each other's records; use a service that has them, or a directory",
+               store_.name());
+}
+
+void Share::pause(int attempt) {
+  const double longest =
+      std::min(kLongestPauseS, kFirstPauseS * static_cast<double>(1 << std::min(attempt, 10)));
+  clock_.sleep_ns(static_cast<std::int64_t>(random_.uniform(0, longest) * 1e9));
+}
+
+Result<Share::Version> Share::advance(const Change& change, int* conflicts) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    PURLIN_ASSIGN(Version version, read_index());
+    PURLIN_ASSIGN(const bool changed, change(version.index));
+    if (!changed) return version;
+    if (version.tag.empty()) PURLIN_TRY(probe_conditions());
+    ++version.index.generation;
+    const std::string text = encode_index(version.index);
+    if (text.size() > kMaxIndexBytes)
+      return error(Code::kInvalid,
+                   "the index of '{}' grows too large; merge its segments with: "
+                   "purlin cache gc --share {}",
+                   store_.name(), store_.name());
+    PURLIN_ASSIGN(const blobs::Put put, version.tag.empty()
+                                            ? store_.put_if_absent(kIndexKey, text)
+                                            : store_.put_if_match(kIndexKey, text, version.tag));
+    if (put == blobs::Put::kStored) return version;
+    ++*conflicts;
+    pause(attempt);
+  }
+  return error(Code::kUnavailable, "others changed the index of '{}' {} times in a row; try again",
+               store_.name(), kAttempts);
+}
+
+Result<PushReport> Share::push(const std::vector<StoredRecord>& records) {
+  PushReport result;
+  PURLIN_ASSIGN(const Version version, read_index());
+  Ids there;
+  for (std::size_t i = 0; i < version.index.segments.size(); ++i) {
+    const Segment& segment = version.index.segments[i];
+    std::optional<Ids> ids = remembered(segment);
+    if (!ids) {
+      report("reading what is shared", i, version.index.segments.size());
+      Result<Bundle> bundle = fetch(segment);
+      if (bundle.is_ok()) {
+        ids.emplace();
+        for (const StoredRecord& record : bundle->records) ids->insert(record.id);
+      } else if (is_passing(bundle.status())) {
+        return bundle.status();
+      } else {
+        // What it held is pushed again by whoever has it.
+        result.problems.push_back(segment.key() + ": " + bundle.status().message());
+        continue;
+      }
+    }
+    there.merge(*ids);
+  }
+  std::vector<StoredRecord> missing;
+  for (const StoredRecord& record : records)
+    if (there.insert(record.id).second)
+      missing.push_back(record);
+    else
+      ++result.known;
+  result.generation = version.index.generation;
+  if (missing.empty()) return result;
+
+  PURLIN_ASSIGN(const std::vector<Segment> written, write_segments(missing));
+  const auto list = [&](ShareIndex& index) -> Result<bool> {
+    bool changed = false;
+    for (const Segment& segment : written)
+      if (index.find(segment.name) == nullptr) {
+        index.segments.push_back(segment);
+        changed = true;
+      }
+    return changed;  // false: an attempt whose answer was lost had arrived
+  };
+  PURLIN_ASSIGN(const Version stored, advance(list, &result.conflicts));
+  result.generation = stored.index.generation;
+  result.pushed = missing.size();
+  result.segments = written.size();
+  for (const Segment& segment : written) result.bytes += segment.bytes;
+  return result;
+}
+
+Result<PullReport> Share::pull(const Known& known, const Sink& sink) {
+  PullReport result;
+  Ids done;  // segments
+  for (int read = 1;; ++read) {
+    PURLIN_ASSIGN(const Version version, read_index());
+    if (version.tag.empty())
+      return error(Code::kNotFound,
+                   "there is no shared cache at '{}'; `purlin cache push` makes one",
+                   store_.name());
+    result.generation = version.index.generation;
+    result.segments = version.index.segments.size();
+    bool stale = false;
+    for (std::size_t i = 0; i < version.index.segments.size(); ++i) {
+      const Segment& segment = version.index.segments[i];
+      if (done.count(segment.name) > 0) continue;
+      const std::optional<Ids> ids = remembered(segment);
+      if (ids && std::all_of(ids->begin(), ids->end(), known)) continue;
+      report("fetching segments", i, version.index.segments.size());
+      Result<Bundle> bundle = fetch(segment);
+      if (!bundle.is_ok()) {
+        if (is_passing(bundle.status())) return bundle.status();
+        // Merged into another one after the index was read: a newer index says into which.
+        stale = bundle.status().code() == Code::kNotFound && read < kStaleIndexReads;
+        if (stale) break;
+        result.problems.push_back(segment.key() + ": " + bundle.status().message());
+        done.insert(segment.name);
+        continue;
+      }
+      done.insert(segment.name);
+      ++result.fetched;
+      result.bytes += segment.bytes;
+      result.records += bundle->records.size();
+      result.newer += bundle->newer;
+      result.refused += bundle->refused;
+      PURLIN_TRY(sink(std::move(bundle->records)));
+    }
+    if (!stale) return result;
+  }
+}
+
+Result<CompactReport> Share::compact(const CompactOptions& options) {
+  CompactReport result;
+  // Before the index is read: what is written from now on cannot be taken for left over.
+  PURLIN_ASSIGN(const std::vector<blobs::BlobInfo> objects, store_.list(kSegmentFolder));
+  PURLIN_ASSIGN(Version version, read_index());
+  if (version.tag.empty())
+    return error(Code::kNotFound, "there is no shared cache at '{}'", store_.name());
+  result.before = result.after = version.index.segments.size();
+  result.generation = version.index.generation;
+
+  std::vector<std::string> merged, unreadable;
+  std::vector<StoredRecord> records;
+  PURLIN_TRY(find_compactable(version.index, options, &merged, &unreadable, &records, &result));
+  result.merged = merged.size();
+  result.dropped = unreadable.size();
+  if (!options.dry_run) {
+    PURLIN_ASSIGN(const std::vector<Segment> written, write_segments(records));
+    int conflicts = 0;
+    PURLIN_ASSIGN(version, advance(
+                               [&](ShareIndex& index) -> Result<bool> {
+                                 return replace(index, merged, unreadable, written, options);
+                               },
+                               &conflicts));
+    result.after = version.index.segments.size();
+    result.generation = version.index.generation;
+  }
+  return remove_unlisted(objects, version.index, options, std::move(result));
+}
+
+// The segments to merge with all that they hold, and those that cannot be read.
+Status Share::find_compactable(const ShareIndex& index, const CompactOptions& options,
+                               std::vector<std::string>* merged,
+                               std::vector<std::string>* unreadable,
+                               std::vector<StoredRecord>* records, CompactReport* result) {
+  Ids ids;
+  for (std::size_t i = 0; i < index.segments.size(); ++i) {
+    const Segment& segment = index.segments[i];
+    const bool small = segment.records < options.small_records;
+    if (!small && !options.drop_unreadable) continue;
+    report("reading segments", i, index.segments.size());
+    const Result<std::string> bytes = fetch_bytes(segment);
+    if (!bytes.is_ok()) {
+      if (is_passing(bytes.status())) return bytes.status();
+      result->problems.push_back(segment.key() + ": " + bytes.status().message());
+      if (options.drop_unreadable) unreadable->push_back(segment.name);
+      continue;
+    }
+    Result<Bundle> bundle = decode_bundle(*bytes, options_.key);
+    if (!bundle.is_ok()) {  // of a newer Purlin, or another key's: not ours to drop
+      result->problems.push_back(segment.key() + ": " + bundle.status().message());
+      continue;
+    }
+    // Merging keeps what this Purlin understands; a segment with more is left as it is. And without
+    // the key a signature would be lost.
+    const bool whole = bundle->newer == 0 && bundle->refused == 0;
+    if (!small || !whole || (options_.key == nullptr && !bundle->signed_by.empty())) continue;
+    merged->push_back(segment.name);
+    for (StoredRecord& record : bundle->records)
+      if (ids.insert(record.id).second) records->push_back(std::move(record));
+  }
+  if (merged->size() < 2) {
+    merged->clear();
+    records->clear();
+  }
+  return Status::ok();
+}
+
+Result<bool> Share::replace(ShareIndex& index, const std::vector<std::string>& merged,
+                            const std::vector<std::string>& unreadable,
+                            const std::vector<Segment>& written,
+                            const CompactOptions& options) const {
+  const auto listed = [&](const std::string& name) { return index.find(name) != nullptr; };
+  const std::int64_t now = clock_.wall_ns();
+  bool changed = false;
+  // When another compaction was faster, what was written here is left over.
+  const bool all_there = std::all_of(merged.begin(), merged.end(), listed);
+  for (const auto* names : {&merged, &unreadable}) {
+    if (names == &merged && !all_there) continue;
+    for (const std::string& name : *names)
+      if (std::erase_if(index.segments, [&](const Segment& s) { return s.name == name; }) > 0) {
+        index.retired.push_back({name, format_rfc3339(now)});
+        changed = true;
+      }
+  }
+  if (all_there)
+    for (const Segment& segment : written)
+      if (!listed(segment.name)) {
+        index.segments.push_back(segment);
+        changed = true;
+      }
+  const std::size_t expired = std::erase_if(index.retired, [&](const RetiredSegment& segment) {
+    const std::int64_t at = parse_rfc3339(segment.at).value_or(0);
+    return static_cast<double>(now - at) / 1e9 >= options.grace_s;
+  });
+  return changed || expired > 0;
+}
+
+// Objects that neither the index nor its list of retired ones names: merged long ago, or left by a
+// push that was killed.
+Result<CompactReport> Share::remove_unlisted(const std::vector<blobs::BlobInfo>& objects,
+                                             const ShareIndex& index, const CompactOptions& options,
+                                             CompactReport result) {
+  Ids needed;
+  for (const Segment& segment : index.segments) needed.insert(segment.key());
+  for (const RetiredSegment& segment : index.retired) needed.insert(Segment{segment.name}.key());
+  const std::int64_t now = clock_.wall_ns();
+  for (const blobs::BlobInfo& object : objects) {
+    if (needed.count(object.key) > 0 || object.key.find(kSegmentSuffix) == std::string::npos ||
+        static_cast<double>(now - object.modified_ns) / 1e9 < options.grace_s)
+      continue;
+    report("removing what nobody needs", result.removed, objects.size());
+    if (!options.dry_run) PURLIN_TRY(store_.remove(object.key));
+    ++result.removed;
+    result.removed_bytes += object.size;
+  }
+  return result;
+}
+
+}  // namespace purlin::cache

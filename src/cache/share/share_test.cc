@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/share/share.h"
+
+#include "blobs/testing.h"
+#include "cache/testing.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::cache {
+namespace {
+
+std::vector<StoredRecord> records_of(int from, int to) {
+  std::vector<StoredRecord> records;
+  for (int i = from; i < to; ++i) records.push_back(make_record(sample_entry(i + 1)));
+  return records;
+}
+std::set<std::string> ids_of(const std::vector<StoredRecord>& records) {
+  std::set<std::string> ids;
+  for (const StoredRecord& record : records) ids.insert(record.id);
+  return ids;
+}
+
+// A machine with records of its own on a shared memory.
+struct Machine {
+  explicit Machine(blobs::Memory& memory, ShareOptions options = {})
+      : blobs(memory), share(blobs, clock, 7, std::move(options)) {}
+  Result<PullReport> pull() {
+    return share.pull([&](const std::string& id) { return have.count(id) > 0; },
+                      [&](const std::vector<StoredRecord>& records) {
+                        for (const StoredRecord& record : records) have.insert(record.id);
+                        return Status::ok();
+                      });
+  }
+  std::set<std::string> have;
+  FakeClock clock;
+  blobs::MemoryBlobs blobs;
+  Share share;
+};
+
+ShareIndex index_of(const blobs::Memory& memory) {
+  return decode_index(memory.objects.at("index.json").bytes).value();
+}
+
+TEST(Share, PushAndPull) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  EXPECT_EQ(b.pull().status().code(), Code::kNotFound);
+  const PushReport pushed = a.share.push(records_of(0, 10)).value();
+  EXPECT_EQ(pushed.pushed, 10u);
+  EXPECT_EQ(pushed.generation, 1u);
+  EXPECT_EQ(memory.objects.size(), 2u) << "an index and a segment; the probe is gone";
+  const PushReport again = a.share.push(records_of(5, 12)).value();
+  EXPECT_EQ(again.pushed, 2u);
+  EXPECT_EQ(again.known, 5u);
+  EXPECT_EQ(a.share.push(records_of(0, 12))->segments, 0u);
+  EXPECT_EQ(b.pull()->records, 12u);
+  EXPECT_EQ(b.have, ids_of(records_of(0, 12)));
+}
+
+TEST(Share, NothingIsFetchedTwice) {
+  blobs::Memory memory;
+  TemporaryDirectory memo;
+  Machine a(memory), b(memory, {.memo_directory = memo.file("share")});
+  ASSERT_TRUE(a.share.push(records_of(0, 10)).is_ok());
+  EXPECT_EQ(b.pull()->fetched, 1u);
+  EXPECT_EQ(b.pull()->fetched, 0u);
+  ASSERT_TRUE(a.share.push(records_of(10, 12)).is_ok());
+  EXPECT_EQ(b.pull()->fetched, 1u);
+  const int gets = b.blobs.gets;
+  EXPECT_EQ(b.share.push(records_of(0, 12))->known, 12u);
+  EXPECT_EQ(b.blobs.gets, gets + 1) << "the index alone";
+  // What was lost here comes back.
+  b.have.clear();
+  EXPECT_EQ(b.pull()->fetched, 2u);
+  EXPECT_EQ(b.have.size(), 12u);
+}
+
+// Between reading the index and writing it, others push: nobody's records are lost.
+TEST(Share, AFasterPusherLosesNobody) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  ASSERT_TRUE(b.share.push(records_of(0, 1)).is_ok());
+  int others = 0;
+  a.blobs.before = [&](const std::string& operation, const std::string& key) {
+    if (operation == "put" && key == "index.json" && others < 3) {
+      ++others;
+      EXPECT_TRUE(b.share.push(records_of(10 * others, 10 * others + 2)).is_ok());
+    }
+    return Status::ok();
+  };
+  const PushReport report = a.share.push(records_of(100, 103)).value();
+  EXPECT_EQ(report.conflicts, 3);
+  EXPECT_EQ(report.pushed, 3u);
+  ASSERT_TRUE(b.pull().is_ok());
+  EXPECT_EQ(b.have.size(), 1u + 3 * 2 + 3);
+}
+
+TEST(Share, ALostAnswerIsNotWrittenTwice) {
+  blobs::Memory memory;
+  Machine a(memory);
+  ASSERT_TRUE(a.share.push(records_of(0, 1)).is_ok());
+  // The put arrives, the answer does not, and the retry inside the store is told of a conflict.
+  a.blobs.before = [&](const std::string& operation, const std::string& key) {
+    if (operation != "put" || key != "index.json") return Status::ok();
+    a.blobs.before = nullptr;
+    ShareIndex index = index_of(memory);
+    for (const auto& [name, blob] : memory.objects)
+      if (name.rfind("segments/", 0) == 0 && index.find(name.substr(9, 64)) == nullptr)
+        index.segments.push_back({name.substr(9, 64), blob.bytes.size(), 2});
+    ++index.generation;
+    blobs::MemoryBlobs direct(memory);
+    EXPECT_EQ(direct.put_if_match(key, encode_index(index), memory.objects.at(key).tag).value(),
+              blobs::Put::kStored);
+    return Status::ok();
+  };
+  const PushReport report = a.share.push(records_of(1, 3)).value();
+  EXPECT_EQ(report.conflicts, 1);
+  EXPECT_EQ(index_of(memory).segments.size(), 2u);
+  EXPECT_EQ(index_of(memory).generation, 2u);
+}
+
+TEST(Share, GivesUpWhenOthersNeverStop) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  ASSERT_TRUE(b.share.push(records_of(0, 1)).is_ok());
+  int n = 0;
+  a.blobs.before = [&](const std::string& operation, const std::string& key) {
+    if (operation == "put" && key == "index.json") {
+      blobs::MemoryBlobs direct(memory);
+      const blobs::Blob blob = memory.objects.at(key);
+      EXPECT_TRUE(direct.put_if_match(key, blob.bytes, blob.tag).is_ok());
+      ++n;
+    }
+    return Status::ok();
+  };
+  const Status status = a.share.push(records_of(5, 6)).status();
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(n, 100);
+}
+
+TEST(Share, AServiceWithoutConditionsIsRefused) {
+  blobs::Memory memory;
+  Machine a(memory);
+  a.blobs.ignores_conditions = true;
+  const Status status = a.share.push(records_of(0, 1)).status();
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.message().find("ignores conditional writes"), std::string::npos);
+  EXPECT_EQ(memory.objects.count("index.json"), 0u);
+}
+
+TEST(Share, ADamagedSegmentIsNamedAndTheRestIsUsed) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  ASSERT_TRUE(a.share.push(records_of(0, 3)).is_ok());
+  ASSERT_TRUE(a.share.push(records_of(3, 5)).is_ok());
+  const std::string damaged = index_of(memory).segments[0].key();
+  memory.objects[damaged].bytes[500] ^= 1;
+  const PullReport report = b.pull().value();
+  ASSERT_EQ(report.problems.size(), 1u);
+  EXPECT_EQ(report.problems[0].find(damaged), 0u) << report.problems[0];
+  EXPECT_EQ(b.have, ids_of(records_of(3, 5)));
+  // Whoever has the records brings them back.
+  EXPECT_EQ(a.share.push(records_of(0, 5))->pushed, 3u);
+  EXPECT_EQ(b.pull()->problems.size(), 1u);
+  EXPECT_EQ(b.have, ids_of(records_of(0, 5)));
+  const CompactReport kept = a.share.compact({}).value();
+  EXPECT_EQ(kept.dropped, 0u);
+  const CompactReport dropped = a.share.compact({.drop_unreadable = true}).value();
+  EXPECT_EQ(dropped.dropped, 1u);
+  EXPECT_TRUE(b.pull()->problems.empty());
+  EXPECT_EQ(b.have, ids_of(records_of(0, 5)));
+}
+
+TEST(Share, AMissingOrNewerSegmentIsNamed) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  ASSERT_TRUE(a.share.push(records_of(0, 3)).is_ok());
+  ASSERT_TRUE(a.share.push(records_of(3, 5)).is_ok());
+  memory.objects.erase(index_of(memory).segments[0].key());
+  const PullReport report = b.pull().value();
+  ASSERT_EQ(report.problems.size(), 1u);
+  EXPECT_NE(report.problems[0].find("does not exist"), std::string::npos);
+  EXPECT_EQ(b.have.size(), 2u);
+}
+
+TEST(Share, ADamagedOrNewerIndexIsRefusedAndLeftAlone) {
+  blobs::Memory memory;
+  Machine a(memory);
+  ASSERT_TRUE(a.share.push(records_of(0, 1)).is_ok());
+  std::string newer = memory.objects["index.json"].bytes;
+  newer.replace(newer.find("share/1"), 7, "share/2");
+  for (const std::string& bytes : {std::string("{"), newer}) {
+    memory.objects["index.json"].bytes = bytes;
+    EXPECT_EQ(a.share.push(records_of(0, 2)).status().code(), Code::kCorrupt);
+    EXPECT_EQ(a.pull().status().code(), Code::kCorrupt);
+    EXPECT_EQ(a.share.compact({}).status().code(), Code::kCorrupt);
+    EXPECT_EQ(memory.objects["index.json"].bytes, bytes);
+  }
+}
+
+TEST(Share, SegmentsOfAnotherKeyAreNotTaken) {
+  blobs::Memory memory;
+  const SigningKey ours = SigningKey::from_secret("0123456789abcdef").value();
+  const SigningKey theirs = SigningKey::from_secret("fedcba9876543210").value();
+  Machine a(memory, {.key = &ours}), b(memory, {.key = &theirs}), c(memory);
+  ASSERT_TRUE(a.share.push(records_of(0, 3)).is_ok());
+  EXPECT_EQ(b.pull()->problems.size(), 1u);
+  EXPECT_TRUE(b.have.empty());
+  EXPECT_EQ(c.pull()->records, 3u) << "without a key signatures are not asked for";
+  ASSERT_TRUE(a.share.push(records_of(3, 4)).is_ok());
+  EXPECT_EQ(c.share.compact({})->merged, 0u) << "it could not sign what it merged";
+  EXPECT_EQ(b.share.compact({.drop_unreadable = true})->dropped, 0u);
+  EXPECT_EQ(a.share.compact({})->merged, 2u);
+  EXPECT_EQ(a.pull()->records, 4u);
+}
+
+TEST(Share, CompactionMergesAndRemovesAfterTheGraceTime) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(a.share.push(records_of(2 * i, 2 * i + 2)).is_ok());
+  const auto before = memory.objects.size();
+  EXPECT_EQ(a.share.compact({.dry_run = true})->merged, 5u);
+  EXPECT_EQ(memory.objects.size(), before);
+  const CompactReport merged = a.share.compact({}).value();
+  EXPECT_EQ(merged.merged, 5u);
+  EXPECT_EQ(merged.after, 1u);
+  EXPECT_EQ(merged.removed, 0u);
+  EXPECT_EQ(b.pull()->records, 10u);
+  EXPECT_EQ(b.have, ids_of(records_of(0, 10)));
+  EXPECT_EQ(a.share.compact({})->merged, 0u) << "one segment is as few as it gets";
+  // A push that was killed left this.
+  blobs::MemoryBlobs direct(memory);
+  ASSERT_TRUE(direct.put_if_absent(Segment{std::string(64, 'a')}.key(), "x").is_ok());
+  a.clock.now_ns += 25 * 3600 * std::int64_t{1'000'000'000};
+  const CompactReport removed = a.share.compact({}).value();
+  EXPECT_EQ(removed.removed, 6u);
+  EXPECT_EQ(memory.objects.size(), 2u);
+  EXPECT_TRUE(index_of(memory).retired.empty());
+  Machine c(memory);
+  EXPECT_EQ(c.pull()->records, 10u);
+}
+
+// A reader holds an index from before the compaction, and its segments go away under it.
+TEST(Share, AReaderWithAnOldIndexReadsItAgain) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  ASSERT_TRUE(a.share.push(records_of(0, 2)).is_ok());
+  ASSERT_TRUE(a.share.push(records_of(2, 4)).is_ok());
+  b.blobs.before = [&](const std::string& operation, const std::string& key) {
+    if (operation == "get" && key != "index.json") {
+      b.blobs.before = nullptr;
+      EXPECT_EQ(a.share.compact({.grace_s = 0})->removed, 2u);
+    }
+    return Status::ok();
+  };
+  const PullReport report = b.pull().value();
+  EXPECT_TRUE(report.problems.empty());
+  EXPECT_EQ(b.have, ids_of(records_of(0, 4)));
+}
+
+TEST(Share, TwoCompactionsAtOnceLoseNothing) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(a.share.push(records_of(i, i + 1)).is_ok());
+  a.blobs.before = [&](const std::string& operation, const std::string& key) {
+    if (operation == "put" && key == "index.json") {
+      a.blobs.before = nullptr;
+      EXPECT_EQ(b.share.compact({})->after, 1u);
+      EXPECT_TRUE(b.share.push(records_of(4, 5)).is_ok());
+    }
+    return Status::ok();
+  };
+  EXPECT_EQ(a.share.compact({})->after, 2u);
+  ASSERT_TRUE(b.pull().is_ok());
+  EXPECT_EQ(b.have, ids_of(records_of(0, 5)));
+}
+
+TEST(Share, ManyRecordsAreSeveralSegments) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  EXPECT_EQ(a.share.push(records_of(0, 4100))->segments, 2u);
+  EXPECT_EQ(b.pull()->records, 4100u);
+}
+
+TEST(ShareIndex, IsReadBackAndChecked) {
+  ShareIndex index;
+  index.generation = 7;
+  index.segments = {{std::string(64, 'a'), 10, 2}, {std::string(64, 'b'), 20, 3}};
+  index.retired = {{std::string(64, 'c'), "2026-11-20T00:00:00Z"}};
+  const ShareIndex copy = decode_index(encode_index(index)).value();
+  EXPECT_EQ(copy.generation, 7u);
+  EXPECT_EQ(copy.segments, index.segments);
+  EXPECT_EQ(copy.retired, index.retired);
+  for (const char* bad :
+       {"", "[]", "{}", R"({"schema": "purlin.share/1"})",
+        R"({"schema": "purlin.share/1", "generation": -1, "segments": []})",
+        R"({"schema": "purlin.share/1", "generation": 1, "segments": [{"name": "../x"}]})"})
+    EXPECT_FALSE(decode_index(bad).is_ok()) << bad;
+}
+
+}  // namespace
+}  // namespace purlin::cache
