@@ -2,7 +2,6 @@
 # Installs into a folder, moves it to prove that it is relocatable, and builds a consumer against it
 # with find_package and with pkg-config. The built library's symbols and dependencies are checked too.
 # labels: install
-# timeout: 600
 source "$PURLIN_SOURCE/tests/suites/lib.sh"
 : "${PURLIN_BUILD:?the build directory}"
 

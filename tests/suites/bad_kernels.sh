@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Kernels and specs with planted mistakes: each is named for what it is, exits with 2, and costs
 # neither the session nor the cache.
-# timeout: 600
 . "$(dirname "$0")/lib.sh"
 data=$PURLIN_SOURCE/tests/data/bad_kernels
 export PURLIN_CACHE=$tmp/winners

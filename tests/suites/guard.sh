@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # The gate on a real device: green, red with the cause, and every way of not knowing.
 # labels: opencl
-# timeout: 600
 # serial
 source "$(dirname "$0")/lib.sh"
 

@@ -1,20 +1,18 @@
 #!/usr/bin/env bash
 # A history of 64 commits with one that is slower, some that do not build, and a killed bisection. The
 # commands make their times up, so nothing here depends on how busy the machine is.
-# timeout: 300
 source "$(dirname "$0")/lib.sh"
 cd "$tmp"
+begin_made_up
 
 cat >bench.in <<'END'
 #!/bin/sh
-[ -z "${BENCH_RUNS:-}" ] || echo run >>"$BENCH_RUNS"
-exec awk -v factor=@FACTOR@ -v seed="$$" 'BEGIN {
-  srand(seed)
+exec "$PURLIN_SOURCE/tests/suites/made_up" -v factor=@FACTOR@ 'BEGIN {
   print "kernel,time_us,sm_clock_mhz"
-  shift = 1 + 0.01 * (rand() - 0.5)
+  shift = noise()
   for (i = 0; i < 20; ++i) {
-    printf "steady,%.3f,1980\n", 50 * (1 + 0.01 * (rand() - 0.5))
-    printf "gemm,%.3f,1980\n", 20 * factor * shift * (1 + 0.01 * (rand() - 0.5))
+    printf "steady,%.3f,1980\n", 50 * noise()
+    printf "gemm,%.3f,1980\n", 20 * factor * shift * noise()
   }
 }'
 END
@@ -57,24 +55,24 @@ expect_json "$tmp/out" 'abs(d["whole"]["ratio"] - 1.06) < 0.02 and any(s["result
 [ -z "$(git status --porcelain)" ] || fail "the user's tree was touched"
 [ "$(git worktree list | wc -l)" = 1 ] || fail 'a worktree was left behind'
 
-# Killed after some steps, it goes on without measuring them again.
-export BENCH_RUNS=$tmp/runs
-touch "$tmp/bisect.jsonl"
-"$PURLIN" guard bisect "$first" mended --build 'make bench' --work "$tmp/work" --journal "$tmp/bisect.jsonl" -- ./bench >/dev/null 2>&1 &
+# Killed in the middle of a step, it goes on without measuring those before again.
+bisect=("$PURLIN" guard bisect "$first" mended --build 'make bench' --work "$tmp/work" --journal "$tmp/bisect.jsonl")
+begin_made_up
+MADE_UP_HANG=70 "${bisect[@]}" -- ./bench >/dev/null 2>"$tmp/err" &
 victim=$!
-while kill -0 $victim 2>/dev/null && [ "$(wc -l <"$tmp/bisect.jsonl")" -lt 3 ]; do sleep 0.02; done
-kill -9 $victim 2>/dev/null || true
+wait_until 'the third step' test -e "$MADE_UP.hangs"
+kill -9 $victim
 wait $victim 2>/dev/null || true
+rm "$MADE_UP.hangs"
 kept=$(($(wc -l <"$tmp/bisect.jsonl") - 1))
-[ "$kept" -ge 1 ] || fail 'the journal is empty'
-: >"$BENCH_RUNS"
-expect_exit 0 purlin guard bisect "$first" mended --build 'make bench' --work "$tmp/work" --journal "$tmp/bisect.jsonl" -- ./bench
+[ "$kept" -ge 2 ] || fail "$kept steps are in the journal"
+begin_made_up
+expect_exit 0 "${bisect[@]}" -- ./bench
+[ "$(grep -c '(from the journal)' "$tmp/err")" -eq "$kept" ] || fail "not all of $kept steps came from the journal"
 expect_contains "$tmp/out" 'culprit: ' 'Ada: commit 41'
-expect_contains "$tmp/err" '(from the journal)'
 # The journal is of this bisection and no other.
 expect_exit 2 purlin guard bisect "$first" mended --build 'make -s bench' --journal "$tmp/bisect.jsonl" -- ./bench
 expect_contains "$tmp/err" 'is the journal of another bisection'
-unset BENCH_RUNS
 
 # Nothing to find, and nonsense.
 expect_exit 3 purlin guard bisect HEAD~3 HEAD --build 'make bench' -- ./bench

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # The guard beside a driver that watches and locks: a fake libnvidia-ml, and a scripted device that it knows.
-# timeout: 200
 source "$(dirname "$0")/lib.sh"
 cd "$tmp"
 export LD_LIBRARY_PATH=$PURLIN_BUILD/tests/fake_nvml${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -32,16 +31,17 @@ expect_contains "$tmp/err" '--lock-clocks' 'root'
 rm -f nvml.log
 
 # Given back when the comparison is killed, politely or not, and when it fails.
+given_back() { [ "$(tail -1 nvml.log)" = reset ]; }
 for signal in INT TERM KILL; do
-  "$PURLIN" guard compare --commands './bench; sleep 0.1' './bench; sleep 0.1' --device fake:gpu.json \
+  env --default-signal=INT "$PURLIN" guard compare --commands ./bench 'touch measuring; exec sleep 600' --device fake:gpu.json \
     --lock-clocks 1500 >/dev/null 2>&1 &
   pid=$!
-  for _ in $(seq 400); do [ -e nvml.log ] && break; sleep 0.02; done
+  wait_until 'the comparison' test -e measuring
   kill -$signal $pid
   wait $pid 2>/dev/null || true
-  for _ in $(seq 400); do [ "$(tail -1 nvml.log)" = reset ] && break; sleep 0.02; done
+  wait_until "the clock to be given back after SIG$signal" given_back
   [ "$(cat nvml.log)" = $'lock 1500 1500\nreset' ] || fail "after SIG$signal: $(cat nvml.log)"
-  rm nvml.log
+  rm nvml.log measuring
 done
 expect_exit 2 "$PURLIN" guard compare --commands ./bench false --device fake:gpu.json --lock-clocks 1500
 [ "$(tail -1 nvml.log)" = reset ] || fail 'a failed comparison left the clock locked'
@@ -80,11 +80,12 @@ FAKE_NVML_REASONS=0x40 expect_exit 3 "${matrix[@]}"
 expect_json "$tmp/out" 'd["items"] == [] and d["measurement"]["rejected_launches"] == d["measurement"]["launches"] == 36'
 expect_json "$tmp/out" '"thermal" in d["measurement"]["rejected_because"][0] and d["measurement"]["locked_clock_mhz"] is None'
 
+commit=0
 git init -q repo
 git -C repo config user.email a@b && git -C repo config user.name a
 for factor in 1 1 2; do
   sed "s/10/$((10 * factor))/g" bench >repo/bench && chmod +x repo/bench
-  date +%N >repo/number
+  echo "$((++commit))" >repo/number
   git -C repo add -A && git -C repo commit -qm "factor $factor"
 done
 bisect=("$PURLIN" guard bisect HEAD~2 HEAD --repo repo --device fake:gpu.json --json -- ./bench)

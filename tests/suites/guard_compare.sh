@@ -1,20 +1,18 @@
 #!/usr/bin/env bash
 # Two revisions, commands, environments and caches, compared as pairs of processes; and a comparison that
 # is killed. The commands make their times up, so nothing here depends on how busy the machine is.
-# timeout: 300
 source "$(dirname "$0")/lib.sh"
 cd "$tmp"
+begin_made_up
 
 # bench [FACTOR]: a "benchmark" of two kernels whose second takes FACTOR times as long, with 1 % noise.
 cat >bench.in <<'END'
 #!/bin/sh
-[ -z "${BENCH_RUNS:-}" ] || echo run >>"$BENCH_RUNS"
-exec awk -v factor="${1:-${FACTOR:-@FACTOR@}}" -v seed="$$" 'BEGIN {
-  srand(seed)
+exec "$PURLIN_SOURCE/tests/suites/made_up" -v factor="${1:-${FACTOR:-@FACTOR@}}" 'BEGIN {
   print "kernel,time_us,sm_clock_mhz"
   for (i = 0; i < 20; ++i) {
-    printf "steady,%.3f,1980\n", 50 * (1 + 0.01 * (rand() - 0.5))
-    printf "\"f<int, 2>\",%.3f,1980\n", 20 * factor * (1 + 0.01 * (rand() - 0.5))
+    printf "steady,%.3f,1980\n", 50 * noise()
+    printf "\"f<int, 2>\",%.3f,1980\n", 20 * factor * noise()
   }
 }'
 END
@@ -65,29 +63,25 @@ expect_json "$tmp/out" 'd["verdict"] == "improvement"'
 expect_exit 2 purlin guard compare --commands ./bench 'echo segfault >&2; exit 139' --json
 expect_contains "$tmp/err" 'segfault'
 
-# Killed: what was measured is not measured again.
-export BENCH_RUNS=$tmp/runs
-compare=("$PURLIN" guard compare --commands './bench 1' 'sleep 0.1; ./bench 1.1' --json --journal pairs.jsonl --no-profiles)
-"${compare[@]}" >/dev/null 2>&1 &
+# Killed in the second process of the fifth pair: what was measured is not measured again.
+compare=("$PURLIN" guard compare --commands './bench 1' './bench 1.1' --json --journal pairs.jsonl --no-profiles)
+begin_made_up
+MADE_UP_HANG=12 "${compare[@]}" >/dev/null 2>"$tmp/err" &   # two find the items, eight make four pairs
 pid=$!
-for _ in $(seq 600); do
-  lines=$(grep -c '"current":\[' pairs.jsonl 2>/dev/null || true)
-  [ "${lines:-0}" -lt 4 ] || break
-  kill -0 $pid 2>/dev/null || break
-  sleep 0.05
-done
+wait_until 'the fifth pair' test -e "$MADE_UP.hangs"
 kill -9 $pid
 wait $pid 2>/dev/null || true
+rm "$MADE_UP.hangs"
 printf '{"events": [{"item": 0, "base' >>pairs.jsonl   # and torn in the middle of a line
-kept=$(grep -c '"current":\[' pairs.jsonl)
-[ "$kept" -ge 4 ] || fail "only $kept pairs were in the journal"
-export BENCH_RUNS=$tmp/runs2   # a command of the killed run may still be writing to the first
+kept=$(grep -c '"current":\[' pairs.jsonl || true)
+[ "$kept" -eq 4 ] || fail "$kept pairs were in the journal"
+begin_made_up
 expect_exit 1 "${compare[@]}"
-expect_json "$tmp/out" "d['measurement']['replayed_pairs'] == 2 * min($kept, 8) + max($kept - 8, 0)"
+expect_json "$tmp/out" "d['measurement']['replayed_pairs'] == 2 * $kept"
 expect_json "$tmp/out" 'd["items"][1]["pairs"] == 10 and d["items"][1]["verdict"] == "regression"'
 # Two more than the pairs that were left: each arm runs once to find its items.
-[ "$(wc -l <runs2)" -eq $((2 + 2 * (10 - kept))) ] || fail "$(wc -l <runs2) processes after $kept pairs"
-unset BENCH_RUNS
+launches=$(wc -l <"$MADE_UP")
+[ "$launches" -eq $((2 + 2 * (10 - kept))) ] || fail "$launches processes after $kept pairs"
 expect_exit 2 purlin guard compare --commands './bench 1' './bench 1.3' --journal pairs.jsonl
 expect_contains "$tmp/err" 'journal of another comparison'
 

@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
 # A matrix of builds, environments and a driver that another machine has. The command makes its times up,
 # so nothing here depends on how busy the machine is.
-# timeout: 300
 source "$(dirname "$0")/lib.sh"
 cd "$tmp"
+begin_made_up
 
 git init -q repo
 cd repo
 git config user.email a@b && git config user.name a
 cat >bench <<'END'
 #!/bin/sh
-exec awk -v code="$(cat factor)" -v lib="${LIBRARY:-1}" -v driver="${DRIVER:-1}" -v seed="$$" 'BEGIN {
-  srand(seed)
+exec "$PURLIN_SOURCE/tests/suites/made_up" -v code="$(cat factor)" -v lib="${LIBRARY:-1}" -v driver="${DRIVER:-1}" 'BEGIN {
   print "kernel,time_us,sm_clock_mhz"
   for (i = 0; i < 10; ++i) {
-    printf "steady,%.3f,1980\n", 50 * (1 + 0.01 * (rand() - 0.5))
-    printf "gemm,%.3f,1980\n", 20 * code * lib * driver * (1 + 0.01 * (rand() - 0.5))
+    printf "steady,%.3f,1980\n", 50 * noise()
+    printf "gemm,%.3f,1980\n", 20 * code * lib * driver * noise()
   }
 }'
 END

@@ -3,7 +3,6 @@
 # is far away from its noise is asked: twice the work is red, the same work is not.
 # labels: opencl
 # serial
-# timeout: 600
 source "$(dirname "$0")/lib.sh"
 cd "$tmp"
 export PATH=$(dirname "$PURLIN"):$PATH OUT=$tmp/out-guard

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Every sample kernel on the CPU through OpenCL: the default config and five drawn ones verify, on the
-# shape with odd extents, and the default config on the default shape.
+# shape with odd extents, and the default config on the default shape. What the seed draws takes PoCL
+# seconds to compile; some configs of these spaces take it half a minute.
 # timeout: 900
 . "$(dirname "$0")/lib.sh"
 
 check_kernel() {
   local spec=$1 budget=$2
   shift 2
-  expect_exit 0 purlin tune "$spec" --device opencl:0 --strategy random --budget "$budget" --seed 5 \
+  expect_exit 0 purlin tune "$spec" --device opencl:0 --strategy random --budget "$budget" --seed 4 --timeout 900s \
     --samples 3 --finals 0 --no-store --json -q "$@"
   python3 - "$tmp/out" "$budget" <<'PY' || fail "$spec $*"
 import json, sys

@@ -11,6 +11,25 @@ purlin() { "$PURLIN" "$@"; }
 
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
+# begin_made_up: from here on benchmarks that use `made_up` (see there) count their launches anew.
+begin_made_up() {
+  made_up_begun=$((${made_up_begun:-0} + 1))
+  export MADE_UP=$tmp/made_up.$made_up_begun
+  : >"$MADE_UP"
+}
+made_up() { "$PURLIN_SOURCE/tests/suites/made_up" "$@"; }
+
+# wait_until WHAT COMMAND…: until the command succeeds; after two minutes the suite fails, saying WHAT it
+# waited for. For what takes a moment: no verdict may rest on how long.
+wait_until() {
+  local what=$1 end=$((SECONDS + 120))
+  shift
+  until "$@" 2>/dev/null; do
+    [ $SECONDS -lt $end ] || fail "waited 120 s in vain: $what"
+    sleep 0.05
+  done
+}
+
 # expect_exit CODE COMMAND…: runs it, keeps stdout in $tmp/out and stderr in $tmp/err.
 expect_exit() {
   local wanted=$1 code=0

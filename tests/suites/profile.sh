@@ -93,8 +93,7 @@ read -t 120 -r word <&3
 [ "$word" = ready ] || fail "the program did not start"
 child=$(pgrep -P "$purlin_pid")
 sealed() { grep -qa '"launches_seen":3001' spools/purlin-spool*/opencl-"$child"-*.plprof; }
-for _ in $(seq 1000); do sealed && break; sleep 0.02; done
-sealed || fail "nothing was sealed while the program ran"
+wait_until 'a seal while the program runs' sealed
 kill -9 "$child"
 code=0; wait "$purlin_pid" || code=$?
 [ "$code" = 137 ] || cat err >&2

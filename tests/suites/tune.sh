@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # `purlin space` and `purlin tune` end to end: on a real device (OpenCL on the CPU), on fake ones that
 # crash and hang, and killed at work.
-# timeout: 600
 source "$(dirname "$0")/lib.sh"
 spec=$PURLIN_SOURCE/tests/data/tune/scale.toml
 trap 'jobs -p | xargs -r kill -9 2>/dev/null; rm -rf "$tmp"' EXIT
@@ -35,22 +34,25 @@ expect_contains "$tmp/err" 'their times do not compare'
 
 # Candidates that crash or hang cost themselves only.
 printf '{"time_ms": 1, "crash_if": "BLOCK == 16", "hang_if": "BLOCK == 128 and ITEMS == 2"}' >"$tmp/bad.json"
-expect_exit 0 purlin tune "$spec" --device "fake:$tmp/bad.json" --strategy exhaustive --budget 100 --timeout 2s --no-store --json
+expect_exit 0 purlin tune "$spec" --device "fake:$tmp/bad.json" --strategy exhaustive --budget 100 --timeout 8s --no-store --json
 expect_json "$tmp/out" 'd["failures"]["crash"]["count"] == 8 and d["failures"]["timeout"]["count"] == 1'
 
 # Killed with -9 again and again: no evaluation is repeated, and none is missing in the end.
 # (A name of its own, for binaries are kept by device, and a kept one takes no time to compile.)
 printf '{"time_ms": "1 + BLOCK / 64", "compile_s": 0.3, "device": {"name": "Slow"}}' >"$tmp/slow.json"
 run=("$PURLIN" tune "$spec" --device "fake:$tmp/slow.json" --strategy random --budget 100 --jobs 0 --session "$tmp/session" --no-store --finals 0 -q)
-for wait in 1.0 1.5 1.2; do
+evaluations() { cat "$tmp"/session/*/journal.jsonl 2>/dev/null | grep -c '"evaluation"' || true; }
+has_evaluations() { [ "$(evaluations)" -ge "$1" ]; }
+for more in 2 4 3; do
+  wanted=$(($(evaluations) + more))
   "${run[@]}" --json >/dev/null 2>&1 &
   pid=$!
-  sleep "$wait"
+  wait_until "$wanted evaluations" has_evaluations "$wanted"
   kill -9 "$pid" 2>/dev/null || true
   wait "$pid" 2>/dev/null || true
 done
 journal=$(echo "$tmp"/session/*/journal.jsonl)
-before=$(grep -c '"evaluation"' "$journal" || true)
+before=$(evaluations)
 expect_exit 0 "${run[@]}" --json
 expect_json "$tmp/out" "d['resumed'] == $before and len(d['evaluations']) == 31"
 [ "$(grep -o '"config":{[^}]*}' "$journal" | sort | uniq -d | wc -l)" -eq 0 ] || fail "an evaluation was repeated"
@@ -59,11 +61,7 @@ expect_json "$tmp/out" "d['resumed'] == $before and len(d['evaluations']) == 31"
 rm -rf "$tmp/session" "$XDG_CACHE_HOME/purlin/binaries"
 "${run[@]}" --json >"$tmp/stopped" 2>"$tmp/err" &
 pid=$!
-for _ in $(seq 100); do
-  journal=$(echo "$tmp"/session/*/journal.jsonl)
-  [ "$(grep -c '"evaluation"' "$journal" 2>/dev/null || true)" -ge 3 ] 2>/dev/null && break
-  sleep 0.1
-done
+wait_until '3 evaluations' has_evaluations 3
 kill -TERM "$pid"
 code=0
 wait "$pid" || code=$?
@@ -85,13 +83,12 @@ expect_exit 0 "${edited[@]}"
 expect_json "$tmp/out" 'd["resumed"] == 0'
 
 # A winner that cannot be stored in the end is told of all the same.
-rm -rf "$tmp/edits" "$XDG_CACHE_HOME/purlin/binaries"
-"${edited[@]}" --cache "$tmp/fails" --jobs 0 >"$tmp/out" 2>"$tmp/err" &
+printf '{"time_ms": 1, "compile_s": 5, "device": {"name": "Slower"}}' >"$tmp/slower.json"
+"$PURLIN" tune "$spec" --device "fake:$tmp/slower.json" --session "$tmp/fails.sessions" --cache "$tmp/fails" \
+  --jobs 0 --finals 0 --budget 2 -q --json >"$tmp/out" 2>"$tmp/err" &
 pid=$!
-for _ in $(seq 100); do
-  [ -e "$tmp/fails/entries.log" ] && compgen -G "$tmp/edits/*/journal.jsonl" >/dev/null && break
-  sleep 0.05
-done
+is_open() { [ -e "$tmp/fails/entries.log" ] && compgen -G "$tmp/fails.sessions/*/journal.jsonl" >/dev/null; }
+wait_until 'the session to begin' is_open
 rm "$tmp/fails/entries.log"
 mkdir "$tmp/fails/entries.log"
 code=0
