@@ -110,7 +110,9 @@ std::unique_ptr<Strategy> make_cold_auto(const StrategyRequest& request) {
 }
 
 std::unique_ptr<Strategy> make_auto(const StrategyRequest& request) {
-  return make_cold_auto(request);
+  const bool known = std::any_of(request.priors.begin(), request.priors.end(),
+                                 [](const PriorRun& run) { return !run.times.empty(); });
+  return known ? make_transfer(request) : make_cold_auto(request);
 }
 
 }  // namespace purlin::tune

@@ -19,7 +19,7 @@ struct PriorRun {
   std::string device;  // model name, "" = not known
   std::string vendor;  // "nvidia", "amd", …; "" = not known
   std::string shape;   // "M=4096,N=4096,K=4096", "" = not known
-  bool same_device = false, same_shape = false;
+  bool same_device = false, same_vendor = false, same_shape = false;
   // Index in this space -> time in ms, fastest first; configs the space does not have are left out.
   std::vector<std::pair<std::size_t, double>> times;
   std::vector<std::size_t> failed;  // known not to work there

@@ -13,6 +13,8 @@ const std::vector<StrategyKind>& strategy_kinds() {
       {"random", "configs drawn uniformly, each once", make_random},
       {"local", "hill climbing over configs that differ in one parameter, with restarts",
        make_local},
+      {"transfer", "from what other devices, shapes and versions know, while that holds",
+       make_transfer},
   };
   return kKinds;
 }

@@ -27,6 +27,17 @@ struct Outcome {
   double cost_s = 0;              // what it took, failed or not; 0 = not known
 };
 
+// What became of the knowledge of other runs.
+struct TransferOutcome {
+  enum class State { kTrying, kKept, kDropped };
+  State state = State::kTrying;
+  std::string why;           // of a decision, for people
+  std::size_t proposed = 0;  // configs it asked for, failed ones included
+  std::size_t failed = 0;
+  std::size_t drawn = 0;  // configs drawn at random to compare with
+  double evidence = 0;    // nats by which the runs made what was observed likelier
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -37,6 +48,8 @@ class Strategy {
   // How one did. Configs that were not asked for, such as the default or those known from
   // elsewhere, may be told too.
   virtual void tell(std::size_t index, const Outcome& outcome) = 0;
+  // nullptr for strategies that use no priors.
+  virtual const TransferOutcome* transfer() const { return nullptr; }
 };
 
 struct StrategyRequest {
@@ -60,6 +73,7 @@ Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name,
 std::unique_ptr<Strategy> make_exhaustive(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_random(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_local(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_transfer(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_auto(const StrategyRequest& request);
 // `auto` where nothing is known from elsewhere: it does not look at the priors.
 std::unique_ptr<Strategy> make_cold_auto(const StrategyRequest& request);

@@ -81,7 +81,7 @@ TEST_P(EveryStrategy, DoesNotProposeWhatItWasTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ByName, EveryStrategy,
-                         testing::Values("exhaustive", "random", "local", "auto"),
+                         testing::Values("exhaustive", "random", "local", "auto", "transfer"),
                          [](const auto& named) { return named.param; });
 
 TEST(LocalSearch, ClimbsToTheTopWhereRandomDoesNot) {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/search/surrogate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+namespace purlin::tune {
+namespace {
+
+constexpr float kNoise = 0.02F;     // standard deviation of a measurement, relative
+constexpr float kOffset = 0.5F;     // of the offset between this device and the others
+constexpr std::size_t kFewest = 3;  // observations that say anything about scales
+constexpr double kHopeless = -6;    // standard deviations
+
+// Independent of order, so that no scale wins a tie by luck.
+constexpr float kOwn[] = {0.05F, 0.1F, 0.2F, 0.4F, 0.8F};
+constexpr float kRoughness[] = {0.5F, 1, 2, 4, 8};
+constexpr float kInherited[] = {0.1F, 0.4F};
+constexpr float kTrust[] = {1, 0.5F};
+
+float own_covariance(float own, float roughness, float distance) {
+  return own * own * std::exp(-roughness * distance);
+}
+
+}  // namespace
+
+struct Surrogate::Pairs {
+  std::size_t count = 0;
+  std::vector<float> distance, shared;  // row-major, lower triangle filled
+  std::vector<float> observed, blend;   // the offset left out of the former
+};
+
+Surrogate::Surrogate(Candidates candidates) : candidates_(std::move(candidates)) {
+  const std::size_t count = size();
+  blend_.assign(count, 0);
+  for (std::size_t run = 0; run < candidates_.inherited.size(); ++run) {
+    std::vector<float>& times = candidates_.inherited[run];
+    for (std::size_t i = 0; i < count; ++i) blend_[i] += candidates_.weights[run] * times[i];
+    // A run's weight turns its times around their mean, so that the offset stays what it is.
+    const float mean =
+        std::accumulate(times.begin(), times.end(), 0.0F) / static_cast<float>(count);
+    for (float& time : times) time -= mean;
+  }
+  mean_ = blend_;
+  variance_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) variance_[i] = covariance(i, i);
+}
+
+float Surrogate::distance(std::size_t a, std::size_t b) const {
+  const std::size_t dimensions = candidates_.dimensions;
+  const float* x = candidates_.places.data() + a * dimensions;
+  const float* y = candidates_.places.data() + b * dimensions;
+  float sum = 0;
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    const float gap = std::abs(x[d] - y[d]);
+    sum += candidates_.importance[d] * (candidates_.categorical[d] && gap > 0 ? 1.0F : gap);
+  }
+  return sum;
+}
+
+float Surrogate::shared(std::size_t a, std::size_t b) const {
+  float sum = 0;
+  for (const std::vector<float>& times : candidates_.inherited) sum += times[a] * times[b];
+  return sum;
+}
+
+float Surrogate::covariance(std::size_t a, std::size_t b) const {
+  return kOffset * kOffset + scales_.inherited * scales_.inherited * shared(a, b) +
+         own_covariance(scales_.own, scales_.roughness, distance(a, b));
+}
+
+void Surrogate::condition(Row row) {
+  const std::size_t at = row.candidate;
+  row.column.resize(size());
+  for (std::size_t i = 0; i < size(); ++i) row.column[i] = covariance(i, at);
+  for (const Row& before : rows_) {
+    const float factor = before.column[at];
+    for (std::size_t i = 0; i < size(); ++i) row.column[i] -= factor * before.column[i];
+  }
+  row.pivot = std::sqrt(std::max(row.column[at], 0.0F) + kNoise * kNoise);
+  for (float& value : row.column) value /= row.pivot;
+  for (std::size_t i = 0; i < size(); ++i)
+    variance_[i] = std::max(0.0F, variance_[i] - row.column[i] * row.column[i]);
+  rows_.push_back(std::move(row));
+}
+
+void Surrogate::expect(std::size_t candidate) { condition({candidate, std::nullopt, 1, {}}); }
+
+void Surrogate::observe(std::size_t candidate, double log_time) {
+  const auto time = static_cast<float>(log_time);
+  const bool first = std::none_of(rows_.begin(), rows_.end(),
+                                  [](const Row& row) { return row.observed.has_value(); });
+  if (first) offset_ = time - scales_.trust * blend_[candidate];
+  for (Row& row : rows_)
+    if (row.candidate == candidate) row.observed = time;
+  update_means();
+}
+
+void Surrogate::update_means() {
+  for (std::size_t i = 0; i < size(); ++i) mean_[i] = offset_ + scales_.trust * blend_[i];
+  for (const Row& row : rows_) {
+    if (!row.observed) continue;  // as predicted: no surprise
+    const float surprise = (*row.observed - mean_[row.candidate]) / row.pivot;
+    for (std::size_t i = 0; i < size(); ++i) mean_[i] += surprise * row.column[i];
+  }
+}
+
+double Surrogate::log_likelihood(const Pairs& pairs, const Scales& scales) {
+  const std::size_t n = pairs.count;
+  std::vector<double> factor(n * n), residual(n);
+  double result = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    double* const row = &factor[i * n];
+    residual[i] = pairs.observed[i] - scales.trust * pairs.blend[i];
+    for (std::size_t j = 0; j <= i; ++j) {
+      const double* const other = &factor[j * n];
+      double sum = kOffset * kOffset +
+                   scales.inherited * scales.inherited * pairs.shared[i * n + j] +
+                   own_covariance(scales.own, scales.roughness, pairs.distance[i * n + j]);
+      for (std::size_t k = 0; k < j; ++k) sum -= row[k] * other[k];
+      row[j] = i == j ? std::sqrt(std::max(sum, 0.0) + kNoise * kNoise) : sum / other[j];
+    }
+    for (std::size_t k = 0; k < i; ++k) residual[i] -= row[k] * residual[k];
+    residual[i] /= row[i];
+    result -= 0.5 * residual[i] * residual[i] + std::log(row[i]);
+  }
+  return result;
+}
+
+void Surrogate::refit() {
+  Pairs pairs;
+  std::vector<std::size_t> at;
+  for (const Row& row : rows_) {
+    if (!row.observed) continue;
+    at.push_back(row.candidate);
+    pairs.observed.push_back(*row.observed - offset_);
+    pairs.blend.push_back(blend_[row.candidate]);
+  }
+  const std::size_t n = pairs.count = at.size();
+  if (n < kFewest) return;
+  pairs.distance.resize(n * n);
+  pairs.shared.resize(n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      pairs.distance[i * n + j] = distance(at[i], at[j]);
+      pairs.shared[i * n + j] = shared(at[i], at[j]);
+    }
+
+  double with = -std::numeric_limits<double>::infinity(), without = with;
+  Scales alone = scales_;
+  for (const float own : kOwn)
+    for (const float roughness : kRoughness) {
+      const Scales none{own, roughness, 0, 0};
+      if (const double value = log_likelihood(pairs, none); value > without)
+        without = value, alone = none;
+      if (candidates_.inherited.empty()) continue;
+      for (const float inherited : kInherited)
+        for (const float trust : kTrust) {
+          const Scales scales{own, roughness, inherited, trust};
+          if (const double value = log_likelihood(pairs, scales); value > with)
+            with = value, scales_ = scales;
+        }
+    }
+  if (candidates_.inherited.empty()) {
+    scales_ = alone;
+  } else {
+    evidence_ = with - without;
+  }
+  for (std::size_t i = 0; i < size(); ++i) variance_[i] = covariance(i, i);
+  for (Row& row : std::exchange(rows_, {})) condition({row.candidate, row.observed, 1, {}});
+  update_means();
+}
+
+void Surrogate::forget() {
+  candidates_.inherited.clear();
+  candidates_.weights.clear();
+  blend_.assign(size(), 0);
+  // The offset was to what the runs said.
+  double sum = 0;
+  std::size_t count = 0;
+  for (const Row& row : rows_)
+    if (row.observed) sum += *row.observed, ++count;
+  if (count > 0) offset_ = static_cast<float>(sum / static_cast<double>(count));
+  refit();
+}
+
+double Surrogate::expected_improvement(std::size_t candidate, double best) const {
+  const double deviation = std::sqrt(variance_[candidate]);
+  const double gain = best - mean_[candidate];
+  if (deviation <= 0) return std::max(gain, 0.0);
+  const double score = gain / deviation;
+  if (score < kHopeless) return 0;
+  const double below = 0.5 * std::erfc(-score / std::numbers::sqrt2);
+  const double density = std::exp(-0.5 * score * score) / std::sqrt(2 * std::numbers::pi);
+  return gain * below + deviation * density;
+}
+
+}  // namespace purlin::tune

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Surrogate: a Gaussian process over configs whose prior mean is what other runs say.
+//
+// The logarithm of a config's time is an offset between this device and the others, plus the other
+// runs' relative log times with uncertain weights, plus what is this device's own, which is alike
+// for configs that differ little. How much is inherited, and how smooth the rest is, follows from
+// the likelihood of what was observed; nothing is fitted to kernels. An observation costs one pass
+// over the candidates for each one before it. Thread-safety: belongs to one thread. Never fails.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace purlin::tune {
+
+// What the surrogate is asked about, by position.
+struct Candidates {
+  std::size_t count = 0;
+  std::size_t dimensions = 0;
+  std::vector<float> places;      // candidate-major: in [0, 1] along each dimension
+  std::vector<float> importance;  // how much each dimension counts in a distance; about 1
+  std::vector<bool> categorical;  // of each dimension: any two values are equally unlike
+  // Of each other run, the relative log time of every candidate: 0 for its best.
+  std::vector<std::vector<float>> inherited;
+  std::vector<float> weights;  // of the runs before anything is observed; they add up to 1
+};
+
+class Surrogate {
+ public:
+  explicit Surrogate(Candidates candidates);
+
+  std::size_t size() const { return candidates_.count; }
+  // From now on taken as if it came out as predicted, until observe() says how it did.
+  void expect(std::size_t candidate);
+  // REQUIRES: expected.
+  void observe(std::size_t candidate, double log_time);
+  // Chooses the scales that make the observations likeliest and conditions on all of them again.
+  void refit();
+
+  // Leaves the other runs out from now on.
+  void forget();
+
+  // The prediction; of log times on the scale of those observed.
+  double mean(std::size_t candidate) const { return mean_[candidate]; }
+  double variance(std::size_t candidate) const { return variance_[candidate]; }
+  // What the other runs say of it, before anything was observed.
+  double inherited(std::size_t candidate) const { return blend_[candidate]; }
+  // How much likelier the observations are with the other runs than without, in nats; as of the
+  // last refit.
+  double evidence() const { return evidence_; }
+  // How much by which a log time falls below `best` is to be expected of the candidate.
+  double expected_improvement(std::size_t candidate, double best) const;
+
+ private:
+  struct Scales {
+    float own = 0.3F;        // standard deviation of what is this device's own
+    float roughness = 2;     // how fast likeness falls with distance
+    float inherited = 0.3F;  // standard deviation of each run's weight
+    float trust = 1;         // factor of the runs' weights
+  };
+  struct Row {
+    std::size_t candidate = 0;
+    std::optional<float> observed;
+    float pivot = 1;
+    std::vector<float> column;  // of the covariance's Cholesky factor, over all candidates
+  };
+  // Of each pair of observed rows, what covariances are made of.
+  struct Pairs;
+
+  float distance(std::size_t a, std::size_t b) const;
+  float shared(std::size_t a, std::size_t b) const;  // sum over runs of the product of their times
+  float covariance(std::size_t a, std::size_t b) const;
+  void condition(Row row);
+  void update_means();
+  static double log_likelihood(const Pairs& pairs, const Scales& scales);
+
+  Candidates candidates_;
+  std::vector<float> blend_;  // the runs' times, weighted
+  Scales scales_;
+  float offset_ = 0;
+  double evidence_ = 0;
+  std::vector<Row> rows_;
+  std::vector<float> mean_, variance_;
+};
+
+}  // namespace purlin::tune

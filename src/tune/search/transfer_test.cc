@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/search/strategy.h"
+#include "tune/search/transfer_candidates.h"
+#include "tune/space/build.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace purlin::tune {
+namespace {
+
+// 8 * 8 * 8 * 2 configs; the fastest lies where `shift` puts it.
+Space space_of_four() {
+  std::vector<Parameter> parameters;
+  for (const char* name : {"X", "Y", "Z"}) {
+    Parameter parameter{name, {}, std::nullopt};
+    for (std::int64_t value = 1; value <= 128; value *= 2) parameter.values.emplace_back(value);
+    parameters.push_back(parameter);
+  }
+  parameters.push_back({"FLAG", {false, true}, std::nullopt});
+  return std::move(build_space(parameters, {}, {})).value();
+}
+
+double time_of(const Space& space, std::size_t index, double shift) {
+  std::vector<std::uint16_t> at(4);
+  space.assignment(index, at);
+  return std::exp(
+      0.1 * (std::abs(at[0] - 5 - shift) + std::abs(at[1] - 2 + shift) + std::abs(at[2] - 6.0)) +
+      0.2 * at[3]);
+}
+
+PriorRun run_of(const Space& space, double shift) {
+  PriorRun run;
+  run.source = "test";
+  run.complete = true;
+  for (std::size_t i = 0; i < space.size(); ++i)
+    run.times.emplace_back(i, 10 * time_of(space, i, shift));
+  std::sort(run.times.begin(), run.times.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  return run;
+}
+
+// The best time of so many evaluations.
+double best_of(Strategy& strategy, const Space& space, double shift, int evaluations) {
+  double best = 1e9;
+  for (int i = 0; i < evaluations; ++i) {
+    const std::optional<std::size_t> index = strategy.ask();
+    if (!index) break;
+    const double time_ms = time_of(space, *index, shift);
+    best = std::min(best, time_ms);
+    strategy.tell(*index, {time_ms, 1});
+  }
+  return best;
+}
+
+class Transfer : public testing::Test {
+ protected:
+  std::unique_ptr<Strategy> make(std::vector<PriorRun> priors, std::uint64_t seed = 1) {
+    StrategyRequest request{space_, seed};
+    request.priors = std::move(priors);
+    return make_transfer(request);
+  }
+  Space space_ = space_of_four();
+};
+
+TEST_F(Transfer, WhatOthersFoundFastIsMeasuredFirst) {
+  const auto strategy = make({run_of(space_, 0)});
+  EXPECT_EQ(best_of(*strategy, space_, 0, 1), 1.0);
+}
+
+TEST_F(Transfer, FollowsADeviceThatIsAlittleDifferent) {
+  const auto strategy = make({run_of(space_, 0), run_of(space_, 1)});
+  EXPECT_NEAR(best_of(*strategy, space_, 2, 60), 1.0, 1e-9);
+  ASSERT_NE(strategy->transfer(), nullptr);
+  EXPECT_EQ(strategy->transfer()->state, TransferOutcome::State::kKept);
+}
+
+TEST_F(Transfer, RunsThatMisleadAreDropped) {
+  PriorRun wrong = run_of(space_, 0);
+  for (auto& [index, time_ms] : wrong.times) time_ms = 1000 / time_ms;
+  std::reverse(wrong.times.begin(), wrong.times.end());
+  const auto strategy = make({wrong});
+  const double best = best_of(*strategy, space_, 0, 60);
+  EXPECT_EQ(strategy->transfer()->state, TransferOutcome::State::kDropped);
+  EXPECT_FALSE(strategy->transfer()->why.empty());
+  EXPECT_LT(best, 1.3);  // the median of the space is above 2
+}
+
+TEST_F(Transfer, RunsWhoseFavouritesFailAreDropped) {
+  const auto strategy = make({run_of(space_, 0)});
+  for (int i = 0; i < 20 && strategy->transfer()->state != TransferOutcome::State::kDropped; ++i)
+    strategy->tell(*strategy->ask(), {std::nullopt, 1});
+  EXPECT_EQ(strategy->transfer()->state, TransferOutcome::State::kDropped);
+  EXPECT_NE(strategy->transfer()->why.find("fail"), std::string::npos);
+  EXPECT_LT(best_of(*strategy, space_, 0, 60), 1.5);
+}
+
+TEST_F(Transfer, AFewWinnersAreWorthASeedEach) {
+  PriorRun winners = run_of(space_, 0);
+  winners.times.resize(3);
+  winners.complete = false;
+  const auto strategy = make({winners});
+  EXPECT_EQ(best_of(*strategy, space_, 0, 1), 1.0);
+  EXPECT_LT(best_of(*make({winners}), space_, 1, 40), 1.15);
+}
+
+TEST_F(Transfer, EachConfigOnceWhateverTheOrderOfAnswers) {
+  const auto strategy = make({run_of(space_, 1)});
+  strategy->tell(17, {time_of(space_, 17, 0), 1});  // a default that nobody asked for
+  std::set<std::size_t> asked{17};
+  std::vector<std::size_t> outstanding;
+  for (std::size_t n = 0; n < 2 * space_.size(); ++n) {
+    const std::optional<std::size_t> index = strategy->ask();
+    if (index) {
+      ASSERT_TRUE(asked.insert(*index).second) << *index << " twice";
+      outstanding.push_back(*index);
+    }
+    if (outstanding.empty()) break;
+    if (outstanding.size() < 4 && index) continue;
+    const std::size_t answer = outstanding[n % outstanding.size()];
+    std::erase(outstanding, answer);
+    strategy->tell(answer, {time_of(space_, answer, 0), 1});
+  }
+  EXPECT_EQ(asked.size(), space_.size());
+}
+
+TEST_F(Transfer, SameSeedSameConfigs) {
+  const auto a = make({run_of(space_, 1)}, 5), b = make({run_of(space_, 1)}, 5);
+  for (int i = 0; i < 100; ++i) {
+    const auto index = a->ask();
+    ASSERT_EQ(index, b->ask());
+    const Outcome outcome{i % 7 == 3 ? std::nullopt : std::optional(time_of(space_, *index, 0)), 1};
+    a->tell(*index, outcome);
+    b->tell(*index, outcome);
+  }
+}
+
+TEST_F(Transfer, AutoTransfersWhereThereIsWhatToTransfer) {
+  StrategyRequest request{space_, 1};
+  EXPECT_EQ(make_auto(request)->transfer(), nullptr);
+  request.priors.push_back({});  // a run that no config of this space came out of
+  EXPECT_EQ(make_auto(request)->transfer(), nullptr);
+  request.priors.push_back(run_of(space_, 0));
+  EXPECT_NE(make_auto(request)->transfer(), nullptr);
+}
+
+TEST_F(Transfer, OfALargeSpaceConsidersWhatOthersPraiseAndASample) {
+  Random random(1);
+  const PriorRun run = run_of(space_, 0);
+  const TransferCandidates chosen = transfer_candidates(space_, {run}, random, 100);
+  EXPECT_GT(chosen.indices.size(), 75u);
+  EXPECT_LT(chosen.indices.size(), space_.size());
+  for (int i = 0; i < 50; ++i)
+    EXPECT_TRUE(std::binary_search(chosen.indices.begin(), chosen.indices.end(),
+                                   run.times[static_cast<std::size_t>(i)].first));
+}
+
+}  // namespace
+}  // namespace purlin::tune
