@@ -66,15 +66,18 @@ class Op {
 
   // Extents in the order of the op's dimensions.
   template <class... Extents>
-  Hit find(Extents... extents) const noexcept {
+  Hit find(Extents... extents) const& noexcept {
     const std::int64_t all[] = {static_cast<std::int64_t>(extents)...};
     return find(all, sizeof...(extents));
   }
-  Hit find(const std::int64_t* extents, std::size_t count) const noexcept {
+  Hit find(const std::int64_t* extents, std::size_t count) const& noexcept {
     const purlin_entry* entry = nullptr;
     const purlin_outcome outcome = purlin_lookup(op_.get(), extents, count, &entry);
     return {outcome, entry};
   }
+  // A Hit refers to its Op, so one that is gone at the end of the line cannot be asked.
+  template <class... Extents>
+  Hit find(Extents...) const&& = delete;
   purlin_op* handle() const noexcept { return op_.get(); }
 
  private:

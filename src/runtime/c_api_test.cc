@@ -95,9 +95,18 @@ TEST(CApi, DimensionsInAnyOrder) {
   TemporaryDirectory folder;
   ASSERT_TRUE(Store::open(folder.path())->put(sample_entry()).is_ok());
   Cache cache(folder.path());
-  EXPECT_TRUE(cache.op("gemm", {"K", "M", "N"}, h200()).find(512, 1000, 1024));
-  EXPECT_FALSE(cache.op("gemm", {"M", "N"}, h200()).find(1024, 1024));
-  EXPECT_FALSE(cache.op("gemm", {"M", "N", "L"}, h200()).find(1024, 1024, 512));
+  {
+    const purlin::Op op = cache.op("gemm", {"K", "M", "N"}, h200());
+    EXPECT_TRUE(op.find(512, 1000, 1024));
+  }
+  {
+    const purlin::Op op = cache.op("gemm", {"M", "N"}, h200());
+    EXPECT_FALSE(op.find(1024, 1024));
+  }
+  {
+    const purlin::Op op = cache.op("gemm", {"M", "N", "L"}, h200());
+    EXPECT_FALSE(op.find(1024, 1024, 512));
+  }
 }
 
 TEST(CApi, WhatIsStatedMustMatch) {
@@ -105,7 +114,8 @@ TEST(CApi, WhatIsStatedMustMatch) {
   ASSERT_TRUE(Store::open(folder.path())->put(sample_entry()).is_ok());
   Cache cache(folder.path());
   const auto found = [&](purlin_device device, const OpOptions& options = {}) {
-    return cache.op("gemm", kDimensions, device, options).find(1024, 1024, 512).outcome();
+    const purlin::Op op = cache.op("gemm", kDimensions, device, options);
+    return op.find(1024, 1024, 512).outcome();
   };
   purlin_device device = h200();
   EXPECT_EQ(found(device), PURLIN_EXACT);
@@ -173,7 +183,10 @@ TEST(CApi, DisabledIsAlwaysAMiss) {
   ::setenv("PURLIN_DISABLE", "1", 1);
   Cache cache(folder.path());
   ::unsetenv("PURLIN_DISABLE");
-  EXPECT_FALSE(cache.op("gemm", kDimensions, h200()).find(1024, 1024, 512));
+  {
+    const purlin::Op op = cache.op("gemm", kDimensions, h200());
+    EXPECT_FALSE(op.find(1024, 1024, 512));
+  }
   cache.reload();
 }
 

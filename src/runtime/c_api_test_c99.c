@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header must be plain C99, and enough to look something up with. */
+/* The headers must be plain C99, and enough to look something up with. */
 #include <purlin/purlin.h>
+#include <purlin/tuner.h>
 
 int64_t lookup_bm_from_c(const char* directory, int64_t m, purlin_outcome* outcome);
 

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program_tuner.h"
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "cache/bucket.h"
+#include "measure/race.h"
+#include "model/document.h"
+#include "tune/space/build.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace purlin::runtime {
+namespace {
+
+constexpr std::size_t kMaxParameters = 64;
+// A run this much slower than the best is no start-up cost: it is counted at once.
+constexpr double kHopelessWarmup = 2;
+
+Status started_already() {
+  return error(Code::kInvalid, "the tuner has started; its space cannot change any more");
+}
+
+}  // namespace
+
+ProgramTuner::ProgramTuner(ProgramTunerOptions options, Clock& clock)
+    : options_(std::move(options)), clock_(clock) {
+  spec_.name = options_.kernel;
+  spec_.op = options_.op.empty() ? options_.kernel : options_.op;
+  spec_.file = "the program's " + options_.kernel;
+}
+ProgramTuner::~ProgramTuner() = default;
+
+Status ProgramTuner::add_parameter(std::string_view name, std::vector<Value> values,
+                                   const Value& preset) {
+  if (started()) return started_already();
+  if (name.empty()) return error(Code::kInvalid, "a parameter has no name");
+  if (spec_.parameters.size() == kMaxParameters)
+    return error(Code::kInvalid, "more than {} parameters", kMaxParameters);
+  for (const Parameter& other : spec_.parameters)
+    if (other.name == name) return error(Code::kInvalid, "parameter '{}' is given twice", name);
+  if (problem_.find(name) != nullptr)
+    return error(Code::kInvalid, "'{}' is a dimension already", name);
+  if (values.empty()) return error(Code::kInvalid, "parameter '{}' has no values", name);
+  if (values.size() > 65'535)
+    return error(Code::kInvalid, "parameter '{}' has more than 65535 values", name);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i), values[i]) !=
+        values.begin() + static_cast<std::ptrdiff_t>(i))
+      return error(Code::kInvalid, "parameter '{}' has the value {} twice", name,
+                   to_text(values[i]));
+  if (std::find(values.begin(), values.end(), preset) == values.end())
+    return error(Code::kInvalid, "parameter '{}': its default {} is not among its values", name,
+                 to_text(preset));
+  spec_.parameters.push_back({std::string(name), std::move(values), preset});
+  return Status::ok();
+}
+
+Status ProgramTuner::add_constraint(std::string_view text) {
+  if (started()) return started_already();
+  PURLIN_ASSIGN(Expression expression, Expression::parse(text));
+  spec_.constraints.push_back(
+      {std::move(expression), "constraint " + std::to_string(spec_.constraints.size() + 1)});
+  return Status::ok();
+}
+
+Status ProgramTuner::add_dimension(std::string_view name, std::int64_t extent,
+                                   std::string_view bucket_rule) {
+  if (started()) return started_already();
+  if (name.empty() || extent < 1)
+    return error(Code::kInvalid, "a dimension needs a name and an extent of 1 or more");
+  if (problem_.find(name) != nullptr)
+    return error(Code::kInvalid, "dimension '{}' is given twice", name);
+  for (const Parameter& other : spec_.parameters)
+    if (other.name == name) return error(Code::kInvalid, "'{}' is a parameter already", name);
+  if (!bucket_rule.empty()) {
+    PURLIN_TRY(cache::BucketRule::parse(bucket_rule).status());
+    spec_.bucket[std::string(name)] = bucket_rule;
+  }
+  problem_.set(name, extent);
+  spec_.problem = problem_;
+  return Status::ok();
+}
+
+Status ProgramTuner::start() {
+  if (started()) return error(Code::kInvalid, "the tuner has started already");
+  if (spec_.parameters.empty()) return error(Code::kInvalid, "no parameters to tune");
+  PURLIN_ASSIGN(session_options_.budget, tune::parse_budget(options_.budget));
+  PURLIN_ASSIGN(tune::Space built, tune::build_space(spec_, problem_, DeviceInfo{}));
+  auto space = std::make_unique<tune::Space>(std::move(built));
+  tune::StrategyRequest request{*space, options_.seed, session_options_.budget.evaluations,
+                                session_options_.budget.seconds};
+  PURLIN_ASSIGN(strategy_, tune::make_strategy(options_.strategy, request));
+  if (!options_.session.empty()) {
+    FieldHasher hasher;
+    hasher.add(options_.kernel).add(options_.strategy).add(options_.device);
+    hasher.add(std::to_string(options_.seed)).add(problem_.text());
+    for (const Parameter& parameter : spec_.parameters) {
+      hasher.add(parameter.name).add(to_json(*parameter.preset).dump());
+      for (const Value& value : parameter.values) hasher.add(to_json(value).dump());
+    }
+    for (const SpecExpression& constraint : spec_.constraints)
+      hasher.add(constraint.expression.text());
+    Json header = new_document("purlin.session/1", Environment{});
+    const std::string id = hasher.hex();
+    header.set("id", id).set("kernel", options_.kernel).set("problem", to_json(problem_));
+    PURLIN_ASSIGN(
+        tune::Journal journal,
+        tune::Journal::open(join_path(join_path(options_.session, id), "journal.jsonl"), header));
+    journal_.emplace(std::move(journal));
+  }
+  session_options_.default_config = default_config(spec_);
+  session_options_.finals.rounds = std::max(options_.finals_rounds, 0);
+  best_ = *session_options_.default_config;
+  space_ = std::move(space);
+  session_ = std::make_unique<tune::Session>(*space_, *strategy_, journal_ ? &*journal_ : nullptr,
+                                             session_options_, tune::SessionTraits{}, clock_);
+  return Status::ok();
+}
+
+Result<const Config*> ProgramTuner::next() {
+  if (!started()) return error(Code::kInvalid, "the tuner has not started");
+  if (over_) return &best_;
+  if (!request_) {
+    PURLIN_ASSIGN(request_, session_->next());
+    samples_.clear();
+    warmups_left_ = std::max(options_.warmups, 0);
+    request_ns_ = clock_.monotonic_ns();
+    if (!request_) {
+      PURLIN_TRY(finish_session());
+      return &best_;
+    }
+  }
+  return &request_->config;
+}
+
+Status ProgramTuner::report(double time_ms) {
+  if (over_) return Status::ok();
+  if (!request_) return error(Code::kInvalid, "a time was reported for a run nobody asked for");
+  if (!std::isfinite(time_ms) || time_ms <= 0)
+    return error(Code::kInvalid, "a run cannot take {} ms", time_ms);
+  const measure::Policy& policy = request_->policy;
+  if (warmups_left_ > 0) {
+    --warmups_left_;
+    if (policy.give_up_ms <= 0 || time_ms <= policy.give_up_ms * kHopelessWarmup)
+      return Status::ok();
+  }
+  samples_.push_back({time_ms, 0});
+  const measure::Standing standing = measure::standing(samples_, policy);
+  const bool full = samples_.size() >= static_cast<std::size_t>(std::max(policy.max_samples, 1));
+  if (standing == measure::Standing::kOpen && !full) return Status::ok();
+  Evaluation made;
+  made.samples = samples_;
+  made.time_ms = median_ms(samples_);
+  made.raced_out = standing == measure::Standing::kHopeless;
+  return finish_evaluation(std::move(made));
+}
+
+Status ProgramTuner::reject(EvaluationStatus how, std::string_view why) {
+  if (over_) return Status::ok();
+  if (!request_) return error(Code::kInvalid, "a run was rejected that nobody asked for");
+  Evaluation made;
+  made.status = how == EvaluationStatus::kOk ? EvaluationStatus::kWrong : how;
+  made.message = why;
+  return finish_evaluation(std::move(made));
+}
+
+Status ProgramTuner::finish_evaluation(Evaluation made) {
+  made.cost_s = static_cast<double>(clock_.monotonic_ns() - request_ns_) * 1e-9;
+  made.measure_s = made.cost_s;
+  const tune::Session::Request done = std::move(*request_);
+  request_.reset();
+  PURLIN_TRY(session_->report(done, std::move(made)));
+  note_best();
+  return Status::ok();
+}
+
+void ProgramTuner::note_best() {
+  const std::optional<std::size_t> place = session_->best();
+  if (!place) return;
+  best_ = session_->evaluations()[*place].config;
+  best_time_ms_ = session_->evaluations()[*place].time_ms;
+}
+
+Status ProgramTuner::finish_session() {
+  over_ = true;  // whatever happens: the program goes on with the best there is
+  PURLIN_ASSIGN(result_, session_->result());
+  if (!result_->verdict) return Status::ok();
+  const tune::Verdicts& verdict = *result_->verdict;
+  best_ = result_->evaluations[verdict.best().evaluation].config;
+  best_time_ms_ = verdict.best().time_ms;
+  if (verdict.fallback) default_time_ms_ = verdict.finalists[*verdict.fallback].time_ms;
+  return Status::ok();
+}
+
+std::size_t ProgramTuner::evaluations() const {
+  return session_ ? session_->evaluations().size() : 0;
+}
+
+Result<cache::Entry> ProgramTuner::entry(const DeviceInfo& device, std::string_view dtype,
+                                         std::string_view source_hash, bool verified) const {
+  if (!over_) return error(Code::kInvalid, "the tuner is not over; there is no winner yet");
+  if (!result_ || !result_->verdict)
+    return error(Code::kNotFound, "no config worked; there is no winner to store");
+  PURLIN_ASSIGN(cache::Entry made, cache::new_entry(spec_, problem_, device, false));
+  made.key.dtype = dtype;
+  made.key.source_hash = source_hash;
+  const tune::Verdicts& verdict = *result_->verdict;
+  made.config = best_;
+  made.time_ms = best_time_ms_;
+  made.samples = verdict.best().samples;
+  made.default_time_ms = default_time_ms_;
+  for (std::size_t i = 0; i < verdict.finalists.size(); ++i) {
+    const tune::Finalist& other = verdict.finalists[i];
+    if (i == verdict.winner || !other.problem.empty()) continue;
+    if (made.runner_up_ms <= 0 || other.time_ms < made.runner_up_ms)
+      made.runner_up_ms = other.time_ms;
+  }
+  for (const std::size_t tie : verdict.ties)
+    made.ties.push_back(result_->evaluations[verdict.finalists[tie].evaluation].config);
+  made.evaluations = static_cast<int>(result_->evaluations.size());
+  made.verified = verified;
+  made.strategy = strategy_->name();
+  return made;
+}
+
+}  // namespace purlin::runtime

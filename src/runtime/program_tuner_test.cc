@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program_tuner.h"
+
+#include "base/files.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace purlin::runtime {
+namespace {
+
+using Ints = std::vector<Value>;
+
+std::int64_t at(const Config& config, const char* name) {
+  return std::get<std::int64_t>(*config.find(name));
+}
+
+// A program whose kernel is fastest at BLOCK=64 UNROLL=4, and wrong at UNROLL=8.
+struct Program {
+  FakeClock clock;
+  std::set<std::string> wrong_runs;
+  int runs = 0;
+
+  std::unique_ptr<ProgramTuner> tuner(const std::string& session = "") {
+    ProgramTunerOptions options;
+    options.kernel = "scale";
+    options.strategy = "exhaustive";
+    options.session = session;
+    auto made = std::make_unique<ProgramTuner>(options, clock);
+    EXPECT_TRUE(made->add_parameter("BLOCK", Ints{16, 32, 64, 128}, std::int64_t{16}).is_ok());
+    EXPECT_TRUE(made->add_parameter("UNROLL", Ints{1, 2, 4, 8}, std::int64_t{1}).is_ok());
+    EXPECT_TRUE(made->add_dimension("N", 1000, "pow2").is_ok());
+    EXPECT_TRUE(made->add_constraint("BLOCK * UNROLL <= N").is_ok());
+    EXPECT_TRUE(made->start().is_ok());
+    return made;
+  }
+  double time(const Config& config) const {
+    const double block = static_cast<double>(at(config, "BLOCK"));
+    return 1 + std::abs(block - 64) / 64 + 1 / static_cast<double>(at(config, "UNROLL"));
+  }
+  // One call of the program's kernel.
+  void call(ProgramTuner& tuner) {
+    const Result<const Config*> config = tuner.next();
+    ASSERT_TRUE(config.is_ok()) << config.status().message();
+    const Config now = **config;
+    ++runs;
+    clock.now_ns += 1'000'000;
+    if (at(now, "UNROLL") == 8) {
+      EXPECT_FALSE(tuner.over()) << "a wrong config is served";
+      EXPECT_TRUE(wrong_runs.insert(now.text()).second) << "a wrong config ran twice";
+      ASSERT_TRUE(tuner.reject(EvaluationStatus::kWrong, "outputs differ").is_ok());
+      return;
+    }
+    ASSERT_TRUE(tuner.report(time(now)).is_ok());
+  }
+};
+
+TEST(ProgramTuner, FindsTheBestWhileTheProgramRunsAndThenServesIt) {
+  Program program;
+  const auto tuner = program.tuner();
+  EXPECT_EQ(tuner->space_size(), 15u);  // 128 * 8 > 1000
+  EXPECT_EQ(tuner->best().text(), "BLOCK=16 UNROLL=1");
+  for (int i = 0; i < 2000 && !tuner->over(); ++i) program.call(*tuner);
+  ASSERT_TRUE(tuner->over());
+  EXPECT_EQ(tuner->best().text(), "BLOCK=64 UNROLL=4");
+  EXPECT_EQ(tuner->evaluations(), 15u);
+  EXPECT_DOUBLE_EQ(tuner->best_time_ms(), 1.25);
+  EXPECT_DOUBLE_EQ(tuner->default_time_ms(), 2.75);
+  EXPECT_EQ((*tuner->next())->text(), "BLOCK=64 UNROLL=4");
+  program.call(*tuner);
+  EXPECT_EQ(tuner->evaluations(), 15u);
+}
+
+TEST(ProgramTuner, TheFirstRunOfAConfigIsNotCountedUnlessItIsHopeless) {
+  Program program;
+  const auto tuner = program.tuner();
+  ASSERT_TRUE(tuner->next().is_ok());
+  ASSERT_TRUE(tuner->report(1000).is_ok());  // compiled on first use
+  for (int i = 0; i < 2000 && !tuner->over(); ++i) program.call(*tuner);
+  EXPECT_DOUBLE_EQ(tuner->default_time_ms(), 2.75);
+}
+
+TEST(ProgramTuner, GoesOnWhereAKilledProgramWas) {
+  const std::string folder = make_temporary_directory("tuner").value();
+  Program undisturbed;
+  {
+    const auto tuner = undisturbed.tuner();
+    while (!tuner->over()) undisturbed.call(*tuner);
+  }
+  Program program;
+  std::size_t made = 0;
+  {
+    const auto tuner = program.tuner(folder);
+    while (tuner->evaluations() < 7) program.call(*tuner);
+    made = tuner->evaluations();
+  }
+  const auto again = program.tuner(folder);
+  EXPECT_EQ(again->evaluations(), made);
+  while (!again->over()) program.call(*again);
+  EXPECT_EQ(again->best().text(), "BLOCK=64 UNROLL=4");
+  EXPECT_LE(program.runs, undisturbed.runs);
+  EXPECT_TRUE(remove_tree(folder).is_ok());
+}
+
+TEST(ProgramTuner, TheWinnerIsAnEntryOfTheCache) {
+  Program program;
+  const auto tuner = program.tuner();
+  DeviceInfo device;
+  device.backend = "cuda";
+  device.arch = "sm_90";
+  EXPECT_EQ(tuner->entry(device, "f32", "abc", true).status().code(), Code::kInvalid);
+  while (!tuner->over()) program.call(*tuner);
+  const Result<cache::Entry> entry = tuner->entry(device, "f32", "abc", true);
+  ASSERT_TRUE(entry.is_ok()) << entry.status().message();
+  EXPECT_EQ(entry->key.op, "scale");
+  EXPECT_EQ(entry->key.bucket, "N=1024");
+  EXPECT_EQ(entry->key.source_hash, "abc");
+  EXPECT_EQ(entry->config.text(), "BLOCK=64 UNROLL=4");
+  EXPECT_EQ(entry->shape_constraints, std::vector<std::string>{"BLOCK * UNROLL <= N"});
+  EXPECT_TRUE(entry->verified);
+  EXPECT_GT(entry->runner_up_ms, entry->time_ms);
+}
+
+TEST(ProgramTuner, WhereNothingWorksTheDefaultIsServed) {
+  Program program;
+  const auto tuner = program.tuner();
+  while (!tuner->over()) {
+    ASSERT_TRUE(tuner->next().is_ok());
+    if (!tuner->over()) {
+      ASSERT_TRUE(tuner->reject(EvaluationStatus::kLaunch, "no").is_ok());
+    }
+  }
+  EXPECT_EQ(tuner->best().text(), "BLOCK=16 UNROLL=1");
+  EXPECT_EQ(tuner->entry({}, "f32", "", false).status().code(), Code::kNotFound);
+}
+
+TEST(ProgramTuner, RefusesMistakes) {
+  ProgramTuner tuner({"k"});
+  EXPECT_FALSE(tuner.next().is_ok());
+  EXPECT_FALSE(tuner.start().is_ok());
+  EXPECT_FALSE(tuner.add_parameter("A", {}, std::int64_t{1}).is_ok());
+  EXPECT_FALSE(tuner.add_parameter("A", Ints{1, 1}, std::int64_t{1}).is_ok());
+  EXPECT_FALSE(tuner.add_parameter("A", Ints{1, 2}, std::int64_t{3}).is_ok());
+  EXPECT_FALSE(tuner.add_constraint("A <").is_ok());
+  EXPECT_FALSE(tuner.add_dimension("N", 0, "").is_ok());
+  EXPECT_FALSE(tuner.add_dimension("N", 8, "pow3").is_ok());
+  ASSERT_TRUE(tuner.add_parameter("A", Ints{1, 2}, std::int64_t{2}).is_ok());
+  EXPECT_FALSE(tuner.add_parameter("A", Ints{1, 2}, std::int64_t{2}).is_ok());
+  EXPECT_FALSE(tuner.add_dimension("A", 8, "").is_ok());
+  EXPECT_FALSE(tuner.report(1).is_ok());
+  ASSERT_TRUE(tuner.start().is_ok());
+  EXPECT_FALSE(tuner.add_constraint("A > 0").is_ok());
+  ASSERT_TRUE(tuner.next().is_ok());
+  EXPECT_FALSE(tuner.report(-1).is_ok());
+  EXPECT_FALSE(tuner.report(std::nan("")).is_ok());
+}
+
+}  // namespace
+}  // namespace purlin::runtime
