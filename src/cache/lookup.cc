@@ -78,7 +78,7 @@ class Chooser {
     bool stated = true;
     for (std::size_t i = 0; i < kKeyFields; ++i)
       stated = stated && (rules[i].always || hashes_[i] != 0);
-    if (stated) source_.catalog.each_of_key(Id128::parse(key_.id()), visit);
+    if (stated) source_.catalog.each_of_key(group_of(key_), Id128::parse(key_.id()), visit);
     const auto is_served = [this](const Candidate& candidate) {
       return source_.catalog.served(candidate.row->record);
     };

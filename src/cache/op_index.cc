@@ -119,7 +119,7 @@ void OpIndex::update(const Store& store) {
 OpIndex::Live OpIndex::index_key(const Store& store, const Id128& key) {
   Live live;
   const auto held = live_.find(key);
-  for (const StoredEntry& stored : store.served(key)) {
+  for (const StoredEntry& stored : store.served(group_of(wanted_), key)) {
     const auto same_shape = [&](const IndexedEntry* entry) {
       return entry->problem == stored.entry.problem;
     };

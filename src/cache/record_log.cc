@@ -192,7 +192,7 @@ Scan scan_records(std::string_view bytes, std::uint64_t offset, bool complete,
 void RecordLog::rewind() {
   position_ = 0;
   damaged_ = 0;
-  append_at_ = 0;
+  append_at_ = last_record_ = 0;
   tail_damaged_ = false;
 }
 
@@ -229,7 +229,10 @@ Status RecordLog::poll(const RecordVisitor& visit, const std::function<void()>& 
     const std::size_t before = window.size();
     PURLIN_TRY(read_range(file.get(), path_, position_ + before, kChunk, &window));
     const bool complete = window.size() - before < kChunk;
-    const Scan scan = scan_records(window, position_, complete, visit);
+    const Scan scan = scan_records(window, position_, complete, [&](const Record& record) {
+      last_record_ = record.offset;
+      visit(record);
+    });
     append_at_ = position_ + scan.append_at;
     position_ += scan.end;
     damaged_ += scan.damaged;
@@ -309,6 +312,56 @@ Status RecordLog::check_writable() {
   Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (file.get() < 0) return os_error("write", path_, errno);
   return Status::ok();
+}
+
+namespace {
+
+// Of the header, the first frame and the frame at `last`; each frame holds its payload's hash.
+Result<std::uint64_t> fingerprint_of(int fd, const std::string& path, std::uint64_t last) {
+  std::string bytes;
+  PURLIN_TRY(read_range(fd, path, 0, kHeaderBytes + kFrameBytes, &bytes));
+  PURLIN_TRY(read_range(fd, path, last, kFrameBytes, &bytes));
+  if (bytes.size() != kHeaderBytes + 2 * kFrameBytes)
+    return error(Code::kCorrupt, "'{}' is shorter than it was", path);
+  return hash64(bytes);
+}
+
+}  // namespace
+
+Result<LogMark> RecordLog::mark() const {
+  if (last_record_ == 0) return error(Code::kNotFound, "'{}' holds no record", path_);
+  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return os_error("read", path_, errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return os_error("read", path_, errno);
+  if (device_ != info.st_dev || inode_ != info.st_ino)
+    return error(Code::kNotFound, "'{}' was replaced", path_);
+  LogMark mark{position_, last_record_, 0, damaged_};
+  PURLIN_ASSIGN(mark.fingerprint, fingerprint_of(file.get(), path_, last_record_));
+  return mark;
+}
+
+bool RecordLog::resume(const LogMark& mark) {
+  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  if (mark.last_record < kHeaderBytes || mark.position <= mark.last_record ||
+      mark.position > static_cast<std::uint64_t>(info.st_size))
+    return false;
+  const Result<std::uint64_t> fingerprint = fingerprint_of(file.get(), path_, mark.last_record);
+  std::string header;
+  bool whole = false;
+  if (!fingerprint.is_ok() || *fingerprint != mark.fingerprint ||
+      !read_range(file.get(), path_, 0, kHeaderBytes, &header).is_ok() ||
+      !check_header(header, path_, &whole).is_ok() || !whole)
+    return false;
+  rewind();
+  device_ = info.st_dev;
+  inode_ = info.st_ino;
+  position_ = append_at_ = mark.position;
+  last_record_ = mark.last_record;
+  damaged_ = mark.damaged;
+  return true;
 }
 
 Result<std::string> RecordLog::read_at(std::uint64_t offset) const {

@@ -45,6 +45,14 @@ struct Scan {
 Scan scan_records(std::string_view bytes, std::uint64_t offset, bool complete,
                   const RecordVisitor& visit);
 
+// How far a log was read, and what tells it from another log or another past of the same one.
+struct LogMark {
+  std::uint64_t position = 0;     // past the last whole record
+  std::uint64_t last_record = 0;  // where that one begins
+  std::uint64_t fingerprint = 0;  // of the header and the first and last frame
+  std::uint64_t damaged = 0;      // stretches before `position` that failed their checksum
+};
+
 class RecordLog {
  public:
   explicit RecordLog(std::string path) : path_(std::move(path)) {}
@@ -65,6 +73,11 @@ class RecordLog {
   Status rewrite(const std::function<bool(const Record&)>& keep);
   // Whether append could work: takes the lock and opens the file for writing.
   Status check_writable();
+  // Where reading stands. kNotFound before the first record.
+  Result<LogMark> mark() const;
+  // Goes on from a mark without reading what is before it. False, and nothing changed, where the
+  // file is not the one that was marked.
+  bool resume(const LogMark& mark);
   // The payload of the record at `offset`, which a visit reported.
   Result<std::string> read_at(std::uint64_t offset) const;
 
@@ -77,6 +90,7 @@ class RecordLog {
   std::string path_;
   std::uint64_t position_ = 0;  // past the last whole record; 0 = the header is not read yet
   std::uint64_t append_at_ = 0;
+  std::uint64_t last_record_ = 0;  // where the last whole record begins; 0 = none
   std::uint64_t device_ = 0, inode_ = 0;
   std::size_t damaged_ = 0;
   bool tail_damaged_ = false;

@@ -13,6 +13,9 @@ namespace purlin::cache {
 namespace {
 
 constexpr std::size_t kMaxReasons = 16;
+// Records after the index: how many a writer lets gather (and at least an eighth of all), and how
+// many are held as single rows.
+constexpr std::size_t kIndexAt = 1000, kFoldAt = 50'000;
 constexpr std::size_t kAppendBytes = std::size_t{8} << 20;  // one append of an absorb
 
 std::uint16_t kind_number(RecordKind kind) { return static_cast<std::uint16_t>(kind); }
@@ -69,7 +72,9 @@ Result<Store> Store::open(const std::string& directory) {
   if (file_exists(directory) && !is_directory(directory))
     return error(Code::kIo, "cannot use '{}' as a cache: it is not a directory", directory);
   Store store(directory);
+  store.adopt_index();
   PURLIN_TRY(store.refresh());
+  store.changes_ = {};  // nobody followed yet
   return store;
 }
 
@@ -91,6 +96,35 @@ Status Store::take(const Record& record) {
   return Status::ok();
 }
 
+bool Store::adopt_index() {
+  Result<std::shared_ptr<const RowIndex>> index =
+      RowIndex::map(join_path(directory_, "entries.index"));
+  if (!index.is_ok()) return false;
+  const IndexHead head = (*index)->head();
+  if (!log_.resume(head.mark)) return false;
+  catalog_.adopt(std::move(index).value());
+  unreadable_ = head.unreadable;
+  newer_ = head.newer;
+  unindexed_ = 0;
+  return true;
+}
+
+Status Store::write_index() {
+  PURLIN_ASSIGN(const LogMark mark, log_.mark());
+  PURLIN_TRY(write_atomic(join_path(directory_, "entries.index"),
+                          catalog_.encode({mark, unreadable_, newer_})));
+  adopt_index();
+  return Status::ok();
+}
+
+// Rows that wait for an index take several times the memory of those in one.
+void Store::fold() {
+  const std::size_t all = catalog_.entries() + catalog_.statuses();
+  if (catalog_.pending() < kFoldAt || catalog_.pending() * 2 < all) return;
+  if (auto index = RowIndex::parse(catalog_.encode({})); index.is_ok())
+    catalog_.adopt(std::move(index).value());
+}
+
 void Store::visit(const Record& record) {
   if (record.kind != kind_number(RecordKind::kEntry) &&
       record.kind != kind_number(RecordKind::kStatus)) {
@@ -99,12 +133,14 @@ void Store::visit(const Record& record) {
   }
   if (const Status taken = take(record); !taken.is_ok())
     ++(taken.code() == Code::kCorrupt ? newer_ : unreadable_);
+  ++unindexed_;
+  fold();
 }
 
 void Store::restart() {
   catalog_.clear();
   changes_.clear();
-  unreadable_ = newer_ = 0;
+  unreadable_ = newer_ = unindexed_ = 0;
   ++generation_;
 }
 
@@ -112,11 +148,24 @@ Status Store::refresh() {
   return log_.poll([this](const Record& record) { visit(record); }, [this] { restart(); });
 }
 
+Status Store::reread() {
+  restart();
+  log_ = RecordLog(log_.path());
+  PURLIN_TRY(refresh());
+  // An index that lists what was lost would keep it from being taken in again.
+  if (file_exists(join_path(directory_, "entries.index"))) (void)write_index().is_ok();
+  return Status::ok();
+}
+
 Status Store::append(const std::function<std::string()>& encode) {
-  return log_
-      .append(
-          encode, [this](const Record& record) { visit(record); }, [this] { restart(); })
-      .with_context(fmt::format("the cache in '{}'", directory_));
+  const auto take = [this](const Record& record) { visit(record); };
+  PURLIN_TRY(log_.append(encode, take, [this] { restart(); })
+                 .with_context(fmt::format("the cache in '{}'", directory_)));
+  const std::size_t all = catalog_.entries() + catalog_.statuses();
+  if (unindexed_ < kIndexAt || unindexed_ * 8 < all) return Status::ok();
+  // The records are safe; without an index the next to open is slower, no more.
+  if (!write_index().is_ok()) unindexed_ = 0;
+  return Status::ok();
 }
 
 Status Store::check_writable() {
@@ -142,7 +191,7 @@ Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
       const EntryStatus status = new_status(of, state, reason);
       bytes += encode_record(kind_number(RecordKind::kStatus), make_record(status).payload);
     };
-    catalog_.each_of_key(row.key, [&](const EntryRow& other) {
+    catalog_.each_of_key(row.group, row.key, [&](const EntryRow& other) {
       if (other.record != id && better(other, row) && catalog_.served(other.record))
         append_status(other.record.hex(), EntryState::kDemoted,
                       fmt::format("replaced by {}{}", record.id,
@@ -154,7 +203,7 @@ Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
   };
   PURLIN_TRY(append(encode));
   const EntryRow* best = nullptr;
-  catalog_.each_of_key(row.key, [&](const EntryRow& other) {
+  catalog_.each_of_key(row.group, row.key, [&](const EntryRow& other) {
     if (catalog_.served(other.record) && (best == nullptr || better(other, *best))) best = &other;
   });
   put.served = best != nullptr && best->record == id;
@@ -223,7 +272,10 @@ Status Store::rewrite(const std::function<bool(const StoredRecord&)>& keep) {
         {static_cast<RecordKind>(record.kind), record_id(*json), std::string(record.payload)});
   };
   PURLIN_TRY(log_.rewrite(keep_record).with_context(fmt::format("the cache in '{}'", directory_)));
-  return refresh();
+  PURLIN_TRY(refresh());
+  if (catalog_.entries() + catalog_.statuses() < kIndexAt)
+    return remove_file(join_path(directory_, "entries.index"));
+  return write_index();
 }
 
 Result<Json> Store::read_json(std::uint64_t offset, const Id128& record) const {
@@ -255,7 +307,7 @@ Result<StoredEntry> Store::stored(const EntryRow& row) const {
     return std::tie(a->at_ns, a->record) < std::tie(b->at_ns, b->record);
   });
   for (const StatusRow* status : statuses) {
-    stored.state = status->state;
+    stored.state = status->entry_state();
     Result<EntryStatus> text = read(*status);
     if (text.is_ok()) stored.statuses.push_back(std::move(text).value());
   }
@@ -273,9 +325,9 @@ Lookup Store::get(const CacheKey& key, const ProblemShape& problem,
   return lookup;
 }
 
-std::vector<StoredEntry> Store::served(const Id128& key) const {
+std::vector<StoredEntry> Store::served(std::uint64_t group, const Id128& key) const {
   std::vector<const EntryRow*> rows;
-  catalog_.each_of_key(key, [&](const EntryRow& row) {
+  catalog_.each_of_key(group, key, [&](const EntryRow& row) {
     if (catalog_.served(row.record)) rows.push_back(&row);
   });
   std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return better(*a, *b); });
@@ -302,7 +354,7 @@ std::vector<StoredEntry> Store::current() const {
       continue;
     }
     // Its record was damaged since: the next best stands in.
-    std::vector<StoredEntry> others = served(key);
+    std::vector<StoredEntry> others = served(row->group, key);
     if (!others.empty()) all.push_back(std::move(others.front()));
   }
   const auto order = [](const StoredEntry& stored) {
@@ -323,7 +375,8 @@ std::vector<Entry> Store::list() const {
 
 Result<std::vector<StoredEntry>> Store::history(const CacheKey& key) const {
   std::vector<const EntryRow*> rows;
-  catalog_.each_of_key(Id128::parse(key.id()), [&](const EntryRow& row) { rows.push_back(&row); });
+  catalog_.each_of_key(group_of(key), Id128::parse(key.id()),
+                       [&](const EntryRow& row) { rows.push_back(&row); });
   std::sort(rows.begin(), rows.end(), [](const EntryRow* a, const EntryRow* b) {
     return std::tie(a->recorded_ns, a->offset) < std::tie(b->recorded_ns, b->offset);
   });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store: the config cache in a local directory: a set of records that only grows.
 //
-// One append-only file, entries.log (cache/record_log.h). The entry served for a key follows from
+// One append-only file, entries.log (cache/record_log.h), and an index beside it that is derived
+// from it and may be missing (cache/row_index.h). The entry served for a key follows from
 // the set of its records (docs/formats/cache.md), so stores merge by union. Writers of any number
 // of processes append under a file lock and sync before they return; readers take no lock, write
 // nothing and see whole records only. A directory that does not exist is an empty cache.
@@ -85,7 +86,7 @@ class Store {
   std::vector<Entry> list() const;
   // The same with its record; and of one key, the one served first, then the others, best first.
   std::vector<StoredEntry> current() const;
-  std::vector<StoredEntry> served(const Id128& key) const;
+  std::vector<StoredEntry> served(std::uint64_t group, const Id128& key) const;
   // Every entry stored under a key, whatever its state, oldest first.
   Result<std::vector<StoredEntry>> history(const CacheKey& key) const;
 
@@ -96,6 +97,13 @@ class Store {
                      const std::function<bool(const StoredRecord&)>& visit) const;
   Result<std::vector<StoredRecord>> records(const RecordFilter& filter = {}) const;
 
+  // Writes the index, so that the next to open reads no record. Writers do so now and then; where
+  // it fails, nothing but speed is lost.
+  Status write_index();
+
+  // Reads every record anew, index or not, so that damaged() and the records known are what the
+  // file holds.
+  Status reread();
   // Rereads what other processes appended since.
   Status refresh();
 
@@ -119,6 +127,8 @@ class Store {
   void visit(const Record& record);
   Status take(const Record& record);
   void restart();
+  bool adopt_index();
+  void fold();
   Status append(const std::function<std::string()>& encode);
   Result<Json> read_json(std::uint64_t offset, const Id128& record) const;
   Result<Entry> read(const EntryRow& row) const;
@@ -131,6 +141,7 @@ class Store {
   std::vector<Change> changes_;
   std::uint64_t generation_ = 0;
   std::size_t unreadable_ = 0, newer_ = 0;
+  std::size_t unindexed_ = 0;  // records read that the index file does not cover
 };
 
 }  // namespace purlin::cache
