@@ -87,6 +87,11 @@ PURLIN_API purlin_status purlin_cache_open(const char* directory, purlin_cache**
 PURLIN_API void purlin_cache_close(purlin_cache* cache);
 /* [MT] Takes in what other processes stored since. Lookups go on meanwhile, undisturbed. */
 PURLIN_API purlin_status purlin_cache_reload(purlin_cache* cache);
+/* Stores a winner that another tuner found: a JSON object as docs/formats/cache.md has it
+ * ("purlin.entry/1"), of which key (op, kernel, backend and arch at least), config, problem and
+ * time_ms are needed; the key's bucket follows from bucket_rules, and who, where and when are
+ * filled in. Durable once it returns PURLIN_OK; ops that are open find it. */
+PURLIN_API purlin_status purlin_cache_put(purlin_cache* cache, const char* entry_json);
 PURLIN_API const char* purlin_cache_directory(const purlin_cache* cache); /* [MT] */
 
 /* --- The device ------------------------------------------------------------------------------ */
