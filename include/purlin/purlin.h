@@ -27,13 +27,19 @@
  *     purlin_last_error() says, for this thread, what was wrong and what to do.
  *  4. A struct that is passed in begins with its size, which the PURLIN_..._INIT macros set.
  * Members are only ever added at the end, so a program built against an older header keeps working.
- *  5. No function throws, exits, prints, starts a thread or changes signal handlers.
+ *  5. No function throws, exits, starts a thread, changes signal handlers, or prints unless
+ *     PURLIN_LOG asks for it.
  *  6. [MT] marks what any number of threads may call at once on the same handle. The rest is safe
  * on different handles.
  *  7. A NULL op or entry is allowed wherever one is read: the lookup is a miss and the value is the
  *     fallback. A program that ignores every status runs on its defaults.
- *  8. Environment: PURLIN_CACHE names the default cache directory; PURLIN_DISABLE=1 makes each
- *     lookup a miss without a file being read.
+ *  8. Environment, read when a cache is opened: PURLIN_CACHE names the default cache directory.
+ *     PURLIN_DISABLE=1 makes each lookup a miss without a file being read, so that defaults are
+ *     served. PURLIN_LOG=info or info:FILE says once for each entry and shape what was chosen and
+ *     why (debug, info, warning, error; off). PURLIN_RECORD=0 writes no work list.
+ *     PURLIN_REVALIDATE=serve or refuse decides for all ops about entries of another driver or
+ *     toolkit. PURLIN_SHADOW=N shadows one launch in N of every dispatcher, 0 none.
+ *     docs/guide/runtime.md explains them.
  */
 #ifndef PURLIN_PURLIN_H_
 #define PURLIN_PURLIN_H_
@@ -52,7 +58,7 @@ extern "C" {
 #endif
 
 /* Grows when something is added; a library of a higher number serves programs of a lower one. */
-#define PURLIN_ABI_VERSION 1
+#define PURLIN_ABI_VERSION 2
 
 typedef enum purlin_status {
   PURLIN_OK = 0,
@@ -82,16 +88,17 @@ PURLIN_API const char* purlin_last_error(void); /* [MT] "" before the first fail
 typedef struct purlin_cache purlin_cache;
 
 /* Opens the cache in `directory`; NULL: $PURLIN_CACHE, else the user's. A directory that does not
- * exist is an empty cache. Reads; never writes. */
+ * exist is an empty cache. Entries are only ever read; what was asked for, and how often, is
+ * written beside them as worklist.json: see purlin_cache_flush. */
 PURLIN_API purlin_status purlin_cache_open(const char* directory, purlin_cache** cache);
 PURLIN_API void purlin_cache_close(purlin_cache* cache);
 /* [MT] Takes in what other processes stored since. Lookups go on meanwhile, undisturbed. */
 PURLIN_API purlin_status purlin_cache_reload(purlin_cache* cache);
-/* Stores a winner that another tuner found: a JSON object as docs/formats/cache.md has it
- * ("purlin.entry/1"), of which key (op, kernel, backend and arch at least), config, problem and
- * time_ms are needed; the key's bucket follows from bucket_rules, and who, where and when are
- * filled in. Durable once it returns PURLIN_OK; ops that are open find it. */
-PURLIN_API purlin_status purlin_cache_put(purlin_cache* cache, const char* entry_json);
+/* [MT] Adds what was asked for since to the tuning work list, which `purlin backlog` reads. Takes a
+ * file lock and some milliseconds. Happens by itself at reload, close, exit, and at most once a
+ * minute when a dispatcher meets a new shape: a service that does none of these for hours calls it.
+ */
+PURLIN_API purlin_status purlin_cache_flush(purlin_cache* cache);
 PURLIN_API const char* purlin_cache_directory(const purlin_cache* cache); /* [MT] */
 
 /* --- The device ------------------------------------------------------------------------------ */
@@ -116,9 +123,13 @@ PURLIN_API purlin_status purlin_cache_device(purlin_cache* cache, const char* na
 
 /* --- The op ---------------------------------------------------------------------------------- */
 
-/* With purlin_op_desc.flags: accept entries of the same arch from another model, toolkit, driver.
- */
+/* With the flags of an op or a dispatcher: accept entries of the same arch from another model,
+ * toolkit, driver. */
 #define PURLIN_ALLOW_TRANSFERRED 1u
+/* With purlin_op_desc.flags: accept entries of the same device model from another toolkit or
+ * driver. They are served as PURLIN_TRANSFERRED, and `purlin cache verify` takes them up, the most
+ * used first. */
+#define PURLIN_ALLOW_STALE 2u
 
 typedef struct purlin_op_desc {
   size_t size;
@@ -175,6 +186,110 @@ PURLIN_API int purlin_entry_verified(const purlin_entry* entry);
 PURLIN_API const char* purlin_entry_id(
     const purlin_entry* entry); /* 32 hex digits of its key; "" */
 PURLIN_API const char* purlin_outcome_name(purlin_outcome outcome); /* "exact", ... */
+
+/* --- The dispatcher: look up, compile, launch in one call ------------------------------------- */
+
+typedef struct purlin_dispatcher purlin_dispatcher;
+
+/* A file that a spec names, for programs that carry their kernels inside. */
+typedef struct purlin_source {
+  const char* path; /* as the spec has it: "gemm.cl" */
+  const char* text;
+} purlin_source;
+
+/* With purlin_dispatcher_desc.flags, beside PURLIN_ALLOW_TRANSFERRED: */
+#define PURLIN_REFUSE_STALE 4u       /* do not serve entries of another toolkit or driver */
+#define PURLIN_COMPILE_AHEAD_ONLY 8u /* launches never compile: only purlin_prepare does */
+
+typedef struct purlin_dispatcher_desc {
+  size_t size;
+  const char* spec;             /* path of the kernel's spec; with spec_text, a name for messages */
+  const char* spec_text;        /* the spec itself; NULL: it is read from `spec` */
+  const purlin_source* sources; /* with spec_text: every file it names, headers excepted */
+  size_t source_count;
+  const char* backend;  /* "cuda" or "opencl" */
+  void* context;        /* OpenCL: a cl_context. CUDA: NULL, the calling thread's current one */
+  void* device;         /* OpenCL: a cl_device_id of the context; NULL: its first */
+  const char* binaries; /* directory of compiled kernels; NULL: the one `purlin tune` fills */
+  const char* policy;   /* "warm" or "cold" measurements; NULL: any */
+  unsigned flags;
+  unsigned shadow_interval; /* one launch in so many is shadowed: docs/guide/runtime.md; 0: none */
+} purlin_dispatcher_desc;
+#define PURLIN_DISPATCHER_DESC_INIT \
+  { sizeof(purlin_dispatcher_desc), NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
+
+/* Opens a kernel on the program's own context, which must outlive the dispatcher (on CUDA it must
+ * also be current wherever the dispatcher is used). Compiles and loads the default config, which
+ * takes as long as the compiler does unless the directory of binaries has it. `*dispatcher` is
+ * closed with purlin_dispatcher_close; the cache may be closed before. */
+PURLIN_API purlin_status purlin_dispatcher_open(purlin_cache* cache,
+                                                const purlin_dispatcher_desc* desc,
+                                                purlin_dispatcher** dispatcher);
+/* No launch of the dispatcher may be under way in another thread; those the device has not finished
+ * are waited for by nobody: finish the queues first. */
+PURLIN_API void purlin_dispatcher_close(purlin_dispatcher* dispatcher);
+
+/* [MT] The dimensions of a problem shape, in the order of extents; "" past the last. */
+PURLIN_API size_t purlin_dispatcher_dimension_count(const purlin_dispatcher* dispatcher);
+PURLIN_API const char* purlin_dispatcher_dimension(const purlin_dispatcher* dispatcher,
+                                                   size_t index);
+/* [MT] The kernel's arguments, in the order of purlin_launch.arguments; "" past the last. */
+PURLIN_API size_t purlin_dispatcher_argument_count(const purlin_dispatcher* dispatcher);
+PURLIN_API const char* purlin_dispatcher_argument(const purlin_dispatcher* dispatcher,
+                                                  size_t index);
+
+/* [MT] Compiles and loads what a shape takes, ahead of its first launch and of any graph capture.
+ * Not to be called while a stream is captured. */
+PURLIN_API purlin_status purlin_prepare(purlin_dispatcher* dispatcher, const int64_t* extents,
+                                        size_t count);
+
+typedef struct purlin_launch {
+  size_t size;
+  const int64_t* extents; /* the problem shape, in the order of the spec's [problem] */
+  size_t extent_count;
+  /* For each argument of the spec the address of its value, as cuLaunchKernel takes them: of a
+   * CUdeviceptr or a cl_mem for a buffer, of an int, a float... for a scalar. A scalar whose value
+   * in the spec depends on the config is filled in by Purlin; its address is not read. */
+  void* const* arguments;
+  size_t argument_count;
+  void* queue; /* CUstream (NULL: the default stream) or cl_command_queue */
+  /* OpenCL: cl_events to wait for, and where the launch's own event goes (the program releases it);
+   * NULL on CUDA. */
+  void* const* wait_list;
+  size_t wait_count;
+  void** event;
+} purlin_launch;
+#define PURLIN_LAUNCH_INIT \
+  { sizeof(purlin_launch), NULL, 0, NULL, 0, NULL, NULL, 0, NULL }
+
+/* [MT] Launches the kernel with the best config known for the shape, asynchronously, as the
+ * driver's own launch does. The first launch of a shape may compile (unless COMPILE_AHEAD_ONLY;
+ * never while `queue` is captured); from then on: no lock but the driver's (OpenCL's kernel objects
+ * need one), no allocation, no wait. Whatever keeps a tuned config from being served, the default
+ * is. Fails where the driver refuses the launch, or the shape is none that the spec's default
+ * config can run. */
+PURLIN_API purlin_status purlin_dispatch(purlin_dispatcher* dispatcher,
+                                         const purlin_launch* launch);
+
+typedef struct purlin_choice {
+  size_t size;
+  purlin_outcome outcome; /* of the lookup; PURLIN_MISS: the default config */
+  int demoted;            /* 1: live launches showed the entry slower than what is served */
+  const char* entry;      /* id of the entry; "" on a miss */
+  const char* options;    /* of the config served: "-DBM=64 -DBN=32" */
+  const char* reason;     /* why the default is served although there is an entry; "" */
+  unsigned grid[3], block[3];
+  uint64_t shadow_samples; /* pairs timed so far against the most tested rival */
+  double shadow_ratio;     /* time of what is served over that rival's, median; 1: not known */
+} purlin_choice;
+#define PURLIN_CHOICE_INIT \
+  { sizeof(purlin_choice), PURLIN_MISS, 0, "", "", "", {0, 0, 0}, {0, 0, 0}, 0, 1 }
+
+/* [MT] What a launch of this shape is served, and why. Takes a lock and may allocate; compiles
+ * nothing. The texts live as long as the cache's handles. */
+PURLIN_API purlin_status purlin_dispatcher_choice(purlin_dispatcher* dispatcher,
+                                                  const int64_t* extents, size_t count,
+                                                  purlin_choice* choice);
 
 #ifdef __cplusplus
 }

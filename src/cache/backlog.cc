@@ -24,6 +24,7 @@ Task task_from_json(const Json& json) {
   task.reason = json["reason"].as_string();
   task.ratio = json["ratio"].as_double();
   task.queued_at = json["queued_at"].as_string();
+  task.launches = static_cast<std::uint64_t>(std::max<std::int64_t>(json["launches"].as_int(), 0));
   return task;
 }
 
@@ -82,7 +83,8 @@ Json to_json(const Task& task) {
                        {"reason", task.reason},
                        {"ratio", task.ratio},
                        {"queued_at", task.queued_at},
-                       {"seen", task.seen}});
+                       {"seen", task.seen},
+                       {"launches", task.launches}});
 }
 
 std::string backlog_path(const std::string& cache_directory) {

@@ -11,14 +11,15 @@
 #include "base/status.h"
 #include "model/device.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace purlin::cache {
 
 struct Task {
-  std::string
-      kind;  // "retune": the winner lost; "validate": it may have, as its environment changed
+  std::string kind;  // "retune": the winner lost; "validate": it may have, as its environment
+                     // changed; "tune": programs run it without an entry
   std::string kernel, shape;
   std::string spec;    // path of the kernel's spec, "" where not known
   std::string device;  // model
@@ -27,6 +28,7 @@ struct Task {
   double ratio = 0;       // slowdown seen, 0 = none known
   std::string queued_at;  // the latest time
   int seen = 1;
+  std::uint64_t launches = 0;  // of programs that it is about; 0 = not known
 
   // Of kind, kernel, shape, device, toolkit and driver: what makes two findings one task.
   std::string id() const;

@@ -196,6 +196,7 @@ std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_i
   indexed->runner_up = entry.runner_up;
   indexed->verified = entry.verified;
   indexed->match = comparison.match;
+  indexed->other_model = !wanted_.device.empty() && wanted_.device != entry.key.device;
   indexed->distance = comparison.distance;
   indexed->recorded_at = entry.recorded_at;
   indexed->for_bucket = !at_its_shape_only;

@@ -35,6 +35,7 @@ struct IndexedEntry {
   bool verified = false;
 
   Match match = Match::kSame;
+  bool other_model = false;  // where match is kTransferable: of another device model
   int distance = 0;
   std::string recorded_at;
   bool for_bucket = true;  // else for the measured shape alone

@@ -23,6 +23,19 @@ constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
 
 }  // namespace
 
+gpu::CompileRequest compile_request(const KernelSpec& spec, const SourceText& source,
+                                    const std::string& entry, const Config& config) {
+  gpu::CompileRequest request;
+  request.name = base_name(source.file);
+  request.source = source.text;
+  request.entry = entry;
+  request.options = source.options;
+  const std::string path = join_path(parent_path(spec.file), source.file);
+  if (!source.file.empty()) request.include_directories = {parent_path(path)};
+  request.config = config;
+  return request;
+}
+
 std::string BinaryCache::key(const DeviceInfo& device, const gpu::CompileRequest& request) {
   FieldHasher hasher;
   hasher.add(kSchema).add(device.backend).add(device.name).add(device.vendor).add(device.arch);

@@ -7,11 +7,17 @@
 #pragma once
 
 #include "gpu/device.h"
+#include "model/spec.h"
 
 #include <optional>
 #include <string>
 
 namespace purlin::measure {
+
+// How a kernel of a spec is compiled with a config; one wording of it, so that the tuner and the
+// programs share their binaries.
+gpu::CompileRequest compile_request(const KernelSpec& spec, const SourceText& source,
+                                    const std::string& entry, const Config& config);
 
 class BinaryCache {
  public:

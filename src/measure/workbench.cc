@@ -21,19 +21,6 @@ class Stopclock {
   std::int64_t start_ns_ = system_clock().monotonic_ns();
 };
 
-gpu::CompileRequest compile_request(const KernelSpec& spec, const SourceText& source,
-                                    const std::string& entry, const Config& config) {
-  gpu::CompileRequest request;
-  request.name = base_name(source.file);
-  request.source = source.text;
-  request.entry = entry;
-  request.options = source.options;
-  const std::string path = join_path(parent_path(spec.file), source.file);
-  if (!source.file.empty()) request.include_directories = {parent_path(path)};
-  request.config = config;
-  return request;
-}
-
 class DeviceWorkbench : public Workbench {
  public:
   DeviceWorkbench(gpu::Device& device, const KernelSpec& spec, const ProblemShape& problem,

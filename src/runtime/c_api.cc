@@ -1,67 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // libpurlin: the C interface of include/purlin/purlin.h over the store and its index.
 //
-// A cache's state is shared by its handle and its ops, so that they may be closed in any order.
-// Whatever changes the state does so under its mutex; lookups touch nothing but the op's index.
-#include "base/files.h"
+// A session is shared by the cache's handle and what was opened on it, so that they may be closed
+// in any order. Whatever changes it does so under its mutex; lookups touch nothing but the op.
 #include "base/version.h"
 #include "cache/op_index.h"
-#include "cache/store.h"
 #include "gpu/registry.h"
 #include "runtime/c_api_support.h"
+#include "runtime/op.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <deque>
-#include <exception>
-#include <mutex>
 #include <purlin/purlin.h>
 
 namespace {
 
-using purlin::Result;
 using purlin::Status;
 using purlin::cache::IndexedEntry;
 using purlin::cache::OpIndex;
-using purlin::cache::Store;
 using purlin::runtime::fail;
 using purlin::runtime::guarded;
+using purlin::runtime::Session;
 using purlin::runtime::text_or_empty;
-
-bool disabled() {
-  const std::string value = purlin::environment_variable("PURLIN_DISABLE");
-  return !value.empty() && value != "0";
-}
 
 const IndexedEntry* indexed(const purlin_entry* entry) {
   return reinterpret_cast<const IndexedEntry*>(entry);
 }
 
 }  // namespace
-
-namespace {
-
-struct CacheState {
-  std::mutex mutex;
-  std::string directory;
-  std::optional<Store> store;  // nullopt: disabled
-  std::vector<OpIndex*> indexes;
-  std::deque<std::string> texts;  // handed out; a deque never moves them
-
-  const char* keep(const std::string& text) { return texts.emplace_back(text).c_str(); }
-};
-
-}  // namespace
-
-struct purlin_cache {
-  std::shared_ptr<CacheState> state;
-};
-
-struct purlin_op {
-  std::shared_ptr<CacheState> state;
-  OpIndex index;
-};
 
 const char* purlin_version(void) { return purlin::version(); }
 int purlin_abi_version(void) { return PURLIN_ABI_VERSION; }
@@ -71,34 +38,37 @@ purlin_status purlin_cache_open(const char* directory, purlin_cache** cache) {
   if (cache == nullptr) return fail(PURLIN_INVALID, "purlin_cache_open: cache is NULL");
   *cache = nullptr;
   return guarded([&]() -> purlin_status {
-    auto state = std::make_shared<CacheState>();
-    state->directory = directory == nullptr ? Store::default_directory() : directory;
-    if (!disabled()) {
-      Result<Store> store = Store::open(state->directory);
-      if (!store.is_ok()) return fail(store.status());
-      state->store = std::move(store).value();
-    }
-    *cache = new purlin_cache{std::move(state)};
+    auto session = Session::open(directory);
+    if (!session.is_ok()) return fail(session.status());
+    *cache = new purlin_cache{std::move(session).value()};
     return PURLIN_OK;
   });
 }
 
-void purlin_cache_close(purlin_cache* cache) { delete cache; }
+void purlin_cache_close(purlin_cache* cache) {
+  if (cache == nullptr) return;
+  static_cast<void>(purlin_cache_flush(cache));
+  delete cache;
+}
 
 purlin_status purlin_cache_reload(purlin_cache* cache) {
   if (cache == nullptr) return fail(PURLIN_INVALID, "purlin_cache_reload: cache is NULL");
   return guarded([&]() -> purlin_status {
-    CacheState& state = *cache->state;
-    const std::lock_guard<std::mutex> lock(state.mutex);
-    if (!state.store) return PURLIN_OK;
-    if (Status status = state.store->refresh(); !status.is_ok()) return fail(status);
-    for (OpIndex* index : state.indexes) index->update(*state.store);
-    return PURLIN_OK;
+    const Status status = cache->session->reload();
+    return status.is_ok() ? PURLIN_OK : fail(status);
+  });
+}
+
+purlin_status purlin_cache_flush(purlin_cache* cache) {
+  if (cache == nullptr) return fail(PURLIN_INVALID, "purlin_cache_flush: cache is NULL");
+  return guarded([&]() -> purlin_status {
+    const Status status = cache->session->flush();
+    return status.is_ok() ? PURLIN_OK : fail(status);
   });
 }
 
 const char* purlin_cache_directory(const purlin_cache* cache) {
-  return cache == nullptr ? "" : cache->state->directory.c_str();
+  return cache == nullptr ? "" : cache->session->directory().c_str();
 }
 
 purlin_status purlin_cache_device(purlin_cache* cache, const char* name, purlin_device* device) {
@@ -109,13 +79,12 @@ purlin_status purlin_cache_device(purlin_cache* cache, const char* name, purlin_
     auto opened = purlin::gpu::open_device(name);
     if (!opened.is_ok()) return fail(opened.status());
     const purlin::DeviceInfo& info = (*opened)->info();
-    const std::lock_guard<std::mutex> lock(cache->state->mutex);
     purlin_device facts = {device->size,
-                           cache->state->keep(info.backend),
-                           cache->state->keep(info.arch),
-                           cache->state->keep(info.name),
-                           cache->state->keep(info.toolkit),
-                           cache->state->keep(info.driver)};
+                           cache->session->keep(info.backend),
+                           cache->session->keep(info.arch),
+                           cache->session->keep(info.name),
+                           cache->session->keep(info.toolkit),
+                           cache->session->keep(info.driver)};
     std::memcpy(device, &facts, std::min(device->size, sizeof facts));
     return PURLIN_OK;
   });
@@ -138,7 +107,8 @@ purlin_status purlin_op_open(purlin_cache* cache, const purlin_op_desc* desc, pu
                 "purlin_op_open: the device must state its backend and arch; "
                 "purlin_cache_device fills them in");
   return guarded([&]() -> purlin_status {
-    purlin::cache::CacheKey wanted;
+    purlin::runtime::OpOptions options;
+    purlin::cache::CacheKey& wanted = options.wanted;
     wanted.op = desc->op;
     wanted.kernel = desc->kernel == nullptr ? desc->op : desc->kernel;
     wanted.dtype = text_or_empty(desc->dtype);
@@ -149,52 +119,28 @@ purlin_status purlin_op_open(purlin_cache* cache, const purlin_op_desc* desc, pu
     wanted.driver = text_or_empty(device.driver);
     wanted.source_hash = text_or_empty(desc->source_hash);
     wanted.policy = text_or_empty(desc->policy);
-    std::vector<std::string> dimensions;
     for (std::size_t i = 0; i < desc->dimension_count; ++i) {
       if (desc->dimensions[i] == nullptr)
         return fail(PURLIN_INVALID, "purlin_op_open: the name of a dimension is NULL");
-      dimensions.emplace_back(desc->dimensions[i]);
+      options.dimensions.emplace_back(desc->dimensions[i]);
     }
-    const bool allow = (desc->flags & PURLIN_ALLOW_TRANSFERRED) != 0;
-    auto opened = std::unique_ptr<purlin_op>(
-        new purlin_op{cache->state, {std::move(wanted), std::move(dimensions), allow}});
-    CacheState& state = *opened->state;
-    const std::lock_guard<std::mutex> lock(state.mutex);
-    if (state.store) opened->index.update(*state.store);
-    state.indexes.push_back(&opened->index);
-    *op = opened.release();
+    options.allow_transferred = (desc->flags & PURLIN_ALLOW_TRANSFERRED) != 0;
+    options.serve_stale =
+        cache->session->settings().serve_stale.value_or((desc->flags & PURLIN_ALLOW_STALE) != 0);
+    *op = new purlin_op{{cache->session, std::move(options)}};
     return PURLIN_OK;
   });
 }
 
-void purlin_op_close(purlin_op* op) {
-  if (op == nullptr) return;
-  {
-    const std::lock_guard<std::mutex> lock(op->state->mutex);
-    auto& indexes = op->state->indexes;
-    indexes.erase(std::remove(indexes.begin(), indexes.end(), &op->index), indexes.end());
-  }
-  delete op;
-}
+void purlin_op_close(purlin_op* op) { delete op; }
 
 purlin_outcome purlin_lookup(const purlin_op* op, const int64_t* extents, size_t count,
                              const purlin_entry** entry) {
   OpIndex::Hit hit;
-  if (op != nullptr && extents != nullptr && count == op->index.dimensions().size())
-    hit = op->index.find(extents);
+  if (op != nullptr && extents != nullptr && count == op->op.dimensions().size())
+    hit = op->op.find(extents);
   if (entry != nullptr) *entry = reinterpret_cast<const purlin_entry*>(hit.entry);
-  switch (hit.outcome) {
-    case purlin::cache::Outcome::kExact:
-      return PURLIN_EXACT;
-    case purlin::cache::Outcome::kBucket:
-      return PURLIN_BUCKET;
-    case purlin::cache::Outcome::kTransferred:
-      return PURLIN_TRANSFERRED;
-    case purlin::cache::Outcome::kNearest:
-    case purlin::cache::Outcome::kMiss:
-      break;
-  }
-  return PURLIN_MISS;
+  return purlin::runtime::outcome_of(hit.outcome);
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "runtime/op.h"
 
 #include <cstddef>
 #include <exception>
@@ -13,6 +14,14 @@
 // Whether a struct that may come from an older header, and so be shorter than ours, has the member.
 #define PURLIN_HAS(pointer, type, member) \
   ((pointer)->size >= offsetof(type, member) + sizeof((pointer)->member))
+
+// The handles that several of them open.
+struct purlin_cache {
+  std::shared_ptr<purlin::runtime::Session> session;
+};
+struct purlin_op {
+  mutable purlin::runtime::Op op;  // its lookups count, and are [MT]
+};
 
 namespace purlin::runtime {
 
@@ -33,6 +42,7 @@ purlin_status guarded(Body body) noexcept {
   }
 }
 
+purlin_outcome outcome_of(cache::Outcome outcome) noexcept;
 inline std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 }  // namespace purlin::runtime

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for the CUDA backend in builds made without CUDA's headers.
 #include "gpu/device.h"
+#include "gpu/guest.h"
 
 namespace purlin::gpu {
 namespace {
+
+Status reason() {
+  return error(Code::kUnavailable,
+               "this purlin was built without CUDA; build it where cuda.h, nvrtc.h and cupti.h "
+               "are found (CUDA toolkit, or set CUDA_HOME), or use an official bundle");
+}
 
 class AbsentBackend : public Backend {
  public:
   std::string_view name() const override { return "cuda"; }
   Result<std::vector<DeviceInfo>> devices() override { return reason(); }
   Result<std::unique_ptr<Device>> open(int) override { return reason(); }
-
- private:
-  static Status reason() {
-    return error(Code::kUnavailable,
-                 "this purlin was built without CUDA; build it where cuda.h, nvrtc.h and cupti.h "
-                 "are found (CUDA toolkit, or set CUDA_HOME), or use an official bundle");
-  }
 };
 
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend() { return std::make_unique<AbsentBackend>(); }
+Result<std::unique_ptr<GuestDevice>> open_cuda_guest() { return reason(); }
 
 }  // namespace purlin::gpu

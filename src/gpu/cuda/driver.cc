@@ -74,6 +74,7 @@ Result<CudaDriver> load_cuda_driver() {
     library->bind(driver.cuDeviceGetUuid, "cuDeviceGetUuid");
   library->bind(driver.cuLaunchKernelEx, "cuLaunchKernelEx");
   library->bind(driver.cuFuncGetParamInfo, "cuFuncGetParamInfo");
+  library->bind(driver.cuFuncLoad, "cuFuncLoad");
   library->bind(driver.cuStreamWaitValue32, "cuStreamWaitValue32_v2");
   return driver;
 }

@@ -32,6 +32,10 @@ struct CudaDriver {
   X(cuDevicePrimaryCtxRetain)     \
   X(cuDevicePrimaryCtxRelease_v2) \
   X(cuCtxSetCurrent)              \
+  X(cuCtxGetCurrent)              \
+  X(cuCtxGetDevice)               \
+  X(cuCtxPushCurrent_v2)          \
+  X(cuCtxPopCurrent_v2)           \
   X(cuMemAlloc_v2)                \
   X(cuMemFree_v2)                 \
   X(cuMemHostAlloc)               \
@@ -44,9 +48,11 @@ struct CudaDriver {
   X(cuStreamCreate)               \
   X(cuStreamDestroy_v2)           \
   X(cuStreamSynchronize)          \
+  X(cuStreamIsCapturing)          \
   X(cuEventCreate)                \
   X(cuEventDestroy_v2)            \
   X(cuEventRecord)                \
+  X(cuEventQuery)                 \
   X(cuModuleLoadDataEx)           \
   X(cuModuleUnload)               \
   X(cuModuleGetFunction)          \
@@ -62,6 +68,7 @@ struct CudaDriver {
   // Newer drivers only; nullptr where absent.
   CUresult (*cuLaunchKernelEx)(const CUlaunchConfig*, CUfunction, void**, void**) = nullptr;
   CUresult (*cuFuncGetParamInfo)(CUfunction, size_t, size_t*, size_t*) = nullptr;
+  CUresult (*cuFuncLoad)(CUfunction) = nullptr;
   CUresult (*cuStreamWaitValue32)(CUstream, CUdeviceptr, cuuint32_t, unsigned int) = nullptr;
 };
 

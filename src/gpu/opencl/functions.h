@@ -24,11 +24,13 @@ struct OpenClFunctions {
   X(clGetDeviceInfo)               \
   X(clCreateContext)               \
   X(clReleaseContext)              \
+  X(clGetContextInfo)              \
   X(clCreateCommandQueue)          \
   X(clReleaseCommandQueue)         \
   X(clCreateBuffer)                \
   X(clCreateSubBuffer)             \
   X(clReleaseMemObject)            \
+  X(clGetMemObjectInfo)            \
   X(clCreateProgramWithSource)     \
   X(clCreateProgramWithBinary)     \
   X(clBuildProgram)                \
@@ -44,9 +46,12 @@ struct OpenClFunctions {
   X(clEnqueueWriteBuffer)          \
   X(clEnqueueCopyBuffer)           \
   X(clEnqueueFillBuffer)           \
+  X(clEnqueueMarkerWithWaitList)   \
   X(clEnqueueNDRangeKernel)        \
+  X(clGetEventInfo)                \
   X(clGetEventProfilingInfo)       \
   X(clReleaseEvent)                \
+  X(clFlush)                       \
   X(clFinish)
 #define PURLIN_DECLARE(function) decltype(&::function) function = nullptr;
   PURLIN_OPENCL_FUNCTIONS(PURLIN_DECLARE)

@@ -17,6 +17,7 @@ class OpenClKernel : public Kernel {
   OpenClKernel(ClOwned<cl_program> program, ClOwned<cl_kernel> kernel, cl_uint arguments)
       : program_(std::move(program)), kernel_(std::move(kernel)), arguments_(arguments) {}
   cl_kernel handle() const { return kernel_.get(); }
+  cl_program program() const { return program_.get(); }
   cl_uint arguments() const { return arguments_; }
 
  private:

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What it takes to use CUDA at all: the driver started, and the helpers that were found.
+//
+// Thread-safety: free functions. Failure: kUnavailable says what the machine lacks.
+#pragma once
+
+#include "gpu/cuda/device.h"
+
+#include <string>
+
+namespace purlin::gpu {
+
+struct CudaStartup {
+  CudaDriver driver;
+  CudaTools tools;
+  int count = 0;               // devices
+  std::string driver_version;  // "580.159.04"; "" not known
+};
+
+Result<CudaStartup> start_cuda();
+Result<DeviceInfo> describe_cuda_device(const CudaStartup& startup, int index);
+
+}  // namespace purlin::gpu

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/op.h"
+
+#include <algorithm>
+
+namespace purlin::runtime {
+
+using cache::Extents;
+using cache::IndexedEntry;
+using cache::OpIndex;
+
+Op::Op(std::shared_ptr<Session> session, OpOptions options)
+    : session_(std::move(session)),
+      options_(std::move(options)),
+      index_(options_.wanted, options_.dimensions,
+             options_.allow_transferred || options_.serve_stale) {
+  session_->attach(*this);
+}
+
+Op::~Op() { session_->detach(*this); }
+
+OpIndex::Hit Op::peek(const std::int64_t* extents) const noexcept {
+  const OpIndex::Hit hit = index_.find(extents);
+  // What stands nearest differs in the model only where nothing of this model is there.
+  if (hit.outcome == cache::Outcome::kTransferred && !options_.allow_transferred &&
+      hit.entry->other_model)
+    return {};
+  return hit;
+}
+
+OpIndex::Hit Op::find(const std::int64_t* extents) noexcept {
+  const OpIndex::Hit hit = peek(extents);
+  if (hit.entry == nullptr) {
+    note_miss(extents);
+  } else if (const std::uint64_t weight = sample_weight();
+             weight > 0 && hits_.note(hit.entry, weight)) {
+    log_choice(hit, extents);
+  }
+  return hit;
+}
+
+void Op::note_miss(const std::int64_t* extents) noexcept {
+  const std::unique_lock<std::mutex> lock(miss_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  Extents key{};
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < options_.dimensions.size(); ++i) {
+    key[i] = extents[i];
+    hash = (hash ^ static_cast<std::uint64_t>(extents[i])) * 0xD6E8FEB86659FD93u;
+    hash ^= hash >> 32;
+  }
+  const std::size_t before = misses_.counters().size();
+  misses_.add(key, hash, 1);
+  if (misses_.counters().size() != before) log_choice({}, extents);
+}
+
+void Op::log_choice(const OpIndex::Hit& hit, const std::int64_t* extents) noexcept {
+  RuntimeLog& log = session_->log();
+  if (!log.enabled(Level::kInfo)) return;
+  Extents shape{};
+  std::copy_n(extents, options_.dimensions.size(), shape.begin());
+  const std::string where = fmt::format("{} {}", options_.wanted.kernel, row(shape, nullptr).shape);
+  if (hit.entry == nullptr)
+    log.info("{}: miss", where);
+  else
+    log.info("{}: {}, entry {}: {}", where, cache::outcome_name(hit.outcome), hit.entry->id,
+             hit.entry->options);
+}
+
+WorkRow Op::row(const Extents& extents, const IndexedEntry* entry) const {
+  WorkRow row;
+  row.key = options_.wanted;
+  ProblemShape problem;
+  for (std::size_t i = 0; i < options_.dimensions.size(); ++i)
+    problem.set(options_.dimensions[i], extents[i]);
+  row.shape = problem.text();
+  row.key.bucket = row.shape;
+  if (entry != nullptr) {
+    row.entry = entry->id;
+    row.key.bucket.clear();
+    for (std::size_t i = 0; i < options_.dimensions.size(); ++i)
+      row.key.bucket +=
+          fmt::format("{}{}={}", i == 0 ? "" : ",", options_.dimensions[i], entry->bucket[i]);
+  } else if (!options_.rules.empty()) {
+    row.key.bucket = cache::bucket_of(options_.rules, problem).value_or(row.shape);
+  }
+  row.spec = options_.spec;
+  row.last_seen = format_rfc3339(system_clock().wall_ns());
+  return row;
+}
+
+void Op::update(const cache::Store& store) { index_.update(store); }
+
+void Op::collect(std::vector<WorkRow>& rows) {
+  hits_.take([&](const IndexedEntry& entry, std::uint64_t count) {
+    WorkRow row = this->row(entry.measured, &entry);
+    (entry.match == cache::Match::kSame ? row.hits : row.stale) = count;
+    rows.push_back(std::move(row));
+  });
+  const std::lock_guard<std::mutex> lock(miss_mutex_);
+  for (const auto& counter : misses_.counters()) {
+    WorkRow row = this->row(counter.key, nullptr);
+    row.misses = counter.count - counter.error;
+    row.error = counter.error;
+    rows.push_back(std::move(row));
+  }
+  misses_.clear();
+}
+
+}  // namespace purlin::runtime

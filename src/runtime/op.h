@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Op: lookups of one op on one device, recorded: hits by entry, misses by shape, both in constant
+// memory, for the work list.
+//
+// find() is [MT] and allocates nothing; a hit is wait-free, a miss never waits either (one that
+// another thread is in the way of is not recorded). Entries live as long as the op.
+#pragma once
+
+#include "cache/op_index.h"
+#include "runtime/hit_counters.h"
+#include "runtime/session.h"
+#include "runtime/top_k.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace purlin::runtime {
+
+struct OpOptions {
+  cache::CacheKey wanted;  // its bucket is ignored
+  std::vector<std::string> dimensions;
+  bool allow_transferred = false;  // entries of another model, driver or toolkit
+  bool serve_stale = false;        // of another driver or toolkit only
+  std::string spec;                // path, for the work list
+  cache::BucketRules rules;        // for the work list; empty: not known
+};
+
+class Op final : public Session::Member {
+ public:
+  Op(std::shared_ptr<Session> session, OpOptions options);
+  ~Op() override;
+
+  // `extents` in the order of the dimensions. Recorded.
+  cache::OpIndex::Hit find(const std::int64_t* extents) noexcept;
+  // Not recorded; for who counts for itself.
+  cache::OpIndex::Hit peek(const std::int64_t* extents) const noexcept;
+  // A row of the work list for a shape; its counts are the caller's.
+  WorkRow row(const cache::Extents& extents, const cache::IndexedEntry* entry) const;
+
+  const std::vector<std::string>& dimensions() const { return options_.dimensions; }
+  const OpOptions& options() const { return options_; }
+  Session& session() const { return *session_; }
+
+  void update(const cache::Store& store) override;
+  void collect(std::vector<WorkRow>& rows) override;
+
+ private:
+  static constexpr std::size_t kMisses = 256;
+  void note_miss(const std::int64_t* extents) noexcept;
+  void log_choice(const cache::OpIndex::Hit& hit, const std::int64_t* extents) noexcept;
+
+  const std::shared_ptr<Session> session_;
+  const OpOptions options_;
+  cache::OpIndex index_;
+  HitCounters<cache::IndexedEntry> hits_;
+  std::mutex miss_mutex_;
+  TopK<cache::Extents> misses_{kMisses};
+};
+
+}  // namespace purlin::runtime

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <unistd.h>
+
+namespace purlin::runtime {
+namespace {
+
+constexpr std::int64_t kFlushEvery_ns = 60'000'000'000;
+
+// The sessions that are open when the program ends. Never destroyed: threads and other libraries'
+// destructors may still be about when the exit handler ran.
+struct OpenSessions {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Session>> sessions;
+};
+OpenSessions& open_sessions() {
+  static auto* const sessions = new OpenSessions;
+  return *sessions;
+}
+
+void flush_at_exit() {
+  OpenSessions& open = open_sessions();
+  const std::lock_guard<std::mutex> lock(open.mutex);
+  for (const std::weak_ptr<Session>& weak : open.sessions)
+    if (const auto session = weak.lock()) static_cast<void>(session->flush());
+}
+
+void remember(const std::shared_ptr<Session>& session) {
+  static const int registered = std::atexit(flush_at_exit);
+  static_cast<void>(registered);
+  OpenSessions& open = open_sessions();
+  const std::lock_guard<std::mutex> lock(open.mutex);
+  std::erase_if(open.sessions, [](const std::weak_ptr<Session>& weak) { return weak.expired(); });
+  open.sessions.push_back(session);
+}
+
+}  // namespace
+
+Session::Session(std::string directory, Settings settings)
+    : directory_(std::move(directory)),
+      settings_(std::move(settings)),
+      log_(settings_),
+      process_(::getpid()),
+      flushed_ns_(system_clock().monotonic_ns()) {}
+
+Result<std::shared_ptr<Session>> Session::open(const char* directory) {
+  std::shared_ptr<Session> session(
+      new Session(directory == nullptr ? cache::Store::default_directory() : directory,
+                  Settings::from_environment()));
+  if (!session->settings_.problems.empty()) session->log_.warn("{}", session->settings_.problems);
+  if (session->settings_.disabled) {
+    session->log_.info("PURLIN_DISABLE is set: every lookup is a miss");
+    return session;
+  }
+  PURLIN_ASSIGN(cache::Store store, cache::Store::open(session->directory_));
+  session->log_.info("cache '{}': {} entries", session->directory_, store.list().size());
+  session->store_.emplace(std::move(store));
+  remember(session);
+  return session;
+}
+
+Session::~Session() { static_cast<void>(flush()); }
+
+void Session::attach(Member& member) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (store_) member.update(*store_);
+  members_.push_back(&member);
+}
+
+void Session::detach(Member& member) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::erase(members_, &member);
+  std::vector<WorkRow> rows;
+  if (store_ && settings_.record) member.collect(rows);
+  for (const WorkRow& row : rows) pending_.add(row);
+}
+
+Status Session::reload() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!store_) return Status::ok();
+  PURLIN_TRY(store_->refresh());
+  for (Member* member : members_) member->update(*store_);
+  static_cast<void>(flush_locked());
+  return Status::ok();
+}
+
+Status Session::flush() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return flush_locked();
+}
+
+void Session::flush_if_due() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (system_clock().monotonic_ns() - flushed_ns_ > kFlushEvery_ns)
+    static_cast<void>(flush_locked());
+}
+
+Status Session::flush_locked() {
+  if (!store_ || !settings_.record || ::getpid() != process_) return Status::ok();
+  flushed_ns_ = system_clock().monotonic_ns();
+  std::vector<WorkRow> rows;
+  for (Member* member : members_) member->collect(rows);
+  for (const WorkRow& row : rows) pending_.add(row);
+  if (pending_.rows().empty()) return Status::ok();
+  Status status = WorkList::merge_into(directory_, pending_.rows());
+  if (status.is_ok())
+    pending_ = WorkList();
+  else if (!std::exchange(complained_, true))
+    log_.warn("the work list is kept in memory: {}", status.message());
+  return status;
+}
+
+Status Session::set_status(const cache::EntryStatus& status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!store_) return error(Code::kUnavailable, "PURLIN_DISABLE is set");
+  return store_->set_status(status);
+}
+
+const char* Session::keep(const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return texts_.insert(text).first->c_str();
+}
+
+}  // namespace purlin::runtime

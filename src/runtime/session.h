@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: an open config cache inside a program, shared by the handles that use it.
+//
+// It owns the store, brings its members up to date when the cache is reloaded, and gathers what
+// they saw into the work list (runtime/work_list.h): when a handle is closed, on reload, at exit,
+// and now and then from slow paths. A process that was forked off writes nothing of its parent's.
+// Thread-safety: [MT]. Failure: a work list that cannot be written is said once in the log.
+#pragma once
+
+#include "base/time.h"
+#include "cache/store.h"
+#include "runtime/settings.h"
+#include "runtime/work_list.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace purlin::runtime {
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  // What lives off the cache; called with the session's lock held.
+  class Member {
+   public:
+    virtual ~Member() = default;
+    virtual void update(const cache::Store& store) = 0;
+    // What was seen since the last time.
+    virtual void collect(std::vector<WorkRow>& rows) = 0;
+  };
+
+  // nullptr: the default directory.
+  static Result<std::shared_ptr<Session>> open(const char* directory);
+  ~Session();
+
+  const std::string& directory() const { return directory_; }
+  const Settings& settings() const { return settings_; }
+  RuntimeLog& log() { return log_; }
+
+  // Members attach once they are complete and detach before they go.
+  void attach(Member& member);
+  void detach(Member& member);
+  Status reload();
+  Status flush();
+  // flush(), unless that was a short while ago; never fails.
+  void flush_if_due();
+
+  Status set_status(const cache::EntryStatus& status);
+  // A copy of the text that lives as long as the session.
+  const char* keep(const std::string& text);
+
+ private:
+  Session(std::string directory, Settings settings);
+  Status flush_locked();
+
+  const std::string directory_;
+  const Settings settings_;
+  RuntimeLog log_;
+  const int process_;
+  std::mutex mutex_;
+  std::optional<cache::Store> store_;  // nullopt: disabled
+  std::vector<Member*> members_;
+  WorkList pending_;  // collected and not yet written
+  std::int64_t flushed_ns_ = 0;
+  bool complained_ = false;
+  std::set<std::string> texts_;  // handed out; a set never moves them
+};
+
+}  // namespace purlin::runtime

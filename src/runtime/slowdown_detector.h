@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// SlowdownDetector: decides, one paired sample after the other, whether a winner has become slower
+// than a challenger. It may be looked at after each sample, for ever: its error does not grow with
+// looks.
+//
+// A sample is x = log(time of the winner / time of the challenger) of two launches whose order a
+// coin decided. With y = x - log(1 + margin), every process R' = (R + 1)(1 + lambda g(y)) is, while
+// the winner is no slower, an e-detector (Shin, Ramdas, Rinaldo 2022): R - n is a supermartingale,
+// because the coin makes g(y), odd and bounded, zero or negative on average whatever the noise, its
+// drift or its tails. So the mean number of samples until the average of the R exceeds a threshold
+// T by chance is at least T, and over any streams of n samples in all at most n / T alarms are
+// expected. Restarting at each sample, R also finds a winner that becomes slower late.
+// docs/guide/runtime.md has the figures. Thread-safety: none.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace purlin::runtime {
+
+class SlowdownDetector {
+ public:
+  struct Options {
+    double margin = 0.02;                // slower by less is no reason to change anything
+    double samples_per_alarm = 100'000;  // at least, on average, while the winner is no slower
+  };
+  SlowdownDetector() : SlowdownDetector(Options{}) {}
+  explicit SlowdownDetector(Options options);
+
+  // True once the winner is slower; then the test starts anew.
+  bool add(double log_ratio);
+
+  std::uint64_t samples() const { return samples_; }
+  // Of the latest samples: the median time ratio; 1 before the first.
+  double ratio() const;
+
+ private:
+  static constexpr std::array<double, 5> kStakes = {0.1, 0.25, 0.5, 0.75, 0.95};
+  static constexpr std::size_t kRecent = 65;
+  const Options options_;
+  const double shift_;
+  std::array<double, kStakes.size()> evidence_{};
+  double scale_sum_ = 0.05, scale_count_ = 1;  // of |y|, with a first guess
+  std::array<double, kRecent> recent_{};
+  std::uint64_t samples_ = 0;
+};
+
+}  // namespace purlin::runtime
