@@ -99,6 +99,11 @@ PURLIN_API purlin_status purlin_cache_reload(purlin_cache* cache);
  * minute when a dispatcher meets a new shape: a service that does none of these for hours calls it.
  */
 PURLIN_API purlin_status purlin_cache_flush(purlin_cache* cache);
+/* Stores a winner that another tuner found: a JSON object as docs/formats/cache.md has it
+ * ("purlin.entry/1"), of which key (op, kernel, backend and arch at least), config, problem and
+ * time_ms are needed; the key's bucket follows from bucket_rules, and who, where and when are
+ * filled in. Durable once it returns PURLIN_OK; ops that are open find it. */
+PURLIN_API purlin_status purlin_cache_put(purlin_cache* cache, const char* entry_json);
 PURLIN_API const char* purlin_cache_directory(const purlin_cache* cache); /* [MT] */
 
 /* --- The device ------------------------------------------------------------------------------ */

@@ -89,6 +89,35 @@ TEST(TunerApi, TheWinnerIsFoundByALookup) {
   EXPECT_TRUE(purlin::remove_tree(folder).is_ok());
 }
 
+TEST(CachePut, WhatAnotherTunerFoundIsServedAtOnce) {
+  const std::string folder = purlin::make_temporary_directory("put").value();
+  purlin::Cache cache(folder);
+  purlin_device device = PURLIN_DEVICE_INIT;
+  device.backend = "cuda";
+  device.arch = "sm_90";
+  const purlin::Op op = cache.op("matmul", {"M", "N"}, device);
+  EXPECT_FALSE(op.find(1000, 64));
+  EXPECT_EQ(purlin_cache_put(cache.handle(),
+                             R"({"key": {"op": "matmul", "kernel": "matmul", "backend": "cuda",
+                                 "arch": "sm_90"}, "config": {"BLOCK": 64, "num_warps": 8},
+                                 "problem": {"M": 900, "N": 64}, "bucket_rules": {"M": "pow2"},
+                                 "time_ms": 0.5, "samples_ms": [0.5, 0.51], "verified": true})"),
+            PURLIN_OK)
+      << purlin_last_error();
+  const purlin::Hit hit = op.find(1000, 64);
+  ASSERT_TRUE(hit);
+  EXPECT_EQ(hit.outcome(), PURLIN_BUCKET);
+  EXPECT_EQ(hit.integer("num_warps", 0), 8);
+  for (const char* wrong :
+       {"", "[]", "{}", "{\"key\": {}}", "{\"key\": 1}",
+        R"({"key": {"op": "x"}, "problem": {"M": 1}})",
+        R"({"key": {"op": "x", "kernel": "x", "backend": "cuda", "arch": "sm_90"},
+                                "problem": {"M": -1}, "config": {}})"})
+    EXPECT_EQ(purlin_cache_put(cache.handle(), wrong), PURLIN_INVALID) << wrong;
+  EXPECT_EQ(purlin_cache_put(nullptr, "{}"), PURLIN_INVALID);
+  EXPECT_TRUE(purlin::remove_tree(folder).is_ok());
+}
+
 TEST(TunerApi, MistakesAreToldAndNullIsHarmless) {
   purlin_tuner* tuner = nullptr;
   purlin_tuner_desc desc = PURLIN_TUNER_DESC_INIT;
