@@ -20,6 +20,12 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_cache_ls_command());
   commands.push_back(make_cache_get_command());
   commands.push_back(make_cache_put_command());
+  commands.push_back(make_cache_import_command());
+  commands.push_back(make_cache_export_command());
+  commands.push_back(make_cache_merge_command());
+  commands.push_back(make_cache_gc_command());
+  commands.push_back(make_cache_push_command());
+  commands.push_back(make_cache_pull_command());
   commands.push_back(make_backlog_command());
   commands.push_back(make_guard_run_command());
   commands.push_back(make_guard_check_command());

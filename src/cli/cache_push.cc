@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin cache push`: adds this cache's records to a shared one.
+#include "base/text.h"
+#include "cli/cache_share.h"
+#include "cli/cache_target.h"
+#include "cli/commands.h"
+#include "model/document.h"
+
+namespace purlin::cli {
+namespace {
+
+class CachePush : public Command {
+ public:
+  std::string_view name() const override { return "cache push"; }
+  std::string_view summary() const override { return "Add this cache's records to a shared one"; }
+  std::string_view details() const override {
+    return "TARGET is a directory that all machines reach, or s3://BUCKET/PREFIX of any service\n"
+           "with conditional writes (credentials and endpoint as other S3 tools find them: AWS_*,\n"
+           "~/.aws). Only what is missing there is written. Any number of machines may push at "
+           "once;\n"
+           "none loses another's records.\n\n"
+           "Examples: purlin cache push /mnt/team/purlin\n"
+           "          purlin cache push s3://team/purlin --op gemm --sign-key team.key\n"
+           "Exit codes: 0 done, 2 error.";
+  }
+  void declare(Flags& flags) override {
+    flags.positional("TARGET", target_, "A directory, or s3://BUCKET/PREFIX");
+    cache_.declare(flags);
+    records_.declare(flags);
+    signing_.declare(flags, "Sign what is written with the secret in this file");
+    flags.flag("--json", json_, "Print one JSON document (purlin.cache-push/1)");
+  }
+
+  Result<int> run(Context& context) override {
+    PURLIN_TRY(signing_.load());
+    PURLIN_ASSIGN(const cache::Store store, cache_.open());
+    warn_of_damage(store, context.log);
+    PURLIN_ASSIGN(const auto records, store.records(records_.filter));
+    PURLIN_ASSIGN(const auto shared,
+                  OpenShare::open(context, target_, store.directory(), signing_));
+    const Result<cache::PushReport> pushed = shared->share().push(records);
+    shared->clear_progress();
+    if (!pushed.is_ok()) return pushed.status();
+    warn_of_problems(pushed->problems, context.log);
+    if (json_) {
+      Json document = new_document("purlin.cache-push/1", host_environment());
+      document.set("target", shared->name());
+      document.set("pushed", pushed->pushed);
+      document.set("known", pushed->known);
+      document.set("segments", pushed->segments);
+      document.set("bytes", pushed->bytes);
+      document.set("conflicts", pushed->conflicts);
+      document.set("generation", pushed->generation);
+      document.set("problems", Json::array_of(pushed->problems));
+      context.print(document.dump(2) + "\n");
+      return kExitOk;
+    }
+    context.print(fmt::format("pushed {} to {} ({}); {} there already\n",
+                              count_text(pushed->pushed, "record"), shared->name(),
+                              format_bytes(static_cast<double>(pushed->bytes)), pushed->known));
+    return kExitOk;
+  }
+
+ private:
+  std::string target_;
+  CacheFlag cache_;
+  RecordFlags records_;
+  SigningFlag signing_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_cache_push_command() { return std::make_unique<CachePush>(); }
+
+}  // namespace purlin::cli
