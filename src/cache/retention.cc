@@ -76,7 +76,7 @@ Result<RetentionPlan> plan_retention(const Store& store, const Retention& retent
     plan.current += candidate.current ? 1 : 0;
     const StatusRow* standing = store.catalog().standing(candidate.row.record);
     store.catalog().each_status_of(candidate.row.record, [&](const StatusRow& status) {
-      if (!is_served(standing->state) && status.record == standing->record) return;
+      if (!is_served(standing->entry_state()) && status.record == standing->record) return;
       plan.drop.insert(status.record.hex());
       ++plan.statuses;
     });
