@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The config cache: lookups before a launch, and winners put into it."""
+import ctypes
+import json
+from collections.abc import Mapping
+
+from ._library import ALLOW_TRANSFERRED, OUTCOMES, Device, OpDesc, PurlinError, check, encoded, library
+
+
+class Hit(Mapping):
+    """What a lookup found: the config as a mapping; empty, and false, on a miss."""
+
+    __slots__ = ("outcome", "options", "time_ms", "default_time_ms", "verified", "id", "_config")
+
+    def __init__(self, outcome, entry):
+        lib = library()
+        self.outcome = outcome
+        self._config = {}
+        self.options = ""
+        self.time_ms = self.default_time_ms = 0.0
+        self.verified, self.id = False, ""
+        if not entry:
+            return
+        self.options = lib.purlin_entry_options(entry).decode()
+        self.time_ms = lib.purlin_entry_time_ms(entry)
+        self.default_time_ms = lib.purlin_entry_default_time_ms(entry)
+        self.verified = bool(lib.purlin_entry_verified(entry))
+        self.id = lib.purlin_entry_id(entry).decode()
+        for index in range(lib.purlin_entry_parameter_count(entry)):
+            name = lib.purlin_entry_parameter_name(entry, index)
+            self._config[name.decode()] = _value(lib, entry, name)
+
+    def __getitem__(self, name):
+        return self._config[name]
+
+    def __iter__(self):
+        return iter(self._config)
+
+    def __len__(self):
+        return len(self._config)
+
+    def __repr__(self):
+        return "Hit(%s, %r)" % (self.outcome, self._config)
+
+
+def _value(lib, entry, name):
+    """A parameter's value in its own type: text, integer (booleans are 0 and 1) or real."""
+    text = lib.purlin_entry_text(entry, name, None)
+    if text is not None:
+        return text.decode()
+    # An integer answers alike whatever the fallback; a real answers with the fallback.
+    low, high = (lib.purlin_entry_int(entry, name, fallback) for fallback in (0, 1))
+    return low if low == high else lib.purlin_entry_double(entry, name, 0.0)
+
+
+class Op:
+    """One op on one device. find() is safe to call from any thread; each shape is asked once."""
+
+    def __init__(self, cache, handle, dimensions):
+        self._cache = cache  # keeps it open
+        self._handle = handle
+        self.dimensions = tuple(dimensions)
+        self._array = ctypes.c_int64 * len(self.dimensions)
+        self._known = {}
+
+    def find(self, *extents, **named):
+        """The entry for a problem shape: find(1024, 512, 512) or find(M=1024, N=512, K=512)."""
+        if named:
+            if extents or set(named) != set(self.dimensions):
+                raise PurlinError("find() takes %s" % ", ".join(self.dimensions), "invalid")
+            extents = tuple(named[name] for name in self.dimensions)
+        hit = self._known.get(extents)
+        if hit is not None:
+            return hit
+        if len(extents) != len(self.dimensions):
+            raise PurlinError("find() takes %s" % ", ".join(self.dimensions), "invalid")
+        entry = ctypes.c_void_p()
+        outcome = library().purlin_lookup(
+            self._handle, self._array(*extents), len(extents), ctypes.byref(entry)
+        )
+        hit = Hit(OUTCOMES[outcome], entry.value)
+        if hit:  # a miss is asked again: a reload may bring an entry
+            self._known[extents] = hit
+        return hit
+
+    def forget(self):
+        """Asks the library anew, after a reload."""
+        self._known.clear()
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            library().purlin_op_close(self._handle)
+            self._handle = None
+
+
+class Cache:
+    """The cache in a directory; None: $PURLIN_CACHE, else the user's."""
+
+    def __init__(self, directory=None):
+        handle = ctypes.c_void_p()
+        check(library().purlin_cache_open(encoded(directory), ctypes.byref(handle)))
+        self._handle = handle.value
+
+    @property
+    def directory(self):
+        return library().purlin_cache_directory(self._handle).decode()
+
+    def device(self, name="auto"):
+        """The facts of "cuda:0", "opencl:0" or "auto", as `purlin tune` records them."""
+        facts = Device(size=ctypes.sizeof(Device))
+        check(library().purlin_cache_device(self._handle, encoded(name), ctypes.byref(facts)))
+        fields = ("backend", "arch", "model", "toolkit", "driver")
+        return {field: (getattr(facts, field) or b"").decode() for field in fields}
+
+    def op(self, op, dimensions, device, kernel=None, dtype=None, source_hash=None, policy=None,
+           allow_transferred=False):
+        """`device` as device() returns it; backend and arch are needed, the rest may be left out."""
+        facts = Device(size=ctypes.sizeof(Device), **{
+            name: (text or "").encode() if name in ("backend", "arch") else encoded(text)
+            for name, text in device.items()})
+        names = (ctypes.c_char_p * len(dimensions))(*[name.encode() for name in dimensions])
+        desc = OpDesc(
+            size=ctypes.sizeof(OpDesc), op=encoded(op), kernel=encoded(kernel),
+            dtype=encoded(dtype), source_hash=encoded(source_hash), policy=encoded(policy),
+            dimensions=names, dimension_count=len(dimensions), device=ctypes.pointer(facts),
+            flags=ALLOW_TRANSFERRED if allow_transferred else 0)
+        handle = ctypes.c_void_p()
+        check(library().purlin_op_open(self._handle, ctypes.byref(desc), ctypes.byref(handle)))
+        return Op(self, handle.value, dimensions)
+
+    def put(self, key, config, problem, time_ms, **members):
+        """Stores a winner; `members` are the further ones of docs/formats/cache.md."""
+        entry = dict(members, key=dict(key), config=dict(config), problem=dict(problem), time_ms=time_ms)
+        check(library().purlin_cache_put(self._handle, json.dumps(entry).encode()))
+
+    def reload(self):
+        """Takes in what other processes stored since."""
+        check(library().purlin_cache_reload(self._handle))
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            library().purlin_cache_close(self._handle)
+            self._handle = None

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libpurlin.so by ctypes: found, opened once, its functions typed.
+
+PurlinError carries the library's own text, which says what was wrong and what to do.
+"""
+import ctypes
+import ctypes.util
+import os
+import shutil
+import threading
+
+ABI_VERSION = 1
+STATUS = {0: "ok", 1: "invalid", 2: "not found", 3: "unavailable", 4: "io", 5: "corrupt", 6: "failed"}
+OUTCOMES = {0: "miss", 1: "exact", 2: "bucket", 3: "transferred"}
+ALLOW_TRANSFERRED = 1
+
+
+class PurlinError(RuntimeError):
+    """What the library refused. `status` is its name: "invalid", "not found", ..."""
+
+    def __init__(self, message, status="failed"):
+        super().__init__(message)
+        self.status = status
+
+
+class Device(ctypes.Structure):
+    """purlin_device: what an entry must have been measured on."""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("backend", ctypes.c_char_p),
+        ("arch", ctypes.c_char_p),
+        ("model", ctypes.c_char_p),
+        ("toolkit", ctypes.c_char_p),
+        ("driver", ctypes.c_char_p),
+    ]
+
+
+class OpDesc(ctypes.Structure):
+    """purlin_op_desc."""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("op", ctypes.c_char_p),
+        ("kernel", ctypes.c_char_p),
+        ("dtype", ctypes.c_char_p),
+        ("source_hash", ctypes.c_char_p),
+        ("policy", ctypes.c_char_p),
+        ("dimensions", ctypes.POINTER(ctypes.c_char_p)),
+        ("dimension_count", ctypes.c_size_t),
+        ("device", ctypes.POINTER(Device)),
+        ("flags", ctypes.c_uint),
+    ]
+
+
+def _candidates():
+    named = os.environ.get("PURLIN_LIBRARY")
+    if named:
+        yield named
+        return  # what the user named, or an error
+    here = os.path.dirname(os.path.abspath(__file__))
+    yield os.path.join(here, "libpurlin.so")
+    command = os.environ.get("PURLIN") or shutil.which("purlin")
+    if command:
+        root = os.path.dirname(os.path.dirname(os.path.realpath(command)))
+        for folder in ("lib", "lib64", os.path.join("lib", os.uname().machine + "-linux-gnu")):
+            yield os.path.join(root, folder, "libpurlin.so")
+            yield os.path.join(root, folder, "libpurlin.so.0")
+    yield "libpurlin.so.0"
+    found = ctypes.util.find_library("purlin")
+    if found:
+        yield found
+
+
+_TEXT, _INT, _REAL, _HANDLE = ctypes.c_char_p, ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
+_INTS = ctypes.POINTER(ctypes.c_int64)
+_SIGNATURES = {
+    "purlin_version": (_TEXT, []),
+    "purlin_abi_version": (ctypes.c_int, []),
+    "purlin_last_error": (_TEXT, []),
+    "purlin_cache_open": (ctypes.c_int, [_TEXT, ctypes.POINTER(_HANDLE)]),
+    "purlin_cache_close": (None, [_HANDLE]),
+    "purlin_cache_reload": (ctypes.c_int, [_HANDLE]),
+    "purlin_cache_directory": (_TEXT, [_HANDLE]),
+    "purlin_cache_put": (ctypes.c_int, [_HANDLE, _TEXT]),
+    "purlin_cache_device": (ctypes.c_int, [_HANDLE, _TEXT, ctypes.POINTER(Device)]),
+    "purlin_op_open": (ctypes.c_int, [_HANDLE, ctypes.POINTER(OpDesc), ctypes.POINTER(_HANDLE)]),
+    "purlin_op_close": (None, [_HANDLE]),
+    "purlin_lookup": (ctypes.c_int, [_HANDLE, _INTS, ctypes.c_size_t, ctypes.POINTER(_HANDLE)]),
+    "purlin_entry_int": (_INT, [_HANDLE, _TEXT, _INT]),
+    "purlin_entry_double": (_REAL, [_HANDLE, _TEXT, _REAL]),
+    "purlin_entry_text": (_TEXT, [_HANDLE, _TEXT, _TEXT]),
+    "purlin_entry_options": (_TEXT, [_HANDLE]),
+    "purlin_entry_parameter_count": (ctypes.c_size_t, [_HANDLE]),
+    "purlin_entry_parameter_name": (_TEXT, [_HANDLE, ctypes.c_size_t]),
+    "purlin_entry_time_ms": (_REAL, [_HANDLE]),
+    "purlin_entry_default_time_ms": (_REAL, [_HANDLE]),
+    "purlin_entry_verified": (ctypes.c_int, [_HANDLE]),
+    "purlin_entry_id": (_TEXT, [_HANDLE]),
+}
+
+_lock = threading.Lock()
+_opened = None
+
+
+def library():
+    """The library, opened by the first call. PurlinError says where it was looked for."""
+    global _opened
+    with _lock:
+        if _opened is not None:
+            return _opened
+        tried = []
+        for path in _candidates():
+            try:
+                opened = ctypes.CDLL(path)
+                for name, (result, arguments) in _SIGNATURES.items():
+                    function = getattr(opened, name)
+                    function.restype, function.argtypes = result, arguments
+            except (OSError, AttributeError) as problem:
+                tried.append("%s (%s)" % (path, problem))
+                continue
+            if opened.purlin_abi_version() < ABI_VERSION:
+                tried.append("%s (too old)" % path)
+                continue
+            _opened = opened
+            return opened
+        raise PurlinError(
+            "libpurlin.so was not found; install Purlin or set PURLIN_LIBRARY to its path. Tried: "
+            + "; ".join(tried),
+            "unavailable",
+        )
+
+
+def check(status):
+    if status != 0:
+        text = library().purlin_last_error()
+        raise PurlinError(text.decode("utf-8", "replace"), STATUS.get(status, "failed"))
+
+
+def encoded(text):
+    """None and "" are not stated."""
+    return text.encode("utf-8") if text else None

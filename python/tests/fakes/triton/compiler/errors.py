@@ -1,0 +1,2 @@
+class CompileTimeAssertionFailure(Exception):
+    pass

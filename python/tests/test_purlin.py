@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package over the real libpurlin.so; Triton and PyTorch are fakes (fakes/)."""
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+import warnings
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "fakes"), os.path.dirname(HERE)]
+
+import torch  # noqa: E402  the fake
+import triton  # noqa: E402
+
+import purlin  # noqa: E402
+from purlin import _library, triton_autotune  # noqa: E402
+
+H200 = {"backend": "cuda", "arch": "sm_90", "model": "NVIDIA H200", "toolkit": "NVRTC 13.0", "driver": "580"}
+KEY = {"op": "gemm", "kernel": "gemm", "backend": "cuda", "arch": "sm_90", "device": "NVIDIA H200",
+       "toolkit": "NVRTC 13.0", "driver": "580", "dtype": "f32"}
+
+
+class WithCache(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+
+class CacheTest(WithCache):
+    def test_what_is_put_is_found_by_name_and_by_position(self):
+        cache = purlin.Cache(self.folder)
+        self.assertEqual(cache.directory, self.folder)
+        gemm = cache.op("gemm", ["M", "N"], H200, dtype="f32")
+        self.assertFalse(gemm.find(1000, 64))
+        cache.put(KEY, {"BM": 64, "SKEW": 0.5, "LAYOUT": "row", "FAST": True}, {"M": 900, "N": 64}, 0.25,
+                  bucket_rules={"M": "pow2"}, default_time_ms=0.5, verified=True)
+        hit = gemm.find(M=1000, N=64)
+        self.assertEqual(hit.outcome, "bucket")
+        self.assertEqual(dict(hit), {"BM": 64, "SKEW": 0.5, "LAYOUT": "row", "FAST": 1})
+        self.assertIn("-DBM=64", hit.options)
+        self.assertEqual((hit.time_ms, hit.default_time_ms, hit.verified), (0.25, 0.5, True))
+        self.assertIs(gemm.find(1000, 64), hit)
+        self.assertEqual(gemm.find(900, 64).outcome, "exact")
+        self.assertEqual(gemm.find(3000, 64).outcome, "miss")
+        other = cache.op("gemm", ["M", "N"], dict(H200, arch="sm_80"), dtype="f32")
+        self.assertFalse(other.find(900, 64))
+
+    def test_mistakes_have_the_librarys_own_words(self):
+        cache = purlin.Cache(self.folder)
+        gemm = cache.op("gemm", ["M", "N"], H200)
+        for call in (lambda: gemm.find(1), lambda: gemm.find(M=1), lambda: gemm.find(1, N=2),
+                     lambda: cache.op("gemm", [], H200),
+                     lambda: cache.op("gemm", ["M"], {"backend": None, "arch": None}).find(),
+                     lambda: cache.put({"op": "gemm"}, {}, {"M": 1}, 1)):
+            with self.assertRaises(purlin.PurlinError) as caught:
+                call()
+            self.assertEqual(caught.exception.status, "invalid", caught.exception)
+
+    def test_a_library_that_is_not_there_is_told_of_with_what_to_do(self):
+        with mock.patch.dict(os.environ, PURLIN_LIBRARY="/nowhere/libpurlin.so"), \
+                mock.patch.object(_library, "_opened", None):
+            with self.assertRaisesRegex(purlin.PurlinError, "set PURLIN_LIBRARY.*nowhere"):
+                purlin.Cache(self.folder)
+
+
+class CommandTest(WithCache):
+    def test_tune_report_and_errors(self):
+        os.environ["XDG_CACHE_HOME"] = self.folder
+        spec = os.path.join(os.environ["PURLIN_SOURCE"], "tests/data/tune/scale.toml")
+        device = os.path.join(self.folder, "fake.json")
+        with open(device, "w") as file:
+            file.write('{"time_ms": "1 + abs(BLOCK - 64) / 64 + 1 / ITEMS"}')
+        found = purlin.tune(spec, device="fake:" + device, budget=100, cache=self.folder, extra=["--jobs", "0"])
+        self.assertEqual(found["best"]["config"]["BLOCK"], 64)
+        with self.assertRaisesRegex(purlin.PurlinError, "exit code 2"):
+            purlin.tune("missing.toml")
+        with mock.patch.dict(os.environ, PURLIN="/nowhere/purlin"):
+            with self.assertRaisesRegex(purlin.PurlinError, "set PURLIN"):
+                purlin.run("doctor")
+
+
+class AutotuneTest(WithCache):
+    """A kernel out = x * 2 whose time is 1 ms at BLOCK=64."""
+
+    CONFIGS = [triton.Config({"BLOCK": block}) for block in (16, 32, 64, 128)]
+
+    def setUp(self):
+        super().setUp()
+        torch.cuda.capturing = False
+        facts = mock.patch.object(purlin.Cache, "device", lambda self, name: dict(H200))
+        facts.start()
+        self.addCleanup(facts.stop)
+        caught = warnings.catch_warnings(record=True)
+        self.warned = caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
+        warnings.simplefilter("always")
+
+    def kernel(self, work=None, configs=None, source="source1", **options):
+        def double(x, out, n, options):
+            if work is not None:
+                work(x, out, options)
+            else:
+                out.values[:] = [2 * v for v in x.values]
+            return 1 + abs(options["BLOCK"] - 64) / 16
+
+        made = triton.Kernel(double, ["x", "out", "n"], source)
+        options.setdefault("cache", self.folder)
+        return purlin.autotune(configs or self.CONFIGS, ["n"], **options)(made), made
+
+    def call(self, kernel, n=4, on=0):
+        x, out = torch.Tensor(range(n), on=on), torch.Tensor([7.0] * n, on=on)
+        kernel[(1,)](x, out, n)
+        return out.values
+
+    def test_the_winner_is_kept_for_a_fresh_process(self):
+        kernel, made = self.kernel()
+        self.assertEqual(self.call(kernel), [0, 2, 4, 6])
+        self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 64})
+        self.assertEqual(len(made.compiled), 4)
+        before = len(made.launches)
+        self.call(kernel)
+        self.assertEqual(len(made.launches), before + 1)  # the hot path
+        fresh, made = self.kernel()
+        self.assertEqual(self.call(fresh), [0, 2, 4, 6])
+        self.assertEqual(made.launches, [{"BLOCK": 64, "num_warps": 4, "num_stages": 3}])
+        self.assertEqual(fresh.purlin_log, ["exact: Config({'BLOCK': 64, 'num_warps': 4, 'num_stages': 3})"])
+        self.assertFalse(self.warned)
+
+    def test_another_source_dtype_or_shape_is_tuned_anew_and_a_bucket_is_shared(self):
+        self.call(self.kernel(buckets={"n": "pow2"})[0], 4)
+        self.assertTrue(self.kernel()[0].configs)
+        for kernel, made, n, launches in (
+                (*self.kernel(source="source2"), 4, "many"), (*self.kernel(), 5, "many"),
+                (*self.kernel(buckets={"n": "pow2"}), 3, 1)):
+            self.call(kernel, n)
+            self.assertEqual(len(made.launches) if launches == 1 else "many", launches)
+            self.assertEqual(len(made.launches) == 1, launches == 1)
+
+    def test_a_wrong_config_is_out_although_it_is_the_fastest(self):
+        def work(x, out, options):
+            if options["BLOCK"] == 32:
+                out.values[:2] = [2 * v for v in x.values[:2]]  # writes half: what it finds is right
+            elif options["BLOCK"] == 64:
+                out.values[:] = [3 * v for v in x.values]
+            else:
+                out.values[:] = [2 * v for v in x.values]
+
+        kernel, _ = self.kernel(work)
+        self.assertEqual(self.call(kernel), [0, 2, 4, 6])
+        self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 16})
+        self.assertEqual(sum("differs from the first" in str(w.message) for w in self.warned), 2)
+
+    def test_a_kernel_that_works_in_place_is_run_as_often_as_the_program_asks(self):
+        def work(x, out, options):
+            out.values[:] = [o + 2 * v for o, v in zip(out.values, x.values)]
+
+        kernel, _ = self.kernel(work)
+        self.assertEqual(self.call(kernel), [7, 9, 11, 13])
+        self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 64})
+        self.assertFalse(self.warned)
+        for options in ({"restore_value": ["out"]}, {"reset_to_zero": ["out"]}):
+            self.setUp()
+            kernel, _ = self.kernel(work, **options)
+            self.call(kernel)
+            self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 64})
+            self.assertFalse(self.warned)
+
+    def test_a_stored_config_that_is_no_longer_in_the_list_is_not_used(self):
+        self.call(self.kernel()[0])
+        kernel, _ = self.kernel(configs=self.CONFIGS[:2])
+        self.call(kernel)
+        self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 32})
+        more, made = self.kernel(configs=self.CONFIGS + [triton.Config({"BLOCK": 256})])
+        self.call(more)
+        self.assertEqual(len(made.launches), 1)  # one more config throws nothing away
+
+    def test_near_equals_are_decided_by_the_order_of_the_list(self):
+        twins = [triton.Config({"BLOCK": 64}, num_stages=s) for s in (4, 3, 2)]
+        kernel, _ = self.kernel(configs=twins)
+        self.call(kernel)
+        self.assertEqual(kernel.best_config.num_stages, 4)
+
+    def test_under_graph_capture_nothing_is_tuned_and_nothing_remembered(self):
+        kernel, made = self.kernel()
+        torch.cuda.capturing = True
+        self.assertEqual(self.call(kernel), [0, 2, 4, 6])
+        self.assertEqual([l["BLOCK"] for l in made.launches], [16])
+        torch.cuda.capturing = False
+        self.call(kernel)
+        self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 64})
+
+    def test_configs_that_do_not_fit_are_passed_over_and_bugs_are_not_hidden(self):
+        from triton.runtime.errors import OutOfResources
+
+        def work(x, out, options):
+            if options["BLOCK"] == 64:
+                raise OutOfResources("shared memory")
+            out.values[:] = [2 * v for v in x.values]
+
+        kernel, _ = self.kernel(work)
+        self.call(kernel)
+        self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 32})
+
+        def broken(x, out, options):
+            raise ZeroDivisionError("a bug")
+
+        with self.assertRaises(ZeroDivisionError):
+            self.call(self.kernel(broken, source="broken")[0])
+
+    def test_hooks_pruning_and_disabling_are_tritons(self):
+        seen = []
+        hooked = [triton.Config({"BLOCK": b}, pre_hook=lambda full: seen.append(full["BLOCK"])) for b in (16, 64)]
+        kernel, made = self.kernel(configs=hooked)
+        self.call(kernel)
+        before = len(seen)
+        self.call(kernel)
+        self.assertEqual((seen[-1], len(seen)), (64, before + 1))
+        pruned, made = self.kernel(
+            source="pruned", prune_configs_by={"early_config_prune": lambda configs, nargs, **kw: configs[:2]})
+        self.call(pruned)
+        self.assertEqual(pruned.best_config.kwargs, {"BLOCK": 32})
+        with mock.patch.dict(os.environ, PURLIN_DISABLE="1"):
+            plain, made = self.kernel()
+            self.call(plain)
+            self.assertEqual(made.compiled, [])
+
+    def test_a_cache_that_cannot_be_had_costs_a_warning_and_no_launch(self):
+        path = os.path.join(self.folder, "file")
+        with open(path, "w"):
+            pass
+        kernel, _ = self.kernel(cache=path)
+        self.assertEqual(self.call(kernel), [0, 2, 4, 6])
+        self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 64})
+        self.assertTrue(self.warned)
+
+
+if __name__ == "__main__":
+    unittest.main()
