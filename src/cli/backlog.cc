@@ -6,6 +6,7 @@
 #include "cache/store.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/work_backlog.h"
 #include "model/document.h"
 
 namespace purlin::cli {
@@ -19,8 +20,13 @@ class BacklogCommand : public Command {
     return "The gate queues a re-tune when a cached winner became slower, and a validation of a\n"
            "suite's cached winners when the device, driver or toolkit is no longer the one they "
            "were\n"
-           "measured on. Tasks lie beside the config cache (docs/formats/backlog.md).\n\n"
-           "Example: purlin backlog; purlin tune kernels/gemm.toml …; purlin backlog --done ID\n"
+           "measured on. Programs that use the cache add what they launch untuned (tune) or with "
+           "a\n"
+           "winner of another driver or toolkit (validate), with the number of launches; that "
+           "goes\n"
+           "by itself once there is an entry. Tasks lie beside the config cache\n"
+           "(docs/formats/backlog.md, docs/formats/worklist.md).\n\n"
+           "Example: purlin backlog; purlin tune --backlog 3; purlin backlog --done ID\n"
            "Exit codes: 0 listed, 2 error.";
   }
   void declare(Flags& flags) override {
@@ -31,7 +37,7 @@ class BacklogCommand : public Command {
   Result<int> run(Context& context) override {
     const std::string directory = cache_.empty() ? cache::Store::default_directory() : cache_;
     for (const std::string& id : done_) PURLIN_TRY(cache::finish(directory, id));
-    PURLIN_ASSIGN(const std::vector<cache::Task> tasks, cache::open_tasks(directory));
+    PURLIN_ASSIGN(const std::vector<cache::Task> tasks, all_tasks(context, directory));
     if (json_) {
       Json document = new_document("purlin.backlog-list/1", host_environment());
       Json list = Json::array();
@@ -50,10 +56,12 @@ class BacklogCommand : public Command {
     table.column("kernel");
     table.column("shape");
     table.column("device");
+    table.column("launches", Table::Align::kRight);
     table.column("slower", Table::Align::kRight);
     table.column("why");
     for (const cache::Task& task : tasks)
       table.row({task.id(), task.kind, task.kernel, task.shape, task.device,
+                 task.launches > 0 ? std::to_string(task.launches) : "-",
                  task.ratio > 0 ? fmt::format("{:.2f}x", task.ratio) : "-", task.reason});
     context.print(table.render(context.terminal));
     return kExitOk;

@@ -8,6 +8,8 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/work_backlog.h"
+#include "gpu/registry.h"
 #include "gpu/replay/replay_device.h"
 #include "guard/snapshot.h"
 #include "measure/binary_cache.h"
@@ -55,6 +57,7 @@ class TuneCommand : public Command {
            "Examples:\n"
            "  purlin tune gemm.toml --shape M=4096,N=4096,K=4096 --budget 60s\n"
            "  purlin tune gemm.toml --shape small --shape large --strategy random --budget 200\n"
+           "  purlin tune --backlog 3 --budget 60s       what programs launched most, untuned\n"
            "  purlin tune --device replay:convolution-A100.json.gz --budget 100 --json\n\n"
            "Strategies: auto, exhaustive, random, local. A budget is evaluations (200), time "
            "(60s,\n"
@@ -71,6 +74,8 @@ class TuneCommand : public Command {
                  "cuda:0, opencl:0, replay:FILE or auto; cuda:0,cuda:1 uses both", "DEVICE");
     flags.list("--shape", shapes_, "Problem shape: M=512,N=512 or a preset's name; repeatable",
                "SHAPE");
+    flags.option("--backlog", backlog_,
+                 "Tune the first N tasks of `purlin backlog` whose spec is known");
     flags.option("--strategy", strategy_, "auto, exhaustive, random or local", "NAME");
     flags.option("--budget", budget_, "Evaluations (200), time (60s) or both (200,60s)", "BUDGET");
     flags.option("--seed", seed_, "Seed of the strategy");
@@ -95,8 +100,10 @@ class TuneCommand : public Command {
     // A cache of binaries that cannot be tidied is as good as it was.
     if (const Status tidied = measure::BinaryCache(binary_cache()).prune(); !tidied.is_ok())
       context.log.debug("{}", tidied.message());
-    PURLIN_ASSIGN(const std::vector<Outcome> outcomes,
-                  is_replay() ? tune_replay(context) : tune_spec(context));
+    PURLIN_ASSIGN(const std::vector<Outcome> outcomes, is_replay()    ? tune_replay(context)
+                                                       : backlog_ > 0 ? tune_backlog(context)
+                                                                      : tune_spec(context));
+    if (outcomes.empty()) return kExitOk;
     Json document = outcomes.front().document;
     if (outcomes.size() > 1) {
       document = Json::object({{"schema", "purlin.tune-set/1"}, {"tool_version", version()}});
@@ -157,7 +164,12 @@ class TuneCommand : public Command {
       return error(Code::kInvalid, "a replay brings its own space; leave out '{}'", spec_);
     if (is_replay() && !shapes_.empty())
       return error(Code::kInvalid, "a replay was recorded for one shape; leave out --shape");
-    if (!is_replay() && spec_.empty())
+    if (backlog_ < 0) return error(Code::kInvalid, "--backlog takes 1 or more, not {}", backlog_);
+    if (backlog_ > 0 && (is_replay() || !spec_.empty() || !shapes_.empty() || no_store_))
+      return error(Code::kInvalid,
+                   "--backlog brings its specs and shapes and stores what it finds; leave out the "
+                   "spec, --shape, --no-store and a replay");
+    if (!is_replay() && backlog_ == 0 && spec_.empty())
       return error(Code::kInvalid,
                    "no spec given; use: purlin tune SPEC, or --device replay:FILE without one");
     return Status::ok();
@@ -198,6 +210,42 @@ class TuneCommand : public Command {
       outcomes.push_back(std::move(outcome).value());
       if (outcomes.back().stopped || !outcomes.back().status.is_ok()) break;
     }
+    return outcomes;
+  }
+
+  // What programs launch untuned, or was found to be slower, on this device, heaviest first.
+  Result<std::vector<Outcome>> tune_backlog(Context& context) {
+    const std::string directory =
+        cache_.directory.empty() ? cache::Store::default_directory() : cache_.directory;
+    PURLIN_ASSIGN(const std::vector<cache::Task> tasks, all_tasks(context, directory));
+    PURLIN_ASSIGN(const auto device, gpu::open_device(device_));
+    std::vector<Outcome> outcomes;
+    int left = backlog_;
+    for (const cache::Task& task : tasks) {
+      if (left == 0 || (!outcomes.empty() && outcomes.back().stopped)) break;
+      if (task.kind == "validate" || task.device != device->info().name) continue;
+      if (task.spec.empty() || !file_exists(task.spec)) {
+        context.log.warn("{} {}: its spec {}; tune it by hand", task.kernel, task.shape,
+                         task.spec.empty() ? "is not known" : "'" + task.spec + "' is not here");
+        continue;
+      }
+      --left;
+      spec_ = task.spec;
+      shapes_ = {task.shape};
+      Result<std::vector<Outcome>> made = tune_spec(context);
+      if (!made.is_ok()) {
+        if (outcomes.empty()) return made.status().with_context(task.kernel + " " + task.shape);
+        outcomes.back().status = made.status().with_context(task.kernel + " " + task.shape);
+        break;
+      }
+      for (Outcome& outcome : *made) outcomes.push_back(std::move(outcome));
+      // A task of the work list is over by itself once there is an entry.
+      if (outcomes.back().status.is_ok() && !outcomes.back().stopped)
+        static_cast<void>(cache::finish(directory, task.id()));
+    }
+    if (outcomes.empty())
+      context.log.info("nothing to tune on {}: `purlin backlog` lists all there is",
+                       device->info().name);
     return outcomes;
   }
 
@@ -409,7 +457,7 @@ class TuneCommand : public Command {
   std::vector<std::string> shapes_;
   CacheFlag cache_;
   int seed_ = 1, samples_ = measure::Policy{}.max_samples, finals_ = tune::FinalsOptions{}.rounds;
-  int jobs_ = -1, top_ = 10;
+  int jobs_ = -1, top_ = 10, backlog_ = 0;
   bool cold_ = false, fresh_ = false, no_store_ = false, json_ = false;
   tune::Budget budget_limit_;
   measure::Policy policy_;
