@@ -29,7 +29,7 @@ std::int64_t now_ns() {
 
 // Nanoseconds of one call, by batches: {p50, p99, p99.9}.
 template <class Call>
-Json measure(int threads, Call call) {
+Json time_calls(int threads, Call call) {
   std::vector<std::vector<double>> of_thread(static_cast<std::size_t>(threads));
   std::vector<std::thread> running;
   for (int t = 0; t < threads; ++t)
@@ -90,8 +90,9 @@ int main() {
           if (!dispatcher->prepare(&i).is_ok()) return 2;
         Json result =
             Json::object({{"shadow_one_in", shadow}, {"threads", threads}, {"shapes", shapes}});
-        result.set("bare", measure(threads, [&](std::uint64_t) { device.launch(work, launch); }));
-        result.set("dispatch", measure(threads, [&](std::uint64_t pick) {
+        result.set("bare",
+                   time_calls(threads, [&](std::uint64_t) { device.launch(work, launch); }));
+        result.set("dispatch", time_calls(threads, [&](std::uint64_t pick) {
                      const std::int64_t extent =
                          1 + static_cast<std::int64_t>(pick % static_cast<std::uint64_t>(shapes));
                      if (!dispatcher->dispatch(&extent, launch).is_ok()) std::abort();

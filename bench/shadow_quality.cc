@@ -155,7 +155,8 @@ int main(int argc, char** argv) {
     return argc > 1 ? 2 : 0;  // ./dev bench runs it where the data may not be
   }
   auto all = read_aa(data + "/aa_h200.csv.gz").value();
-  for (const std::string& name : list_directory(data + "/spaces").value()) {
+  const std::vector<std::string> names = list_directory(data + "/spaces").value();
+  for (const std::string& name : names) {
     if (!ends_with(name, ".json.gz") || starts_with(name, "ktt-") || starts_with(name, "t4-"))
       continue;
     Series series = read_space(data + "/spaces/" + name).value();

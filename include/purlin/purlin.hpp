@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <purlin/purlin.h>
 #include <stdexcept>
@@ -126,6 +127,7 @@ class Cache {
     return Op(opened);
   }
   void reload() { check(purlin_cache_reload(cache_.get())); }
+  void flush() { check(purlin_cache_flush(cache_.get())); }
   const char* directory() const noexcept { return purlin_cache_directory(cache_.get()); }
   purlin_cache* handle() const noexcept { return cache_.get(); }
 
@@ -134,6 +136,79 @@ class Cache {
     if (status != PURLIN_OK) throw Error(status);
   }
   std::unique_ptr<purlin_cache, void (*)(purlin_cache*)> cache_;
+};
+
+// A kernel that is launched with its best config. Arguments are given as values: device pointers or
+// cl_mem for buffers, scalars of the very type the kernel takes.
+//
+//   purlin::DispatcherOptions options;
+//   options.backend = "cuda";                               // on the thread's current context
+//   purlin::Dispatcher gemm(cache, "gemm.toml", options);
+//   gemm.prepare({m, n, k});                                // compiles ahead
+//   gemm(stream, {m, n, k}, a, b, c, int(m), int(n), int(k));
+struct DispatcherOptions {
+  std::string backend;      // "cuda", "opencl"
+  void* context = nullptr;  // OpenCL: the cl_context
+  void* device = nullptr;   // OpenCL: the cl_device_id; nullptr: the context's first
+  std::string binaries, policy;
+  unsigned flags = 0;  // PURLIN_ALLOW_TRANSFERRED | ...
+  unsigned shadow_interval = 0;
+};
+
+class Dispatcher {
+ public:
+  Dispatcher(Cache& cache, const std::string& spec, const DispatcherOptions& options)
+      : dispatcher_(nullptr, purlin_dispatcher_close) {
+    const auto stated = [](const std::string& text) {
+      return text.empty() ? nullptr : text.c_str();
+    };
+    purlin_dispatcher_desc desc = PURLIN_DISPATCHER_DESC_INIT;
+    desc.spec = spec.c_str();
+    desc.backend = options.backend.c_str();
+    desc.context = options.context;
+    desc.device = options.device;
+    desc.binaries = stated(options.binaries);
+    desc.policy = stated(options.policy);
+    desc.flags = options.flags;
+    desc.shadow_interval = options.shadow_interval;
+    purlin_dispatcher* opened = nullptr;
+    if (const purlin_status status = purlin_dispatcher_open(cache.handle(), &desc, &opened);
+        status != PURLIN_OK)
+      throw Error(status);
+    dispatcher_.reset(opened);
+  }
+
+  void prepare(std::initializer_list<std::int64_t> extents) {
+    const purlin_status status = purlin_prepare(dispatcher_.get(), extents.begin(), extents.size());
+    if (status != PURLIN_OK) throw Error(status);
+  }
+  // Allocates nothing itself; throws Error where the launch failed.
+  template <class... Arguments>
+  void operator()(void* queue, std::initializer_list<std::int64_t> extents,
+                  const Arguments&... arguments) {
+    void* const addresses[] = {
+        const_cast<void*>(static_cast<const void*>(std::addressof(arguments)))...};
+    purlin_launch launch = PURLIN_LAUNCH_INIT;
+    launch.extents = extents.begin();
+    launch.extent_count = extents.size();
+    launch.arguments = addresses;
+    launch.argument_count = sizeof...(arguments);
+    launch.queue = queue;
+    const purlin_status status = purlin_dispatch(dispatcher_.get(), &launch);
+    if (status != PURLIN_OK) throw Error(status);
+  }
+  // What a launch of this shape is served, and why.
+  purlin_choice choice(std::initializer_list<std::int64_t> extents) {
+    purlin_choice found = PURLIN_CHOICE_INIT;
+    const purlin_status status =
+        purlin_dispatcher_choice(dispatcher_.get(), extents.begin(), extents.size(), &found);
+    if (status != PURLIN_OK) throw Error(status);
+    return found;
+  }
+  purlin_dispatcher* handle() const noexcept { return dispatcher_.get(); }
+
+ private:
+  std::unique_ptr<purlin_dispatcher, void (*)(purlin_dispatcher*)> dispatcher_;
 };
 
 }  // namespace purlin

@@ -22,7 +22,7 @@ namespace purlin::runtime {
 class SlowdownDetector {
  public:
   struct Options {
-    double margin = 0.02;                // slower by less is no reason to change anything
+    double margin = 0.01;                // slower by less is no reason to change anything
     double samples_per_alarm = 100'000;  // at least, on average, while the winner is no slower
   };
   SlowdownDetector() : SlowdownDetector(Options{}) {}
