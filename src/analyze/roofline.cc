@@ -2,9 +2,9 @@
 #include "analyze/roofline.h"
 
 #include "analyze/counters.h"
-#include "analyze/occupancy.h"
 #include "analyze/work.h"
 #include "base/text.h"
+#include "model/occupancy.h"
 
 #include <fmt/format.h>
 

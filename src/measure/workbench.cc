@@ -170,6 +170,9 @@ class DeviceWorkbench : public Workbench {
     evaluation.registers = (*kernel)->registers;
     evaluation.shared_bytes = (*kernel)->static_shared_bytes + launch.shape.dynamic_shared_bytes;
     evaluation.local_bytes = (*kernel)->local_bytes;
+    if (const Status kept = check_compiled(spec_, problem_, evaluation, device_.info());
+        !kept.is_ok())
+      return fail(evaluation, EvaluationStatus::kInvalid, kept);
     if (device_.executes() && !verify(scope, launch, evaluation)) return;
     time(launch, policy, evaluation);
   }

@@ -15,7 +15,7 @@ namespace purlin {
 
 enum class EvaluationStatus {
   kOk,
-  kInvalid,      // breaks a constraint or a limit of the device; nothing was compiled
+  kInvalid,      // breaks a constraint or a limit of the device, or, compiled, one of the spec's
   kCompile,      // the compiler refused it
   kLaunch,       // the driver refused to load or launch it
   kWrong,        // outputs differ from the reference, or were not all written

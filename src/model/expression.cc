@@ -116,6 +116,11 @@ Expression& Expression::operator=(const Expression&) = default;
 Expression::Expression(Expression&&) noexcept = default;
 Expression& Expression::operator=(Expression&&) noexcept = default;
 
+std::string Expression::enclosed() const {
+  const bool alone = root_ != nullptr && root_->children.empty() && text_.front() != '(';
+  return alone ? text_ : "(" + text_ + ")";
+}
+
 Result<Value> Expression::evaluate(const Lookup& lookup) const {
   if (empty()) return error(Code::kInvalid, "the expression is empty");
   return Evaluator(names_, lookup).evaluate(*root_);

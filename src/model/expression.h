@@ -37,6 +37,7 @@ class Expression {
   Expression& operator=(Expression&&) noexcept;
 
   const std::string& text() const { return text_; }
+  std::string enclosed() const;  // in parentheses, unless a name or number alone
   bool empty() const { return root_ == nullptr; }
   // Free names, each once, in order of first use.
   const std::vector<std::string>& names() const { return names_; }

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "model/device.h"
 #include "model/dtype.h"
+#include "model/evaluation.h"
 #include "model/expression.h"
 #include "model/launch.h"
 #include "model/value.h"
@@ -19,16 +20,21 @@
 
 namespace purlin {
 
+// Where an expression stands in the spec, for messages.
+struct SpecExpression {
+  Expression expression;
+  std::string where;    // "gemm.toml:31:5"
+  std::string label{};  // for people, where it is not the spec's own: "threads per block: …"
+  const std::string& text() const { return label.empty() ? expression.text() : label; }
+};
+
 struct Parameter {
   std::string name;
   std::vector<Value> values;    // in the spec's order, without repeats
   std::optional<Value> preset;  // the default config's value: what an untuned program would use
-};
-
-// Where an expression stands in the spec, for messages.
-struct SpecExpression {
-  Expression expression;
-  std::string where;  // "gemm.toml:31:5"
+  // Does something only where this is true; elsewhere it keeps its default (or first) value, which
+  // one of the spec's constraints sees to.
+  std::optional<SpecExpression> when{};
 };
 
 struct LaunchSpec {
@@ -75,7 +81,8 @@ struct KernelSpec {
   ProblemShape problem;                         // default problem shape
   std::map<std::string, ProblemShape> presets;  // named shapes: [problem.presets] small = {...}
   std::vector<Parameter> parameters;
-  std::vector<SpecExpression> constraints;
+  std::vector<SpecExpression> constraints;  // those of conditional parameters included
+  std::vector<SpecExpression> limits;       // what a compiled config must keep to
   LaunchSpec launch;
   std::vector<Argument> arguments;
   Reference reference;
@@ -115,5 +122,18 @@ Status check_constraints(const KernelSpec& spec, const Scope& scope);
 // Geometry, checked against the device's limits; kInvalid names the limit.
 Result<LaunchShape> resolve_launch(const LaunchSpec& launch, const Scope& scope,
                                    const DeviceInfo& device);
+
+// The limits of the device that a launch must keep to, as constraints: threads per block, each side
+// of block and grid, dynamic shared memory. Those that the device does not tell are left out.
+std::vector<SpecExpression> launch_limits(const LaunchSpec& launch, const DeviceInfo& device);
+
+// Whether what the compiler made of a config keeps to the spec's limits: ok, or kInvalid naming the
+// first it breaks; the config's evaluation is then kInvalid. A limit on what the device or compiler
+// does not tell (OpenCL knows no registers) restricts nothing.
+Status check_compiled(const KernelSpec& spec, const ProblemShape& problem,
+                      const Evaluation& evaluation, const DeviceInfo& device);
+// The same for the spec's default problem shape.
+Status check_compiled(const KernelSpec& spec, const Evaluation& evaluation,
+                      const DeviceInfo& device);
 
 }  // namespace purlin

@@ -24,6 +24,10 @@ constexpr const char* kLanguages[] = {"cuda", "opencl"};
 constexpr const char* kDeviceFacts[] = {"device_max_threads", "device_shared_memory",
                                         "device_units", "device_warp_size", "device_is_cpu"};
 
+// What limits may use besides.
+constexpr const char* kCompiledFacts[] = {"registers", "spills", "local_bytes", "shared_bytes",
+                                          "occupancy"};
+
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string near = nearest(word, candidates);
   if (!near.empty()) return fmt::format("; did you mean '{}'?", near);
@@ -128,6 +132,10 @@ class SpecReader {
     if (const Toml* node = top.optional("constraints");
         node != nullptr && (node->array() == nullptr || !node->array()->empty()))
       PURLIN_TRY(read_constraints(*node));
+    PURLIN_TRY(add_conditions());
+    if (const Toml* node = top.optional("limits")) {
+      PURLIN_ASSIGN(spec_.limits, to_expressions(*node, "limits", kMaxConstraints));
+    }
     PURLIN_ASSIGN(const Toml* launch, top.required("launch"));
     PURLIN_ASSIGN(spec_.launch, read_launch(*launch, "[launch]"));
     PURLIN_ASSIGN(const Toml* arguments, top.required("arguments"));
@@ -262,6 +270,9 @@ class SpecReader {
     const Toml* range = table.optional("range");
     const Toml* step = table.optional("step");
     const Toml* preset = table.optional("default");
+    if (const Toml* when = table.optional("when")) {
+      PURLIN_ASSIGN(parameter.when, to_expression(*when, "when"));
+    }
     PURLIN_TRY(table.finish());
     if ((values != nullptr) + (powers != nullptr) + (range != nullptr) != 1)
       return node.complain(fmt::format(
@@ -356,6 +367,36 @@ class SpecReader {
   Status read_constraints(const Toml& node) {
     PURLIN_ASSIGN(spec_.constraints, to_expressions(node, "constraints", kMaxConstraints));
     return Status::ok();
+  }
+
+  // What keeps an idle parameter at its default value.
+  Status add_conditions() {
+    for (const Parameter& parameter : spec_.parameters) {
+      if (!parameter.when) continue;
+      const auto& [condition, where, label] = *parameter.when;
+      const auto& names = condition.names();
+      if (std::find(names.begin(), names.end(), parameter.name) != names.end())
+        return error(Code::kInvalid, "{}: 'when' of '{}' depends on '{}' itself", where,
+                     parameter.name, parameter.name);
+      const Value& idle = parameter.preset ? *parameter.preset : parameter.values.front();
+      const std::string text =
+          fmt::format("{} or {} == {}", condition.enclosed(), parameter.name, literal(idle));
+      const Result<Expression> parsed = Expression::parse(text);
+      if (!parsed.is_ok()) return parsed.status().with_context(where + ": when");
+      spec_.constraints.push_back(
+          {*parsed, where,
+           fmt::format("{} is {} unless {}", parameter.name, literal(idle), condition.text())});
+    }
+    return Status::ok();
+  }
+
+  // As the expression language writes it.
+  static std::string literal(const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (text == nullptr) return to_text(value);
+    std::string quoted = "'";
+    for (const char c : *text) quoted += (c == '\\' || c == '\'' ? "\\" : "") + std::string(1, c);
+    return quoted + "'";
   }
 
   Result<LaunchSpec> read_launch(const Toml& node, std::string_view what) {
@@ -563,8 +604,9 @@ class SpecReader {
   }
 
   Status check(const SpecExpression& expression, bool with_parameters,
-               std::string_view why_not = "") const {
+               std::string_view why_not = "", const std::vector<std::string>& further = {}) const {
     std::vector<std::string> known = dimensions_;
+    known.insert(known.end(), further.begin(), further.end());
     if (with_parameters) known.insert(known.end(), parameters_.begin(), parameters_.end());
     known.insert(known.end(), std::begin(kDeviceFacts), std::end(kDeviceFacts));
     for (const std::string& name : expression.expression.names()) {
@@ -594,6 +636,17 @@ class SpecReader {
     constexpr const char* kBuffer =
         "buffers other than scratch are the same for all configs; use its largest";
     for (const SpecExpression& constraint : spec_.constraints) PURLIN_TRY(check(constraint, true));
+    const std::vector<std::string> compiled(std::begin(kCompiledFacts), std::end(kCompiledFacts));
+    for (const SpecExpression& limit : spec_.limits) {
+      PURLIN_TRY(check(limit, true, "", compiled));
+      for (const std::string& fact : compiled)
+        if (spec_.problem.find(fact) != nullptr ||
+            std::find(parameters_.begin(), parameters_.end(), fact) != parameters_.end())
+          return error(Code::kInvalid,
+                       "{}: in limits '{}' is what the compiler tells; rename the {} '{}'",
+                       limit.where, fact,
+                       spec_.problem.find(fact) != nullptr ? "dimension" : "parameter", fact);
+    }
     PURLIN_TRY(check(spec_.launch, true, ""));
     PURLIN_TRY(check(spec_.reference.launch, false, kReference));
     for (const Argument& argument : spec_.arguments) {

@@ -115,14 +115,14 @@ Scope config_scope(const KernelSpec&, const ProblemShape& problem, const Config&
 
 Status check_constraints(const KernelSpec& spec, const Scope& scope) {
   const Expression::Lookup lookup = scope.lookup();
-  for (const auto& [constraint, where] : spec.constraints) {
+  for (const auto& [constraint, where, label] : spec.constraints) {
     const Result<bool> met = constraint.evaluate_bool(lookup);
     if (!met.is_ok())
       return error(Code::kInvalid, "{}: constraint '{}' ({}): {}", where, constraint.text(),
                    values_used(constraint, scope), met.status().message());
     if (!*met)
-      return error(Code::kInvalid, "constraint '{}' is not met ({})", constraint.text(),
-                   values_used(constraint, scope));
+      return error(Code::kInvalid, "constraint '{}' is not met ({})",
+                   label.empty() ? constraint.text() : label, values_used(constraint, scope));
   }
   return Status::ok();
 }
@@ -139,7 +139,7 @@ Result<LaunchShape> resolve_launch(const LaunchSpec& launch, const Scope& scope,
                  shape.block[0], shape.block[1], shape.block[2], threads,
                  device.max_threads_per_block);
   if (!launch.dynamic_shared_bytes) return shape;
-  const auto& [expression, where] = *launch.dynamic_shared_bytes;
+  const auto& [expression, where, label] = *launch.dynamic_shared_bytes;
   const Result<std::int64_t> bytes = expression.evaluate_int(scope.lookup());
   if (!bytes.is_ok()) return bytes.status().with_context(where + ": shared_memory");
   const std::int64_t limit =

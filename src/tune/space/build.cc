@@ -77,7 +77,7 @@ class SpaceBuilder {
   Result<Space> build() {
     PURLIN_TRY(check_parameters());
     for (const SpecExpression& constraint : constraints_)
-      space_.pruned_.push_back({constraint.expression.text(), constraint.where, 0});
+      space_.pruned_.push_back({constraint.text(), constraint.where, 0});
     PURLIN_ASSIGN(const auto groups, tie());
     for (const auto& [members, ties] : groups) PURLIN_TRY(add(members, ties));
     PURLIN_TRY(lay_out());
@@ -116,7 +116,7 @@ class SpaceBuilder {
         if (found == parameters.end()) {
           if (constants_.find(name) != nullptr) continue;
           return error(Code::kInvalid, "{}: constraint '{}' uses the unknown name '{}'",
-                       constraints_[i].where, constraints_[i].expression.text(), name);
+                       constraints_[i].where, constraints_[i].text(), name);
         }
         reads[i].push_back(static_cast<std::size_t>(found - parameters.begin()));
       }
@@ -164,7 +164,7 @@ class SpaceBuilder {
     return error(Code::kInvalid,
                  "{}: no config satisfies the constraints: '{}' is false for this problem and "
                  "device whatever the parameters",
-                 constraint.where, constraint.expression.text());
+                 constraint.where, constraint.text());
   }
 
   Status add(const std::vector<std::size_t>& members, std::vector<std::size_t> ties) {
@@ -212,8 +212,7 @@ class SpaceBuilder {
                  "{}: no config satisfies the constraints; '{}' rejects {:.4g} % of the {:.4g} "
                  "combinations of its parameters and those tied to them, more than any other: "
                  "relax it or give its parameters other values",
-                 constraint.where, constraint.expression.text(), 100 * removed[worst] / product,
-                 product);
+                 constraint.where, constraint.text(), 100 * removed[worst] / product, product);
   }
 
   Status lay_out() {
@@ -269,7 +268,7 @@ class SpaceBuilder {
                    "{}: the space is too large to count, and of {} configs drawn from it none is "
                    "valid; '{}' rejects the most: relax it, or split it into constraints over "
                    "fewer parameters",
-                   constraint.where, drawn, constraint.expression.text());
+                   constraint.where, drawn, constraint.text());
     }
     const double share = static_cast<double>(valid) / draws;
     space_.size_ = std::max<std::size_t>(1, static_cast<std::size_t>(share * all));
@@ -303,8 +302,12 @@ Result<Space> list_space(const std::vector<Parameter>& parameters,
 Result<Space> build_space(const KernelSpec& spec, const ProblemShape& problem,
                           const DeviceInfo& device, const SpaceLimits& limits,
                           const SpaceProgress& progress) {
-  return build_space(spec.parameters, spec.constraints, config_scope(spec, problem, {}, device),
-                     limits, progress);
+  std::vector<SpecExpression> constraints = spec.constraints;
+  // What could not be launched need not be tried.
+  for (SpecExpression& limit : launch_limits(spec.launch, device))
+    constraints.push_back(std::move(limit));
+  return build_space(spec.parameters, constraints, config_scope(spec, problem, {}, device), limits,
+                     progress);
 }
 
 }  // namespace purlin::tune

@@ -520,7 +520,7 @@ Status DiagramBuilder::fail(const std::vector<States>& trail,
       if (const Value* value = config.find(name))
         values += fmt::format("{}{}={}", values.empty() ? "" : " ", name, to_text(*value));
     return error(Code::kInvalid, "{}: constraint '{}' cannot be evaluated for {}: {}",
-                 constraint.where, constraint.expression.text(), values, holds.status().message());
+                 constraint.where, constraint.text(), values, holds.status().message());
   }
   return error(Code::kInvalid, "a constraint cannot be evaluated for {}", config.text());
 }

@@ -27,7 +27,7 @@ using Assignment = std::vector<std::uint16_t>;
 
 // What one constraint took away.
 struct Pruned {
-  std::string constraint;  // its text
+  std::string constraint;  // its text, or its name where it is not the spec's own
   std::string where;       // "gemm.toml:12:3"
   // Configs of the Cartesian product that this constraint removed and none checked before it; over
   // all constraints they add up to what was removed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/occupancy.h"
+#include "model/occupancy.h"
 
 #include "base/files.h"
 #include "base/text.h"
@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace purlin::analyze {
+namespace purlin {
 namespace {
 
 LaunchShape shape(std::uint32_t blocks, std::uint32_t threads, std::uint32_t dynamic_shared = 0) {
@@ -149,4 +149,4 @@ TEST(Occupancy, ArchitecturesKnown) {
 }
 
 }  // namespace
-}  // namespace purlin::analyze
+}  // namespace purlin

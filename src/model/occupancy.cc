@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/occupancy.h"
+#include "model/occupancy.h"
 
 #include <climits>
 
 #include <algorithm>
 
-namespace purlin::analyze {
+namespace purlin {
 namespace {
 
 constexpr int kWarpSize = 32;
@@ -143,4 +143,4 @@ std::optional<Occupancy> occupancy_of(const LaunchShape& launch, int registers,
   return out;
 }
 
-}  // namespace purlin::analyze
+}  // namespace purlin

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace purlin::analyze {
+namespace purlin {
 
 struct SmLimits {  // of one SM
   int warps = 0, blocks = 0;
@@ -51,4 +51,4 @@ std::optional<Occupancy> occupancy_of(const LaunchShape& launch, int registers,
                                       std::int64_t static_shared_bytes, const SmLimits& limits,
                                       int sms = 0);
 
-}  // namespace purlin::analyze
+}  // namespace purlin
