@@ -2,6 +2,7 @@
 #include "model/includes.h"
 
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -62,6 +63,16 @@ Result<std::vector<Header>> included_headers(std::string_view source, const std:
     add(header.text, parent_path(header.path));
   }
   return headers;
+}
+
+Result<std::string> headers_hash(std::string_view source, const std::string& folder,
+                                 const std::vector<std::string>& directories,
+                                 const HeaderReader& read) {
+  PURLIN_ASSIGN(const std::vector<Header> headers,
+                included_headers(source, folder, directories, read));
+  FieldHasher hasher;
+  for (const Header& header : headers) hasher.add(header.text);
+  return headers.empty() ? std::string() : hasher.hex();
 }
 
 std::optional<std::string> read_header(const std::string& path) {

@@ -30,6 +30,11 @@ Result<std::vector<Header>> included_headers(std::string_view source, const std:
                                              const std::vector<std::string>& directories,
                                              const HeaderReader& read);
 
+// Of the texts of all that included_headers() yields; "" where there are none.
+Result<std::string> headers_hash(std::string_view source, const std::string& folder,
+                                 const std::vector<std::string>& directories,
+                                 const HeaderReader& read);
+
 // From the file system. What is too large for a header is taken for no file.
 std::optional<std::string> read_header(const std::string& path);
 

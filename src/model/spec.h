@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelSpec: one tunable kernel as its TOML file describes it. docs/formats/spec.md is the
-// reference of the file; kernels/ has eight examples. Loading checks everything that needs no
+// KernelSpec: one tunable kernel as its TOML or T1 file describes it. docs/formats/spec.md and t1.md
+// are the references of the files; kernels/ has examples. Loading checks everything that needs no
 // device. Thread-safety: immutable after loading.
 #pragma once
 
@@ -98,8 +98,12 @@ struct KernelSpec {
   std::string dtype_text() const;
 };
 
-// kInvalid with "file:line:column: …" for each kind of mistake; kNotFound where a file is missing.
-Result<KernelSpec> load_spec(const std::string& path);
+// What a spec is loaded for: to compile and run its kernel, or for its space alone, which needs no
+// source where the format lets it be missing (T1).
+enum class SpecUse { kRun, kSpace };
+// A TOML spec, or a T1 file (t1.h). kInvalid with "file:line:column: …" for each kind of mistake;
+// kNotFound where a file is missing.
+Result<KernelSpec> load_spec(const std::string& path, SpecUse use = SpecUse::kRun);
 // The same from text; `read` yields the contents of a source file, given its path.
 using SourceReader = std::function<Result<std::string>(const std::string& path)>;
 Result<KernelSpec> parse_spec(std::string_view text, const std::string& path,

@@ -2,12 +2,12 @@
 // TOML to KernelSpec. Each read_* function takes one table of the file; check_names then makes sure
 // that every expression uses only names that exist where it stands.
 #include "base/files.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "model/expression_node.h"
 #include "model/includes.h"
 #include "model/spec.h"
+#include "model/t1.h"
 
 #include <algorithm>
 #include <cmath>
@@ -226,17 +226,15 @@ class SpecReader {
   }
 
   Status read_headers(const Toml& node, const std::string& folder, SourceText& source) const {
-    const Result<std::vector<Header>> headers =
-        included_headers(source.text, folder, include_folders(source.options),
-                         [this](const std::string& path) -> std::optional<std::string> {
-                           Result<std::string> text = read_(path);
-                           if (!text.is_ok()) return std::nullopt;
-                           return std::move(text).value();
-                         });
-    if (!headers.is_ok()) return headers.status().with_context(node.where());
-    FieldHasher hasher;
-    for (const Header& header : *headers) hasher.add(header.text);
-    if (!headers->empty()) source.headers_hash = hasher.hex();
+    Result<std::string> hash =
+        headers_hash(source.text, folder, include_folders(source.options),
+                     [this](const std::string& path) -> std::optional<std::string> {
+                       Result<std::string> text = read_(path);
+                       if (!text.is_ok()) return std::nullopt;
+                       return std::move(text).value();
+                     });
+    if (!hash.is_ok()) return hash.status().with_context(node.where());
+    source.headers_hash = std::move(hash).value();
     return Status::ok();
   }
 
@@ -674,10 +672,14 @@ Result<KernelSpec> parse_spec(std::string_view text, const std::string& path,
   return SpecReader(path, read).read(document);
 }
 
-Result<KernelSpec> load_spec(const std::string& path) {
+Result<KernelSpec> load_spec(const std::string& path, SpecUse use) {
   PURLIN_ASSIGN(const std::string text, read_file(path, kMaxSourceBytes));
-  return parse_spec(text, path,
-                    [](const std::string& source) { return read_file(source, kMaxSourceBytes); });
+  const SourceReader read = [](const std::string& source) {
+    return read_file(source, kMaxSourceBytes);
+  };
+  // No TOML document begins with a brace.
+  if (starts_with(trim(text), "{")) return parse_t1(text, path, use, read);
+  return parse_spec(text, path, read);
 }
 
 }  // namespace purlin

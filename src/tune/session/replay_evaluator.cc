@@ -3,6 +3,7 @@
 
 #include "tune/space/build.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace purlin::tune {
@@ -33,6 +34,29 @@ Result<Space> space_of(const gpu::ReplaySpace& recording) {
   std::vector<Config> configs;
   for (const gpu::RecordedRun& run : recording.runs()) configs.push_back(run.config);
   return list_space(parameters, configs);
+}
+
+Result<RecordedSpace> space_of(const gpu::ReplaySpace& recording, const KernelSpec& spec) {
+  // Whatever the recording GPU's limits were, a config that was recorded could be launched.
+  const Scope constants = config_scope(spec, spec.problem, {}, DeviceInfo{});
+  PURLIN_ASSIGN(const Space all, build_space(spec.parameters, spec.constraints, constants));
+  std::vector<Config> shared;
+  RecordedSpace found;
+  for (const gpu::RecordedRun& run : recording.runs()) {
+    if (all.find(run.config)) {
+      shared.push_back(run.config);
+    } else {
+      ++found.not_valid;
+    }
+  }
+  if (shared.empty())
+    return error(Code::kInvalid,
+                 "{}: the recording has none of its configs; are they of the same kernel, with "
+                 "the same parameters?",
+                 spec.file);
+  PURLIN_ASSIGN(found.space, list_space(spec.parameters, shared));
+  found.not_recorded = all.size() - std::min(all.size(), found.space.size());
+  return found;
 }
 
 }  // namespace purlin::tune

@@ -29,4 +29,12 @@ class ReplayEvaluator : public Evaluator {
 // The configs of a recording, failed ones included.
 Result<Space> space_of(const gpu::ReplaySpace& recording);
 
+// Those of a spec's space that the recording has. What the two do not share is counted.
+struct RecordedSpace {
+  Space space;
+  std::size_t not_recorded = 0;  // valid by the spec, and not in the recording
+  std::size_t not_valid = 0;     // in the recording, and not valid by the spec
+};
+Result<RecordedSpace> space_of(const gpu::ReplaySpace& recording, const KernelSpec& spec);
+
 }  // namespace purlin::tune
