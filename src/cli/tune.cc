@@ -58,7 +58,8 @@ class TuneCommand : public Command {
            "  purlin tune gemm.toml --shape M=4096,N=4096,K=4096 --budget 60s\n"
            "  purlin tune gemm.toml --shape small --shape large --strategy random --budget 200\n"
            "  purlin tune --backlog 3 --budget 60s       what programs launched most, untuned\n"
-           "  purlin tune --device replay:convolution-A100.json.gz --budget 100 --json\n\n"
+           "  purlin tune --device replay:convolution-A100.json.gz --budget 100 --json\n"
+           "  purlin tune convolution.t1.json --device replay:convolution-A100.json.gz\n\n"
            "Strategies: auto, exhaustive, random, local. A budget is evaluations (200), time "
            "(60s,\n"
            "5m) or both (200,60s); a replay's time is what was recorded. Without one: 200.\n"
@@ -69,7 +70,8 @@ class TuneCommand : public Command {
   }
 
   void declare(Flags& flags) override {
-    flags.positional("SPEC", spec_, "The kernel's spec (TOML); none for a replay", false);
+    flags.positional("SPEC", spec_, "The kernel's spec (TOML or T1); may be left out for a replay",
+                     false);
     flags.option("--device", device_,
                  "cuda:0, opencl:0, replay:FILE or auto; cuda:0,cuda:1 uses both", "DEVICE");
     flags.list("--shape", shapes_, "Problem shape: M=512,N=512 or a preset's name; repeatable",
@@ -160,8 +162,6 @@ class TuneCommand : public Command {
     if (!output_.empty() && !is_directory(parent_path(output_)))
       return error(Code::kNotFound, "--output '{}': there is no folder '{}'", output_,
                    parent_path(output_));
-    if (is_replay() && !spec_.empty())
-      return error(Code::kInvalid, "a replay brings its own space; leave out '{}'", spec_);
     if (is_replay() && !shapes_.empty())
       return error(Code::kInvalid, "a replay was recorded for one shape; leave out --shape");
     if (backlog_ < 0) return error(Code::kInvalid, "--backlog takes 1 or more, not {}", backlog_);
@@ -185,7 +185,19 @@ class TuneCommand : public Command {
     subject.evaluator = &evaluator;
     subject.evaluators = {&evaluator};
     const std::int64_t start_ns = system_clock().monotonic_ns();
-    PURLIN_ASSIGN(subject.space, tune::space_of(device.space()));
+    if (spec_.empty()) {
+      PURLIN_ASSIGN(subject.space, tune::space_of(device.space()));
+    } else {
+      PURLIN_ASSIGN(const KernelSpec spec, load_spec(spec_, SpecUse::kSpace));
+      PURLIN_ASSIGN(tune::RecordedSpace shared, tune::space_of(device.space(), spec));
+      if (shared.not_recorded + shared.not_valid > 0)
+        context.log.warn(
+            "{} valid configs of {} are not recorded, {} recorded ones are not valid; "
+            "the {} that are both are searched",
+            shared.not_recorded, spec_, shared.not_valid, shared.space.size());
+      subject.space = std::move(shared.space);
+      subject.name = spec.name;
+    }
     subject.space_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
     PURLIN_ASSIGN(Outcome outcome, tune_one(context, subject));
     return std::vector<Outcome>{std::move(outcome)};

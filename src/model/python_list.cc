@@ -109,8 +109,7 @@ class ListParser {
 
   Result<Value> evaluate(std::string_view text, const Scope& scope) const {
     const Result<Expression> parsed = Expression::parse(text);
-    if (!parsed.is_ok())
-      return error(Code::kInvalid, "'{}': {}", text, parsed.status().message());
+    if (!parsed.is_ok()) return error(Code::kInvalid, "'{}': {}", text, parsed.status().message());
     Result<Value> value = parsed->evaluate(scope.lookup());
     if (!value.is_ok()) return value.status().with_context(fmt::format("'{}'", text));
     return value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelSpec: one tunable kernel as its TOML or T1 file describes it. docs/formats/spec.md and t1.md
-// are the references of the files; kernels/ has examples. Loading checks everything that needs no
-// device. Thread-safety: immutable after loading.
+// KernelSpec: one tunable kernel as its TOML or T1 file describes it. docs/formats/spec.md and
+// t1.md are the references of the files; kernels/ has examples. Loading checks everything that
+// needs no device. Thread-safety: immutable after loading.
 #pragma once
 
 #include "base/status.h"

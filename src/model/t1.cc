@@ -70,11 +70,11 @@ class T1Reader {
     PURLIN_TRY(read_conditions(space["Conditions"]));
     if (use_ == SpecUse::kSpace) return std::move(spec_);
     if (!kernel.is_object()) return wrong("", "no 'KernelSpecification': there is nothing to run");
-    PURLIN_TRY(check_members(
-        kernel, "KernelSpecification",
-        {"Language", "CompilerOptions", "BenchmarkName", "KernelName", "KernelFile",
-         "GlobalSizeType", "LocalSize", "GlobalSize", "GridDivX", "GridDivY", "GridDivZ",
-         "ProblemSize", "SharedMemory", "Stream", "Misc", "Arguments"}));
+    PURLIN_TRY(
+        check_members(kernel, "KernelSpecification",
+                      {"Language", "CompilerOptions", "BenchmarkName", "KernelName", "KernelFile",
+                       "GlobalSizeType", "LocalSize", "GlobalSize", "GridDivX", "GridDivY",
+                       "GridDivZ", "ProblemSize", "SharedMemory", "Stream", "Misc", "Arguments"}));
     PURLIN_TRY(read_source(kernel));
     PURLIN_TRY(read_launch(kernel));
     PURLIN_TRY(read_arguments(kernel["Arguments"]));
@@ -136,7 +136,8 @@ class T1Reader {
       const Result<Expression> name = Expression::parse(parameter.name);
       if (!name.is_ok() || name->names() != std::vector<std::string>{parameter.name})
         return wrong(where, "the name must be an identifier and no word of the expressions");
-      if (find_parameter(parameter.name) != nullptr || spec_.problem.find(parameter.name) != nullptr)
+      if (find_parameter(parameter.name) != nullptr ||
+          spec_.problem.find(parameter.name) != nullptr)
         return wrong(where, "the name is taken");
       PURLIN_TRY(check_members(each, where, {"Name", "Type", "Values", "Default"}));
       PURLIN_TRY(read_values(each, where, parameter));
@@ -148,8 +149,7 @@ class T1Reader {
   Status read_values(const Json& each, const std::string& where, Parameter& parameter) const {
     std::vector<Value> values;
     if (each["Values"].is_string()) {
-      Result<std::vector<Value>> parsed =
-          parse_python_list(each["Values"].as_string(), kMaxValues);
+      Result<std::vector<Value>> parsed = parse_python_list(each["Values"].as_string(), kMaxValues);
       if (!parsed.is_ok()) return wrong(where + ": Values", parsed.status().message());
       values = std::move(parsed).value();
     } else {

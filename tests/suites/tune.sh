@@ -10,7 +10,7 @@ printf '{"time_ms": "1 + abs(BLOCK - 64) / 64 + 1 / ITEMS", "device": {"max_thre
 expect_exit 0 purlin space "$spec" --device "fake:$tmp/fast.json" --json --sample 3
 expect_json "$tmp/out" 'd["cartesian"] == 80 and d["valid"] == 31 and len(d["sample"]) == 3'
 expect_json "$tmp/out" 'sum(p["configs"] for p in d["pruned"]) == 49'
-expect_exit 0 purlin space "$spec" --device "fake:$tmp/fast.json" --csv
+expect_exit 0 purlin space "$spec" --device "fake:$tmp/fast.json" --export csv
 [ "$(wc -l <"$tmp/out")" -eq 32 ] || fail "the CSV has $(wc -l <"$tmp/out") lines"
 
 # A fake device: the best config is known, the default is first, the winner is stored.

@@ -13,8 +13,6 @@ namespace {
 
 using Kind = Term::Kind;
 
-constexpr std::uint64_t kStepsPerReport = std::uint64_t{1} << 20;
-
 std::uint64_t hash_of(const std::int64_t* key, std::size_t width) {
   std::uint64_t hash = 0x9E3779B97F4A7C15;
   for (std::size_t i = 0; i < width; ++i) {

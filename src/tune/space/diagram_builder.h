@@ -37,6 +37,7 @@ class DiagramBuilder {
   std::optional<std::size_t> too_wide() const { return too_wide_; }
 
  private:
+  static constexpr std::uint64_t kStepsPerReport = std::uint64_t{1} << 20;
   // Part of a constraint that must hold: a disjunction, checked when its last parameter is bound.
   struct Clause {
     std::size_t tie = 0;
@@ -88,7 +89,7 @@ class DiagramBuilder {
   std::vector<std::size_t> order_;  // by level: the member bound
   std::vector<double> removed_;
   std::optional<std::size_t> too_wide_;
-  std::uint64_t steps_ = 0, next_report_ = 0;
+  std::uint64_t steps_ = 0, next_report_ = kStepsPerReport;
   std::size_t edges_ = 0;
   bool over_limit_ = false;
 
