@@ -126,7 +126,11 @@ block = [1]
     entry.problem = spec.problem;
     entry.config.set("BM", std::int64_t{bm});
     entry.time_ms = 1;
-    ASSERT_TRUE(cache::Store::open(in("cache")).value().put(entry).is_ok());
+    // Although it is no faster than the one before, whose place it takes.
+    ASSERT_TRUE(cache::Store::open(in("cache"))
+                    .value()
+                    .put(entry, {.replace = true, .reason = "test"})
+                    .is_ok());
   }
 
   std::string folder_;
