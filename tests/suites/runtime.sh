@@ -37,8 +37,9 @@ expect_contains "$tmp/log" "compiled -DBM=32" "gemm M=128,N=128,K=64: exact, ent
 PURLIN_LOG=info:$tmp/log2 expect_exit 0 "$program" "$spec" 128 128 64 2
 ! grep -q compiled "$tmp/log2" || fail "a kept binary was compiled again"
 
-# Shadow launches change nothing that the program sees (it compares each result bit by bit).
-expect_exit 0 "$program" "$spec" 128 128 64 40 shadow 2
+# Shadow launches change nothing that the program sees (it compares each result bit by bit). Twenty are too few for
+# a verdict on either config.
+expect_exit 0 "$program" "$spec" 128 128 64 20 shadow 2
 expect_contains "$tmp/out" "exact -DBM=32" "samples="
 ! grep -q "samples=0" "$tmp/out" || fail "no launch was shadowed"
 
