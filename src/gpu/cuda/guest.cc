@@ -226,6 +226,11 @@ class CudaGuest : public GuestDevice {
 
 }  // namespace
 
+std::unique_ptr<GuestDevice> make_cuda_guest(CudaStartup startup, CUcontext context,
+                                             DeviceInfo info) {
+  return std::make_unique<CudaGuest>(std::move(startup), context, std::move(info));
+}
+
 Result<std::unique_ptr<GuestDevice>> open_cuda_guest() {
   PURLIN_ASSIGN(CudaStartup startup, start_cuda());
   CUcontext context = nullptr;
@@ -239,8 +244,7 @@ Result<std::unique_ptr<GuestDevice>> open_cuda_guest() {
   if (result != CUDA_SUCCESS)
     return cuda_failure(startup.driver, "asking for the thread's CUDA context", result);
   PURLIN_ASSIGN(DeviceInfo info, describe_cuda_device(startup, device));
-  return std::unique_ptr<GuestDevice>(
-      std::make_unique<CudaGuest>(std::move(startup), context, std::move(info)));
+  return make_cuda_guest(std::move(startup), context, std::move(info));
 }
 
 }  // namespace purlin::gpu

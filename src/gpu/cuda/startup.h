@@ -5,7 +5,9 @@
 #pragma once
 
 #include "gpu/cuda/device.h"
+#include "gpu/guest.h"
 
+#include <memory>
 #include <string>
 
 namespace purlin::gpu {
@@ -19,5 +21,9 @@ struct CudaStartup {
 
 Result<CudaStartup> start_cuda();
 Result<DeviceInfo> describe_cuda_device(const CudaStartup& startup, int index);
+
+// A guest in `context`, which is of the device that `info` describes.
+std::unique_ptr<GuestDevice> make_cuda_guest(CudaStartup startup, CUcontext context,
+                                             DeviceInfo info);
 
 }  // namespace purlin::gpu

@@ -12,6 +12,9 @@ int main(int argc, char** argv) {
   const purlin_entry* entry = NULL;
   purlin_device device = PURLIN_DEVICE_INIT;
   purlin_op_desc desc = PURLIN_OP_DESC_INIT;
+  purlin_dispatcher* dispatcher = NULL;
+  purlin_dispatcher_desc dispatch = PURLIN_DISPATCHER_DESC_INIT;
+  purlin_launch launch = PURLIN_LAUNCH_INIT;
   purlin_outcome outcome;
   int i;
   if (argc != 4 || purlin_abi_version() < PURLIN_ABI_VERSION) return 2;
@@ -28,6 +31,15 @@ int main(int argc, char** argv) {
   }
   outcome = purlin_lookup(op, extents, 3, &entry);
   printf("%s %s\n", purlin_outcome_name(outcome), purlin_entry_options(entry));
+  /* What is wrong is said, and nothing is launched. */
+  dispatch.spec_text = "schema = 'purlin.spec/1'";
+  dispatch.backend = "opencl";
+  if (purlin_dispatcher_open(cache, &dispatch, &dispatcher) != PURLIN_INVALID ||
+      dispatcher != NULL || purlin_dispatch(dispatcher, &launch) != PURLIN_INVALID ||
+      purlin_last_error()[0] == '\0')
+    return 2;
+  purlin_dispatcher_close(dispatcher);
+  if (purlin_cache_flush(cache) != PURLIN_OK) return 2;
   purlin_op_close(op);
   purlin_cache_close(cache);
   return 0;
