@@ -89,4 +89,30 @@ Status give_shape(Profile& profile, std::string_view text) {
   return Status::ok();
 }
 
+Status give_stalls(Profile& profile, const Profile& samples) {
+  std::map<std::string, const KernelRow*> by_name;
+  for (const KernelRow& row : samples.kernels) {
+    const KernelName name = describe_kernel(row.name);
+    by_name.emplace(name.full, &row);
+    by_name.emplace(name.brief, &row);
+  }
+  std::size_t given = 0;
+  for (KernelRow& row : profile.kernels) {
+    const KernelName name = describe_kernel(row.name);
+    auto found = by_name.find(name.full);
+    if (found == by_name.end()) found = by_name.find(name.brief);
+    if (found == by_name.end()) continue;
+    for (const Counter& counter : found->second->counters) {
+      const auto same = [&](const Counter& own) { return own.name == counter.name; };
+      if (std::none_of(row.counters.begin(), row.counters.end(), same))
+        row.counters.push_back(counter);
+    }
+    ++given;
+  }
+  if (given == 0)
+    return error(Code::kNotFound, "none of the {} kernels sampled is in the profile",
+                 samples.kernels.size());
+  return Status::ok();
+}
+
 }  // namespace purlin::analyze

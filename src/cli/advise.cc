@@ -48,6 +48,8 @@ class AdviseCommand : public Command {
                "the problem of a kernel, where it is not recorded: "
                "sgemm=gemm,f32,M=4096,N=4096,K=1024; may be repeated",
                "KERNEL=CLASS,DTYPE,DIMENSIONS");
+    flags.option("--stalls", stalls_, "stall samples of its kernels: CSV, or Nsight Compute's",
+                 "FILE");
     flags.option("--target-compute", compute_, "what share of the arithmetic roof can be reached");
     flags.option("--target-memory", memory_, "what share of the bandwidth can be reached");
     flags.flag("--json", json_, "print one JSON document");
@@ -67,6 +69,11 @@ class AdviseCommand : public Command {
     if (!gpu_.empty()) PURLIN_TRY(analyze::name_gpu(profile, gpu_).with_context("--gpu"));
     for (const std::string& shape : shapes_)
       PURLIN_TRY(analyze::give_shape(profile, shape).with_context("--shape"));
+    if (!stalls_.empty()) {
+      PURLIN_ASSIGN(const Profile samples,
+                    read_profiles(context, std::vector<std::string>{stalls_}));
+      PURLIN_TRY(analyze::give_stalls(profile, samples).with_context("--stalls"));
+    }
     analyze::AdviceOptions options;
     options.targets = {compute_, memory_};
     options.list = static_cast<std::size_t>(list_);
@@ -92,7 +99,7 @@ class AdviseCommand : public Command {
 
  private:
   std::vector<std::string> files_, shapes_;
-  std::string against_, gpu_;
+  std::string against_, gpu_, stalls_;
   int top_ = 5, list_ = 5;
   double smallest_ = 0.01, compute_ = 0.78, memory_ = 0.92;
   bool json_ = false;

@@ -55,6 +55,8 @@ class ReportCommand : public Command {
                "the problem of a kernel, where it is not recorded: "
                "sgemm=gemm,f32,M=4096,N=4096,K=1024; may be repeated",
                "KERNEL=CLASS,DTYPE,DIMENSIONS");
+    flags.option("--stalls", stalls_, "stall samples of its kernels: CSV, or Nsight Compute's",
+                 "FILE");
     flags.flag("--json", json_, "print one JSON document with all rows");
     flags.flag("--csv", csv_, "print all rows as CSV");
     flags.option("--html", html_, "write a page that opens offline; - for stdout", "FILE");
@@ -68,6 +70,11 @@ class ReportCommand : public Command {
     if (!gpu_.empty()) PURLIN_TRY(analyze::name_gpu(profile, gpu_).with_context("--gpu"));
     for (const std::string& shape : shapes_)
       PURLIN_TRY(analyze::give_shape(profile, shape).with_context("--shape"));
+    if (!stalls_.empty()) {
+      PURLIN_ASSIGN(const Profile samples,
+                    read_profiles(context, std::vector<std::string>{stalls_}));
+      PURLIN_TRY(analyze::give_stalls(profile, samples).with_context("--stalls"));
+    }
     if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
     const std::vector<Ceilings> measured = measured_ceilings(profile.environment);
     analyze::Report report = analyze::build_report(profile, by, measured);
@@ -151,7 +158,7 @@ class ReportCommand : public Command {
   }
 
   std::vector<std::string> files_, shapes_;
-  std::string gpu_;
+  std::string gpu_, stalls_;
   int top_ = 20;
   std::string by_ = "kernel", sort_ = "total", filter_, device_, kernel_, html_;
   bool json_ = false, csv_ = false;

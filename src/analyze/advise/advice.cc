@@ -99,6 +99,7 @@ Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
     add_fusion_rules(facts, advice);
     add_kernel_rules(facts, advice);
   }
+  add_stall_rules(facts, advice);
   add_shares(facts.unit, advice.interventions);
   const std::size_t all = advice.interventions.size();
   std::erase_if(advice.interventions, [&](const Intervention& one) {

@@ -63,6 +63,12 @@ struct NoGain {
   std::string why;
 };
 
+struct StallNote {  // why the warps of a kernel wait
+  std::string kernel, reason, meaning;
+  double stalled = 0, share = 0;  // of the stalled samples, of all
+  std::string occupancy;          // why more of it does not help, "" where it may
+};
+
 struct WhatIf {          // all kernels whose roof is known, with one resource doubled
   std::string resource;  // "compute", "memory_bandwidth", "host"
   double saved_ns = 0, saved_share = 0;
@@ -96,6 +102,7 @@ struct Advice {
   std::vector<Intervention> interventions;  // greatest saving first
   std::size_t small_ones = 0;               // below the threshold, left out
   std::vector<NoGain> no_gain;
+  std::vector<StallNote> stalls;
   std::vector<WhatIf> what_if;
   std::vector<ListedKernel> tune, slower;
   std::string against;  // the file `slower` compares with; "" = none

@@ -101,6 +101,16 @@ Json to_json(const Advice& advice) {
                                {"saved_ns", one.saved_ns ? ns(*one.saved_ns) : Json()},
                                {"why", one.why}}));
   out.set("no_gain", std::move(no_gain));
+  Json stalls = Json::array();
+  for (const StallNote& one : advice.stalls)
+    stalls.push(
+        Json::object({{"kernel", one.kernel},
+                      {"reason", one.reason},
+                      {"meaning", one.meaning},
+                      {"stalled_share", share(one.stalled)},
+                      {"sample_share", share(one.share)},
+                      {"occupancy", one.occupancy.empty() ? Json() : Json(one.occupancy)}}));
+  out.set("stalls", std::move(stalls));
   Json what_if = Json::array();
   for (const WhatIf& one : advice.what_if)
     what_if.push(Json::object({{"resource", one.resource},

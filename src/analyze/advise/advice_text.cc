@@ -12,7 +12,7 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr std::size_t kKernelsShown = 4, kShownAlerts = 8;
+constexpr std::size_t kKernelsShown = 4, kShownAlerts = 8, kShownStalls = 8;
 
 std::string percents(const Interval3& share) {
   return fmt::format("{:.0f}% ({:.0f} to {:.0f})", 100 * share.mid, 100 * share.low,
@@ -56,6 +56,7 @@ class AdviceRenderer {
                 "record again, ask again.",
                 "");
     }
+    stalls();
     no_gain();
     lists();
     alerts();
@@ -165,6 +166,19 @@ class AdviceRenderer {
     std::replace(pillar.begin(), pillar.end(), '_', ' ');
     entry("filed under", fmt::format("{}; effort {}, risk {}, {}, by the {}", pillar, one.effort,
                                      one.risk, one.portability, one.expertise));
+  }
+
+  void stalls() {
+    if (advice_.stalls.empty()) return;
+    out_ += "\n" + terminal_.paint(Style::kBold, "why warps wait") + "\n";
+    for (std::size_t i = 0; i < std::min(kShownStalls, advice_.stalls.size()); ++i) {
+      const StallNote& one = advice_.stalls[i];
+      std::string text = fmt::format(
+          "- {}: {}, {:.0f}% of the stalls{}", clean(elide_middle(one.kernel, 60)),
+          clean(one.reason), 100 * one.stalled, one.meaning.empty() ? "" : ": for " + one.meaning);
+      if (!one.occupancy.empty()) text += ". More occupancy does not help: " + one.occupancy;
+      paragraph(Style::kPlain, text, "  ");
+    }
   }
 
   void no_gain() {

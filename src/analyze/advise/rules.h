@@ -39,6 +39,7 @@ Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
 void add_host_rules(const Facts& facts, Advice& advice);
 void add_fusion_rules(const Facts& facts, Advice& advice);
 void add_kernel_rules(const Facts& facts, Advice& advice);
+void add_stall_rules(const Facts& facts, Advice& advice);
 void add_no_gain(const Facts& facts, Advice& advice);
 void judge_level(const Facts& facts, Advice& advice);
 void add_lists(const Facts& facts, const AdviceOptions& options, Advice& advice);

@@ -27,6 +27,7 @@ enum class Format {
   kNsysSqlite,
   kNcuCsv,
   kRocprofCsv,
+  kStallCsv,  // samples of warp stalls by kernel and reason
 };
 
 std::string_view to_text(Format format);  // "kineto"
@@ -51,5 +52,6 @@ Result<Profile> import_chrome_trace(const std::string& path, const ImportOptions
 Result<Profile> import_nsys_sqlite(const std::string& path, const ImportOptions& options);
 Result<Profile> import_ncu_csv(const std::string& path, const ImportOptions& options);
 Result<Profile> import_rocprof_csv(const std::string& path, const ImportOptions& options);
+Result<Profile> import_stall_csv(const std::string& path, const ImportOptions& options);
 
 }  // namespace purlin::profile

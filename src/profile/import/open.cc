@@ -11,6 +11,7 @@
 #include "profile/import/ncu_csv.h"
 #include "profile/import/rocprof_csv.h"
 #include "profile/import/sqlite_file.h"
+#include "profile/import/stall_csv.h"
 
 #include <algorithm>
 #include <array>
@@ -24,7 +25,7 @@ constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
 constexpr std::string_view kSupported =
     "supported: Purlin profiles, Chrome traces of PyTorch, JAX and others (.json, .json.gz), "
     "Nsight "
-    "Systems SQLite, Nsight Compute CSV, rocprof CSV";
+    "Systems SQLite, Nsight Compute CSV, rocprof CSV, CSV of stall samples";
 
 // What is not read as it is: found by its first bytes, or, for the hint alone, by its name.
 struct Foreign {
@@ -130,6 +131,8 @@ std::string_view to_text(Format format) {
       return "ncu-csv";
     case Format::kRocprofCsv:
       return "rocprof-csv";
+    case Format::kStallCsv:
+      return "stall-csv";
   }
   return "unknown";
 }
@@ -154,6 +157,7 @@ Result<Format> detect_format(const std::string& path) {
     return sqlite_format(path);
   }
   if (const std::optional<Format> trace = looks_like_chrome_trace(prefix)) return *trace;
+  if (looks_like_stall_csv(prefix)) return Format::kStallCsv;
   if (looks_like_rocprof_csv(prefix)) return Format::kRocprofCsv;
   if (looks_like_ncu_csv(path)) return Format::kNcuCsv;
   return unknown(path, prefix);
@@ -177,6 +181,8 @@ Result<Profile> open_profile(const std::string& path, const ImportOptions& optio
       return import_ncu_csv(path, options);
     case Format::kRocprofCsv:
       return import_rocprof_csv(path, options);
+    case Format::kStallCsv:
+      return import_stall_csv(path, options);
   }
   return error(Code::kFailed, "{}: no importer", path);
 }
