@@ -2,6 +2,7 @@
 #include "analyze/finding.h"
 
 #include "analyze/selection.h"
+#include "analyze/stalls.h"
 #include "analyze/text_layout.h"
 #include "base/text.h"
 
@@ -93,6 +94,24 @@ void find_headroom(const Report& report, double busy_share, std::vector<Finding>
                                   whole_percent(best->roof.utilization), best->roof.ceiling)});
 }
 
+// What the warps of the heaviest kernels wait for, where that was sampled.
+void find_stalls(const Report& report, std::vector<Finding>& findings) {
+  constexpr std::size_t kKernels = 3;
+  std::size_t found = 0;
+  for (const KernelStat& kernel : report.kernels) {
+    if (found == kKernels) return;
+    const StallTable stalls = read_stalls(kernel.counters);
+    const auto reasons = stalls.findings();
+    if (reasons.empty()) continue;
+    const StallReason& most = *reasons.front();
+    ++found;
+    findings.push_back({"stall", 0,
+                        fmt::format("warps of {} wait: {}, {} of the stalls{}", subject(kernel),
+                                    clean(most.name), whole_percent(most.stalled),
+                                    most.meaning.empty() ? "" : " (" + most.meaning + ")")});
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> find(const Report& report) {
@@ -125,6 +144,7 @@ std::vector<Finding> find(const Report& report) {
          fmt::format("{} owns {} of the kernel time in {}{}", subject(*first),
                      whole_percent(first->share), launches(first->duration.count()),
                      first->roof.utilization > 0 ? "" : "; how near its roof is not known")});
+  find_stalls(report, findings);
   if (findings.empty()) findings.push_back({"nothing", 0, "no kernels were recorded"});
   return findings;
 }

@@ -12,7 +12,7 @@
 namespace purlin::analyze {
 
 struct Finding {
-  // "idle", "communication", "copies", "kernel", "share", "nothing".
+  // "idle", "communication", "copies", "kernel", "share", "stall", "nothing".
   std::string_view kind;
   double share = 0;  // of the time analysed, that is at stake; 0 = not known
   std::string text;  // "GPU idle 44% of 1.23 s: data starvation 33%, host launch 8%"

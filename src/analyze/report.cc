@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/report.h"
 
+#include "analyze/identity.h"
 #include "model/problem.h"
 
 #include <algorithm>
@@ -185,6 +186,7 @@ Report build_report(const Profile& profile, GroupBy group_by,
 Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ceilings>& measured,
                   std::vector<std::size_t>* row_of) {
   Report report;
+  report.profile_id = profile_id(profile);
   report.group_by = group_by;
   report.environment = profile.environment;
   report.command = profile.command;

@@ -6,6 +6,7 @@
 
 #include "analyze/kernel_name.h"
 #include "analyze/roofline.h"
+#include "analyze/target.h"
 #include "analyze/timeline.h"
 #include "base/json.h"
 #include "base/status.h"
@@ -55,7 +56,29 @@ struct CopyStat {
   Sketch duration;
 };
 
+// What a program watches for: a threshold that was passed.
+struct Alert {
+  std::string id;        // "data_starvation"
+  std::string severity;  // "critical", "warning"
+  double value = 0, threshold = 0;
+  std::string kernel, kernel_id;  // "" where it is about none
+  std::string text;
+};
+
+// An intervention in short, as `purlin advise` has it in full.
+struct BriefAdvice {
+  std::string id, title;
+  std::vector<std::string> kernels;
+  double low = 0, mid = 0, high = 0;  // saved, of the end-to-end time
+};
+
 struct Report {
+  std::string profile_id;          // analyze/identity.h
+  std::vector<std::string> files;  // it was read from; "" where unknown
+  std::string verdict;             // of the advice; "" where none was asked for
+  std::vector<BriefAdvice> advice;
+  std::vector<Alert> alerts;
+  TargetFractions targets;
   GroupBy group_by = GroupBy::kKernel;
   Environment environment;
   std::string command;

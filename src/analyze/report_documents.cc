@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report for programs: JSON (docs/formats/report.md) and CSV.
+#include "analyze/counters.h"
 #include "analyze/finding.h"
+#include "analyze/identity.h"
 #include "analyze/report.h"
 #include "analyze/selection.h"
+#include "analyze/stalls.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "model/document.h"
@@ -44,6 +47,11 @@ Json rounded(double value) {
   return value > 0 ? number(parse_double(fmt::format("{:.6g}", value)).value_or(value)) : Json();
 }
 
+// Estimates: beyond four digits they say nothing.
+Json short_share(double value) {
+  return number(parse_double(fmt::format("{:.4f}", value)).value_or(value));
+}
+
 // One word for where the work's figures come from; `roof` has it for each of them.
 Json provenance(const Roof& roof) {
   const Provenance flops = roof.flops_from, bytes = roof.bytes_from;
@@ -72,7 +80,9 @@ Json roof_json(const KernelStat& kernel) {
                        {"intensity", rounded(roof.intensity)},
                        {"attainable_flops_per_s", rounded(roof.attainable_flops_per_s)},
                        {"headroom_ns", headroom < 0 ? Json() : number(std::round(headroom))},
-                       {"clock_mhz", rounded(roof.clock_mhz)}});
+                       {"clock_mhz", rounded(roof.clock_mhz)},
+                       {"tensor_cores_idle", roof.tensor_cores_idle},
+                       {"tensor_share", rounded(roof.tensor_share)}});
 }
 
 Json occupancy_json(const Roof& roof) {
@@ -110,9 +120,35 @@ Json built_json(const KernelName& name) {
   return out;
 }
 
-Json kernel_json(const KernelStat& kernel) {
+Json target_json(const Roof& roof, const TargetFractions& fractions) {
+  const Target target = target_of(roof, fractions);
+  if (target.fraction <= 0) return {};
+  return Json::object({{"fraction", target.fraction},
+                       {"flops_per_s", rounded(target.flops_per_s)},
+                       {"speedup", rounded(target.speedup)}});
+}
+
+Json stalls_json(const KernelStat& kernel) {
+  const StallTable stalls = read_stalls(kernel.counters);
+  if (stalls.empty()) return {};
+  Json reasons = Json::array();
+  for (const StallReason& reason : stalls.reasons)
+    reasons.push(Json::object({{"reason", reason.name},
+                               {"meaning", reason.meaning},
+                               {"share", rounded(reason.share)},
+                               {"stalled_share", rounded(reason.stalled)}}));
+  const std::string why =
+      why_occupancy_does_not_help(stalls, read_counters(kernel.counters, kernel.duration.mean_ns()),
+                                  kernel.roof.occupancy_achieved);
+  return Json::object({{"samples", stalls.sampled ? rounded(stalls.samples) : Json()},
+                       {"reasons", std::move(reasons)},
+                       {"occupancy", why.empty() ? Json() : Json(why)}});
+}
+
+Json kernel_json(const KernelStat& kernel, const Report& report) {
   const Roof& roof = kernel.roof;
-  Json out = Json::object({{"name", kernel.name.full},
+  Json out = Json::object({{"id", row_id(kernel, report.group_by)},
+                           {"name", kernel.name.full},
                            {"label", kernel.label},
                            {"family", kernel.name.family},
                            {"op_class", kernel.name.op_class},
@@ -130,7 +166,9 @@ Json kernel_json(const KernelStat& kernel) {
   out.set("bytes", known(roof.bytes));
   out.set("provenance", provenance(roof));
   out.set("roof", roof_json(kernel));
+  out.set("target", target_json(roof, report.targets));
   out.set("occupancy", occupancy_json(roof));
+  out.set("stalls", stalls_json(kernel));
   out.set("counters", counters_json(kernel.counters));
   out.set("launch", to_json(kernel.launch));
   out.set("launch_shapes", kernel.launch_shapes);
@@ -140,6 +178,32 @@ Json kernel_json(const KernelStat& kernel) {
   out.set("local_bytes", kernel.local_bytes);
   out.set("first_ns", kernel.first_ns > 0 ? Json(kernel.first_ns) : Json());
   out.set("last_ns", kernel.last_ns > 0 ? Json(kernel.last_ns) : Json());
+  return out;
+}
+
+Json advice_json(const Report& report) {
+  Json out = Json::array();
+  for (const BriefAdvice& one : report.advice)
+    out.push(Json::object({{"id", one.id},
+                           {"title", one.title},
+                           {"kernels", Json::array_of(one.kernels)},
+                           {"saved_share", Json::object({{"low", short_share(one.low)},
+                                                         {"mid", short_share(one.mid)},
+                                                         {"high", short_share(one.high)}})}}));
+  return out;
+}
+
+Json alerts_json(const Report& report) {
+  Json out = Json::array();
+  for (const Alert& alert : report.alerts)
+    out.push(Json::object({{"id", alert.id},
+                           {"severity", alert.severity},
+                           {"value", short_share(alert.value)},
+                           {"threshold", short_share(alert.threshold)},
+                           {"kernel", alert.kernel},
+                           {"kernel_id", alert.kernel_id},
+                           {"profile", report.profile_id},
+                           {"text", alert.text}}));
   return out;
 }
 
@@ -176,6 +240,8 @@ Json process_json(const ProcessInfo& process) {
 
 Json to_json(const Report& report, std::size_t most_rows) {
   Json out = new_document("purlin.report/1", report.environment);
+  out.set("profile",
+          Json::object({{"id", report.profile_id}, {"files", Json::array_of(report.files)}}));
   out.set("command", report.command);
   out.set("source", report.source);
   out.set("exit_code", report.exit_code);
@@ -191,9 +257,12 @@ Json to_json(const Report& report, std::size_t most_rows) {
     findings.push(Json::object(
         {{"kind", finding.kind}, {"share", rounded(finding.share)}, {"text", finding.text}}));
   out.set("findings", std::move(findings));
+  out.set("verdict", report.verdict.empty() ? Json() : Json(report.verdict));
+  out.set("advice", advice_json(report));
+  out.set("alerts", alerts_json(report));
   Json kernels = Json::array();
   for (std::size_t i = 0; i < std::min(most_rows, report.kernels.size()); ++i)
-    kernels.push(kernel_json(report.kernels[i]));
+    kernels.push(kernel_json(report.kernels[i], report));
   out.set("kernels", std::move(kernels));
   Json copies = Json::array();
   for (const CopyStat& copy : report.copies) {
@@ -223,7 +292,7 @@ std::string to_csv(const Report& report) {
       "launch_shapes,dynamic_shared_bytes,static_shared_bytes,local_bytes,registers,"
       "build,kernels,tile,stages,layout,arch,tensor_cores,built_dtype\r\n";
   for (const KernelStat& kernel : report.kernels) {
-    const Json json = kernel_json(kernel);
+    const Json json = kernel_json(kernel, report);
     const Json &roof = json["roof"], &occupancy = json["occupancy"], &launch = json["launch"];
     bool first = true;
     const auto field = [&](const Json& value) {

@@ -62,6 +62,7 @@ class Renderer {
     const std::string timeline = render_timeline(report_.timeline, report_.environment, terminal_);
     if (!timeline.empty()) out_ += "\n" + timeline;
     copies();
+    advice();
     coverage();
     return std::move(out_);
   }
@@ -279,6 +280,26 @@ class Renderer {
                  ns > 0 && copy.bytes > 0 ? si(copy.bytes / ns * 1e9, "B/s") : "-"});
     }
     out_ += "\n" + table.render(terminal_);
+  }
+
+  void advice() {
+    if (report_.advice.empty()) return;
+    Table table;
+    table.column("saves", Table::Align::kRight);
+    table.column("", Table::Align::kLeft);
+    table.column("advice");
+    const std::size_t room = width() > 50 ? width() - 26 : 24;
+    for (const BriefAdvice& one : report_.advice) {
+      std::string text = one.title;
+      if (!one.kernels.empty()) text += ": " + clean(one.kernels.front());
+      if (one.kernels.size() > 1) text += fmt::format(" and {} more", one.kernels.size() - 1);
+      table.row({fmt::format("{:.0f}%", 100 * one.mid),
+                 fmt::format("({:.0f} to {:.0f})", 100 * one.low, 100 * one.high),
+                 elide_middle(text, room)});
+    }
+    out_ += "\n" + table.render(terminal_);
+    const std::string file = report_.files.size() == 1 ? clean(report_.files[0]) : "FILE…";
+    paragraph(Style::kDim, "purlin advise " + file + " says why, how, and what would not help", "");
   }
 
   void coverage() {

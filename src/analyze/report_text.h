@@ -13,6 +13,7 @@ namespace purlin::analyze {
 struct TextOptions {
   int top = 20;           // kernels shown; 0 = all
   bool headroom = false;  // say it of each kernel
+  TargetFractions targets = {};
 };
 
 std::string render_text(const Report& report, const Terminal& terminal,

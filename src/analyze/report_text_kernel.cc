@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyze/counters.h"
 #include "analyze/histogram.h"
 #include "analyze/report_text.h"
 #include "analyze/selection.h"
+#include "analyze/stalls.h"
 #include "analyze/text_layout.h"
 #include "base/text.h"
 
@@ -39,6 +41,7 @@ class KernelRenderer {
     roof();
     occupancy();
     distribution();
+    stalls();
     counters();
     shapes();
     return std::move(out_);
@@ -134,6 +137,16 @@ class KernelRenderer {
     if (!rates.empty()) line("rates", rates);
     if (const double headroom = headroom_ns(kernel_); headroom > 0)
       line("headroom", fmt::format("{} less, were it at its roof", short_ns(headroom)));
+    const Target target = target_of(roof, options_.targets);
+    if (target.reached()) {
+      line("target", fmt::format("reached: {:.0f}% of that roof", 100 * target.fraction));
+    } else if (target.fraction > 0) {
+      line("target",
+           fmt::format("{:.0f}% of that roof{}: {:.2f} times as fast, {} less",
+                       100 * target.fraction,
+                       target.flops_per_s > 0 ? ", " + si(target.flops_per_s, "FLOP/s") : "",
+                       target.speedup, short_ns(kernel_.duration.total_ns() * target.saved_share)));
+    }
   }
 
   void occupancy() {
@@ -171,6 +184,26 @@ class KernelRenderer {
             format_count(bin.count));
       out_ += "\n";
     }
+  }
+
+  void stalls() {
+    const StallTable stalls = read_stalls(kernel_.counters);
+    if (stalls.empty()) return;
+    constexpr std::size_t kShown = 8;
+    Table table;
+    table.column(stalls.sampled ? "of samples" : "of warps", Table::Align::kRight);
+    table.column("of stalls", Table::Align::kRight);
+    table.column("warps wait for");
+    for (std::size_t i = 0; i < std::min(kShown, stalls.reasons.size()); ++i) {
+      const StallReason& reason = stalls.reasons[i];
+      table.row({percent(reason.share), reason.stalled > 0 ? percent(reason.stalled) : "-",
+                 clean(reason.name) + (reason.meaning.empty() ? "" : ": " + reason.meaning)});
+    }
+    out_ += "\n" + table.render(terminal_);
+    const std::string why = why_occupancy_does_not_help(
+        stalls, read_counters(kernel_.counters, kernel_.duration.mean_ns()),
+        kernel_.roof.occupancy_achieved);
+    if (!why.empty()) out_ += fold("More occupancy does not help: " + why, "", width());
   }
 
   void counters() {

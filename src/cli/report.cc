@@ -2,6 +2,7 @@
 // `purlin report`: profiles, merged and ranked.
 #include "analyze/report.h"
 
+#include "analyze/advise/advice.h"
 #include "analyze/report_html.h"
 #include "analyze/report_text.h"
 #include "analyze/selection.h"
@@ -57,6 +58,8 @@ class ReportCommand : public Command {
                "KERNEL=CLASS,DTYPE,DIMENSIONS");
     flags.option("--stalls", stalls_, "stall samples of its kernels: CSV, or Nsight Compute's",
                  "FILE");
+    flags.option("--target-compute", compute_, "what share of the arithmetic roof can be reached");
+    flags.option("--target-memory", memory_, "what share of the bandwidth can be reached");
     flags.flag("--json", json_, "print one JSON document with all rows");
     flags.flag("--csv", csv_, "print all rows as CSV");
     flags.option("--html", html_, "write a page that opens offline; - for stdout", "FILE");
@@ -78,6 +81,13 @@ class ReportCommand : public Command {
     if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
     const std::vector<Ceilings> measured = measured_ceilings(profile.environment);
     analyze::Report report = analyze::build_report(profile, by, measured);
+    report.files = files_;
+    report.targets = {compute_, memory_};
+    if (!csv_ && kernel_.empty()) {
+      analyze::AdviceOptions options;
+      options.targets = report.targets;
+      put_advice(analyze::advise(profile, report.timeline, measured, options), report);
+    }
     profile.timeline = {};  // the report has what it tells; the second one below needs it not
     if (!filter_.empty()) PURLIN_TRY(analyze::filter_rows(report, filter_));
     if (sort != analyze::SortBy::kTotal) analyze::sort_rows(report, sort);
@@ -100,12 +110,12 @@ class ReportCommand : public Command {
           analyze::build_report(profile, analyze::GroupBy::kLaunch, measured);
       for (std::size_t i = 0; i < report.kernels.size(); ++i) {
         if (i > 0) context.print("\n");
-        context.print(
-            analyze::render_kernel(report.kernels[i], by, by_launch, context.terminal, {top_}));
+        context.print(analyze::render_kernel(report.kernels[i], by, by_launch, context.terminal,
+                                             {top_, false, report.targets}));
       }
     } else {
-      context.print(analyze::render_text(report, context.terminal,
-                                         {top_, sort == analyze::SortBy::kHeadroom}));
+      context.print(analyze::render_text(
+          report, context.terminal, {top_, sort == analyze::SortBy::kHeadroom, report.targets}));
     }
     return kExitOk;
   }
@@ -115,6 +125,11 @@ class ReportCommand : public Command {
     if (top_ < 0) return error(Code::kInvalid, "--top {}: give 0 for all, or how many", top_);
     if (static_cast<int>(json_) + static_cast<int>(csv_) + static_cast<int>(!html_.empty()) > 1)
       return error(Code::kInvalid, "give one of --json, --csv and --html");
+    for (const auto& [flag, value] :
+         {std::pair{"--target-compute", compute_}, std::pair{"--target-memory", memory_}})
+      if (!(value > 0 && value <= 1))
+        return error(Code::kInvalid, "{} {}: give a share of the roof above 0, at most 1", flag,
+                     value);
     if (is_directory(html_))
       return error(Code::kInvalid, "--html '{}' is a folder: name the file to write, such as {}",
                    html_, join_path(html_, "report.html"));
@@ -160,6 +175,7 @@ class ReportCommand : public Command {
   std::vector<std::string> files_, shapes_;
   std::string gpu_, stalls_;
   int top_ = 20;
+  double compute_ = 0.78, memory_ = 0.92;
   std::string by_ = "kernel", sort_ = "total", filter_, device_, kernel_, html_;
   bool json_ = false, csv_ = false;
 };

@@ -19,6 +19,10 @@ std::vector<Setting> known_settings() {
       {"strategy", "PURLIN_STRATEGY", "", "default", "Search strategy of tune"},
       {"build", "PURLIN_BUILD_LABEL", "", "default",
        "Label of the code under test, kept in profiles"},
+      {"target-compute", "PURLIN_TARGET_COMPUTE", "", "default",
+       "Share of the arithmetic roof that can be reached, 0.78"},
+      {"target-memory", "PURLIN_TARGET_MEMORY", "", "default",
+       "Share of the bandwidth that can be reached, 0.92"},
   };
 }
 

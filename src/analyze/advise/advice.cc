@@ -116,4 +116,15 @@ Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
   return advice;
 }
 
+void put_advice(const Advice& advice, Report& report, std::size_t most) {
+  report.verdict = advice.verdict;
+  report.alerts = advice.alerts;
+  report.advice.clear();
+  for (const Intervention& one : advice.interventions) {
+    if (report.advice.size() == most) break;
+    report.advice.push_back({one.id, one.title, one.kernels, one.saved_share.low,
+                             one.saved_share.mid, one.saved_share.high});
+  }
+}
+
 }  // namespace purlin::analyze

@@ -85,13 +85,6 @@ struct ListedKernel {  // of the two short lists
   std::string next;  // a command
 };
 
-struct Alert {
-  std::string id;        // "data_starvation"
-  std::string severity;  // "critical", "warning", "info"
-  double value = 0, threshold = 0;
-  std::string kernel, kernel_id, text;
-};
-
 struct Advice {
   std::string verdict;  // "scheduling", "tune", "restructure", "grey", "scale_hardware", "unknown"
   std::string verdict_text;
@@ -129,7 +122,7 @@ Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
 
 Json to_json(const Advice& advice);  // purlin.advise/1
 std::string render_advice(const Advice& advice, const Terminal& terminal, int top = 0);
-// The first of them in a few lines, for the report. "" where there is nothing to say.
-std::string render_advice_brief(const Advice& advice, const Terminal& terminal, int most = 3);
+// Verdict, alerts and the first interventions, for a report of the same profile.
+void put_advice(const Advice& advice, Report& report, std::size_t most = 3);
 
 }  // namespace purlin::analyze

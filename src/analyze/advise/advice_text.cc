@@ -64,23 +64,6 @@ class AdviceRenderer {
     return std::move(out_);
   }
 
-  std::string brief(int most) {
-    if (advice_.interventions.empty()) return "";
-    out_ += terminal_.paint(Style::kBold, "advice") + "\n";
-    Table table;
-    table.column("saves", Table::Align::kRight);
-    table.column("what");
-    for (std::size_t i = 0;
-         i < std::min<std::size_t>(static_cast<std::size_t>(most), advice_.interventions.size());
-         ++i) {
-      const Intervention& one = advice_.interventions[i];
-      table.row({percents(one.saved_share), what(one)});
-    }
-    out_ += table.render(terminal_, "  ");
-    paragraph(Style::kDim, "purlin advise FILE says why, how, and what would not help", "  ");
-    return std::move(out_);
-  }
-
  private:
   std::size_t width() const { return static_cast<std::size_t>(std::max(60, terminal_.width())); }
   void paragraph(Style style, std::string_view text, std::string_view indent) {
@@ -97,15 +80,6 @@ class AdviceRenderer {
       out_ += terminal_.paint(Style::kDim, head) + terminal_.paint(style, line) + "\n";
       first = false;
     }
-  }
-
-  std::string what(const Intervention& one) const {
-    const std::size_t room = width() > 30 ? width() - 30 : 30;
-    std::string text = one.title;
-    if (!one.kernels.empty()) text += ": " + clean(one.kernels.front());
-    const double more = static_cast<double>(one.kernels.size()) - 1 + one.kernels_left_out;
-    if (!one.kernels.empty() && more > 0) text += fmt::format(" and {:.0f} more", more);
-    return elide_middle(text, room);
   }
 
   void base() {
@@ -242,10 +216,6 @@ class AdviceRenderer {
 
 std::string render_advice(const Advice& advice, const Terminal& terminal, int top) {
   return AdviceRenderer(advice, terminal).full(top);
-}
-
-std::string render_advice_brief(const Advice& advice, const Terminal& terminal, int most) {
-  return AdviceRenderer(advice, terminal).brief(most);
 }
 
 }  // namespace purlin::analyze

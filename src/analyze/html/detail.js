@@ -49,6 +49,9 @@ function work(kernel) {
                roof.bytes_per_s !== null ? si(roof.bytes_per_s, 'B/s') : ''].filter(Boolean).join(', ')],
     ['intensity', roof.intensity === null ? null : `${Number(roof.intensity.toPrecision(3))} FLOP/B`],
     ['attainable', roof.attainable_flops_per_s === null ? null : si(roof.attainable_flops_per_s, 'FLOP/s')],
+    ['target', kernel.target === null ? null
+      : kernel.target.speedup > 1 ? `${percent(kernel.target.fraction)} of that roof, ${kernel.target.speedup.toFixed(2)} times as fast`
+        : `reached: ${percent(kernel.target.fraction)} of that roof`],
     ['headroom', roof.headroom_ns === null ? null : `${ns(roof.headroom_ns)} less, were it at its roof`],
   ];
 }
@@ -101,6 +104,8 @@ function detail_of(kernel, detail) {
         ['evidence', kernel.roof && kernel.roof.evidence],
         ...(work(kernel) || []),
         ['occupancy', occupancy_text(kernel)],
+        ['link', el('a', {href: `#kernel=${kernel.id}`}, `#kernel=${kernel.id}`)],
+        ['profile', el('a', {href: `#profile-${doc.profile.id}`}, [doc.profile.id, ...doc.profile.files].join(' '))],
         ['resources', `${kernel.registers} registers a thread, ${bytes(kernel.static_shared_bytes)} static and ` +
                       `${bytes(launch.dynamic_shared_bytes)} dynamic shared memory a block, ` +
                       `${bytes(kernel.local_bytes)} local memory a thread`],
@@ -112,6 +117,10 @@ function detail_of(kernel, detail) {
     shapes.length ? [el('h3', null, 'Launch shapes'), table(
       [['share', 1], ['total', 1], ['count', 1], ['p50', 1], ['p95', 1], ['bound'], ['grid / block'], ['op and problem']], shapes)] : null,
     detail.shapes_left_out > 0 ? el('p', {class: 'soft'}, `and ${count(detail.shapes_left_out)} more shapes`) : null,
+    kernel.stalls ? [el('h3', null, 'What warps wait for'), table(
+      [['of all', 1], ['of stalls', 1], ['reason', 'text']],
+      kernel.stalls.reasons.slice(0, 10).map((r) => [percent(r.share), percent(r.stalled_share), `${words(r.reason)}${r.meaning ? `: ${r.meaning}` : ''}`])),
+      kernel.stalls.occupancy ? el('p', {class: 'soft'}, `More occupancy does not help: ${kernel.stalls.occupancy}`) : null] : null,
     kernel.counters.length ? [el('h3', null, 'Counters, mean of a launch'), table(
       [['counter'], ['value', 1], ['launches', 1]],
       kernel.counters.map((c) => [el('span', {class: 'name'}, c.name), Number(c.value.toPrecision(7)).toLocaleString('en-US'), count(c.launches)]))] : null);

@@ -56,7 +56,7 @@ const kernel_table = (() => {
   function kernel_row(row) {
     const {kernel, index} = row;
     const toggle = () => { open.has(index) ? open.delete(index) : open.add(index); draw(); focus(index); };
-    return el('tr', {class: 'kernel', id: `kernel-${index}`,
+    return el('tr', {class: 'kernel', id: `kernel-${index}`, 'data-kernel': kernel.id, 'data-profile': doc.profile.id,
                      onclick: (event) => { if (!window.getSelection().toString() && !event.target.closest('button')) toggle(); }},
       el('td', {class: 'what'},
         el('button', {type: 'button', class: 'name', 'aria-expanded': open.has(index) ? 'true' : 'false', onclick: toggle}, kernel.label),
@@ -134,6 +134,14 @@ const kernel_table = (() => {
     return out;
   }
 
+  // "#kernel=ID" is a link to a row: other documents have it (alerts, purlin advise --json).
+  function follow() {
+    const wanted = /^#kernel=([0-9a-f]+)$/.exec(location.hash);
+    const index = wanted ? doc.kernels.findIndex((kernel) => kernel.id === wanted[1]) : -1;
+    if (index >= 0) reveal(index);
+  }
+  window.addEventListener('hashchange', follow);
+
   document.addEventListener('keydown', (event) => {
     if (event.key === '/' && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) {
       event.preventDefault();
@@ -144,5 +152,5 @@ const kernel_table = (() => {
       if (row && open.delete(Number(row.id.slice(7)))) { draw(); focus(Number(row.id.slice(7))); }
     }
   });
-  return {render, reveal};
+  return {render, reveal, follow};
 })();

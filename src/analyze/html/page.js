@@ -20,6 +20,14 @@
     return el('div', {class: 'tiles'}, items.filter(Boolean).map(([value, text]) => el('div', {class: 'tile'}, el('b', null, value), el('span', null, text))));
   }
 
+  function advice() {
+    const whole = (share) => `${Math.round(100 * share)}%`;
+    if (!doc.advice.length && !doc.alerts.length) return null;
+    return el('ul', {class: 'findings', id: 'advice'},
+      doc.advice.map((one) => el('li', null, `${one.title}${one.kernels.length ? `: ${one.kernels[0]}${one.kernels.length > 1 ? ` and ${one.kernels.length - 1} more` : ''}` : ''} saves ${whole(one.saved_share.mid)} (${whole(one.saved_share.low)} to ${whole(one.saved_share.high)})`)),
+      doc.alerts.map((alert) => el('li', {class: 'warning'}, alert.kernel_id ? el('a', {href: `#kernel=${alert.kernel_id}`}, alert.text) : alert.text)));
+  }
+
   function copies() {
     if (!doc.copies.length) return null;
     return section('copies', 'Copies and sets', table(
@@ -38,6 +46,7 @@
         ['launches', `${count(c.launches_seen)} recorded${c.launches_counted > 0 ? ` of ${count(c.launches_counted)} counted (${percent(c.launches_seen / c.launches_counted)})` : '; how many there were was not counted'}` +
                      `${c.launches_lost > 0 ? `, ${count(c.launches_lost)} lost` : ', none known to be lost'}${c.launches_sampled_out > 0 ? `, ${count(c.launches_sampled_out)} sampled out` : ''}`],
         ['cost', c.overhead_ns > 0 ? `${ns(c.overhead_ns)} spent in Purlin's callbacks${wall > 0 ? ` (${(100 * c.overhead_ns / wall).toFixed(2)}% of the wall time)` : ''}` : null],
+        ['profile', el('span', {id: `profile-${doc.profile.id}`}, [doc.profile.id, ...doc.profile.files].join(' '))],
         ['recorded by', doc.source],
         ['recorded at', environment.recorded_at],
         ['build', environment.build],
@@ -62,6 +71,7 @@
       el('div', {class: 'soft'}, [...new Set((environment.devices || []).map((d) => [d.name, d.arch, d.driver ? (d.driver === d.toolkit ? d.driver : `driver ${d.driver}`) : ''].filter(Boolean).join(', ')))].join('; ')),
       doc.coverage.partial ? el('p', {class: 'warning'}, 'Partial profile: it was damaged or cut short. What follows is what was recorded up to the last complete part.') : null,
       el('p', {class: 'finding'}, first.text),
+      advice(),
       others.length ? el('ul', {class: 'findings'}, others.slice(0, 3).map((finding) => el('li', null, finding.text))) : null,
       tiles()),
     el('nav', {class: 'jump', 'aria-label': 'sections'}, el('ul', null, sections.map((s) => el('li', null, el('a', {href: `#${s.id}`}, names[s.id]))))),
@@ -70,4 +80,5 @@
     tip,
     document.getElementById('purlin-report'));
   timeline.redraw();
+  kernel_table.follow();
 })();
