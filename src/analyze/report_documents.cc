@@ -82,6 +82,7 @@ Json roof_json(const KernelStat& kernel) {
                        {"headroom_ns", headroom < 0 ? Json() : number(std::round(headroom))},
                        {"clock_mhz", rounded(roof.clock_mhz)},
                        {"tensor_cores_idle", roof.tensor_cores_idle},
+                       {"tensor_ceiling", roof.tensor_ceiling},
                        {"tensor_share", rounded(roof.tensor_share)}});
 }
 

@@ -107,6 +107,13 @@ std::string_view grade_of(Bound binding, double utilization) {
   return utilization > good ? "good" : utilization < poor ? "optimise" : "ok";
 }
 
+const Ceiling* tensor_ceiling_for_f32(const Ceilings& ceilings) {
+  for (const char* name : {"tf32 tensor", "bf16 tensor", "f16 tensor"})
+    for (const Ceiling& ceiling : ceilings.compute)
+      if (ceiling.name == name) return &ceiling;
+  return nullptr;
+}
+
 void RoofSum::Amount::add(double each, double count, double time) {
   total += each * count;
   launches += count;
@@ -333,11 +340,13 @@ void RoofSum::judge(Roof& roof) const {
 }
 
 void RoofSum::find_idle_tensor_cores(Roof& roof) const {
-  const Ceiling* tf32 = ceilings_->compute_for("tf32", true);
-  if (tf32 == nullptr || tf32->peak <= 0 || tf32->name == "f32" || roof.utilization <= 0) return;
+  if (roof.utilization <= 0 || roof.flops_per_s <= 0) return;
   if (roof.bound != Bound::kCompute || longest(units_) != "f32" || !is_heavy(op_class_)) return;
-  roof.tensor_cores_idle = roof.flops_per_s > 0;
-  roof.tensor_share = roof.flops_per_s / tf32->peak;
+  const Ceiling* tensor = tensor_ceiling_for_f32(*ceilings_);
+  if (tensor == nullptr || tensor->peak <= 0) return;
+  roof.tensor_cores_idle = true;
+  roof.tensor_share = roof.flops_per_s / tensor->peak;
+  roof.tensor_ceiling = tensor->name;
 }
 
 // Why work says nothing of the bound.
@@ -373,8 +382,8 @@ void RoofSum::describe(Roof& roof) const {
       parts.push_back("ceiling: " + from);
     }
     if (roof.tensor_cores_idle)
-      parts.push_back(
-          fmt::format("tensor cores idle: {} of tf32 tensor", percent(roof.tensor_share)));
+      parts.push_back(fmt::format("tensor cores idle: {} of {}", percent(roof.tensor_share),
+                                  roof.tensor_ceiling));
   }
   if (busy_ns_ > 0)
     parts.push_back(fmt::format("SMs {} busy, memory {}", percent(compute_busy_ / busy_ns_),

@@ -42,6 +42,7 @@ struct Roof {                   // of one report row
   double compute_share = 0, memory_share = 0;
   bool tensor_cores_idle = false;  // a product in vector units, of a device that could do better
   double tensor_share = 0;         // of the tensor ceiling it would have then
+  std::string tensor_ceiling;      // "tf32 tensor"; "f16 tensor" where there is no TF32
   std::string ceiling;             // name of the binding one
   Bound bound = Bound::kUnknown;
   std::string bound_from;  // "counter", "shape_model", "launch" (its size), "op_class" (a prior)
@@ -56,6 +57,9 @@ struct Roof {                   // of one report row
 // Bands: of memory bandwidth above 60 % is good and below 30 % wants work; of compute 80 % and 50
 // %.
 std::string_view grade_of(Bound binding, double utilization);
+
+// What products of f32 could use instead: TF32, else 16 bits; nullptr where there is neither.
+const Ceiling* tensor_ceiling_for_f32(const Ceilings& ceilings);
 
 // Ceilings of a device: measured ones first, where given; else the GPU table's by its name, at as
 // many SMs as the device says it has; else what its attributes come to. What none of them tells is

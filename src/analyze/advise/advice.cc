@@ -76,6 +76,12 @@ std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
   if (facts.rows.kernels.empty()) return "no profile of kernels: nothing was recorded";
   if (facts.rows.kernel_ns <= 0)
     return "durations were not recorded: what a change would save cannot be told";
+  if (facts.unit.kind == "kernel_time")
+    return advice.judged_share < 0.2
+               ? "how near the kernels are to their roofs is not known, nor whether the device "
+                 "idles"
+               : "no kernel is far enough from its target to be worth the work; whether the device "
+                 "idles was not recorded";
   if (advice.judged_share < 0.2)
     return "the device does not idle for long, and how near its kernels are to their roofs is not "
            "known";

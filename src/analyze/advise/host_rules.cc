@@ -27,6 +27,8 @@ constexpr Interval3 kOverlapped = {0.3, 0.7, 1.0}, kHalf = {0, 0.5, 1};
 constexpr Interval3 kNodeGap = {300, 500, 1'000}, kGraphLaunch = {5'000, 10'000, 20'000};
 // Of a copy from pinned memory: PCIe 3, 4 and 5 at 16 lanes, as measured with pinned memory.
 constexpr Interval3 kPinned = {12e9, 24e9, 48e9};
+// A gap that is a stall of its own: of all the idle time for the host, and ns.
+constexpr double kStallShare = 0.2, kLongStall = 1e6, kFewSteps = 5;
 constexpr double kLargeCopy = 256 * 1024, kSmallCopy = 64;
 
 class HostRules {
@@ -41,6 +43,7 @@ class HostRules {
   void run() {
     if (facts_.timeline->devices.empty() || length_ <= 0) return;
     starvation();
+    stalls();
     graphs();
     host_work();
     syncs();
@@ -98,9 +101,32 @@ class HostRules {
     add(std::move(out), kFed * starved, starved, "B");
   }
 
+  // A few long gaps are no matter of launching: each has its own cause, named in its evidence.
+  void stalls() {
+    if (unit_.kind == "step" && unit_.count < kFewSteps) return;
+    const double least = std::max(kLongStall, kStallShare * unit_.host_ns / share_);
+    Intervention out = from_remedy("remove_stalls");
+    double count = 0, stalled = 0;
+    for (const Gap& gap : facts_.timeline->gaps) {
+      const auto ns = static_cast<double>(gap.duration_ns);
+      if (gap.cause != IdleCause::kHostLaunch || ns < least || gap.evidence.empty()) continue;
+      ++count;
+      stalled += ns * share_;
+      out.evidence.push_back(
+          {"the device idles once for",
+           fmt::format("{}{}: {}", short_ns(ns),
+                       gap.after.empty() ? "" : " before " + clean(gap.after), clean(gap.evidence)),
+           "timeline"});
+    }
+    if (count == 0 || stalled < kLaunchBound * length_) return;
+    stalled_ns_ = std::min(stalled, unit_.host_ns);
+    out.assumptions.emplace_back("what the host does there may have to be done once: low is none");
+    add(std::move(out), kHalf * stalled_ns_, stalled_ns_, "B");
+  }
+
   // Time that the host takes to launch a repeated sequence, which a graph would not take.
   void graphs() {
-    const double host = unit_.host_ns;
+    const double host = unit_.host_ns - stalled_ns_;
     double claimed = 0;
     for (const RepeatedSequence& sequence : facts_.timeline->sequences) {
       const std::string what = fmt::format("{} kernels and copies x {} on stream {}",
@@ -167,7 +193,7 @@ class HostRules {
   }
 
   void host_work() {
-    const double gap = unit_.host_ns - graphed_ns_;
+    const double gap = unit_.host_ns - stalled_ns_ - graphed_ns_;
     if (gap < kLaunchBound * length_) return;
     const Interval3 recorder = unit_.recorder_ns * (gap / unit_.host_ns);
     Intervention out = from_remedy("cut_host_work");
@@ -299,7 +325,7 @@ class HostRules {
   Advice& advice_;
   const Unit& unit_;
   double share_, length_;
-  double graphed_ns_ = 0;
+  double stalled_ns_ = 0, graphed_ns_ = 0;
 };
 
 }  // namespace

@@ -95,7 +95,10 @@ class KernelRules {
     if (kernel.name.op_class == "copy" || kernel.name.op_class == "layout") copies(row);
     if (coalescing(row)) return;
     if (divergence(row)) return;
-    if (kernel.roof.utilization <= 0) return;
+    if (kernel.roof.utilization <= 0) {
+      tensor_cores_by_name(row);
+      return;
+    }
     if (kernel.roof.tensor_cores_idle) return tensor_cores(row);
     switch (kernel.roof.bound) {
       case Bound::kMemory:
@@ -222,30 +225,55 @@ class KernelRules {
     const KernelStat& kernel = at(row);
     const Roof& roof = kernel.roof;
     const Ceilings* ceilings = facts_.ceilings_of(kernel);
-    const Ceiling* tf32 = ceilings != nullptr ? ceilings->compute_for("tf32", true) : nullptr;
-    const Ceiling* bf16 = ceilings != nullptr ? ceilings->compute_for("bf16", true) : nullptr;
+    const Ceiling* tensor = ceilings != nullptr ? tensor_ceiling_for_f32(*ceilings) : nullptr;
     const double bandwidth = facts_.bandwidth_of(kernel);
     const double flops = roof.flops;
-    if (tf32 == nullptr || tf32->peak <= 0 || flops <= 0) return;
+    if (tensor == nullptr || tensor->peak <= 0 || flops <= 0) return;
+    const Ceiling* half = ceilings->compute_for("bf16", true);
     const double mean = kernel.duration.mean_ns(), count = kernel.duration.count();
     const auto after = [&](double peak, double compute, double memory) {
       const double bytes = bandwidth > 0 ? roof.bytes / (bandwidth * memory) : 0;
       return std::max({flops / (peak * compute), bytes, 2e-6}) * 1e9;
     };
-    const double mid = mean - after(tf32->peak, facts_.targets.compute, facts_.targets.memory);
-    const double high = mean - after(bf16 != nullptr ? bf16->peak : tf32->peak, 1, 1);
+    const double mid = mean - after(tensor->peak, facts_.targets.compute, facts_.targets.memory);
+    const double high =
+        mean - after(half != nullptr ? std::max(half->peak, tensor->peak) : tensor->peak, 1, 1);
     if (mid <= 0) return;
     Found& to = found("tensor_cores", "", row);
-    evidence(to, problem_text(kernel),
-             fmt::format("{} on the vector units: {} of f32, {} of tf32 tensor",
-                         si(roof.flops_per_s, "FLOP/s"), percent(roof.utilization),
-                         percent(roof.tensor_share)),
-             roof.flops_from == Provenance::kCounter ? "counters" : "shape model");
+    evidence(
+        to, problem_text(kernel),
+        fmt::format("{} on the vector units: {} of f32, {} of {}", si(roof.flops_per_s, "FLOP/s"),
+                    percent(roof.utilization), percent(roof.tensor_share), roof.tensor_ceiling),
+        roof.flops_from == Provenance::kCounter ? "counters" : "shape model");
     if (to.out.assumptions.empty())
-      to.out.assumptions.push_back(fmt::format(
-          "mid: TF32 at {:.2f} of its peak; high: bfloat16 at its roof; low: 0.3 of mid",
-          facts_.targets.compute));
+      to.out.assumptions.push_back(
+          fmt::format("mid: {} at {:.2f} of its peak; high: 16 bits at their roof; low: 0.3 of mid",
+                      tensor->name, facts_.targets.compute));
     add(to, row, Interval3{0.3 * mid, mid, high} * count, "B");
+  }
+
+  // The name says vector units, but not how much work it is: at least as much is left as the
+  // ratio of the peaks would leave of a kernel at its roof.
+  bool tensor_cores_by_name(std::size_t row) {
+    const KernelStat& kernel = at(row);
+    const std::string_view c = kernel.name.op_class;
+    if (kernel.name.tensor != TensorCores::kNo || kernel.name.dtype != "f32" ||
+        (c != "gemm" && c != "conv") || kernel.duration.mean_ns() < kShort)
+      return false;
+    const Ceilings* ceilings = facts_.ceilings_of(kernel);
+    const Ceiling* tensor = ceilings != nullptr ? tensor_ceiling_for_f32(*ceilings) : nullptr;
+    const Ceiling* vector = ceilings != nullptr ? ceilings->compute_for("f32", false) : nullptr;
+    if (tensor == nullptr || vector == nullptr || tensor->peak <= vector->peak) return false;
+    Found& to = found("tensor_cores", "", row);
+    evidence(to, short_label(kernel),
+             fmt::format("a product of f32 on the vector units; the device has {}, {:.1f} times as "
+                         "fast",
+                         tensor->name, tensor->peak / vector->peak),
+             "kernel name");
+    // Daydream's rule for compute-bound kernels in mixed precision: a third of the time.
+    const double t = total(kernel), mid = t * 2 / 3;
+    add(to, row, {0.3 * mid, mid, t * (1 - vector->peak / tensor->peak)}, "D");
+    return true;
   }
 
   void compute(std::size_t row) {

@@ -34,6 +34,11 @@ constexpr Remedy kRemedies[] = {
      "move Python work, logging and .item() out of the step; launch from one thread ahead of the "
      "device",
      ""},
+    {"remove_stalls", "Take the long host stalls out of the loop", kOverhead, kParallelism, "host",
+     "hours", "low", kAny, "application",
+     "do it once, before the loop, or on another thread: allocating and pinning memory, compiling, "
+     "logging, saving|PyTorch: reuse pinned buffers instead of .pin_memory() in the loop",
+     ""},
     {"remove_syncs", "Let the host run ahead instead of waiting", kOverhead, kParallelism, "host",
      "hours", "low", kAny, "application",
      "PyTorch: no .item(), .cpu(), print(tensor) or torch.cuda.synchronize() in the step; "

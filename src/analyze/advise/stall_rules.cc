@@ -36,8 +36,9 @@ void add_stall_rules(const Facts& facts, Advice& advice) {
     const StallTable stalls = read_stalls(kernel.counters);
     const auto findings = stalls.findings();
     if (findings.empty()) continue;
-    const CounterFigures figures = read_counters(kernel.counters, kernel.duration.mean_ns());
     const double issue = issue_active(kernel.counters);
+    if (issue >= kIssuing) continue;
+    const CounterFigures figures = read_counters(kernel.counters, kernel.duration.mean_ns());
     const double occupancy = kernel.roof.occupancy_achieved;
     const std::string crowd = why_occupancy_does_not_help(stalls, figures, occupancy);
     for (const StallReason* reason : findings) {
@@ -53,7 +54,7 @@ void add_stall_rules(const Facts& facts, Advice& advice) {
     const StallReason& most = *findings.front();
     const double t = kernel.duration.total_ns();
     if (t <= 0 || facts.in_unit(t) < kSmallRow * facts.unit.baseline_ns.mid) continue;
-    if (issue >= kIssuing || most.remedy.empty()) continue;
+    if (most.remedy.empty()) continue;
     const double busiest =
         std::max(figures.compute_busy.value_or(0), figures.memory_busy.value_or(0));
     if (!figures.compute_busy || !figures.memory_busy) continue;

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// Synthetic profiles whose right answer is known. Savings against reality: measured_test.cc.
+#include "analyze/advise/advice.h"
+
+#include "analyze/advise/remedies.h"
+#include "analyze/timeline/testing.h"
+#include "base/random.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr double kBandwidth = 4.8e12;  // H200
+constexpr const char* kGemm =
+    "void cutlass::Kernel<cutlass_80_simt_sgemm_128x128_8x4_nn_align1>(Params)";
+
+DeviceInfo h200() {
+  DeviceInfo device;
+  device.id = "cuda:0";
+  device.kind = "gpu";
+  device.name = "NVIDIA H200";
+  device.arch = "sm_90";
+  device.compute_units = 132;
+  device.memory_bytes = 150'000'000'000;
+  return device;
+}
+
+// A program of rounds: one stream, one host thread, launches as told.
+class Program {
+ public:
+  Program() {
+    builder_.profile.environment.devices = {h200()};
+    builder_.profile.source = "purlin";
+  }
+  // The host launches at once and runs ahead.
+  Program& kernel(const KernelRow& row, double ns) {
+    const auto length = static_cast<std::int64_t>(ns);
+    return run(row, std::max(device_, host_ + 4'000), length, host_, 1'000);
+  }
+  // The host comes after the last kernel has ended, `late` ns.
+  Program& late_kernel(const KernelRow& row, double ns, std::int64_t late) {
+    const std::int64_t at = device_ + late;
+    host_ = at - 4'000;
+    return run(row, at, static_cast<std::int64_t>(ns), host_, 1'000);
+  }
+  Program& copy(const char* kind, std::int64_t ns, std::uint64_t bytes, bool beside = false) {
+    const std::uint32_t call = builder_.call(CallKind::kCopy, "cudaMemcpyAsync", host_, 1'000);
+    host_ += 1'000;
+    const std::int64_t at = beside ? device_ - ns : std::max(device_, host_);
+    Activity& activity = builder_.copy(kind, at, ns, call, beside ? 9 : 7);
+    activity.bytes = bytes;
+    CopyRow& copies = builder_.profile.copies[activity.row];
+    copies.bytes += static_cast<double>(bytes);
+    copies.duration.add(static_cast<double>(ns));
+    device_ = std::max(device_, at + ns);
+    return *this;
+  }
+  Program& wait() {  // until the device is done
+    builder_.call(CallKind::kSync, "cudaDeviceSynchronize", host_, device_ - host_ + 500);
+    host_ = std::max(host_, device_) + 500;
+    return *this;
+  }
+  Program& step(std::int64_t begin, const std::string& name) {
+    builder_.range(RangeKind::kStep, name, begin, std::max(host_, device_) - begin);
+    return *this;
+  }
+  std::int64_t now() const { return std::max(host_, device_); }
+  const Profile& profile() { return builder_.sorted(); }
+  Advice advice(const AdviceOptions& options = {}) {
+    const Profile& profile = builder_.sorted();
+    return advise(profile, analyze_timeline(profile), {}, options);
+  }
+
+ private:
+  Program& run(const KernelRow& row, std::int64_t at, std::int64_t length, std::int64_t call_at,
+               std::int64_t call_length) {
+    const std::uint32_t call = builder_.launch(call_at, call_length);
+    builder_.kernel("", at, length, call).row = place(row);
+    builder_.profile.kernels[place(row)].duration.add(static_cast<double>(length));
+    host_ = std::max(host_, call_at) + call_length;
+    device_ = at + length;
+    return *this;
+  }
+  std::uint32_t place(const KernelRow& row) {
+    auto& rows = builder_.profile.kernels;
+    std::erase_if(rows, [](const KernelRow& one) { return one.name.empty(); });
+    for (std::uint32_t i = 0; i < rows.size(); ++i)
+      if (rows[i].name == row.name && rows[i].shape == row.shape) return i;
+    rows.push_back(row);
+    return static_cast<std::uint32_t>(rows.size() - 1);
+  }
+  TimelineBuilder builder_;
+  std::int64_t host_ = 0, device_ = 0;
+};
+
+KernelRow row(const char* name, const char* op, std::string shape, const char* dtype) {
+  KernelRow out;
+  out.name = name;
+  out.op = op;
+  out.shape = std::move(shape);
+  out.dtype = dtype;
+  out.launch.grid = {4096, 1, 1};
+  out.launch.block = {256, 1, 1};
+  out.registers = 32;
+  return out;
+}
+
+constexpr double kElements = 1 << 28;
+KernelRow pointwise(const char* name) {
+  return row(name, "aten::mul", "n=268435456,inputs=1", "f32");
+}
+double pointwise_ns(double utilization) { return 8 * kElements / kBandwidth * 1e9 / utilization; }
+KernelRow gemm() { return row(kGemm, "aten::mm", "M=4096,N=4096,K=4096", "f32"); }
+double gemm_ns(double flops_per_s) { return 2.0 * 4096 * 4096 * 4096 / flops_per_s * 1e9; }
+
+const Intervention* find(const Advice& advice, std::string_view id) {
+  for (const Intervention& one : advice.interventions)
+    if (one.id == id) return &one;
+  return nullptr;
+}
+
+TEST(Advise, NothingWithoutAProfile) {
+  const Profile empty;
+  const Advice advice = advise(empty, analyze_timeline(empty));
+  EXPECT_EQ(advice.verdict, "unknown");
+  EXPECT_TRUE(advice.interventions.empty());
+  EXPECT_NE(advice.nothing.find("no profile"), std::string::npos);
+}
+
+// S42: kernels at 85 % of their roof, 60 % idle.
+TEST(Advise, EfficientKernelsAndAnIdleDeviceAreAQuestionOfScheduling) {
+  Program program;
+  const double ns = pointwise_ns(0.85);
+  for (int i = 0; i < 40; ++i)
+    program.late_kernel(pointwise("void scale<float>(float*)"), ns,
+                        static_cast<std::int64_t>(1.5 * ns));
+  const Advice advice = program.advice();
+  EXPECT_EQ(advice.verdict, "scheduling");
+  EXPECT_NEAR(advice.idle_share, 0.6, 0.02);
+  EXPECT_NEAR(advice.kernel_utilization, 0.85, 0.01);
+  ASSERT_FALSE(advice.interventions.empty());
+  for (const Intervention& one : advice.interventions) EXPECT_EQ(one.regime, "host") << one.id;
+  EXPECT_TRUE(advice.tune.empty());
+}
+
+// Near the roof and busy: nothing, and it says so.
+TEST(Advise, SilentWhereNothingIsWorthTheWork) {
+  Program program;
+  for (int i = 0; i < 20; ++i)
+    program.kernel(pointwise("void scale<float>(float*)"), pointwise_ns(0.92));
+  const Advice advice = program.advice();
+  EXPECT_TRUE(advice.interventions.empty());
+  EXPECT_FALSE(advice.nothing.empty());
+  EXPECT_EQ(advice.verdict, "scale_hardware");
+}
+
+// S24: memory-bound kernels are never told to use tensor cores, compute-bound ones not to coalesce.
+TEST(Advise, TheFirstAdviceFitsTheRegime) {
+  Program memory, compute;
+  for (int i = 0; i < 20; ++i) {
+    memory.kernel(pointwise("void scale<float>(float*)"), pointwise_ns(0.25));
+    compute.kernel(gemm(), gemm_ns(15e12));
+  }
+  const Advice slow = memory.advice();
+  ASSERT_FALSE(slow.interventions.empty());
+  EXPECT_EQ(slow.interventions[0].id, "stream_wider");
+  EXPECT_EQ(find(slow, "tensor_cores"), nullptr);
+  EXPECT_EQ(slow.verdict, "tune");
+  const Advice idle = compute.advice();
+  ASSERT_FALSE(idle.interventions.empty());
+  EXPECT_EQ(idle.interventions[0].id, "tensor_cores");
+  EXPECT_EQ(find(idle, "stream_wider"), nullptr);
+  EXPECT_FALSE(idle.interventions[0].guard.empty());  // numerics
+}
+
+// S25: same runtime, opposite fixes.
+TEST(Advise, MoreFlopsBuyAMemoryBoundKernelNothing) {
+  Program memory, compute;
+  for (int i = 0; i < 20; ++i) {
+    memory.kernel(pointwise("void scale<float>(float*)"), pointwise_ns(0.8));
+    compute.kernel(gemm(), gemm_ns(60e12));
+  }
+  const auto saved = [](const Advice& advice, std::string_view resource) {
+    for (const WhatIf& one : advice.what_if)
+      if (one.resource == resource) return one.saved_share;
+    return -1.0;
+  };
+  EXPECT_EQ(saved(memory.advice(), "compute"), 0.0);
+  EXPECT_NEAR(saved(memory.advice(), "memory_bandwidth"), 0.5, 0.02);
+  EXPECT_NEAR(saved(compute.advice(), "compute"), 0.5, 0.02);
+  EXPECT_EQ(saved(compute.advice(), "memory_bandwidth"), 0.0);
+  const Advice advice = memory.advice();
+  ASSERT_FALSE(advice.no_gain.empty());
+  EXPECT_EQ(advice.no_gain[0].what, "twice the FLOP/s");
+  EXPECT_EQ(advice.no_gain[0].saved_ns, 0.0);
+}
+
+// S41: copies beside the computation are no reason to say anything.
+TEST(Advise, OnlyCopiesThatNothingHidesAreFlagged) {
+  Program serial, overlapped;
+  for (int i = 0; i < 20; ++i) {
+    serial.copy("h2d", 1'000'000, 32 << 20).kernel(pointwise("void f(float*)"), 1'000'000);
+    overlapped.kernel(pointwise("void f(float*)"), 1'000'000).copy("h2d", 900'000, 32 << 20, true);
+  }
+  const Advice bad = serial.advice();
+  const Intervention* copies = find(bad, "overlap_copies");
+  ASSERT_NE(copies, nullptr);
+  EXPECT_LE(copies->saved_ns.high, 20e6);
+  EXPECT_TRUE(std::any_of(bad.alerts.begin(), bad.alerts.end(),
+                          [](const Alert& alert) { return alert.id == "copies_not_overlapped"; }));
+  const Advice good = overlapped.advice();
+  EXPECT_EQ(find(good, "overlap_copies"), nullptr);
+  for (const Alert& alert : good.alerts) EXPECT_NE(alert.id, "copies_not_overlapped");
+}
+
+// S43: a wait after each kernel is counted, and the idle time it explains is named.
+TEST(Advise, WaitsOfTheHostAreCountedAndPriced) {
+  Program program;
+  for (int i = 0; i < 50; ++i) program.kernel(pointwise("void f(float*)"), 20'000).wait();
+  const Advice advice = program.advice();
+  const Intervention* syncs = find(advice, "remove_syncs");
+  ASSERT_NE(syncs, nullptr);
+  EXPECT_EQ(syncs->saved_ns.low, 0);
+  bool counted = false;
+  for (const Evidence& item : syncs->evidence)
+    counted |= item.value.find("cudaDeviceSynchronize 50 times") != std::string::npos;
+  EXPECT_TRUE(counted);
+}
+
+// S54: launches that cost nothing beside their kernels are no reason for a graph.
+TEST(Advise, NoGraphForLongKernels) {
+  Program program;
+  for (int i = 0; i < 30; ++i)
+    program.kernel(pointwise("void f(float*)"), 5e6).kernel(pointwise("void g(float*)"), 5e6);
+  EXPECT_EQ(find(program.advice(), "cuda_graphs"), nullptr);
+}
+
+// S53: what a capture would trip over is said, and nothing is promised.
+TEST(Advise, AGraphThatCannotBeCapturedIsNotPromised) {
+  Program program;
+  for (int i = 0; i < 100; ++i) {
+    program.late_kernel(pointwise("void f(float*)"), 3'000, 6'000);
+    program.late_kernel(pointwise("void g(float*)"), 3'000, 6'000).wait();
+    program.late_kernel(pointwise("void h(float*)"), 3'000, 6'000);
+  }
+  const Advice advice = program.advice();
+  EXPECT_EQ(find(advice, "cuda_graphs"), nullptr);
+  ASSERT_TRUE(std::any_of(advice.no_gain.begin(), advice.no_gain.end(), [](const NoGain& one) {
+    return one.what.find("CUDA graph") != std::string::npos && !one.saved_ns &&
+           one.why.find("cudaDeviceSynchronize") != std::string::npos;
+  }));
+}
+
+// A chain over the same elements, and neighbours that are none.
+TEST(Advise, FusionNeedsAChain) {
+  Program chain, unrelated;
+  for (int i = 0; i < 50; ++i) {
+    for (const char* name :
+         {"void f<float>(float*)", "void g<float>(float*)", "void h<float>(float*)"})
+      chain.kernel(pointwise(name), pointwise_ns(0.9));
+    KernelRow other = pointwise("void g<float>(float*)");
+    other.shape = "n=134217728,inputs=1";
+    unrelated.kernel(pointwise("void f<float>(float*)"), pointwise_ns(0.9));
+    unrelated.kernel(other, 0.5 * pointwise_ns(0.9));
+  }
+  const Advice advice = chain.advice();
+  const Intervention* fusion = find(advice, "fuse_pointwise");
+  ASSERT_NE(fusion, nullptr);
+  EXPECT_EQ(fusion->kernels.size(), 3u);
+  EXPECT_NEAR(fusion->saved_share.mid, 2.0 / 3, 0.02);  // six passes become two
+  EXPECT_EQ(find(unrelated.advice(), "fuse_pointwise"), nullptr);
+}
+
+// S38: the target, and that it can be told.
+TEST(Advise, TargetsCanBeTold) {
+  Program program;
+  for (int i = 0; i < 20; ++i)
+    program.kernel(pointwise("void f<float>(float*)"), pointwise_ns(0.55));
+  ASSERT_EQ(program.advice().tune.size(), 1u);
+  EXPECT_EQ(program.advice().tune[0].target, 0.92);
+  AdviceOptions modest;
+  modest.targets.memory = 0.5;
+  EXPECT_TRUE(program.advice(modest).tune.empty());
+}
+
+// S93: two lists, each no longer than asked for.
+TEST(Advise, TheTwoListsAreShort) {
+  Program before, after;
+  for (int k = 0; k < 12; ++k) {
+    const std::string name = "void kernel_" + std::to_string(k) + "<float>(float*)";
+    for (int i = 0; i < 30; ++i) {
+      const double ns = pointwise_ns(0.5) + 1000.0 * (i % 3);
+      before.kernel(pointwise(name.c_str()), ns);
+      after.kernel(pointwise(name.c_str()), (k % 2 == 0 ? 1.3 : 1.0) * ns);
+    }
+  }
+  const auto diff = diff_profiles(before.profile(), after.profile());
+  ASSERT_TRUE(diff.is_ok());
+  AdviceOptions options;
+  options.list = 4;
+  options.against = &*diff;
+  const Advice advice = after.advice(options);
+  EXPECT_EQ(advice.tune.size(), 4u);
+  ASSERT_EQ(advice.slower.size(), 4u);
+  for (const ListedKernel& item : advice.slower) {
+    EXPECT_NE(item.why.find("+30%"), std::string::npos) << item.why;
+    EXPECT_FALSE(item.kernel_id.empty());
+  }
+  options.list = 100;
+  EXPECT_EQ(after.advice(options).slower.size(), 6u);  // those that did get slower
+  // The other way round nothing got slower.
+  const auto turned = diff_profiles(after.profile(), before.profile());
+  options.against = &*turned;
+  EXPECT_TRUE(before.advice(options).slower.empty());
+}
+
+// Amdahl, order and completeness, whatever the program.
+TEST(Advise, EveryInterventionIsCompleteAndBounded) {
+  std::set<std::string> seen;
+  Random random(7);
+  for (int round = 0; round < 200; ++round) {
+    Program program;
+    for (int i = 0; i < 30; ++i) {
+      const auto utilization = 0.05 + 0.01 * static_cast<double>(random.below(90));
+      const std::uint64_t what = random.below(6);
+      if (what == 0) program.kernel(gemm(), gemm_ns(60e12 * utilization));
+      if (what == 1) program.kernel(pointwise("void a(float*)"), pointwise_ns(utilization));
+      if (what == 2)
+        program.late_kernel(pointwise("void b(float*)"), pointwise_ns(utilization), 1'000'000);
+      if (what == 3) program.copy("h2d", 500'000, 4 << 20);
+      if (what == 4) program.wait();
+      if (what == 5)
+        program.kernel(
+            row("void convert<float>(float*)", "aten::copy_", "n=1048576,inputs=1", "f32"), 20'000);
+    }
+    program.kernel(pointwise("void a(float*)"), pointwise_ns(0.5));
+    const Advice advice = program.advice();
+    double last = 2;
+    for (const Intervention& one : advice.interventions) {
+      seen.insert(one.id);
+      EXPECT_FALSE(one.evidence.empty()) << one.id;
+      EXPECT_FALSE(one.how.empty()) << one.id;
+      EXPECT_FALSE(one.title.empty() || one.confidence.empty() || one.effort.empty() ||
+                   one.risk.empty() || one.portability.empty() || one.expertise.empty())
+          << one.id;
+      EXPECT_LE(one.saved_share.low, one.saved_share.mid);
+      EXPECT_LE(one.saved_share.mid, one.saved_share.high);
+      EXPECT_LE(one.saved_share.high, 1);
+      EXPECT_LE(one.saved_share.mid, last * 1.02 + 1e-9);
+      last = one.saved_share.mid;
+    }
+    const Profile& profile = program.profile();
+    double kernel_ns = 0;
+    for (const KernelRow& one : profile.kernels) kernel_ns += one.duration.total_ns();
+    for (const Intervention& one : advice.interventions)
+      if (!one.kernels.empty() && one.regime != "host") {
+        double owned = 0;
+        const Report rows = build_rows(profile, GroupBy::kKernel);
+        for (const KernelStat& kernel : rows.kernels)
+          if (std::find(one.kernels.begin(), one.kernels.end(), kernel.label) != one.kernels.end())
+            owned += kernel.duration.total_ns();
+        EXPECT_LE(one.saved_ns.high, owned * 1.0001) << one.id;
+      }
+  }
+  EXPECT_GE(seen.size(), 5u);
+}
+
+// S34: each remedy is one entry under one pillar, with everything that a reader needs.
+TEST(Remedies, AreComplete) {
+  std::set<std::string_view> ids;
+  for (const Remedy& remedy : remedies()) {
+    EXPECT_TRUE(ids.insert(remedy.id).second) << remedy.id;
+    for (const std::string_view text : {remedy.title, remedy.regime, remedy.effort, remedy.risk,
+                                        remedy.portability, remedy.expertise, remedy.how})
+      EXPECT_FALSE(text.empty()) << remedy.id;
+    EXPECT_FALSE(to_text(remedy.pillar).empty());
+    // What changes results says what to check.
+    EXPECT_TRUE(remedy.risk != "high" || !remedy.guard.empty()) << remedy.id;
+  }
+}
+
+}  // namespace
+}  // namespace purlin::analyze
