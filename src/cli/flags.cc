@@ -54,6 +54,14 @@ void Flags::option(const std::string& names, int& variable, const std::string& h
 }
 
 void Flags::option(const std::string& names, double& variable, const std::string& help) {
+  if (const auto preset = impl_->preset(names)) {
+    if (const std::optional<double> number = parse_double(*preset)) {
+      variable = *number;
+    } else {
+      impl_->bad_setting = fmt::format(
+          "the setting for {} must be a number, not '{}'; see 'purlin config'", names, *preset);
+    }
+  }
   impl_->app.add_option(names, variable, help)->type_name("X")->capture_default_str();
 }
 
