@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 namespace purlin::analyze {
@@ -366,6 +367,29 @@ TEST(Advise, EveryInterventionIsCompleteAndBounded) {
       }
   }
   EXPECT_GE(seen.size(), 5u);
+}
+
+// Whatever the records are, figures are finite and in order, and nothing is read out of bounds.
+TEST(Advise, AbsurdTimelinesDoNoHarm) {
+  Random random(11);
+  for (int round = 0; round < 500; ++round) {
+    Profile profile = random_timeline(random, 1 + static_cast<std::int64_t>(random.below(100'000)));
+    profile.environment.devices[0] = h200();
+    profile.source = round % 2 == 0 ? "kineto" : "";
+    for (KernelRow& one : profile.kernels) {
+      one.duration.add(static_cast<double>(random.below(1000)));
+      one.shape = "n=1024,inputs=1";
+      one.dtype = "f32";
+    }
+    const Advice advice = advise(profile, analyze_timeline(profile));
+    for (const Intervention& one : advice.interventions) {
+      EXPECT_TRUE(std::isfinite(one.saved_ns.low) && std::isfinite(one.saved_ns.high)) << one.id;
+      EXPECT_LE(one.saved_ns.low, one.saved_ns.mid) << one.id;
+      EXPECT_LE(one.saved_ns.mid, one.saved_ns.high) << one.id;
+    }
+    EXPECT_FALSE(to_json(advice).dump().empty());
+    EXPECT_FALSE(render_advice(advice, Terminal(false, false, false, 80)).empty());
+  }
 }
 
 // S34: each remedy is one entry under one pillar, with everything that a reader needs.

@@ -91,8 +91,11 @@ class FusionRules {
     const Pointwise &a = rows_[last.row], &b = rows_[activity.row];
     if (a.n != b.n || a.out_size != b.in_size) return false;
     if (facts_.row_of[activity.row] == facts_.row_of[run_.front()->row]) return false;
-    for (const StepTime& step : facts_.timeline->steps)
-      if (last.start_ns < step.start_ns && activity.start_ns >= step.start_ns) return false;
+    const auto& steps = facts_.timeline->steps;
+    const auto next = std::partition_point(steps.begin(), steps.end(), [&](const StepTime& step) {
+      return step.start_ns <= last.start_ns;
+    });
+    if (next != steps.end() && next->start_ns <= activity.start_ns) return false;
     const auto& calls = facts_.profile->timeline.calls;
     if (last.call >= calls.size() || activity.call >= calls.size()) return true;
     const NamedIntervals& waits = host.process(activity.process).waiting;

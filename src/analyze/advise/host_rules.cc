@@ -218,7 +218,8 @@ class HostRules {
     if (waited < kSynchronised * length_) return;
     std::map<std::uint32_t, double> by_name;
     for (const Call& call : timeline.calls)
-      if (waits_for_device(timeline, call)) by_name[call.name] += 1;
+      if (waits_for_device(timeline, call) && call.name < timeline.names.size())
+        by_name[call.name] += 1;
     std::vector<std::pair<double, std::uint32_t>> most;
     for (const auto& [name, count] : by_name) most.emplace_back(-count, name);
     std::sort(most.begin(), most.end());
