@@ -23,6 +23,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_cache_import_command());
   commands.push_back(make_cache_export_command());
   commands.push_back(make_cache_merge_command());
+  commands.push_back(make_cache_verify_command());
   commands.push_back(make_cache_gc_command());
   commands.push_back(make_cache_push_command());
   commands.push_back(make_cache_pull_command());
