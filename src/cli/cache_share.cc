@@ -7,6 +7,11 @@
 #include <unistd.h>
 
 namespace purlin::cli {
+namespace {
+
+constexpr std::int64_t kQuietNs = 1'000'000'000;  // what is done sooner needs no progress
+
+}  // namespace
 
 void SigningFlag::declare(Flags& flags, const std::string& help) {
   flags.option("--sign-key", file_, help, "FILE");
@@ -43,8 +48,11 @@ Result<std::unique_ptr<OpenShare>> OpenShare::open(Context& context, const std::
   options.memo_directory = join_path(cache_directory, "segments");
   options.key = signing.key();
   Progress* progress = &open->progress_;
-  options.progress = [progress](std::string_view doing, std::size_t done, std::size_t total) {
-    progress->update(fmt::format("{} {}/{}", doing, done, total));
+  const std::int64_t begin = system_clock().monotonic_ns();
+  options.progress = [progress, begin](std::string_view doing, std::size_t done,
+                                       std::size_t total) {
+    if (system_clock().monotonic_ns() - begin > kQuietNs)
+      progress->update(fmt::format("{} {}/{}", doing, done, total));
   };
   const std::uint64_t seed = static_cast<std::uint64_t>(system_clock().monotonic_ns()) ^
                              (static_cast<std::uint64_t>(::getpid()) << 40);

@@ -83,7 +83,8 @@ expect_contains "$tmp/err" "no spec of this kernel"
 printf '{"device": {"name": "Other"}}\n' >"$tmp/other.json"
 verify 0 "$tmp/f" other
 expect_json "$tmp/out" 'd["elsewhere"] == 1 and d["winners"] == []'
-expect_exit 2 purlin cache verify "$tmp" --cache "$tmp/f"
+mkdir "$tmp/empty"
+expect_exit 2 purlin cache verify "$tmp/empty" --cache "$tmp/f"
 expect_contains "$tmp/err" "no spec is in"
 
 # A damaged record.
