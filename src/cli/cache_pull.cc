@@ -61,8 +61,8 @@ class CachePull : public Command {
     if (json_)
       context.print(document.dump(2) + "\n");
     else
-      context.print(fmt::format("{} new from {} ({} of {} segments read, {})\n",
-                                count_text(absorbed.added, "record"), shared->name(),
+      context.print(fmt::format("{} from {} ({} of {} segments read, {})\n",
+                                count_text(absorbed.added, "new record"), shared->name(),
                                 pulled->fetched, pulled->segments,
                                 format_bytes(static_cast<double>(pulled->bytes))));
     return kExitOk;

@@ -87,7 +87,7 @@ Result<int> absorb_bundles(Context& context, cache::Store& store,
   if (json)
     context.print(document.dump(2) + "\n");
   else
-    context.print(fmt::format("{} new in {}, {} known\n", count_text(absorbed.added, "record"),
+    context.print(fmt::format("{} in {}, {} known\n", count_text(absorbed.added, "new record"),
                               store.directory(), absorbed.known));
   return kExitOk;
 }

@@ -12,7 +12,7 @@ device() {
 }
 device tuned 1 "0.5 if BLOCK == 64 else 0.6 if BLOCK == 128 else 1"
 device driver2 2 "0.4 if BLOCK == 64 else 0.6 if BLOCK == 128 else 1"
-device runner_up 1 "0.5 if BLOCK == 128 else 0.6 if BLOCK == 64 else 1"
+device runner_up 1 "0.55 if BLOCK == 128 else 0.6 if BLOCK == 64 else 1"
 device defaults 1 "0.3 if BLOCK == 32 else 0.6"
 device wrong 1 "0.5" '"wrong_if": "BLOCK == 64"'
 tune() { expect_exit 0 purlin tune "$spec" --device "fake:$tmp/tuned.json" --strategy exhaustive --cache "$1"; }
@@ -51,7 +51,11 @@ verify 1 "$tmp/a" runner_up
 verdict replaced
 get "$tmp/a" tuned
 config 128
-expect_json "$tmp/out" 'd["entry"]["time_ms"] == 0.5 and d["entry"]["verified"] and d["entry"]["strategy"] == "verify"'
+expect_json "$tmp/out" 'd["entry"]["time_ms"] == 0.55 and d["entry"]["verified"] and d["entry"]["strategy"] == "verify"'
+
+expect_exit 0 purlin cache ls --cache "$tmp/a" --history --json
+expect_json "$tmp/out" '[(e["served"], e["state"], e["config"]["BLOCK"]) for e in d["entries"]] == [(True, "active", 128), (False, "demoted", 64)]'
+expect_json "$tmp/out" '[s["status"] for s in d["entries"][1]["statuses"]] == ["validated", "validated", "demoted"]'
 
 # The default overtook it, or its outputs are wrong: withdrawn, and a re-tune is queued.
 tune "$tmp/b"
@@ -64,6 +68,10 @@ tune "$tmp/c"
 verify 1 "$tmp/c" wrong
 verdict quarantined
 expect_exit 3 purlin cache get "$spec" --cache "$tmp/c" --device "fake:$tmp/tuned.json"
+expect_exit 0 purlin cache ls --cache "$tmp/c" --json
+expect_json "$tmp/out" 'd["entries"] == []'
+expect_exit 0 purlin cache ls --cache "$tmp/c" --history
+expect_contains "$tmp/out" quarantined "element"
 # Its withdrawal goes where it goes.
 expect_exit 0 purlin cache push "$tmp/share" --cache "$tmp/c"
 tune "$tmp/d"
