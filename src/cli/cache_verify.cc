@@ -2,12 +2,12 @@
 // `purlin cache verify`: is the file whole, and do the winners still win on this device?
 #include "base/files.h"
 #include "base/text.h"
-#include "cache/backlog.h"
 #include "cli/cache_share.h"
 #include "cli/cache_target.h"
 #include "cli/commands.h"
 #include "cli/guard_device.h"
 #include "cli/guard_session.h"
+#include "cli/work_backlog.h"
 #include "guard/winners.h"
 #include "model/document.h"
 
@@ -134,7 +134,7 @@ class CacheVerify : public Command {
     PURLIN_ASSIGN(const std::vector<KernelSpec> specs, load_specs(places_, context.log));
     if (specs.empty()) return error(Code::kNotFound, "no spec is in '{}'", join(places_, "', '"));
     PURLIN_ASSIGN(const guard::ResolvedDevice device, guard::resolve_device(device_name_));
-    PURLIN_ASSIGN(const auto tasks, cache::open_tasks(store.directory()));
+    PURLIN_ASSIGN(const std::vector<cache::Task> tasks, all_tasks(context, store.directory()));
     const guard::WinnerSearch search =
         guard::find_winners(store, specs, device.info, tasks, filter_);
     for (const std::string& skipped : search.skipped) context.log.warn("{}", skipped);
