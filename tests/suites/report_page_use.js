@@ -48,6 +48,12 @@
   check('a row opens', document.querySelectorAll('tr.detail svg rect.bin').length > 0);
   key(document.activeElement, 'Escape');
   check('Escape closes it', document.querySelectorAll('tr.detail').length === 0);
+  const linked = doc.kernels[3].id;
+  location.hash = `#kernel=${linked}`;
+  window.dispatchEvent(new Event('hashchange'));
+  const target = document.querySelector(`tr[data-kernel="${linked}"]`);
+  check('a link opens its row', target !== null && target.nextElementSibling.className === 'detail');
+  check('rows name their profile', target !== null && target.dataset.profile === doc.profile.id && document.getElementById(`profile-${doc.profile.id}`) !== null);
 
   const result = document.createElement('pre');
   result.id = 'use';
