@@ -58,6 +58,14 @@ Exposure measure_exposure(const Profile& profile) {
   for (std::size_t i = 0; i < part.size(); ++i)
     if (whole[i] > 0) out.share[i] = part[i] / whole[i];
   if (all_whole > 0) out.all = all_part / all_whole;
+  std::int64_t device_end = begin_of(timeline.activities.front()), host_end = device_end;
+  for (const Activity& activity : timeline.activities)
+    device_end = std::max(device_end, end_of(activity));
+  for (const Call& call : timeline.calls) host_end = std::max(host_end, end_of(call));
+  out.waited_ns = static_cast<double>(std::max<std::int64_t>(0, device_end - host_end));
+  for (std::uint32_t i = 0; i < profile.processes.size(); ++i)
+    for (const NamedInterval& wait : host.process(i).waiting)
+      out.waited_ns += static_cast<double>(wait.interval.length());
   return out;
 }
 

@@ -16,6 +16,10 @@ struct Exposure {
   bool known = false;         // false: no timeline, or no calls in it; all is then taken as exposed
   std::vector<double> share;  // of each row of Profile::kernels, of its time; 1 where not known
   double all = 1;             // of all kernels
+  // How long the hosts stood still for their devices, in all: in calls that wait, in launches into
+  // a full queue, and after their last call. A host that never waits sets the pace, whatever the
+  // kernels take.
+  double waited_ns = 0;
 };
 Exposure measure_exposure(const Profile& profile);
 

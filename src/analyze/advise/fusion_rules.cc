@@ -160,6 +160,7 @@ class FusionRules {
     Interval3 saved_ns = bounded(one * (chain.count * per_unit), chain.ns * per_unit);
     saved_ns = {saved_ns.low * x.low, saved_ns.mid * x.mid,
                 std::min(saved_ns.high, chain.ns * per_unit * x.high)};
+    saved_ns = facts_.capped(saved_ns);
     // Where the host sets the pace, each launch less is a call less.
     const RecorderCost recorder = recorder_cost(facts_.profile->source);
     const double call = facts_.timeline->launches.call_p50_ns;

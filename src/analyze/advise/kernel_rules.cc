@@ -339,7 +339,7 @@ class KernelRules {
   }
 
   void finish(Found found) {
-    found.out.saved_ns = bounded(found.saved, found.most);
+    found.out.saved_ns = bounded(facts_.capped(found.saved), found.most);
     const double exposed = found.ns > 0 ? found.exposed_ns / found.ns : 1;
     if (facts_.exposure.known && exposed < 0.9)
       found.out.evidence.push_back(

@@ -32,7 +32,8 @@ void list_tunable(const Facts& facts, std::size_t most, Advice& advice) {
     // Above 0.6 of the roof, and for launches that are too short, tuning is not what helps.
     if (kernel.roof.utilization >= 0.6 || kernel.roof.bound == Bound::kLatency) continue;
     const double ns = facts.in_unit(kernel.duration.total_ns());
-    const double saved = ns * target.saved_share * facts.exposed[i].mid;
+    const double saved =
+        std::min(ns * target.saved_share * facts.exposed[i].mid, facts.most_by_kernels.mid);
     if (saved < kSmallRow * facts.unit.baseline_ns.mid) continue;
     ListedKernel item;
     item.label = kernel.label;

@@ -49,6 +49,7 @@ void add_no_gain(const Facts& facts, Advice& advice) {
         continue;
       none.kernels.push_back(kernels[i].label);
     }
+    what_if.saved_ns = std::min(what_if.saved_ns, facts.most_by_kernels.mid);
     what_if.saved_share = what_if.saved_ns / whole;
     what_if.text = fmt::format("{} would save {:.1f}%", doubled.what, 100 * what_if.saved_share);
     if (std::any_of(kernels.begin(), kernels.end(),
@@ -65,7 +66,7 @@ void add_no_gain(const Facts& facts, Advice& advice) {
     exposed_ns += ns * facts.exposed[i].mid;
   }
   if (facts.exposure.known) {
-    const double saved = std::min(0.5 * kernel_ns, exposed_ns);
+    const double saved = std::min({0.5 * kernel_ns, exposed_ns, facts.most_by_kernels.mid});
     advice.what_if.push_back(
         {"kernels", saved, saved / whole,
          fmt::format("all kernels twice as fast would save {:.1f}%", 100 * saved / whole)});
