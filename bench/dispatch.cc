@@ -3,7 +3,8 @@
 //
 // The device is a fake whose launch is a counter, so that all that is left is ours; beside it the
 // same counter called through the seam alone ("bare"), and on one shape and on many, with shadow
-// timing off and on (one in 1,000), from one thread and from two. Budget: 1 us. Prints JSON.
+// timing off and on (one in 1,000), from one thread and from two. Budget: 1 us. And a lookup with
+// and without its recording. Prints JSON.
 #include "base/files.h"
 #include "base/random.h"
 #include "model/document.h"
@@ -103,8 +104,27 @@ int main() {
       }
     }
   }
+  // purlin_lookup as programs call it: the index with its recording; every shape is a hit.
+  auto session = Session::open(folder.c_str()).value();
+  OpOptions asked;
+  asked.wanted = sample_winner(spec, 1024, sample_config(64, 1)).key;
+  asked.dimensions = {"N"};
+  Op op(session, asked);
+  Json lookups = Json::array();
+  for (const int threads : {1, 2}) {
+    const auto call = [&](bool recorded) {
+      return time_calls(threads, [&op, recorded](std::uint64_t pick) {
+        const std::int64_t extent = 1 + static_cast<std::int64_t>(pick % 65'536);
+        const auto hit = recorded ? op.find(&extent) : op.peek(&extent);
+        if (hit.entry == nullptr) std::abort();
+      });
+    };
+    lookups.push(Json::object(
+        {{"threads", threads}, {"index_alone", call(false)}, {"recorded", call(true)}}));
+  }
   Json document = new_document("purlin.bench-dispatch/1", host_environment());
   document.set("batch", kBatch);
+  document.set("lookups", std::move(lookups));
   document.set("results", std::move(results));
   std::printf("%s\n", document.dump(1).c_str());
   return remove_tree(folder).is_ok() ? 0 : 2;
