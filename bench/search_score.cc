@@ -4,14 +4,20 @@
 // evaluation shows one random sample instead of the mean, and what a search step takes.
 //
 //   bench_search_score [--spaces DIR] [--strategy A,B] [--only TEXT] [--repeats 25] [--threads 2]
+//                      [--priors shared|cross-vendor|winners|misleading]
 //   bench_search_score --traces DIR
 // The first drives the strategies themselves; the second scores documents of
 // `purlin tune --device replay:FILE --json`, one repeat each. DIR defaults to $PURLIN_SPACES; where
-// there is none, nothing is scored. Deterministic but for the step times; prints Markdown.
+// there is none, nothing is scored. --priors gives strategies what the recordings of the same
+// kernel on the other GPUs say: all of it (shared), that of other makers' GPUs only, their three
+// fastest configs, or all with the times turned round. Deterministic but for the step times; prints
+// Markdown.
 #include "base/files.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "community_score.h"
+#include "tune/records/prior_runs.h"
+#include "tune/records/recordings.h"
 #include "tune/search/strategy.h"
 #include "tune/session/replay_evaluator.h"
 
@@ -36,6 +42,7 @@ struct Recorded {
   CommunityScore score;
   std::vector<const gpu::RecordedRun*> runs;  // by index of the space
   std::vector<std::optional<double>> values;  // true ones
+  std::vector<tune::PriorRun> priors;         // what strategies are told of other GPUs
 };
 
 Result<std::unique_ptr<Recorded>> read_recorded(const std::string& path) {
@@ -47,6 +54,7 @@ Result<std::unique_ptr<Recorded>> read_recorded(const std::string& path) {
                                                       std::move(recording),
                                                       std::move(space),
                                                       std::move(score),
+                                                      {},
                                                       {},
                                                       {}});
   recorded->runs.resize(recorded->space.size());
@@ -83,6 +91,55 @@ std::vector<std::unique_ptr<Recorded>> read_all(const std::string& directory,
   return all;
 }
 
+// "gemm" of "gemm-RTX_3090": the kernel, and what follows is the GPU.
+std::string kernel_of(const Recorded& recorded) {
+  return recorded.name.substr(0, recorded.name.find('-'));
+}
+
+DeviceInfo device_of(const Recorded& recorded) {
+  DeviceInfo device;
+  device.name = recorded.recording.device();
+  if (device.name.empty()) device.name = recorded.name.substr(recorded.name.find('-') + 1);
+  device.vendor = tune::vendor_of(device.name);
+  return device;
+}
+
+// Slow becomes fast and fast slow.
+void turn_round(tune::PriorRun& run) {
+  const double turned = run.times.front().second * run.times.back().second;
+  for (auto& [index, time_ms] : run.times) time_ms = turned / time_ms;
+  std::reverse(run.times.begin(), run.times.end());
+}
+
+// kInvalid for an unknown kind of priors.
+Status give_priors(const std::vector<std::unique_ptr<Recorded>>& spaces, const std::string& kind) {
+  if (kind != "shared" && kind != "cross-vendor" && kind != "winners" && kind != "misleading")
+    return error(Code::kInvalid, "--priors takes shared, cross-vendor, winners or misleading");
+  for (const auto& target : spaces) {
+    const DeviceInfo device = device_of(*target);
+    const ProblemShape& problem = target->recording.recording().problem;
+    tune::PriorReader reader(target->space, device, problem);
+    for (const auto& other : spaces) {
+      const DeviceInfo known = device_of(*other);
+      if (other == target || kernel_of(*other) != kernel_of(*target)) continue;
+      if (kind == "cross-vendor" && known.vendor == device.vendor) continue;
+      gpu::Recording recording = other->recording.recording();
+      recording.device = known.name;
+      recording.vendor = known.vendor;
+      reader.add(recording, other->name);
+    }
+    target->priors = reader.take().runs;
+    for (tune::PriorRun& run : target->priors) {
+      if (kind == "misleading") turn_round(run);
+      if (kind != "winners") continue;
+      run.times.resize(3);
+      run.failed.clear();
+      run.complete = false;
+    }
+  }
+  return Status::ok();
+}
+
 struct Limits {
   std::size_t evaluations = 0;
   double seconds = 0;
@@ -99,7 +156,8 @@ struct Run {
 Run play(const Recorded& recorded, const std::string& name, std::uint64_t seed,
          const Limits& limits) {
   std::unique_ptr<tune::Strategy> strategy =
-      tune::make_strategy(name, {recorded.space, seed, limits.evaluations, limits.seconds, {}})
+      tune::make_strategy(
+          name, {recorded.space, seed, limits.evaluations, limits.seconds, recorded.priors})
           .value();
   Random noise(seed * 7919 + 17);
   Run run;
@@ -300,15 +358,15 @@ Status score_traces(const std::string& directory) {
 }
 
 int run(int count, char** arguments) {
-  std::map<std::string, std::string> given = {{"--spaces", ""},   {"--strategy", ""},
-                                              {"--only", ""},     {"--repeats", "25"},
-                                              {"--threads", "2"}, {"--traces", ""}};
+  std::map<std::string, std::string> given = {
+      {"--spaces", ""},   {"--strategy", ""}, {"--only", ""},  {"--repeats", "25"},
+      {"--threads", "2"}, {"--traces", ""},   {"--priors", ""}};
   for (int i = 1; i < count; i += 2) {
     const auto found = given.find(arguments[i]);
     if (found == given.end() || i + 1 == count) {
       fmt::print(stderr,
                  "search_score: '{}' is no option with a value; there are: --spaces, "
-                 "--strategy, --only, --repeats, --threads, --traces\n",
+                 "--strategy, --only, --repeats, --threads, --traces, --priors\n",
                  arguments[i]);
       return 2;
     }
@@ -322,8 +380,15 @@ int run(int count, char** arguments) {
   std::string directory = given["--spaces"];
   if (directory.empty() && std::getenv("PURLIN_SPACES") != nullptr)
     directory = std::getenv("PURLIN_SPACES");
-  const auto spaces = directory.empty() ? std::vector<std::unique_ptr<Recorded>>{}
-                                        : read_all(directory, given["--only"]);
+  auto spaces = directory.empty() ? std::vector<std::unique_ptr<Recorded>>{}
+                                  : read_all(directory, given["--only"]);
+  if (!given["--priors"].empty()) {
+    if (const Status status = give_priors(spaces, given["--priors"]); !status.is_ok()) {
+      fmt::print(stderr, "search_score: {}\n", status.message());
+      return 2;
+    }
+    std::erase_if(spaces, [](const auto& recorded) { return recorded->priors.empty(); });
+  }
   if (spaces.empty()) {
     fmt::print("search_score: skipped: no recorded spaces; give --spaces DIR or PURLIN_SPACES\n");
     return 0;

@@ -8,11 +8,13 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/tune_transfer.h"
 #include "cli/work_backlog.h"
 #include "gpu/registry.h"
 #include "gpu/replay/replay_device.h"
 #include "guard/snapshot.h"
 #include "measure/binary_cache.h"
+#include "tune/session/page.h"
 #include "tune/session/replay_evaluator.h"
 #include "tune/session/report.h"
 #include "tune/session/worker_pool.h"
@@ -60,9 +62,14 @@ class TuneCommand : public Command {
            "  purlin tune --backlog 3 --budget 60s       what programs launched most, untuned\n"
            "  purlin tune --device replay:convolution-A100.json.gz --budget 100 --json\n"
            "  purlin tune convolution.t1.json --device replay:convolution-A100.json.gz\n\n"
-           "Strategies: auto, exhaustive, random, local. A budget is evaluations (200), time "
-           "(60s,\n"
-           "5m) or both (200,60s); a replay's time is what was recorded. Without one: 200.\n"
+           "Strategies: auto, transfer, exhaustive, random, local. auto starts from what the "
+           "cache's\n"
+           "folder knows of the kernel on other devices, at other shapes, and from --transfer "
+           "FILE\n"
+           "(Kernel Tuner, T4, KTT, wisdom, `tune --json`), and drops that where it misleads.\n"
+           "A budget is evaluations (200), time (60s, 5m) or both (200,60s); a replay's time is "
+           "what\n"
+           "was recorded. Without one: 200.\n"
            "An interrupted session (Ctrl-C, kill, power) goes on where it was when the same "
            "command\n"
            "is given again; --fresh starts anew. Ctrl-C twice ends at once.\n"
@@ -78,7 +85,7 @@ class TuneCommand : public Command {
                "SHAPE");
     flags.option("--backlog", backlog_,
                  "Tune the first N tasks of `purlin backlog` whose spec is known");
-    flags.option("--strategy", strategy_, "auto, exhaustive, random or local", "NAME");
+    flags.option("--strategy", strategy_, "auto, transfer, exhaustive, random or local", "NAME");
     flags.option("--budget", budget_, "Evaluations (200), time (60s) or both (200,60s)", "BUDGET");
     flags.option("--seed", seed_, "Seed of the strategy");
     flags.option("--samples", samples_, "Most timing samples of a config in the search");
@@ -89,10 +96,12 @@ class TuneCommand : public Command {
                  "TIME");
     flags.option("--session", session_, "Directory of the journal (default: in your cache)", "DIR");
     flags.flag("--fresh", fresh_, "Start anew instead of going on with an interrupted session");
+    transfer_.declare(flags);
     cache_.declare(flags);
     flags.flag("--no-store", no_store_, "Do not store the winner");
     flags.option("--top", top_, "Rows of the table");
     flags.flag("--json", json_, "Print one JSON document");
+    flags.option("--html", html_, "Write the session as a page that opens offline", "FILE");
     flags.option("-o,--output", output_, "Write the JSON document here as well", "FILE");
   }
 
@@ -125,6 +134,10 @@ class TuneCommand : public Command {
     }
     const bool worked = std::any_of(outcomes.begin(), outcomes.end(),
                                     [](const Outcome& outcome) { return outcome.worked; });
+    if (!html_.empty() && worked) {
+      PURLIN_ASSIGN(const std::string page, tune::render_page(document));
+      PURLIN_TRY(write_atomic(html_, page));
+    }
     if (!output_.empty() && worked) PURLIN_TRY(write_atomic(output_, document.dump(1) + "\n"));
     PURLIN_TRY(status);
     if (code == kExitInconclusive)
@@ -149,6 +162,7 @@ class TuneCommand : public Command {
 
   Status check_flags() {
     PURLIN_ASSIGN(budget_limit_, tune::parse_budget(budget_));
+    PURLIN_TRY(transfer_.check(strategy_));
     const std::optional<double> timeout = parse_duration_s(timeout_);
     if (!timeout || *timeout <= 0)
       return error(Code::kInvalid, "--timeout takes a time such as 30s or 2m, not '{}'", timeout_);
@@ -162,6 +176,8 @@ class TuneCommand : public Command {
     if (!output_.empty() && !is_directory(parent_path(output_)))
       return error(Code::kNotFound, "--output '{}': there is no folder '{}'", output_,
                    parent_path(output_));
+    if (!html_.empty() && shapes_.size() > 1)
+      return error(Code::kInvalid, "--html is of one problem shape; give one --shape");
     if (is_replay() && !shapes_.empty())
       return error(Code::kInvalid, "a replay was recorded for one shape; leave out --shape");
     if (backlog_ < 0) return error(Code::kInvalid, "--backlog takes 1 or more, not {}", backlog_);
@@ -353,10 +369,18 @@ class TuneCommand : public Command {
   }
 
   Result<Outcome> tune_one(Context& context, const Subject& subject) const {
-    PURLIN_ASSIGN(
-        const std::unique_ptr<tune::Strategy> strategy,
-        tune::make_strategy(strategy_, {subject.space, static_cast<std::uint64_t>(seed_),
-                                        budget_limit_.evaluations, budget_limit_.seconds}));
+    const DeviceInfo& device = subject.evaluator->device();
+    // A replay is about its recording alone: what the cache knows would make it another each time.
+    const TransferTarget target{subject.evaluator->executes() ? subject.spec : nullptr,
+                                subject.space, device, subject.problem, cold_};
+    tune::Priors priors;
+    if (strategy_ == "auto" || strategy_ == "transfer") {
+      PURLIN_ASSIGN(priors, find_priors(transfer_, target, cache_, context.log));
+    }
+    PURLIN_ASSIGN(const std::unique_ptr<tune::Strategy> strategy,
+                  tune::make_strategy(strategy_, {subject.space, static_cast<std::uint64_t>(seed_),
+                                                  budget_limit_.evaluations, budget_limit_.seconds,
+                                                  std::move(priors.runs)}));
     const bool keeps = subject.evaluator->executes() && subject.spec != nullptr;
     std::optional<tune::Journal> journal;
     if (keeps) {
@@ -389,6 +413,8 @@ class TuneCommand : public Command {
     input.budget = budget_limit_;
     input.policy = policy_;
     input.space_s = subject.space_s;
+    input.transfer_sources = std::move(priors.sources);
+    if (strategy->transfer() != nullptr) input.transfer = *strategy->transfer();
     if (journal) input.session_directory = parent_path(journal->path());
     Outcome outcome;
     outcome.stopped = made->end == SessionResult::End::kStopped;
@@ -396,9 +422,13 @@ class TuneCommand : public Command {
       outcome.status =
           outcome.stopped && made->evaluations.empty() ? Status::ok() : tune::nothing_worked(*made);
     outcome.worked = made->verdict.has_value();
-    if (keeps && !no_store_ && !outcome.stopped && outcome.worked)
+    if (keeps && !no_store_ && !outcome.stopped && outcome.worked) {
       outcome.status = store(context, subject, *made, input)
                            .with_context("the winner was found, but not stored");
+      // Later sessions only start slower without them.
+      if (const Status kept = keep_evaluations(target, cache_, made->evaluations); !kept.is_ok())
+        context.log.warn("later sessions will not start from this one: {}", kept.message());
+    }
     outcome.document = report_document(input, environment_of(input.device));
     outcome.text = report_text(input, context.terminal, static_cast<std::size_t>(top_));
     return outcome;
@@ -465,9 +495,10 @@ class TuneCommand : public Command {
   }
 
   std::string spec_, device_ = "auto", strategy_ = "auto", budget_ = "200", timeout_ = "60s";
-  std::string session_, output_;
+  std::string session_, output_, html_;
   std::vector<std::string> shapes_;
   CacheFlag cache_;
+  TransferFlags transfer_;
   int seed_ = 1, samples_ = measure::Policy{}.max_samples, finals_ = tune::FinalsOptions{}.rounds;
   int jobs_ = -1, top_ = 10, backlog_ = 0;
   bool cold_ = false, fresh_ = false, no_store_ = false, json_ = false;

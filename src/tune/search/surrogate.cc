@@ -95,18 +95,25 @@ void Surrogate::observe(std::size_t candidate, double log_time) {
   const bool first = std::none_of(rows_.begin(), rows_.end(),
                                   [](const Row& row) { return row.observed.has_value(); });
   if (first) offset_ = time - scales_.trust * blend_[candidate];
+  const bool newest = !first && rows_.back().candidate == candidate && !rows_.back().observed;
   for (Row& row : rows_)
     if (row.candidate == candidate) row.observed = time;
-  update_means();
+  if (newest) {
+    learn_from(rows_.back());
+  } else {
+    update_means();  // rows after it were conditioned on what it was expected to be
+  }
+}
+
+void Surrogate::learn_from(const Row& row) {
+  if (!row.observed) return;  // as predicted: no surprise
+  const float surprise = (*row.observed - mean_[row.candidate]) / row.pivot;
+  for (std::size_t i = 0; i < size(); ++i) mean_[i] += surprise * row.column[i];
 }
 
 void Surrogate::update_means() {
   for (std::size_t i = 0; i < size(); ++i) mean_[i] = offset_ + scales_.trust * blend_[i];
-  for (const Row& row : rows_) {
-    if (!row.observed) continue;  // as predicted: no surprise
-    const float surprise = (*row.observed - mean_[row.candidate]) / row.pivot;
-    for (std::size_t i = 0; i < size(); ++i) mean_[i] += surprise * row.column[i];
-  }
+  for (const Row& row : rows_) learn_from(row);
 }
 
 double Surrogate::log_likelihood(const Pairs& pairs, const Scales& scales) {

@@ -72,6 +72,7 @@ class Surrogate {
   float shared(std::size_t a, std::size_t b) const;  // sum over runs of the product of their times
   float covariance(std::size_t a, std::size_t b) const;
   void condition(Row row);
+  void learn_from(const Row& row);
   void update_means();
   static double log_likelihood(const Pairs& pairs, const Scales& scales);
 

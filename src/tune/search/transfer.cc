@@ -22,6 +22,7 @@ namespace {
 // A pass of the surrogate grows with what it has seen; by now the cold strategy knows where to
 // look.
 constexpr std::size_t kMostModelled = 200;
+constexpr std::size_t kLastRefit = 80;
 constexpr std::size_t kDrawEvery = 8;      // one config in so many, until the runs are judged
 constexpr std::size_t kFirstFailures = 5;  // so many seeds that fail before any works
 constexpr std::size_t kJudged = 10, kJudgedLast = 40;  // told configs after which the runs are
@@ -125,8 +126,8 @@ class Transfer : public Strategy {
 
   void learn() {
     const std::size_t count = observed_.size();
-    // At 5, 10, 20, 40, …: a refit conditions on everything again.
-    if (count >= 5 && count % 5 == 0 && (count / 5 & (count / 5 - 1)) == 0) {
+    // At 5, 10, 20, 40, 80: a refit conditions on everything again, and scales settle.
+    if (count >= 5 && count <= kLastRefit && count % 5 == 0 && (count / 5 & (count / 5 - 1)) == 0) {
       for (const Observed& one : observed_)
         surrogate_.observe(one.candidate, on_scale(one.log_time));
       surrogate_.refit();

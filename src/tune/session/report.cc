@@ -74,6 +74,54 @@ Json space_json(const ReportInput& input) {
                        {"build_s", input.space_s}});
 }
 
+std::string_view state_name(TransferOutcome::State state) {
+  switch (state) {
+    case TransferOutcome::State::kKept:
+      return "kept";
+    case TransferOutcome::State::kDropped:
+      return "dropped";
+    default:
+      return "undecided";
+  }
+}
+
+Json transfer_json(const ReportInput& input) {
+  Json sources = Json::array();
+  for (const PriorSource& source : input.transfer_sources)
+    sources.push(Json::object({{"source", source.name},
+                               {"device", source.device},
+                               {"shape", source.shape},
+                               {"toolkit", source.toolkit},
+                               {"configs", source.configs},
+                               {"failed", source.failed},
+                               {"left_out", source.left_out}}));
+  Json json = Json::object({{"sources", std::move(sources)}});
+  if (!input.transfer) return json.set("state", "unused");
+  const TransferOutcome& outcome = *input.transfer;
+  return json.set("state", state_name(outcome.state))
+      .set("why", outcome.why)
+      .set("proposed", outcome.proposed)
+      .set("failed", outcome.failed)
+      .set("drawn", outcome.drawn)
+      .set("evidence_nats", outcome.evidence);
+}
+
+// "started from 3 runs (A100, A4000, MI250X): dropped, for their order is no better than chance".
+std::string transfer_text(const ReportInput& input) {
+  if (!input.transfer || input.transfer_sources.empty()) return "";
+  std::vector<std::string> names;
+  for (const PriorSource& source : input.transfer_sources) {
+    if (source.configs == 0) continue;
+    const std::string& name = source.device.empty() ? source.name : source.device;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  const TransferOutcome& outcome = *input.transfer;
+  return fmt::format("started from {} run{} ({}): {}{}\n", input.transfer_sources.size(),
+                     input.transfer_sources.size() == 1 ? "" : "s",
+                     elide_middle(join(names, ", "), 80), state_name(outcome.state),
+                     outcome.why.empty() ? "" : ", for " + outcome.why);
+}
+
 double worst_ms(const SessionResult& result) {
   double worst = 0;
   for (const Evaluation& evaluation : result.evaluations)
@@ -146,6 +194,8 @@ Json report_document(const ReportInput& input, const Environment& environment) {
     failures.set(status_name(status), Json::object({{"count", kind.count},
                                                     {"first_config", to_json(kind.first->config)},
                                                     {"first_message", kind.first->message}}));
+  if (input.transfer || !input.transfer_sources.empty())
+    document.set("transfer", transfer_json(input));
   document.set("failures", std::move(failures))
       .set("end", end_name(result.end))
       .set("resumed", result.resumed)
@@ -230,6 +280,7 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
     text += fmt::format("{:.2f}x faster than the default; ",
                         verdict.finalists[*verdict.fallback].time_ms / verdict.best().time_ms);
   text += fmt::format("worst to best {:.1f}x\n", worst_ms(result) / verdict.best().time_ms);
+  text += transfer_text(input);
   if (verdict.rounds > 0)
     text += fmt::format("finals: {} configs measured again in {} rounds\n",
                         verdict.finalists.size(), verdict.rounds);

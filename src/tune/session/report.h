@@ -7,6 +7,7 @@
 #include "base/terminal.h"
 #include "model/document.h"
 #include "model/spec.h"
+#include "tune/records/prior_runs.h"
 #include "tune/session/session.h"
 
 #include <optional>
@@ -26,9 +27,11 @@ struct ReportInput {
   std::uint64_t seed = 1;
   Budget budget;
   measure::Policy policy;
-  double space_s = 0;                        // time to build the space
-  std::string session_directory;             // "" = none
-  std::string stored_directory, stored_key;  // "" = not stored
+  std::vector<PriorSource> transfer_sources;  // what the strategy was given to start from
+  std::optional<TransferOutcome> transfer;    // none: it started from nothing
+  double space_s = 0;                         // time to build the space
+  std::string session_directory;              // "" = none
+  std::string stored_directory, stored_key;   // "" = not stored
 };
 
 // The document `purlin tune --json` prints.

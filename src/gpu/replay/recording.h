@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording: what one tuning run measured on one device at one problem shape, whoever made it.
+//
+// Reads Kernel Tuner's cache files, the community's T4 output and KTT's JSON
+// (docs/formats/replay.md, which also says what each lacks). Thread-safety: value types; pure
+// functions. Failure: kInvalid says where in the document and what is wrong.
+#pragma once
+
+#include "base/json.h"
+#include "base/status.h"
+#include "model/evaluation.h"
+#include "model/value.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace purlin::gpu {
+
+// What was recorded of one config. Durations are seconds, as they were on the recording machine.
+struct RecordedRun {
+  Config config;  // in the recording's parameter order
+  EvaluationStatus status = EvaluationStatus::kOk;
+  std::string failure;  // as recorded, when status is not ok: "RuntimeFailedConfig"
+  std::vector<double> samples_ms;
+  double compile_s = 0, benchmark_s = 0, verification_s = 0;
+  double overhead_s = 0;                                // the recording tuner's own
+  std::string timestamp;                                // as recorded, "" = not
+  std::vector<std::pair<std::string, double>> metrics;  // others than time: "GFLOP/s"
+
+  bool ok() const { return status == EvaluationStatus::kOk; }
+  // Mean of the samples, which is what recordings and the community's score compare. REQUIRES: ok.
+  double time_ms() const;
+  // All of it: what the evaluation cost, the community score's measure.
+  double cost_s() const { return compile_s + benchmark_s + verification_s + overhead_s; }
+};
+
+struct Recording {
+  struct Parameter {
+    std::string name;
+    std::vector<Value> values;
+  };
+  std::string format;  // "kernel-tuner", "t4", "ktt", "wisdom", "purlin"
+  std::string device;  // "NVIDIA A100-PCIE-40GB"; "" = not known, as are the following
+  std::string vendor, toolkit, kernel, source_hash;
+  ProblemShape problem;
+  std::vector<Parameter> parameters;
+  std::vector<RecordedRun> runs;
+};
+
+// How other tuners call failures, in both directions; "" for kOk.
+EvaluationStatus status_from_failure(std::string_view failure);
+std::string_view kernel_tuner_failure(EvaluationStatus status);  // "CompilationFailedConfig"
+std::string_view t4_invalidity(EvaluationStatus status);         // "compile"; "correct" for kOk
+
+// Whether it is a document of one of the three formats.
+bool is_recording(const Json& document);
+Result<Recording> recording_from_json(const Json& document);
+// The same for text, plain or gzipped.
+Result<Recording> parse_recording(std::string_view text);
+
+// For parameters whose values are not listed: those that occur, ascending, numbers before texts.
+void collect_values(Recording& recording);
+// Equal values have equal keys, whatever their type: recordings mix 1, 1.0 and true.
+std::string value_key(const Value& value);
+
+}  // namespace purlin::gpu
