@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# timeout: 600
 # Caches that are shared: push, pull, merge, export, import and gc; over a directory and over S3 (our own
 # small server, which checks signatures and injects faults). Pushers at once, killed and on a full disk.
 source "$PURLIN_SOURCE/tests/suites/lib.sh"
