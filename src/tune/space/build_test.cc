@@ -217,6 +217,17 @@ TEST(BuildSpace, AConstraintGuardedByAnEarlierOneMayDivideByZero) {
   EXPECT_NE(fails.status().message().find("b=0"), std::string::npos);
 }
 
+TEST(BuildSpace, ATextIsTrueUnlessEmpty) {
+  PublishedSpace named = made();
+  named.knob("a", {1, 2});
+  named.parameters.push_back({"d", {std::string(), std::string("x")}, {}});
+  for (const char* rule : {"d", "not d", "not (d) or a == 1", "d and a == 2"}) {
+    PublishedSpace ruled = named;
+    ruled.rule(rule);
+    EXPECT_EQ(build(ruled).value().size(), naive(ruled).valid.size()) << rule;
+  }
+}
+
 TEST(BuildSpace, NamesTheConstraintThatLeavesNone) {
   PublishedSpace none = made();
   none.knob("a", {1, 2, 3}).knob("b", {1, 2}).rule("a != 2").rule("a * b > 100");

@@ -67,6 +67,8 @@ std::optional<TermId> Terms::compile(const Expression& expression) {
   compiling_.push_back(&expression);
   const std::optional<TermId> root = lower(*expression.root(), true);
   compiling_.pop_back();
+  // Whether a text is empty is not known of it.
+  if (root && terms_[*root].type == Type::kText) return std::nullopt;
   return root;
 }
 
@@ -98,7 +100,8 @@ std::optional<TermId> Terms::lower(const Node& node, bool truth) {
     }
     case NodeKind::kNot: {
       const auto operand = lower(node.children[0], true);
-      return operand ? std::optional(negation(*operand)) : std::nullopt;
+      if (!operand || terms_[*operand].type == Type::kText) return std::nullopt;
+      return negation(*operand);
     }
     case NodeKind::kAnd:
       return truth ? simple(Kind::kAnd, true) : std::nullopt;
