@@ -3,7 +3,38 @@
 
 #include "base/text.h"
 
+#include <algorithm>
+
 namespace purlin::cache {
+
+// "1-16,17-64,65-": from 1, without gaps; the last one may have no end.
+Result<BucketRule> BucketRule::parse_ranges(std::string_view text) {
+  BucketRule rule(Kind::kRanges, 1);
+  std::int64_t next = 1;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto first = parse_int(std::string_view(part).substr(0, std::min(dash, part.size())));
+    const std::string_view rest =
+        dash == std::string::npos ? "" : std::string_view(part).substr(dash + 1);
+    if (!first || *first != next || rule.open_ended_ || dash == std::string::npos)
+      return error(Code::kInvalid, "range '{}' of '{}' is to begin at {}", part, text, next);
+    if (rest.empty()) {
+      rule.open_ended_ = true;
+      continue;
+    }
+    const auto last = parse_int(rest);
+    if (!last || *last < *first || *last >= kLargest)
+      return error(Code::kInvalid, "range '{}' of '{}' ends before it begins", part, text);
+    if (rule.range_count_ == kMaxRanges)
+      return error(Code::kInvalid, "'{}' has more than {} ranges", text, kMaxRanges);
+    rule.range_ends_[rule.range_count_++] = *last;
+    next = *last + 1;
+  }
+  if (rule.range_count_ == 0)
+    return error(Code::kInvalid, "'{}' needs a range with an end, such as 1-64,65-", text);
+  return rule;
+}
+
 Result<BucketRule> BucketRule::parse(std::string_view text) {
   if (text == "exact") return BucketRule();
   if (text == "pow2") return BucketRule(Kind::kPow2, 1);
@@ -12,8 +43,11 @@ Result<BucketRule> BucketRule::parse(std::string_view text) {
     const auto step = parse_int(text.substr(kPrefix.size()));
     if (step && *step >= 1 && *step <= kLargest) return BucketRule(Kind::kMultiple, *step);
   }
+  constexpr std::string_view kRangePrefix = "range:";
+  if (starts_with(text, kRangePrefix)) return parse_ranges(text.substr(kRangePrefix.size()));
   return error(Code::kInvalid,
-               "bucket rule '{}' is none of: exact, pow2, multiple:N with N a positive integer",
+               "bucket rule '{}' is none of: exact, pow2, multiple:N with N a positive integer, "
+               "range:1-16,17-64,65-",
                text);
 }
 
@@ -25,6 +59,15 @@ std::string BucketRule::text() const {
       return "pow2";
     case Kind::kMultiple:
       return fmt::format("multiple:{}", step_);
+    case Kind::kRanges: {
+      std::string text = "range:";
+      std::int64_t next = 1;
+      for (std::size_t i = 0; i < range_count_; ++i) {
+        text += fmt::format("{}{}-{}", i > 0 ? "," : "", next, range_ends_[i]);
+        next = range_ends_[i] + 1;
+      }
+      return open_ended_ ? text + fmt::format(",{}-", next) : text;
+    }
   }
   return "";
 }

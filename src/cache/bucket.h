@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bucket rules: which extents of a dimension share one cache entry. "exact": each its own; "pow2":
-// up to the next power of two; "multiple:64": up to the next multiple of 64.
+// up to the next power of two; "multiple:64": up to the next multiple of 64;
+// "range:1-16,17-64,65-": the ranges as given.
 //
 // A rule is parsed once and applied on the lookup's hot path without allocation or failure.
 // Thread-safety: value types. Failure: kInvalid names the rule and what is accepted.
@@ -10,6 +11,7 @@
 #include "model/spec.h"
 #include "model/value.h"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <map>
@@ -25,24 +27,41 @@ class BucketRule {
   BucketRule() = default;  // exact
   static Result<BucketRule> parse(std::string_view text);
   std::string text() const;
-  // The largest extent of the bucket `extent` falls into; 0 where there is none (extent < 1, or the
-  // bucket's end is past 2^62).
+  // What names the bucket `extent` falls into: its largest extent, or its smallest where it has no
+  // end. 0 where there is no bucket: extent < 1, past the last range, or the end is past 2^62.
   std::int64_t apply(std::int64_t extent) const noexcept {
     if (extent < 1 || extent > kLargest) return 0;
     if (kind_ == Kind::kExact) return extent;
     if (kind_ == Kind::kPow2)
       return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
-    const std::int64_t steps = (extent - 1) / step_ + 1;
-    return steps > kLargest / step_ ? 0 : steps * step_;
+    if (kind_ == Kind::kRanges) return range_of(extent);
+    // A step that is a power of two needs no division.
+    const std::int64_t end =
+        mask_ >= 0 ? (extent + mask_) & ~mask_ : ((extent - 1) / step_ + 1) * step_;
+    return end > kLargest ? 0 : end;
   }
   bool operator==(const BucketRule&) const = default;
 
  private:
   static constexpr std::int64_t kLargest = std::int64_t{1} << 62;
-  enum class Kind : std::uint8_t { kExact, kPow2, kMultiple };
-  BucketRule(Kind kind, std::int64_t step) : kind_(kind), step_(step) {}
+  static constexpr std::size_t kMaxRanges = 12;
+  enum class Kind : std::uint8_t { kExact, kPow2, kMultiple, kRanges };
+  BucketRule(Kind kind, std::int64_t step) : kind_(kind), step_(step) {
+    if (std::has_single_bit(static_cast<std::uint64_t>(step))) mask_ = step - 1;
+  }
+  static Result<BucketRule> parse_ranges(std::string_view text);
+  std::int64_t range_of(std::int64_t extent) const noexcept {
+    for (std::size_t i = 0; i < range_count_; ++i)
+      if (extent <= range_ends_[i]) return range_ends_[i];
+    return open_ended_ ? range_ends_[range_count_ - 1] + 1 : 0;
+  }
+
   Kind kind_ = Kind::kExact;
+  bool open_ended_ = false;  // whether a range without an end follows the last one
+  std::uint32_t range_count_ = 0;
   std::int64_t step_ = 1;
+  std::int64_t mask_ = -1;  // step - 1 where that is a power of two
+  std::array<std::int64_t, kMaxRanges> range_ends_{};
 };
 
 // Dimension -> rule, for every dimension of a problem, in its order.

@@ -36,8 +36,21 @@ TEST(BucketRule, RefusesUnknownRules) {
 }
 
 TEST(BucketRule, TextRoundTrips) {
-  for (const char* text : {"exact", "pow2", "multiple:48"})
+  for (const char* text : {"exact", "pow2", "multiple:48", "range:1-16,17-64,65-", "range:1-1"})
     EXPECT_EQ(BucketRule::parse(text)->text(), text);
+}
+
+TEST(BucketRule, RangesNameTheirLargestExtent) {
+  const BucketRule open = *BucketRule::parse("range:1-16,17-64,65-");
+  for (const auto& [extent, bucket] :
+       {std::pair{0, 0}, {1, 16}, {16, 16}, {17, 64}, {64, 64}, {65, 65}, {9999, 65}})
+    EXPECT_EQ(open.apply(extent), bucket) << extent;
+  EXPECT_EQ(BucketRule::parse("range:1-16")->apply(17), 0);
+  for (const char* text :
+       {"range:", "range:2-5", "range:1-5,7-9", "range:1-5,6-,7-9", "range:1-", "range:5-1",
+        "range:1-5,", "range:1-5,6", "range:1--5", "range:a-b",
+        "range:1-2,3-4,5-6,7-8,9-10,11-12,13-14,15-16,17-18,19-20,21-22,23-24,25-26"})
+    EXPECT_EQ(BucketRule::parse(text).status().code(), Code::kInvalid) << text;
 }
 
 TEST(BucketOf, FollowsTheProblemsOrder) {

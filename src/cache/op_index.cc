@@ -5,16 +5,70 @@
 #include "gpu/launching.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <sys/mman.h>
 #include <tuple>
 
 namespace purlin::cache {
 
-// Open addressing with linear probing. A slot's entry goes from null to an entry once, and from
-// there to a better one for the same bucket; readers see either.
+namespace {
+
+constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
+
+// What find() must know of an entry besides its bucket, in one word: six bits for each dimension,
+// of which so many low bits of the extent must be 0, and what is below.
+constexpr std::uint64_t kOnlyAsMeasured = std::uint64_t{1} << 60;  // no check could be compiled
+constexpr std::uint64_t kMoreToCheck = std::uint64_t{1} << 61;     // the entry's own check decides
+constexpr std::uint64_t kTransferred = std::uint64_t{1} << 62;
+
+std::uint64_t terms_of(const IndexedEntry& entry) {
+  std::uint64_t terms = entry.match == Match::kSame ? 0 : kTransferred;
+  if (!entry.check) return terms | kOnlyAsMeasured;
+  if (entry.check->rest()) terms |= kMoreToCheck;
+  for (std::size_t i = 0; i < kMaxDimensions; ++i)
+    terms |= static_cast<std::uint64_t>(entry.check->zero_bits()[i]) << (6 * i);
+  return terms;
+}
+
+}  // namespace
+
+// Open addressing with linear probing over slots of one cache line (two, for more than four
+// dimensions), so that a lookup in a large table misses the processor's caches once. A slot's
+// bucket is written before its entry is published and never again; entry, terms and measured change
+// together when a better entry comes, which `version` tells: odd while they do.
+struct OpIndex::Slot {
+  std::atomic<const IndexedEntry*> entry{nullptr};
+  std::atomic<std::uint64_t> terms{0}, measured{0};  // the latter a hash of the measured shape
+  std::atomic<std::uint32_t> version{0};
+  std::uint32_t rules = 0;
+
+  std::int64_t* bucket() { return reinterpret_cast<std::int64_t*>(this + 1); }  // by dimension
+};
+
 struct OpIndex::Table {
-  explicit Table(std::size_t count) : mask(count - 1), slots(count) {}
-  const std::size_t mask;
-  std::vector<std::atomic<const IndexedEntry*>> slots;
+  Table(std::size_t count, std::size_t dimensions)
+      : mask(count - 1),
+        stride((sizeof(Slot) + dimensions * sizeof(std::int64_t) + kCacheLine - 1) / kCacheLine *
+               kCacheLine) {
+    const std::size_t page = count * stride >= kHugePage ? kHugePage : kCacheLine;
+    bytes = (count * stride + page - 1) / page * page;
+    memory = static_cast<char*>(std::aligned_alloc(page, bytes));
+    if (memory == nullptr) throw std::bad_alloc();
+    if (page == kHugePage) ::madvise(memory, bytes, MADV_HUGEPAGE);
+    std::memset(memory, 0, bytes);
+    for (std::size_t i = 0; i < count; ++i) new (memory + i * stride) Slot;
+  }
+  ~Table() { std::free(memory); }
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+  std::size_t size() const { return mask + 1; }
+  Slot& at(std::size_t i) const { return *reinterpret_cast<Slot*>(memory + i * stride); }
+
+  const std::size_t mask, stride;
+  std::size_t bytes = 0;
+  char* memory = nullptr;
 };
 
 bool IndexedEntry::beats(const IndexedEntry& other) const {
@@ -26,57 +80,86 @@ OpIndex::OpIndex(CacheKey wanted, std::vector<std::string> dimensions, bool allo
     : wanted_(std::move(wanted)),
       dimensions_(std::move(dimensions)),
       allow_transferred_(allow_transferred) {
-  tables_.push_back(std::make_unique<Table>(16));
+  tables_.push_back(std::make_unique<Table>(16, dimensions_.size()));
   table_.store(tables_.back().get(), std::memory_order_release);
 }
 
 OpIndex::~OpIndex() = default;
 
-std::uint64_t OpIndex::hash(const Extents& bucket, std::size_t rules) const noexcept {
+std::uint64_t OpIndex::hash(const std::int64_t* extents, std::size_t rules) const noexcept {
   // A multiply-xorshift chain: each extent is spread over all bits before the next comes in.
   std::uint64_t h = 0x9E3779B97F4A7C15u * (rules + 1);
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-    h = (h ^ static_cast<std::uint64_t>(bucket[i])) * 0xD6E8FEB86659FD93u;
+    h = (h ^ static_cast<std::uint64_t>(extents[i])) * 0xD6E8FEB86659FD93u;
     h ^= h >> 32;
   }
   return h;
 }
 
-const IndexedEntry* OpIndex::probe(const Table& table, const Extents& bucket,
-                                   std::size_t rules) const noexcept {
+OpIndex::Slot* OpIndex::probe(const Table& table, const Extents& bucket, std::size_t rules,
+                              const IndexedEntry** held) const noexcept {
   // The table is never full, so the walk ends.
-  for (std::size_t at = hash(bucket, rules) & table.mask;; at = (at + 1) & table.mask) {
-    const IndexedEntry* entry = table.slots[at].load(std::memory_order_acquire);
-    if (entry == nullptr || (entry->rules == rules && entry->bucket == bucket)) return entry;
+  for (std::size_t at = hash(bucket.data(), rules) & table.mask;; at = (at + 1) & table.mask) {
+    Slot& slot = table.at(at);
+    *held = slot.entry.load(std::memory_order_acquire);
+    if (*held == nullptr) return &slot;
+    bool same = slot.rules == rules;
+    for (std::size_t i = 0; i < dimensions_.size(); ++i)
+      same = same && slot.bucket()[i] == bucket[i];
+    if (same) return &slot;
   }
+}
+
+bool OpIndex::stands_for(const IndexedEntry& entry, const std::int64_t* extents,
+                         bool* exact) const noexcept {
+  *exact = std::equal(extents, extents + dimensions_.size(), entry.measured.begin());
+  return *exact || (entry.check && entry.check->holds(extents));
 }
 
 OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
   Hit hit;
-  bool exact = false;
+  bool hit_exact = false, hit_transferred = false;
   const Table& table = *table_.load(std::memory_order_acquire);
   const std::size_t count = rule_count_.load(std::memory_order_acquire);
+  const std::size_t dimensions = dimensions_.size();
+  const std::uint64_t shape = hash(extents, 0);
   for (std::size_t rules = exact_used_.load(std::memory_order_acquire) ? 0 : 1; rules < count;
        ++rules) {
-    Extents bucket{};
+    Extents bucket;
     bool has_bucket = true;
-    for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    for (std::size_t i = 0; i < dimensions; ++i) {
       bucket[i] = rule_sets_[rules][i].apply(extents[i]);
       has_bucket = has_bucket && bucket[i] != 0;
     }
     if (!has_bucket) continue;
-    const IndexedEntry* entry = probe(table, bucket, rules);
-    if (entry == nullptr || (hit.entry != nullptr && !entry->beats(*hit.entry))) continue;
-    const bool measured =
-        std::equal(extents, extents + dimensions_.size(), entry->measured.begin());
-    if (!measured && (!entry->check || !entry->check->holds(extents))) continue;
+    const IndexedEntry* entry = nullptr;
+    const Slot& slot = *probe(table, bucket, rules, &entry);
+    if (entry == nullptr) continue;
+    const std::uint32_t version = slot.version.load(std::memory_order_acquire);
+    entry = slot.entry.load(std::memory_order_acquire);
+    const std::uint64_t terms = slot.terms.load(std::memory_order_acquire);
+    const std::uint64_t measured = slot.measured.load(std::memory_order_acquire);
+    bool exact = false, transferred = (terms & kTransferred) != 0;
+    if (version % 2 != 0 || slot.version.load(std::memory_order_relaxed) != version ||
+        measured == shape || (terms & (kMoreToCheck | kOnlyAsMeasured)) != 0) {
+      // The entry itself knows: it is being replaced, was measured here, or has more to check.
+      if (!stands_for(*entry, extents, &exact)) continue;
+      transferred = entry->match != Match::kSame;
+    } else {
+      std::int64_t wrong_bits = 0;
+      for (std::size_t i = 0; i < dimensions; ++i)
+        wrong_bits |= extents[i] & ((std::int64_t{1} << (terms >> (6 * i) & 63)) - 1);
+      if (wrong_bits != 0) continue;
+    }
+    if (hit.entry != nullptr && !entry->beats(*hit.entry)) continue;
     hit.entry = entry;
-    exact = measured;
+    hit_exact = exact;
+    hit_transferred = transferred;
   }
-  if (hit.entry != nullptr)
-    hit.outcome = hit.entry->match != Match::kSame ? Outcome::kTransferred
-                  : exact                          ? Outcome::kExact
-                                                   : Outcome::kBucket;
+  if (hit.entry == nullptr) return hit;
+  hit.outcome = hit_transferred ? Outcome::kTransferred
+                : hit_exact     ? Outcome::kExact
+                                : Outcome::kBucket;
   return hit;
 }
 
@@ -145,7 +228,7 @@ OpIndex::Live OpIndex::index_key(const Store& store, const Id128& key) {
 }
 
 void OpIndex::rebuild() {
-  tables_.push_back(std::make_unique<Table>(16));
+  tables_.push_back(std::make_unique<Table>(16, dimensions_.size()));
   size_ = 0;
   for (const auto& [key, live] : live_)
     for (const IndexedEntry* entry : live) insert(entry);
@@ -211,34 +294,32 @@ std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_i
 }
 
 void OpIndex::insert(const IndexedEntry* entry) {
-  if ((size_ + 1) * 2 > tables_.back()->slots.size()) grow();
-  Table& table = *tables_.back();
-  for (std::size_t at = hash(entry->bucket, entry->rules) & table.mask;;
-       at = (at + 1) & table.mask) {
-    const IndexedEntry* held = table.slots[at].load(std::memory_order_relaxed);
-    if (held != nullptr && !(held->rules == entry->rules && held->bucket == entry->bucket))
-      continue;
-    if (held == nullptr) ++size_;
-    if (held == nullptr || entry->beats(*held))
-      table.slots[at].store(entry, std::memory_order_release);
-    return;
+  if ((size_ + 1) * 2 > tables_.back()->size()) grow();
+  const IndexedEntry* held = nullptr;
+  Slot& slot = *probe(*tables_.back(), entry->bucket, entry->rules, &held);
+  if (held != nullptr && !entry->beats(*held)) return;
+  if (held == nullptr) {
+    ++size_;
+    slot.rules = static_cast<std::uint32_t>(entry->rules);
+    std::copy_n(entry->bucket.begin(), dimensions_.size(), slot.bucket());
   }
+  const std::uint32_t version = slot.version.load(std::memory_order_relaxed);
+  slot.version.store(version + 1, std::memory_order_relaxed);
+  slot.terms.store(terms_of(*entry), std::memory_order_release);
+  slot.measured.store(hash(entry->measured.data(), 0), std::memory_order_release);
+  slot.entry.store(entry, std::memory_order_release);
+  slot.version.store(version + 2, std::memory_order_release);
 }
 
 void OpIndex::grow() {
   // Readers stay on the outgrown table until the new one, which holds everything, is published.
   const bool published = table_.load(std::memory_order_relaxed) == tables_.back().get();
-  const std::size_t from = tables_.size() - 1;
-  tables_.push_back(std::make_unique<Table>(tables_[from]->slots.size() * 2));
-  Table& table = *tables_.back();
-  for (const auto& slot : tables_[from]->slots) {
-    const IndexedEntry* entry = slot.load(std::memory_order_relaxed);
-    if (entry == nullptr) continue;
-    std::size_t at = hash(entry->bucket, entry->rules) & table.mask;
-    while (table.slots[at].load(std::memory_order_relaxed) != nullptr) at = (at + 1) & table.mask;
-    table.slots[at].store(entry, std::memory_order_relaxed);
-  }
-  if (published) table_.store(&table, std::memory_order_release);
+  const Table& from = *tables_.back();
+  tables_.push_back(std::make_unique<Table>(from.size() * 2, dimensions_.size()));
+  size_ = 0;
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (const IndexedEntry* entry = from.at(i).entry.load(std::memory_order_relaxed)) insert(entry);
+  if (published) table_.store(tables_.back().get(), std::memory_order_release);
 }
 
 }  // namespace purlin::cache

@@ -70,6 +70,7 @@ class OpIndex {
   std::size_t size() const { return size_; }
 
  private:
+  struct Slot;
   struct Table;
   using RuleSet = std::array<BucketRule, kMaxDimensions>;
   static constexpr std::size_t kMaxRuleSets = 16;
@@ -81,9 +82,12 @@ class OpIndex {
   void rebuild();
   void insert(const IndexedEntry* entry);
   void grow();
-  const IndexedEntry* probe(const Table& table, const Extents& bucket,
-                            std::size_t rules) const noexcept;
-  std::uint64_t hash(const Extents& bucket, std::size_t rules) const noexcept;
+  // The slot of that bucket, or the empty one where it would be; and its entry.
+  Slot* probe(const Table& table, const Extents& bucket, std::size_t rules,
+              const IndexedEntry** held) const noexcept;
+  bool stands_for(const IndexedEntry& entry, const std::int64_t* extents,
+                  bool* exact) const noexcept;
+  std::uint64_t hash(const std::int64_t* extents, std::size_t rules) const noexcept;
 
   const CacheKey wanted_;
   const std::vector<std::string> dimensions_;

@@ -4,6 +4,7 @@
 #include "model/expression_node.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace purlin::cache {
 namespace {
@@ -45,16 +46,76 @@ class ShapeCompiler {
   using Node = Expression::Node;
   using Op = ShapeCheck::Op;
   ShapeCompiler(const Entry& entry, const std::vector<std::string>& dimensions,
-                std::vector<ShapeCheck::Step>& steps)
-      : entry_(entry), dimensions_(dimensions), steps_(steps) {}
+                std::vector<ShapeCheck::Step>& steps, std::array<std::uint8_t, 8>& zero_bits)
+      : entry_(entry), dimensions_(dimensions), steps_(steps), zero_bits_(zero_bits) {}
 
   bool constraint(const Expression& expression) {
     expression_ = &expression;
-    depth_ = 0;
-    return expression.root() != nullptr && truth(*expression.root()) && push(Op::kRequire, -1);
+    return expression.root() != nullptr && require(*expression.root());
   }
 
  private:
+  // A multiple that an extent has to be.
+  struct Alignment {
+    std::size_t dimension;
+    std::int64_t divisor;
+  };
+
+  bool require(const Node& node) {
+    if (node.kind == Node::Kind::kAnd) {
+      for (const Node& part : node.children)
+        if (!require(part)) return false;
+      return true;
+    }
+    if (const auto alignment = alignment_of(node);
+        alignment && alignment->dimension < zero_bits_.size() &&
+        std::has_single_bit(static_cast<std::uint64_t>(alignment->divisor))) {
+      std::uint8_t& bits = zero_bits_[alignment->dimension];
+      bits = std::max(bits, static_cast<std::uint8_t>(
+                                std::countr_zero(static_cast<std::uint64_t>(alignment->divisor))));
+      return true;
+    }
+    depth_ = 0;
+    return truth(node) && push(Op::kRequire, -1);
+  }
+
+  // `extent % constant == 0`, or several of those joined by `or` of which one implies the others.
+  std::optional<Alignment> alignment_of(const Node& node) {
+    if (node.kind == Node::Kind::kOr) {
+      std::optional<Alignment> weakest;
+      for (const Node& part : node.children) {
+        const auto alignment = alignment_of(part);
+        if (!alignment || (weakest && weakest->dimension != alignment->dimension))
+          return std::nullopt;
+        if (!weakest || weakest->divisor % alignment->divisor == 0)
+          weakest = alignment;
+        else if (alignment->divisor % weakest->divisor != 0)
+          return std::nullopt;
+      }
+      return weakest;
+    }
+    if (node.kind != Node::Kind::kCompare || node.comparisons.size() != 1 ||
+        node.comparisons[0] != Node::Comparison::kEqual ||
+        node.children[0].kind != Node::Kind::kModulo || fold(node.children[1]) != 0)
+      return std::nullopt;
+    const Node& extent = node.children[0].children[0];
+    const auto divisor = fold(node.children[0].children[1]);
+    if (extent.kind != Node::Kind::kName || !divisor || *divisor < 1) return std::nullopt;
+    const std::string& name = expression_->names()[extent.name];
+    const auto dimension = std::find(dimensions_.begin(), dimensions_.end(), name);
+    if (dimension == dimensions_.end()) return std::nullopt;
+    return Alignment{static_cast<std::size_t>(dimension - dimensions_.begin()), *divisor};
+  }
+
+  // The value of what names no dimension.
+  std::optional<std::int64_t> fold(const Node& node) {
+    std::vector<ShapeCheck::Step> steps;
+    ShapeCompiler part(entry_, {}, steps, zero_bits_);
+    part.expression_ = expression_;
+    if (!part.number(node)) return std::nullopt;
+    return ShapeCheck::evaluate(steps, nullptr);
+  }
+
   // `grows`: what the step does to the stack's height.
   bool push(Op op, int grows, std::int64_t value = 0) {
     steps_.push_back({op, value});
@@ -179,8 +240,9 @@ class ShapeCompiler {
   }
 
   const Entry& entry_;
-  const std::vector<std::string>& dimensions_;
+  const std::vector<std::string> dimensions_;
   std::vector<ShapeCheck::Step>& steps_;
+  std::array<std::uint8_t, 8>& zero_bits_;
   const Expression* expression_ = nullptr;
   int depth_ = 0;
 };
@@ -188,7 +250,7 @@ class ShapeCompiler {
 std::optional<ShapeCheck> ShapeCheck::compile(const Entry& entry,
                                               const std::vector<std::string>& dimensions) {
   ShapeCheck check;
-  ShapeCompiler compiler(entry, dimensions, check.steps_);
+  ShapeCompiler compiler(entry, dimensions, check.steps_, check.zero_bits_);
   for (const std::string& text : entry.shape_constraints) {
     const Result<Expression> expression = Expression::parse(text);
     if (!expression.is_ok() || !compiler.constraint(*expression)) return std::nullopt;
@@ -197,22 +259,30 @@ std::optional<ShapeCheck> ShapeCheck::compile(const Entry& entry,
 }
 
 bool ShapeCheck::holds(const std::int64_t* extents) const noexcept {
+  for (std::size_t i = 0; i < zero_bits_.size(); ++i)
+    if (zero_bits_[i] != 0 && (extents[i] & ((std::int64_t{1} << zero_bits_[i]) - 1)) != 0)
+      return false;
+  return steps_.empty() || evaluate(steps_, extents).has_value();
+}
+
+std::optional<std::int64_t> ShapeCheck::evaluate(const std::vector<Step>& steps,
+                                                 const std::int64_t* extents) noexcept {
   std::int64_t stack[kMaxStack + 1];
   int top = -1;
-  for (const Step& step : steps_) {
+  for (const Step& step : steps) {
     if (step.op == Op::kConstant || step.op == Op::kExtent) {
       stack[++top] = step.op == Op::kConstant ? step.value : extents[step.value];
       continue;
     }
     if (step.op == Op::kRequire) {
-      if (stack[top--] == 0) return false;
+      if (stack[top--] == 0) return std::nullopt;
       continue;
     }
     if (step.op == Op::kNegate || step.op == Op::kNot) {
       if (step.op == Op::kNot)
         stack[top] = stack[top] == 0;
       else if (__builtin_sub_overflow(std::int64_t{0}, stack[top], &stack[top]))
-        return false;
+        return std::nullopt;
       continue;
     }
     const std::int64_t b = stack[top--], a = stack[top];
@@ -226,26 +296,26 @@ bool ShapeCheck::holds(const std::int64_t* extents) const noexcept {
         out = a != 0 || b != 0;
         break;
       case Op::kAdd:
-        if (__builtin_add_overflow(a, b, &out)) return false;
+        if (__builtin_add_overflow(a, b, &out)) return std::nullopt;
         break;
       case Op::kSubtract:
-        if (__builtin_sub_overflow(a, b, &out)) return false;
+        if (__builtin_sub_overflow(a, b, &out)) return std::nullopt;
         break;
       case Op::kMultiply:
-        if (__builtin_mul_overflow(a, b, &out)) return false;
+        if (__builtin_mul_overflow(a, b, &out)) return std::nullopt;
         break;
       case Op::kFloorDivide:
       case Op::kModulo:
       case Op::kCeilDivide:
       case Op::kRoundUp:
-        if (!floor_divide(a, b, &quotient, &remainder)) return false;
+        if (!floor_divide(a, b, &quotient, &remainder)) return std::nullopt;
         if (step.op == Op::kModulo) {
           out = remainder;
         } else if (step.op == Op::kFloorDivide) {
           out = quotient;
         } else {
           out = quotient + (remainder != 0 ? 1 : 0);
-          if (step.op == Op::kRoundUp && __builtin_mul_overflow(out, b, &out)) return false;
+          if (step.op == Op::kRoundUp && __builtin_mul_overflow(out, b, &out)) return std::nullopt;
         }
         break;
       case Op::kMin:
@@ -273,10 +343,10 @@ bool ShapeCheck::holds(const std::int64_t* extents) const noexcept {
         out = a >= b;
         break;
       default:
-        return false;
+        return std::nullopt;
     }
   }
-  return true;
+  return top < 0 ? 1 : stack[top];
 }
 
 }  // namespace purlin::cache

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "cache/entry.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +29,11 @@ class ShapeCheck {
                                            const std::vector<std::string>& dimensions);
   // False also where the arithmetic would overflow or divide by zero.
   bool holds(const std::int64_t* extents) const noexcept;
+
+  // Most constraints say that an extent is a multiple of a tile, a power of two. Those are kept as
+  // the number of low bits that must be 0, for each dimension; rest() is whether there are others.
+  const std::array<std::uint8_t, 8>& zero_bits() const { return zero_bits_; }
+  bool rest() const { return !steps_.empty(); }
 
  private:
   friend class ShapeCompiler;
@@ -60,7 +66,12 @@ class ShapeCheck {
     std::int64_t value = 0;  // the constant, or the index of the extent
   };
   static constexpr int kMaxStack = 32;
+  // What is left on the stack, 1 where nothing is; nullopt where a requirement is not met or the
+  // arithmetic is not defined.
+  static std::optional<std::int64_t> evaluate(const std::vector<Step>& steps,
+                                              const std::int64_t* extents) noexcept;
   std::vector<Step> steps_;
+  std::array<std::uint8_t, 8> zero_bits_{};
 };
 
 }  // namespace purlin::cache

@@ -594,8 +594,13 @@ class SpecReader {
       const std::string text = rule.string() != nullptr ? *rule.string() : "";
       const bool multiple = starts_with(text, "multiple:") &&
                             parse_int(std::string_view(text).substr(9)).value_or(0) > 0;
-      if (text != "exact" && text != "pow2" && !multiple)
-        return rule.complain("a bucket is \"exact\", \"pow2\" or \"multiple:N\" with N > 0");
+      // Whether the ranges join up is told where they are used: cache/bucket.h.
+      const bool ranges = starts_with(text, "range:1") &&
+                          text.find_first_not_of("0123456789,-", 6) == std::string::npos;
+      if (text != "exact" && text != "pow2" && !multiple && !ranges)
+        return rule.complain(
+            "a bucket is \"exact\", \"pow2\" or \"multiple:N\" with N > 0, or "
+            "\"range:1-16,17-64,65-\"");
       spec_.bucket[dimension] = text;
     }
     return Status::ok();
