@@ -209,8 +209,11 @@ OpIndex::Live OpIndex::index_key(const Store& store, const Id128& key) {
     // The best stands for the bucket; another for the shape it was measured at, if that differs.
     if (std::any_of(live.begin(), live.end(), same_shape)) continue;
     const bool for_bucket = live.empty();
+    std::unique_ptr<IndexedEntry> made = make(stored, !for_bucket);
+    if (made == nullptr) continue;
     const auto same = [&](const IndexedEntry* entry) {
-      return entry->record == stored.record && entry->for_bucket == for_bucket;
+      return entry->record == made->record && entry->for_bucket == for_bucket &&
+             entry->match == made->match;
     };
     if (held != live_.end()) {
       const auto again = std::find_if(held->second.begin(), held->second.end(), same);
@@ -219,10 +222,8 @@ OpIndex::Live OpIndex::index_key(const Store& store, const Id128& key) {
         continue;
       }
     }
-    if (auto made = make(stored, !for_bucket)) {
-      live.push_back(made.get());
-      entries_.push_back(std::move(made));
-    }
+    live.push_back(made.get());
+    entries_.push_back(std::move(made));
   }
   return live;
 }

@@ -181,6 +181,7 @@ Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
   const EntryRow row = row_of(entry, id, 0);
   Put put;
   put.record = record.id;
+  put.directory = directory_;
   const auto encode = [&] {
     put.known = catalog_.has(id);
     std::string bytes;

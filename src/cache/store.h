@@ -46,6 +46,7 @@ struct Put {
   bool known = false;  // it was there already
   bool served = true;  // whether lookups of its key now get it
   std::string kept;    // where not: the record they get
+  std::string directory;
 };
 
 // What to export. Empty members take anything.

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <fstream>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,13 +18,17 @@ namespace {
 std::string text_of(const Lookup& lookup) { return join(lookup.explain, "\n"); }
 
 TEST(Entry, JsonRoundTrips) {
-  const Entry entry = sample_entry();
+  Entry entry = sample_entry();
+  entry.bucket_regret = {{*parse_shape("M=600,N=1024,K=512"), 1.04}};
+  entry.default_config.set("BM", 32);
+  entry.runner_up.set("BM", 128);
   const Json json = to_json(entry);
   const Result<Entry> back = entry_from_json(*Json::parse(json.dump()));
   ASSERT_TRUE(back.is_ok()) << back.status().message();
   EXPECT_EQ(to_json(*back), json);
   EXPECT_EQ(back->config, entry.config);
   EXPECT_EQ(back->samples[1].sm_clock_mhz, 1965);
+  EXPECT_EQ(back->bucket_regret, entry.bucket_regret);
   EXPECT_EQ(back->bucket_rules, entry.bucket_rules);
 }
 
@@ -38,6 +44,8 @@ TEST(Entry, RefusesWhatItCannotMean) {
   EXPECT_EQ(with("key", nullptr).code(), Code::kInvalid);
   EXPECT_EQ(with("config", 3).code(), Code::kInvalid);
   EXPECT_EQ(with("time_ms", -1).code(), Code::kInvalid);
+  EXPECT_EQ(with("bucket_regret", Json::object({{"M=8", -1}})).code(), Code::kInvalid);
+  EXPECT_EQ(with("bucket_regret", Json::object({{"M=x", 1}})).code(), Code::kInvalid);
   EXPECT_EQ(with("time_ms", "fast").code(), Code::kInvalid);
   EXPECT_EQ(with("bucket_rules", Json::object({{"M", "pow3"}})).code(), Code::kInvalid);
   EXPECT_EQ(with("samples_clock_mhz", Json::array({1, 2})).code(), Code::kInvalid);
@@ -173,6 +181,31 @@ TEST(Store, ADirectoryThatIsNotThereIsEmptyUntilAPut) {
   EXPECT_FALSE(file_exists(path));
   ASSERT_TRUE(store.put(sample_entry()).is_ok());
   EXPECT_EQ(Store::open(path)->list().size(), 1u);
+}
+
+// A full disk, at any byte of an append of several records: refused, and the file is as it was.
+TEST(Store, AFullDiskLeavesTheFileAsItWas) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  ASSERT_TRUE(store.put(sample_entry()).is_ok());
+  const std::string before = *read_file(folder.file("entries.log"));
+  std::vector<StoredRecord> more;
+  for (int i = 2; i < 8; ++i) more.push_back(make_record(sample_entry(1024, i)));
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  for (const rlim_t room : {0u, 1u, 31u, 32u, 33u, 500u, 2000u, 4000u}) {
+    rlimit limit = old;
+    limit.rlim_cur = before.size() + room;
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+    const Result<Absorbed> absorbed = store.absorb(more);
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
+    EXPECT_EQ(absorbed.status().code(), Code::kIo) << room;
+    EXPECT_EQ(*read_file(folder.file("entries.log")), before) << room;
+  }
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(store.absorb(more)->added, more.size());
+  EXPECT_EQ(Store::open(folder.path())->records()->size(), more.size() + 1);
 }
 
 TEST(Store, ReadsADirectoryItMayNotWrite) {

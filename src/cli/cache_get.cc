@@ -14,6 +14,7 @@ class CacheGet : public Command {
   std::string_view summary() const override { return "Look up the winner for a shape"; }
   std::string_view details() const override {
     return "Outcomes: exact (this shape was tuned), bucket (a shape of the same bucket was),\n"
+           "nearest (the closest shape of another bucket; only with --nearest),\n"
            "transferred (other device model, toolkit or driver; only with --allow-transferred),\n"
            "miss. An entry of another arch is never served.\n\n"
            "Example: purlin cache get gemm.toml --shape M=1000,N=1024,K=1024 --explain\n"
@@ -23,6 +24,10 @@ class CacheGet : public Command {
     target_.declare(flags, true);
     flags.flag("--allow-transferred", allow_transferred_,
                "Serve an entry of another device model (same arch), toolkit or driver");
+    flags.option("--nearest", nearest_,
+                 "Serve a shape of another bucket at most this far off: the sum of |log2| of the "
+                 "extents' ratios");
+    target_.cache.declare_layers(flags);
     flags.flag("--explain", explain_, "Say which field of the key decided");
     flags.flag("--json", json_, "Print one JSON document");
   }
@@ -31,18 +36,23 @@ class CacheGet : public Command {
     PURLIN_ASSIGN(const CacheTarget target, target_.resolve());
     PURLIN_ASSIGN(const cache::CacheKey key,
                   cache::make_key(target.spec, target.problem, target.device, target_.cold));
-    PURLIN_ASSIGN(const cache::Store store, target_.cache.open());
-    warn_of_damage(store, context.log);
-    const cache::Lookup lookup =
-        store.get(key, target.problem, {.allow_transferred = allow_transferred_});
+    if (!(nearest_ >= 0)) return error(Code::kInvalid, "--nearest {} is not a distance", nearest_);
+    PURLIN_ASSIGN(const cache::Layers layers, target_.cache.open_layers());
+    for (const cache::Store& store : layers.stores()) warn_of_damage(store, context.log);
+    for (const auto& [directory, reason] : layers.unread())
+      context.log.warn("{}; the layer was passed over", reason);
+    const cache::Lookup lookup = layers.get(
+        key, target.problem, {.allow_transferred = allow_transferred_, .nearest = nearest_});
     if (json_) {
       Json document = new_document("purlin.lookup/1", environment_of(target.device));
       document.set("outcome", cache::outcome_name(lookup.outcome));
       document.set("key", to_json(key));
       document.set("problem", to_json(target.problem));
       document.set("entry", lookup.entry ? to_json(*lookup.entry) : Json());
+      document.set("record", lookup.record);
+      document.set("decided_by", lookup.decided_by);
       document.set("explain", Json::array_of(lookup.explain));
-      document.set("directory", store.directory());
+      document.set("directory", lookup.layer);
       context.print(document.dump(2) + "\n");
     } else {
       print(context, key, target.problem, lookup);
@@ -57,6 +67,8 @@ class CacheGet : public Command {
     context.print(fmt::format("{} {} {}: {}\n", key.kernel, problem.text(), key.device,
                               context.terminal.paint(style, cache::outcome_name(lookup.outcome))));
     if (lookup.entry) context.print(describe(*lookup.entry, context.terminal));
+    if (explain_ && !lookup.decided_by.empty())
+      context.print(fmt::format("  decided by: {}\n", lookup.decided_by));
     if (explain_)
       for (const std::string& line : lookup.explain) context.print("  " + line + "\n");
     else if (!lookup.entry)
@@ -64,6 +76,7 @@ class CacheGet : public Command {
   }
 
   CacheTargetFlags target_;
+  double nearest_ = 0;
   bool allow_transferred_ = false, explain_ = false, json_ = false;
 };
 

@@ -60,6 +60,7 @@ class CachePut : public Command {
   }
   void declare(Flags& flags) override {
     target_.declare(flags, false);
+    target_.cache.declare_layers(flags);
     flags.option("--config", config_, "Each parameter's value", "A=1,B=2");
     flags.option("--time-ms", time_ms_, "What the config was measured at");
     flags.option("--entry", entry_file_, "Store the entry in this JSON file", "FILE");
@@ -70,7 +71,7 @@ class CachePut : public Command {
 
   Result<int> run(Context& context) override {
     PURLIN_ASSIGN(const cache::Entry entry, entry_file_.empty() ? from_config() : from_file());
-    PURLIN_ASSIGN(cache::Store store, target_.cache.open());
+    PURLIN_ASSIGN(cache::Layers layers, target_.cache.open_layers());
     PURLIN_ASSIGN(const cache::Put put, store.put(entry, {.replace = replace_, .reason = reason_}));
     if (!put.served)
       context.log.warn(
@@ -82,11 +83,11 @@ class CachePut : public Command {
       document.set("record", put.record);
       document.set("known", put.known);
       document.set("served", put.served);
-      document.set("directory", store.directory());
+      document.set("directory", put.directory);
       context.print(document.dump(2) + "\n");
     } else {
       context.print(fmt::format("stored {} {} in {}\n", entry.key.kernel, entry.problem.text(),
-                                store.directory()));
+                                put.directory));
       context.print(describe(entry, context.terminal));
     }
     return kExitOk;

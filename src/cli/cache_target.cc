@@ -15,6 +15,19 @@ Result<cache::Store> CacheFlag::open() const {
   return cache::Store::open(directory.empty() ? cache::Store::default_directory() : directory);
 }
 
+void CacheFlag::declare_layers(Flags& flags) {
+  flags.option("--cache-layers", below,
+               "Caches to read through to below it, such as the node's and the fleet's", "DIR:DIR");
+}
+
+Result<cache::Layers> CacheFlag::open_layers() const {
+  std::vector<std::string> directories;
+  for (const std::string& part : split(below, ':'))
+    if (!part.empty()) directories.push_back(part);
+  return cache::Layers::open(directory.empty() ? cache::Store::default_directory() : directory,
+                             directories.empty() ? cache::Layers::default_below() : directories);
+}
+
 void CacheTargetFlags::declare(Flags& flags, bool spec_required) {
   flags.positional("SPEC", spec, "The kernel's spec (TOML)", spec_required);
   flags.option("--shape", shape, "Problem shape: M=512,N=512 or a preset's name", "SHAPE");
@@ -51,6 +64,10 @@ std::string describe(const cache::Entry& entry, const Terminal& terminal) {
   line("time", time);
   line("measured at", entry.problem.text());
   line("bucket", entry.key.bucket);
+  std::string regret;
+  for (const auto& [shape, ratio] : entry.bucket_regret)
+    regret += fmt::format("{}{:.2f} at {}", regret.empty() ? "" : ", ", ratio, shape.text());
+  line("regret", regret);
   line("device", fmt::format("{} ({}, driver {}, {})", entry.key.device, entry.key.arch,
                              entry.key.driver, entry.key.toolkit));
   line("outputs", entry.verified ? "verified against the reference" : "not verified");

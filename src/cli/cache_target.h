@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/terminal.h"
+#include "cache/layers.h"
 #include "cache/store.h"
 #include "cli/flags.h"
 #include "model/spec.h"
@@ -19,7 +20,11 @@ namespace purlin::cli {
 struct CacheFlag {
   void declare(Flags& flags);
   Result<cache::Store> open() const;
+  // "--cache-layers DIR:DIR", for verbs that read through to caches below.
+  void declare_layers(Flags& flags);
+  Result<cache::Layers> open_layers() const;
   std::string directory;  // "" = the default
+  std::string below;
 };
 
 struct CacheTarget {

@@ -25,6 +25,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_cache_merge_command());
   commands.push_back(make_cache_verify_command());
   commands.push_back(make_cache_gc_command());
+  commands.push_back(make_cache_repair_command());
   commands.push_back(make_cache_push_command());
   commands.push_back(make_cache_pull_command());
   commands.push_back(make_backlog_command());

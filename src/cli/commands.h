@@ -25,6 +25,7 @@ std::unique_ptr<Command> make_cache_export_command();
 std::unique_ptr<Command> make_cache_merge_command();
 std::unique_ptr<Command> make_cache_verify_command();
 std::unique_ptr<Command> make_cache_gc_command();
+std::unique_ptr<Command> make_cache_repair_command();
 std::unique_ptr<Command> make_cache_push_command();
 std::unique_ptr<Command> make_cache_pull_command();
 std::unique_ptr<Command> make_backlog_command();

@@ -14,6 +14,8 @@ std::vector<Setting> known_settings() {
   return {
       {"device", "PURLIN_DEVICE", "", "default", "Device to use: cuda:0, opencl:0, … or auto"},
       {"cache", "PURLIN_CACHE", "", "default", "Config cache directory"},
+      {"cache-layers", "PURLIN_CACHE_LAYERS", "", "default",
+       "Caches to read through to below it: DIR:DIR"},
       {"color", "PURLIN_COLOR", "", "default", "auto, always or never"},
       {"jobs", "PURLIN_JOBS", "", "default", "Parallel compile workers of tune"},
       {"strategy", "PURLIN_STRATEGY", "", "default", "Search strategy of tune"},

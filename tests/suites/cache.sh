@@ -106,6 +106,43 @@ expect_exit 3 purlin cache get "$spec" --shape M=256,N=256,K=256
 expect_contains "$tmp/err" "1 damaged record"
 expect_exit 0 purlin cache get "$spec" --shape M=512,N=256,K=256
 
+# A newer but slower measurement does not displace, unless asked to.
+export PURLIN_CACHE=$tmp/order
+other=${config/BM=32/BM=64}
+expect_exit 0 purlin cache put "$spec" --shape M=256,N=256,K=256 --config "$config" --time-ms 2.5
+expect_exit 0 purlin cache put "$spec" --shape M=256,N=256,K=256 --config "$other" --time-ms 9
+expect_contains "$tmp/err" "--replace"
+expect_exit 0 purlin cache get "$spec" --shape M=256,N=256,K=256 --json
+expect_json "$tmp/out" 'd["entry"]["config"]["BM"] == 32 and len(d["record"]) == 32'
+expect_exit 0 purlin cache put "$spec" --shape M=256,N=256,K=256 --config "$other" --time-ms 9 --replace --reason quieter
+expect_exit 0 purlin cache get "$spec" --shape M=256,N=256,K=256 --json
+expect_json "$tmp/out" 'd["entry"]["config"]["BM"] == 64'
+
+# The nearest within a bound, on request; the field that decided is named.
+expect_exit 3 purlin cache get "$spec" --shape M=1024,N=256,K=256 --explain
+expect_contains "$tmp/out" "decided by: bucket"
+expect_exit 3 purlin cache get "$spec" --shape M=1024,N=256,K=256 --nearest 1
+expect_exit 0 purlin cache get "$spec" --shape M=1024,N=256,K=256 --nearest 2 --explain
+expect_contains "$tmp/out" nearest "2.00 away"
+expect_exit 2 purlin cache get "$spec" --nearest -1
+
+# Layers: read through, the layer named; what damage cost the first comes back from below.
+expect_exit 0 purlin cache get "$spec" --cache "$tmp/mine" --cache-layers "$tmp/none:$tmp/order" --shape M=256,N=256,K=256 --explain
+expect_contains "$tmp/out" exact "layer: '$tmp/order'"
+expect_exit 0 env PURLIN_CACHE_LAYERS="$tmp/order" "$PURLIN" cache get "$spec" --cache "$tmp/mine" --shape M=256,N=256,K=256
+cp -r "$tmp/order" "$tmp/hurt"
+python3 - "$tmp/hurt/entries.log" <<'PYTHON'
+import sys
+with open(sys.argv[1], "r+b") as file:
+    file.seek(100)
+    file.write(b"?")
+PYTHON
+expect_exit 3 purlin cache repair --cache "$tmp/hurt"
+expect_exit 0 purlin cache repair --cache "$tmp/hurt" --cache-layers "$tmp/order" --drop --json
+expect_json "$tmp/out" 'd["damaged_records"] == 1 and d["restored_records"] == 1 and d["records"] == 3'
+expect_exit 0 purlin cache repair --cache "$tmp/hurt"
+export PURLIN_CACHE=$tmp/configs
+
 # The example program launches what is stored, and its default where nothing is.
 example=${PURLIN_BUILD:-}/examples/tuned_gemm_opencl
 if [ -x "$example" ]; then

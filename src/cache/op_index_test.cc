@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hot path says what Store::get says, whatever the constraints are compiled to, and follows
+// statuses as they come.
+#include "cache/op_index.h"
+
+#include "base/random.h"
+#include "cache/testing.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::cache {
+namespace {
+
+const std::vector<std::string> kDimensions = {"M", "N", "K"};
+
+Entry shaped(std::int64_t m, std::int64_t n, std::vector<std::string> constraints,
+             std::int64_t bm = 48) {
+  Entry entry = sample_entry(m, bm);
+  entry.problem = *parse_shape(fmt::format("M={},N={},K=512", m, n));
+  entry.bucket_rules = {{"M", *BucketRule::parse("pow2")},
+                        {"N", *BucketRule::parse("range:1-64,65-1024,1025-")},
+                        {"K", *BucketRule::parse("exact")}};
+  entry.key.bucket = *bucket_of(entry.bucket_rules, entry.problem);
+  entry.shape_constraints = std::move(constraints);
+  return entry;
+}
+
+struct Asked {
+  Outcome outcome;
+  std::string record;
+  bool operator==(const Asked&) const = default;
+};
+
+Asked ask(const OpIndex& index, const Extents& extents) {
+  const OpIndex::Hit hit = index.find(extents.data());
+  return {hit.outcome, hit.entry == nullptr ? "" : hit.entry->record};
+}
+
+Asked ask(const Store& store, const Extents& extents, const LookupOptions& options = {}) {
+  const ProblemShape problem =
+      *parse_shape(fmt::format("M={},N={},K={}", extents[0], extents[1], extents[2]));
+  CacheKey key = sample_entry().key;
+  const Result<std::string> bucket = bucket_of(shaped(1, 1, {}).bucket_rules, problem);
+  key.bucket = *bucket;
+  const Lookup lookup = store.get(key, problem, options);
+  return {lookup.outcome, lookup.record};
+}
+
+TEST(OpIndex, AgreesWithTheStoreUnderEveryKindOfConstraint) {
+  for (const std::vector<std::string>& constraints : std::vector<std::vector<std::string>>{
+           {},
+           {"M % 16 == 0"},
+           {"M % 16 == 0 and N % 8 == 0", "N % 2 == 0"},
+           {"N % BM == 0 or N % 16 == 0"},  // 48 is a multiple of 16: 16 decides
+           {"N % BM == 0"},                 // no power of two
+           {"M >= 100", "N % 4 == 0"},
+           {"M % 3 == 0 or N % 4 == 0"},
+           {"ceil_div(M, BM) * BM <= 1024 + BM"},
+           {"M % (BM * 2) == 0"},
+           {"M ** 0.5 > 3"}}) {  // reals: served at its own shape alone
+    TemporaryDirectory folder;
+    Store store = *Store::open(folder.path());
+    ASSERT_TRUE(store.put(shaped(1024, 96, constraints)).is_ok());
+    OpIndex index(sample_entry().key, kDimensions, false);
+    index.update(store);
+    Random random(9);
+    int hits = 0;
+    for (int i = 0; i < 300; ++i) {
+      const Extents extents = {static_cast<std::int64_t>(500 + random.below(600)),
+                               static_cast<std::int64_t>(60 + 4 * random.below(300)), 512};
+      const Asked fast = ask(index, extents);
+      if (constraints == std::vector<std::string>{"M ** 0.5 > 3"}) {
+        EXPECT_EQ(fast.outcome, Outcome::kMiss);
+        continue;
+      }
+      EXPECT_EQ(fast, ask(store, extents))
+          << constraints.size() << " at " << extents[0] << "," << extents[1];
+      hits += fast.outcome == Outcome::kBucket ? 1 : 0;
+    }
+    EXPECT_EQ(ask(index, {1024, 96, 512}).outcome, Outcome::kExact);
+    if (constraints.empty()) EXPECT_GT(hits, 100);
+  }
+}
+
+TEST(OpIndex, FollowsStatusesAndReplacements) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  OpIndex index(sample_entry().key, kDimensions, false);
+  index.update(store);
+  const Extents measured = {1024, 96, 512}, other = {1000, 96, 512};
+  EXPECT_EQ(ask(index, measured).outcome, Outcome::kMiss);
+
+  Entry slow = shaped(1024, 96, {}, 16), fast = shaped(1024, 96, {}, 32);
+  fast.time_ms = 0.1;
+  const Result<Put> first = store.put(slow);
+  index.update(store);
+  EXPECT_EQ(ask(index, other), (Asked{Outcome::kBucket, first->record}));
+  const Result<Put> second = store.put(fast);
+  index.update(store);
+  EXPECT_EQ(ask(index, other), (Asked{Outcome::kBucket, second->record}));
+  EXPECT_EQ(ask(index, measured), (Asked{Outcome::kExact, second->record}));
+  ASSERT_TRUE(store.set_status(new_status(second->record, EntryState::kDemoted, "")).is_ok());
+  index.update(store);
+  EXPECT_EQ(ask(index, other), (Asked{Outcome::kBucket, first->record}));
+  ASSERT_TRUE(store.set_status(new_status(first->record, EntryState::kQuarantined, "")).is_ok());
+  index.update(store);
+  EXPECT_EQ(ask(index, other).outcome, Outcome::kMiss);
+  ASSERT_TRUE(store.set_status(new_status(second->record, EntryState::kActive, "")).is_ok());
+  index.update(store);
+  EXPECT_EQ(ask(index, measured), (Asked{Outcome::kExact, second->record}));
+}
+
+// Measured at two shapes of a bucket: each serves its own, the larger the rest.
+TEST(OpIndex, AShapeMeasuredItselfComesFirst) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  const Result<Put> large = store.put(shaped(1024, 96, {}, 16));
+  Entry smaller = shaped(600, 96, {}, 32);
+  smaller.time_ms = 0.01;  // less work, not a better config
+  const Result<Put> small = store.put(smaller);
+  OpIndex index(sample_entry().key, kDimensions, false);
+  index.update(store);
+  for (const Extents& extents :
+       {Extents{1024, 96, 512}, Extents{600, 96, 512}, Extents{700, 96, 512}})
+    EXPECT_EQ(ask(index, extents), ask(store, extents)) << extents[0];
+  EXPECT_EQ(ask(index, {600, 96, 512}), (Asked{Outcome::kExact, small->record}));
+  EXPECT_EQ(ask(index, {700, 96, 512}), (Asked{Outcome::kBucket, large->record}));
+}
+
+TEST(OpIndex, AValidationStandsForItsDriver) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  const Result<Put> put = store.put(shaped(1024, 96, {}));
+  CacheKey wanted = sample_entry().key;
+  wanted.driver = "590.01";
+  OpIndex strict(wanted, kDimensions, false), lenient(wanted, kDimensions, true);
+  strict.update(store);
+  lenient.update(store);
+  const Extents extents = {1024, 96, 512};
+  EXPECT_EQ(ask(strict, extents).outcome, Outcome::kMiss);
+  EXPECT_EQ(ask(lenient, extents).outcome, Outcome::kTransferred);
+  EntryStatus validated = new_status(put->record, EntryState::kValidated, "still wins");
+  validated.driver = wanted.driver;
+  validated.toolkit = wanted.toolkit;
+  ASSERT_TRUE(store.set_status(validated).is_ok());
+  strict.update(store);
+  lenient.update(store);
+  EXPECT_EQ(ask(strict, extents).outcome, Outcome::kExact);
+  EXPECT_EQ(ask(lenient, extents).outcome, Outcome::kExact);
+}
+
+}  // namespace
+}  // namespace purlin::cache
