@@ -139,17 +139,18 @@ OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
     entry = slot.entry.load(std::memory_order_acquire);
     const std::uint64_t terms = slot.terms.load(std::memory_order_acquire);
     const std::uint64_t measured = slot.measured.load(std::memory_order_acquire);
-    bool exact = false, transferred = (terms & kTransferred) != 0;
+    bool exact = measured == shape, transferred = (terms & kTransferred) != 0;
+    std::int64_t wrong_bits = 0;
+    for (std::size_t i = 0; i < dimensions; ++i)
+      wrong_bits |= extents[i] & ((std::int64_t{1} << (terms >> (6 * i) & 63)) - 1);
     if (version % 2 != 0 || slot.version.load(std::memory_order_relaxed) != version ||
-        measured == shape || (terms & (kMoreToCheck | kOnlyAsMeasured)) != 0) {
-      // The entry itself knows: it is being replaced, was measured here, or has more to check.
+        (terms & (kMoreToCheck | kOnlyAsMeasured)) != 0 || (exact && wrong_bits != 0)) {
+      // The entry itself knows: it is being replaced, has more to check, or was measured here
+      // against its own constraints.
       if (!stands_for(*entry, extents, &exact)) continue;
       transferred = entry->match != Match::kSame;
-    } else {
-      std::int64_t wrong_bits = 0;
-      for (std::size_t i = 0; i < dimensions; ++i)
-        wrong_bits |= extents[i] & ((std::int64_t{1} << (terms >> (6 * i) & 63)) - 1);
-      if (wrong_bits != 0) continue;
+    } else if (wrong_bits != 0) {
+      continue;
     }
     if (hit.entry != nullptr && !entry->beats(*hit.entry)) continue;
     hit.entry = entry;

@@ -78,7 +78,9 @@ TEST(OpIndex, AgreesWithTheStoreUnderEveryKindOfConstraint) {
       hits += fast.outcome == Outcome::kBucket ? 1 : 0;
     }
     EXPECT_EQ(ask(index, {1024, 96, 512}).outcome, Outcome::kExact);
-    if (constraints.empty()) EXPECT_GT(hits, 100);
+    if (constraints.empty()) {
+      EXPECT_GT(hits, 100);
+    }
   }
 }
 

@@ -72,7 +72,8 @@ class CachePut : public Command {
   Result<int> run(Context& context) override {
     PURLIN_ASSIGN(const cache::Entry entry, entry_file_.empty() ? from_config() : from_file());
     PURLIN_ASSIGN(cache::Layers layers, target_.cache.open_layers());
-    PURLIN_ASSIGN(const cache::Put put, store.put(entry, {.replace = replace_, .reason = reason_}));
+    PURLIN_ASSIGN(const cache::Put put,
+                  layers.put(entry, {.replace = replace_, .reason = reason_}));
     if (!put.served)
       context.log.warn(
           "stored, but lookups go on to get {}, which is better; --replace displaces it",
