@@ -13,7 +13,7 @@ Exit codes: **0** done or pass, **1** regression (guard only), **2** usage or to
 
 EOF
 export NO_COLOR=1
-unset PURLIN_DEVICE PURLIN_CACHE PURLIN_JOBS PURLIN_STRATEGY PURLIN_COLOR PURLIN_BUILD_LABEL || true
+unset PURLIN_DEVICE PURLIN_CACHE PURLIN_CACHE_LAYERS PURLIN_JOBS PURLIN_STRATEGY PURLIN_COLOR PURLIN_BUILD_LABEL || true
 cd / # no project settings
 verbs=$("$purlin" --help | sed -n '/^Verbs:/,/^$/p' | sed -n 's/^  \([a-z]*\( [a-z]*\)\?\)  .*/\1/p')
 while read -r verb; do

@@ -139,7 +139,7 @@ with open(sys.argv[1], "r+b") as file:
 PYTHON
 expect_exit 3 purlin cache repair --cache "$tmp/hurt"
 expect_exit 0 purlin cache repair --cache "$tmp/hurt" --cache-layers "$tmp/order" --drop --json
-expect_json "$tmp/out" 'd["damaged_records"] == 1 and d["restored_records"] == 1 and d["records"] == 3'
+expect_json "$tmp/out" 'd["damaged_records"] == 1 and d["restored_records"] == 1 and d["records"] >= 3'
 expect_exit 0 purlin cache repair --cache "$tmp/hurt"
 export PURLIN_CACHE=$tmp/configs
 
