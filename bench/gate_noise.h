@@ -24,19 +24,14 @@ struct Iterations {
   std::vector<double> times_ns, clocks_mhz;
 };
 
-inline double gaussian(Random& random) {
-  return std::sqrt(-2 * std::log(1 - random.uniform())) *
-         std::cos(6.283185307179586 * random.uniform());
-}
-
 // Student's t with three degrees of freedom, scaled to a standard deviation of one.
 inline double heavy(Random& random) {
   double chi = 0;
   for (int i = 0; i < 3; ++i) {
-    const double z = gaussian(random);
+    const double z = random.normal();
     chi += z * z;
   }
-  return gaussian(random) / std::sqrt(chi / 3) / std::sqrt(3.0);
+  return random.normal() / std::sqrt(chi / 3) / std::sqrt(3.0);
 }
 
 struct NoiseModel {
@@ -105,7 +100,7 @@ class ModelMachine : public Machine {
  public:
   ModelMachine(const NoiseModel& model, const std::vector<double>& medians, std::uint64_t seed)
       : model_(model), medians_(medians), random_(seed) {
-    if (model.phi > 0) state_ = gaussian(random_);
+    if (model.phi > 0) state_ = random_.normal();
     low_ = model.clock_step > 0 && random_.uniform() < 0.5;
   }
 
@@ -138,7 +133,7 @@ class ModelMachine : public Machine {
     ++slots_;
     Slot slot;
     if (model_.phi > 0)
-      state_ = model_.phi * state_ + std::sqrt(1 - model_.phi * model_.phi) * gaussian(random_);
+      state_ = model_.phi * state_ + std::sqrt(1 - model_.phi * model_.phi) * random_.normal();
     if (model_.clock_switch > 0 && random_.uniform() < model_.clock_switch) low_ = !low_;
     slot.time += model_.state * state_ + model_.drift * slots_;
     const double clock =
@@ -157,10 +152,10 @@ class ModelMachine : public Machine {
 
   static std::vector<double> iterations(const NoiseModel& model, Random& random) {
     std::vector<double> noise(kIterations);
-    double chain = gaussian(random);
+    double chain = random.normal();
     const double phi = model.autocorrelation;
     for (double& one : noise) {
-      const double fresh = gaussian(random);
+      const double fresh = random.normal();
       chain = phi > 0 ? phi * chain + std::sqrt(1 - phi * phi) * fresh : fresh;
       one = model.within * chain;
       if (model.outliers > 0 && random.uniform() < model.outliers) one += 0.5;
@@ -171,7 +166,7 @@ class ModelMachine : public Machine {
  private:
   double own() {
     return 1 + model_.between * (model_.heavy_tails ? std::clamp(heavy(random_), -20.0, 20.0)
-                                                    : gaussian(random_));
+                                                    : random_.normal());
   }
   Slot next_slot() {
     Slot slot = machine_slot();

@@ -295,7 +295,7 @@ void clocks_line(int trials) {
     SuiteGate judge({Thresholds{}}, Design{});
     while (!judge.done()) {
       const auto reading = [&](double clock) {
-        const double time = kTimeNs * kClockMhz / clock * (1 + 0.01 * gaussian(random));
+        const double time = kTimeNs * kClockMhz / clock * (1 + 0.01 * random.normal());
         return ArmReading{time, time * clock / 1e3, 0};
       };
       judge.add(0, {reading(kClockMhz), reading(kClockMhz / 1.05)});

@@ -4,6 +4,7 @@
 // security.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -24,6 +25,11 @@ class Random {
   // Uniform in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  // Standard normal, by Box and Muller.
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
+    return radius * std::cos(6.283185307179586 * uniform());
+  }
   // Uniform in [0, bound). REQUIRES: bound > 0. The modulo's bias is below 2^-32 for any list here.
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
   template <class T>

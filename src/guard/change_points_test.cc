@@ -10,17 +10,12 @@
 namespace purlin::guard {
 namespace {
 
-double normal(Random& random) {
-  return std::sqrt(-2 * std::log(1 - random.uniform())) *
-         std::cos(6.283185307179586 * random.uniform());
-}
-
 // A series of `n` values around 100 whose noise is AR(phi) with stationary deviation `sd`.
 std::vector<double> series(std::size_t n, double sd, double phi, Random& random) {
   std::vector<double> values;
-  double noise = normal(random);
+  double noise = random.normal();
   for (std::size_t i = 0; i < n; ++i) {
-    noise = phi * noise + std::sqrt(1 - phi * phi) * normal(random);
+    noise = phi * noise + std::sqrt(1 - phi * phi) * random.normal();
     values.push_back(100 * std::exp(sd * noise));
   }
   return values;

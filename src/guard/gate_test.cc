@@ -12,16 +12,11 @@
 namespace purlin::guard {
 namespace {
 
-double gaussian(Random& random) {
-  return std::sqrt(-2 * std::log(1 - random.uniform())) *
-         std::cos(6.283185307179586 * random.uniform());
-}
-
 // A pair of one kernel whose launches vary by `deviation` and whose current arm is `shift` slower.
 Pair noisy_pair(Random& random, double time_ns, double deviation, double shift) {
   Pair pair;
-  pair.baseline.time_ns = time_ns * std::exp(deviation * gaussian(random));
-  pair.current.time_ns = time_ns * (1 + shift) * std::exp(deviation * gaussian(random));
+  pair.baseline.time_ns = time_ns * std::exp(deviation * random.normal());
+  pair.current.time_ns = time_ns * (1 + shift) * std::exp(deviation * random.normal());
   return pair;
 }
 
@@ -205,7 +200,7 @@ TEST(SuiteGate, ClocksNotCodeWhenCyclesStayed) {
   run(gate, [&](std::size_t item) {
     Pair pair = noisy_pair(random, 1e6, 0.003, 0.1);
     pair.baseline.cycles = 1.98e6;
-    pair.current.cycles = item == 0 ? 1.98e6 * (1 + 0.002 * gaussian(random)) : 1.98e6 * 1.1;
+    pair.current.cycles = item == 0 ? 1.98e6 * (1 + 0.002 * random.normal()) : 1.98e6 * 1.1;
     return pair;
   });
   EXPECT_EQ(gate.result(0).verdict, Verdict::kInconclusive);
@@ -219,8 +214,8 @@ TEST(SuiteGate, CyclesTooNoisyToSayDoNotExcuse) {
   SuiteGate gate({Thresholds{}}, Design{});
   run(gate, [&](std::size_t) {
     Pair pair = noisy_pair(random, 1e6, 0.003, 0.05);
-    pair.baseline.cycles = 1.98e6 * std::exp(0.15 * gaussian(random));
-    pair.current.cycles = 1.98e6 * std::exp(0.15 * gaussian(random));
+    pair.baseline.cycles = 1.98e6 * std::exp(0.15 * random.normal());
+    pair.current.cycles = 1.98e6 * std::exp(0.15 * random.normal());
     return pair;
   });
   EXPECT_EQ(gate.result(0).verdict, Verdict::kRegression);

@@ -20,12 +20,6 @@ const std::uint8_t* bytes_of(const Buffer& buffer) {
   return static_cast<const FakeBuffer&>(buffer).data.data();
 }
 
-// Standard normal by Box and Muller: the same on every platform.
-double normal(Random& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
-  return radius * std::cos(2 * 3.14159265358979323846 * random.uniform());
-}
-
 }  // namespace
 
 FakeDevice::FakeDevice(FakeBehaviour behaviour)
@@ -146,7 +140,7 @@ Result<std::vector<Sample>> FakeDevice::time(const Launch& launch, const TimingR
   std::vector<Sample> samples;
   double spent_s = 0;
   while (static_cast<int>(samples.size()) < request.samples) {
-    const double factor = std::max(1 + behaviour_.noise * normal(random_), 0.01);
+    const double factor = std::max(1 + behaviour_.noise * random_.normal(), 0.01);
     samples.push_back({ms * factor, info_.clock_mhz});
     spent_s += samples.back().ms * 1e-3 * request.launches_per_sample;
     if (request.budget_s > 0 && spent_s >= request.budget_s) break;
