@@ -87,6 +87,11 @@ class GuardCompare : public Command {
       guard::ReportItem item;
       item.kernel = std::move(verdict.kernel);
       item.result = std::move(verdict.result);
+      report.measurement.rejected_samples += verdict.rejected_samples;
+      for (const std::string& why : verdict.rejected) report.measurement.reject(why);
+      if (!verdict.rejected.empty())
+        item.notes.push_back(fmt::format("{} pairs were left out, the last because in {}",
+                                         verdict.rejected.size(), verdict.rejected.back()));
       report.items.push_back(std::move(item));
     }
     return outputs_.write(context, report);

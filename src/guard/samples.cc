@@ -166,39 +166,66 @@ Result<ProcessReading> summarise(std::vector<double> times_ns, std::vector<doubl
   return process;
 }
 
+namespace {
+
+// Adds the pair of two recorded processes, or why it does not count.
+void add_pair(const KernelSamples::Process& baseline, const KernelSamples::Process& current,
+              double nominal_mhz, std::vector<Pair>* pairs, SamplesVerdict* verdict) {
+  const Result<ProcessReading> then =
+      summarise(baseline.times_ns, baseline.clocks_mhz, nominal_mhz);
+  const Result<ProcessReading> now = summarise(current.times_ns, current.clocks_mhz, nominal_mhz);
+  for (const Result<ProcessReading>* reading : {&then, &now}) {
+    const std::string why = reading->is_ok() ? (*reading)->unfit : reading->status().message();
+    if (why.empty()) continue;
+    verdict->rejected.push_back(fmt::format("process {}: {}", baseline.id, why));
+    return;
+  }
+  verdict->rejected_samples += then->rejected + now->rejected;
+  pairs->push_back({then->reading, now->reading});
+}
+
+}  // namespace
+
 std::vector<SamplesVerdict> compare_samples(const std::vector<KernelSamples>& baseline,
                                             const std::vector<KernelSamples>& current,
                                             const Thresholds& thresholds, const Design& design) {
   std::map<std::string, const KernelSamples*> other;
   for (const KernelSamples& kernel : current) other[kernel.kernel] = &kernel;
-  std::vector<std::string> names;
+  std::vector<SamplesVerdict> verdicts;
   std::vector<std::vector<Pair>> pairs;
   for (const KernelSamples& kernel : baseline) {
-    names.push_back(kernel.kernel);
+    verdicts.push_back({kernel.kernel, {}, 0, {}});
     pairs.emplace_back();
     const auto found = other.find(kernel.kernel);
     if (found == other.end()) continue;
+    const double nominal = std::max(kernel.nominal_mhz(), found->second->nominal_mhz());
     std::map<std::string, const KernelSamples::Process*> processes;
     for (const auto& process : found->second->processes) processes[process.id] = &process;
     for (const auto& process : kernel.processes)
       if (const auto match = processes.find(process.id); match != processes.end())
-        pairs.back().push_back({reading_of(process.times_ns, process.clocks_mhz),
-                                reading_of(match->second->times_ns, match->second->clocks_mhz)});
+        add_pair(process, *match->second, nominal, &pairs.back(), &verdicts.back());
     other.erase(found);
   }
   for (const auto& [name, kernel] : other) {
-    names.push_back(name);
+    verdicts.push_back({name, {}, 0, {}});
     pairs.emplace_back();
   }
 
   Design known = design;
   for (const std::vector<Pair>& some : pairs)
     known.available = std::max(known.available, static_cast<int>(some.size()));
-  SuiteGate gate(std::vector<Thresholds>(names.size(), thresholds), known);
-  std::vector<std::size_t> used(names.size(), 0);
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (pairs[i].empty())
+  SuiteGate gate(std::vector<Thresholds>(verdicts.size(), thresholds), known);
+  std::vector<std::size_t> used(verdicts.size(), 0);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (!pairs[i].empty()) continue;
+    const std::vector<std::string>& rejected = verdicts[i].rejected;
+    if (rejected.empty())
       gate.give_up(i, Verdict::kInconclusive, "no process with the same id in both files");
+    else
+      gate.give_up(i, Verdict::kInvalid,
+                   fmt::format("none of {} pairs can be used, the last because in {}",
+                               rejected.size(), rejected.back()));
+  }
   for (bool progress = true; progress;) {
     progress = false;
     for (const std::size_t item : gate.wanted()) {
@@ -211,8 +238,7 @@ std::vector<SamplesVerdict> compare_samples(const std::vector<KernelSamples>& ba
     for (const std::size_t item : gate.wanted())
       if (used[item] == pairs[item].size()) progress |= gate.last_look(item);
   }
-  std::vector<SamplesVerdict> verdicts;
-  for (std::size_t i = 0; i < names.size(); ++i) verdicts.push_back({names[i], gate.result(i)});
+  for (std::size_t i = 0; i < verdicts.size(); ++i) verdicts[i].result = gate.result(i);
   return verdicts;
 }
 

@@ -67,10 +67,14 @@ Result<ProcessReading> summarise(std::vector<double> times_ns, std::vector<doubl
 double timer_resolution_ns(const std::vector<double>& times_ns);
 
 // Runs the gate over recordings of two arms. A pair is the processes with the same id in both;
-// pairs are used in the file's order. A kernel that only one file has is inconclusive.
+// pairs are used in the file's order. A kernel that only one file has is inconclusive. Each process
+// goes through summarise(), as when it is measured now; the clock's nominal is the highest that
+// either file has of the kernel, and a pair with an unfit process is left out.
 struct SamplesVerdict {
   std::string kernel;
   ItemResult result;
+  int rejected_samples = 0;           // of the pairs that count
+  std::vector<std::string> rejected;  // why, for each pair that was left out
 };
 std::vector<SamplesVerdict> compare_samples(const std::vector<KernelSamples>& baseline,
                                             const std::vector<KernelSamples>& current,

@@ -115,6 +115,33 @@ TEST(CompareSamples, ALowerClockIsNotBlamedOnTheCode) {
   EXPECT_EQ(verdicts[1].result.cause, "clocks");
 }
 
+TEST(CompareSamples, AClockBelowHalfOfTheHighestDoesNotCountAsWhenMeasuredNow) {
+  // Twelve processes alike, of which every fourth sample of `now` ran at 40 % of the clock and took
+  // 2.5 times as long; and the last `asleep` processes of it slept altogether.
+  const auto file = [](bool now, int asleep) {
+    std::string csv = "process,kernel,time_us,sm_clock_mhz\n";
+    for (int process = 1; process <= 12; ++process)
+      for (int i = 0; i < 12; ++i) {
+        const bool slow = now && (i % 4 == 3 || process > 12 - asleep);
+        csv += fmt::format("{},k,{},{}\n", process, (slow ? 25 : 10) + 0.01 * (i + process % 3),
+                           slow ? 792 : 1980);
+      }
+    return parsed(csv);
+  };
+  auto verdicts = compare_samples(file(false, 0), file(true, 2), {}, {});
+  EXPECT_EQ(verdicts[0].result.verdict, Verdict::kPass) << verdicts[0].result.reason;
+  EXPECT_EQ(verdicts[0].result.effect.pairs, 8);
+  EXPECT_NEAR(verdicts[0].result.effect.ratio, 1, 0.01);
+  EXPECT_EQ(verdicts[0].rejected_samples, 10 * 3);
+  ASSERT_EQ(verdicts[0].rejected.size(), 2u);
+  EXPECT_NE(verdicts[0].rejected[0].find("process 11: 12 of 12 samples ran below 50 %"),
+            std::string::npos)
+      << verdicts[0].rejected[0];
+  verdicts = compare_samples(file(false, 0), file(true, 12), {}, {});
+  EXPECT_EQ(verdicts[0].result.verdict, Verdict::kInvalid);
+  EXPECT_NE(verdicts[0].result.reason.find("none of 12 pairs"), std::string::npos);
+}
+
 TEST(CompareSamples, ShortRecordingsAndMissingKernelsAreInconclusive) {
   const auto few = compare_samples(parsed(recording(1, 6, 1)), parsed(recording(2, 6, 2)), {}, {});
   EXPECT_EQ(few[1].result.verdict, Verdict::kInconclusive);
