@@ -15,8 +15,22 @@
 
 namespace purlin::guard {
 
-// For each regression of the report, DIRECTORY/SUITE-KERNEL.{before,after}.plprof, named in the
-// item. At most `most` items, the largest slowdowns.
+// How many red checks of one item keep their profiles.
+inline constexpr std::size_t kKeptProfiles = 10;
+
+// Where the profiles of an item go: DIRECTORY/SUITE-KERNEL-HASH.TIME, with ".before.plprof" or
+// ".after.plprof" to follow. The hash keeps items apart whose names are alike, the time (RFC 3339,
+// of the check) one check from the next; those of one item sort by time. A name that is taken gets
+// a number.
+std::string profile_stem(const std::string& directory, const std::string& suite, const Item& item,
+                         const std::string& time);
+// Removes the profiles of the item's checks but for the newest `kept`; what else lies in the folder
+// is left alone.
+Status keep_newest_profiles(const std::string& directory, const std::string& suite,
+                            const Item& item, std::size_t kept);
+
+// For each regression of the report, its profiles, named in the item, and no more than
+// kKeptProfiles checks of each. At most `most` items, the largest slowdowns.
 void take_profiles(Report* report, Arm& baseline, Arm& current, const std::string& directory,
                    int most = 5);
 
