@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <regex>
 
@@ -20,6 +21,23 @@ constexpr std::size_t kMaxBenchmarks = 20000;
 constexpr std::size_t kMaxSamples = 10'000'000;  // over all benchmarks of one output
 constexpr std::size_t kMaxLine = 4096;
 constexpr std::size_t kMaxName = 1000;
+constexpr std::size_t kMaxPattern = 1000;
+constexpr std::int64_t kMaxMatchingNs = 10'000'000'000;  // of this thread, over one output
+
+// The standard library's usual matcher goes back and forth: "(a+)+b" takes it twice as long for
+// each further "a", and a deep recursion for a long line. libstdc++ also has one whose time is
+// polynomial in the line's length; it knows no back-references.
+#ifdef __GLIBCXX__
+constexpr auto kSyntax = std::regex_constants::ECMAScript | std::regex_constants::__polynomial;
+#else
+constexpr auto kSyntax = std::regex_constants::ECMAScript;
+#endif
+
+std::int64_t thread_time_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 // Collects samples by name, in the order the names first occur.
 class Collector {
@@ -253,10 +271,18 @@ Result<std::vector<BenchmarkTimes>> csv(std::string_view text, const OutputRules
 }
 
 Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRules& rules) {
+  if (rules.pattern.size() > kMaxPattern)
+    return error(Code::kInvalid, "the pattern has {} bytes; at most {} are taken",
+                 rules.pattern.size(), kMaxPattern);
   std::regex pattern;
   try {
-    pattern = std::regex(rules.pattern, std::regex::ECMAScript | std::regex::optimize);
+    pattern = std::regex(rules.pattern, kSyntax);
   } catch (const std::regex_error& wrong) {
+    if (wrong.code() == std::regex_constants::error_complexity)
+      return error(Code::kInvalid,
+                   "pattern '{}' has a back-reference, for which matching can take for ever: write "
+                   "it without",
+                   rules.pattern);
     return error(Code::kInvalid, "pattern '{}' is no regular expression: {}", rules.pattern,
                  wrong.what());
   }
@@ -267,8 +293,14 @@ Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRul
                  "(name, time, unit)",
                  rules.pattern, groups);
   Collector collector;
+  const std::int64_t begin_ns = thread_time_ns();
   PURLIN_TRY(for_each_line(text, [&](std::string_view line, std::size_t number) -> Status {
     line = line.substr(0, kMaxLine);
+    if (thread_time_ns() - begin_ns > kMaxMatchingNs)
+      return error(Code::kInvalid,
+                   "line {}: pattern '{}' has taken {} s for the lines before it: begin it with "
+                   "text that only lines with times have, and nest no repetitions",
+                   number, rules.pattern, kMaxMatchingNs / 1'000'000'000);
     std::match_results<std::string_view::const_iterator> match;
     try {
       if (!std::regex_search(line.begin(), line.end(), match, pattern)) return Status::ok();

@@ -26,8 +26,8 @@ struct OutputRules {
   std::string time = "real_time";
   // CSV: names of columns. The unit of times is told by the column's name, "time_us", else `unit`.
   std::string name_column = "name", time_column = "time_ns", clock_column;
-  // Regex, ECMAScript, tried on each line of at most 4,096 bytes. One group: the time. Two: name,
-  // time. Three: name, time, unit.
+  // Regex, ECMAScript without back-references, tried on the first 4,096 bytes of each line. One
+  // group: the time. Two: name, time. Three: name, time, unit.
   std::string pattern;
   std::string unit = "ns";  // where the output does not say: "ns", "us", "ms", "s"
 };

@@ -116,6 +116,28 @@ TEST(BenchmarkOutput, RegexLinesWithNameAndUnit) {
   EXPECT_FALSE(parse_benchmark_output("x", regex, "").is_ok());
 }
 
+TEST(BenchmarkOutput, APatternCannotTakeForEver) {
+  OutputRules regex = rules(OutputFormat::kRegex);
+  // Each of them would take a matcher that goes back and forth longer than the universe is old.
+  const std::string line = std::string(60, 'a') + "!";
+  for (const char* pattern : {"(a+)+$", "(a|aa)+$", "(([a-z]*)*)*b"}) {
+    regex.pattern = pattern;
+    const auto times = parse_benchmark_output(line, regex, "");
+    EXPECT_NE(times.status().message().find("no line matches"), std::string::npos) << pattern;
+  }
+  // A line of any length, of which the beginning counts.
+  regex.pattern = "([0-9.]+) us";
+  EXPECT_EQ((*parse_benchmark_output("7 us" + std::string(1'000'000, ' '), regex, ""))[0].name, "");
+  regex.pattern = R"((a+)=\1([0-9]+))";
+  EXPECT_NE(parse_benchmark_output("a=a1", regex, "").status().message().find("back-reference"),
+            std::string::npos);
+  regex.pattern = "([0-9]+)" + std::string(1000, ' ');
+  EXPECT_NE(parse_benchmark_output("1", regex, "").status().message().find("at most 1000"),
+            std::string::npos);
+  regex.pattern = "((((a{1,999}){1,999}){1,999}){1,999})";
+  EXPECT_FALSE(parse_benchmark_output("a", regex, "").is_ok());
+}
+
 TEST(BenchmarkOutput, WhatHoldsNoTimesSaysWhatWasExpected) {
   for (const OutputFormat format : {OutputFormat::kGoogleBenchmark, OutputFormat::kNvbench,
                                     OutputFormat::kHyperfine, OutputFormat::kCsv}) {
