@@ -19,6 +19,11 @@ double p50_ns(const guard::Measured& item) {
   return times.empty() ? 0 : guard::median_of(times);
 }
 
+// As the gate names it: kernel and shape; a command's items have no shape.
+std::string item_text(const guard::Measured& item) {
+  return guard::Item{item.kernel, item.problem.text(), ""}.text();
+}
+
 class GuardRun : public Command {
  public:
   std::string_view name() const override { return "guard run"; }
@@ -28,7 +33,7 @@ class GuardRun : public Command {
            "every\n"
            "sample in the format that `guard compare --samples` reads; --record appends the run to "
            "a\n"
-           "history.\n\n"
+           "history. The suite's [[commands]] are measured after its kernels.\n\n"
            "Example: purlin guard run gate.toml --rounds 30 --samples before.csv\n"
            "Exit codes: 0 measured, 2 an item or the machine fails.";
   }
@@ -44,7 +49,7 @@ class GuardRun : public Command {
   Result<int> run(Context& context) override {
     if (rounds_ < 1 || rounds_ > 1000)
       return error(Code::kInvalid, "--rounds takes 1 to 1000, not {}", rounds_);
-    PURLIN_TRY(guard_.open(context));
+    PURLIN_TRY(guard_.open(context, GuardSession::Commands::kTaken));
     PURLIN_ASSIGN(const std::vector<guard::Measured> items,
                   guard::measure_suite(guard_.session(), rounds_));
     guard_.end_progress();
@@ -61,7 +66,7 @@ class GuardRun : public Command {
   static std::string samples_csv(const std::vector<guard::Measured>& items) {
     std::string csv = "process,kernel,iteration,time_us,sm_clock_mhz\n";
     for (const guard::Measured& item : items) {
-      const std::string kernel = csv_cell(item.kernel + " " + item.problem.text());
+      const std::string kernel = csv_cell(item_text(item));
       for (std::size_t process = 0; process < item.processes.size(); ++process) {
         const guard::ProcessReading& reading = item.processes[process];
         for (std::size_t i = 0; i < reading.times_ns.size(); ++i)

@@ -39,15 +39,15 @@ void GuardSession::declare(Flags& flags) {
   watched_.declare(flags);
 }
 
-Status GuardSession::open(Context& context) {
+Status GuardSession::open(Context& context, Commands commands) {
   PURLIN_ASSIGN(suite_, guard::load_suite(suite_path_));
   PURLIN_ASSIGN(suite_, guard::with_tags(std::move(suite_), tags_));
-  if (!suite_.commands.empty())
+  if (!suite_.commands.empty() && commands == Commands::kRefused)
     return error(
         Code::kInvalid,
-        "'{}' has {} of [[commands]], and commands have no baseline: `purlin guard compare "
-        "A B --suite {}` judges two revisions of them with the kernels; --tag leaves them "
-        "out here",
+        "'{}' has {} of [[commands]], and commands have no baseline that could be run again: "
+        "`purlin guard compare A B --suite {}` judges two revisions of them with the kernels; "
+        "--tag leaves them out here",
         suite_path_, suite_.commands.size(), suite_path_);
   PURLIN_ASSIGN(device_,
                 guard::resolve_device(device_name_.empty() ? suite_.device : device_name_));

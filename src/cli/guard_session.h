@@ -26,8 +26,10 @@ Random unguessable_random();
 class GuardSession {
  public:
   void declare(Flags& flags);
-  // Loads the suite and opens its device.
-  Status open(Context& context);
+  // Loads the suite and opens its device. A suite with commands is refused where those could not be
+  // treated as its kernels are.
+  enum class Commands { kRefused, kTaken };
+  Status open(Context& context, Commands commands = Commands::kRefused);
   guard::Session& session() { return *session_; }
   const guard::Suite& suite() const { return suite_; }
   const guard::ResolvedDevice& device() const { return device_; }

@@ -36,10 +36,11 @@ struct Session {
 
 Environment environment_of(const Session& session);
 
-// The items as they are now, measured in `rounds` fresh processes each, in random order and without
-// a judgement. An item that fails says so in its status and spares its further rounds.
+// The items and commands as they are now, measured in `rounds` fresh processes each, in random
+// order and without a judgement. An item that fails says so in its status and spares its further
+// rounds.
 struct Measured {
-  std::string kernel;
+  std::string kernel;  // of a command NAME/BENCHMARK, and then without a problem and a config
   ProblemShape problem;
   Config config;
   Status status;
@@ -48,7 +49,8 @@ struct Measured {
 Result<std::vector<Measured>> measure_suite(const Session& session, int rounds);
 
 // Measures every item in `rounds` fresh processes each, in random order. Any failing item is an
-// error: a baseline is whole or it is none.
+// error: a baseline is whole or it is none. REQUIRES: no commands in the suite. A check runs the
+// baseline's sources again beside those of now, and a baseline has no sources of a command.
 Result<Baseline> record_baseline(const Session& session, int rounds, std::string note);
 
 struct CheckOptions {

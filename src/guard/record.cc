@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measuring without judging: `guard run`, and the recording of a baseline.
+#include "base/files.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "guard/check.h"
+#include "guard/command_arm.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <numeric>
+#include <utility>
 
 namespace purlin::guard {
 namespace {
@@ -76,6 +81,57 @@ class Rounds {
   std::int64_t begin_ns_ = 0;
 };
 
+// Each command once to find its items, then `rounds` processes of every command, in random order.
+// Appends the items; a command that cannot be run is one failed item of its name.
+Status measure_commands(const Session& session, int rounds, std::vector<Measured>* measured) {
+  std::vector<std::unique_ptr<Arm>> arms;
+  std::map<std::pair<const Arm*, Item>, std::size_t> place;  // among `measured`
+  for (const CommandSpec& command : session.suite.commands) {
+    CommandArmOptions options;
+    options.label = command.name.empty() ? join(command.argv, " ") : command.name;
+    options.directory = parent_path(absolute_path(session.suite.file));
+    options.seed = session.suite.seed;
+    options.nominal_mhz = session.device.info.clock_mhz;
+    std::unique_ptr<Arm> arm = make_command_arm(std::move(options), {command});
+    if (const Status ready = arm->prepare(); !ready.is_ok()) {
+      if (ready.code() != Code::kFailed) return ready;
+      measured->push_back({arm->label(), {}, {}, ready, {}});
+      continue;
+    }
+    for (const Item& item : arm->items()) {
+      place[{arm.get(), item}] = measured->size();
+      measured->push_back({item.kernel, {}, {}, Status::ok(), {}});
+    }
+    arms.push_back(std::move(arm));
+  }
+  for (int round = 0; round < rounds; ++round) {
+    session.random.shuffle(arms);
+    for (const std::unique_ptr<Arm>& arm : arms) {
+      PURLIN_ASSIGN(Readings readings, arm->launch(arm->items()));
+      std::map<Item, ItemReading*> said;
+      for (ItemReading& reading : readings) said[reading.item] = &reading;
+      for (const Item& item : arm->items()) {
+        Measured& one = (*measured)[place.at({arm.get(), item})];
+        const auto found = said.find(item);
+        if (found == said.end())
+          one.status =
+              error(Code::kFailed, "a later process of it said nothing of {}", item.text());
+        else if (!found->second->status.is_ok())
+          one.status = found->second->status;
+        else
+          one.processes.push_back(std::move(found->second->process));
+      }
+    }
+    // What has failed altogether spares its further rounds.
+    std::erase_if(arms, [&](const std::unique_ptr<Arm>& arm) {
+      return std::all_of(arm->items().begin(), arm->items().end(), [&](const Item& item) {
+        return !(*measured)[place.at({arm.get(), item})].status.is_ok();
+      });
+    });
+  }
+  return Status::ok();
+}
+
 }  // namespace
 
 Environment environment_of(const Session& session) {
@@ -118,6 +174,7 @@ Result<std::vector<Measured>> measure_suite(const Session& session, int rounds) 
     return ok;
   };
   PURLIN_TRY(Rounds(session, targets, rounds).run(keep));
+  PURLIN_TRY(measure_commands(session, rounds, &measured));
   return measured;
 }
 

@@ -60,6 +60,11 @@ expect_contains "$tmp/err" '::error title=purlin guard%3A scale'
 expect_exit 0 purlin report "$(json red.json 'd["items"][0]["profiles"]["before"]')" --json
 expect_json "$tmp/out" 'd["kernels"][0]["name"].startswith("scale")'
 expect_exit 0 purlin diff "$(json red.json 'd["items"][0]["profiles"]["before"]')" "$(json red.json 'd["items"][0]["profiles"]["after"]')"
+# The next red check keeps its profiles beside those.
+expect_decided 1 purlin guard check gate.toml --baseline baselines/ --json
+first=$(json red.json 'd["items"][0]["profiles"]["after"]')
+expect_json "$tmp/out" "d['items'][0]['profiles']['after'] != '$first'"
+[ -s "$first" ] || fail 'the profile of the first red check is gone'
 cp "$PURLIN_SOURCE"/tests/data/guard/scale.h .
 
 # A kernel that no longer compiles, and one that is wrong, are never green.
@@ -108,12 +113,28 @@ expect_exit 2 purlin guard baseline cached.toml --cache "$tmp/empty" -o none.jso
 expect_contains "$tmp/err" 'has no winner' 'purlin tune'
 [ ! -e none.json ] || fail 'a failed baseline was written'
 
-# Commands have no baseline: refused with what to use, unless tags leave them out.
-{ cat gate.toml; printf '[[commands]]\nname = "c"\nrun = ["./bench"]\nformat = "google-benchmark"\n'; } >mixed.toml
-for verb in run check baseline; do
+# Commands have no baseline that could be run again: refused with what to use, unless tags leave them
+# out. They are measured, and what fails says so.
+cat >bench <<'END'
+#!/bin/sh
+echo run >>launches
+printf 'name,time_us\none,10\none,11\none,12\n"two, of two",20\n'
+END
+chmod +x bench
+{ cat gate.toml; printf '[[commands]]\nname = "c"\nrun = ["./bench"]\nformat = "csv"\ntime_column = "time_us"\n'; } >mixed.toml
+for verb in check baseline; do
   expect_exit 2 purlin guard $verb mixed.toml
   expect_contains "$tmp/err" 'guard compare A B --suite mixed.toml' '--tag'
 done
+[ ! -e launches ] || fail 'a command was run that could not be judged'
+expect_exit 0 purlin guard run mixed.toml --rounds 3 --json --samples mixed.csv --record history.jsonl
+[ "$(wc -l <launches)" -eq 4 ] || fail "$(wc -l <launches) launches for three rounds"
+expect_json "$tmp/out" '[(i["kernel"], i["p50_ns"], len(i["processes"])) for i in d["items"][1:]] == [("c/one", 11000, 3), ("c/two, of two", 20000, 3)]'
+expect_contains mixed.csv '"c/two, of two"' 'c/one'
+expect_contains history.jsonl 'c/one'
 expect_exit 0 purlin guard run mixed.toml --tag quick --json
 expect_json "$tmp/out" 'len(d["items"]) > 0'
+echo 'exit 3' >>bench
+expect_exit 2 purlin guard run mixed.toml --json
+expect_json "$tmp/out" '[i["status"] for i in d["items"]] == ["ok", "failed"] and "exit status 3" in d["items"][1]["message"]'
 echo 'guard: all checks passed'
