@@ -27,6 +27,7 @@ function(purlin_room name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE purlin_${name} purlin_warnings GTest::gtest GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE PURLIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_compile_options(${name}_test PRIVATE ${PURLIN_TEST_OPTIONS})
     purlin_static_runtime(${name}_test)  # the bundle takes some of them to GPU machines
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}/" DISCOVERY_TIMEOUT 300
       PROPERTIES TIMEOUT 600 LABELS unit)
