@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encoding: configs as rows of bytes that trees split on.
+//
+// A parameter with more than one value is a feature: the rank of its value, by number where values
+// are numbers, else in the spec's order. Products of two numeric parameters are features too: what
+// a kernel needs (threads, tiles, registers) is a product more often than a sum, and a tree would
+// need many splits to see it. Thread-safety: immutable.
+#pragma once
+
+#include "tune/space/space.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace purlin::tune {
+
+class Encoding {
+ public:
+  explicit Encoding(const Space& space);  // the space outlives this
+
+  std::size_t features() const { return parameters_.size() + products_.size(); }
+  // REQUIRES: out.size() == features().
+  void encode(std::size_t index, std::span<std::uint8_t> out) const;
+
+ private:
+  static constexpr std::size_t kMaxProducts = 28;
+  struct Feature {
+    std::size_t parameter;
+    std::vector<std::uint8_t> ranks;  // by value index
+  };
+  struct Product {
+    std::size_t first, second;  // parameters
+    std::size_t stride;         // values of the second
+    std::vector<std::uint8_t> ranks;
+  };
+  const Space& space_;
+  std::vector<Feature> parameters_;
+  std::vector<Product> products_;
+};
+
+}  // namespace purlin::tune

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/model/ensemble.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace purlin::tune {
+namespace {
+
+constexpr BoostingOptions kBoosting{25, 4, 0.25, 0.7, 1, 2};
+constexpr double kRows = 0.8;    // share of the observations each member sees
+constexpr double kClip = 0.5;    // quantile above which all are alike
+constexpr double kFailed = 0.9;  // quantile that stands for a failure
+
+constexpr std::size_t kFitted = 1024;  // observations a fit takes at most
+
+}  // namespace
+
+void Ensemble::add(std::size_t index, std::optional<double> time_ms) {
+  const std::size_t width = encoding_.features(), begin = rows_.size();
+  rows_.resize(begin + width);
+  encoding_.encode(index, std::span(rows_).subspan(begin));
+  std::optional<float> log_time;
+  if (time_ms) log_time = static_cast<float>(std::log(std::max(*time_ms, 1e-9)));
+  worked_ += log_time.has_value();
+  log_times_.push_back(log_time);
+}
+
+// All rows, or the fastest and as many of the others, so that the time of a fit is bounded.
+std::vector<std::uint32_t> Ensemble::fitted_rows(const std::vector<float>& targets,
+                                                 Random& random) {
+  std::vector<std::uint32_t> order(targets.size());
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  if (order.size() <= kFitted) return order;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return targets[a] < targets[b]; });
+  constexpr std::size_t kFastest = kFitted / 2;
+  for (std::size_t i = kFastest; i < kFitted; ++i)
+    std::swap(order[i], order[i + random.below(order.size() - i)]);
+  order.resize(kFitted);
+  return order;
+}
+
+void Ensemble::fit(Random& random) {
+  std::vector<float> sorted;
+  for (const std::optional<float>& time : log_times_)
+    if (time) sorted.push_back(*time);
+  std::sort(sorted.begin(), sorted.end());
+  const auto quantile = [&](double share) {
+    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+  };
+  const float clip = quantile(kClip), failed = quantile(kFailed);
+  std::vector<float> targets;
+  for (const std::optional<float>& time : log_times_)
+    targets.push_back(time ? std::min(*time, clip) : failed);
+
+  std::vector<std::uint32_t> order = fitted_rows(targets, random);
+  const auto used = static_cast<std::size_t>(std::ceil(kRows * static_cast<double>(order.size())));
+  members_.clear();
+  for (std::size_t member = 0; member < kMembers; ++member) {
+    random.shuffle(order);
+    members_.emplace_back(rows_, encoding_.features(), targets, std::span(order).first(used),
+                          kBoosting, random);
+  }
+}
+
+std::vector<std::uint8_t> Ensemble::encode(std::span<const std::size_t> indices) const {
+  const std::size_t width = encoding_.features();
+  std::vector<std::uint8_t> rows(indices.size() * width);
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    encoding_.encode(indices[i], std::span(rows).subspan(i * width, width));
+  return rows;
+}
+
+std::vector<Ensemble::Prediction> Ensemble::predict(std::span<const std::uint8_t> rows) const {
+  const std::size_t width = encoding_.features();
+  std::vector<Prediction> predictions(width == 0 ? 0 : rows.size() / width);
+  for (std::size_t i = 0; i < predictions.size(); ++i)
+    for (std::size_t member = 0; member < kMembers; ++member)
+      predictions[i][member] = members_[member].predict(rows.data() + i * width);
+  return predictions;
+}
+
+}  // namespace purlin::tune

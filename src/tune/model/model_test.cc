@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/model/ensemble.h"
+#include "tune/space/build.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace purlin::tune {
+namespace {
+
+Space tiles() {
+  Parameter x{"X", {std::int64_t{8}, std::int64_t{1}, std::int64_t{4}, std::int64_t{2}}, {}};
+  Parameter y{"Y", {std::int64_t{1}, std::int64_t{2}, std::int64_t{4}}, {}};
+  Parameter text{"T", {std::string("b"), std::string("a")}, {}};
+  Parameter fixed{"F", {std::int64_t{3}}, {}};
+  return build_space({x, y, text, fixed}, {}, Scope{}).value();
+}
+
+TEST(Encoding, RanksNumbersKeepsTextsOrderAndMultiplies) {
+  const Space space = tiles();
+  const Encoding encoding(space);
+  ASSERT_EQ(encoding.features(), 4u);  // X, Y, T, X*Y; F says nothing
+  std::vector<std::uint8_t> row(4);
+  encoding.encode(*space.find(parse_config("X=8,Y=2,T=b,F=3").value()), row);
+  EXPECT_EQ(row, (std::vector<std::uint8_t>{3, 1, 0, 4}));  // products: 1 2 4 8 16 32
+  encoding.encode(*space.find(parse_config("X=4,Y=4,T=a,F=3").value()), row);
+  EXPECT_EQ(row, (std::vector<std::uint8_t>{2, 2, 1, 4}));
+}
+
+struct Table {
+  std::vector<std::uint8_t> rows;
+  std::vector<float> targets;
+  std::vector<std::uint32_t> all;
+};
+
+// A step, an interaction and a feature that says nothing.
+Table table(std::size_t count) {
+  Random random(11);
+  Table made;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto a = static_cast<std::uint8_t>(random.below(8));
+    const auto b = static_cast<std::uint8_t>(random.below(4));
+    made.rows.insert(made.rows.end(), {a, b, static_cast<std::uint8_t>(random.below(16))});
+    made.targets.push_back((a > 3 ? 2.0F : 0.0F) + (a > 5 && b == 0 ? 3.0F : 0.0F));
+  }
+  made.all.resize(count);
+  std::iota(made.all.begin(), made.all.end(), 0u);
+  return made;
+}
+
+TEST(BoostedTrees, LearnAnInteraction) {
+  const Table known = table(400);
+  Random random(1);
+  const BoostedTrees trees(known.rows, 3, known.targets, known.all, {}, random);
+  const auto at = [&](std::uint8_t a, std::uint8_t b) {
+    const std::uint8_t row[] = {a, b, 7};
+    return trees.predict(row);
+  };
+  EXPECT_NEAR(at(1, 0), 0, 0.3);
+  EXPECT_NEAR(at(5, 0), 2, 0.3);
+  EXPECT_NEAR(at(7, 0), 5, 0.6);
+  EXPECT_NEAR(at(7, 2), 2, 0.3);
+}
+
+TEST(BoostedTrees, AreDeterministicAndTakeOneRow) {
+  const Table known = table(50);
+  Random one(5), other(5);
+  const BoostedTrees first(known.rows, 3, known.targets, known.all, {}, one);
+  const BoostedTrees second(known.rows, 3, known.targets, known.all, {}, other);
+  for (std::size_t i = 0; i < 50; ++i)
+    EXPECT_EQ(first.predict(known.rows.data() + 3 * i), second.predict(known.rows.data() + 3 * i));
+  const std::uint32_t single[] = {4};
+  const BoostedTrees constant(known.rows, 3, known.targets, single, {}, one);
+  EXPECT_FLOAT_EQ(constant.predict(known.rows.data()), known.targets[4]);
+}
+
+double mean(const Ensemble& ensemble, const Space& space, const std::string& config) {
+  const std::size_t index[] = {*space.find(parse_config(config).value())};
+  const Ensemble::Prediction each = ensemble.predict(ensemble.encode(index)).front();
+  return std::accumulate(each.begin(), each.end(), 0.0) / Ensemble::kMembers;
+}
+
+TEST(Ensemble, ExpectsFastConfigsToBeFastAndFailuresNot) {
+  const Space space = tiles();
+  Ensemble ensemble(space);
+  for (std::size_t index = 0; index < space.size(); ++index) {
+    const Config config = space.config(index);
+    const double x = to_double(*config.find("X")).value(), y = to_double(*config.find("Y")).value();
+    const bool fails = x == 8 && y == 4;
+    ensemble.add(index, fails ? std::nullopt : std::optional(100 / (x * y)));
+  }
+  EXPECT_EQ(ensemble.observations(), 24u);
+  EXPECT_EQ(ensemble.worked(), 22u);
+  Random random(3);
+  ensemble.fit(random);
+  EXPECT_LT(mean(ensemble, space, "X=4,Y=4,T=a,F=3"), mean(ensemble, space, "X=2,Y=2,T=a,F=3"));
+  EXPECT_LT(mean(ensemble, space, "X=8,Y=2,T=a,F=3"), mean(ensemble, space, "X=8,Y=4,T=a,F=3"));
+}
+
+TEST(Ensemble, ToleratesOneObservationAndManyAlike) {
+  const Space space = tiles();
+  Ensemble ensemble(space);
+  Random random(4);
+  ensemble.add(0, 5.0);
+  ensemble.fit(random);
+  EXPECT_NEAR(mean(ensemble, space, "X=4,Y=4,T=a,F=3"), std::log(5.0), 1e-5);
+  for (int i = 0; i < 3000; ++i) ensemble.add(static_cast<std::size_t>(i) % space.size(), 5.0);
+  ensemble.fit(random);
+  EXPECT_NEAR(mean(ensemble, space, "X=1,Y=1,T=b,F=3"), std::log(5.0), 1e-3);
+}
+
+}  // namespace
+}  // namespace purlin::tune
