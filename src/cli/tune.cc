@@ -62,8 +62,8 @@ class TuneCommand : public Command {
            "  purlin tune --backlog 3 --budget 60s       what programs launched most, untuned\n"
            "  purlin tune --device replay:convolution-A100.json.gz --budget 100 --json\n"
            "  purlin tune convolution.t1.json --device replay:convolution-A100.json.gz\n\n"
-           "Strategies: auto, transfer, exhaustive, random, local. auto starts from what the "
-           "cache's\n"
+           "Strategies: auto, exhaustive, random, local, steepest, ils, annealing, genetic,\n"
+           "evolution, swarm, model, transfer. auto starts from what the cache's\n"
            "folder knows of the kernel on other devices, at other shapes, and from --transfer "
            "FILE\n"
            "(Kernel Tuner, T4, KTT, wisdom, `tune --json`), and drops that where it misleads.\n"
@@ -85,7 +85,7 @@ class TuneCommand : public Command {
                "SHAPE");
     flags.option("--backlog", backlog_,
                  "Tune the first N tasks of `purlin backlog` whose spec is known");
-    flags.option("--strategy", strategy_, "auto, transfer, exhaustive, random or local", "NAME");
+    flags.option("--strategy", strategy_, "What proposes configs (list above)", "NAME");
     flags.option("--budget", budget_, "Evaluations (200), time (60s) or both (200,60s)", "BUDGET");
     flags.option("--seed", seed_, "Seed of the strategy");
     flags.option("--samples", samples_, "Most timing samples of a config in the search");

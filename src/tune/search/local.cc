@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local search: a random sample, then first-improvement hill climbing over Hamming neighbours from
-// its best, and from the next best config not climbed from yet once a climb ends; each restart also
-// draws a few new configs. `auto` is this with every eighth config drawn at random.
+// Three local searches over Hamming neighbours. `local` and `steepest` climb from the best of a
+// random sample and, once a climb ends, from the next best config not climbed from yet; each
+// restart also draws a few new configs. `local` moves to the first neighbour that is faster,
+// `steepest` looks at all of them. `ils` climbs as `local` does, but goes on from a few random
+// steps away from the best.
+#include "tune/search/ledger.h"
 #include "tune/search/strategy.h"
 
 #include <algorithm>
@@ -13,11 +16,13 @@ namespace purlin::tune {
 namespace {
 
 constexpr std::size_t kDrawnPerRestart = 4;
+constexpr int kKick = 3;  // steps away from the best at which ils goes on
 
 struct LocalOptions {
   std::string_view name;
   std::size_t first_sample = 1;  // configs drawn before the first climb
-  std::size_t draw_every = 0;    // one in so many is drawn at random while climbing; 0 = none
+  bool first_improvement = true;
+  bool kick = false;
 };
 
 class LocalSearch : public Strategy {
@@ -26,7 +31,7 @@ class LocalSearch : public Strategy {
       : space_(request.space),
         options_(options),
         random_(request.seed),
-        shuffle_(space_.size(), random_.next()),
+        ledger_(space_, random_),
         to_draw_(options.first_sample) {}
   std::string_view name() const override { return options_.name; }
 
@@ -35,31 +40,40 @@ class LocalSearch : public Strategy {
       --to_draw_;
       return draw();
     }
-    if (options_.draw_every > 0 && ++asked_ % options_.draw_every == 0) return draw();
     while (true) {
       while (!queue_.empty()) {
         const std::size_t index = queue_.front();
         queue_.pop_front();
-        if (seen_.insert(index).second) {
+        if (ledger_.take(index)) {
           outstanding_.insert(index);
           return index;
         }
       }
       if (!outstanding_.empty()) return std::nullopt;  // they may show the way
       if (starts_.empty()) return draw();              // nothing worked so far, or all is climbed
-      climb_from(*starts_.begin());
-      if (climbs_++ > 0) to_draw_ = kDrawnPerRestart;
+      const Start start = *starts_.begin();
+      const bool goes_on = climbs_ == 0 || start.first < top_ms_;
+      if (!goes_on && options_.kick) return kick();
+      climb_from(start);
+      if (!goes_on) to_draw_ = kDrawnPerRestart;
     }
   }
 
   void tell(std::size_t index, const Outcome& outcome) override {
-    seen_.insert(index);
+    ledger_.take(index);
     outstanding_.erase(index);
     if (!outcome.time_ms) return;
     const double time_ms = *outcome.time_ms;
     starts_.insert({time_ms, index});
+    if (best_ms_ <= 0 || time_ms < best_ms_) {
+      best_ms_ = time_ms;
+      best_ = index;
+    }
+    const bool kicked = kicked_ == index;
+    if (kicked) kicked_.reset();
     // First improvement: leave what is left of the old neighbourhood for a later restart.
-    if (climbs_ > 0 && time_ms < top_ms_) climb_from({time_ms, index});
+    if (climbs_ > 0 && options_.first_improvement && (kicked || time_ms < top_ms_))
+      climb_from({time_ms, index});
   }
 
  private:
@@ -68,27 +82,38 @@ class LocalSearch : public Strategy {
   void climb_from(Start start) {
     starts_.erase(start);
     top_ms_ = start.first;
+    ++climbs_;
     std::vector<std::size_t> neighbours = space_.neighbours(start.second);
     random_.shuffle(neighbours);
     queue_.assign(neighbours.begin(), neighbours.end());
   }
 
-  std::optional<std::size_t> draw() {
-    while (const std::optional<std::size_t> index = shuffle_.next()) {
-      if (!seen_.insert(*index).second) continue;
-      outstanding_.insert(*index);
-      return index;
-    }
-    return std::nullopt;
+  std::optional<std::size_t> draw() { return asked(ledger_.draw()); }
+
+  // A climb begins there, whatever its time.
+  std::optional<std::size_t> kick() {
+    queue_.clear();
+    std::size_t at = best_;
+    for (int i = 1; i < kKick; ++i) at = ledger_.step(at);
+    kicked_ = asked(ledger_.draw_near(at));
+    return kicked_;
+  }
+
+  std::optional<std::size_t> asked(std::optional<std::size_t> index) {
+    if (index) outstanding_.insert(*index);
+    return index;
   }
 
   const Space& space_;
   LocalOptions options_;
   Random random_;
-  Shuffle shuffle_;
+  Ledger ledger_;
   std::size_t to_draw_;
-  std::size_t asked_ = 0, climbs_ = 0;
-  std::unordered_set<std::size_t> seen_, outstanding_;
+  std::size_t climbs_ = 0;
+  std::size_t best_ = 0;
+  double best_ms_ = 0;
+  std::optional<std::size_t> kicked_;  // where ils goes on, until it is told
+  std::unordered_set<std::size_t> outstanding_;
   std::set<Start> starts_;  // evaluated and not climbed from, fastest first
   std::deque<std::size_t> queue_;
   double top_ms_ = 0;  // of the present climb
@@ -97,22 +122,15 @@ class LocalSearch : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> make_local(const StrategyRequest& request) {
-  return std::make_unique<LocalSearch>(request, LocalOptions{"local", 8, 0});
+  return std::make_unique<LocalSearch>(request, LocalOptions{"local", 30, true, false});
 }
 
-// A fifth of the budget, within bounds, goes into finding where to climb: on the recorded spaces
-// fewer draws climb the wrong hill, and more leave no time to climb.
-std::unique_ptr<Strategy> make_cold_auto(const StrategyRequest& request) {
-  if (request.evaluations >= request.space.size()) return make_exhaustive(request);
-  const std::size_t sample =
-      request.evaluations == 0 ? 30 : std::clamp<std::size_t>(request.evaluations / 5, 5, 50);
-  return std::make_unique<LocalSearch>(request, LocalOptions{"auto", sample, 8});
+std::unique_ptr<Strategy> make_steepest(const StrategyRequest& request) {
+  return std::make_unique<LocalSearch>(request, LocalOptions{"steepest", 30, false, false});
 }
 
-std::unique_ptr<Strategy> make_auto(const StrategyRequest& request) {
-  const bool known = std::any_of(request.priors.begin(), request.priors.end(),
-                                 [](const PriorRun& run) { return !run.times.empty(); });
-  return known ? make_transfer(request) : make_cold_auto(request);
+std::unique_ptr<Strategy> make_ils(const StrategyRequest& request) {
+  return std::make_unique<LocalSearch>(request, LocalOptions{"ils", 30, true, true});
 }
 
 }  // namespace purlin::tune

@@ -7,12 +7,18 @@ namespace purlin::tune {
 
 const std::vector<StrategyKind>& strategy_kinds() {
   static const std::vector<StrategyKind> kKinds = {
-      {"auto", "exhaustive where the budget covers the space, else random and local search",
-       make_auto},
+      {"auto", "exhaustive where the budget covers the space, else transfer or model", make_auto},
       {"exhaustive", "every config, in space order", make_exhaustive},
       {"random", "configs drawn uniformly, each once", make_random},
-      {"local", "hill climbing over configs that differ in one parameter, with restarts",
-       make_local},
+      {"local", "hill climbing to the first faster neighbour, with restarts", make_local},
+      {"steepest", "hill climbing to the fastest neighbour, with restarts", make_steepest},
+      {"ils", "hill climbing, going on a few steps away from the best", make_ils},
+      {"annealing", "simulated annealing: slower neighbours too, ever more rarely", make_annealing},
+      {"genetic", "crosses and mutates the fastest", make_genetic},
+      {"evolution", "differential evolution on positions of values", make_evolution},
+      {"swarm", "particle swarm on positions of values", make_swarm},
+      {"model", "boosted trees learn the space and propose what they expect to be fast",
+       make_model},
       {"transfer", "from what other devices, shapes and versions know, while that holds",
        make_transfer},
   };

@@ -73,6 +73,13 @@ Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name,
 std::unique_ptr<Strategy> make_exhaustive(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_random(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_local(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_steepest(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_ils(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_annealing(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_genetic(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_evolution(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_swarm(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_model(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_transfer(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_auto(const StrategyRequest& request);
 // `auto` where nothing is known from elsewhere: it does not look at the priors.

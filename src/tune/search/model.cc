@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model-guided search.
+//
+// After some random configs, as many as the budget affords, an ensemble of boosted trees is fitted
+// to what was observed, and fitted again when there is a share more. Each fit proposes a batch from
+// four sources: the favourite of a random member (exploration that follows what is not known), the
+// favourite of their mean, the best neighbour of the fastest config (where the trees see no
+// difference yet, the landscape still has slopes), and a uniform draw (nothing is left out for
+// ever).
+#include "tune/model/ensemble.h"
+#include "tune/search/ledger.h"
+#include "tune/search/strategy.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <numeric>
+
+namespace purlin::tune {
+namespace {
+
+// Configs drawn before the first fit: a share of what the budget allows, within bounds; fewer climb
+// a wrong hill, more leave no time to climb.
+constexpr double kFirstShare = 0.1, kFirstLow = 5, kFirstHigh = 24;
+constexpr std::size_t kFirst = 16;  // where the budget does not say
+// Shares of the sources; what is left goes to single members' favourites.
+constexpr double kRandom = 0.03, kNear = 0.15, kMean = 0.3;
+constexpr std::size_t kListed = 20'000;  // configs that are all predicted; of more, a sample is
+constexpr std::size_t kSample = 2'000;
+constexpr std::size_t kClimbers = 6, kClimb = 4;  // how many of a sample climb, and how far
+constexpr std::size_t kBatch = 3;
+constexpr double kGrowth = 0.06;  // of the observations, from one fit to the next
+
+class ModelSearch : public Strategy {
+ public:
+  explicit ModelSearch(const StrategyRequest& request)
+      : space_(request.space),
+        random_(request.seed),
+        ledger_(space_, random_),
+        ensemble_(space_),
+        budget_(static_cast<double>(request.evaluations)),
+        budget_s_(request.seconds) {
+    if (space_.index_count() > kListed) return;
+    for (std::size_t index = 0; index < space_.index_count(); ++index)
+      if (space_.valid(index)) pool_.push_back(index);
+    rows_ = ensemble_.encode(pool_);
+  }
+  std::string_view name() const override { return "model"; }
+
+  std::optional<std::size_t> ask() override {
+    if (drawn_ < first()) return draw();
+    if (ensemble_.worked() < 2 || random_.uniform() < kRandom) return draw();
+    if (queue_.empty()) propose();
+    while (!queue_.empty()) {
+      const std::size_t index = queue_.front();
+      queue_.pop_front();
+      if (ledger_.take(index)) return index;
+    }
+    return draw();
+  }
+
+  void tell(std::size_t index, const Outcome& outcome) override {
+    ledger_.take(index);
+    ensemble_.add(index, outcome.time_ms);
+    cost_s_ += outcome.cost_s;
+    if (!outcome.time_ms || (best_ && *outcome.time_ms >= best_ms_)) return;
+    best_ = index;
+    best_ms_ = *outcome.time_ms;
+  }
+
+ private:
+  std::optional<std::size_t> draw() {
+    ++drawn_;
+    return ledger_.draw();
+  }
+
+  // Configs to draw before the first fit, by what evaluations cost until now.
+  std::size_t first() const {
+    double allowed = budget_;
+    if (budget_s_ > 0 && cost_s_ > 0) {
+      const double by_time = budget_s_ * static_cast<double>(ensemble_.observations()) / cost_s_;
+      allowed = allowed > 0 ? std::min(allowed, by_time) : by_time;
+    }
+    if (allowed <= 0) return kFirst;
+    return static_cast<std::size_t>(std::clamp(kFirstShare * allowed, kFirstLow, kFirstHigh));
+  }
+
+  static float sum(const Ensemble::Prediction& prediction) {
+    return std::accumulate(prediction.begin(), prediction.end(), 0.0F);
+  }
+
+  void learn() {
+    fitted_ = ensemble_.observations();
+    ensemble_.fit(random_);
+    if (space_.index_count() > kListed) sample_pool();
+    expected_ = ensemble_.predict(rows_);
+  }
+
+  // Asked again before it is told, it goes on down the same list.
+  void propose() {
+    if (ensemble_.observations() != fitted_) learn();
+    std::vector<std::size_t> near = neighbours_by_mean();
+    const std::size_t batch =
+        std::max(kBatch, static_cast<std::size_t>(kGrowth * static_cast<double>(fitted_)));
+    std::vector<std::size_t> taken;
+    const auto is_free = [&](std::size_t index) {
+      return !ledger_.knows(index) && std::find(taken.begin(), taken.end(), index) == taken.end();
+    };
+    // The free config of the pool with the lowest value.
+    const auto lowest = [&](const auto& value_of) -> std::optional<std::size_t> {
+      std::optional<std::size_t> found;
+      float low = 0;
+      for (std::size_t i = 0; i < pool_.size(); ++i) {
+        const float value = value_of(expected_[i]);
+        if ((found && value >= low) || !is_free(pool_[i])) continue;
+        found = pool_[i];
+        low = value;
+      }
+      return found;
+    };
+    while (taken.size() < batch) {
+      const double source = random_.uniform();
+      std::optional<std::size_t> pick;
+      while (source < kNear && !pick && !near.empty()) {
+        if (is_free(near.back())) pick = near.back();
+        near.pop_back();
+      }
+      if (!pick && source < kNear + kMean) pick = lowest(sum);
+      if (!pick) {
+        const std::size_t member = random_.below(Ensemble::kMembers);
+        pick = lowest([&](const Ensemble::Prediction& each) { return each[member]; });
+      }
+      if (!pick) break;
+      taken.push_back(*pick);
+    }
+    queue_.assign(taken.begin(), taken.end());
+  }
+
+  // The fastest config's neighbours, the most promising last.
+  std::vector<std::size_t> neighbours_by_mean() const {
+    const std::vector<std::size_t> near = space_.neighbours(*best_);
+    const std::vector<Ensemble::Prediction> expected = ensemble_.predict(ensemble_.encode(near));
+    std::vector<std::pair<float, std::size_t>> order;
+    for (std::size_t i = 0; i < expected.size(); ++i) order.push_back({-sum(expected[i]), near[i]});
+    std::sort(order.begin(), order.end());
+    std::vector<std::size_t> sorted;
+    for (const auto& [value, index] : order) sorted.push_back(index);
+    return sorted;
+  }
+
+  // A space too large to predict whole: a sample, the fastest config, and what climbing the
+  // model from the best of them passes.
+  void sample_pool() {
+    pool_ = space_.sample(kSample, random_);
+    pool_.push_back(*best_);
+    rows_ = ensemble_.encode(pool_);
+    const std::vector<Ensemble::Prediction> expected = ensemble_.predict(rows_);
+    std::vector<std::pair<float, std::size_t>> climbers;
+    for (std::size_t i = 0; i < pool_.size(); ++i) climbers.push_back({sum(expected[i]), pool_[i]});
+    const std::size_t count = std::min(kClimbers, climbers.size());
+    std::partial_sort(climbers.begin(), climbers.begin() + static_cast<std::ptrdiff_t>(count),
+                      climbers.end());
+    climbers.resize(count);
+    climbers.push_back({0.0F, *best_});
+    for (const auto& [value, start] : climbers) {
+      std::size_t at = start;
+      float height = std::numeric_limits<float>::max();
+      for (std::size_t step = 0; step < kClimb; ++step) {
+        const std::vector<std::size_t> near = space_.neighbours(at);
+        const std::vector<Ensemble::Prediction> around = ensemble_.predict(ensemble_.encode(near));
+        std::optional<std::size_t> next;
+        for (std::size_t i = 0; i < near.size(); ++i) {
+          pool_.push_back(near[i]);
+          if (sum(around[i]) >= height) continue;
+          height = sum(around[i]);
+          next = near[i];
+        }
+        if (!next) break;
+        at = *next;
+      }
+    }
+    std::sort(pool_.begin(), pool_.end());
+    pool_.erase(std::unique(pool_.begin(), pool_.end()), pool_.end());
+    rows_ = ensemble_.encode(pool_);
+  }
+
+  const Space& space_;
+  Random random_;
+  Ledger ledger_;
+  Ensemble ensemble_;
+  double budget_, budget_s_;        // evaluations, seconds; 0 = not known
+  double cost_s_ = 0;               // of what was told
+  std::vector<std::size_t> pool_;   // configs to choose among
+  std::vector<std::uint8_t> rows_;  // and their encodings
+  std::vector<Ensemble::Prediction> expected_;
+  std::deque<std::size_t> queue_;
+  std::size_t drawn_ = 0;
+  std::size_t fitted_ = 0;  // observations at the last fit
+  std::optional<std::size_t> best_;
+  double best_ms_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_model(const StrategyRequest& request) {
+  return std::make_unique<ModelSearch>(request);
+}
+
+}  // namespace purlin::tune
