@@ -140,12 +140,6 @@ Status give_priors(const std::vector<std::unique_ptr<Recorded>>& spaces, const s
   return Status::ok();
 }
 
-struct Limits {
-  std::size_t evaluations = 0;
-  double seconds = 0;
-  bool noisy = false;
-};
-
 struct Run {
   std::vector<Trial> trials;  // as CommunityScore::curve takes them
   std::size_t asked = 0;
@@ -153,26 +147,25 @@ struct Run {
   std::array<double, kCounts.size()> share{};  // of the optimum's speed
 };
 
-Run play(const Recorded& recorded, const std::string& name, std::uint64_t seed,
-         const Limits& limits) {
+// Until both the community's budget and the last of kCounts are spent; the strategy knows of the
+// former.
+Run play(const Recorded& recorded, const std::string& name, std::uint64_t seed, bool noisy) {
+  const double budget_s = recorded.score.run_s();
   std::unique_ptr<tune::Strategy> strategy =
-      tune::make_strategy(
-          name, {recorded.space, seed, limits.evaluations, limits.seconds, recorded.priors})
-          .value();
+      tune::make_strategy(name, {recorded.space, seed, 0, budget_s, recorded.priors}).value();
   Random noise(seed * 7919 + 17);
   Run run;
   double spent_s = 0, best_shown = 0;
   std::optional<double> held;  // the true value of the config that showed the best time
   const auto now = [] { return system_clock().monotonic_ns(); };
-  while ((limits.evaluations == 0 || run.asked < limits.evaluations) &&
-         (limits.seconds == 0 || spent_s < limits.seconds)) {
+  while (run.asked < kCounts.back() || spent_s < budget_s) {
     const std::int64_t start = now();
     const std::optional<std::size_t> index = strategy->ask();
     const std::int64_t between = now();
     if (!index) break;
     const gpu::RecordedRun& recording = *recorded.runs[*index];
     tune::Outcome outcome{recorded.values[*index], recording.cost_s()};
-    if (outcome.time_ms && limits.noisy)
+    if (outcome.time_ms && noisy)
       outcome.time_ms = recording.samples_ms[noise.below(recording.samples_ms.size())];
     spent_s += outcome.cost_s;
     if (outcome.time_ms && (!held || *outcome.time_ms < best_shown)) {
@@ -205,15 +198,12 @@ double score_of(const Recorded& recorded, const std::vector<Run>& runs) {
 }
 
 Score score(const Recorded& recorded, const std::string& strategy, int repeats, unsigned threads) {
-  const Limits timed{0, recorded.score.run_s(), false}, counted{kCounts.back(), 0, false};
-  const std::array<Limits, 4> kinds = {timed, Limits{0, timed.seconds, true}, counted,
-                                       Limits{counted.evaluations, 0, true}};
-  std::array<std::vector<Run>, 4> runs;
+  std::array<std::vector<Run>, 2> runs;  // plain, noisy
   for (std::vector<Run>& of_kind : runs) of_kind.resize(static_cast<std::size_t>(repeats));
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < 4 * static_cast<std::size_t>(repeats); i = next++)
-      runs[i % 4][i / 4] = play(recorded, strategy, i / 4 + 1, kinds[i % 4]);
+    for (std::size_t i = next++; i < 2 * static_cast<std::size_t>(repeats); i = next++)
+      runs[i % 2][i / 2] = play(recorded, strategy, i / 2 + 1, i % 2 == 1);
   };
   std::vector<std::thread> pool;
   for (unsigned t = 1; t < threads; ++t) pool.emplace_back(work);
@@ -231,8 +221,8 @@ Score score(const Recorded& recorded, const std::string& strategy, int repeats, 
   }
   result.step_us /= std::max(steps, 1.0);
   for (std::size_t i = 0; i < kCounts.size(); ++i) {
-    for (const Run& run : runs[2]) result.share[i] += run.share[i] / repeats;
-    for (const Run& run : runs[3]) result.noisy_share[i] += run.share[i] / repeats;
+    for (const Run& run : runs[0]) result.share[i] += run.share[i] / repeats;
+    for (const Run& run : runs[1]) result.noisy_share[i] += run.share[i] / repeats;
   }
   return result;
 }

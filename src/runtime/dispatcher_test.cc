@@ -268,8 +268,7 @@ TEST(Dispatcher, ManyThreadsLaunchWhileTheCacheIsReloaded) {
   EXPECT_EQ(bench.guest->launches, static_cast<std::uint64_t>(kThreads) * kLaunches);
   ASSERT_TRUE(bench.session->flush().is_ok());
   std::uint64_t counted = 0;
-  const WorkList list = *WorkList::read(bench.cache);
-  for (const WorkRow& row : list.rows()) counted += row.launches();
+  for (const WorkRow& row : WorkList::read(bench.cache)->rows()) counted += row.launches();
   EXPECT_EQ(counted, static_cast<std::uint64_t>(kThreads) * kLaunches);
 }
 

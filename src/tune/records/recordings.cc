@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 namespace purlin::tune {
 namespace {
@@ -38,8 +37,7 @@ gpu::RecordedRun run_of(const Evaluation& evaluation) {
   run.status = evaluation.status;
   if (!evaluation.ok())
     run.failure = evaluation.message.empty() ? status_name(evaluation.status) : evaluation.message;
-  for (const Sample& sample : evaluation.samples)
-    if (sample.ms > 0 && std::isfinite(sample.ms)) run.samples_ms.push_back(sample.ms);
+  for (const Sample& sample : evaluation.samples) run.samples_ms.push_back(sample.ms);
   // A config that was given up has few samples; its estimate is what is known of it.
   if (evaluation.ok() && (run.samples_ms.empty() || evaluation.raced_out))
     run.samples_ms.assign(1, evaluation.time_ms);
@@ -66,7 +64,7 @@ Status add_evaluation(const Json& json, std::size_t number, gpu::Recording& reco
   const Result<Evaluation> evaluation = evaluation_from_json(json);
   if (!evaluation.is_ok())
     return evaluation.status().with_context(fmt::format("evaluation {}", number));
-  if (evaluation->ok() && !(evaluation->time_ms > 0 && std::isfinite(evaluation->time_ms)))
+  if (evaluation->ok() && !(evaluation->time_ms > 0))
     return error(Code::kInvalid, "evaluation {}: is ok, but its time_ms is {}", number,
                  evaluation->time_ms);
   recording.runs.push_back(run_of(*evaluation));
@@ -153,8 +151,7 @@ Result<Recordings> read_wisdom(const Json& header, std::string_view lines) {
       run.config.set(names.items()[i].as_string(), std::move(value).value());
     }
     const double time_ms = line[objective].as_double();
-    if (!(time_ms > 0 && std::isfinite(time_ms)))
-      return wrong(fmt::format("\"{}\" is no positive number", objective));
+    if (!(time_ms > 0)) return wrong(fmt::format("\"{}\" is no positive number", objective));
     run.samples_ms = {time_ms};
     const std::string& device = line["environment"]["device_name"].as_string();
     const ProblemShape problem = problem_of(line["problem_size"]);

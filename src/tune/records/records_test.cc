@@ -186,16 +186,6 @@ TEST(Records, StoredEvaluationsComeBack) {
   EXPECT_TRUE(remove_tree(*directory).is_ok());
 }
 
-TEST(Records, ValuesThatAreNotListedAreKept) {
-  const auto read = parse_recordings(R"({"tune_params_keys": ["a"], "tune_params": {"a": [1]},
-                                         "cache": {"1": {"a": 1, "time": 2.5},
-                                                   "7": {"a": 7, "time": 1.5}}})");
-  ASSERT_TRUE(read.is_ok()) << read.status().message();
-  const auto again = parse_recordings(*export_recording(read->front(), "json"));
-  ASSERT_TRUE(again.is_ok()) << again.status().message();
-  EXPECT_EQ(again->front().runs[1].config.text(), "a=7");
-}
-
 TEST(PriorRuns, ConfigsAreFoundByNamesAndValues) {
   const std::vector<Parameter> parameters = {
       {"bx", {std::int64_t{2}, std::int64_t{3}}, std::nullopt},

@@ -55,31 +55,27 @@ Json stored_evaluations_json(const gpu::Recording& recording) {
       .set("vendor", recording.vendor)
       .set("toolkit", recording.toolkit)
       .set("source_hash", recording.source_hash);
-  // The values listed, then those that occur without being listed.
-  std::vector<Json> values(recording.parameters.size(), Json::array());
-  std::vector<std::unordered_map<std::string, std::size_t>> places(recording.parameters.size());
-  const auto place = [&](std::size_t parameter, const Value& value) {
-    const auto [at, added] =
-        places[parameter].emplace(gpu::value_key(value), values[parameter].size());
-    if (added) values[parameter].push(to_json(value));
-    return at->second;
-  };
-  for (std::size_t p = 0; p < recording.parameters.size(); ++p)
-    for (const Value& value : recording.parameters[p].values) place(p, value);
+  Json parameters = Json::array();
+  std::vector<std::unordered_map<std::string, std::size_t>> places;
+  for (const gpu::Recording::Parameter& parameter : recording.parameters) {
+    Json values = Json::array();
+    places.emplace_back();
+    for (const Value& value : parameter.values) {
+      places.back().emplace(gpu::value_key(value), values.size());
+      values.push(to_json(value));
+    }
+    parameters.push(Json::object({{"name", parameter.name}, {"values", std::move(values)}}));
+  }
   Json configs = Json::array(), times = Json::array(), statuses = Json::array();
   for (const std::size_t i : kept(recording)) {
     const gpu::RecordedRun& run = recording.runs[i];
     Json config = Json::array();
     for (std::size_t p = 0; p < recording.parameters.size(); ++p)
-      config.push(place(p, *run.config.find(recording.parameters[p].name)));
+      config.push(places[p].at(gpu::value_key(*run.config.find(recording.parameters[p].name))));
     configs.push(std::move(config));
     times.push(run.ok() ? Json(run.time_ms()) : Json(nullptr));
     statuses.push(status_name(run.status));
   }
-  Json parameters = Json::array();
-  for (std::size_t p = 0; p < recording.parameters.size(); ++p)
-    parameters.push(
-        Json::object({{"name", recording.parameters[p].name}, {"values", std::move(values[p])}}));
   return document.set("parameters", std::move(parameters))
       .set("configs", std::move(configs))
       .set("time_ms", std::move(times))
