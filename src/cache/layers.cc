@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 
-#include <algorithm>
+#include <tuple>
 #include <unordered_set>
 
 namespace purlin::cache {
@@ -32,24 +32,38 @@ Result<Layers> Layers::open(const std::string& directory, const std::vector<std:
   return layers;
 }
 
+const Store* Layers::withdrawn_by(const Id128& record) const {
+  const Store* by = nullptr;
+  const StatusRow* latest = nullptr;
+  for (const Store& store : stores_) {
+    const StatusRow* standing = store.catalog().standing(record);
+    if (standing == nullptr || (latest != nullptr && std::tie(standing->at_ns, standing->record) <=
+                                                         std::tie(latest->at_ns, latest->record)))
+      continue;
+    latest = standing;
+    by = &store;
+  }
+  return latest == nullptr || is_served(latest->entry_state()) ? nullptr : by;
+}
+
 Lookup Layers::get(const CacheKey& key, const ProblemShape& problem,
                    const LookupOptions& options) const {
-  Lookup best = stores_.front().get(key, problem, options);
-  for (std::size_t i = 1; i < stores_.size(); ++i) {
-    Lookup lookup = stores_[i].get(key, problem, options);
+  LookupOptions together = options;
+  // What is known against an entry is the union's to say, as after a merge.
+  together.served = [this](const Id128& record) { return withdrawn_by(record) == nullptr; };
+  Lookup best;
+  std::vector<std::string> withdrawn;
+  for (std::size_t i = 0; i < stores_.size(); ++i) {
+    Lookup lookup = stores_[i].get(key, problem, together);
+    const Store* by =
+        lookup.withdrawn.empty() ? nullptr : withdrawn_by(Id128::parse(lookup.withdrawn));
+    if (by != nullptr && by != &stores_[i])
+      withdrawn.push_back(fmt::format("layer '{}': its entry was withdrawn in '{}'",
+                                      stores_[i].directory(), by->directory()));
     // Outcomes are in the order of their worth.
-    if (lookup.outcome >= best.outcome || !lookup.entry) continue;
-    // What another layer has withdrawn is not served from this one.
-    const Id128 record = Id128::parse(lookup.record);
-    const auto withdraws = [&](const Store& store) { return !store.catalog().served(record); };
-    const auto by = std::find_if(stores_.begin(), stores_.end(), withdraws);
-    if (by != stores_.end()) {
-      best.explain.push_back(fmt::format("layer '{}': its entry was withdrawn in '{}'",
-                                         stores_[i].directory(), by->directory()));
-      continue;
-    }
-    best = std::move(lookup);
+    if (i == 0 || (lookup.outcome < best.outcome && lookup.entry)) best = std::move(lookup);
   }
+  for (std::string& line : withdrawn) best.explain.push_back(std::move(line));
   if (best.entry && stores_.size() > 1)
     best.explain.push_back(fmt::format("layer: '{}'", best.layer));
   for (const auto& [directory, reason] : unread_)

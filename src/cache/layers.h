@@ -37,6 +37,8 @@ class Layers {
   const std::vector<std::pair<std::string, std::string>>& unread() const { return unread_; }
 
  private:
+  // The store whose status about the record is the latest, where that status withdraws it.
+  const Store* withdrawn_by(const Id128& record) const;
   std::vector<Store> stores_;
   std::vector<std::pair<std::string, std::string>> unread_;
 };

@@ -2,6 +2,7 @@
 #include "cache/layers.h"
 
 #include "base/text.h"
+#include "base/time.h"
 #include "cache/testing.h"
 
 #include <gtest/gtest.h>
@@ -51,6 +52,21 @@ TEST_F(LayersTest, ADemotionInOneLayerCountsInAll) {
   const Lookup lookup = open().get(wanted.key, wanted.problem);
   EXPECT_EQ(lookup.outcome, Outcome::kMiss);
   EXPECT_NE(join(lookup.explain, "\n").find("withdrawn in '" + mine), std::string::npos);
+}
+
+TEST_F(LayersTest, ADemotionBelowCountsAboveAndIsTakenBackByALaterStatus) {
+  Store upper = *Store::open(mine), lower = *Store::open(fleet);
+  const Result<Put> put = upper.put(timed(0.1, 32));
+  ASSERT_TRUE(upper.put(timed(0.2, 64)).is_ok());
+  ASSERT_TRUE(lower.absorb(*upper.records()).is_ok());
+  ASSERT_TRUE(lower.set_status(new_status(put->record, EntryState::kQuarantined, "wrong")).is_ok());
+  const Lookup next = open().get(wanted.key, wanted.problem);  // the next best stands in
+  ASSERT_TRUE(next.entry);
+  EXPECT_NE(next.record, put->record);
+  EntryStatus back = new_status(put->record, EntryState::kActive, "a false alarm");
+  back.at = format_rfc3339_ns(system_clock().wall_ns() + 1'000'000'000);
+  ASSERT_TRUE(upper.set_status(back).is_ok());
+  EXPECT_EQ(open().get(wanted.key, wanted.problem).record, put->record);
 }
 
 TEST_F(LayersTest, WritesGoToTheFirstThatTakesThem) {

@@ -70,6 +70,10 @@ class Chooser {
     return candidate;
   }
 
+  bool served(const Id128& record) const {
+    return options_.served ? options_.served(record) : source_.catalog.served(record);
+  }
+
   void take(const EntryRow& row) { candidates_.push_back(weigh(row)); }
 
   void collect() {
@@ -80,7 +84,7 @@ class Chooser {
       stated = stated && (rules[i].always || hashes_[i] != 0);
     if (stated) source_.catalog.each_of_key(group_of(key_), Id128::parse(key_.id()), visit);
     const auto is_served = [this](const Candidate& candidate) {
-      return source_.catalog.served(candidate.row->record);
+      return served(candidate.row->record);
     };
     if (std::any_of(candidates_.begin(), candidates_.end(), is_served)) return;
     candidates_.clear();
@@ -93,7 +97,7 @@ class Chooser {
     std::optional<std::pair<Match, int>> nearest;
     const auto usable = [&](const Candidate& candidate) {
       return passed_over_.count(candidate.row->record) == 0 &&
-             source_.catalog.served(candidate.row->record) == served;
+             this->served(candidate.row->record) == served;
     };
     const auto rank = [](const Candidate& c) { return std::pair(c.match, c.distance); };
     for (const Candidate& candidate : candidates_)
@@ -182,6 +186,7 @@ class Chooser {
     const std::optional<Candidate> withdrawn = find_best(false);
     if (!withdrawn || withdrawn->match != Match::kSame) return;
     lookup.decided_by = "status";
+    lookup.withdrawn = withdrawn->row->record.hex();
     lookup.explain.push_back("the entry of this key was withdrawn:");
     explain_standing(*withdrawn->row, lookup);
   }
@@ -192,8 +197,7 @@ class Chooser {
     std::unordered_map<const Candidate*, Entry> entries;
     for (const Candidate& candidate : candidates_) {
       if (candidate.distance != rules[kBucketField].weight || candidate.validated ||
-          passed_over_.count(candidate.row->record) > 0 ||
-          !source_.catalog.served(candidate.row->record))
+          passed_over_.count(candidate.row->record) > 0 || !served(candidate.row->record))
         continue;
       Result<Entry> entry = source_.entry(*candidate.row);
       if (!entry.is_ok() || !agrees(candidate, *entry)) continue;

@@ -25,6 +25,7 @@ struct Lookup {
   std::string record;      // id of the entry's record
   std::string decided_by;  // on a miss: the field of the key, or "status", "problem", "nothing"
   std::string layer;       // the store it came from, where several were asked
+  std::string withdrawn;   // id of the entry's record that its status alone kept from being served
   // A line for each field of the key against the entry served or, on a miss, the nearest there is.
   std::vector<std::string> explain;
 };
@@ -35,6 +36,8 @@ struct LookupOptions {
   // Serve the entry of another bucket whose measured shape is at most this far away: the sum over
   // the dimensions of |log2(wanted / measured)|. 0 = no.
   double nearest = 0;
+  // Whether an entry record is served, where more than the catalog's own statuses decide that.
+  std::function<bool(const Id128& record)> served;
 };
 
 struct LookupSource {
