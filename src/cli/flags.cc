@@ -10,12 +10,16 @@ namespace purlin::cli {
 
 struct Flags::Impl {
   explicit Impl(std::string_view verb_name, std::string_view summary)
-      : verb(verb_name), app(std::string(summary), "purlin " + std::string(verb_name)) {
+      : program(verb_name.substr(0, 7) == "purlin-" ? std::string(verb_name)
+                                                    : "purlin " + std::string(verb_name)),
+        app(std::string(summary), program) {
     app.set_help_flag("-h,--help", "Show this help and exit");
     app.allow_extras();
   }
-  std::string verb;
+  std::string program;  // "purlin tune", or a program of its own: "purlin-sample"
   CLI::App app;
+  // What CLI11 found wrong, said as the rest of Purlin would.
+  std::string explain(const CLI::ParseError& problem) const;
   // The setting for an option, by its long name.
   std::optional<std::string> preset(const std::string& names) const {
     const std::size_t dashes = names.rfind("--");
@@ -27,6 +31,28 @@ struct Flags::Impl {
   std::vector<std::string>* command = nullptr;
   bool command_required = false;
 };
+
+std::string Flags::Impl::explain(const CLI::ParseError& problem) const {
+  const std::string text = problem.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&problem) != nullptr) {  // "--top: …"
+    const CLI::Option* option = app.get_option_no_throw(text.substr(0, text.find(':')));
+    if (option == nullptr) return text;
+    if (const std::size_t times = option->results().size(); times > 1)
+      return fmt::format("{} is given {} times, but takes one value", option->get_name(), times);
+    return fmt::format("{} needs a value: {}", option->get_name(), option->get_type_name());
+  }
+  if (dynamic_cast<const CLI::ConversionError*>(&problem) != nullptr) {  // "…: --top = x"
+    const std::size_t name = text.find("--"), equals = text.find(" = ");
+    if (name == std::string::npos || equals == std::string::npos || equals < name) return text;
+    const std::string option_name = text.substr(name, equals - name);
+    const CLI::Option* option = app.get_option_no_throw(option_name);
+    if (option == nullptr) return text;
+    return fmt::format("{} takes {}, not '{}'", option_name,
+                       option->get_type_name() == "N" ? "an integer" : "a number",
+                       text.substr(equals + 3));
+  }
+  return text;
+}
 
 Flags::Flags(std::string_view verb, std::string_view summary, const Settings* settings)
     : impl_(std::make_unique<Impl>(verb, summary)) {
@@ -95,7 +121,7 @@ Status Flags::parse(const std::vector<std::string>& arguments) {
   std::vector<std::string> own = arguments;
   if (auto split = std::find(own.begin(), own.end(), "--"); split != own.end()) {
     if (impl_->command == nullptr)
-      return error(Code::kInvalid, "purlin {} takes no command after '--'", impl_->verb);
+      return error(Code::kInvalid, "{} takes no command after '--'", impl_->program);
     impl_->command->assign(split + 1, own.end());
     own.erase(split, own.end());
   }
@@ -105,23 +131,23 @@ Status Flags::parse(const std::vector<std::string>& arguments) {
   } catch (const CLI::CallForHelp&) {
     return {Code::kCancelled, ""};
   } catch (const CLI::ParseError& problem) {
-    return error(Code::kInvalid, "{}; see 'purlin {} --help'", problem.what(), impl_->verb);
+    return error(Code::kInvalid, "{}; see '{} --help'", impl_->explain(problem), impl_->program);
   }
   if (const std::vector<std::string> extras = impl_->app.remaining(); !extras.empty()) {
     const std::string& extra = extras.front();
     if (!starts_with(extra, "-"))
-      return error(Code::kInvalid, "unexpected argument '{}'; {}see 'purlin {} --help'", extra,
-                   impl_->command ? "a command to run goes after '--'; " : "", impl_->verb);
+      return error(Code::kInvalid, "unexpected argument '{}'; {}see '{} --help'", extra,
+                   impl_->command ? "a command to run goes after '--'; " : "", impl_->program);
     std::vector<std::string> names;
     for (const CLI::Option* option : impl_->app.get_options())
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     const std::string near = nearest(extra.substr(0, extra.find('=')), names);
-    return error(Code::kInvalid, "unknown option '{}'{}; see 'purlin {} --help'", extra,
-                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near), impl_->verb);
+    return error(Code::kInvalid, "unknown option '{}'{}; see '{} --help'", extra,
+                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near), impl_->program);
   }
   if (impl_->command_required && impl_->command->empty())
-    return error(Code::kInvalid,
-                 "no command given; use: purlin {} [options] -- COMMAND [ARGUMENTS]", impl_->verb);
+    return error(Code::kInvalid, "no command given; use: {} [options] -- COMMAND [ARGUMENTS]",
+                 impl_->program);
   return Status::ok();
 }
 

@@ -53,7 +53,8 @@ Result<int> run(const Options& options) {
 
 int main_without_exceptions(int argc, const char* const* argv) {
   Options options;
-  cli::Flags flags("sample", "Runs a pipeline of sample kernels over and over, as a server would");
+  cli::Flags flags("purlin-sample",
+                   "Runs a pipeline of sample kernels over and over, as a server would");
   flags.positionals("SPEC", options.specs, "Kernel specs, one stage each");
   flags.option("--device", options.device, "Device, as purlin names it", "ID");
   flags.option("--steps", options.steps, "Steps to run");

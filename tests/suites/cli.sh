@@ -22,6 +22,14 @@ expect_contains "$tmp/err" "did you mean '--json'?"
 expect_exit 2 purlin doctor --color sometimes
 expect_contains "$tmp/err" "--color takes"
 expect_exit 2 purlin report
+expect_exit 2 purlin report trace.json --top
+expect_contains "$tmp/err" "--top needs a value: N; see 'purlin report --help'"
+expect_exit 2 purlin report trace.json --top 1 --top 2
+expect_contains "$tmp/err" "--top is given 2 times, but takes one value"
+expect_exit 2 purlin report trace.json --top many
+expect_contains "$tmp/err" "--top takes an integer, not 'many'"
+expect_exit 2 purlin cache get spec.toml --nearest far
+expect_contains "$tmp/err" "--nearest takes a number, not 'far'"
 expect_exit 2 purlin profile
 expect_contains "$tmp/err" "-- COMMAND"
 expect_exit 2 purlin doctor -- true
