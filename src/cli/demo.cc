@@ -292,9 +292,9 @@ class Demo {
     PURLIN_ASSIGN(const Config config, config_from_json((*slower)["config"]));
     std::string assignment = config.text();
     std::replace(assignment.begin(), assignment.end(), ' ', ',');
-    std::vector<std::string> put = {purlin(),   "cache",    "put",     spec(hottest_),
-                                    "--device", device_.id, "--cache", in_directory("cache"),
-                                    "--config", assignment};
+    std::vector<std::string> put = {purlin(),   "cache",    "put",      spec(hottest_),
+                                    "--device", device_.id, "--cache",  in_directory("cache"),
+                                    "--config", assignment, "--replace"};
     if (!preset().empty()) put.insert(put.end(), {"--shape", preset()});
     PURLIN_TRY(run_command(put).status());
     PURLIN_ASSIGN(const Json verdict, check(kExitRegression));

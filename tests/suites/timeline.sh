@@ -69,7 +69,7 @@ done
 expect_exit 2 purlin export "$data/resnet50_v100.json.gz" --format otlp
 expect_contains "$tmp/err" "otlp is not supported yet"
 expect_exit 2 purlin export "$data/resnet50_v100.json.gz" --format flame
-expect_contains "$tmp/err" "give 'chrome', 'perfetto' or 'csv'"
+expect_contains "$tmp/err" 'there are chrome, perfetto, csv'
 expect_exit 2 purlin export "$data/nothing.json" --format csv
 printf 'sum' >"$tmp/broken"
 expect_exit 2 purlin export "$tmp/broken" --format csv -o "$tmp/never"
