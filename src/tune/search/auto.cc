@@ -6,9 +6,8 @@
 
 namespace purlin::tune {
 
-// On the recorded spaces the model, which itself mixes exploration, climbing and chance, is ahead
-// of every other strategy from some 20 evaluations on, and level with random search before
-// (bench/results/search_score.md).
+// The model itself mixes exploration, climbing and chance, and has the highest mean score of the
+// strategies on the recorded spaces (bench/results/search_score.md).
 std::unique_ptr<Strategy> make_cold_auto(const StrategyRequest& request) {
   if (request.evaluations >= request.space.size()) return make_exhaustive(request);
   return make_model(request);
