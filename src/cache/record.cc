@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 constexpr std::size_t kMaxTextBytes = 4096;
+// July 2261: what comes after a status must still be a time that can be written, until 2262.
+constexpr std::int64_t kLatestNs = 9'200'000'000'000'000'000;
 
 constexpr std::array<std::pair<EntryState, std::string_view>, 4> kStates = {{
     {EntryState::kActive, "active"},
@@ -105,6 +107,9 @@ Result<EntryStatus> status_from_json(const Json& json) {
   if (!parse_rfc3339(status.at))
     return error(Code::kInvalid, "'at' is '{}', not a time such as 2026-11-20T12:43:00.5Z",
                  status.at);
+  if (status.at_ns() > kLatestNs)
+    return error(Code::kInvalid, "'at' is '{}', past all use; set the clock of '{}'", status.at,
+                 status.host);
   return status;
 }
 

@@ -130,6 +130,16 @@ Status check_header(std::string_view bytes, const std::string& path, bool* whole
   return Status::ok();
 }
 
+// Of the header, the first frame and the frame at `last`; each frame holds its payload's hash.
+Result<std::uint64_t> fingerprint_of(int fd, const std::string& path, std::uint64_t last) {
+  std::string bytes;
+  PURLIN_TRY(read_range(fd, path, 0, kHeaderBytes + kFrameBytes, &bytes));
+  PURLIN_TRY(read_range(fd, path, last, kFrameBytes, &bytes));
+  if (bytes.size() != kHeaderBytes + 2 * kFrameBytes)
+    return error(Code::kCorrupt, "'{}' is shorter than it was", path);
+  return hash64(bytes);
+}
+
 }  // namespace
 
 std::string encode_log_header() {
@@ -207,8 +217,13 @@ Status RecordLog::poll(const RecordVisitor& visit, const std::function<void()>& 
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return os_error("read", path_, errno);
   if (!S_ISREG(info.st_mode)) return error(Code::kIo, "'{}' is not a file", path_);
-  const bool replaced = device_ != info.st_dev || inode_ != info.st_ino ||
-                        static_cast<std::uint64_t>(info.st_size) < position_;
+  bool replaced = device_ != info.st_dev || inode_ != info.st_ino ||
+                  static_cast<std::uint64_t>(info.st_size) < position_;
+  if (!replaced && last_record_ != 0) {
+    // Other records can stand in the same file: a backup copied over it, an inode given out again.
+    const Result<std::uint64_t> now = fingerprint_of(file.get(), path_, last_record_);
+    replaced = !now.is_ok() || *now != fingerprint_;
+  }
   if (position_ != 0 && replaced) restart();
   if (replaced) rewind();
   device_ = info.st_dev;
@@ -224,6 +239,7 @@ Status RecordLog::poll(const RecordVisitor& visit, const std::function<void()>& 
     position_ = append_at_ = kHeaderBytes;
   }
   const std::size_t damaged_before = damaged_;
+  const std::uint64_t last_before = last_record_;
   std::string window;  // grows past a chunk only over damage longer than one
   while (true) {
     const std::size_t before = window.size();
@@ -247,6 +263,9 @@ Status RecordLog::poll(const RecordVisitor& visit, const std::function<void()>& 
     rewind();
     return poll(visit, restart);
   }
+  // Where a writer took its record back meanwhile, the next poll reads anew.
+  if (last_record_ != last_before)
+    fingerprint_ = fingerprint_of(file.get(), path_, last_record_).value_or(0);
   return Status::ok();
 }
 
@@ -314,20 +333,6 @@ Status RecordLog::check_writable() {
   return Status::ok();
 }
 
-namespace {
-
-// Of the header, the first frame and the frame at `last`; each frame holds its payload's hash.
-Result<std::uint64_t> fingerprint_of(int fd, const std::string& path, std::uint64_t last) {
-  std::string bytes;
-  PURLIN_TRY(read_range(fd, path, 0, kHeaderBytes + kFrameBytes, &bytes));
-  PURLIN_TRY(read_range(fd, path, last, kFrameBytes, &bytes));
-  if (bytes.size() != kHeaderBytes + 2 * kFrameBytes)
-    return error(Code::kCorrupt, "'{}' is shorter than it was", path);
-  return hash64(bytes);
-}
-
-}  // namespace
-
 Result<LogMark> RecordLog::mark() const {
   if (last_record_ == 0) return error(Code::kNotFound, "'{}' holds no record", path_);
   Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
@@ -361,6 +366,7 @@ bool RecordLog::resume(const LogMark& mark) {
   position_ = append_at_ = mark.position;
   last_record_ = mark.last_record;
   damaged_ = mark.damaged;
+  fingerprint_ = mark.fingerprint;
   return true;
 }
 

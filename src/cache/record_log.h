@@ -51,6 +51,7 @@ struct LogMark {
   std::uint64_t last_record = 0;  // where that one begins
   std::uint64_t fingerprint = 0;  // of the header and the first and last frame
   std::uint64_t damaged = 0;      // stretches before `position` that failed their checksum
+  bool operator==(const LogMark&) const = default;
 };
 
 class RecordLog {
@@ -91,6 +92,7 @@ class RecordLog {
   std::uint64_t position_ = 0;  // past the last whole record; 0 = the header is not read yet
   std::uint64_t append_at_ = 0;
   std::uint64_t last_record_ = 0;  // where the last whole record begins; 0 = none
+  std::uint64_t fingerprint_ = 0;  // as a LogMark has it, while there is a last record
   std::uint64_t device_ = 0, inode_ = 0;
   std::size_t damaged_ = 0;
   bool tail_damaged_ = false;

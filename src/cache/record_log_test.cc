@@ -237,6 +237,20 @@ TEST(RecordLog, StartsOverWhenTheFileIsReplaced) {
   EXPECT_TRUE(reader.seen.empty());
 }
 
+// As a restored backup does it (cp keeps the inode), or a file system that gives an inode out
+// again.
+TEST(RecordLog, StartsOverWhenOtherRecordsStandInTheSameFile) {
+  TemporaryDirectory folder;
+  const std::string path = folder.file("log");
+  const std::string first = encode_log_header() + encode_record(1, "first");
+  write_raw(path, first + encode_record(1, "second"));
+  Reader reader(path);
+  ASSERT_TRUE(reader.poll().is_ok());
+  write_raw(path, first + encode_record(1, "2econd") + encode_record(1, "third"));
+  ASSERT_TRUE(reader.poll().is_ok());
+  EXPECT_EQ(reader.seen, (Strings{"first", "2econd", "third"}));
+}
+
 TEST(RecordLog, AFullDiskLosesNothing) {
   TemporaryDirectory folder;
   const std::string path = folder.file("log");

@@ -14,6 +14,8 @@
 namespace purlin::cache {
 namespace {
 
+constexpr char kFuture[] = "2199-01-01T00:00:00Z";  // of a host whose clock is wrong
+
 Entry timed(double time_ms, std::int64_t bm, bool verified = true) {
   Entry entry = sample_entry(1024, bm);
   entry.time_ms = time_ms;
@@ -159,6 +161,34 @@ TEST(Status, ReplaceDemotesTheBetterOne) {
   EXPECT_EQ((*history)[0].state, EntryState::kDemoted);
   EXPECT_NE((*history)[0].statuses.at(0).reason.find("less power"), std::string::npos);
   EXPECT_TRUE(store.put(timed(0.25, 32), {.replace = true})->served);  // and back
+}
+
+TEST(Status, WhatIsSaidLaterCountsWhateverTheClocksSay) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  const Result<Put> first = store.put(timed(0.1, 32));
+  ASSERT_TRUE(store.set_status(status_of(make_record(timed(0.1, 32)), EntryState::kActive, kFuture))
+                  .is_ok());
+  const Result<Put> second = store.put(timed(0.2, 64), {.replace = true});
+  ASSERT_TRUE(second.is_ok());
+  EXPECT_TRUE(second->served) << second->kept;
+  EXPECT_EQ(served(store), std::vector<std::string>{second->record});
+  // And back again: the first one's demotion is dated past kFuture by now.
+  const Result<Put> again = store.put(timed(0.1, 32), {.replace = true});
+  EXPECT_TRUE(again->served && again->known);
+}
+
+// Nothing could be dated after it, so that nobody could withdraw the entry again.
+TEST(Status, ATimeNearTheEndOfTimeIsRefused) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  ASSERT_TRUE(store.put(timed(0.1, 32)).is_ok());
+  const EntryStatus last =
+      status_of(make_record(timed(0.1, 32)), EntryState::kActive, "2261-12-31T23:59:59.999999999Z");
+  const Result<Absorbed> absorbed = store.absorb(std::vector{make_record(last)});
+  ASSERT_TRUE(absorbed.is_ok());
+  EXPECT_EQ(absorbed->refused, 1u);
+  EXPECT_EQ(store.set_status(last).code(), Code::kInvalid);
 }
 
 TEST(Status, AValidationStandsForItsDriver) {

@@ -96,11 +96,13 @@ Status Store::take(const Record& record) {
   return Status::ok();
 }
 
-bool Store::adopt_index() {
+// `expected`: take over no other one.
+bool Store::adopt_index(const LogMark* expected) {
   Result<std::shared_ptr<const RowIndex>> index =
       RowIndex::map(join_path(directory_, "entries.index"));
   if (!index.is_ok()) return false;
   const IndexHead head = (*index)->head();
+  if (expected != nullptr && head.mark != *expected) return false;
   if (!log_.resume(head.mark)) return false;
   catalog_.adopt(std::move(index).value());
   unreadable_ = head.unreadable;
@@ -113,7 +115,9 @@ Status Store::write_index() {
   PURLIN_ASSIGN(const LogMark mark, log_.mark());
   PURLIN_TRY(write_atomic(join_path(directory_, "entries.index"),
                           catalog_.encode({mark, unreadable_, newer_})));
-  adopt_index();
+  // Another writer may have put an older one in its place since; that would take back what is
+  // known.
+  adopt_index(&mark);
   return Status::ok();
 }
 
@@ -172,6 +176,13 @@ Status Store::check_writable() {
   return log_.check_writable().with_context(fmt::format("the cache in '{}'", directory_));
 }
 
+// Clocks of two hosts differ: what is said later is to count as later.
+void Store::date(EntryStatus* status) const {
+  const StatusRow* latest = catalog_.standing(Id128::parse(status->record));
+  if (latest != nullptr && latest->at_ns >= status->at_ns())
+    status->at = format_rfc3339_ns(latest->at_ns + 1);
+}
+
 Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
   const StoredRecord record = make_record(entry);
   // What cannot be read back must not be acknowledged.
@@ -189,7 +200,8 @@ Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
     if (!options.replace) return bytes;
     const auto append_status = [&](const std::string& of, EntryState state,
                                    const std::string& reason) {
-      const EntryStatus status = new_status(of, state, reason);
+      EntryStatus status = new_status(of, state, reason);
+      date(&status);
       bytes += encode_record(kind_number(RecordKind::kStatus), make_record(status).payload);
     };
     catalog_.each_of_key(row.group, row.key, [&](const EntryRow& other) {
@@ -220,10 +232,7 @@ Status Store::set_status(EntryStatus status) {
                  status.record);
   PURLIN_TRY(status_from_json(to_json(status)).status());
   return append([&] {
-    // Clocks of two hosts differ: what is said later is to count as later.
-    if (const StatusRow* latest = catalog_.standing(target);
-        latest != nullptr && latest->at_ns >= status.at_ns())
-      status.at = format_rfc3339_ns(latest->at_ns + 1);
+    date(&status);
     return encode_record(kind_number(RecordKind::kStatus), make_record(status).payload);
   });
 }

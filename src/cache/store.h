@@ -128,7 +128,8 @@ class Store {
   void visit(const Record& record);
   Status take(const Record& record);
   void restart();
-  bool adopt_index();
+  bool adopt_index(const LogMark* expected = nullptr);
+  void date(EntryStatus* status) const;
   void fold();
   Status append(const std::function<std::string()>& encode);
   Result<Json> read_json(std::uint64_t offset, const Id128& record) const;
