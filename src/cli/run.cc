@@ -124,7 +124,10 @@ int run(int argc, const char* const* argv) {
   Log log(quiet ? Level::kError : verbose ? Level::kDebug : Level::kInfo);
   Context context{stdout, Terminal::of(stdout, mode), Terminal::of(stderr, mode), log, quiet};
   const Result<int> result = command->run(context);
-  if (!result.is_ok()) return report(result.status());
+  if (!result.is_ok()) {
+    if (std::ferror(stdout) != 0 && reader_is_gone(STDOUT_FILENO)) end_by_sigpipe();
+    return report(result.status());
+  }
   // Output that could not be written (a full disk, a closed pipe) must not look like success.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     if (reader_is_gone(STDOUT_FILENO)) end_by_sigpipe();

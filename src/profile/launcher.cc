@@ -175,10 +175,11 @@ void explain(Profile& profile, double seal_period_s) {
                      0, 0});
   if (!profile.kernels.empty()) return;
   if (profile.processes.empty()) {
-    notes.push_back({"no_gpu_use",
-                     "no process of this command initialised CUDA or OpenCL (or its OpenCL loader "
-                     "is older than OPENCL_LAYERS); `purlin doctor` shows what this machine has",
-                     0, 0});
+    notes.push_back(
+        {"no_gpu_use",
+         "no process of this command was seen to initialise CUDA or OpenCL (or its OpenCL loader "
+         "is older than OPENCL_LAYERS); `purlin doctor` shows what this machine has",
+         0, 0});
   } else {
     notes.push_back({"no_launches",
                      "CUDA or OpenCL was initialised, but no launch was seen; the other notes say "

@@ -51,6 +51,14 @@ code=0
 exec 5>&-
 [ "$code" -eq 141 ] || fail "report into a closed pipe exited with $code"
 [ ! -s "$tmp/err" ] || fail "report into a closed pipe says: $(cat "$tmp/err")"
+# Also where the verb itself meets it, in the midst of writing.
+exec 4<>"$tmp/pipe" 5>"$tmp/pipe" 4<&-
+code=0
+"$PURLIN" export "$PURLIN_SOURCE/tests/data/traces/kineto_h200_transformer.json.gz" --format csv \
+  >&5 2>"$tmp/err" 5>&- || code=$?
+exec 5>&-
+[ "$code" -eq 141 ] || fail "export into a closed pipe exited with $code"
+[ ! -s "$tmp/err" ] || fail "export into a closed pipe says: $(cat "$tmp/err")"
 
 # Settings: environment over project file over default, each with its origin.
 mkdir -p "$tmp/project/sub"

@@ -59,7 +59,7 @@ rm -f nvml.log
 cat >m.toml <<'END'
 schema = "purlin.matrix/1"
 name = "watched"
-rounds = 6
+rounds = 8
 [command]
 run = ["./bench"]
 format = "csv"
@@ -73,11 +73,11 @@ levels = [{name = "a", environment = {A = "1"}}, {name = "b", environment = {A =
 END
 matrix=("$PURLIN" guard matrix m.toml --device fake:gpu.json --json)
 expect_exit 0 "${matrix[@]}" --lock-clocks 1500
-expect_json "$tmp/out" 'd["measurement"]["locked_clock_mhz"] == 1500 and d["measurement"]["launches"] == 12'
+expect_json "$tmp/out" 'd["measurement"]["locked_clock_mhz"] == 1500 and d["measurement"]["launches"] == 16'
 expect_json "$tmp/out" 'd["measurement"]["device"]["sm_clock_mhz"] == [1500, 1500] and d["measurement"]["rejected_launches"] == 0'
 [ "$(cat nvml.log)" = $'lock 1500 1500\nreset' ] || fail "not locked and reset: $(cat nvml.log)"
 FAKE_NVML_REASONS=0x40 expect_exit 3 "${matrix[@]}"
-expect_json "$tmp/out" 'd["items"] == [] and d["measurement"]["rejected_launches"] == d["measurement"]["launches"] == 36'
+expect_json "$tmp/out" 'd["items"] == [] and d["measurement"]["rejected_launches"] == d["measurement"]["launches"] == 48'
 expect_json "$tmp/out" '"thermal" in d["measurement"]["rejected_because"][0] and d["measurement"]["locked_clock_mhz"] is None'
 
 commit=0

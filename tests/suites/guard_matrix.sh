@@ -98,7 +98,7 @@ chmod +x gbench && cp gbench "$tmp/"
 cat >"$tmp/g.toml" <<END
 schema = "purlin.matrix/1"
 name = "failing"
-rounds = 6
+rounds = 8
 command = {run = ["$tmp/gbench"], format = "google-benchmark"}
 [[factors]]
 name = "build"
@@ -113,6 +113,9 @@ expect_json "$tmp/out" '[len(c["items"]) for c in d["cells"]] == [2, 1]'
 # Mistakes.
 expect_exit 2 purlin guard matrix missing.toml
 expect_contains "$tmp/err" "there is no matrix 'missing.toml'"
+sed 's/^rounds = 8/rounds = 7/' "$tmp/m.toml" >bad.toml
+expect_exit 2 purlin guard matrix bad.toml
+expect_contains "$tmp/err" "'rounds' must lie between 8 and 1000"
 sed 's/kind = "code"/kind = "weather"/' "$tmp/m.toml" >bad.toml
 expect_exit 2 purlin guard matrix bad.toml
 expect_contains "$tmp/err" 'bad.toml:' 'must be one of code, compiler'
