@@ -14,7 +14,9 @@ void Log::write(Level level, std::string_view text) {
 void Log::emit(Level level, std::string_view text) {
   constexpr std::string_view kPrefix[] = {
       "purlin: debug: ", "purlin: ", "purlin: warning: ", "purlin: error: ", ""};
-  fmt::print(stderr, "{}{}\n", kPrefix[static_cast<int>(level)], text);
+  const std::string line = fmt::format("{}{}\n", kPrefix[static_cast<int>(level)], text);
+  // Not fmt::print, which throws where stderr is closed or full.
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 }  // namespace purlin

@@ -96,13 +96,14 @@ purlin_status purlin_op_open(purlin_cache* cache, const purlin_op_desc* desc, pu
     return fail(PURLIN_INVALID, "purlin_op_open: an argument is NULL");
   if (!PURLIN_HAS(desc, purlin_op_desc, flags))
     return fail(PURLIN_INVALID, "purlin_op_open: set the desc to PURLIN_OP_DESC_INIT first");
-  if (desc->op == nullptr || desc->device == nullptr || desc->dimensions == nullptr)
+  if (desc->op == nullptr || *desc->op == '\0' || desc->device == nullptr ||
+      desc->dimensions == nullptr)
     return fail(PURLIN_INVALID, "purlin_op_open: op, device and dimensions must be given");
   if (desc->dimension_count < 1 || desc->dimension_count > purlin::cache::kMaxDimensions)
     return fail(PURLIN_INVALID, "purlin_op_open: an op has 1 to 8 dimensions");
   const purlin_device& device = *desc->device;
   if (!PURLIN_HAS(&device, purlin_device, driver) || device.backend == nullptr ||
-      device.arch == nullptr)
+      *device.backend == '\0' || device.arch == nullptr)
     return fail(PURLIN_INVALID,
                 "purlin_op_open: the device must state its backend and arch; "
                 "purlin_cache_device fills them in");
@@ -110,7 +111,7 @@ purlin_status purlin_op_open(purlin_cache* cache, const purlin_op_desc* desc, pu
     purlin::runtime::OpOptions options;
     purlin::cache::CacheKey& wanted = options.wanted;
     wanted.op = desc->op;
-    wanted.kernel = desc->kernel == nullptr ? desc->op : desc->kernel;
+    wanted.kernel = desc->kernel == nullptr || *desc->kernel == '\0' ? desc->op : desc->kernel;
     wanted.dtype = text_or_empty(desc->dtype);
     wanted.backend = device.backend;
     wanted.arch = device.arch;

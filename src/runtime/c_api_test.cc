@@ -215,6 +215,7 @@ TEST(CApi, WrongCallsSayWhatIsWrong) {
   EXPECT_NE(std::string(purlin_last_error()).find("PURLIN_OP_DESC_INIT"), std::string::npos);
   purlin_device nowhere = PURLIN_DEVICE_INIT;
   EXPECT_THROW(cache.op("gemm", kDimensions, nowhere), Error);
+  EXPECT_THROW(cache.op("", kDimensions, h200()), Error);
   EXPECT_THROW(cache.device("cudda:0"), Error);
   EXPECT_THROW(cache.op("gemm", std::vector<std::string>(9, "M"), h200()), Error);
 }

@@ -268,7 +268,8 @@ void Dispatcher::log_choice(const Choice& choice, const ProblemShape& problem) c
 
 // Brings a plan up to date. With the mutex held.
 void Dispatcher::settle(Plan& plan, const std::int64_t* extents, bool may_compile) {
-  const std::uint64_t generation = generation_.load(std::memory_order_relaxed);
+  // Acquired: what the index is asked below must not be older than the generation it is noted for.
+  const std::uint64_t generation = generation_.load(std::memory_order_acquire);
   bool provisional = false;
   auto choice = std::make_unique<Choice>(make_choice(extents, may_compile, provisional));
   const Choice* before = plan.choice.load(std::memory_order_relaxed);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session.h"
 
+#include "base/files.h"
+
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@ constexpr std::int64_t kFlushEvery_ns = 60'000'000'000;
 // The sessions that are open when the program ends. Never destroyed: threads and other libraries'
 // destructors may still be about when the exit handler ran.
 struct OpenSessions {
+  std::atomic<int> process{0};  // that opened the latest one
   std::mutex mutex;
   std::vector<std::weak_ptr<Session>> sessions;
 };
@@ -23,6 +27,7 @@ OpenSessions& open_sessions() {
 
 void flush_at_exit() {
   OpenSessions& open = open_sessions();
+  if (::getpid() != open.process) return;  // a forked child's lock may be a lost thread's
   const std::lock_guard<std::mutex> lock(open.mutex);
   for (const std::weak_ptr<Session>& weak : open.sessions)
     if (const auto session = weak.lock()) static_cast<void>(session->flush());
@@ -32,6 +37,7 @@ void remember(const std::shared_ptr<Session>& session) {
   static const int registered = std::atexit(flush_at_exit);
   static_cast<void>(registered);
   OpenSessions& open = open_sessions();
+  open.process = ::getpid();
   const std::lock_guard<std::mutex> lock(open.mutex);
   std::erase_if(open.sessions, [](const std::weak_ptr<Session>& weak) { return weak.expired(); });
   open.sessions.push_back(session);
@@ -40,7 +46,8 @@ void remember(const std::shared_ptr<Session>& session) {
 }  // namespace
 
 Session::Session(std::string directory, Settings settings)
-    : directory_(std::move(directory)),
+    // The program may change its own directory; an empty name is the store's to refuse.
+    : directory_(directory.empty() ? directory : absolute_path(directory)),
       settings_(std::move(settings)),
       log_(settings_),
       process_(::getpid()),
@@ -56,7 +63,7 @@ Result<std::shared_ptr<Session>> Session::open(const char* directory) {
     return session;
   }
   PURLIN_ASSIGN(cache::Store store, cache::Store::open(session->directory_));
-  session->log_.info("cache '{}': {} entries", session->directory_, store.list().size());
+  session->log_.info("cache '{}': {} entries", session->directory_, store.catalog().entries());
   session->store_.emplace(std::move(store));
   remember(session);
   return session;
@@ -88,11 +95,14 @@ Status Session::reload() {
 }
 
 Status Session::flush() {
+  // A forked child has nothing to write, and the lock may be that of a thread it does not have.
+  if (::getpid() != process_) return Status::ok();
   const std::lock_guard<std::mutex> lock(mutex_);
   return flush_locked();
 }
 
 void Session::flush_if_due() {
+  if (::getpid() != process_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (system_clock().monotonic_ns() - flushed_ns_ > kFlushEvery_ns)
     static_cast<void>(flush_locked());

@@ -75,10 +75,11 @@ RuntimeLog::~RuntimeLog() {
 void RuntimeLog::emit(Level level, std::string_view text) {
   if (lines_ > kMostLines) return;
   constexpr std::string_view kPrefix[] = {"debug: ", "", "warning: ", "error: ", ""};
-  if (++lines_ > kMostLines)
-    fmt::print(file_, "purlin: {} lines; this log ends here\n", kMostLines);
-  else
-    fmt::print(file_, "purlin: {}{}\n", kPrefix[static_cast<int>(level)], text);
+  const std::string line =
+      ++lines_ > kMostLines ? fmt::format("purlin: {} lines; this log ends here\n", kMostLines)
+                            : fmt::format("purlin: {}{}\n", kPrefix[static_cast<int>(level)], text);
+  // Not fmt::print, which throws where the text cannot be written.
+  std::fwrite(line.data(), 1, line.size(), file_);
   std::fflush(file_);
 }
 

@@ -111,8 +111,8 @@ Result<WorkList> WorkList::from_document(const Json& document) {
                  document["schema"].as_string(), kSchema);
   WorkList list;
   for (const Json& item : document["rows"].items()) {
-    PURLIN_ASSIGN(const WorkRow row, row_from_json(item));
-    list.add(row);
+    // One row that is of no use must not take the others with it.
+    if (const Result<WorkRow> row = row_from_json(item); row.is_ok()) list.add(*row);
   }
   return list;
 }

@@ -71,6 +71,18 @@ TEST(WorkList, ADamagedFileIsAnErrorAndIsKept) {
   EXPECT_EQ(WorkList::read(folder.path()).status().code(), Code::kCorrupt);
 }
 
+// One program's mistake must not take the list from all others.
+TEST(WorkList, ARowWithoutAUsableKeyIsLeftOutAndTheOthersStay) {
+  TemporaryDirectory folder;
+  WorkRow nameless = row("", 5);
+  ASSERT_TRUE(WorkList::merge_into(folder.path(), {row("a", 3), nameless}).is_ok());
+  ASSERT_TRUE(WorkList::merge_into(folder.path(), {row("a", 4)}).is_ok());
+  const Result<WorkList> list = WorkList::read(folder.path());
+  ASSERT_TRUE(list.is_ok()) << list.status().message();
+  ASSERT_EQ(list->rows().size(), 1u);
+  EXPECT_EQ(list->rows()[0].misses, 7u);
+}
+
 TEST(WorkList, CountsFromAFileAreBounded) {
   const Json document =
       Json::object({{"schema", "purlin.worklist/1"},
