@@ -116,7 +116,10 @@ Result<S3Config> load_s3_config(std::string_view target) {
   const std::size_t host = config.endpoint.find("://") + 3;
   if (!config.endpoint.empty() &&
       (!http || config.endpoint.find_first_of("/?#@ ", host) != std::string::npos))
-    return error(Code::kInvalid, "the endpoint '{}' is not http(s)://HOST[:PORT]", config.endpoint);
+    // What stands before an @ may be a password.
+    return error(
+        Code::kInvalid, "the endpoint '{}' is not http(s)://HOST[:PORT]",
+        config.endpoint.find('@') == std::string::npos ? config.endpoint : std::string("…@…"));
   return config;
 }
 

@@ -87,9 +87,11 @@ TEST_F(LoadS3Config, TakesFilesThenTheEnvironment) {
   EXPECT_EQ(environment.access_key, "B");
   EXPECT_EQ(environment.session_token, "") << "another identity's token";
   EXPECT_EQ(environment.endpoint, "http://127.0.0.1:9000");
-  for (const char* bad : {"127.0.0.1:9000", "http://host/path", "http://user@host"}) {
+  for (const char* bad : {"127.0.0.1:9000", "http://host/path", "http://user:pass@host"}) {
     ::setenv("AWS_ENDPOINT_URL", bad, 1);
-    EXPECT_EQ(load_s3_config("s3://bucket").status().code(), Code::kInvalid) << bad;
+    const Status status = load_s3_config("s3://bucket").status();
+    EXPECT_EQ(status.code(), Code::kInvalid) << bad;
+    EXPECT_EQ(status.message().find("pass"), std::string::npos) << status.message();
   }
 }
 

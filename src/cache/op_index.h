@@ -4,7 +4,8 @@
 // find() is wait-free and allocation-free: it applies the bucket rules that entries carry, hashes,
 // and probes a table that is only ever added to. One writer at a time calls update(), while any
 // number of threads call find(). What find() returned lives as long as the OpIndex; tables that
-// were outgrown are kept too, which at most doubles the memory.
+// were outgrown are kept too, which at most doubles the memory, and so is the table before each
+// update() in which an entry was withdrawn or replaced.
 #pragma once
 
 #include "cache/shape_check.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/row_index.h"
 
+#include "base/files.h"
 #include "base/hash.h"
 
 #include <algorithm>
@@ -35,6 +36,9 @@ struct Header {
 static_assert(sizeof(Header) == 96);
 
 constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 31;
+// A mapped file that is cut off in place, or replaced on another host of a network file system,
+// ends the program with SIGBUS. Up to this size, which is some 100,000 entries, it is read instead.
+constexpr off_t kReadBytes = off_t{16} << 20;
 
 std::uint64_t body_bytes(std::uint64_t entries, std::uint64_t statuses) {
   return entries * (sizeof(EntryRow) + 4) + statuses * (sizeof(StatusRow) + 4);
@@ -158,8 +162,13 @@ Result<std::shared_ptr<const RowIndex>> RowIndex::map(const std::string& path) {
   if (fd < 0)
     return error(errno == ENOENT || errno == ENOTDIR ? Code::kNotFound : Code::kIo,
                  "cannot read '{}': {}", path, std::strerror(errno));
-  std::shared_ptr<RowIndex> index(new RowIndex);
   struct stat info {};
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size <= kReadBytes) {
+    ::close(fd);
+    PURLIN_ASSIGN(std::string bytes, read_file(path, static_cast<std::size_t>(kReadBytes)));
+    return parse(std::move(bytes));
+  }
+  std::shared_ptr<RowIndex> index(new RowIndex);
   if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
       info.st_size >= static_cast<off_t>(sizeof(Header))) {
     index->mapped_bytes_ = static_cast<std::size_t>(info.st_size);

@@ -5,7 +5,8 @@
 // An image is one block of bytes, from memory or mapped from entries.index beside the log; its
 // format is in docs/formats/cache.md. It is derived: whoever finds it absent, damaged or of another
 // log reads the log instead. Immutable, so safe from any thread; a mapped file is replaced by
-// renaming, never changed in place. Failure: kCorrupt for bytes that are not a whole image.
+// renaming, never changed in place, and one that is not large is read, not mapped. Failure:
+// kCorrupt for bytes that are not a whole image.
 #pragma once
 
 #include "base/status.h"

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 namespace purlin::cache {
 namespace {
 
@@ -74,6 +76,17 @@ TEST(RowIndex, RefusesAnyChangedByte) {
     EXPECT_EQ(RowIndex::parse(image.substr(0, at)).status().code(), Code::kCorrupt) << at;
   }
   EXPECT_EQ(RowIndex::parse(image + "x").status().code(), Code::kCorrupt);
+}
+
+// Of a mapped file, what was cut off in place would end the program with SIGBUS.
+TEST(RowIndex, AnIndexCutOffInPlaceIsStillThereForWhoHasIt) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  ASSERT_TRUE(store.absorb(entries(200)).is_ok());
+  ASSERT_TRUE(store.write_index().is_ok());
+  const std::vector<std::string> before = served(store);
+  ASSERT_EQ(::truncate(folder.file("entries.index").c_str(), 0), 0);
+  EXPECT_EQ(served(store), before);
 }
 
 TEST(StoreIndex, IsWrittenByWritersAndMakesNoDifference) {

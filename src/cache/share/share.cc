@@ -54,9 +54,15 @@ Result<Share::Version> Share::read_index() {
   if (!blob.is_ok() && blob.status().code() == Code::kNotFound) return Version{};
   if (!blob.is_ok()) return blob.status();
   Result<ShareIndex> index = decode_index(blob->bytes);
-  if (!index.is_ok())
-    return Status(Code::kCorrupt, fmt::format("'{}/{}' cannot be used: {}", store_.name(),
-                                              kIndexKey, index.status().message()));
+  if (!index.is_ok()) {
+    const bool newer = index.status().code() == Code::kCorrupt;
+    return Status(Code::kCorrupt,
+                  fmt::format("'{}/{}' cannot be used: {}{}", store_.name(), kIndexKey,
+                              index.status().message(),
+                              newer ? ""
+                                    : "; remove it and push: a push without an index lists the "
+                                      "segments that are there"));
+  }
   return Version{std::move(index).value(), std::move(blob->tag)};
 }
 
@@ -161,9 +167,41 @@ Result<Share::Version> Share::advance(const Change& change, int* conflicts) {
                store_.name(), kAttempts);
 }
 
+// The segments that are there and whole, where no index says so: it was damaged and removed.
+Result<std::vector<Segment>> Share::find_segments(std::vector<std::string>* problems) {
+  PURLIN_ASSIGN(const std::vector<blobs::BlobInfo> objects, store_.list(kSegmentFolder));
+  std::vector<Segment> found;
+  for (const blobs::BlobInfo& object : objects) {
+    const std::string_view folder = kSegmentFolder, key = object.key;
+    if (key.size() < folder.size() + kSegmentSuffix.size()) continue;
+    Segment segment{
+        std::string(key.substr(folder.size(), key.size() - folder.size() - kSegmentSuffix.size())),
+        object.size, 0};
+    if (!is_segment_name(segment.name) || segment.key() != key) continue;
+    report("listing segments", found.size(), objects.size());
+    const Result<std::string> bytes = fetch_bytes(segment);
+    if (bytes.is_ok()) {
+      // Of a newer Purlin, its records cannot be counted, and it is whole all the same.
+      if (const auto bundle = decode_bundle(*bytes, nullptr); bundle.is_ok())
+        segment.records = bundle->records.size();
+      found.push_back(std::move(segment));
+    } else if (is_passing(bytes.status())) {
+      return bytes.status();
+    } else {
+      problems->push_back(segment.key() + ": " + bytes.status().message());
+    }
+  }
+  return found;
+}
+
 Result<PushReport> Share::push(const std::vector<StoredRecord>& records) {
   PushReport result;
-  PURLIN_ASSIGN(const Version version, read_index());
+  PURLIN_ASSIGN(Version version, read_index());
+  std::vector<Segment> found;
+  if (version.tag.empty()) {
+    PURLIN_ASSIGN(found, find_segments(&result.problems));
+    version.index.segments = found;
+  }
   Ids there;
   for (std::size_t i = 0; i < version.index.segments.size(); ++i) {
     const Segment& segment = version.index.segments[i];
@@ -191,16 +229,17 @@ Result<PushReport> Share::push(const std::vector<StoredRecord>& records) {
     else
       ++result.known;
   result.generation = version.index.generation;
-  if (missing.empty()) return result;
+  if (missing.empty() && found.empty()) return result;
 
   PURLIN_ASSIGN(const std::vector<Segment> written, write_segments(missing));
   const auto list = [&](ShareIndex& index) -> Result<bool> {
     bool changed = false;
-    for (const Segment& segment : written)
-      if (index.find(segment.name) == nullptr) {
-        index.segments.push_back(segment);
-        changed = true;
-      }
+    for (const auto* segments : {&std::as_const(found), &written})
+      for (const Segment& segment : *segments)
+        if (index.find(segment.name) == nullptr) {
+          index.segments.push_back(segment);
+          changed = true;
+        }
     return changed;  // false: an attempt whose answer was lost had arrived
   };
   PURLIN_ASSIGN(const Version stored, advance(list, &result.conflicts));

@@ -68,7 +68,8 @@ class Share {
   // `store` and `clock` outlive it; `seed` spreads the pauses of several pushers.
   Share(blobs::BlobStore& store, Clock& clock, std::uint64_t seed, ShareOptions options = {});
 
-  // Adds those records that the share lacks; the share is created if need be.
+  // Adds those records that the share lacks; the share is created if need be, and its index anew
+  // from the segments where it was removed.
   Result<PushReport> push(const std::vector<StoredRecord>& records);
   // Hands every segment with a record that is not known to `sink`. kNotFound where no share is.
   Result<PullReport> pull(const Known& known, const Sink& sink);
@@ -85,6 +86,7 @@ class Share {
 
   Result<Version> read_index();
   Result<std::string> fetch_bytes(const Segment& segment);
+  Result<std::vector<Segment>> find_segments(std::vector<std::string>* problems);
   Result<Bundle> fetch(const Segment& segment);
   std::optional<Ids> remembered(const Segment& segment) const;
   void remember(const Segment& segment, const Bundle& bundle) const;

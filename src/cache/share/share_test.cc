@@ -198,6 +198,23 @@ TEST(Share, ADamagedOrNewerIndexIsRefusedAndLeftAlone) {
   }
 }
 
+// What the error says to do about a damaged index.
+TEST(Share, APushWithoutAnIndexListsTheSegmentsThatAreThere) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  ASSERT_TRUE(a.share.push(records_of(0, 10)).is_ok());
+  memory.objects["index.json"].bytes = "{";
+  EXPECT_NE(a.share.push(records_of(10, 12)).status().message().find("remove"), std::string::npos);
+  memory.objects.erase("index.json");
+  memory.objects["segments/" + std::string(64, '0') + ".bundle"] = {"no bundle", "tag"};
+  const Result<PushReport> pushed = a.share.push(records_of(8, 12));
+  ASSERT_TRUE(pushed.is_ok()) << pushed.status().message();
+  EXPECT_EQ(pushed->known, 2u);
+  EXPECT_EQ(pushed->problems.size(), 1u);
+  EXPECT_TRUE(b.pull().is_ok());
+  EXPECT_EQ(b.have, ids_of(records_of(0, 12)));
+}
+
 TEST(Share, SegmentsOfAnotherKeyAreNotTaken) {
   blobs::Memory memory;
   const SigningKey ours = SigningKey::from_secret("0123456789abcdef").value();
