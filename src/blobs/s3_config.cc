@@ -55,7 +55,8 @@ Result<S3Config> parse_s3_target(std::string_view target) {
   if (!starts_with(target, "s3://") || !is_bucket_name(config.bucket) ||
       (!rest.empty() && !check_key(rest).is_ok()))
     return error(Code::kInvalid,
-                 "'{}' is not s3://BUCKET/PREFIX (a prefix is of letters, digits and ._-/)",
+                 "'{}' is not s3://BUCKET/PREFIX (a bucket's name has 3 to 63 lower-case letters, "
+                 "digits and .-; a prefix is of letters, digits and ._-/)",
                  target);
   if (!rest.empty()) config.prefix = std::string(rest) + "/";
   return config;

@@ -55,6 +55,10 @@ class ExportCommand : public Command {
     if (format_ == "otlp")
       return error(Code::kInvalid,
                    "--format otlp is not supported yet: give 'chrome', 'perfetto' or 'csv'");
+    if (format_.empty())
+      return error(Code::kInvalid,
+                   "say what to write: --format chrome, perfetto or csv for a timeline, "
+                   "kernel-tuner, t4, json or csv for results of tuning");
     const bool tuning = format_ == "kernel-tuner" || format_ == "t4" || format_ == "json";
     // What both can be written as: by what the file is.
     if (tuning || (format_ == "csv" && !detect_profiles(files_).is_ok()))

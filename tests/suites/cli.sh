@@ -30,6 +30,8 @@ expect_exit 2 purlin report trace.json --top many
 expect_contains "$tmp/err" "--top takes an integer, not 'many'"
 expect_exit 2 purlin cache get spec.toml --nearest far
 expect_contains "$tmp/err" "--nearest takes a number, not 'far'"
+expect_exit 2 purlin export trace.json
+expect_contains "$tmp/err" "say what to write: --format"
 expect_exit 2 purlin profile
 expect_contains "$tmp/err" "-- COMMAND"
 expect_exit 2 purlin doctor -- true
