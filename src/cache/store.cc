@@ -103,6 +103,8 @@ bool Store::adopt_index(const LogMark* expected) {
   if (!index.is_ok()) return false;
   const IndexHead head = (*index)->head();
   if (expected != nullptr && head.mark != *expected) return false;
+  // It has no rows for records that its writer was too old to read; perhaps this Purlin is not.
+  if (head.newer > 0) return false;
   if (!log_.resume(head.mark)) return false;
   catalog_.adopt(std::move(index).value());
   unreadable_ = head.unreadable;
@@ -117,6 +119,7 @@ Status Store::write_index() {
                           catalog_.encode({mark, unreadable_, newer_})));
   // Another writer may have put an older one in its place since; that would take back what is
   // known.
+  unindexed_ = 0;
   adopt_index(&mark);
   return Status::ok();
 }
