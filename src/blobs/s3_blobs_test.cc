@@ -157,6 +157,15 @@ TEST(S3Xml, IsBoundedAndLenient) {
   std::string many = "<ListBucketResult>";
   for (int i = 0; i < 10'001; ++i) many += "<Contents></Contents>";
   EXPECT_FALSE(parse_list_page(many + "</ListBucketResult>").is_ok());
+  for (const char* year : {"0000", "1677", "2263", "9999"})
+    EXPECT_EQ(
+        parse_list_page(fmt::format("<ListBucketResult><Contents><LastModified>{}-01-01T00:00:00Z"
+                                    "</LastModified></Contents></ListBucketResult>",
+                                    year))
+            ->blobs[0]
+            .modified_ns,
+        0)
+        << year;
   EXPECT_EQ(parse_s3_error("no xml").code, "");
   EXPECT_EQ(parse_s3_error("<Error><Code/><Message>m</Message></Error>").message, "m");
 }

@@ -62,7 +62,11 @@ std::int64_t time_ns(const std::string& text) {
   std::tm parts{};
   const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
   if (end == nullptr) return 0;
-  return std::int64_t{::timegm(&parts)} * 1'000'000'000;
+  // Years 0 to 9999 are read; nanoseconds hold those from 1678 to 2261.
+  std::int64_t ns = 0;
+  if (__builtin_mul_overflow(std::int64_t{::timegm(&parts)}, std::int64_t{1'000'000'000}, &ns))
+    return 0;
+  return ns;
 }
 
 }  // namespace
