@@ -268,7 +268,9 @@ TEST(Dispatcher, ManyThreadsLaunchWhileTheCacheIsReloaded) {
   EXPECT_EQ(bench.guest->launches, static_cast<std::uint64_t>(kThreads) * kLaunches);
   ASSERT_TRUE(bench.session->flush().is_ok());
   std::uint64_t counted = 0;
-  for (const WorkRow& row : WorkList::read(bench.cache)->rows()) counted += row.launches();
+  const Result<WorkList> work = WorkList::read(bench.cache);
+  ASSERT_TRUE(work.is_ok()) << work.status().message();
+  for (const WorkRow& row : work->rows()) counted += row.launches();
   EXPECT_EQ(counted, static_cast<std::uint64_t>(kThreads) * kLaunches);
 }
 
