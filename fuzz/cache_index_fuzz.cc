@@ -13,7 +13,7 @@ namespace {
 template <class Row>
 std::vector<Row> rows_from(const std::uint8_t* data, std::size_t size) {
   std::vector<Row> rows(size / sizeof(Row));
-  std::memcpy(static_cast<void*>(rows.data()), data, rows.size() * sizeof(Row));
+  if (!rows.empty()) std::memcpy(static_cast<void*>(rows.data()), data, rows.size() * sizeof(Row));
   return rows;
 }
 
