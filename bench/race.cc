@@ -69,24 +69,24 @@ class SampledEvaluator : public Evaluator {
   Random random_;
 };
 
-struct Outcome {
+struct Race {
   double samples = 0, busy_ms = 0, regret = 0;
 };
 
 // The present practice: so many samples of each config, and the lowest mean wins. Under one seed
 // the same configs as the race.
-Result<Outcome> fixed(const gpu::ReplaySpace& recording, const Space& space, double best,
-                      std::size_t evaluations, std::uint64_t seed) {
+Result<Race> fixed(const gpu::ReplaySpace& recording, const Space& space, double best,
+                   std::size_t evaluations, std::uint64_t seed) {
   constexpr std::size_t kFixedRepeats = 7;
   PURLIN_ASSIGN(const auto strategy, make_strategy("random", {space, seed, evaluations}));
-  Outcome outcome;
+  Race outcome;
   Random random(seed);
   double least = INFINITY, chosen = 0;
   for (std::size_t i = 0; i < evaluations; ++i) {
     const auto index = strategy->ask();
     if (!index) break;
     PURLIN_ASSIGN(const gpu::RecordedRun* run, recording.find(space.config(*index)));
-    strategy->tell(*index, std::nullopt);
+    strategy->tell(*index, Outcome{});
     if (run->status != EvaluationStatus::kOk) continue;
     std::vector<double> pool = run->samples_ms;
     double sum = 0;
@@ -102,15 +102,15 @@ Result<Outcome> fixed(const gpu::ReplaySpace& recording, const Space& space, dou
   return outcome;
 }
 
-Result<Outcome> race(const gpu::ReplaySpace& recording, const Space& space, double best,
-                     std::size_t evaluations, std::uint64_t seed) {
+Result<Race> race(const gpu::ReplaySpace& recording, const Space& space, double best,
+                  std::size_t evaluations, std::uint64_t seed) {
   SampledEvaluator evaluator(recording, seed);
   PURLIN_ASSIGN(const auto strategy, make_strategy("random", {space, seed, evaluations}));
   SessionOptions options;
   options.budget.evaluations = evaluations;
   PURLIN_ASSIGN(const SessionResult result,
                 run_session(space, *strategy, evaluator, nullptr, options));
-  Outcome outcome;
+  Race outcome;
   outcome.samples = static_cast<double>(evaluator.samples);
   outcome.busy_ms = evaluator.busy_ms;
   if (!result.verdict) return error(Code::kFailed, "nothing worked");
@@ -129,7 +129,7 @@ Result<double> best_of(const gpu::ReplaySpace& recording, const Space& space,
     const auto index = strategy->ask();
     if (!index) break;
     PURLIN_ASSIGN(const gpu::RecordedRun* run, recording.find(space.config(*index)));
-    strategy->tell(*index, std::nullopt);
+    strategy->tell(*index, Outcome{});
     if (run->status == EvaluationStatus::kOk) best = std::min(best, mean(run->samples_ms));
   }
   return best;
@@ -139,7 +139,7 @@ Result<double> best_of(const gpu::ReplaySpace& recording, const Space& space,
 struct Total {
   double samples = 0, busy_ms = 0, regret = 0, worst = 0, log_ratio = 0, log_busy = 0;
   int runs = 0;
-  void add(const Outcome& outcome) {
+  void add(const Race& outcome) {
     samples += outcome.samples, busy_ms += outcome.busy_ms, regret += outcome.regret;
     worst = std::max(worst, outcome.regret);
     ++runs;
@@ -173,8 +173,8 @@ Status run(const std::string& directory, int repeats) {
       for (int repeat = 0; repeat < repeats; ++repeat) {
         const std::uint64_t seed = 1 + static_cast<std::uint64_t>(repeat);
         PURLIN_ASSIGN(const double best, best_of(recording, space, count, seed));
-        PURLIN_ASSIGN(const Outcome a, fixed(recording, space, best, count, seed));
-        PURLIN_ASSIGN(const Outcome b, race(recording, space, best, count, seed));
+        PURLIN_ASSIGN(const Race a, fixed(recording, space, best, count, seed));
+        PURLIN_ASSIGN(const Race b, race(recording, space, best, count, seed));
         plain.add(a), all_fixed.add(a), raced.add(b), all_raced.add(b);
       }
       log_samples += std::log(plain.samples / raced.samples);
