@@ -32,16 +32,6 @@ bool before(const Intervention& a, const Intervention& b) {
   return a.level < b.level;
 }
 
-// Insertion keeps what is given in order of saving; "equal" is not transitive, so no sort with it.
-void rank(std::vector<Intervention>& interventions) {
-  std::stable_sort(
-      interventions.begin(), interventions.end(),
-      [](const Intervention& a, const Intervention& b) { return a.saved_ns.mid > b.saved_ns.mid; });
-  for (std::size_t i = 1; i < interventions.size(); ++i)
-    for (std::size_t k = i; k > 0 && before(interventions[k], interventions[k - 1]); --k)
-      std::swap(interventions[k], interventions[k - 1]);
-}
-
 void add_notes(const Facts& facts, Advice& advice) {
   if (facts.unit.kind == "kernel_time" && facts.rows.kernel_ns > 0)
     advice.notes.emplace_back(
@@ -90,6 +80,16 @@ std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
 }
 
 }  // namespace
+
+// Insertion keeps what is given in order of saving; "equal" is not transitive, so no sort with it.
+void rank(std::vector<Intervention>& interventions) {
+  std::stable_sort(
+      interventions.begin(), interventions.end(),
+      [](const Intervention& a, const Intervention& b) { return a.saved_ns.mid > b.saved_ns.mid; });
+  for (std::size_t i = 1; i < interventions.size(); ++i)
+    for (std::size_t k = i; k > 0 && before(interventions[k], interventions[k - 1]); --k)
+      std::swap(interventions[k], interventions[k - 1]);
+}
 
 Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
               const std::vector<Ceilings>& measured, const AdviceOptions& options) {

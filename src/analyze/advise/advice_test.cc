@@ -3,6 +3,7 @@
 #include "analyze/advise/advice.h"
 
 #include "analyze/advise/remedies.h"
+#include "analyze/advise/rules.h"
 #include "analyze/timeline/testing.h"
 #include "base/random.h"
 
@@ -215,6 +216,33 @@ TEST(Advise, OnlyCopiesThatNothingHidesAreFlagged) {
   const Advice good = overlapped.advice();
   EXPECT_EQ(find(good, "overlap_copies"), nullptr);
   for (const Alert& alert : good.alerts) EXPECT_NE(alert.id, "copies_not_overlapped");
+}
+
+// S41: streams that hide most of the copies are pipelined; what is left is no finding.
+TEST(Advise, CopiesMostOfWhichAreHiddenAreNotFlagged) {
+  Program mostly;
+  for (int i = 0; i < 20; ++i) {
+    if (i % 5 < 3)
+      mostly.kernel(pointwise("void f(float*)"), 1'000'000).copy("h2d", 1'000'000, 32 << 20, true);
+    else
+      mostly.copy("h2d", 1'000'000, 32 << 20).kernel(pointwise("void f(float*)"), 1'000'000);
+  }
+  EXPECT_EQ(find(mostly.advice(), "overlap_copies"), nullptr);
+}
+
+// S36: what saves as much is ordered by level, what saves more comes first whatever its level.
+TEST(Advise, TiesAreOrderedByLevel) {
+  std::vector<Intervention> all(6);
+  const Level levels[] = {Level::kTuning, Level::kParallelism, Level::kCompute,
+                          Level::kMemory, Level::kAlgorithm,   Level::kTuning};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].level = levels[i];
+    all[i].saved_ns.mid = i == 5 ? 2000 : 1000 + static_cast<double>(i % 2);
+  }
+  rank(all);
+  const std::vector<Level> expected = {Level::kTuning,  Level::kAlgorithm,   Level::kMemory,
+                                       Level::kCompute, Level::kParallelism, Level::kTuning};
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].level, expected[i]) << i;
 }
 
 // S43: a wait after each kernel is counted, and the idle time it explains is named.
