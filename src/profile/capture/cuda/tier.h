@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tier: one way of recording that is switched on for windows: activity records, hardware counters,
+// sampled program counters. The governor decides when a window opens and for how long; no two tiers
+// have a window at the same time in a process, since CUPTI cannot serve them together.
+//
+// Owned by Activity, which calls open() on the session's thread and close() there or on the thread
+// of another CUPTI client that is about to use CUPTI. Purlin owns CUPTI for the whole window.
+// Nothing throws. Without its hardware, permission or CUPTI function a tier says so and stays shut.
+#pragma once
+
+#include <cstdint>
+
+namespace purlin::profile::capture::cuda {
+
+struct Window {
+  std::int64_t open_ns = 0, close_ns = 0;  // monotonic, planned
+  double weight = 1;                       // launches that each recorded one stands for
+};
+
+class Tier {
+ public:
+  enum class Opened {
+    kYes,
+    kNotNow,  // asked again at its next turn
+    kNever,   // not asked again; a coverage note of the tier's says why
+  };
+
+  virtual ~Tier() = default;
+  virtual const char* name() const = 0;  // as in coverage notes: "activity", "counters", "stalls"
+  virtual Opened open(const Window& window) = 0;
+  // Must return soon whatever the program's kernels do, and may be called when not open.
+  virtual void close() = 0;
+  // Between windows, on the session's thread: decode and fold what the last window brought.
+  virtual void collect(bool final) = 0;
+  // What windows took from the program's own threads since the last call, estimated: the governor
+  // spaces the tier's windows so that this stays within its share of the budget.
+  virtual std::int64_t take_cost_ns() = 0;
+};
+
+}  // namespace purlin::profile::capture::cuda
