@@ -14,7 +14,7 @@ namespace purlin::measure {
 namespace {
 
 constexpr std::size_t kElementsPerThread = std::size_t{1} << 20;
-constexpr std::size_t kMaxThreads = 8;
+constexpr std::size_t kMaxThreads = 16;
 
 // SplitMix64 addressed by position: what Random(seed) yields as its i-th value, without the chain.
 std::uint64_t random_at(std::uint64_t seed, std::uint64_t i) {
@@ -91,13 +91,14 @@ void fill_range(const Argument& argument, std::uint64_t seed, std::size_t first,
       }
       break;
     case Argument::Fill::kNormal:
-      for (std::size_t i = first; i < last; ++i) {
-        const std::uint64_t pair = i & ~std::uint64_t{1};
+      for (std::size_t pair = first & ~std::size_t{1}; pair < last; pair += 2) {
         const double radius = std::sqrt(-2 * std::log1p(-uniform_at(seed, pair)));
         const double angle = 2 * std::numbers::pi * uniform_at(seed, pair + 1);
-        const double deviate = radius * ((i & 1) == 0 ? std::cos(angle) : std::sin(angle));
-        const double value = a + b * deviate;
-        store(out, i, is_floating(argument.dtype) ? value : std::round(value));
+        const double deviates[] = {radius * std::cos(angle), radius * std::sin(angle)};
+        for (std::size_t i = std::max(pair, first); i < std::min(pair + 2, last); ++i) {
+          const double value = a + b * deviates[i - pair];
+          store(out, i, is_floating(argument.dtype) ? value : std::round(value));
+        }
       }
       break;
     case Argument::Fill::kConstant:
