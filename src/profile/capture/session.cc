@@ -184,16 +184,17 @@ void Session::loop() {
   std::int64_t period_ns = std::max<std::int64_t>(options_.period_ms * 1'000'000 / 16, 10'000'000);
   std::int64_t next_seal = monotonic_ns() + period_ns;
   while (!finished_) {
+    const std::int64_t next = std::min(next_seal, source_.tick());
+    const timespec until = {static_cast<time_t>(next / 1'000'000'000),
+                            static_cast<long>(next % 1'000'000'000)};
     pthread_mutex_lock(&mutex_);
-    const timespec until = {static_cast<time_t>(next_seal / 1'000'000'000),
-                            static_cast<long>(next_seal % 1'000'000'000)};
-    while (!awake_ && monotonic_ns() < next_seal)
-      pthread_cond_timedwait(&condition_, &mutex_, &until);
-    awake_ = false;
+    while (!awake_ && monotonic_ns() < next) pthread_cond_timedwait(&condition_, &mutex_, &until);
+    const bool woken = std::exchange(awake_, false);
     pthread_mutex_unlock(&mutex_);
     if (finished_) return;
-    source_.collect(false);
-    if (monotonic_ns() < next_seal) continue;
+    const bool due = monotonic_ns() >= next_seal;
+    if (woken || due) source_.collect(false);
+    if (!due) continue;
     seal(false);
     period_ns = std::min(period_ns * 2, options_.period_ms * 1'000'000);
     next_seal = monotonic_ns() + period_ns;

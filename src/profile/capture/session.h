@@ -2,16 +2,18 @@
 // Session: the capture of one process: its Recorder, its file in the spool, and the thread that
 // seals a period every second. A killed process loses what came after the last seal, no more.
 //
-// Source is what feeds it: collect() is called before each seal, on the session's thread, and once
-// more from finish() on the thread that exits. Sessions are created once per process and never
-// destroyed: the program's other threads may still be inside Purlin's callbacks while it exits.
-// [MT] every method. Nothing throws; without its file a session counts and writes nothing.
+// Source is what feeds it: tick() is called when it asked to be, collect() before each seal, both
+// on the session's thread; collect(true) once more from finish() on the thread that exits. Sessions
+// are created once per process and never destroyed: the program's other threads may still be inside
+// Purlin's callbacks while it exits. [MT] every method. Nothing throws; without its file a session
+// counts and writes nothing.
 #pragma once
 
 #include "profile/capture/recorder.h"
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <pthread.h>
 #include <string>
@@ -22,6 +24,8 @@ namespace purlin::profile::capture {
 class Source {
  public:
   virtual ~Source() = default;
+  // Does what is due and says when to be called again (monotonic ns); at each wake-up.
+  virtual std::int64_t tick() { return std::numeric_limits<std::int64_t>::max(); }
   virtual void collect(bool final) = 0;  // [MT]
 };
 
@@ -40,9 +44,10 @@ class Session {
   Session(SessionOptions options, Source& source);
 
   Recorder& recorder() { return recorder_; }
+  const SessionOptions& options() const { return options_; }
   void start();                                  // writes the first seal, starts the thread
   void set_devices(const std::string& devices);  // a JSON array, as in the document's environment
-  void wake();                                   // collect soon, without sealing
+  void wake();                                   // tick and collect soon, without sealing
   void finish();                                 // at exit: the final seal; later calls do nothing
 
  private:

@@ -3,7 +3,7 @@
 // this library. Finds CUPTI, puts the hooks in place by which a second client is noticed, and
 // starts recording. Without hooks nothing is recorded: the user's own profiler must never come
 // second.
-#include "profile/capture/cuda/activity.h"
+#include "profile/capture/cuda/capture.h"
 #include "profile/capture/cuda/interpose.h"
 #include "profile/capture/per_process.h"
 
@@ -15,7 +15,7 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-using Instance = PerProcess<Activity>;
+using Instance = PerProcess<Capture>;
 
 // Filled by initialize, before the hooks are in place; leaked, as the process may call them at
 // exit.
@@ -28,8 +28,8 @@ void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size,
   *buffer = nullptr;
   *size = *most_records = 0;
   try {
-    if (Activity* instance = Instance::peek())
-      instance->buffer_requested(buffer, size, most_records);
+    if (Capture* instance = Instance::peek())
+      instance->ownership().buffer_requested(buffer, size, most_records);
   } catch (...) {
   }
 }
@@ -37,8 +37,8 @@ void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size,
 void CUPTIAPI buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                                std::size_t size, std::size_t valid) {
   try {
-    if (Activity* instance = Instance::peek())
-      instance->buffer_completed(context, stream, buffer, size, valid);
+    if (Capture* instance = Instance::peek())
+      instance->ownership().buffer_completed(context, stream, buffer, size, valid);
   } catch (...) {
   }
 }
@@ -52,14 +52,14 @@ thread_local bool in_hook = false;
 // A forked child has no instance: its calls go through as they are.
 template <class Handle, class Pass>
 CUptiResult handled(Handle handle, Pass pass) noexcept {
-  Activity* instance = in_hook ? nullptr : Instance::peek();
+  Capture* instance = in_hook ? nullptr : Instance::peek();
   if (instance == nullptr) return pass();
   struct Inside {
     Inside() { in_hook = true; }
     ~Inside() { in_hook = false; }
   } inside;
   try {
-    return handle(*instance);
+    return handle(instance->ownership());
   } catch (...) {
     return CUPTI_ERROR_OUT_OF_MEMORY;
   }
@@ -67,42 +67,42 @@ CUptiResult handled(Handle handle, Pass pass) noexcept {
 
 CUptiResult CUPTIAPI register_callbacks(CUpti_BuffersCallbackRequestFunc requested,
                                         CUpti_BuffersCallbackCompleteFunc completed) {
-  return handled([&](Activity& a) { return a.client_registers(requested, completed); },
+  return handled([&](Ownership& o) { return o.client_registers(requested, completed); },
                  [&] { return cupti->register_callbacks(requested, completed); });
 }
 
 CUptiResult CUPTIAPI enable(CUpti_ActivityKind kind) {
-  return handled([&](Activity& a) { return a.client_enables(nullptr, kind); },
+  return handled([&](Ownership& o) { return o.client_enables(nullptr, kind); },
                  [&] { return cupti->enable(kind); });
 }
 
 CUptiResult CUPTIAPI enable_context(CUcontext context, CUpti_ActivityKind kind) {
-  return handled([&](Activity& a) { return a.client_enables(context, kind); },
+  return handled([&](Ownership& o) { return o.client_enables(context, kind); },
                  [&] { return cupti->enable_context(context, kind); });
 }
 
 CUptiResult CUPTIAPI disable(CUpti_ActivityKind kind) {
-  return handled([&](Activity& a) { return a.client_disables(nullptr, kind); },
+  return handled([&](Ownership& o) { return o.client_disables(nullptr, kind); },
                  [&] { return cupti->disable(kind); });
 }
 
 CUptiResult CUPTIAPI disable_context(CUcontext context, CUpti_ActivityKind kind) {
-  return handled([&](Activity& a) { return a.client_disables(context, kind); },
+  return handled([&](Ownership& o) { return o.client_disables(context, kind); },
                  [&] { return cupti->disable_context(context, kind); });
 }
 
 CUptiResult CUPTIAPI flush_all(std::uint32_t flag) {
-  return handled([&](Activity& a) { return a.client_flushes(flag); },
+  return handled([&](Ownership& o) { return o.client_flushes(flag); },
                  [&] { return cupti->flush_all(flag); });
 }
 
 CUptiResult CUPTIAPI register_timestamp(CUpti_TimestampCallbackFunc clock) {
-  return handled([&](Activity& a) { return a.client_sets_clock(clock); },
+  return handled([&](Ownership& o) { return o.client_sets_clock(clock); },
                  [&] { return cupti->register_timestamp(clock); });
 }
 
 CUptiResult CUPTIAPI finalize() {
-  return handled([](Activity& a) { return a.client_finalizes(); },
+  return handled([](Ownership& o) { return o.client_finalizes(); },
                  [] { return cupti->finalize(); });
 }
 
@@ -128,7 +128,7 @@ bool install_hooks(std::string& reason) {
 
 void finish_at_exit() {
   try {
-    if (Activity* instance = Instance::peek()) instance->session().finish();
+    if (Capture* instance = Instance::peek()) instance->session().finish();
   } catch (...) {
   }
 }
@@ -140,7 +140,7 @@ void initialize() {
   Instance::prepare();
   std::string reason;
   const bool loaded = load_cupti(*cupti, reason);
-  Activity* instance = Instance::get([&] { return new Activity(*cupti, options); });
+  Capture* instance = Instance::get([&] { return new Capture(*cupti, options); });
   if (!loaded) {
     instance->refuse("no_cupti", "CUDA is not captured: " + reason);
   } else if (!install_hooks(reason)) {

@@ -3,19 +3,17 @@
 // sampled program counters. The governor decides when a window opens and for how long; no two tiers
 // have a window at the same time in a process, since CUPTI cannot serve them together.
 //
-// Owned by Activity, which calls open() on the session's thread and close() there or on the thread
-// of another CUPTI client that is about to use CUPTI. Purlin owns CUPTI for the whole window.
-// Nothing throws. Without its hardware, permission or CUPTI function a tier says so and stays shut.
+// Owned by the Arbiter, which calls open() on the session's thread and close() there or on the
+// thread of another CUPTI client that is about to use CUPTI. Purlin owns CUPTI for the whole
+// window. Nothing throws. Without its hardware, permission or CUPTI function a tier says so and
+// stays shut.
 #pragma once
+
+#include "profile/capture/governor.h"
 
 #include <cstdint>
 
 namespace purlin::profile::capture::cuda {
-
-struct Window {
-  std::int64_t open_ns = 0, close_ns = 0;  // monotonic, planned
-  double weight = 1;                       // launches that each recorded one stands for
-};
 
 class Tier {
  public:
@@ -27,10 +25,12 @@ class Tier {
 
   virtual ~Tier() = default;
   virtual const char* name() const = 0;  // as in coverage notes: "activity", "counters", "stalls"
+  virtual Wishes wishes() const { return {}; }
   virtual Opened open(const Window& window) = 0;
   // Must return soon whatever the program's kernels do, and may be called when not open.
   virtual void close() = 0;
-  // Between windows, on the session's thread: decode and fold what the last window brought.
+  // Before each seal, on the session's thread: decode and fold what the last windows brought. At
+  // exit (final) on the thread that exits, after close().
   virtual void collect(bool final) = 0;
   // What windows took from the program's own threads since the last call, estimated: the governor
   // spaces the tier's windows so that this stays within its share of the budget.

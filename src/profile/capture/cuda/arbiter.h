@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arbiter: carries out what the governor decides. On the session's thread it opens and closes the
+// tiers, one at a time, tells the governor what they cost, and gives way when another CUPTI client
+// appears.
+//
+// Owned by Capture. tick() and collect() belong to the session's thread, collect(true) to the one
+// that exits; vacate() comes from a client's. CUPTI is called with the ownership's turn held only.
+#pragma once
+
+#include "profile/capture/cuda/ownership.h"
+#include "profile/capture/cuda/tier.h"
+#include "profile/capture/governor.h"
+
+#include <memory>
+#include <vector>
+
+namespace purlin::profile::capture::cuda {
+
+class Arbiter : public Tenant {
+ public:
+  Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers);
+
+  // Opens and closes what is due; returns when to be called again (monotonic).
+  std::int64_t tick(Ownership& ownership);
+  void collect(Ownership& ownership, bool final);
+  void vacate() override;
+
+ private:
+  void close_open_tier();
+  void account(int tier);
+
+  std::vector<std::unique_ptr<Tier>> tiers_;
+  Governor governor_;
+  int open_ = Governor::kNone;
+};
+
+}  // namespace purlin::profile::capture::cuda

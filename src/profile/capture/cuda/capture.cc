@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/capture/cuda/capture.h"
+
+#include "profile/capture/cuda/devices.h"
+#include "profile/capture/cuda/tiers.h"
+
+#include <unistd.h>
+
+namespace purlin::profile::capture::cuda {
+namespace {
+
+GovernorOptions governor_options(const SessionOptions& options) {
+  GovernorOptions result;
+  result.every_launch = options.timeline;
+  result.seed = static_cast<std::uint64_t>(wall_ns()) ^ (static_cast<std::uint64_t>(getpid()) << 32);
+  return result;
+}
+
+}  // namespace
+
+Capture::Capture(const Cupti& cupti, const SessionOptions& options)
+    : session_(options, *this),
+      folding_(cupti, session_.recorder()),
+      arbiter_(governor_options(options),
+               make_tiers({cupti, session_.options(), session_.recorder(), folding_})),
+      ownership_(cupti, session_.recorder(), folding_, arbiter_) {}
+
+void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,
+                    CUpti_BuffersCallbackCompleteFunc completed) {
+  // The first window opens here: the program's first launches come before the session's thread does.
+  if (ownership_.begin(requested, completed)) arbiter_.tick(ownership_);
+}
+
+std::int64_t Capture::tick() { return arbiter_.tick(ownership_); }
+
+void Capture::collect(bool final) {
+  arbiter_.collect(ownership_, final);
+  ownership_.resume_if_idle();
+  if (folding_.seen_records() && !devices_known_) {
+    devices_known_ = true;
+    session_.set_devices(describe_devices());
+  }
+  folding_.account();
+}
+
+}  // namespace purlin::profile::capture::cuda

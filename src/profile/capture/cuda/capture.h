@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Capture: CUDA's capture in one process, put together: the session and its file, the folding of
+// records, the ownership of CUPTI, and the arbiter that opens the tiers' windows.
+//
+//   governor ──what is due──▶ arbiter ──open, close──▶ tiers ──▶ CUPTI ──buffers──▶ folding
+//                                ▲                                                     │
+//             another client ──▶ ownership (vacate)                     session ◀── recorder
+//
+// One per process, never destroyed (per_process.h); [MT].
+#pragma once
+
+#include "profile/capture/cuda/arbiter.h"
+#include "profile/capture/cuda/folding.h"
+#include "profile/capture/cuda/ownership.h"
+#include "profile/capture/session.h"
+
+#include <string>
+
+namespace purlin::profile::capture::cuda {
+
+class Capture : public Source {
+ public:
+  Capture(const Cupti& cupti, const SessionOptions& options);
+
+  Session& session() { return session_; }
+  Ownership& ownership() { return ownership_; }
+  // Registers the callbacks (see injection.cc) and begins to record.
+  void begin(CUpti_BuffersCallbackRequestFunc requested,
+             CUpti_BuffersCallbackCompleteFunc completed);
+  void refuse(const char* cause, const std::string& text) { session_.recorder().note(cause, text); }
+
+  std::int64_t tick() override;
+  void collect(bool final) override;
+
+ private:
+  Session session_;
+  Folding folding_;
+  Arbiter arbiter_;
+  Ownership ownership_;
+  bool devices_known_ = false;
+};
+
+}  // namespace purlin::profile::capture::cuda

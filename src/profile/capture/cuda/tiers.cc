@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/capture/cuda/tiers.h"
+
+#include "profile/capture/cuda/activity.h"
+
+namespace purlin::profile::capture::cuda {
+
+std::vector<std::unique_ptr<Tier>> make_tiers(const TierNeeds& needs) {
+  std::vector<std::unique_ptr<Tier>> tiers;
+  tiers.push_back(std::make_unique<ActivityTier>(needs.cupti, needs.recorder, needs.folding));
+  return tiers;
+}
+
+}  // namespace purlin::profile::capture::cuda

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tiers of a capture, made from what its user asked for. A new one is a line in tiers.cc.
+#pragma once
+
+#include "profile/capture/cuda/cupti_library.h"
+#include "profile/capture/cuda/folding.h"
+#include "profile/capture/cuda/tier.h"
+#include "profile/capture/session.h"
+
+#include <memory>
+#include <vector>
+
+namespace purlin::profile::capture::cuda {
+
+// What tiers are made with; it outlives them.
+struct TierNeeds {
+  const Cupti& cupti;
+  const SessionOptions& options;
+  Recorder& recorder;
+  Folding& folding;
+};
+
+// The first records launches. Makes nothing known to CUPTI: that is open()'s.
+std::vector<std::unique_ptr<Tier>> make_tiers(const TierNeeds& needs);
+
+}  // namespace purlin::profile::capture::cuda
