@@ -1,73 +1,252 @@
 // SPDX-License-Identifier: Apache-2.0
 // A CUPTI without a GPU, for tests of the CUDA capture library: the activity part of the API as
-// the real one documents it, and fake_launch, which records a kernel the way a launch would. One
-// buffer at a time, requested from whoever registered last and given back to whoever is registered
-// when it completes: what makes two careless clients lose each other's records. A clock that is set
-// takes the times from the records not yet delivered, as CUPTI 13.0 does.
+// the real one documents it, and fake_… functions by which a test program launches work.
+//
+// As CUPTI 13.0 does, it keeps a buffer for each launching thread, requested from whoever is
+// registered then and given back to whoever is registered when it completes: what makes two
+// careless clients lose each other's records. Full buffers complete on a thread of its own. A clock
+// that is set takes the times from the records not yet delivered. A flush that is not forced keeps
+// buffers with work in flight. A name belongs to its module and is written over when that is gone.
+//
+//   FAKE_CUPTI_LAG=N         a launch is in flight until its thread has made N more, or
+//   synchronises FAKE_CUPTI_FAIL=F:R:A:N  function F answers R to N calls, from the A-th on
+//   FAKE_CUPTI_SLOW=F:US     function F takes that many microseconds, its lock held for none of it
+//   FAKE_CUPTI_LOG=FILE      at exit: calls of each function, buffers and records, as JSON
 #include <cupti.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <map>
 #include <mutex>
+#include <pthread.h>
 #include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace {
 
+struct Buffer {
+  std::uint8_t* bytes = nullptr;
+  std::size_t size = 0, used = 0;
+  // Of the records in flight: where they are, and their end.
+  std::deque<std::pair<std::size_t, std::uint64_t>> in_flight;
+};
+
+struct Fault {
+  std::string function;
+  int answer = 0;
+  long first = 0, count = 0;
+};
+
 struct State {
   std::mutex mutex;
+  std::condition_variable changed;
   CUpti_BuffersCallbackRequestFunc requested = nullptr;
   CUpti_BuffersCallbackCompleteFunc completed = nullptr;
   std::set<CUpti_ActivityKind> kinds;
-  std::uint8_t* buffer = nullptr;
-  std::size_t size = 0, used = 0;
+  std::map<std::thread::id, Buffer> buffers;
+  std::deque<Buffer> full;  // to be completed by the worker, or by a flush
+  int completing = 0;
+  bool worker = false;
   std::uint64_t now_ns = 1'700'000'000'000'000'000;
   CUpti_TimestampCallbackFunc clock = nullptr;
+  std::size_t dropped = 0;
+  CUpti_SubscriberHandle subscriber = nullptr;
+
+  std::size_t lag = 0;
+  Fault fault;
+  std::string slow;
+  std::chrono::microseconds slowness{0};
+  std::map<std::string, long> calls;
+  long buffers_lent = 0, buffers_out = 0, most_buffers_out = 0, records = 0, illegal_calls = 0;
 };
 
-State& state() {
-  static auto* instance = new State;
-  return *instance;
+std::string part(const char* variable, int index) {
+  const char* value = std::getenv(variable);
+  std::string text = value != nullptr ? value : "";
+  for (; index > 0; --index) {
+    const std::size_t colon = text.find(':');
+    text = colon == std::string::npos ? "" : text.substr(colon + 1);
+  }
+  return text.substr(0, text.find(':'));
 }
+
+long number(const char* variable, int index) {
+  return std::strtol(part(variable, index).c_str(), nullptr, 10);
+}
+
+State* made() {
+  auto* s = new State;
+  s->lag = static_cast<std::size_t>(number("FAKE_CUPTI_LAG", 0));
+  s->fault = {part("FAKE_CUPTI_FAIL", 0), static_cast<int>(number("FAKE_CUPTI_FAIL", 1)),
+              number("FAKE_CUPTI_FAIL", 2), number("FAKE_CUPTI_FAIL", 3)};
+  s->slow = part("FAKE_CUPTI_SLOW", 0);
+  s->slowness = std::chrono::microseconds(number("FAKE_CUPTI_SLOW", 1));
+  return s;
+}
+
+State*& slot() {
+  static State* instance = made();
+  return instance;
+}
+State& state() { return *slot(); }
+
+// In a child nothing of the parent's threads is left, as with the real one: it has no use of CUDA.
+const int forks = pthread_atfork(nullptr, nullptr, [] { slot() = made(); });
+
+thread_local int in_callback = 0;
+
+// Every entry point: counted, slowed, made to fail as the environment says.
+CUptiResult enter(const char* function, bool legal_in_callbacks = false) {
+  State& s = state();
+  std::unique_lock<std::mutex> lock(s.mutex);
+  const long call = ++s.calls[function];
+  if (in_callback > 0 && !legal_in_callbacks) ++s.illegal_calls;
+  const bool slow = s.slow == function && s.slowness.count() > 0;
+  const bool fails =
+      s.fault.function == function && call >= s.fault.first && call < s.fault.first + s.fault.count;
+  lock.unlock();
+  if (slow) std::this_thread::sleep_for(s.slowness);
+  return fails ? static_cast<CUptiResult>(s.fault.answer) : CUPTI_SUCCESS;
+}
+#define ENTER(...)                                                            \
+  if (const CUptiResult refused = enter(__func__ __VA_OPT__(, ) __VA_ARGS__); \
+      refused != CUPTI_SUCCESS)                                               \
+  return refused
 
 constexpr std::uint64_t kTicksPerNs = 3;
 
 std::size_t size_of(const CUpti_Activity& record) {
-  return record.kind == CUPTI_ACTIVITY_KIND_MEMCPY ? sizeof(CUpti_ActivityMemcpy6)
-                                                   : sizeof(CUpti_ActivityKernel10);
+  switch (record.kind) {
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return sizeof(CUpti_ActivityMemset4);
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+      return sizeof(CUpti_ActivityGraphTrace2);
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      return sizeof(CUpti_ActivitySynchronization2);
+    case CUPTI_ACTIVITY_KIND_CONTEXT:
+      return sizeof(CUpti_ActivityContext3);
+    default:
+      return sizeof(CUpti_ActivityKernel10);
+  }
 }
 
-void complete(std::unique_lock<std::mutex>& lock) {
+void set_end(std::uint8_t* at, std::uint64_t end) {
+  auto* record = reinterpret_cast<CUpti_Activity*>(at);
+  switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      reinterpret_cast<CUpti_ActivityMemcpy6*>(record)->end = end;
+      break;
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      reinterpret_cast<CUpti_ActivityKernel10*>(record)->end = end;
+      break;
+    default:
+      break;
+  }
+}
+
+// Calls the client with no lock of ours, on this thread. A registered pair is needed: without one
+// there were no buffers.
+void deliver(std::unique_lock<std::mutex>& lock, const Buffer& buffer) {
   State& s = state();
-  if (s.buffer == nullptr) return;
-  std::uint8_t* buffer = s.buffer;
-  const std::size_t size = s.size, used = s.used;
   const auto callback = s.completed;
-  s.buffer = nullptr;
-  s.size = s.used = 0;
+  ++s.completing;
+  --s.buffers_out;
   lock.unlock();
-  callback(nullptr, 0, buffer, size, used);
+  ++in_callback;
+  if (callback != nullptr) callback(nullptr, 0, buffer.bytes, buffer.size, buffer.used);
+  --in_callback;
   lock.lock();
+  --s.completing;
+  s.changed.notify_all();
+}
+
+void deliver_full(std::unique_lock<std::mutex>& lock) {
+  State& s = state();
+  while (!s.full.empty()) {
+    const Buffer buffer = std::move(s.full.front());
+    s.full.pop_front();
+    deliver(lock, buffer);
+  }
+}
+
+void work(State* s) {
+  std::unique_lock<std::mutex> lock(s->mutex);
+  for (;;) {
+    s->changed.wait(lock, [&] { return !s->full.empty(); });
+    deliver_full(lock);
+  }
+}
+
+void retire(std::unique_lock<std::mutex>& lock, Buffer& buffer) {
+  State& s = state();
+  s.full.push_back(std::move(buffer));
+  buffer = {};
+  if (!s.worker) {
+    s.worker = true;
+    lock.unlock();  // the new thread takes it
+    std::thread(work, &s).detach();
+    lock.lock();
+  }
+  s.changed.notify_all();
+}
+
+void land(Buffer& buffer, std::size_t left_in_flight) {
+  while (buffer.in_flight.size() > left_in_flight) {
+    set_end(buffer.bytes + buffer.in_flight.front().first, buffer.in_flight.front().second);
+    buffer.in_flight.pop_front();
+  }
 }
 
 template <class Record>
-void append(const Record& record) {
+void append(Record record) {
   State& s = state();
   std::unique_lock<std::mutex> lock(s.mutex);
   if (s.kinds.count(record.kind) == 0 || s.requested == nullptr) return;
-  if (s.buffer != nullptr && s.size - s.used < sizeof record) complete(lock);
-  if (s.buffer == nullptr) {
+  Buffer* buffer = &s.buffers[std::this_thread::get_id()];
+  if (buffer->bytes != nullptr && buffer->size - buffer->used < sizeof record) {
+    land(*buffer, 0);
+    retire(lock, *buffer);
+  }
+  if (buffer->bytes == nullptr) {
     std::size_t most = 0;
     const auto callback = s.requested;
     lock.unlock();
-    std::uint8_t* buffer = nullptr;
-    std::size_t size = 0;
-    callback(&buffer, &size, &most);
+    Buffer fresh;
+    ++in_callback;
+    callback(&fresh.bytes, &fresh.size, &most);
+    --in_callback;
     lock.lock();
-    s.buffer = buffer, s.size = size, s.used = 0;
-    if (buffer == nullptr) return;
+    if (fresh.bytes == nullptr) {
+      ++s.dropped;
+      return;
+    }
+    ++s.buffers_lent;
+    s.most_buffers_out = std::max(s.most_buffers_out, ++s.buffers_out);
+    buffer = &s.buffers[std::this_thread::get_id()];
+    *buffer = std::move(fresh);
   }
-  std::memcpy(s.buffer + s.used, &record, sizeof record);
-  s.used += sizeof record;
+  ++s.records;
+  const std::size_t at = buffer->used;
+  std::memcpy(buffer->bytes + at, &record, sizeof record);
+  buffer->used += sizeof record;
+  if constexpr (requires { record.end; }) {
+    if (s.lag == 0) return;
+    buffer->in_flight.emplace_back(at, std::uint64_t{record.end});
+    set_end(buffer->bytes + at, 0);
+    land(*buffer, s.lag);
+  }
 }
 
 }  // namespace
@@ -76,15 +255,36 @@ extern "C" {
 
 // A clock to register that counts ticks. Any other is taken to count nanoseconds: CUPTI finds out
 // by calibration.
-std::uint64_t CUPTIAPI fake_ticks() { return state().now_ns * kTicksPerNs; }
+std::uint64_t CUPTIAPI fake_ticks() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().now_ns * kTicksPerNs;
+}
 }
 
 namespace {
 
-std::uint64_t advance(std::uint64_t ns) {
+// Begin and end of something that takes so long.
+std::pair<std::uint64_t, std::uint64_t> advance(std::uint64_t ns) {
   State& s = state();
-  s.now_ns += ns;
-  return s.clock == &fake_ticks ? fake_ticks() : s.now_ns;
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  const std::uint64_t scale = s.clock == &fake_ticks ? kTicksPerNs : 1;
+  const std::uint64_t begin = s.now_ns += 1000;
+  const std::uint64_t end = s.now_ns += ns;
+  return {begin * scale, end * scale};
+}
+
+CUpti_ActivityKernel10 kernel(const char* name, std::uint64_t duration_ns) {
+  CUpti_ActivityKernel10 record = {};
+  record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  record.name = name;
+  record.gridX = 128, record.gridY = record.gridZ = 1;
+  record.blockX = 256, record.blockY = record.blockZ = 1;
+  record.registersPerThread = 40;
+  record.streamId = 7;
+  const auto [start, end] = advance(duration_ns);
+  record.start = start;
+  record.end = end;
+  return record;
 }
 
 }  // namespace
@@ -92,18 +292,7 @@ std::uint64_t advance(std::uint64_t ns) {
 extern "C" {
 
 void fake_launch(const char* name, int launches, std::uint64_t duration_ns) {
-  for (int i = 0; i < launches; ++i) {
-    CUpti_ActivityKernel10 record = {};
-    record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    record.name = name;
-    record.gridX = 128, record.gridY = record.gridZ = 1;
-    record.blockX = 256, record.blockY = record.blockZ = 1;
-    record.registersPerThread = 40;
-    record.streamId = 7;
-    record.start = advance(1000);
-    record.end = advance(duration_ns);
-    append(record);
-  }
+  for (int i = 0; i < launches; ++i) append(kernel(name, duration_ns));
 }
 
 void fake_copy(std::uint64_t bytes) {
@@ -111,14 +300,68 @@ void fake_copy(std::uint64_t bytes) {
   record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
   record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
   record.bytes = bytes;
-  record.start = advance(1000);
-  record.end = advance(500);
+  const auto [start, end] = advance(500);
+  record.start = start;
+  record.end = end;
   append(record);
+}
+
+// One record for the graph, or one for each of its nodes: never both, as in CUPTI.
+void fake_graph_launch(const char* node, int nodes, std::uint64_t duration_ns) {
+  State& s = state();
+  bool whole = false;
+  {
+    const std::lock_guard<std::mutex> lock(s.mutex);
+    whole = s.kinds.count(CUPTI_ACTIVITY_KIND_GRAPH_TRACE) > 0;
+  }
+  if (!whole) {
+    for (int i = 0; i < nodes; ++i) {
+      CUpti_ActivityKernel10 record = kernel(node, duration_ns);
+      record.graphId = 1;
+      record.graphNodeId = static_cast<std::uint64_t>(i) + 1;
+      append(record);
+    }
+    return;
+  }
+  CUpti_ActivityGraphTrace2 record = {};
+  record.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+  record.graphId = 1;
+  record.streamId = 7;
+  const auto [start, end] = advance(duration_ns * static_cast<std::uint64_t>(nodes));
+  record.start = start;
+  record.end = end;
+  append(record);
+}
+
+// What this thread has in flight ends.
+void fake_synchronize() {
+  State& s = state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  const auto mine = s.buffers.find(std::this_thread::get_id());
+  if (mine != s.buffers.end()) land(mine->second, 0);
+}
+
+// A module with a kernel of this name. Unloading gives the place of its name to the next one.
+const char* fake_module_load(const char* name) {
+  static std::mutex mutex;
+  static auto* names = new std::vector<std::array<char, 64>*>;
+  static std::size_t next = 0;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (names->empty())
+    for (int i = 0; i < 2; ++i) names->push_back(new std::array<char, 64>{});
+  std::array<char, 64>& place = *(*names)[next++ % names->size()];
+  std::snprintf(place.data(), place.size(), "%s", name);
+  return place.data();
 }
 
 int fake_enabled(CUpti_ActivityKind kind) {
   const std::lock_guard<std::mutex> lock(state().mutex);
   return state().kinds.count(kind) > 0 ? 1 : 0;
+}
+
+long fake_calls(const char* function) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().calls[function];
 }
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
@@ -133,6 +376,7 @@ CUptiResult cuptiGetResultString(CUptiResult, const char** text) {
 
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
                                            CUpti_BuffersCallbackCompleteFunc completed) {
+  ENTER();
   if (requested == nullptr || completed == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().requested = requested;
@@ -141,29 +385,60 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 }
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  ENTER();
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().kinds.insert(kind);
   return CUPTI_SUCCESS;
 }
 
+// The record of the context that exists. What it is for: CUPTI asks whoever is registered for a
+// buffer.
+CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
+  ENTER();
+  {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    state().kinds.insert(kind);
+  }
+  if (kind != CUPTI_ACTIVITY_KIND_CONTEXT) return CUPTI_SUCCESS;
+  CUpti_ActivityContext3 record = {};
+  record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
+  append(record);
+  return CUPTI_SUCCESS;
+}
+
 // By way of the public function, as a library may that is not linked against itself.
 CUptiResult cuptiActivityEnableContext(CUcontext, CUpti_ActivityKind kind) {
+  ENTER();
   return cuptiActivityEnable(kind);
 }
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
+  ENTER();
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().kinds.erase(kind);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityDisableContext(CUcontext, CUpti_ActivityKind kind) {
+  ENTER();
   return cuptiActivityDisable(kind);
 }
 
-CUptiResult cuptiActivityFlushAll(std::uint32_t) {
-  std::unique_lock<std::mutex> lock(state().mutex);
-  complete(lock);
+CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
+  ENTER();
+  State& s = state();
+  std::unique_lock<std::mutex> lock(s.mutex);
+  if (s.requested == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
+  for (auto& [thread, buffer] : s.buffers) {
+    const bool complete = buffer.in_flight.empty();
+    if (buffer.bytes == nullptr || (!complete && (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) == 0))
+      continue;
+    s.full.push_back(std::move(buffer));
+    buffer = {};
+  }
+  deliver_full(lock);
+  // What another thread is delivering is delivered when this returns, unless that is this thread.
+  if (in_callback == 0) s.changed.wait(lock, [&] { return s.completing == 0; });
   return CUPTI_SUCCESS;
 }
 
@@ -177,35 +452,81 @@ CUptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid,
 }
 
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::size_t* dropped) {
-  *dropped = 0;
+  ENTER(true);
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  *dropped = std::exchange(state().dropped, 0);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc clock) {
+  ENTER();
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   s.clock = clock;
-  for (std::size_t at = 0; at < s.used;) {
-    auto* record = reinterpret_cast<CUpti_Activity*>(s.buffer + at);
-    if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
-      auto* copy = reinterpret_cast<CUpti_ActivityMemcpy6*>(record);
-      copy->start = copy->end = 0;
-    } else {
-      auto* kernel = reinterpret_cast<CUpti_ActivityKernel10*>(record);
-      kernel->start = kernel->end = 0;
+  for (auto& [thread, buffer] : s.buffers) {
+    buffer.in_flight.clear();
+    for (std::size_t at = 0; at < buffer.used;) {
+      set_end(buffer.bytes + at, 0);
+      at += size_of(*reinterpret_cast<CUpti_Activity*>(buffer.bytes + at));
     }
-    at += size_of(*record);
   }
   return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiFinalize() {
+// One per process, as CUPTI has it before its version 13.3.
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc, void*) {
+  ENTER();
   const std::lock_guard<std::mutex> lock(state().mutex);
-  state().kinds.clear();
-  state().requested = nullptr;
-  state().completed = nullptr;
-  state().buffer = nullptr;
-  state().clock = nullptr;
+  if (state().subscriber != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  state().subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&state());
+  *subscriber = state().subscriber;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
+  ENTER();
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().subscriber = nullptr;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiFinalize() {
+  ENTER();
+  State& s = state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  s.kinds.clear();
+  s.requested = nullptr;
+  s.completed = nullptr;
+  s.buffers.clear();
+  s.full.clear();
+  s.buffers_out = 0;
+  s.clock = nullptr;
+  s.subscriber = nullptr;
   return CUPTI_SUCCESS;
 }
 }
+
+namespace {
+
+struct Log {
+  ~Log() {
+    const char* path = std::getenv("FAKE_CUPTI_LOG");
+    FILE* out = path != nullptr ? std::fopen(path, "w") : nullptr;
+    if (out == nullptr) return;
+    State& s = state();
+    const std::lock_guard<std::mutex> lock(s.mutex);
+    std::fprintf(out, "{\"buffers_lent\": %ld, \"buffers_out\": %ld, \"most_buffers_out\": %ld, ",
+                 s.buffers_lent, s.buffers_out, s.most_buffers_out);
+    std::fprintf(out, "\"records\": %ld, \"illegal_calls\": %ld, \"calls\": {", s.records,
+                 s.illegal_calls);
+    const char* comma = "";
+    for (const auto& [function, calls] : s.calls) {
+      std::fprintf(out, "%s\"%s\": %ld", comma, function.c_str(), calls);
+      comma = ", ";
+    }
+    std::fprintf(out, "}}\n");
+    std::fclose(out);
+  }
+} log_at_exit;
+
+}  // namespace

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peer of `purlin profile --full`: the least that a CUPTI activity client can do. An injection
+// library (CUDA_INJECTION64_PATH) that registers buffers, enables the kinds Purlin's full capture
+// enables, walks every record and drops it.
+//
+//   g++ -std=c++20 -O2 -shared -fPIC -isystem /usr/local/cuda/include bench/gpu/bare_cupti.cc -o bare_cupti.so
+//
+// BARE_CUPTI names the libcupti to open when none is loaded yet; BARE_OUT a file that gets, at exit,
+// "kernels copies sets dropped" as the library counted them.
+#include <cupti.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <link.h>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+decltype(&cuptiActivityGetNextRecord) next_record;
+decltype(&cuptiActivityGetNumDroppedRecords) dropped_records;
+decltype(&cuptiActivityFlushAll) flush_all;
+std::atomic<std::uint64_t> kernels, copies, sets, dropped;
+
+struct Pool {
+  std::mutex mutex;
+  std::vector<std::uint8_t*> free;
+};
+
+Pool& pool() {
+  static auto* const instance = new Pool;  // used by other threads while the process exits
+  return *instance;
+}
+
+void CUPTIAPI requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
+  *size = kBytes;
+  *most = 0;
+  const std::lock_guard<std::mutex> lock(pool().mutex);
+  if (pool().free.empty()) {
+    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBytes));
+  } else {
+    *buffer = pool().free.back();
+    pool().free.pop_back();
+  }
+}
+
+void CUPTIAPI completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
+                        std::size_t valid) {
+  CUpti_Activity* record = nullptr;
+  std::uint64_t seen[3] = {};
+  while (next_record(buffer, valid, &record) == CUPTI_SUCCESS)
+    ++seen[record->kind == CUPTI_ACTIVITY_KIND_MEMCPY   ? 1
+           : record->kind == CUPTI_ACTIVITY_KIND_MEMSET ? 2
+                                                        : 0];
+  kernels += seen[0];
+  copies += seen[1];
+  sets += seen[2];
+  std::size_t lost = 0;
+  if (dropped_records(context, stream, &lost) == CUPTI_SUCCESS) dropped += lost;
+  const std::lock_guard<std::mutex> lock(pool().mutex);
+  pool().free.push_back(buffer);
+}
+
+void finish() {
+  flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  const char* path = std::getenv("BARE_OUT");
+  FILE* out = path != nullptr ? std::fopen(path, "w") : nullptr;
+  if (out == nullptr) return;
+  std::fprintf(out, "%llu %llu %llu %llu\n", static_cast<unsigned long long>(kernels.load()),
+               static_cast<unsigned long long>(copies.load()),
+               static_cast<unsigned long long>(sets.load()),
+               static_cast<unsigned long long>(dropped.load()));
+  std::fclose(out);
+}
+
+// The copy that the program has loaded, so that there are not two.
+int find_loaded(dl_phdr_info* info, std::size_t, void* path) {
+  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "/libcupti.so") == nullptr)
+    return 0;
+  *static_cast<std::string*>(path) = info->dlpi_name;
+  return 1;
+}
+
+template <class F>
+bool bind(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  std::string path;
+  dl_iterate_phdr(&find_loaded, &path);
+  if (const char* named = std::getenv("BARE_CUPTI"); path.empty() && named != nullptr) path = named;
+  void* library = dlopen(path.empty() ? "libcupti.so.13" : path.c_str(), RTLD_NOW);
+  if (library == nullptr) library = dlopen("/usr/local/cuda/lib64/libcupti.so.13", RTLD_NOW);
+  decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
+  decltype(&cuptiActivityEnable) enable = nullptr;
+  if (library == nullptr || !bind(library, "cuptiActivityRegisterCallbacks", register_callbacks) ||
+      !bind(library, "cuptiActivityEnable", enable) ||
+      !bind(library, "cuptiActivityGetNextRecord", next_record) ||
+      !bind(library, "cuptiActivityGetNumDroppedRecords", dropped_records) ||
+      !bind(library, "cuptiActivityFlushAll", flush_all)) {
+    std::fprintf(stderr, "bare_cupti: no libcupti\n");
+    return 1;
+  }
+  if (register_callbacks(&requested, &completed) != CUPTI_SUCCESS ||
+      enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS ||
+      enable(CUPTI_ACTIVITY_KIND_MEMCPY) != CUPTI_SUCCESS ||
+      enable(CUPTI_ACTIVITY_KIND_MEMSET) != CUPTI_SUCCESS)
+    std::fprintf(stderr, "bare_cupti: CUPTI refused\n");
+  std::atexit(&finish);
+  return 1;
+}

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Awkward programs on a real GPU under `purlin profile`, and what each profile says of its coverage.
+
+    python3 tests/gpu/capture_faults.py --purlin DIR/bin/purlin --program capture_faults [--only NAME,…] [--cycles 10000]
+
+Every case runs the program under a watchdog, with --full and with very short windows of the default capture. Under
+--full the profile has to hold what the program counted, kernel by kernel, or say in its coverage what is missing and
+why; with windows the program has to end as it would alone. OUT, if set, gets capture_faults.json.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+# Name, arguments, exit code, notes that must be there, notes that may be there, share of launches that must be recorded
+# under --full.
+CASES = [
+    ("loop", ["loop", "20000"], 0, [], [], 1.0),
+    ("64 threads and streams", ["threads", "2000", "64"], 0, [], [], 1.0),
+    ("threads that come and go", ["thread-churn", "500"], 0, [], [], 1.0),
+    ("never synchronises", ["never-synchronises", "50000"], 0, [], ["unfinished_launches"], 0.9),
+    ("modules loaded and unloaded", ["modules", "400"], 0, [], [], 1.0),
+    ("exit inside a kernel", ["exit-in-kernel", "2"], 0, [], ["unfinished_launches"], 0.99),
+    ("_exit inside a kernel", ["_exit-in-kernel", "2"], 0, ["ended_without_seal"], ["unfinished_launches"], 0.0),
+    ("cudaDeviceReset", ["reset", "5000"], 0, [], [], 1.0),
+    ("three contexts", ["contexts", "2000"], 0, [], [], 1.0),
+    ("graph replayed", ["graph", "3"], 0, [], [], 1.0),
+    ("graphs made anew", ["graph-fresh", "3"], 0, [], [], 1.0),
+    ("fork and exec", ["fork", "3000"], 0, [], [], 1.0),
+    ("fork, CUDA in the child", ["fork-early", "3000"], 0, [], [], 1.0),
+    ("exec", ["exec", "3000"], 0, ["ended_without_seal"], [], 0.5),
+    ("abort", ["abort", "3000"], 134, ["ended_without_seal"], [], 0.0),
+    ("idle for a while", ["idle", "4"], 0, [], [], 1.0),
+    ("own profiler, 50 runs", ["own-profiler", "50", "200"], 0, ["stood_aside"], [], 0.0),
+    ("own profiler shuts CUPTI down", ["finalizes", "20", "200"], 0, ["cupti_finalized"], ["stood_aside"], 0.0),
+    ("CUPTI resolved before cuInit", ["dlsym-early", "200"], 0, [], ["stood_aside", "unseen_client"], 0.0),
+]
+
+
+def lines_of(text):
+    found = []
+    for line in text.splitlines():
+        if line.startswith("{"):
+            found.append(json.loads(line))
+    return found
+
+
+def merged(documents):
+    total = {}
+    for document in documents:
+        for name, count in document["launches"].items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+class Bench:
+    def __init__(self, arguments, folder):
+        self.purlin, self.program, self.folder = arguments.purlin, arguments.program, Path(folder)
+        self.short = dict(pair.split("=", 1) for pair in arguments.short_windows.split(",") if pair)
+        self.watchdog = arguments.watchdog
+        self.rows = []
+
+    def run(self, options, command, environment=None, kill_after=None):
+        profile = self.folder / "run.plprof"
+        profile.unlink(missing_ok=True)
+        whole = [self.purlin, "profile", "--quiet", *options, "-o", str(profile), "--", *command] if options is not None else command
+        began = time.monotonic()
+        process = subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, **(environment or {})}, start_new_session=True)
+        out = err = ""
+        hung = False
+        try:
+            if kill_after is not None:
+                out = process.stdout.readline()
+                time.sleep(kill_after)
+                child = next(int(p) for p in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+                os.kill(child, signal.SIGKILL)
+            rest, err = process.communicate(timeout=self.watchdog)
+            out += rest
+        except subprocess.TimeoutExpired:
+            hung = True
+            os.killpg(process.pid, signal.SIGKILL)  # of the session begun above
+            rest, err = process.communicate()
+            out += rest
+        report = None
+        if profile.exists():
+            done = subprocess.run([self.purlin, "report", str(profile), "--json"], capture_output=True, text=True)
+            report = json.loads(done.stdout) if done.returncode == 0 else None
+        return {"code": process.returncode, "hung": hung, "out": lines_of(out), "err": err[-1500:], "report": report,
+                "seconds": time.monotonic() - began}
+
+    def judge(self, name, mode, done, code, needed, allowed, share, cupti=None):
+        problems = []
+        counted = merged(done["out"])
+        judged = {k: v for k, v in counted.items() if "own " not in k}
+        seen, notes, coverage = {}, {}, {}
+        if done["hung"]:
+            problems.append(f"hung: no end within {self.watchdog} s")
+        elif done["code"] != code:
+            problems.append(f"exit code {done['code']} where {code} was expected; stderr: {done['err'][-400:]!r}")
+        if done["report"] is None:
+            problems.append("no profile that can be read")
+        else:
+            coverage = done["report"]["coverage"]
+            notes = {n["cause"]: n for n in coverage["notes"]}
+            for row in done["report"]["kernels"]:
+                seen[row["name"]] = seen.get(row["name"], 0) + row["count"]
+            if mode == "full":
+                problems += [f"no note {cause}" for cause in needed if cause not in notes]
+                problems += [f"note {cause}: {notes[cause]['text']}" for cause in notes if cause not in [*needed, *allowed]]
+                lost = coverage.get("launches_lost", 0)
+                for kernel, count in judged.items():
+                    recorded = sum(v for k, v in seen.items() if k.split("(")[0] == kernel.split("(")[0])
+                    if recorded > count:
+                        problems.append(f"{kernel}: {recorded:.0f} recorded of {count} made")
+                    if recorded + lost < share * count:
+                        problems.append(f"{kernel}: {recorded:.0f} recorded and {lost:.0f} counted as lost of {count}")
+                strange = [k for k in seen if k.split("(")[0] not in {j.split("(")[0] for j in judged}]
+                if strange:
+                    problems.append(f"kernels that the program does not have: {strange[:5]}")
+        if counted.get("own profiler should see", 0) != counted.get("own profiler saw", 0):
+            problems.append(f"the program's own profiler saw {counted['own profiler saw']} of {counted['own profiler should see']}")
+        self.rows.append({"case": name, "capture": mode, "ok": not problems, "problems": problems, "made": counted, "recorded": seen,
+                          "notes": notes, "coverage": {k: v for k, v in coverage.items() if k != "notes"},
+                          "rss_kb": [d.get("rss_kb", []) for d in done["out"]], "seconds": round(done["seconds"], 2)})
+        print(f"{'ok    ' if not problems else 'FAILED'} {mode:7s} {name:32s} {done['seconds']:6.1f} s  "
+              f"made {sum(judged.values())}, recorded {sum(seen.values()):.0f}, notes {sorted(notes)}", flush=True)
+        for problem in problems:
+            print(f"         {problem}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--purlin", default="purlin")
+    parser.add_argument("--program", default="./capture_faults")
+    parser.add_argument("--cupti", default="/usr/local/cuda/lib64/libcupti.so.13")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--short-windows", default=os.environ.get("SHORT_WINDOWS", ""), help="VARIABLE=VALUE,… for very short windows")
+    parser.add_argument("--cycle-seconds", type=float, default=20, help="of the many-windows case")
+    parser.add_argument("--least-cycles", type=int, default=10_000)
+    parser.add_argument("--watchdog", type=float, default=90)
+    arguments = parser.parse_args()
+    only = [o for o in arguments.only.split(",") if o]
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(arguments, folder)
+        for name, command, code, needed, allowed, share in CASES:
+            if only and name not in only:
+                continue
+            command = [arguments.program, *command]
+            if "own profiler" in name or "resolved" in name:
+                command.append(arguments.cupti)
+            modes = {"full": (["--full", "--seal-period", "100ms"], {}), "windows": (["--seal-period", "100ms"], bench.short)}
+            for mode, (options, environment) in modes.items():
+                bench.judge(name, mode, bench.run(options, command, environment), code, needed, allowed, share)
+        if not only or "kill -9" in only:
+            done = bench.run(["--full", "--seal-period", "100ms"], [arguments.program, "hang", "20000"], kill_after=1.0)
+            bench.judge("kill -9", "full", done, 137, ["ended_without_seal"], [], 1.0)
+        if not only or "many windows" in only:
+            # Windows as short as they go, for a while: memory at each quarter, and that it ends.
+            done = bench.run(["--seal-period", "100ms"], [arguments.program, "seconds", str(arguments.cycle_seconds)], bench.short)
+            bench.judge("many windows", "windows", done, 0, [], [], 0.0)
+            row = bench.rows[-1]
+            marks = row["rss_kb"][0] if row["rss_kb"] else []
+            if len(marks) >= 4 and marks[-1] - marks[0] > 4096:
+                row["ok"] = False
+                row["problems"].append(f"memory grew: {marks} kB")
+                print(f"         memory grew: {marks} kB", flush=True)
+    if os.environ.get("OUT"):
+        Path(os.environ["OUT"], "capture_faults.json").write_text(json.dumps(bench.rows, indent=1) + "\n")
+    failed = [f"{r['case']} ({r['capture']})" for r in bench.rows if not r["ok"]]
+    print(f"capture faults: {len(bench.rows) - len(failed)} ok, {len(failed)} failed{': ' + ', '.join(failed) if failed else ''}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
