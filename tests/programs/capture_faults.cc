@@ -199,7 +199,8 @@ int main(int argc, char** argv) {
   int code = 0;
 
   // What some do before CUDA is initialised.
-  if (mode == "profiled-first") {  // PyTorch's profiler started before the first use of CUDA
+  if (mode == "profiled-first" || mode == "profiled-first-unseen") {
+    // PyTorch's profiler started before the first use of CUDA.
     cupti = open_copy(path());
     copies.push_back(cupti);
     begin_profiler();
@@ -218,10 +219,9 @@ int main(int argc, char** argv) {
       return 0;
     });
   initialize_cuda();
-  if (mode == "profiled-first")
-    launch("profiled", profiled, 100);
-  else
-    launch("work", work, 100);
+  const bool profiled_first = mode.rfind("profiled-first", 0) == 0;
+  launch(profiled_first ? "profiled" : "work", profiled_first ? profiled : work, 100);
+  if (mode == "profiled-first") cupti = open_copy(path());  // as a client's slots are rebound
   const long before = rss_kb();
 
   if (mode == "loop") {
@@ -264,7 +264,7 @@ int main(int argc, char** argv) {
     code = in_child([] { return 0; });
     code += in_child([&] { return run_again("loop", again); });
     launch("work", work, n);
-  } else if (mode == "profiled-first") {
+  } else if (profiled_first) {
     launch("profiled", profiled, n);
     end_profiler();
     wait_for_capture(200);
@@ -273,8 +273,9 @@ int main(int argc, char** argv) {
     wait_for_capture(2000);
     launch("work", work, n);
   } else if (mode == "resolved-first") {
+    usleep(200'000);  // Purlin's windows come and go
     profile(n);
-    usleep(200'000);  // Purlin's next windows come and go
+    usleep(200'000);
     profile(n);
     begin_profiler();
     usleep(200'000);

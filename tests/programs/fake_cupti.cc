@@ -54,8 +54,9 @@ struct State {
   CUpti_BuffersCallbackCompleteFunc completed = nullptr;
   std::set<CUpti_ActivityKind> kinds;
   std::map<std::thread::id, Buffer> buffers;
-  std::deque<Buffer> full;  // to be completed by the worker, or by a flush
-  int completing = 0;
+  std::deque<Buffer> full;    // to be completed by the worker, or by a flush
+  std::set<long> delivering;  // numbers of the deliveries under way
+  long deliveries = 0;
   bool worker = false;
   std::uint64_t now_ns = 1'700'000'000'000'000'000;
   CUpti_TimestampCallbackFunc clock = nullptr;
@@ -161,20 +162,22 @@ void set_end(std::uint8_t* at, std::uint64_t end) {
 void deliver(std::unique_lock<std::mutex>& lock, const Buffer& buffer) {
   State& s = state();
   const auto callback = s.completed;
-  ++s.completing;
+  const long mine = ++s.deliveries;
+  s.delivering.insert(mine);
   --s.buffers_out;
   lock.unlock();
   ++in_callback;
   if (callback != nullptr) callback(nullptr, 0, buffer.bytes, buffer.size, buffer.used);
   --in_callback;
   lock.lock();
-  --s.completing;
+  s.delivering.erase(mine);
   s.changed.notify_all();
 }
 
+// Those that are full now: others may fill as fast.
 void deliver_full(std::unique_lock<std::mutex>& lock) {
   State& s = state();
-  while (!s.full.empty()) {
+  for (std::size_t left = s.full.size(); left > 0 && !s.full.empty(); --left) {
     const Buffer buffer = std::move(s.full.front());
     s.full.pop_front();
     deliver(lock, buffer);
@@ -438,7 +441,9 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
   }
   deliver_full(lock);
   // What another thread is delivering is delivered when this returns, unless that is this thread.
-  if (in_callback == 0) s.changed.wait(lock, [&] { return s.completing == 0; });
+  const long last = s.deliveries;
+  if (in_callback == 0)
+    s.changed.wait(lock, [&] { return s.delivering.empty() || *s.delivering.begin() > last; });
   return CUPTI_SUCCESS;
 }
 

@@ -26,6 +26,8 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
   if (!turn) return monotonic_ns() + kAskAgainNs;
   const Governor::Decision decision = governor_.decide(monotonic_ns());
   if (decision.tier == open_) return decision.ask_again_ns;
+  // Where another client has replaced Purlin unseen, what is on is that client's, and stays on.
+  if (!ownership.confirm()) return monotonic_ns() + kAskAgainNs;
   close_open_tier();
   if (decision.tier == Governor::kNone) return decision.ask_again_ns;
   Tier& tier = *tiers_[static_cast<std::size_t>(decision.tier)];
@@ -50,7 +52,7 @@ void Arbiter::close_open_tier() {
 
 void Arbiter::collect(Ownership& ownership, bool final) {
   const Ownership::Turn turn = ownership.take_turn(final);
-  if (!turn) return;
+  if (!turn || (!final && !ownership.confirm())) return;
   if (final) close_open_tier();
   for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) {
     tiers_[static_cast<std::size_t>(tier)]->collect(final);

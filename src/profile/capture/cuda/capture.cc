@@ -2,6 +2,7 @@
 #include "profile/capture/cuda/capture.h"
 
 #include "profile/capture/cuda/devices.h"
+#include "profile/capture/cuda/hooks.h"
 #include "profile/capture/cuda/tiers.h"
 
 #include <unistd.h>
@@ -12,7 +13,8 @@ namespace {
 GovernorOptions governor_options(const SessionOptions& options) {
   GovernorOptions result;
   result.every_launch = options.timeline;
-  result.seed = static_cast<std::uint64_t>(wall_ns()) ^ (static_cast<std::uint64_t>(getpid()) << 32);
+  result.seed =
+      static_cast<std::uint64_t>(wall_ns()) ^ (static_cast<std::uint64_t>(getpid()) << 32);
   return result;
 }
 
@@ -27,13 +29,15 @@ Capture::Capture(const Cupti& cupti, const SessionOptions& options)
 
 void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,
                     CUpti_BuffersCallbackCompleteFunc completed) {
-  // The first window opens here: the program's first launches come before the session's thread does.
+  // The first window opens here: the program's first launches come before the session's thread
+  // does.
   if (ownership_.begin(requested, completed)) arbiter_.tick(ownership_);
 }
 
 std::int64_t Capture::tick() { return arbiter_.tick(ownership_); }
 
 void Capture::collect(bool final) {
+  if (!final) hook_new_copies(ownership_);
   arbiter_.collect(ownership_, final);
   ownership_.resume_if_idle();
   if (folding_.seen_records() && !devices_known_) {

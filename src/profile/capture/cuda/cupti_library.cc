@@ -83,10 +83,8 @@ std::vector<std::string> candidates(const std::vector<std::string>& loaded) {
 void* open_cupti(std::string& path) {
   std::vector<std::string> loaded;
   ::dl_iterate_phdr(&collect_name, &loaded);
-  for (const std::string& each : loaded) {
-    if (!begins(file_of(each), "libcupti.so")) continue;
+  for (const std::string& each : loaded_cuptis())
     if (void* handle = ::dlopen(each.c_str(), RTLD_NOLOAD | RTLD_LAZY)) return path = each, handle;
-  }
   for (const std::string& each : candidates(loaded)) {
     if (each.find('/') != std::string::npos && ::access(each.c_str(), R_OK) != 0) continue;
     if (void* handle = ::dlopen(each.c_str(), RTLD_LAZY | RTLD_LOCAL)) return path = each, handle;
@@ -110,14 +108,9 @@ std::string Cupti::text_of(CUptiResult result) const {
   return std::string(text) + " (" + std::to_string(static_cast<int>(result)) + ")";
 }
 
-bool load_cupti(Cupti& cupti, std::string& reason) {
-  void* handle = open_cupti(cupti.path);
-  if (handle == nullptr) {
-    reason =
-        "libcupti.so.13 or .12 was not found; install the CUDA toolkit's CUPTI (or the Python "
-        "package nvidia-cuda-cupti), or name it in PURLIN_CUPTI";
-    return false;
-  }
+namespace {
+
+bool bind_all(void* handle, Cupti& cupti, std::string& reason) {
   bool whole = bind(handle, "cuptiGetVersion", cupti.get_version);
   whole &= bind(handle, "cuptiGetResultString", cupti.get_result_string);
   whole &= bind(handle, "cuptiActivityRegisterCallbacks", cupti.register_callbacks);
@@ -130,12 +123,40 @@ bool load_cupti(Cupti& cupti, std::string& reason) {
   whole &= bind(handle, "cuptiActivityGetNumDroppedRecords", cupti.dropped_records);
   whole &= bind(handle, "cuptiFinalize", cupti.finalize);
   bind(handle, "cuptiActivityRegisterTimestampCallback", cupti.register_timestamp);
+  bind(handle, "cuptiActivityEnableAndDump", cupti.enable_and_dump);
   if (!whole || cupti.get_version(&cupti.version) != CUPTI_SUCCESS ||
       cupti.version < kLeastVersion) {
     reason = cupti.path + " is older than CUDA 12.0's; Purlin needs that or newer";
     return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool load_cupti(Cupti& cupti, std::string& reason) {
+  void* handle = open_cupti(cupti.path);
+  if (handle != nullptr) return bind_all(handle, cupti, reason);
+  reason =
+      "libcupti.so.13 or .12 was not found; install the CUDA toolkit's CUPTI (or the Python "
+      "package nvidia-cuda-cupti), or name it in PURLIN_CUPTI";
+  return false;
+}
+
+std::vector<std::string> loaded_cuptis() {
+  std::vector<std::string> loaded, result;
+  ::dl_iterate_phdr(&collect_name, &loaded);
+  for (const std::string& each : loaded)
+    if (begins(file_of(each), "libcupti.so")) result.push_back(each);
+  return result;
+}
+
+bool open_loaded_cupti(const std::string& path, Cupti& cupti, std::string& reason) {
+  cupti.path = path;
+  void* handle = ::dlopen(path.c_str(), RTLD_NOLOAD | RTLD_LAZY);
+  if (handle != nullptr) return bind_all(handle, cupti, reason);
+  reason = "it is being unloaded";
+  return false;
 }
 
 }  // namespace purlin::profile::capture::cuda

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace purlin::profile::capture::cuda {
 
@@ -27,13 +28,20 @@ struct Cupti {
   decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
   decltype(&cuptiFinalize) finalize = nullptr;
   decltype(&cuptiActivityRegisterTimestampCallback) register_timestamp = nullptr;  // may be missing
+  decltype(&cuptiActivityEnableAndDump) enable_and_dump = nullptr;                 // may be missing
   std::string path;
   std::uint32_t version = 0;
 
   std::string text_of(CUptiResult result) const;  // "CUPTI_ERROR_… (15)"
+  // Whether somebody has registered callbacks: without them CUPTI refuses to flush.
+  bool has_client() const { return flush_all(0) == CUPTI_SUCCESS; }
 };
 
 // False with a reason for a person when there is none that can be used.
 bool load_cupti(Cupti& cupti, std::string& reason);
+
+// The paths of the copies that are loaded, in the order of loading, and one of them.
+std::vector<std::string> loaded_cuptis();
+bool open_loaded_cupti(const std::string& path, Cupti& cupti, std::string& reason);
 
 }  // namespace purlin::profile::capture::cuda

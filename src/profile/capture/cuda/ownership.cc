@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
+#include <pthread.h>
 #include <utility>
 
 namespace purlin::profile::capture::cuda {
@@ -19,12 +21,32 @@ std::uint64_t CUPTIAPI wall_clock() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+// A hook's for Purlin. Purlin itself never waits for a client but at exit, as long.
+constexpr std::chrono::seconds kLongestWait(2);
+
+// A kind of record that CUPTI makes when it is asked to: of what exists, not of work.
+constexpr CUpti_ActivityKind kOnRequest = CUPTI_ACTIVITY_KIND_CONTEXT;
+
+constexpr std::uint32_t kBuffersPerThread = 130000;
+constexpr int kSilences = 3;  // of CUPTI, until somebody else is believed to have taken it over
+
+// What a client's use of a copy of libcupti is called that was there before the copy had hooks.
+constexpr CUpti_ActivityKind kUnknownKinds = CUPTI_ACTIVITY_KIND_INVALID;
+
+// That CUPTI called back on this thread; that this thread has a turn.
+thread_local bool called_back = false, with_turn = false;
+
 }  // namespace
 
 Ownership::Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, Tenant& tenant)
-    : cupti_(cupti), recorder_(recorder), folding_(folding), tenant_(tenant) {
+    : cupti_(cupti),
+      recorder_(recorder),
+      folding_(folding),
+      tenant_(tenant),
+      programs_thread_(pthread_self()) {
   if (const char* grace = std::getenv("PURLIN_CUPTI_GRACE_MS"))
     grace_ns_ = std::strtoll(grace, nullptr, 10) * 1'000'000;
+  if (const char* confirm = std::getenv("PURLIN_CUPTI_CONFIRM")) confirms_ = confirm[0] == '1';
 }
 
 bool Ownership::begin(CUpti_BuffersCallbackRequestFunc requested,
@@ -32,22 +54,82 @@ bool Ownership::begin(CUpti_BuffersCallbackRequestFunc requested,
   const std::lock_guard<std::timed_mutex> lock(transition_);
   own_requested_ = requested;
   own_completed_ = completed;
-  const CUptiResult result = cupti_.register_callbacks(requested, completed);
-  if (result == CUPTI_SUCCESS) {
-    owner_ = Owner::kPurlin;
-    return true;
+  if (client_requested_ != nullptr) {  // it came first, and was seen
+    owner_ = Owner::kClient;
+    aside_since_ns_ = monotonic_ns();
+    return false;
   }
+  if (cupti_.has_client()) {
+    unknown_client_ = true;
+    owner_ = Owner::kClient;
+    aside_since_ns_ = last_client_call_ns_ = monotonic_ns();
+    recorder_.note("client_before_capture",
+                   "another CUPTI client of the program was active before CUDA was initialised; "
+                   "capture begins when that client has registered with CUPTI again, and is done");
+    return false;
+  }
+  // What was enabled by a client that takes no records yet is on for it when it does.
+  for (const ClientKind& each : kinds_of(cupti_)) disable_for_client(each);
+  if (const CUptiResult result = register_own(); result != CUPTI_SUCCESS)
+    return refused(result), false;
+  owner_ = Owner::kPurlin;
+  return true;
+}
+
+CUptiResult Ownership::register_own() {
+  const CUptiResult result = cupti_.register_callbacks(own_requested_, own_completed_);
+  registered_ = result == CUPTI_SUCCESS;
+  return result;
+}
+
+void Ownership::refused(CUptiResult result) {
   give_up("cupti_refused", "CUDA is not captured: CUPTI answered " + cupti_.text_of(result) +
                                "; another profiler may hold it, or the driver may be older than " +
                                cupti_.path);
-  return false;
 }
+
+Ownership::Turn::Turn(std::unique_lock<std::timed_mutex> lock) : lock_(std::move(lock)) {
+  with_turn = lock_.owns_lock();
+}
+
+Ownership::Turn::~Turn() { with_turn = false; }
+
+bool Ownership::has_turn() { return with_turn; }
 
 Ownership::Turn Ownership::take_turn(bool wait) {
   std::unique_lock<std::timed_mutex> lock(transition_, std::defer_lock);
-  const bool locked = wait ? lock.try_lock_for(std::chrono::seconds(2)) : lock.try_lock();
-  if (!locked || owner_ != Owner::kPurlin) return {};
+  const bool locked = wait ? lock.try_lock_for(kLongestWait) : lock.try_lock();
+  if (!locked || owner_ != Owner::kPurlin) return Turn();
   return Turn(std::move(lock));
+}
+
+// CUPTI has to ask for a buffer, on this thread, or to give one back.
+bool Ownership::answers() {
+  called_back = false;
+  const CUptiResult result = cupti_.enable_and_dump(kOnRequest);
+  cupti_.disable(kOnRequest);
+  if (result == CUPTI_SUCCESS && !called_back) cupti_.flush_all(0);  // it had one of the last time
+  return called_back;
+}
+
+bool Ownership::confirm() {
+  // A thread that launches may hold a buffer with work in flight, which is not given back; before
+  // CUDA 13 that is so of all threads.
+  if (!confirms_ || cupti_.enable_and_dump == nullptr || cupti_.version < kBuffersPerThread ||
+      pthread_equal(pthread_self(), programs_thread_) != 0)
+    return true;
+  if (answers()) {
+    silences_ = 0;
+    return has_answered_ = true;
+  }
+  // Before there is a context CUPTI has nothing to say.
+  if (!has_answered_) return true;
+  if (++silences_ < kSilences) return false;
+  give_up("client_unseen",
+          "another CUPTI client took CUPTI over without Purlin's being told (it had CUPTI's "
+          "functions before CUDA was initialised): capture ended there, and records of the time "
+          "since the window before may be with that client");
+  return false;
 }
 
 void Ownership::give_up(const char* cause, const std::string& text) {
@@ -62,29 +144,48 @@ void Ownership::buffer_requested(std::uint8_t** buffer, std::size_t* size,
   // Where nobody owns CUPTI, Purlin has given up and the client is alone.
   const CUpti_BuffersCallbackRequestFunc client = client_requested_;
   if (owner_ != Owner::kPurlin && client != nullptr) return client(buffer, size, most_records);
+  called_back = true;
   folding_.lend(buffer, size, most_records);
 }
 
 void Ownership::buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                                  std::size_t size, std::size_t valid) {
   if (buffer == nullptr) return;
-  if (folding_.owns(buffer)) return folding_.take(context, stream, buffer, valid);
+  if (folding_.owns(buffer)) {
+    called_back = true;
+    return folding_.take(context, stream, buffer, valid);
+  }
   const CUpti_BuffersCallbackCompleteFunc client = client_completed_;
   if (client != nullptr) client(context, stream, buffer, size, valid);
 }
 
 // ---- another client ----
 
-void Ownership::step_aside() {
+// Purlin may be waiting, inside CUPTI, for a lock that the client's thread holds.
+std::unique_lock<std::timed_mutex> Ownership::wait_for_turn() {
+  std::unique_lock<std::timed_mutex> lock(transition_, std::defer_lock);
+  (void)lock.try_lock_for(kLongestWait);
+  return lock;
+}
+
+void Ownership::step_aside(bool has_turn) {
   last_client_call_ns_ = monotonic_ns();
   if (owner_ != Owner::kPurlin) return;
-  // What is complete is ours; the client must find neither our buffers nor our kinds.
-  cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  tenant_.vacate();
-  cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  owner_ = Owner::kClient;
+  if (has_turn) {
+    // What is complete is ours; the client must find neither our buffers nor our kinds.
+    cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    tenant_.vacate();
+    cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  } else {
+    clear_up_ = true;
+    recorder_.note("client_not_awaited",
+                   "another CUPTI client could not wait until Purlin had stepped aside: either may "
+                   "have records of that moment that are the other's",
+                   1);
+  }
   aside_since_ns_ = monotonic_ns();
-  set_clock(client_clock_);
+  owner_ = Owner::kClient;
+  if (has_turn) set_clock(client_clock_);
 }
 
 CUptiResult Ownership::set_clock(CUpti_TimestampCallbackFunc clock) {
@@ -104,13 +205,15 @@ void Ownership::account_time_aside() {
 }
 
 bool Ownership::client_is_idle() const {
-  return owner_ == Owner::kClient && client_kinds_.empty() &&
-         monotonic_ns() - last_client_call_ns_ >= grace_ns_;
+  if (owner_ != Owner::kClient || unknown_client_) return false;
+  const std::lock_guard<std::mutex> clients(clients_mutex_);
+  return client_kinds_.empty() && monotonic_ns() - last_client_call_ns_ >= grace_ns_;
 }
 
 void Ownership::resume_if_idle() {
   std::unique_lock<std::timed_mutex> lock(transition_, std::try_to_lock);
   if (!lock || owner_ != Owner::kClient) return;
+  if (clear_up_.exchange(false)) tenant_.vacate();
   account_time_aside();
   take_back(lock);
 }
@@ -125,6 +228,7 @@ void Ownership::take_back(std::unique_lock<std::timed_mutex>& lock) {
   if (!client_is_idle()) return;
   CUptiResult result = CUPTI_SUCCESS;
   if (client_clock_ != nullptr) result = set_clock(&wall_clock);  // else its ticks would be our ns
+  if (result == CUPTI_SUCCESS && !registered_) result = register_own();
   if (result == CUPTI_SUCCESS) {
     owner_ = Owner::kPurlin;
     return;
@@ -133,76 +237,135 @@ void Ownership::take_back(std::unique_lock<std::timed_mutex>& lock) {
           "capture ended when another CUPTI client did: CUPTI answered " + cupti_.text_of(result));
 }
 
-CUptiResult Ownership::client_registers(CUpti_BuffersCallbackRequestFunc requested,
+CUptiResult Ownership::client_registers(const Cupti& copy,
+                                        CUpti_BuffersCallbackRequestFunc requested,
                                         CUpti_BuffersCallbackCompleteFunc completed) {
   if (requested == nullptr || completed == nullptr)
-    return cupti_.register_callbacks(requested, completed);
-  const std::lock_guard<std::timed_mutex> lock(transition_);
-  step_aside();
-  client_requested_ = requested;
-  client_completed_ = completed;
-  for (const auto& [context, kind] : client_kinds_)  // asked for before it had callbacks
-    enable_for_client(context, kind);
-  return cupti_.register_callbacks(own_requested_, own_completed_);
+    return copy.register_callbacks(requested, completed);
+  const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
+  step_aside(lock.owns_lock());
+  if (&copy != &cupti_) {
+    const std::lock_guard<std::mutex> clients(clients_mutex_);
+    registered_copies_.insert(&copy);
+  } else {
+    client_requested_ = requested;
+    client_completed_ = completed;
+    unknown_client_ = false;
+  }
+  for (const ClientKind& each : kinds_of(copy))  // asked for before it had callbacks
+    enable_for_client(each);
+  // Purlin's own pair passes the client's on; before Purlin has begun it has none.
+  return &copy == &cupti_ && own_requested_ != nullptr
+             ? register_own()
+             : copy.register_callbacks(requested, completed);
 }
 
-CUptiResult Ownership::client_enables(CUcontext context, CUpti_ActivityKind kind) {
-  const std::lock_guard<std::timed_mutex> lock(transition_);
-  if (client_requested_ == nullptr && owner_ == Owner::kPurlin) {
-    // Without callbacks it takes no records yet (some only want CUPTI to load early).
-    client_kinds_.emplace(context, kind);
-    return CUPTI_SUCCESS;
-  }
-  if (client_requested_ != nullptr) step_aside();
-  const CUptiResult result = enable_for_client(context, kind);
-  if (result == CUPTI_SUCCESS) client_kinds_.emplace(context, kind);
+std::vector<Ownership::ClientKind> Ownership::kinds_of(const Cupti& copy) const {
+  const std::lock_guard<std::mutex> clients(clients_mutex_);
+  std::vector<ClientKind> result;
+  for (const ClientKind& each : client_kinds_)
+    if (each.copy == &copy && each.kind != kUnknownKinds) result.push_back(each);
   return result;
 }
 
-CUptiResult Ownership::enable_for_client(CUcontext context, CUpti_ActivityKind kind) {
-  return context != nullptr ? cupti_.enable_context(context, kind) : cupti_.enable(kind);
+bool Ownership::takes_records(const Cupti& copy) const {
+  if (&copy == &cupti_) return client_requested_ != nullptr || unknown_client_;
+  const std::lock_guard<std::mutex> clients(clients_mutex_);
+  return registered_copies_.count(&copy) > 0;
 }
 
-CUptiResult Ownership::client_disables(CUcontext context, CUpti_ActivityKind kind) {
-  const std::lock_guard<std::timed_mutex> lock(transition_);
+CUptiResult Ownership::client_enables(const Cupti& copy, CUcontext context,
+                                      CUpti_ActivityKind kind) {
+  const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
+  const ClientKind wanted = {&copy, context, kind};
+  CUptiResult result = CUPTI_SUCCESS;
+  // Without callbacks it takes no records yet (some only want CUPTI to load early).
+  const bool withheld = !takes_records(copy) && owner_ == Owner::kPurlin && &copy == &cupti_;
+  if (takes_records(copy)) step_aside(lock.owns_lock());
+  if (!withheld) result = enable_for_client(wanted);
+  if (result != CUPTI_SUCCESS) return result;
+  const std::lock_guard<std::mutex> clients(clients_mutex_);
+  client_kinds_.insert(wanted);
+  return result;
+}
+
+CUptiResult Ownership::enable_for_client(const ClientKind& each) {
+  return each.context != nullptr ? each.copy->enable_context(each.context, each.kind)
+                                 : each.copy->enable(each.kind);
+}
+
+CUptiResult Ownership::disable_for_client(const ClientKind& each) {
+  return each.context != nullptr ? each.copy->disable_context(each.context, each.kind)
+                                 : each.copy->disable(each.kind);
+}
+
+CUptiResult Ownership::client_disables(const Cupti& copy, CUcontext context,
+                                       CUpti_ActivityKind kind) {
+  const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
   last_client_call_ns_ = monotonic_ns();
-  client_kinds_.erase({context, kind});
+  {
+    const std::lock_guard<std::mutex> clients(clients_mutex_);
+    client_kinds_.erase({&copy, context, kind});
+    client_kinds_.erase({&copy, nullptr, kUnknownKinds});
+  }
   // While Purlin owns CUPTI nothing is enabled for the client: what is on is Purlin's.
-  if (owner_ == Owner::kPurlin) return CUPTI_SUCCESS;
-  return context != nullptr ? cupti_.disable_context(context, kind) : cupti_.disable(kind);
+  if (owner_ == Owner::kPurlin && &copy == &cupti_) return CUPTI_SUCCESS;
+  return disable_for_client({&copy, context, kind});
 }
 
-CUptiResult Ownership::client_flushes(std::uint32_t flag) {
+CUptiResult Ownership::client_flushes(const Cupti& copy, std::uint32_t flag) {
   last_client_call_ns_ = monotonic_ns();
-  return cupti_.flush_all(flag);
+  return copy.flush_all(flag);
 }
 
 // A new clock leaves records that are still under way without times, so ours are flushed first.
-CUptiResult Ownership::client_sets_clock(CUpti_TimestampCallbackFunc clock) {
-  const std::lock_guard<std::timed_mutex> lock(transition_);
-  step_aside();
-  const CUptiResult result = cupti_.register_timestamp(clock);
-  if (result == CUPTI_SUCCESS) client_clock_ = clock_ = clock;
+CUptiResult Ownership::client_sets_clock(const Cupti& copy, CUpti_TimestampCallbackFunc clock) {
+  const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
+  step_aside(lock.owns_lock());
+  const CUptiResult result = copy.register_timestamp(clock);
+  if (result == CUPTI_SUCCESS && &copy == &cupti_) client_clock_ = clock_ = clock;
   return result;
 }
 
 // May be called from inside a CUPTI callback, where waiting for the session's thread could be
 // waiting for oneself.
-CUptiResult Ownership::client_finalizes() {
-  std::unique_lock<std::timed_mutex> lock(transition_, std::defer_lock);
-  const bool locked = lock.try_lock_for(std::chrono::seconds(2));
+CUptiResult Ownership::client_finalizes(const Cupti& copy) {
+  const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
   last_client_call_ns_ = monotonic_ns();
-  if (locked) {
-    if (owner_ == Owner::kPurlin) {
-      cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-      tenant_.vacate();
-    }
-    client_kinds_.clear();
+  {
+    const std::lock_guard<std::mutex> clients(clients_mutex_);
+    for (auto each = client_kinds_.begin(); each != client_kinds_.end();)
+      each = each->copy == &copy ? client_kinds_.erase(each) : std::next(each);
+    registered_copies_.erase(&copy);
+  }
+  if (&copy != &cupti_) return copy.finalize();
+  if (lock && owner_ == Owner::kPurlin) {
+    cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    tenant_.vacate();
   }
   if (owner_ == Owner::kClient) account_time_aside();
+  registered_ = false;
   give_up("cupti_finalized",
           "another CUPTI client shut CUPTI down: capture ended there, for the program's safety");
   return cupti_.finalize();
+}
+
+void Ownership::client_found(const Cupti& copy) {
+  const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
+  step_aside(lock.owns_lock());
+  recorder_.note("client_before_hooks",
+                 "another CUPTI client of the program used " + copy.path +
+                     " before Purlin knew that copy of CUPTI: either may have records of that "
+                     "moment that are the other's",
+                 1);
+  const std::lock_guard<std::mutex> clients(clients_mutex_);
+  registered_copies_.insert(&copy);
+  client_kinds_.insert({&copy, nullptr, kUnknownKinds});
+}
+
+void Ownership::copy_not_hooked(const std::string& path, const std::string& reason) {
+  recorder_.note("copy_not_hooked",
+                 "a CUPTI client that uses " + path + " is not noticed: " + reason, 1);
 }
 
 }  // namespace purlin::profile::capture::cuda

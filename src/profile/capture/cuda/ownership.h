@@ -17,8 +17,12 @@
 #include "profile/capture/recorder.h"
 
 #include <atomic>
+#include <compare>
 #include <mutex>
+#include <pthread.h>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace purlin::profile::capture::cuda {
 
@@ -38,23 +42,32 @@ class Ownership {
    public:
     explicit operator bool() const { return lock_.owns_lock(); }
 
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
    private:
     friend class Ownership;
-    Turn() = default;
-    explicit Turn(std::unique_lock<std::timed_mutex> lock) : lock_(std::move(lock)) {}
+    explicit Turn(std::unique_lock<std::timed_mutex> lock = {});
     std::unique_lock<std::timed_mutex> lock_;
   };
 
   Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, Tenant& tenant);
 
-  // Registers the callbacks (see injection.cc). False: CUPTI refused, which is noted.
+  // Registers the callbacks (see injection.cc). False, which is noted: CUPTI refused, or a client
+  // was there before.
   bool begin(CUpti_BuffersCallbackRequestFunc requested,
              CUpti_BuffersCallbackCompleteFunc completed);
   // Empty where Purlin does not own CUPTI, or where a client is inside it now. At exit it is worth
   // a wait.
   Turn take_turn(bool wait = false);
+  // Whether this thread has a turn: what CUPTI then calls of its own functions is no client's call.
+  static bool has_turn();
   // Takes CUPTI back from a client that is done with it, and accounts for the time aside.
   void resume_if_idle();
+  // Whether what is registered is still Purlin's; ends capture where it thrice was not. REQUIRES: a
+  // turn, of a thread on which the program launches nothing.
+  bool confirm();
   // CUPTI refuses what Purlin cannot do without: capture of CUDA ends. REQUIRES: a turn.
   void give_up(const char* cause, const std::string& text);
 
@@ -63,38 +76,66 @@ class Ownership {
   void buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                         std::size_t size, std::size_t valid);
 
-  // What another client of the process calls.
-  CUptiResult client_registers(CUpti_BuffersCallbackRequestFunc requested,
+  // What another client of the process calls, and of which copy of libcupti.
+  CUptiResult client_registers(const Cupti& copy, CUpti_BuffersCallbackRequestFunc requested,
                                CUpti_BuffersCallbackCompleteFunc completed);
-  CUptiResult client_enables(CUcontext context, CUpti_ActivityKind kind);
-  CUptiResult client_disables(CUcontext context, CUpti_ActivityKind kind);
-  CUptiResult client_flushes(std::uint32_t flag);
-  CUptiResult client_sets_clock(CUpti_TimestampCallbackFunc clock);
-  CUptiResult client_finalizes();
+  CUptiResult client_enables(const Cupti& copy, CUcontext context, CUpti_ActivityKind kind);
+  CUptiResult client_disables(const Cupti& copy, CUcontext context, CUpti_ActivityKind kind);
+  CUptiResult client_flushes(const Cupti& copy, std::uint32_t flag);
+  CUptiResult client_sets_clock(const Cupti& copy, CUpti_TimestampCallbackFunc clock);
+  CUptiResult client_finalizes(const Cupti& copy);
+
+  // A copy of libcupti that a client used before it had hooks; one that has none.
+  void client_found(const Cupti& copy);
+  void copy_not_hooked(const std::string& path, const std::string& reason);
 
  private:
   enum class Owner { kNobody, kPurlin, kClient };
 
-  void step_aside();            // with transition_ held
-  bool client_is_idle() const;  // with transition_ held
+  struct ClientKind {
+    const Cupti* copy;
+    CUcontext context;
+    CUpti_ActivityKind kind;
+    auto operator<=>(const ClientKind&) const = default;
+  };
+
+  std::unique_lock<std::timed_mutex> wait_for_turn();  // of a client; may come back without
+  void step_aside(bool has_turn);
+  bool client_is_idle() const;
+  bool answers();
   void take_back(std::unique_lock<std::timed_mutex>& lock);
   void account_time_aside();
-  CUptiResult enable_for_client(CUcontext context, CUpti_ActivityKind kind);
   CUptiResult set_clock(CUpti_TimestampCallbackFunc clock);
+  bool takes_records(const Cupti& copy) const;  // a client, of it
+  std::vector<ClientKind> kinds_of(const Cupti& copy) const;
+  CUptiResult enable_for_client(const ClientKind& each);
+  CUptiResult disable_for_client(const ClientKind& each);
+  CUptiResult register_own();
+  void refused(CUptiResult result);
 
   const Cupti& cupti_;
   Recorder& recorder_;
   Folding& folding_;
   Tenant& tenant_;
+  const pthread_t programs_thread_;  // that initialised CUDA
   std::int64_t grace_ns_ = 2'000'000'000;
   CUpti_BuffersCallbackRequestFunc own_requested_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc own_completed_ = nullptr;
+  bool registered_ = false;
 
   std::timed_mutex transition_;  // a turn holds it, and whoever changes the owner
   std::atomic<Owner> owner_ = Owner::kNobody;
-  std::set<std::pair<CUcontext, CUpti_ActivityKind>> client_kinds_;
+  std::atomic<bool> clear_up_ = false;  // a client went ahead while the tier was open
+  bool confirms_ = false;               // not yet tried on a real CUPTI
+  bool has_answered_ = false;           // CUPTI asked Purlin for a buffer when it had to
+  int silences_ = 0;
+  // Of the calls of clients, which need not hold the transition. Never held while CUPTI is called.
+  mutable std::mutex clients_mutex_;
+  std::set<ClientKind> client_kinds_;
+  std::set<const Cupti*> registered_copies_;  // by a client, other than Purlin's
+  std::atomic<bool> unknown_client_ = false;  // what it registered is not known
   std::atomic<std::int64_t> last_client_call_ns_ = 0;
-  std::int64_t aside_since_ns_ = 0;
+  std::atomic<std::int64_t> aside_since_ns_ = 0;
   std::atomic<CUpti_BuffersCallbackRequestFunc> client_requested_ = nullptr;
   std::atomic<CUpti_BuffersCallbackCompleteFunc> client_completed_ = nullptr;
 
