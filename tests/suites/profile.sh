@@ -22,7 +22,7 @@ for library in "$libraries"/libpurlin_*.so; do
   [ "$(printf '%s\nGLIBC_2.35\n' "$newest" | sort -V | tail -1)" = GLIBC_2.35 ] || fail "$(basename "$library") needs $newest"
   exported=$(nm -D --defined-only "$library" | awk '{print $3}' | sort | tr '\n' ' ')
   case $(basename "$library") in
-    libpurlin_cuda.so) is "exports" "$exported" "InitializeInjection " ;;
+    libpurlin_cuda.so) is "exports" "$exported" "InitializeInjection InitializeInjectionNvtx2 " ;;
     libpurlin_opencl.so) is "exports" "$exported" "clGetLayerInfo clInitLayer " ;;
   esac
 done

@@ -24,8 +24,7 @@ void Governor::begin_period(std::int64_t now_ns) {
     for (State& state : tiers_) {
       const double income = options_.budget * state.wishes.share * elapsed;
       // Idle hours are not saved up for a burst.
-      state.tokens_ns =
-          std::min(state.tokens_ns + income, 5 * state.window_cost_ns + 10 * income);
+      state.tokens_ns = std::min(state.tokens_ns + income, 5 * state.window_cost_ns + 10 * income);
     }
   period_begin_ns_ = now_ns;
   period_end_ns_ = now_ns + kPeriodNs;

@@ -21,17 +21,15 @@ namespace {
 constexpr std::string_view kOtherKernels = "(other kernels)";
 constexpr std::size_t kMaxName = 1 << 16;
 
-static_assert(std::has_unique_object_representations_v<wire::KernelDefinition>,
-              "definitions are hashed and compared as bytes");
-
 }  // namespace
 
-std::size_t Recorder::DefinitionHash::operator()(const wire::KernelDefinition& definition) const {
-  return XXH3_64bits(&definition, sizeof definition);
+std::size_t Recorder::RowKeyHash::operator()(const RowKey& key) const {
+  static_assert(std::has_unique_object_representations_v<RowKey>,
+                "keys are hashed and compared as bytes");
+  return XXH3_64bits(&key, sizeof key);
 }
 
-bool Recorder::DefinitionEqual::operator()(const wire::KernelDefinition& a,
-                                           const wire::KernelDefinition& b) const {
+bool Recorder::RowKeyEqual::operator()(const RowKey& a, const RowKey& b) const {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
@@ -97,20 +95,54 @@ std::uint32_t Recorder::string_id(std::string_view text) {
   return id;
 }
 
-std::uint32_t Recorder::define(const wire::KernelDefinition& definition) {
+std::uint32_t Recorder::define(const RowKey& key) {
   const auto id = static_cast<std::uint32_t>(rows_.size());
   rows_.emplace_back();
-  ids_.emplace(definition, id);
-  wire::encode(new_kernels_, definition);
+  ids_.emplace(key, id);
+  wire::encode(new_kernels_, key.definition);
   ++new_kernel_count_;
+  if (key.dtype == 0) return id;
+  new_dtypes_.varint(id);
+  new_dtypes_.varint(key.dtype);
+  new_dtypes_.varint(0);  // build: the environment's
+  new_dtypes_.varint(0);  // counters
+  ++new_dtype_count_;
   return id;
+}
+
+std::uint32_t Recorder::add_op(std::string_view op, std::string_view shape,
+                               std::string_view dtype) {
+  const auto id = [&](std::string_view text) { return text.empty() ? 0 : string_id(text) + 1; };
+  return host_.add_op({id(op), id(shape), id(dtype)});
+}
+
+std::uint32_t Recorder::add_call(const CallFacts& facts) {
+  if (!timeline_has_room()) return kNone;
+  Call call;
+  call.name = host_.name(string_id(facts.name));
+  call.kind = facts.kind;
+  call.thread = facts.thread;
+  call.start_ns = facts.start_ns;
+  call.duration_ns = facts.duration_ns;
+  return host_.add_call(call);
+}
+
+void Recorder::add_range(const RangeFacts& facts) {
+  if (!timeline_has_room()) return;
+  Range range;
+  range.name = host_.name(string_id(facts.name));
+  range.thread = facts.thread;
+  range.start_ns = facts.start_ns;
+  range.duration_ns = facts.duration_ns;
+  host_.add_range(range);
 }
 
 std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
   // A name beyond the cap must not grow the string table either.
   const bool full = rows_.size() >= kMaxKernels;
   const auto name = strings_.find(facts.name.substr(0, kMaxName));
-  wire::KernelDefinition definition;
+  RowKey key;
+  wire::KernelDefinition& definition = key.definition;
   if (name != strings_.end() || !full) {
     definition.name = name != strings_.end() ? name->second : string_id(facts.name);
     definition.device = facts.device;
@@ -121,17 +153,30 @@ std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
     definition.static_shared_bytes = facts.static_shared_bytes;
     definition.registers = facts.registers;
     definition.local_bytes = facts.local_bytes;
-    const auto known = ids_.find(definition);
+    const HostEvents::OpIds op = host_.op(facts.op);
+    definition.op = op.op;
+    definition.shape = op.shape;
+    key.dtype = op.dtype;
+    const auto known = ids_.find(key);
     if (known != ids_.end()) return known->second;
-    if (!full) return define(definition);
+    if (facts.op != 0 && rows_.size() >= kMaxKernelsByOp) {
+      add_note("op_rows_full",
+               "more than 15,000 different kernels, launch shapes and ops: the ops of the rest are "
+               "not told",
+               1, 0);
+      LaunchFacts without = facts;
+      without.op = 0;
+      return row_of(without);
+    }
+    if (!full) return define(key);
   }
   add_note("kernel_rows_full",
            "more than 20,000 different kernels and launch shapes: the rest is in the row "
            "'(other kernels)'",
            1, 0);
-  wire::KernelDefinition other;
-  other.name = string_id(kOtherKernels);
-  other.device = facts.device;
+  RowKey other;
+  other.definition.name = string_id(kOtherKernels);
+  other.definition.device = facts.device;
   const auto known = ids_.find(other);
   return known != ids_.end() ? known->second : define(other);
 }
@@ -150,14 +195,27 @@ void Recorder::add(const LaunchFacts& facts) {
   row.added.add(static_cast<double>(facts.duration_ns));
   seen_ += 1;
   dirty_ = true;
-  if (timeline_has_room()) launches_.add(id, facts.stream, facts.start_ns, facts.duration_ns);
+  if (!timeline_has_room()) return;
+  if (facts.call == kNone && facts.graph == 0)
+    return launches_.add(id, facts.stream, facts.start_ns, facts.duration_ns);
+  Activity activity;
+  activity.row = id;
+  activity.device = static_cast<std::uint16_t>(facts.device);
+  activity.stream = facts.stream;
+  activity.call = facts.call;
+  activity.graph = facts.graph;
+  activity.start_ns = facts.start_ns;
+  activity.duration_ns = facts.duration_ns;
+  timed_.add(activity);
 }
 
 bool Recorder::timeline_has_room() {
   if (!timeline_) return false;
-  if (launches_.size() + timed_copies_.size() < kMaxTimelineBytes) return true;
+  if (launches_.size() + timed_.size() + host_.size() < kMaxTimelineBytes) return true;
   add_note("timeline_full",
-           "launches and copies missing from the timeline: more than 64 MiB in one period", 1, 0);
+           "launches, copies, calls and ranges missing from the timeline: more than 64 MiB in one "
+           "period",
+           1, 0);
   return false;
 }
 
@@ -180,7 +238,8 @@ void Recorder::add_copy(const CopyFacts& facts) {
   activity.bytes = facts.bytes;
   activity.start_ns = facts.start_ns;
   activity.duration_ns = facts.duration_ns;
-  timed_copies_.add(activity);
+  activity.call = facts.call;
+  timed_.add(activity);
 }
 
 void Recorder::append_rows(std::string& out) {
@@ -196,9 +255,16 @@ void Recorder::append_rows(std::string& out) {
     kernels.raw(new_kernels_.bytes());
     wire::append_chunk(out, wire::ChunkType::kKernels, kernels.bytes());
   }
+  if (new_dtype_count_ > 0) {
+    wire::Encoder dtypes;
+    dtypes.varint(new_dtype_count_);
+    dtypes.raw(new_dtypes_.bytes());
+    wire::append_chunk(out, wire::ChunkType::kDetails, dtypes.bytes());
+  }
   new_strings_.clear();
   new_kernels_.clear();
-  new_string_count_ = new_kernel_count_ = 0;
+  new_dtypes_.clear();
+  new_string_count_ = new_kernel_count_ = new_dtype_count_ = 0;
   if (touched_.empty()) return;
   wire::Encoder sketches;
   sketches.varint(touched_.size());
@@ -271,10 +337,10 @@ std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool fin
   meta_changed_ = dirty_ = false;
   append_rows(out);
   append_copies(out);
+  host_.append(out);
   if (launches_.count() > 0)
     wire::append_chunk(out, wire::ChunkType::kLaunches, launches_.finish(0));
-  if (timed_copies_.count() > 0)
-    wire::append_chunk(out, wire::ChunkType::kActivities, timed_copies_.finish());
+  if (timed_.count() > 0) wire::append_chunk(out, wire::ChunkType::kActivities, timed_.finish());
   wire::append_chunk(out, wire::ChunkType::kCoverage, coverage());
   wire::append_chunk(out, wire::ChunkType::kSeal,
                      wire::encode(wire::Seal{++sequence_, wall_ns, offset + out.size(), final}));

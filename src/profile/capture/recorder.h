@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder: folds launches into one sketch per (kernel, launch shape, device) as they complete and
-// yields the bytes of each period. It lives inside the user's program, so its memory is bounded: at
-// most kMaxKernels rows, then one row "(other kernels)" per device; at most kMaxTimelineBytes of
-// timeline between two seals. What does not fit is counted.
+// Recorder: folds launches into one sketch per (kernel, launch shape, op, device) as they complete
+// and yields the bytes of each period. It lives inside the user's program, so its memory is
+// bounded: at most kMaxKernels rows, then one row "(other kernels)" per device; at most
+// kMaxTimelineBytes of timeline between two seals. What does not fit is counted.
 //
 // Owned by a Session. [MT] every method; nothing throws but std::bad_alloc, which the libraries
 // catch at their C boundary.
 #pragma once
 
+#include "profile/capture/host_events.h"
 #include "profile/format/events.h"
 #include "profile/format/wire.h"
 
@@ -30,6 +31,9 @@ struct LaunchFacts {
   std::uint32_t registers = 0, local_bytes = 0;
   std::uint32_t device = 0, stream = 0;
   std::int64_t start_ns = 0, duration_ns = 0;  // wall clock
+  std::uint32_t op = 0;                        // of Recorder::add_op
+  std::uint32_t call = kNone;                  // of Recorder::add_call: for a timeline
+  std::uint32_t graph = 0;                     // it was a node of; 0 = none
 };
 
 struct CopyFacts {
@@ -37,11 +41,27 @@ struct CopyFacts {
   std::uint32_t device = 0, stream = 0;
   std::uint64_t bytes = 0;
   std::int64_t start_ns = 0, duration_ns = 0;  // wall clock
+  std::uint32_t call = kNone;
+};
+
+// Of the host, for a timeline: calls that launch or wait, ranges that the program marked.
+struct CallFacts {
+  std::string_view name;
+  CallKind kind = CallKind::kOther;
+  std::uint32_t thread = 0;  // as the system numbers it
+  std::int64_t start_ns = 0, duration_ns = 0;
+};
+
+struct RangeFacts {
+  std::string_view name;
+  std::uint32_t thread = 0;
+  std::int64_t start_ns = 0, duration_ns = 0;
 };
 
 class Recorder {
  public:
   static constexpr std::size_t kMaxKernels = 20'000;
+  static constexpr std::size_t kMaxKernelsByOp = 15'000;  // beyond, rows do not differ by op
   static constexpr std::size_t kMaxTimelineBytes = std::size_t{64} << 20;
   static constexpr std::size_t kMaxNotes = 100;
 
@@ -51,6 +71,14 @@ class Recorder {
     explicit Batch(Recorder& recorder) : recorder_(recorder), lock_(recorder.mutex_) {}
     void launch(const LaunchFacts& facts) { recorder_.add(facts); }
     void copy(const CopyFacts& facts) { recorder_.add_copy(facts); }
+    // What launches belong to: texts as captured (docs/formats/profile.md), "" = not known. Each is
+    // to be added once; numbers from 1.
+    std::uint32_t add_op(std::string_view op, std::string_view shape, std::string_view dtype) {
+      return recorder_.add_op(op, shape, dtype);
+    }
+    // kNone where there is no timeline, or no room in it.
+    std::uint32_t add_call(const CallFacts& facts) { return recorder_.add_call(facts); }
+    void range(const RangeFacts& facts) { recorder_.add_range(facts); }
 
    private:
     Recorder& recorder_;
@@ -86,11 +114,15 @@ class Recorder {
     std::string text;
     double count = 0, seconds = 0;
   };
-  struct DefinitionHash {
-    std::size_t operator()(const wire::KernelDefinition& definition) const;
+  struct RowKey {
+    wire::KernelDefinition definition;
+    std::uint32_t dtype = 0;  // a text's id + 1; 0 = not known
   };
-  struct DefinitionEqual {
-    bool operator()(const wire::KernelDefinition& a, const wire::KernelDefinition& b) const;
+  struct RowKeyHash {
+    std::size_t operator()(const RowKey& key) const;
+  };
+  struct RowKeyEqual {
+    bool operator()(const RowKey& a, const RowKey& b) const;
   };
   struct TextHash {
     using is_transparent = void;
@@ -99,10 +131,13 @@ class Recorder {
 
   void add(const LaunchFacts& facts);
   void add_copy(const CopyFacts& facts);
+  std::uint32_t add_op(std::string_view op, std::string_view shape, std::string_view dtype);
+  std::uint32_t add_call(const CallFacts& facts);
+  void add_range(const RangeFacts& facts);
   bool timeline_has_room();
   void add_note(std::string_view cause, std::string_view text, double count, double seconds);
   std::uint32_t row_of(const LaunchFacts& facts);
-  std::uint32_t define(const wire::KernelDefinition& definition);
+  std::uint32_t define(const RowKey& key);
   std::uint32_t string_id(std::string_view text);
   void append_rows(std::string& out);
   void append_copies(std::string& out);
@@ -115,16 +150,17 @@ class Recorder {
   std::string process_, devices_;
   bool meta_changed_ = false;
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
-  std::unordered_map<wire::KernelDefinition, std::uint32_t, DefinitionHash, DefinitionEqual> ids_;
+  std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> ids_;
   std::vector<Row> rows_;
   std::vector<std::uint32_t> touched_;  // rows that changed since the last drain
-  wire::Encoder new_strings_, new_kernels_;
-  std::size_t new_string_count_ = 0, new_kernel_count_ = 0;
+  wire::Encoder new_strings_, new_kernels_, new_dtypes_;
+  std::size_t new_string_count_ = 0, new_kernel_count_ = 0, new_dtype_count_ = 0;
   // Their places are the rows that the timeline's copies name.
   std::vector<CopyTotals> copies_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copy_rows_;  // (kind, device)
   wire::LaunchEncoder launches_;
-  wire::ActivityEncoder timed_copies_;
+  wire::ActivityEncoder timed_;  // copies, and launches whose call is known
+  HostEvents host_;
   std::map<std::string, Note, std::less<>> notes_;
   double seen_ = 0, counted_ = 0, lost_ = 0, overhead_ns_ = 0;
   std::uint64_t bytes_written_ = 0;

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "profile/format/file.h"
+#include "profile/op_names.h"
 
 #include <algorithm>
 #include <set>
@@ -379,6 +380,7 @@ Result<Profile> read_spool(const std::string& directory, const ReadOptions& opti
     rest.max_timeline_events -= std::min(rest.max_timeline_events, merger.timeline_events());
     Result<Profile> part = read_profile(join_path(directory, name), rest);
     if (part.is_ok()) {
+      name_ops(*part);
       merger.add(*part);
     } else {
       merged.partial = true;

@@ -51,8 +51,7 @@ class Assembly {
   bool add(const Range& range, std::size_t reserve = 0);
 
   void note(std::string_view cause, std::string text, double count = 0, double seconds = 0);
-  // Sorts the timeline, finds parents of ops and the ops around calls, notes what was left out.
-  void link_host();
+  // Sorts the timeline, notes what was left out.
   void finish();
 
  private:

@@ -2,6 +2,7 @@
 // Nsight Systems' SQLite export: kernels, copies, sets and graphs on the devices; API calls, NVTX
 // ranges and ops on the host; the calls that launched what, by correlation id.
 #include "base/text.h"
+#include "profile/host_links.h"
 #include "profile/import/api_calls.h"
 #include "profile/import/assembly.h"
 #include "profile/import/import.h"
@@ -74,7 +75,7 @@ class NsysImporter {
     read(kRanges, &NsysImporter::ranges);
     for (const std::string_view table : {"PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD"})
       read(table, &NsysImporter::overhead);
-    assembly_.link_host();
+    link_host(profile_.timeline);
     std::sort(launched_.begin(), launched_.end());
     for (const std::string_view table : {kKernels, kConcurrentKernels})
       read(table, &NsysImporter::kernels);

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "profile/host_links.h"
 #include "profile/import/api_calls.h"
 #include "profile/import/assembly.h"
 #include "profile/import/csv.h"
@@ -59,7 +60,7 @@ class RocprofImporter {
     read_all(RocprofTable::kSystem, &RocprofImporter::system);
     read_all(RocprofTable::kRoofline, &RocprofImporter::roofline);
     read_all(RocprofTable::kCalls, &RocprofImporter::call);
-    assembly_.link_host();
+    link_host(profile_.timeline);
     std::sort(launched_.begin(), launched_.end());
     read_all(RocprofTable::kKernels, &RocprofImporter::kernel);
     read_all(RocprofTable::kCopies, &RocprofImporter::copy);

@@ -14,6 +14,7 @@ constexpr std::int64_t kRecordNs = 1300;
 
 Tier::Opened ActivityTier::open(const Window&) {
   open_ = true;
+  attribution_.open();  // before the kinds: every launch that is recorded has its call recorded
   for (const CUpti_ActivityKind kind : kKinds) {
     const CUptiResult result = cupti_.enable(kind);
     if (result == CUPTI_SUCCESS) continue;
@@ -31,11 +32,13 @@ Tier::Opened ActivityTier::open(const Window&) {
 void ActivityTier::close() {
   if (!open_) return;
   for (const CUpti_ActivityKind kind : kKinds) cupti_.disable(kind);
+  attribution_.close();
   open_ = false;
 }
 
 void ActivityTier::collect(bool final) {
   cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  attribution_.collect(final);
 }
 
 std::int64_t ActivityTier::take_cost_ns() {

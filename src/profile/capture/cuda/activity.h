@@ -5,6 +5,7 @@
 // Owned by the Arbiter; called as every Tier.
 #pragma once
 
+#include "profile/capture/cuda/attribution.h"
 #include "profile/capture/cuda/cupti_library.h"
 #include "profile/capture/cuda/folding.h"
 #include "profile/capture/cuda/tier.h"
@@ -13,8 +14,8 @@ namespace purlin::profile::capture::cuda {
 
 class ActivityTier : public Tier {
  public:
-  ActivityTier(const Cupti& cupti, Recorder& recorder, Folding& folding)
-      : cupti_(cupti), recorder_(recorder), folding_(folding) {}
+  ActivityTier(const Cupti& cupti, Recorder& recorder, Folding& folding, Attribution& attribution)
+      : cupti_(cupti), recorder_(recorder), folding_(folding), attribution_(attribution) {}
 
   const char* name() const override { return "activity"; }
   Opened open(const Window& window) override;
@@ -26,6 +27,7 @@ class ActivityTier : public Tier {
   const Cupti& cupti_;
   Recorder& recorder_;
   Folding& folding_;
+  Attribution& attribution_;
   bool open_ = false;
   std::uint64_t paid_records_ = 0;
 };

@@ -22,9 +22,12 @@ GovernorOptions governor_options(const SessionOptions& options) {
 
 Capture::Capture(const Cupti& cupti, const SessionOptions& options)
     : session_(options, *this),
-      folding_(cupti, session_.recorder()),
-      arbiter_(governor_options(options),
-               make_tiers({cupti, session_.options(), session_.recorder(), folding_})),
+      attribution_(cupti, session_.recorder(),
+                   AttributionOptions::from_environment(session_.options().timeline)),
+      folding_(cupti, session_.recorder(), attribution_),
+      arbiter_(
+          governor_options(options),
+          make_tiers({cupti, session_.options(), session_.recorder(), folding_, attribution_})),
       ownership_(cupti, session_.recorder(), folding_, arbiter_) {}
 
 void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,

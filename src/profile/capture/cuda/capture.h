@@ -10,6 +10,7 @@
 #pragma once
 
 #include "profile/capture/cuda/arbiter.h"
+#include "profile/capture/cuda/attribution.h"
 #include "profile/capture/cuda/folding.h"
 #include "profile/capture/cuda/ownership.h"
 #include "profile/capture/session.h"
@@ -34,6 +35,7 @@ class Capture : public Source {
 
  private:
   Session session_;
+  Attribution attribution_;
   Folding folding_;
   Arbiter arbiter_;
   Ownership ownership_;

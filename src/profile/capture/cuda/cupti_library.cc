@@ -124,6 +124,8 @@ bool bind_all(void* handle, Cupti& cupti, std::string& reason) {
   whole &= bind(handle, "cuptiFinalize", cupti.finalize);
   bind(handle, "cuptiActivityRegisterTimestampCallback", cupti.register_timestamp);
   bind(handle, "cuptiActivityEnableAndDump", cupti.enable_and_dump);
+  bind(handle, "cuptiActivityEnableRuntimeApi", cupti.enable_runtime_api);
+  bind(handle, "cuptiActivityEnableDriverApi", cupti.enable_driver_api);
   if (!whole || cupti.get_version(&cupti.version) != CUPTI_SUCCESS ||
       cupti.version < kLeastVersion) {
     reason = cupti.path + " is older than CUDA 12.0's; Purlin needs that or newer";

@@ -27,8 +27,11 @@ struct Cupti {
   decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
   decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
   decltype(&cuptiFinalize) finalize = nullptr;
-  decltype(&cuptiActivityRegisterTimestampCallback) register_timestamp = nullptr;  // may be missing
-  decltype(&cuptiActivityEnableAndDump) enable_and_dump = nullptr;                 // may be missing
+  // These may be missing.
+  decltype(&cuptiActivityRegisterTimestampCallback) register_timestamp = nullptr;
+  decltype(&cuptiActivityEnableAndDump) enable_and_dump = nullptr;
+  CUptiResult (*enable_runtime_api)(CUpti_CallbackId, std::uint8_t) = nullptr;  // 12.5
+  CUptiResult (*enable_driver_api)(CUpti_CallbackId, std::uint8_t) = nullptr;
   std::string path;
   std::uint32_t version = 0;
 

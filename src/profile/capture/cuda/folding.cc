@@ -4,6 +4,7 @@
 #include "profile/capture/session.h"
 
 #include <cstddef>
+#include <optional>
 
 namespace purlin::profile::capture::cuda {
 namespace {
@@ -19,6 +20,10 @@ PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, streamId);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, gridX);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, localMemoryPerThread);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, name);
+PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, correlationId);
+PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, graphId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, correlationId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, correlationId);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, clusterX);
 PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, start);
 PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, deviceId);
@@ -63,6 +68,7 @@ LaunchFacts facts_of(const CUpti_ActivityKernel10& record) {
   facts.local_bytes = record.localMemoryPerThread;
   facts.device = record.deviceId;
   facts.stream = record.streamId;
+  facts.graph = record.graphId;
   facts.start_ns = static_cast<std::int64_t>(record.start);
   facts.duration_ns = static_cast<std::int64_t>(record.end - record.start);
   return facts;
@@ -101,10 +107,30 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* buffer
   overhead_ns_ += monotonic_ns() - began;
 }
 
+// A buffer's calls come before its launches: most launches then find theirs at once.
+std::uint64_t Folding::take_calls(const std::uint8_t* buffer, std::size_t valid,
+                                  Attribution::Batch& ops) {
+  CUpti_Activity* record = nullptr;
+  std::uint64_t count = 0;
+  while (cupti_.next_record(const_cast<std::uint8_t*>(buffer), valid, &record) == CUPTI_SUCCESS) {
+    if (record->kind != CUPTI_ACTIVITY_KIND_RUNTIME && record->kind != CUPTI_ACTIVITY_KIND_DRIVER)
+      continue;
+    ops.call(*reinterpret_cast<const CUpti_ActivityAPI*>(record));
+    ++count;
+  }
+  return count;
+}
+
 void Folding::fold(const std::uint8_t* buffer, std::size_t valid) {
   CUpti_Activity* record = nullptr;
   std::uint64_t count = 0;
+  std::optional<Attribution::Batch> ops;  // its lock is taken before the recorder's
+  if (attribution_.active()) ops.emplace(attribution_);
   Recorder::Batch batch(recorder_);
+  if (ops) {
+    ops->begin(batch);
+    take_calls(buffer, valid, *ops);
+  }
   while (cupti_.next_record(const_cast<std::uint8_t*>(buffer), valid, &record) == CUPTI_SUCCESS) {
     ++count;
     switch (record->kind) {
@@ -112,7 +138,8 @@ void Folding::fold(const std::uint8_t* buffer, std::size_t valid) {
       case CUPTI_ACTIVITY_KIND_KERNEL: {
         const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel10*>(record);
         if (has_times(kernel.start, kernel.end)) {
-          batch.launch(facts_of(kernel));
+          LaunchFacts facts = facts_of(kernel);
+          if (!ops || ops->place(facts, kernel.correlationId)) batch.launch(facts);
         } else {
           ++unfinished_;
         }
@@ -120,12 +147,18 @@ void Folding::fold(const std::uint8_t* buffer, std::size_t valid) {
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY: {
         const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-        if (has_times(copy.start, copy.end)) batch.copy(facts_of(copy, copy_kind(copy.copyKind)));
+        if (!has_times(copy.start, copy.end)) break;
+        CopyFacts facts = facts_of(copy, copy_kind(copy.copyKind));
+        if (ops) ops->place(facts, copy.correlationId);
+        batch.copy(facts);
         break;
       }
       case CUPTI_ACTIVITY_KIND_MEMSET: {
         const auto& set = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-        if (has_times(set.start, set.end)) batch.copy(facts_of(set, "memset"));
+        if (!has_times(set.start, set.end)) break;
+        CopyFacts facts = facts_of(set, "memset");
+        if (ops) ops->place(facts, set.correlationId);
+        batch.copy(facts);
         break;
       }
       default:

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding: Purlin's buffers of activity records, and what becomes of the records: rows of the
-// session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them back on
-// a thread of its own or on the one that flushes.
+// session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them back
+// on a thread of its own or on the one that flushes.
 //
 // Owned by Capture. [MT] every method; takes no lock that is held while CUPTI is called. What CUPTI
 // dropped or gave no times is counted as lost.
 #pragma once
 
+#include "profile/capture/cuda/attribution.h"
 #include "profile/capture/cuda/buffers.h"
 #include "profile/capture/cuda/cupti_library.h"
 #include "profile/capture/recorder.h"
@@ -19,7 +20,8 @@ namespace purlin::profile::capture::cuda {
 
 class Folding {
  public:
-  Folding(const Cupti& cupti, Recorder& recorder) : cupti_(cupti), recorder_(recorder) {}
+  Folding(const Cupti& cupti, Recorder& recorder, Attribution& attribution)
+      : cupti_(cupti), recorder_(recorder), attribution_(attribution) {}
 
   bool owns(const std::uint8_t* buffer) { return buffers_.owns(buffer); }
   void lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);
@@ -33,9 +35,11 @@ class Folding {
 
  private:
   void fold(const std::uint8_t* buffer, std::size_t valid);
+  std::uint64_t take_calls(const std::uint8_t* buffer, std::size_t valid, Attribution::Batch& ops);
 
   const Cupti& cupti_;
   Recorder& recorder_;
+  Attribution& attribution_;
   Buffers buffers_;
   std::atomic<bool> seen_records_ = false;
   std::atomic<std::int64_t> overhead_ns_ = 0;

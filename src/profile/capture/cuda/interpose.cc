@@ -199,11 +199,12 @@ void rebind(const Object& object, const Walk& walk) {
       const ElfW(Sym)& symbol = object.symbols[ELF64_R_SYM(relocation.r_info)];
       if (symbol.st_name >= object.strings_size) continue;
       const ElfW(Addr) at = object.base + relocation.r_offset;
+      const ElfW(Addr) bound = *reinterpret_cast<const ElfW(Addr)*>(at);
       for (std::size_t i = 0; i < walk.count; ++i) {
         const Replacement& each = walk.replacements[i];
-        if (each.original == nullptr ||
-            std::strcmp(object.strings + symbol.st_name, each.name) != 0 ||
-            *reinterpret_cast<ElfW(Addr)*>(at) != reinterpret_cast<ElfW(Addr)>(each.original))
+        // The address first: it tells all but a handful of a large library's slots.
+        if (each.original == nullptr || bound != reinterpret_cast<ElfW(Addr)>(each.original) ||
+            std::strcmp(object.strings + symbol.st_name, each.name) != 0)
           continue;
         write_word(object, at, reinterpret_cast<ElfW(Addr)>(each.replacement));
       }

@@ -18,6 +18,7 @@ struct TierNeeds {
   const SessionOptions& options;
   Recorder& recorder;
   Folding& folding;
+  Attribution& attribution;
 };
 
 // The first records launches. Makes nothing known to CUPTI: that is open()'s.
