@@ -95,11 +95,6 @@ holds '"profiled" not in k and 100 <= k["work"] <= m["work"]'
 capture 0 --full -- profiles-threads 100
 holds 'f["illegal_calls"] == 0 and f["buffers_out"] <= 4'  # one that a thread asked for while it was all over
 holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and "profiled" not in k and list(n) == ["stood_aside"]'
-capture 0 --full -- profiled-first 500
-holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and sorted(n) == ["client_before_capture", "stood_aside"]'
-holds 'k == {"work": 500}'  # what came after the client had registered again and was done
-capture 0 --full -- profiled-first-unseen 500
-holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and k == {} and "client_before_capture" in n'
 capture 0 --full -- two-copies 500
 holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and k == {"work": m["work"]} and list(n) == ["stood_aside"]'
 capture 0 --full -- two-copies-late 500 200

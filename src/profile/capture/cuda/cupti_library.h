@@ -36,8 +36,6 @@ struct Cupti {
   std::uint32_t version = 0;
 
   std::string text_of(CUptiResult result) const;  // "CUPTI_ERROR_… (15)"
-  // Whether somebody has registered callbacks: without them CUPTI refuses to flush.
-  bool has_client() const { return flush_all(0) == CUPTI_SUCCESS; }
 };
 
 // False with a reason for a person when there is none that can be used.

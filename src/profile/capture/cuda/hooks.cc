@@ -160,12 +160,7 @@ void hook_new_copies(Ownership& ownership) {
     if (!open_loaded_cupti(path, *copy, reason)) {
       ownership.copy_not_hooked(path, reason);
     } else if (!known(*copy)) {
-      const bool in_use = copy->has_client();
-      if (!install_in(*copy, reason)) {
-        ownership.copy_not_hooked(path, reason);
-      } else if (in_use) {
-        ownership.client_found(*copy);
-      }
+      if (!install_in(*copy, reason)) ownership.copy_not_hooked(path, reason);
     }
   }
 }

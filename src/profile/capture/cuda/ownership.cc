@@ -59,7 +59,7 @@ bool Ownership::begin(CUpti_BuffersCallbackRequestFunc requested,
     aside_since_ns_ = monotonic_ns();
     return false;
   }
-  if (cupti_.has_client()) {
+  if (earlier_client_) {
     unknown_client_ = true;
     owner_ = Owner::kClient;
     aside_since_ns_ = last_client_call_ns_ = monotonic_ns();

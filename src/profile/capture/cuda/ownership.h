@@ -133,6 +133,7 @@ class Ownership {
   mutable std::mutex clients_mutex_;
   std::set<ClientKind> client_kinds_;
   std::set<const Cupti*> registered_copies_;  // by a client, other than Purlin's
+  bool earlier_client_ = false;
   std::atomic<bool> unknown_client_ = false;  // what it registered is not known
   std::atomic<std::int64_t> last_client_call_ns_ = 0;
   std::atomic<std::int64_t> aside_since_ns_ = 0;
