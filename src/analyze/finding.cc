@@ -100,15 +100,18 @@ void find_stalls(const Report& report, std::vector<Finding>& findings) {
   std::size_t found = 0;
   for (const KernelStat& kernel : report.kernels) {
     if (found == kKernels) return;
-    const StallTable stalls = read_stalls(kernel.counters);
+    const StallTable stalls = read_stalls(kernel.counters, kernel.sampled);
     const auto reasons = stalls.findings();
     if (reasons.empty()) continue;
     const StallReason& most = *reasons.front();
     ++found;
-    findings.push_back({"stall", 0,
-                        fmt::format("warps of {} wait: {}, {} of the stalls{}", subject(kernel),
-                                    clean(most.name), whole_percent(most.stalled),
-                                    most.meaning.empty() ? "" : " (" + most.meaning + ")")});
+    const StallLine* line = kernel.sampled.most_of(most.name);
+    findings.push_back(
+        {"stall", 0,
+         fmt::format(
+             "warps of {} wait: {}, {} of the stalls{}{}", subject(kernel), clean(most.name),
+             whole_percent(most.stalled), most.meaning.empty() ? "" : " (" + most.meaning + ")",
+             line == nullptr ? "" : ", most at " + clean(elide_middle(line->where(), 60)))});
   }
 }
 

@@ -150,6 +150,41 @@ void label_kernels(std::vector<KernelStat>& kernels) {
   for (KernelStat& kernel : kernels) kernel.label = labels[kernel.name.full];
 }
 
+// Samples go to kernels by name; rows of ops and classes share their kernels with others.
+void add_stalls(const Profile& profile, GroupBy group_by, std::map<Key, Group>& groups,
+                const std::map<std::string, KernelName>& names, bool builds_told, Report& report) {
+  const SampledStalls& stalls = profile.stalls;
+  StallSampling& sampling = report.stall_sampling;
+  sampling.windows = stalls.windows;
+  sampling.sampled_ns = stalls.sampled_ns;
+  sampling.least_period = stalls.least_period;
+  sampling.most_period = stalls.most_period;
+  sampling.dropped = stalls.dropped;
+  sampling.untold = stalls.untold;
+  sampling.samples = stalls.samples();
+  using Owner = std::tuple<std::string, std::string, std::string>;  // kernel, device, build
+  std::map<Owner, std::vector<const StallFunction*>> by_owner;
+  std::map<std::string, double> elsewhere;
+  for (const StallFunction& function : stalls.functions) {
+    if (const auto known = names.find(function.name); known != names.end()) {
+      by_owner[{known->second.full, device_name(profile, function.device),
+                builds_told ? function.build : profile.environment.build}]
+          .push_back(&function);
+    } else {
+      double& samples = elsewhere[describe_kernel(function.name).full];
+      for (const StallSite& site : function.sites) samples += site.samples();
+    }
+  }
+  sampling.elsewhere.assign(elsewhere.begin(), elsewhere.end());
+  std::stable_sort(sampling.elsewhere.begin(), sampling.elsewhere.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (group_by == GroupBy::kOp || group_by == GroupBy::kOpClass) return;
+  for (auto& [key, group] : groups) {
+    const auto found = by_owner.find({group.stat.name.full, group.stat.device, group.stat.build});
+    if (found != by_owner.end()) group.stat.sampled = sites_of(stalls, found->second);
+  }
+}
+
 template <class Stat>
 bool heavier(const Stat& a, const Stat& b) {
   return a.duration.total_ns() > b.duration.total_ns();
@@ -224,6 +259,7 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
     report.kernel_ns += row.duration.total_ns();
     report.launches += row.duration.count();
   }
+  if (!profile.stalls.empty()) add_stalls(profile, group_by, groups, names, builds_told, report);
   std::vector<const Group*> order;
   for (const auto& [key, group] : groups) order.push_back(&group);
   std::stable_sort(order.begin(), order.end(),

@@ -6,6 +6,7 @@
 
 #include "analyze/kernel_name.h"
 #include "analyze/roofline.h"
+#include "analyze/stall_sites.h"
 #include "analyze/target.h"
 #include "analyze/timeline.h"
 #include "base/json.h"
@@ -46,7 +47,16 @@ struct KernelStat {
   Sketch duration;
   std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end seen
   std::vector<Counter> counters;           // means over the launches they were read for, by name
+  StallSites sampled;                      // of the kernel, whatever the launch shape
   Roof roof;                               // of the row as a whole; unknown until roofs are added
+};
+
+// How program counters were sampled, and what of the samples is in no row.
+struct StallSampling {
+  double windows = 0, sampled_ns = 0, samples = 0;
+  std::uint64_t least_period = 0, most_period = 0;  // cycles between samples of an SM; 0 = unknown
+  double dropped = 0, untold = 0;
+  std::vector<std::pair<std::string, double>> elsewhere;  // functions without a row, most first
 };
 
 struct CopyStat {
@@ -89,6 +99,7 @@ struct Report {
   std::string filter;               // what the rows were selected by, "" = all rows are here
   std::size_t rows_left_out = 0;    // by that filter; shares are of all kernels all the same
   std::vector<CopyStat> copies;     // by total time
+  StallSampling stall_sampling;
   double kernel_ns = 0, launches = 0;
   double copy_ns = 0;
   std::vector<Ceilings> ceilings;  // of each GPU model, where known

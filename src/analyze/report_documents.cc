@@ -129,8 +129,29 @@ Json target_json(const Roof& roof, const TargetFractions& fractions) {
                        {"speedup", rounded(target.speedup)}});
 }
 
+// The hottest lines; what the others have is what is missing of the samples.
+Json sites_json(const StallSites& sampled) {
+  constexpr std::size_t kSites = 50;
+  Json out = Json::array();
+  for (std::size_t i = 0; i < std::min(kSites, sampled.lines.size()); ++i) {
+    const StallLine& line = sampled.lines[i];
+    Json reasons = Json::array();
+    for (const auto& [reason, samples] : line.reasons)
+      reasons.push(Json::object({{"reason", reason}, {"samples", number(samples)}}));
+    out.push(
+        Json::object({{"file", line.line == 0 ? Json() : Json(line.file)},
+                      {"line", line.line == 0 ? Json() : Json(line.line)},
+                      {"offset", line.offset == StallSite::kNowhere ? Json() : Json(line.offset)},
+                      {"instructions", line.instructions},
+                      {"samples", number(line.samples)},
+                      {"share", rounded(line.samples / sampled.samples)},
+                      {"reasons", std::move(reasons)}}));
+  }
+  return out;
+}
+
 Json stalls_json(const KernelStat& kernel) {
-  const StallTable stalls = read_stalls(kernel.counters);
+  const StallTable stalls = read_stalls(kernel.counters, kernel.sampled);
   if (stalls.empty()) return {};
   Json reasons = Json::array();
   for (const StallReason& reason : stalls.reasons)
@@ -143,7 +164,8 @@ Json stalls_json(const KernelStat& kernel) {
                                   kernel.roof.occupancy_achieved);
   return Json::object({{"samples", stalls.sampled ? rounded(stalls.samples) : Json()},
                        {"reasons", std::move(reasons)},
-                       {"occupancy", why.empty() ? Json() : Json(why)}});
+                       {"occupancy", why.empty() ? Json() : Json(why)},
+                       {"sites", sites_json(kernel.sampled)}});
 }
 
 Json kernel_json(const KernelStat& kernel, const Report& report) {
@@ -206,6 +228,22 @@ Json alerts_json(const Report& report) {
                            {"profile", report.profile_id},
                            {"text", alert.text}}));
   return out;
+}
+
+Json sampling_json(const StallSampling& sampling) {
+  if (sampling.windows <= 0 && sampling.samples <= 0) return {};
+  Json elsewhere = Json::array();
+  for (const auto& [function, samples] : sampling.elsewhere)
+    elsewhere.push(Json::object({{"function", function}, {"samples", number(samples)}}));
+  const auto cycles = [](std::uint64_t period) { return period == 0 ? Json() : Json(period); };
+  return Json::object({{"windows", number(sampling.windows)},
+                       {"sampled_ns", number(sampling.sampled_ns)},
+                       {"least_period_cycles", cycles(sampling.least_period)},
+                       {"most_period_cycles", cycles(sampling.most_period)},
+                       {"samples", number(sampling.samples)},
+                       {"dropped", number(sampling.dropped)},
+                       {"untold", number(sampling.untold)},
+                       {"elsewhere", std::move(elsewhere)}});
 }
 
 Json coverage_json(const Coverage& coverage, bool partial) {
@@ -277,6 +315,7 @@ Json to_json(const Report& report, std::size_t most_rows) {
   for (const Ceilings& device : report.ceilings)
     if (!device.empty()) ceilings.push(to_json(device));
   out.set("ceilings", std::move(ceilings));
+  out.set("stall_sampling", sampling_json(report.stall_sampling));
   out.set("timeline", to_json(report.timeline));
   out.set("coverage", coverage_json(report.coverage, report.partial));
   Json processes = Json::array();

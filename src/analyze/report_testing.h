@@ -66,6 +66,37 @@ inline Profile sketches_only() {
   return profile;
 }
 
+// As `purlin profile --stalls` leaves them: a line of two instructions, an instruction without a
+// line, samples that lost their place, and a function that kernels call.
+inline void add_sampled_stalls(Profile& profile) {
+  SampledStalls& stalls = profile.stalls;
+  stalls.windows = 12;
+  stalls.sampled_ns = 600'000'000;
+  stalls.least_period = stalls.most_period = 4096;
+  stalls.dropped = 20;
+  stalls.files = {"", "/src/saxpy.cu"};
+  stalls.reasons = {"long_scoreboard", "barrier", "selected"};
+  const auto site = [](std::uint64_t offset, std::uint32_t line, std::vector<StallCount> counts) {
+    StallSite out;
+    out.offset = offset;
+    out.file = line > 0 ? 1 : 0;
+    out.line = line;
+    out.counts = std::move(counts);
+    return out;
+  };
+  StallFunction saxpy;
+  saxpy.name = "_Z5saxpyifPKfPf";
+  saxpy.build = profile.environment.build;
+  saxpy.code = 7;
+  saxpy.sites = {site(0x140, 14, {{0, 100}, {2, 50}}), site(0x150, 14, {{0, 650}}),
+                 site(0x200, 0, {{1, 190}}), site(StallSite::kNowhere, 0, {{0, 10}})};
+  StallFunction helper = saxpy;
+  helper.name = "_Z6helperf";
+  helper.sites = {site(0x10, 3, {{0, 50}})};
+  helper.sites[0].line = 3;
+  stalls.functions = {saxpy, helper};
+}
+
 inline Roof roof_of(double flops, double bytes, Provenance from, double mean_ns, Bound bound,
                     double utilization, const char* ceiling, const char* evidence) {
   Roof roof;

@@ -321,6 +321,7 @@ class Renderer {
       line += fmt::format(", {} sampled out", format_count(coverage.launches_sampled_out));
     out_ += fold(line, "  ", width());
     cost();
+    sampling();
     processes();
     for (const CoverageNote& note : coverage.notes) {
       std::string text = note.cause + ": " + note.text;
@@ -343,6 +344,30 @@ class Renderer {
     if (coverage.bytes_written > 0)
       text +=
           fmt::format(", {} written", format_bytes(static_cast<double>(coverage.bytes_written)));
+    out_ += fold(text, "  ", width());
+  }
+
+  // What stalls were sampled from, and what of the samples is in no row.
+  void sampling() {
+    const StallSampling& all = report_.stall_sampling;
+    if (all.windows <= 0 && all.samples <= 0) return;
+    std::string text =
+        fmt::format("stalls: {} samples in {} windows, {} in all", format_count(all.samples),
+                    format_count(all.windows), short_ns(all.sampled_ns));
+    if (all.least_period > 0)
+      text +=
+          all.least_period == all.most_period
+              ? fmt::format(", one of an SM in {} cycles", all.least_period)
+              : fmt::format(", one of an SM in {} to {} cycles", all.least_period, all.most_period);
+    if (all.dropped > 0) text += fmt::format(", {} dropped by the GPU", format_count(all.dropped));
+    if (all.untold > 0)
+      text += fmt::format(", {} in code the driver does not tell of", format_count(all.untold));
+    double elsewhere = 0;
+    for (const auto& [function, samples] : all.elsewhere) elsewhere += samples;
+    if (elsewhere > 0)
+      text += fmt::format("; {} of them in functions without a row, most in {}",
+                          percent(elsewhere / std::max(all.samples, 1.0)),
+                          clean(elide_middle(all.elsewhere[0].first, 60)));
     out_ += fold(text, "  ", width());
   }
 

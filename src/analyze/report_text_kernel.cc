@@ -187,7 +187,7 @@ class KernelRenderer {
   }
 
   void stalls() {
-    const StallTable stalls = read_stalls(kernel_.counters);
+    const StallTable stalls = read_stalls(kernel_.counters, kernel_.sampled);
     if (stalls.empty()) return;
     constexpr std::size_t kShown = 8;
     Table table;
@@ -204,6 +204,35 @@ class KernelRenderer {
         stalls, read_counters(kernel_.counters, kernel_.duration.mean_ns()),
         kernel_.roof.occupancy_achieved);
     if (!why.empty()) out_ += fold("More occupancy does not help: " + why, "", width());
+    stall_lines();
+  }
+
+  void stall_lines() {
+    constexpr std::size_t kShown = 8, kReasons = 2;
+    const StallSites& sampled = kernel_.sampled;
+    if (sampled.empty()) return;
+    Table table;
+    table.column("of samples", Table::Align::kRight);
+    table.column("where");
+    table.column("warps wait for");
+    const std::size_t shown = std::min(kShown, sampled.lines.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+      const StallLine& line = sampled.lines[i];
+      std::vector<std::string> reasons;
+      for (std::size_t k = 0; k < std::min(kReasons, line.reasons.size()); ++k)
+        reasons.push_back(fmt::format("{} {}", clean(line.reasons[k].first),
+                                      percent(line.reasons[k].second / line.samples)));
+      const std::string where = clean(line.where());
+      table.row({percent(line.samples / sampled.samples),
+                 where.empty() ? "(place not kept)" : elide_middle(where, width() / 2),
+                 join(reasons, ", ")});
+    }
+    out_ += "\n" + table.render(terminal_);
+    if (shown < sampled.lines.size())
+      out_ += terminal_.paint(Style::kDim, fmt::format("and {} more places; --json has 50\n",
+                                                       sampled.lines.size() - shown));
+    if (group_by_ == GroupBy::kShape || group_by_ == GroupBy::kLaunch)
+      out_ += terminal_.paint(Style::kDim, "samples do not tell launch shapes: these are of all\n");
   }
 
   void counters() {

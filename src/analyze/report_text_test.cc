@@ -201,5 +201,21 @@ TEST(Histogram, CountsAddUpAndCoverTheSpan) {
   EXPECT_TRUE(histogram({}, 24).empty());
 }
 
+TEST(ReportText, SampledStallsAreAsRecorded) {
+  Profile profile = sketches_only();
+  add_sampled_stalls(profile);
+  const Report report = build_report(profile, GroupBy::kKernel);
+  const Report by_launch = build_report(profile, GroupBy::kLaunch);
+  std::string text = render_text(report, kPlain) + "\n";
+  for (const KernelStat& kernel : report.kernels)
+    if (!kernel.sampled.empty()) text += render_kernel(kernel, GroupBy::kKernel, by_launch, kPlain);
+  for (const KernelStat& kernel : by_launch.kernels)
+    if (!kernel.sampled.empty())
+      text += "\n" +
+              render_kernel(kernel, GroupBy::kLaunch, by_launch, Terminal(false, false, false, 80));
+  expect_golden("report_stalls.txt", text);
+  expect_golden("report_stalls.json", document_of(report));
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -91,6 +91,33 @@ std::string nvprof_reason(std::string_view name) {
   return "";
 }
 
+StallTable table_of(const std::map<std::string, double>& reasons) {
+  StallTable out;
+  double stalled = 0;
+  for (const auto& [name, samples] : reasons) {
+    out.samples += samples;
+    if (is_stall(name)) stalled += samples;
+  }
+  for (const auto& [name, samples] : reasons) {
+    if (samples <= 0) continue;
+    const Known* known = find(name);
+    StallReason reason;
+    reason.name = name;
+    reason.samples = samples;
+    reason.share = samples / out.samples;
+    if (is_stall(name)) reason.stalled = samples / stalled;
+    if (known != nullptr) {
+      reason.meaning = known->meaning;
+      reason.remedy = known->remedy;
+    }
+    out.reasons.push_back(std::move(reason));
+  }
+  std::stable_sort(
+      out.reasons.begin(), out.reasons.end(),
+      [](const StallReason& a, const StallReason& b) { return a.samples > b.samples; });
+  return out;
+}
+
 }  // namespace
 
 std::vector<const StallReason*> StallTable::findings() const {
@@ -121,34 +148,21 @@ StallTable read_stalls(const std::vector<Counter>& counters) {
       percents[reason] += counter.value;
     }
   }
-  StallTable out;
-  const auto total = [](const std::map<std::string, double>& reasons, bool stalls_only) {
-    double sum = 0;
-    for (const auto& [name, samples] : reasons)
-      if (!stalls_only || is_stall(name)) sum += samples;
-    return sum;
+  const auto any = [](const std::map<std::string, double>& reasons) {
+    return std::any_of(reasons.begin(), reasons.end(),
+                       [](const auto& reason) { return reason.second > 0; });
   };
-  out.sampled = total(sampled, false) > 0;
-  const auto& reasons = out.sampled ? sampled : total(counted, false) > 0 ? counted : percents;
-  out.samples = total(reasons, false);
-  const double stalled = total(reasons, true);
-  for (const auto& [name, samples] : reasons) {
-    if (samples <= 0) continue;
-    const Known* known = find(name);
-    StallReason reason;
-    reason.name = name;
-    reason.samples = samples;
-    reason.share = samples / out.samples;
-    if (is_stall(name)) reason.stalled = samples / stalled;
-    if (known != nullptr) {
-      reason.meaning = known->meaning;
-      reason.remedy = known->remedy;
-    }
-    out.reasons.push_back(std::move(reason));
-  }
-  std::stable_sort(
-      out.reasons.begin(), out.reasons.end(),
-      [](const StallReason& a, const StallReason& b) { return a.samples > b.samples; });
+  StallTable out = table_of(any(sampled) ? sampled : any(counted) ? counted : percents);
+  out.sampled = any(sampled);
+  return out;
+}
+
+StallTable read_stalls(const std::vector<Counter>& counters, const StallSites& sampled) {
+  if (sampled.empty()) return read_stalls(counters);
+  std::map<std::string, double> reasons;
+  for (const auto& [name, samples] : sampled.reasons) reasons[named(name)] += samples;
+  StallTable out = table_of(reasons);
+  out.sampled = true;
   return out;
 }
 

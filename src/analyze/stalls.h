@@ -5,6 +5,7 @@
 #pragma once
 
 #include "analyze/counters.h"
+#include "analyze/stall_sites.h"
 #include "model/profile.h"
 
 #include <string>
@@ -34,6 +35,8 @@ struct StallTable {
   std::vector<const StallReason*> findings() const;
 };
 StallTable read_stalls(const std::vector<Counter>& counters);
+// Samples of Purlin's own go before counters.
+StallTable read_stalls(const std::vector<Counter>& counters, const StallSites& sampled);
 
 // "" where more warps might help, or nothing tells.
 std::string why_occupancy_does_not_help(const StallTable& stalls, const CounterFigures& figures,

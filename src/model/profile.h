@@ -5,6 +5,7 @@
 
 #include "model/device.h"
 #include "model/launch.h"
+#include "model/sampled_stalls.h"
 #include "model/sketch.h"
 #include "model/timeline.h"
 
@@ -85,7 +86,8 @@ struct Profile {
   std::vector<ProcessInfo> processes;
   std::vector<KernelRow> kernels;
   std::vector<CopyRow> copies;
-  Timeline timeline;  // empty where only sketches were kept
+  Timeline timeline;     // empty where only sketches were kept
+  SampledStalls stalls;  // empty where program counters were not sampled
   Coverage coverage;
   bool partial = false;  // damaged or cut short: what is here was read up to the last seal
 };

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "profile/format/file.h"
+#include "profile/stall_lines.h"
 
 #include <algorithm>
 #include <atomic>
@@ -196,6 +197,7 @@ void describe(Profile& profile, const CaptureOptions& options, const Environment
   profile.environment.devices = std::move(devices);
   profile.environment.build = options.build;
   for (KernelRow& row : profile.kernels) row.build = options.build;
+  for (StallFunction& function : profile.stalls.functions) function.build = options.build;
   profile.command = quoted_command(options.command);
   profile.wall_ns = wall_ns;
   profile.coverage.notes.insert(profile.coverage.notes.end(), notes.begin(), notes.end());
@@ -259,6 +261,7 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
     return gathered.status().with_context(fmt::format("the run's files are kept in {}", kept));
   }
   result.profile = std::move(gathered).value();
+  find_lines(result.profile, spool.path());
   describe(result.profile, options, host, ended - began, notes);
   result.profile.exit_code = result.exit_code;
   return result;
@@ -275,6 +278,7 @@ Result<Profile> capture_children(const CaptureOptions& options,
     PURLIN_TRY(act());
   }
   PURLIN_ASSIGN(Profile profile, read_spool(spool.path()));
+  find_lines(profile, spool.path());
   describe(profile, options, host, system_clock().monotonic_ns() - began, notes);
   return profile;
 }

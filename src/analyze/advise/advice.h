@@ -67,6 +67,7 @@ struct StallNote {  // why the warps of a kernel wait
   std::string kernel, reason, meaning;
   double stalled = 0, share = 0;  // of the stalled samples, of all
   std::string occupancy;          // why more of it does not help, "" where it may
+  std::string where;              // "gemm.cu:14", "+0x150": most of its samples; "" not known
 };
 
 struct WhatIf {          // all kernels whose roof is known, with one resource doubled

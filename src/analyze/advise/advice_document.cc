@@ -103,13 +103,13 @@ Json to_json(const Advice& advice) {
   out.set("no_gain", std::move(no_gain));
   Json stalls = Json::array();
   for (const StallNote& one : advice.stalls)
-    stalls.push(
-        Json::object({{"kernel", one.kernel},
-                      {"reason", one.reason},
-                      {"meaning", one.meaning},
-                      {"stalled_share", share(one.stalled)},
-                      {"sample_share", share(one.share)},
-                      {"occupancy", one.occupancy.empty() ? Json() : Json(one.occupancy)}}));
+    stalls.push(Json::object({{"kernel", one.kernel},
+                              {"reason", one.reason},
+                              {"meaning", one.meaning},
+                              {"stalled_share", share(one.stalled)},
+                              {"sample_share", share(one.share)},
+                              {"occupancy", one.occupancy.empty() ? Json() : Json(one.occupancy)},
+                              {"where", one.where.empty() ? Json() : Json(one.where)}}));
   out.set("stalls", std::move(stalls));
   Json what_if = Json::array();
   for (const WhatIf& one : advice.what_if)

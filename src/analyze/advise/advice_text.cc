@@ -150,6 +150,7 @@ class AdviceRenderer {
       std::string text = fmt::format(
           "- {}: {}, {:.0f}% of the stalls{}", clean(elide_middle(one.kernel, 60)),
           clean(one.reason), 100 * one.stalled, one.meaning.empty() ? "" : ": for " + one.meaning);
+      if (!one.where.empty()) text += ", most at " + clean(elide_middle(one.where, 70));
       if (!one.occupancy.empty()) text += ". More occupancy does not help: " + one.occupancy;
       paragraph(Style::kPlain, text, "  ");
     }

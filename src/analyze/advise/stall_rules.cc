@@ -33,7 +33,7 @@ void add_stall_rules(const Facts& facts, Advice& advice) {
   const auto& kernels = facts.rows.kernels;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const KernelStat& kernel = kernels[i];
-    const StallTable stalls = read_stalls(kernel.counters);
+    const StallTable stalls = read_stalls(kernel.counters, kernel.sampled);
     const auto findings = stalls.findings();
     if (findings.empty()) continue;
     const double issue = issue_active(kernel.counters);
@@ -49,6 +49,7 @@ void add_stall_rules(const Facts& facts, Advice& advice) {
       note.stalled = reason->stalled;
       note.share = reason->share;
       note.occupancy = crowd;
+      if (const StallLine* line = kernel.sampled.most_of(reason->name)) note.where = line->where();
       advice.stalls.push_back(std::move(note));
     }
     const StallReason& most = *findings.front();
@@ -69,6 +70,8 @@ void add_stall_rules(const Facts& facts, Advice& advice) {
                             fmt::format("{:.0f}% of the stalls, {:.0f}% of all samples ({})",
                                         100 * most.stalled, 100 * most.share, most.name),
                             stalls.sampled ? "program counter samples" : "counters"});
+    if (const StallLine* line = kernel.sampled.most_of(most.name))
+      out.evidence.push_back({"most of them at", clean(line->where()), "program counter samples"});
     out.evidence.push_back({"SMs and memory busy",
                             percent(*figures.compute_busy) + ", " + percent(*figures.memory_busy),
                             "counters"});

@@ -2,6 +2,7 @@
 // Stands in for the CUDA backend in builds made without CUDA's headers.
 #include "gpu/device.h"
 #include "gpu/guest.h"
+#include "gpu/source_lines.h"
 
 namespace purlin::gpu {
 namespace {
@@ -23,5 +24,9 @@ class AbsentBackend : public Backend {
 
 std::unique_ptr<Backend> make_cuda_backend() { return std::make_unique<AbsentBackend>(); }
 Result<std::unique_ptr<GuestDevice>> open_cuda_guest() { return reason(); }
+Result<SourceLines> SourceLines::open() { return reason(); }
+SourceLine SourceLines::find(std::string_view, const std::string&, std::uint64_t) const {
+  return {};
+}
 
 }  // namespace purlin::gpu

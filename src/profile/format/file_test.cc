@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "profile/format/head.h"
 #include "profile/format/profiles_for_test.h"
+#include "profile/format/stall_sites.h"
 #include "profile/format/wire.h"
 
 #include <gtest/gtest.h>
@@ -115,6 +116,44 @@ TEST(ProfileFile, EverythingAProfileHoldsComesBack) {
   }
   const Profile none;
   EXPECT_EQ(contents(*decode_profile(encode_profile(none))), contents(none));
+}
+
+// Capture libraries write what each period added; a later period may repeat a site.
+TEST(ProfileFile, StallSitesOfPeriodsAddUp) {
+  std::string bytes;
+  wire::append_header(bytes);
+  wire::append_chunk(bytes, wire::ChunkType::kMeta,
+                     R"({"schema":"purlin.profile/1","environment":{"build":"v7"}})");
+  wire::Encoder strings;
+  strings.varint(2);
+  strings.text("gemm");
+  strings.text("barrier");
+  wire::append_chunk(bytes, wire::ChunkType::kStrings, strings.bytes());
+  for (int period = 0; period < 3; ++period) {
+    wire::StallEncoder encoder;
+    encoder.begin({0, 1, 0, 0xabc});
+    encoder.place({48, 0, 0}, 1);
+    encoder.count(1, 5);
+    wire::append_chunk(bytes, wire::ChunkType::kStallSites,
+                       encoder.finish({1, 1000, 4096, 4096, 2, 3}));
+  }
+  wire::append_chunk(bytes, wire::ChunkType::kSeal,
+                     wire::encode(wire::Seal{1, 1, bytes.size(), true}));
+  const Result<Profile> read = decode_profile(bytes);
+  ASSERT_TRUE(read.is_ok()) << read.status().message();
+  const SampledStalls& stalls = read->stalls;
+  ASSERT_EQ(stalls.functions.size(), 1u);
+  EXPECT_EQ(stalls.functions[0].name, "gemm");
+  EXPECT_EQ(stalls.functions[0].build, "v7");
+  EXPECT_EQ(stalls.functions[0].device, 1);
+  ASSERT_EQ(stalls.functions[0].sites.size(), 1u);
+  EXPECT_EQ(stalls.functions[0].sites[0].offset, 48u);
+  EXPECT_EQ(stalls.functions[0].sites[0].samples(), 15);
+  EXPECT_EQ(stalls.windows, 3);
+  EXPECT_EQ(stalls.dropped, 6);
+  EXPECT_EQ(stalls.untold, 9);
+  EXPECT_EQ(stalls.most_period, 4096u);
+  EXPECT_EQ(read->environment.devices.size(), 2u);  // sampled before it was described
 }
 
 // Links to what was cut off are gone, all others are right.

@@ -3,6 +3,7 @@
 
 #include "profile/format/documents.h"
 #include "profile/format/merge.h"
+#include "profile/format/stall_sites.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +18,7 @@ constexpr std::size_t kMaxRows = std::size_t{1} << 23;
 constexpr std::size_t kMaxNames = std::size_t{1} << 25;
 constexpr std::size_t kMaxCounters = 20'000;              // of one row
 constexpr std::size_t kMaxJson = std::size_t{128} << 20;  // a few hundred thousand processes
+constexpr std::size_t kMaxStallReasons = 256;
 constexpr std::uint32_t kMaxDeviceIndex = kMaxDevices - 1;
 
 }  // namespace
@@ -202,6 +204,77 @@ bool HeadReader::names(wire::Decoder in) {
   return !in.failed();
 }
 
+bool HeadReader::stall_text(std::uint32_t id, std::vector<std::string>& texts,
+                            std::map<std::uint32_t, std::uint32_t>& known, std::uint32_t& index) {
+  const auto position = known.find(id);
+  if (position != known.end()) return index = position->second, true;
+  std::string_view text;
+  if (!string(id, text) || !take_text(text.size())) return false;
+  // Two ids may be of one text; few enough are to be seen here for a search.
+  const auto same =
+      texts.size() > kMaxStallReasons ? texts.end() : std::find(texts.begin(), texts.end(), text);
+  index = static_cast<std::uint32_t>(same - texts.begin());
+  if (same == texts.end()) texts.emplace_back(text);
+  known.emplace(id, index);
+  return true;
+}
+
+bool HeadReader::stall_function(wire::Decoder& in) {
+  const wire::StallOwner owner = wire::decode_stall_owner(in);
+  const std::size_t places = in.count(wire::kLeastPlaceBytes);
+  std::string_view name, build;
+  if (in.failed() || !string(owner.name, name) || !optional_string(owner.build, build) ||
+      owner.device > kMaxDeviceIndex || places > SampledStalls::kMaxSites ||
+      !take_text(name.size() + build.size() + sizeof(StallFunction)))
+    return false;
+  SampledStalls& stalls = profile_.stalls;
+  stall_sites_ += places;
+  if (stall_sites_ > 2 * SampledStalls::kMaxSites) {  // periods repeat them
+    stalls.combine();
+    stall_sites_ = SampledStalls::kMaxSites + places;
+  }
+  StallFunction& function = stalls.functions.emplace_back();
+  function.name = name;
+  function.device = static_cast<int>(owner.device);
+  function.build = owner.build != 0 ? build : std::string_view(profile_.environment.build);
+  function.code = owner.code;
+  for (std::size_t i = 0; i < places; ++i) {
+    const wire::StallPlace place = wire::decode_stall_place(in);
+    const std::size_t counts = in.count(wire::kLeastCountBytes);
+    StallSite& site = function.sites.emplace_back();
+    site.offset = place.offset;
+    site.line = place.line;
+    if (counts > kMaxStallReasons ||
+        (place.file != 0 && !stall_text(place.file - 1, stalls.files, stall_files_, site.file)))
+      return false;
+    for (std::size_t k = 0; k < counts; ++k) {
+      std::uint32_t reason = 0;
+      const std::uint32_t id = in.varint32();
+      const auto samples = static_cast<double>(in.varint());
+      if (in.failed() || !stall_text(id, stalls.reasons, stall_reasons_, reason) ||
+          stalls.reasons.size() > kMaxStallReasons)
+        return false;
+      site.add(reason, samples);
+    }
+  }
+  return !in.failed();
+}
+
+bool HeadReader::stall_sites(wire::Decoder in) {
+  const wire::StallWindows windows = wire::decode_stall_windows(in);
+  const std::size_t functions = in.count(wire::kLeastOwnerBytes);
+  if (in.failed()) return false;
+  SampledStalls& stalls = profile_.stalls;
+  stalls.windows += static_cast<double>(windows.windows);
+  stalls.sampled_ns += static_cast<double>(windows.sampled_ns);
+  stalls.widen_period(windows.least_period, windows.most_period);
+  stalls.dropped += static_cast<double>(windows.dropped);
+  stalls.untold += static_cast<double>(windows.untold);
+  for (std::size_t i = 0; i < functions; ++i)
+    if (!stall_function(in)) return false;
+  return true;
+}
+
 bool HeadReader::coverage(std::string_view payload) {
   if (payload.size() > kMaxJson) return false;
   const Result<Json> parsed = Json::parse(payload);
@@ -229,6 +302,8 @@ bool HeadReader::decode(std::uint16_t type, std::uint16_t version, std::string_v
         return details(in);
       case ChunkType::kNames:
         return names(in);
+      case ChunkType::kStallSites:
+        return stall_sites(in);
       case ChunkType::kSeal:
       case ChunkType::kLaunches:  // events are not ours
       case ChunkType::kRanges:
@@ -242,6 +317,7 @@ bool HeadReader::decode(std::uint16_t type, std::uint16_t version, std::string_v
 }
 
 bool HeadReader::finish() {
+  profile_.stalls.combine();
   const std::string& build = profile_.environment.build;
   own_build_.resize(profile_.kernels.size());
   for (std::size_t i = 0; i < profile_.kernels.size(); ++i) {

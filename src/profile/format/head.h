@@ -37,6 +37,10 @@ class HeadReader {
   bool coverage(std::string_view payload);
   bool details(wire::Decoder in);
   bool names(wire::Decoder in);
+  bool stall_sites(wire::Decoder in);
+  bool stall_function(wire::Decoder& in);
+  bool stall_text(std::uint32_t id, std::vector<std::string>& texts,
+                  std::map<std::uint32_t, std::uint32_t>& known, std::uint32_t& index);
   bool take_text(std::size_t bytes);
   bool merge(Sketch& into, const Sketch& from);
   bool string(std::uint32_t id, std::string_view& text) const;
@@ -48,6 +52,8 @@ class HeadReader {
   std::vector<bool> own_build_;      // of rows: told by the row, not by the environment
   std::map<std::pair<std::string, int>, std::size_t> copy_rows_;
   std::size_t bucket_budget_, text_budget_;
+  std::map<std::uint32_t, std::uint32_t> stall_files_, stall_reasons_;  // by string id
+  std::size_t stall_sites_ = 0;
   std::size_t unknown_chunks_ = 0;
 };
 

@@ -177,6 +177,12 @@ Merger::Merger(Profile& into, std::size_t max_timeline_events)
     copies_.emplace(key_of(into.copies[i], into.copies[i].device), i);
   for (std::size_t i = 0; i < into.coverage.notes.size(); ++i)
     notes_.emplace(key_of(into.coverage.notes[i]), i);
+  const auto number = [](const std::vector<std::string>& texts, auto& numbers) {
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      numbers.emplace(texts[i], static_cast<std::uint32_t>(i));
+  };
+  number(into.stalls.files, stall_files_);
+  number(into.stalls.reasons, stall_reasons_);
   for (std::size_t i = 0; i < into.timeline.names.size(); ++i)
     names_.emplace(into.timeline.names[i], static_cast<std::uint32_t>(i));
 }
@@ -185,6 +191,8 @@ Merger::~Merger() { finish(); }
 
 void Merger::finish() {
   if (unsorted_) sort_timeline(into_.timeline);
+  if (loose_sites_ > 0) into_.stalls.combine();
+  loose_sites_ = 0;
   unsorted_ = false;
 }
 
@@ -197,6 +205,7 @@ void Merger::add(const Profile& from) {
   add_copies(from, moved);
   into_.processes.insert(into_.processes.end(), from.processes.begin(), from.processes.end());
   add_timeline(from, moved);
+  add_stalls(from, moved);
   add_coverage(from.coverage);
   into_.partial = into_.partial || from.partial;
   into_.wall_ns = std::max(into_.wall_ns, from.wall_ns);
@@ -322,6 +331,46 @@ void Merger::add_timeline(const Profile& from, const Moved& moved) {
     range.process += moved.processes;
     into.ranges.push_back(range);
   }
+}
+
+// Parts are appended, and combined once there are many.
+void Merger::add_stalls(const Profile& from, const Moved& moved) {
+  SampledStalls& into = into_.stalls;
+  into.windows += from.stalls.windows;
+  into.sampled_ns += from.stalls.sampled_ns;
+  into.widen_period(from.stalls.least_period, from.stalls.most_period);
+  into.dropped += from.stalls.dropped;
+  into.untold += from.stalls.untold;
+  const auto moved_texts = [](const std::vector<std::string>& texts, auto& numbers, auto& all) {
+    std::vector<std::uint32_t> out;
+    for (const std::string& text : texts) {
+      const auto [known, added] = numbers.try_emplace(text, static_cast<std::uint32_t>(all.size()));
+      if (added) all.push_back(text);
+      out.push_back(known->second);
+    }
+    return out;
+  };
+  const auto files = moved_texts(from.stalls.files, stall_files_, into.files);
+  const auto reasons = moved_texts(from.stalls.reasons, stall_reasons_, into.reasons);
+  const bool told = tell_builds(from);
+  for (const StallFunction& part : from.stalls.functions) {
+    StallFunction& function = into.functions.emplace_back();
+    function.name = part.name;
+    function.device = moved.device(part.device);
+    function.build = told || !part.build.empty() ? part.build : from.environment.build;
+    function.code = part.code;
+    for (const StallSite& old : part.sites) {
+      StallSite& site = function.sites.emplace_back();
+      site.offset = old.offset;
+      site.file = files[old.file];
+      site.line = old.line;
+      for (const StallCount& count : old.counts) site.add(reasons[count.reason], count.samples);
+    }
+    loose_sites_ += part.sites.size() + 1;
+  }
+  if (loose_sites_ <= 2 * SampledStalls::kMaxSites) return;
+  into.combine();
+  loose_sites_ = 1;
 }
 
 void Merger::add_coverage(const Coverage& from) {

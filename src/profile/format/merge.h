@@ -3,8 +3,9 @@
 // shape, dtype, launch shape, resources, build and device are the same, and a device is the same
 // where its id, name, UUID and driver are: what ran under another build or driver stays apart.
 // Timelines of two ranks are never of one device.
-// Timelines are joined, their indices mended. In content, not in order, the result does not depend
-// on the order of merging; it takes time in proportion to what is merged.
+// Timelines are joined, their indices mended; sampled stalls of one function add up. In content,
+// not in order, the result does not depend on the order of merging; it takes time in proportion to
+// what is merged.
 //
 // Refers to its target until finish(). Not thread-safe. Cannot fail: activities beyond the bound
 // are counted in Timeline::left_out.
@@ -29,7 +30,7 @@ class Merger {
 
   void add(const Profile& from);
   std::size_t timeline_events() const;  // held so far
-  void finish();                        // sorts the timeline; the destructor does it otherwise
+  void finish();  // sorts timeline and stalls; the destructor does it otherwise
 
  private:
   struct Moved;  // from the indices of a part to those of the whole
@@ -39,6 +40,7 @@ class Merger {
   void add_kernels(const Profile& from, Moved& moved);
   void add_copies(const Profile& from, Moved& moved);
   void add_timeline(const Profile& from, const Moved& moved);
+  void add_stalls(const Profile& from, const Moved& moved);
   void add_coverage(const Coverage& from);
   std::uint32_t name(const std::string& text);
 
@@ -46,8 +48,9 @@ class Merger {
   const std::size_t max_events_;
   std::unordered_multimap<std::uint64_t, std::size_t> rows_;  // by hash of what makes them one
   std::unordered_map<std::string, std::size_t> copies_, devices_, notes_;
-  std::unordered_map<std::string, std::uint32_t> names_;
+  std::unordered_map<std::string, std::uint32_t> names_, stall_files_, stall_reasons_;
   bool unsorted_ = false;
+  std::size_t loose_sites_ = 0;  // not combined yet
 };
 
 // Counters of the same name become one: the mean over the launches of both.

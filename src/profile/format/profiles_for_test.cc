@@ -21,6 +21,7 @@ class Maker {
     for (std::size_t i = 0; i < shape_.kernels; ++i) profile_.kernels.push_back(kernel(i));
     for (std::size_t i = 0; i < shape_.copies; ++i) profile_.copies.push_back(copy(i));
     timeline();
+    stalls();
     return std::move(profile_);
   }
 
@@ -126,6 +127,39 @@ class Maker {
     sort_timeline(timeline);
   }
 
+  void stalls() {
+    if (shape_.stalled == 0) return;
+    SampledStalls& stalls = profile_.stalls;
+    stalls.windows = 1 + below(9);
+    stalls.sampled_ns = static_cast<double>(duration());
+    stalls.least_period = stalls.most_period = std::uint64_t{1024} << below(4);
+    stalls.dropped = below(100);
+    stalls.untold = below(100);
+    for (std::uint32_t i = 0; i < 4; ++i)  // not in the same order in all profiles
+      stalls.reasons.push_back(fmt::format("reason{}", (i + below(2) * 2) % 4));
+    std::sort(stalls.reasons.begin(), stalls.reasons.end());
+    stalls.reasons.erase(std::unique(stalls.reasons.begin(), stalls.reasons.end()),
+                         stalls.reasons.end());
+    stalls.files.push_back(fmt::format("/src/a{}.cu", below(2)));
+    stalls.files.emplace_back("/src/b.cu");
+    for (std::size_t i = 0; i < shape_.stalled; ++i) {
+      StallFunction& function = stalls.functions.emplace_back();
+      function.name = fmt::format("kernel{}", i / 2);
+      function.device = static_cast<int>(i % 3);
+      function.build = shape_.build;
+      function.code = below(2) == 0 ? 0 : 0xfedcba9876543210;
+      for (std::uint32_t k = 0; k < 8; ++k) {
+        StallSite& site = function.sites.emplace_back();
+        site.offset = below(6) == 0 ? StallSite::kNowhere : 16 * below(20);
+        site.file = site.offset == StallSite::kNowhere ? 0 : below(3);
+        site.line = site.file == 0 ? 0 : 1 + below(50);
+        for (std::uint32_t r = 0; r <= below(stalls.reasons.size()); ++r)
+          site.add(below(stalls.reasons.size()), 1 + below(1000));
+      }
+    }
+    stalls.combine();
+  }
+
   TestProfileShape shape_;
   Random rng_;
   Profile profile_;
@@ -150,6 +184,7 @@ class Teller {
       line("device {} {} {}", info.id, info.name, info.driver);
     for (const KernelRow& row : profile_.kernels) kernel(row);
     for (const CopyRow& row : profile_.copies) line("copy {}", copy(row) + sketch(row.duration));
+    stalls();
     line("timeline {} {} {}", timeline_.begin_ns, timeline_.end_ns, timeline_.left_out);
     events();
     std::sort(lines_.begin(), lines_.end());
@@ -193,6 +228,24 @@ class Teller {
     for (const std::string& counter : counters) text += counter;
     line("kernel {} {} {} {}{}", identity(row), row.first_ns, row.last_ns, text,
          sketch(row.duration));
+  }
+
+  void stalls() {
+    const SampledStalls& stalls = profile_.stalls;
+    line("stalls {} {} {} {} {} {}", stalls.windows, stalls.sampled_ns, stalls.least_period,
+         stalls.most_period, stalls.dropped, stalls.untold);
+    for (const StallFunction& function : stalls.functions)
+      for (const StallSite& site : function.sites) {
+        std::vector<std::string> counts;
+        for (const StallCount& count : site.counts)
+          counts.push_back(fmt::format(" {}={}", stalls.reasons.at(count.reason), count.samples));
+        std::sort(counts.begin(), counts.end());
+        std::string text;
+        for (const std::string& count : counts) text += count;
+        line("stall {} {} {} {:x} {} {}:{}{}", function.name, device(function.device),
+             function.build, function.code, site.offset, stalls.files.at(site.file), site.line,
+             text);
+      }
   }
 
   std::string op(std::uint32_t index) const {

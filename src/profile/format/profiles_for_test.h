@@ -14,6 +14,7 @@ struct TestProfileShape {
   std::uint64_t seed = 1;
   std::size_t kernels = 20, copies = 4;
   std::size_t activities = 200, calls = 150, ops = 100, ranges = 10;
+  std::size_t stalled = 6;  // functions
   std::string build = "v1";
 };
 

@@ -104,6 +104,8 @@ Status ProfileStream::read_head() {
     devices = std::max(devices, static_cast<std::size_t>(row.device) + 1);
   for (const CopyRow& row : profile_.copies)
     devices = std::max(devices, static_cast<std::size_t>(row.device) + 1);
+  for (const StallFunction& function : profile_.stalls.functions)
+    devices = std::max(devices, static_cast<std::size_t>(function.device) + 1);
   profile_.environment.devices.resize(devices);
   const bool complete = sealed.last.final && sealed.end == bytes_.size();
   profile_.partial = profile_.partial || !complete;

@@ -38,6 +38,7 @@ enum class ChunkType : std::uint16_t {
   kActivities = 12,
   kCalls = 13,
   kOps = 14,
+  kStallSites = 15,  // sampled program counters: stall_sites.h
 };
 
 class Encoder {

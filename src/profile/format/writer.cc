@@ -4,6 +4,7 @@
 #include "profile/format/documents.h"
 #include "profile/format/events.h"
 #include "profile/format/file.h"
+#include "profile/format/stall_sites.h"
 #include "profile/format/wire.h"
 
 #include <algorithm>
@@ -84,6 +85,11 @@ wire::KernelDefinition define(const KernelRow& row, Strings& strings) {
   return definition;
 }
 
+// A count that was added up, as it is written.
+std::uint64_t whole(double count) {
+  return count >= 1 ? static_cast<std::uint64_t>(std::min(count, 0x1p62)) : 0;
+}
+
 // Writes the periods of one file.
 class Writer {
  public:
@@ -103,6 +109,7 @@ class Writer {
       if (first > 0) seal(false);
       rows(first, std::min(first + kRowsPerPeriod, profile_.kernels.size()));
     }
+    stalls();
     names();
     const Timeline& timeline = profile_.timeline;
     events<wire::RangeEncoder>(ChunkType::kRanges, timeline.ranges);
@@ -181,6 +188,49 @@ class Writer {
       out.real(counter.launches);
     }
     return true;
+  }
+
+  // A period for so many sites; what windows were goes with the first.
+  void stalls() {
+    const SampledStalls& stalls = profile_.stalls;
+    if (stalls.empty()) return;
+    wire::StallWindows windows = {whole(stalls.windows), whole(stalls.sampled_ns),
+                                  stalls.least_period,   stalls.most_period,
+                                  whole(stalls.dropped), whole(stalls.untold)};
+    wire::StallEncoder encoder;
+    const auto end_chunk = [&] {
+      strings_.append_new(out_);
+      wire::append_chunk(out_, ChunkType::kStallSites, encoder.finish(windows));
+      windows = {0, 0, stalls.least_period, stalls.most_period, 0, 0};
+    };
+    std::size_t sites = 0;
+    for (const StallFunction& function : stalls.functions) {
+      const wire::StallOwner owner = stall_owner(function);
+      encoder.begin(owner);
+      for (const StallSite& site : function.sites) {
+        if (++sites % kEventsPerPeriod == 0) {
+          end_chunk();
+          seal(false);
+          encoder.begin(owner);
+        }
+        const std::string& file = stalls.files[site.file];
+        encoder.place({site.offset, strings_.optional_id(file), site.line}, site.counts.size());
+        // By name, so that a profile that was read is written as it was.
+        std::vector<StallCount> counts = site.counts;
+        std::sort(counts.begin(), counts.end(), [&](const StallCount& a, const StallCount& b) {
+          return stalls.reasons[a.reason] < stalls.reasons[b.reason];
+        });
+        for (const StallCount& count : counts)
+          encoder.count(strings_.id(stalls.reasons[count.reason]), whole(count.samples));
+      }
+    }
+    end_chunk();
+  }
+
+  wire::StallOwner stall_owner(const StallFunction& function) {
+    const bool own_build = function.build != profile_.environment.build;
+    return {strings_.id(function.name), static_cast<std::uint32_t>(std::max(function.device, 0)),
+            own_build ? strings_.id(function.build) + 1 : 0, function.code};
   }
 
   // The older, shorter form holds kernels that only know their process and stream.
