@@ -296,17 +296,16 @@ std::string Arguments::describe(const Slot& slot, const std::string& got, std::s
 }
 
 Result<std::optional<std::string>> Arguments::find_wrong_output(int run) {
-  std::string got;
   for (Slot& slot : slots_) {
     if (!is_result(slot)) continue;
-    got.resize(slot.live->bytes());
-    PURLIN_TRY(slot.live->read(got.data()));
+    got_.resize(slot.live->bytes());
+    PURLIN_TRY(slot.live->read(got_.data()));
     const std::optional<Difference> difference =
-        compare(argument(slot).dtype, got.data(), slot.expected.data(), slot.count,
+        compare(argument(slot).dtype, got_.data(), slot.expected.data(), slot.count,
                 {spec_->rtol, spec_->atol});
     if (!difference) continue;
     return std::optional(
-        describe(slot, got, difference->first, difference->count, poison_of(slot, run)));
+        describe(slot, got_, difference->first, difference->count, poison_of(slot, run)));
   }
   return find_changed_input();
 }

@@ -84,6 +84,7 @@ class Arguments {
   bool verify_;
   std::vector<Slot> slots_;  // one for each argument; scalars have no buffer
   int runs_ = 1;
+  std::string got_;  // what was read back last: kept, as its pages cost more than the reading
 };
 
 }  // namespace purlin::measure

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <thread>
 #include <type_traits>
+#include <vector>
 
 namespace purlin::measure {
 namespace {
@@ -86,22 +89,56 @@ auto with_type(Dtype dtype, Tolerance tolerance, Visit visit) {
 
 }  // namespace
 
-std::optional<Difference> compare(Dtype dtype, const void* got, const void* expected,
-                                  std::size_t count, Tolerance tolerance) {
-  if (count == 0 || std::memcmp(got, expected, count * size_of(dtype)) == 0) return std::nullopt;
-  return with_type(dtype, tolerance, [&](auto load, auto equal) -> std::optional<Difference> {
-    Difference difference;
-    const std::size_t size = size_of(dtype);
-    for (std::size_t i = 0; i < count; ++i) {
+namespace {
+
+// Below this a thread costs more than it saves.
+constexpr std::size_t kElementsPerThread = std::size_t{1} << 19;
+constexpr std::size_t kMaxThreads = 16;
+
+Difference compare_range(Dtype dtype, const void* got, const void* expected, std::size_t first,
+                         std::size_t last, Tolerance tolerance) {
+  Difference difference;
+  const std::size_t size = size_of(dtype);
+  const auto bytes = [&](const void* data) {
+    return static_cast<const char*>(data) + first * size;
+  };
+  if (std::memcmp(bytes(got), bytes(expected), (last - first) * size) == 0) return difference;
+  with_type(dtype, tolerance, [&](auto load, auto equal) {
+    for (std::size_t i = first; i < last; ++i) {
       // Most 16-bit reals agree in every bit, and decoding them is what costs.
       if (size == 2 && element<std::uint16_t>(got, i) == element<std::uint16_t>(expected, i))
         continue;
       if (equal(load(got, i), load(expected, i))) continue;
       if (difference.count++ == 0) difference.first = i;
     }
-    if (difference.count == 0) return std::nullopt;
-    return difference;
+    return 0;
   });
+  return difference;
+}
+
+}  // namespace
+
+std::optional<Difference> compare(Dtype dtype, const void* got, const void* expected,
+                                  std::size_t count, Tolerance tolerance) {
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t parts =
+      std::clamp<std::size_t>(count / kElementsPerThread, 1, std::min(cores, kMaxThreads));
+  std::vector<Difference> found(parts);
+  const auto run = [&](std::size_t part) {
+    found[part] = compare_range(dtype, got, expected, count * part / parts,
+                                count * (part + 1) / parts, tolerance);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t part = 1; part < parts; ++part) threads.emplace_back(run, part);
+  run(0);
+  for (std::thread& thread : threads) thread.join();
+  Difference all;
+  for (const Difference& part : found) {
+    if (all.count == 0) all.first = part.first;
+    all.count += part.count;
+  }
+  if (all.count == 0) return std::nullopt;
+  return all;
 }
 
 bool hides_poison(Dtype dtype, const void* expected, std::size_t count, std::uint8_t poison,

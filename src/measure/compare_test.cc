@@ -27,6 +27,16 @@ TEST(Compare, RealsWithinToleranceAreEqual) {
   EXPECT_FALSE(differ<double>(Dtype::kF64, {1e300}, {1.001e300}));
 }
 
+TEST(Compare, LongArraysAreComparedInPartsAsOne) {
+  std::vector<float> expected(3'000'001, 1.0F), got = expected;
+  EXPECT_FALSE(differ<float>(Dtype::kF32, got, expected));
+  got[1'499'999] = got[1'500'000] = got[3'000'000] = 2.0F;
+  const auto difference = differ<float>(Dtype::kF32, got, expected);
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->first, 1'499'999u);
+  EXPECT_EQ(difference->count, 3u);
+}
+
 TEST(Compare, NanEqualsOnlyNan) {
   EXPECT_FALSE(differ<float>(Dtype::kF32, {kNan, 1.0001F}, {-kNan, 1}));
   EXPECT_TRUE(differ<float>(Dtype::kF32, {kNan}, {1}));
