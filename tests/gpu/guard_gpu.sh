@@ -34,9 +34,9 @@ export GUARD_DEVICE=${GUARD_DEVICE:-cuda:0}
 shape_of() {  # KERNEL
   case $SHAPES:$1 in
     *:gemm) echo "${GEMM:-M=1024,N=1024,K=1024}" ;;
-    medium:transpose) echo Y=6144,X=6144 ;;
-    medium:reduction) echo R=1024,C=65536 ;;
-    medium:*) echo R=8192,C=4096 ;;
+    medium:transpose) echo Y=4608,X=4608 ;;
+    medium:reduction) echo R=1024,C=49152 ;;
+    medium:*) echo R=6144,C=4096 ;;
     *) echo "$SHAPES" ;;
   esac
 }
