@@ -6,7 +6,8 @@
 // registered then and given back to whoever is registered when it completes: what makes two
 // careless clients lose each other's records. Full buffers complete on a thread of its own. A clock
 // that is set takes the times from the records not yet delivered. A flush that is not forced keeps
-// buffers with work in flight. A name belongs to its module and is written over when that is gone.
+// buffers with work in flight. A process has one copy of it: what is asked of another is refused. A
+// name belongs to its module and is written over when that is gone.
 //
 //   FAKE_CUPTI_LAG=N         a launch is in flight until its thread has made N more, or
 //   synchronises FAKE_CUPTI_FAIL=F:R:A:N  function F answers R to N calls, from the A-th on
@@ -28,6 +29,7 @@
 #include <pthread.h>
 #include <set>
 #include <string>
+#include <sys/auxv.h>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -101,8 +103,26 @@ State*& slot() {
 }
 State& state() { return *slot(); }
 
+// The copy of the library that was used first, in the environment, where another copy finds it.
+constexpr const char* kHolder = "FAKE_CUPTI_HOLDER";
+
 // In a child nothing of the parent's threads is left, as with the real one: it has no use of CUDA.
-const int forks = pthread_atfork(nullptr, nullptr, [] { slot() = made(); });
+const int forks = pthread_atfork(nullptr, nullptr, [] {
+  slot() = made();
+  unsetenv(kHolder);
+});
+
+bool hold() {
+  std::uint64_t program = 0;  // of this process: exec keeps the environment
+  std::memcpy(&program, reinterpret_cast<const void*>(getauxval(AT_RANDOM)), sizeof program);
+  const std::string ours = std::to_string(program) + '@';
+  const std::string mine = ours + std::to_string(reinterpret_cast<std::uintptr_t>(&forks));
+  const char* holder = std::getenv(kHolder);
+  if (holder != nullptr && std::strncmp(holder, ours.c_str(), ours.size()) == 0)
+    return mine == holder;
+  setenv(kHolder, mine.c_str(), 1);
+  return true;
+}
 
 thread_local int in_callback = 0;
 
@@ -110,6 +130,7 @@ thread_local int in_callback = 0;
 CUptiResult enter(const char* function, bool legal_in_callbacks = false) {
   State& s = state();
   std::unique_lock<std::mutex> lock(s.mutex);
+  if (!hold()) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   const long call = ++s.calls[function];
   if (in_callback > 0 && !legal_in_callbacks) ++s.illegal_calls;
   const bool slow = s.slow == function && s.slowness.count() > 0;
@@ -431,7 +452,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
   ENTER();
   State& s = state();
   std::unique_lock<std::mutex> lock(s.mutex);
-  if (s.requested == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
+  if (s.requested == nullptr) return CUPTI_SUCCESS;  // whatever its documentation says
   for (auto& [thread, buffer] : s.buffers) {
     const bool complete = buffer.in_flight.empty();
     if (buffer.bytes == nullptr || (!complete && (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) == 0))

@@ -21,7 +21,8 @@ GovernorOptions governor_options(const SessionOptions& options) {
 }  // namespace
 
 Capture::Capture(const Cupti& cupti, const SessionOptions& options)
-    : session_(options, *this),
+    : cupti_(cupti),
+      session_(options, *this),
       attribution_(cupti, session_.recorder(),
                    AttributionOptions::from_environment(session_.options().timeline)),
       folding_(cupti, session_.recorder(), attribution_),
@@ -40,7 +41,7 @@ void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,
 std::int64_t Capture::tick() { return arbiter_.tick(ownership_); }
 
 void Capture::collect(bool final) {
-  if (!final) hook_new_copies(ownership_);
+  if (!final) redirect_new_copies(cupti_, session_.recorder());
   arbiter_.collect(ownership_, final);
   ownership_.resume_if_idle();
   if (folding_.seen_records() && !devices_known_) {

@@ -34,6 +34,7 @@ class Capture : public Source {
   void collect(bool final) override;
 
  private:
+  const Cupti& cupti_;
   Session session_;
   Attribution attribution_;
   Folding folding_;

@@ -111,6 +111,7 @@ std::string Cupti::text_of(CUptiResult result) const {
 namespace {
 
 bool bind_all(void* handle, Cupti& cupti, std::string& reason) {
+  cupti.handle = handle;
   bool whole = bind(handle, "cuptiGetVersion", cupti.get_version);
   whole &= bind(handle, "cuptiGetResultString", cupti.get_result_string);
   whole &= bind(handle, "cuptiActivityRegisterCallbacks", cupti.register_callbacks);

@@ -4,8 +4,6 @@
 #include "profile/capture/cuda/interpose.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <iterator>
 #include <link.h>
 #include <utility>
@@ -14,13 +12,8 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-// Of libcupti in a process. A set of hooks is code, so there is a most.
-constexpr int kMostCopies = 4;
-
-// The first is Purlin's own. Leaked, as the process may call hooks at exit. An entry is written
-// before its hooks are in place.
-std::array<const Cupti*, kMostCopies> copies = {};
-std::atomic<int> copy_count = 0;
+// Set before the hooks are in place; leaked, as the process may call them at exit.
+const Cupti* cupti = nullptr;
 FindOwnership find_ownership = nullptr;
 
 // Set while this thread is in a hook: what CUPTI or a client's callback calls in there is not
@@ -42,85 +35,50 @@ CUptiResult handled(Handle handle, Pass pass) noexcept {
   }
 }
 
-// What a client calls in place of the functions of copy N.
-template <int N>
-struct Hooks {
-  static const Cupti& copy() { return *copies[N]; }
-
-  static CUptiResult CUPTIAPI register_callbacks(CUpti_BuffersCallbackRequestFunc requested,
-                                                 CUpti_BuffersCallbackCompleteFunc completed) {
-    return handled([&](Ownership& o) { return o.client_registers(copy(), requested, completed); },
-                   [&] { return copy().register_callbacks(requested, completed); });
-  }
-  static CUptiResult CUPTIAPI enable(CUpti_ActivityKind kind) {
-    return handled([&](Ownership& o) { return o.client_enables(copy(), nullptr, kind); },
-                   [&] { return copy().enable(kind); });
-  }
-  static CUptiResult CUPTIAPI enable_context(CUcontext context, CUpti_ActivityKind kind) {
-    return handled([&](Ownership& o) { return o.client_enables(copy(), context, kind); },
-                   [&] { return copy().enable_context(context, kind); });
-  }
-  static CUptiResult CUPTIAPI disable(CUpti_ActivityKind kind) {
-    return handled([&](Ownership& o) { return o.client_disables(copy(), nullptr, kind); },
-                   [&] { return copy().disable(kind); });
-  }
-  static CUptiResult CUPTIAPI disable_context(CUcontext context, CUpti_ActivityKind kind) {
-    return handled([&](Ownership& o) { return o.client_disables(copy(), context, kind); },
-                   [&] { return copy().disable_context(context, kind); });
-  }
-  static CUptiResult CUPTIAPI flush_all(std::uint32_t flag) {
-    return handled([&](Ownership& o) { return o.client_flushes(copy(), flag); },
-                   [&] { return copy().flush_all(flag); });
-  }
-  static CUptiResult CUPTIAPI register_timestamp(CUpti_TimestampCallbackFunc clock) {
-    return handled([&](Ownership& o) { return o.client_sets_clock(copy(), clock); },
-                   [&] { return copy().register_timestamp(clock); });
-  }
-  static CUptiResult CUPTIAPI finalize() {
-    return handled([](Ownership& o) { return o.client_finalizes(copy()); },
-                   [] { return copy().finalize(); });
-  }
-
-  template <class Function>
-  static Replacement replacing(const char* name, Function* original, Function* replacement) {
-    return {name, reinterpret_cast<void*>(original), reinterpret_cast<void*>(replacement)};
-  }
-  static bool install(std::string& reason) {
-    const Replacement hooks[] = {
-        replacing("cuptiActivityRegisterCallbacks", copy().register_callbacks, &register_callbacks),
-        replacing("cuptiActivityEnable", copy().enable, &enable),
-        replacing("cuptiActivityEnableContext", copy().enable_context, &enable_context),
-        replacing("cuptiActivityDisable", copy().disable, &disable),
-        replacing("cuptiActivityDisableContext", copy().disable_context, &disable_context),
-        replacing("cuptiActivityFlushAll", copy().flush_all, &flush_all),
-        replacing("cuptiFinalize", copy().finalize, &finalize),
-        replacing("cuptiActivityRegisterTimestampCallback", copy().register_timestamp,
-                  &register_timestamp),
-    };
-    return interpose(hooks, std::size(hooks), reason);
-  }
-};
-
-template <std::size_t... N>
-bool install_nth(int copy, std::string& reason, std::index_sequence<N...>) {
-  constexpr bool (*install[])(std::string&) = {&Hooks<N>::install...};
-  return install[copy](reason);
+CUptiResult CUPTIAPI register_callbacks(CUpti_BuffersCallbackRequestFunc requested,
+                                        CUpti_BuffersCallbackCompleteFunc completed) {
+  return handled([&](Ownership& o) { return o.client_registers(requested, completed); },
+                 [&] { return cupti->register_callbacks(requested, completed); });
 }
 
-bool install_in(const Cupti& cupti, std::string& reason) {
-  const int place = copy_count;
-  if (place == kMostCopies) return reason = "there are too many copies of libcupti", false;
-  copies[static_cast<std::size_t>(place)] = &cupti;
-  if (!install_nth(place, reason, std::make_index_sequence<kMostCopies>())) return false;
-  copy_count = place + 1;
-  return true;
+CUptiResult CUPTIAPI enable(CUpti_ActivityKind kind) {
+  return handled([&](Ownership& o) { return o.client_enables(nullptr, kind); },
+                 [&] { return cupti->enable(kind); });
 }
 
-// By a function that has no hook: its address tells copies apart whatever their paths look like.
-bool known(const Cupti& cupti) {
-  for (int i = 0; i < copy_count; ++i)
-    if (copies[static_cast<std::size_t>(i)]->get_version == cupti.get_version) return true;
-  return false;
+CUptiResult CUPTIAPI enable_context(CUcontext context, CUpti_ActivityKind kind) {
+  return handled([&](Ownership& o) { return o.client_enables(context, kind); },
+                 [&] { return cupti->enable_context(context, kind); });
+}
+
+CUptiResult CUPTIAPI disable(CUpti_ActivityKind kind) {
+  return handled([&](Ownership& o) { return o.client_disables(nullptr, kind); },
+                 [&] { return cupti->disable(kind); });
+}
+
+CUptiResult CUPTIAPI disable_context(CUcontext context, CUpti_ActivityKind kind) {
+  return handled([&](Ownership& o) { return o.client_disables(context, kind); },
+                 [&] { return cupti->disable_context(context, kind); });
+}
+
+CUptiResult CUPTIAPI flush_all(std::uint32_t flag) {
+  return handled([&](Ownership& o) { return o.client_flushes(flag); },
+                 [&] { return cupti->flush_all(flag); });
+}
+
+CUptiResult CUPTIAPI register_timestamp(CUpti_TimestampCallbackFunc clock) {
+  return handled([&](Ownership& o) { return o.client_sets_clock(clock); },
+                 [&] { return cupti->register_timestamp(clock); });
+}
+
+CUptiResult CUPTIAPI finalize() {
+  return handled([](Ownership& o) { return o.client_finalizes(); },
+                 [] { return cupti->finalize(); });
+}
+
+template <class Function>
+Replacement replacing(const char* name, Function* original, Function* replacement) {
+  return {name, reinterpret_cast<void*>(original), reinterpret_cast<void*>(replacement)};
 }
 
 // How many objects have ever been loaded: while that stays, no copy is new.
@@ -135,33 +93,54 @@ unsigned long long loads() {
   return result;
 }
 
-// Those that need no second look: hooked, or not to be had.
-std::vector<std::string>& looked_at() {
-  static auto* const paths = new std::vector<std::string>;
-  return *paths;
+// Empty where its clients are Purlin's neighbours from now on.
+std::string redirect_copy(const std::string& path) {
+  Cupti copy;
+  std::string reason;
+  if (!open_loaded_cupti(path, copy, reason)) return reason;
+  // By a function that has no hook: whatever the paths look like, this is Purlin's own.
+  if (copy.get_version == cupti->get_version) return "";
+  if (copy.version != cupti->version)
+    return "it is of another version than " + cupti->path +
+           ", which Purlin uses, and CUPTI serves one copy only; PURLIN_CUPTI names the one to use";
+  if (redirect(reinterpret_cast<const void*>(copy.get_version), cupti->handle, "cupti", reason))
+    return "";
+  return reason;
 }
 
 }  // namespace
 
 bool install_hooks(const Cupti& own, FindOwnership find, std::string& reason) {
+  cupti = &own;
   find_ownership = find;
-  return install_in(own, reason);
+  const Replacement hooks[] = {
+      replacing("cuptiActivityRegisterCallbacks", own.register_callbacks, &register_callbacks),
+      replacing("cuptiActivityEnable", own.enable, &enable),
+      replacing("cuptiActivityEnableContext", own.enable_context, &enable_context),
+      replacing("cuptiActivityDisable", own.disable, &disable),
+      replacing("cuptiActivityDisableContext", own.disable_context, &disable_context),
+      replacing("cuptiActivityFlushAll", own.flush_all, &flush_all),
+      replacing("cuptiFinalize", own.finalize, &finalize),
+      replacing("cuptiActivityRegisterTimestampCallback", own.register_timestamp,
+                &register_timestamp),
+  };
+  return interpose(hooks, std::size(hooks), reason);
 }
 
-void hook_new_copies(Ownership& ownership) {
+void redirect_new_copies(const Cupti& own, Recorder& recorder) {
   static unsigned long long seen = 0;
+  static auto* const looked_at = new std::vector<std::string>;
   const unsigned long long now = loads();
-  if (std::exchange(seen, now) == now) return;
+  if (&own != cupti || std::exchange(seen, now) == now) return;
   for (const std::string& path : loaded_cuptis()) {
-    if (std::find(looked_at().begin(), looked_at().end(), path) != looked_at().end()) continue;
-    looked_at().push_back(path);
-    auto* copy = new Cupti;
-    std::string reason;
-    if (!open_loaded_cupti(path, *copy, reason)) {
-      ownership.copy_not_hooked(path, reason);
-    } else if (!known(*copy)) {
-      if (!install_in(*copy, reason)) ownership.copy_not_hooked(path, reason);
-    }
+    if (std::find(looked_at->begin(), looked_at->end(), path) != looked_at->end()) continue;
+    looked_at->push_back(path);
+    const std::string reason = redirect_copy(path);
+    if (!reason.empty())
+      recorder.note("second_cupti",
+                    "a CUPTI client that uses " + path +
+                        " is refused by CUPTI while Purlin captures: " + reason,
+                    1);
   }
 }
 

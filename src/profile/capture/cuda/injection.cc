@@ -69,7 +69,7 @@ void initialize() {
                      "noticed: in " +
                          cupti->path + ", " + reason);
   } else {
-    hook_new_copies(instance->ownership());
+    redirect_new_copies(*cupti, instance->session().recorder());
     instance->begin(&buffer_requested, &buffer_completed);
   }
   instance->session().start();

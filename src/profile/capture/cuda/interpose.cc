@@ -249,4 +249,38 @@ bool interpose(const Replacement* replacements, std::size_t count, std::string& 
   return true;
 }
 
+bool redirect(const void* inside, void* target, const char* prefix, std::string& reason) {
+  struct Names {
+    const void* inside;
+    const char* prefix;
+    std::vector<Replacement> found;
+  } names = {inside, prefix, {}};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* context) {
+        Names& all = *static_cast<Names*>(context);
+        Object object;
+        if (!contains(*info, all.inside) || !describe(*info, object)) return 0;
+        for (std::size_t s = 0; s < object.symbol_count; ++s) {
+          const ElfW(Sym)& symbol = object.symbols[s];
+          if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= object.strings_size ||
+              ELF64_ST_TYPE(symbol.st_info) != STT_FUNC)
+            continue;
+          const char* name = object.strings + symbol.st_name;
+          if (std::strncmp(name, all.prefix, std::strlen(all.prefix)) == 0)
+            all.found.push_back(
+                {name, reinterpret_cast<void*>(object.base + symbol.st_value), nullptr});
+        }
+        return 1;
+      },
+      &names);
+  // Asked outside of the walk, during which the loader holds its lock.
+  std::vector<Replacement> replacements;
+  for (Replacement& each : names.found) {
+    each.replacement = ::dlsym(target, each.name);
+    if (each.replacement != nullptr) replacements.push_back(each);
+  }
+  if (replacements.empty()) return reason = "it has none of the functions", false;
+  return interpose(replacements.data(), replacements.size(), reason);
+}
+
 }  // namespace purlin::profile::capture::cuda

@@ -6,7 +6,7 @@
 // the objects loaded so far. LD_PRELOAD would do for programs that link the library, but not for
 // those that dlopen it, and would load Purlin into every child process.
 //
-// Called once, before the program could use the functions. Not undone: the process keeps it.
+// Called before the program could use the functions. Not undone: the process keeps it.
 #pragma once
 
 #include <cstddef>
@@ -23,5 +23,9 @@ struct Replacement {
 // True when every given function was found in the library's symbol table and replaced. False
 // leaves everything as it was; `reason` says why.
 bool interpose(const Replacement* replacements, std::size_t count, std::string& reason);
+
+// The same for all functions of the library that contains `inside`, whose names begin with
+// `prefix`: they lead to those of the same name in the library of the handle `target`.
+bool redirect(const void* inside, void* target, const char* prefix, std::string& reason);
 
 }  // namespace purlin::profile::capture::cuda

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
-#include <iterator>
 #include <pthread.h>
 #include <utility>
 
@@ -29,9 +28,6 @@ constexpr CUpti_ActivityKind kOnRequest = CUPTI_ACTIVITY_KIND_CONTEXT;
 
 constexpr std::uint32_t kBuffersPerThread = 130000;
 constexpr int kSilences = 3;  // of CUPTI, until somebody else is believed to have taken it over
-
-// What a client's use of a copy of libcupti is called that was there before the copy had hooks.
-constexpr CUpti_ActivityKind kUnknownKinds = CUPTI_ACTIVITY_KIND_INVALID;
 
 // That CUPTI called back on this thread; that this thread has a turn.
 thread_local bool called_back = false, with_turn = false;
@@ -59,17 +55,8 @@ bool Ownership::begin(CUpti_BuffersCallbackRequestFunc requested,
     aside_since_ns_ = monotonic_ns();
     return false;
   }
-  if (earlier_client_) {
-    unknown_client_ = true;
-    owner_ = Owner::kClient;
-    aside_since_ns_ = last_client_call_ns_ = monotonic_ns();
-    recorder_.note("client_before_capture",
-                   "another CUPTI client of the program was active before CUDA was initialised; "
-                   "capture begins when that client has registered with CUPTI again, and is done");
-    return false;
-  }
   // What was enabled by a client that takes no records yet is on for it when it does.
-  for (const ClientKind& each : kinds_of(cupti_)) disable_for_client(each);
+  for (const ClientKind& each : client_kinds()) disable_for_client(each);
   if (const CUptiResult result = register_own(); result != CUPTI_SUCCESS)
     return refused(result), false;
   owner_ = Owner::kPurlin;
@@ -205,7 +192,7 @@ void Ownership::account_time_aside() {
 }
 
 bool Ownership::client_is_idle() const {
-  if (owner_ != Owner::kClient || unknown_client_) return false;
+  if (owner_ != Owner::kClient) return false;
   const std::lock_guard<std::mutex> clients(clients_mutex_);
   return client_kinds_.empty() && monotonic_ns() - last_client_call_ns_ >= grace_ns_;
 }
@@ -237,52 +224,34 @@ void Ownership::take_back(std::unique_lock<std::timed_mutex>& lock) {
           "capture ended when another CUPTI client did: CUPTI answered " + cupti_.text_of(result));
 }
 
-CUptiResult Ownership::client_registers(const Cupti& copy,
-                                        CUpti_BuffersCallbackRequestFunc requested,
+CUptiResult Ownership::client_registers(CUpti_BuffersCallbackRequestFunc requested,
                                         CUpti_BuffersCallbackCompleteFunc completed) {
   if (requested == nullptr || completed == nullptr)
-    return copy.register_callbacks(requested, completed);
+    return cupti_.register_callbacks(requested, completed);
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
   step_aside(lock.owns_lock());
-  if (&copy != &cupti_) {
-    const std::lock_guard<std::mutex> clients(clients_mutex_);
-    registered_copies_.insert(&copy);
-  } else {
-    client_requested_ = requested;
-    client_completed_ = completed;
-    unknown_client_ = false;
-  }
-  for (const ClientKind& each : kinds_of(copy))  // asked for before it had callbacks
+  client_requested_ = requested;
+  client_completed_ = completed;
+  for (const ClientKind& each : client_kinds())  // asked for before it had callbacks
     enable_for_client(each);
   // Purlin's own pair passes the client's on; before Purlin has begun it has none.
-  return &copy == &cupti_ && own_requested_ != nullptr
-             ? register_own()
-             : copy.register_callbacks(requested, completed);
+  return own_requested_ != nullptr ? register_own()
+                                   : cupti_.register_callbacks(requested, completed);
 }
 
-std::vector<Ownership::ClientKind> Ownership::kinds_of(const Cupti& copy) const {
+std::vector<Ownership::ClientKind> Ownership::client_kinds() const {
   const std::lock_guard<std::mutex> clients(clients_mutex_);
-  std::vector<ClientKind> result;
-  for (const ClientKind& each : client_kinds_)
-    if (each.copy == &copy && each.kind != kUnknownKinds) result.push_back(each);
-  return result;
+  return {client_kinds_.begin(), client_kinds_.end()};
 }
 
-bool Ownership::takes_records(const Cupti& copy) const {
-  if (&copy == &cupti_) return client_requested_ != nullptr || unknown_client_;
-  const std::lock_guard<std::mutex> clients(clients_mutex_);
-  return registered_copies_.count(&copy) > 0;
-}
-
-CUptiResult Ownership::client_enables(const Cupti& copy, CUcontext context,
-                                      CUpti_ActivityKind kind) {
+CUptiResult Ownership::client_enables(CUcontext context, CUpti_ActivityKind kind) {
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
-  const ClientKind wanted = {&copy, context, kind};
+  const ClientKind wanted = {context, kind};
   CUptiResult result = CUPTI_SUCCESS;
   // Without callbacks it takes no records yet (some only want CUPTI to load early).
-  const bool withheld = !takes_records(copy) && owner_ == Owner::kPurlin && &copy == &cupti_;
-  if (takes_records(copy)) step_aside(lock.owns_lock());
-  if (!withheld) result = enable_for_client(wanted);
+  const bool takes_records = client_requested_ != nullptr;
+  if (takes_records) step_aside(lock.owns_lock());
+  if (takes_records || owner_ != Owner::kPurlin) result = enable_for_client(wanted);
   if (result != CUPTI_SUCCESS) return result;
   const std::lock_guard<std::mutex> clients(clients_mutex_);
   client_kinds_.insert(wanted);
@@ -290,82 +259,60 @@ CUptiResult Ownership::client_enables(const Cupti& copy, CUcontext context,
 }
 
 CUptiResult Ownership::enable_for_client(const ClientKind& each) {
-  return each.context != nullptr ? each.copy->enable_context(each.context, each.kind)
-                                 : each.copy->enable(each.kind);
+  return each.first != nullptr ? cupti_.enable_context(each.first, each.second)
+                               : cupti_.enable(each.second);
 }
 
 CUptiResult Ownership::disable_for_client(const ClientKind& each) {
-  return each.context != nullptr ? each.copy->disable_context(each.context, each.kind)
-                                 : each.copy->disable(each.kind);
+  return each.first != nullptr ? cupti_.disable_context(each.first, each.second)
+                               : cupti_.disable(each.second);
 }
 
-CUptiResult Ownership::client_disables(const Cupti& copy, CUcontext context,
-                                       CUpti_ActivityKind kind) {
+CUptiResult Ownership::client_disables(CUcontext context, CUpti_ActivityKind kind) {
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
   last_client_call_ns_ = monotonic_ns();
   {
     const std::lock_guard<std::mutex> clients(clients_mutex_);
-    client_kinds_.erase({&copy, context, kind});
-    client_kinds_.erase({&copy, nullptr, kUnknownKinds});
+    client_kinds_.erase({context, kind});
   }
   // While Purlin owns CUPTI nothing is enabled for the client: what is on is Purlin's.
-  if (owner_ == Owner::kPurlin && &copy == &cupti_) return CUPTI_SUCCESS;
-  return disable_for_client({&copy, context, kind});
+  if (owner_ == Owner::kPurlin) return CUPTI_SUCCESS;
+  return disable_for_client({context, kind});
 }
 
-CUptiResult Ownership::client_flushes(const Cupti& copy, std::uint32_t flag) {
+CUptiResult Ownership::client_flushes(std::uint32_t flag) {
   last_client_call_ns_ = monotonic_ns();
-  return copy.flush_all(flag);
+  return cupti_.flush_all(flag);
 }
 
 // A new clock leaves records that are still under way without times, so ours are flushed first.
-CUptiResult Ownership::client_sets_clock(const Cupti& copy, CUpti_TimestampCallbackFunc clock) {
+CUptiResult Ownership::client_sets_clock(CUpti_TimestampCallbackFunc clock) {
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
   step_aside(lock.owns_lock());
-  const CUptiResult result = copy.register_timestamp(clock);
-  if (result == CUPTI_SUCCESS && &copy == &cupti_) client_clock_ = clock_ = clock;
+  const CUptiResult result = cupti_.register_timestamp(clock);
+  if (result == CUPTI_SUCCESS) client_clock_ = clock_ = clock;
   return result;
 }
 
 // May be called from inside a CUPTI callback, where waiting for the session's thread could be
-// waiting for oneself.
-CUptiResult Ownership::client_finalizes(const Cupti& copy) {
+// waiting for oneself. Afterwards Purlin does not come back: shut down a second time, CUPTI 13.0
+// breaks every launch of a program with CUDA graphs (H200).
+CUptiResult Ownership::client_finalizes() {
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
   last_client_call_ns_ = monotonic_ns();
-  {
-    const std::lock_guard<std::mutex> clients(clients_mutex_);
-    for (auto each = client_kinds_.begin(); each != client_kinds_.end();)
-      each = each->copy == &copy ? client_kinds_.erase(each) : std::next(each);
-    registered_copies_.erase(&copy);
-  }
-  if (&copy != &cupti_) return copy.finalize();
   if (lock && owner_ == Owner::kPurlin) {
     cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     tenant_.vacate();
+  }
+  {
+    const std::lock_guard<std::mutex> clients(clients_mutex_);
+    client_kinds_.clear();
   }
   if (owner_ == Owner::kClient) account_time_aside();
   registered_ = false;
   give_up("cupti_finalized",
           "another CUPTI client shut CUPTI down: capture ended there, for the program's safety");
   return cupti_.finalize();
-}
-
-void Ownership::client_found(const Cupti& copy) {
-  const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
-  step_aside(lock.owns_lock());
-  recorder_.note("client_before_hooks",
-                 "another CUPTI client of the program used " + copy.path +
-                     " before Purlin knew that copy of CUPTI: either may have records of that "
-                     "moment that are the other's",
-                 1);
-  const std::lock_guard<std::mutex> clients(clients_mutex_);
-  registered_copies_.insert(&copy);
-  client_kinds_.insert({&copy, nullptr, kUnknownKinds});
-}
-
-void Ownership::copy_not_hooked(const std::string& path, const std::string& reason) {
-  recorder_.note("copy_not_hooked",
-                 "a CUPTI client that uses " + path + " is not noticed: " + reason, 1);
 }
 
 }  // namespace purlin::profile::capture::cuda

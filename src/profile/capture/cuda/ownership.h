@@ -17,11 +17,11 @@
 #include "profile/capture/recorder.h"
 
 #include <atomic>
-#include <compare>
 #include <mutex>
 #include <pthread.h>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace purlin::profile::capture::cuda {
@@ -54,8 +54,8 @@ class Ownership {
 
   Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, Tenant& tenant);
 
-  // Registers the callbacks (see injection.cc). False, which is noted: CUPTI refused, or a client
-  // was there before.
+  // Registers the callbacks (see injection.cc). False: CUPTI refused, which is noted, or a client
+  // is active.
   bool begin(CUpti_BuffersCallbackRequestFunc requested,
              CUpti_BuffersCallbackCompleteFunc completed);
   // Empty where Purlin does not own CUPTI, or where a client is inside it now. At exit it is worth
@@ -76,28 +76,19 @@ class Ownership {
   void buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                         std::size_t size, std::size_t valid);
 
-  // What another client of the process calls, and of which copy of libcupti.
-  CUptiResult client_registers(const Cupti& copy, CUpti_BuffersCallbackRequestFunc requested,
+  // What another client of the process calls.
+  CUptiResult client_registers(CUpti_BuffersCallbackRequestFunc requested,
                                CUpti_BuffersCallbackCompleteFunc completed);
-  CUptiResult client_enables(const Cupti& copy, CUcontext context, CUpti_ActivityKind kind);
-  CUptiResult client_disables(const Cupti& copy, CUcontext context, CUpti_ActivityKind kind);
-  CUptiResult client_flushes(const Cupti& copy, std::uint32_t flag);
-  CUptiResult client_sets_clock(const Cupti& copy, CUpti_TimestampCallbackFunc clock);
-  CUptiResult client_finalizes(const Cupti& copy);
-
-  // A copy of libcupti that a client used before it had hooks; one that has none.
-  void client_found(const Cupti& copy);
-  void copy_not_hooked(const std::string& path, const std::string& reason);
+  CUptiResult client_enables(CUcontext context, CUpti_ActivityKind kind);
+  CUptiResult client_disables(CUcontext context, CUpti_ActivityKind kind);
+  CUptiResult client_flushes(std::uint32_t flag);
+  CUptiResult client_sets_clock(CUpti_TimestampCallbackFunc clock);
+  CUptiResult client_finalizes();
 
  private:
   enum class Owner { kNobody, kPurlin, kClient };
 
-  struct ClientKind {
-    const Cupti* copy;
-    CUcontext context;
-    CUpti_ActivityKind kind;
-    auto operator<=>(const ClientKind&) const = default;
-  };
+  using ClientKind = std::pair<CUcontext, CUpti_ActivityKind>;
 
   std::unique_lock<std::timed_mutex> wait_for_turn();  // of a client; may come back without
   void step_aside(bool has_turn);
@@ -106,8 +97,7 @@ class Ownership {
   void take_back(std::unique_lock<std::timed_mutex>& lock);
   void account_time_aside();
   CUptiResult set_clock(CUpti_TimestampCallbackFunc clock);
-  bool takes_records(const Cupti& copy) const;  // a client, of it
-  std::vector<ClientKind> kinds_of(const Cupti& copy) const;
+  std::vector<ClientKind> client_kinds() const;
   CUptiResult enable_for_client(const ClientKind& each);
   CUptiResult disable_for_client(const ClientKind& each);
   CUptiResult register_own();
@@ -132,9 +122,6 @@ class Ownership {
   // Of the calls of clients, which need not hold the transition. Never held while CUPTI is called.
   mutable std::mutex clients_mutex_;
   std::set<ClientKind> client_kinds_;
-  std::set<const Cupti*> registered_copies_;  // by a client, other than Purlin's
-  bool earlier_client_ = false;
-  std::atomic<bool> unknown_client_ = false;  // what it registered is not known
   std::atomic<std::int64_t> last_client_call_ns_ = 0;
   std::atomic<std::int64_t> aside_since_ns_ = 0;
   std::atomic<CUpti_BuffersCallbackRequestFunc> client_requested_ = nullptr;
