@@ -110,6 +110,15 @@ CoverageNote missing_library(const CaptureOptions& options, const char* name, co
       0, 0};
 }
 
+// Nsight Compute starts no program that has CUDA_INJECTION64_PATH set, so it goes without: when it
+// is what is run, and when it runs Purlin.
+bool nsight_compute(const CaptureOptions& options) {
+  if (!environment_variable("NV_COMPUTE_PROFILER_PERFWORKS_DIR").empty()) return true;
+  if (options.command.empty()) return false;
+  const std::string tool = base_name(options.command.front());
+  return tool == "ncu" || tool == "nv-nsight-cu-cli";
+}
+
 // What the program's environment gets. What the user set for other tools stays as it is.
 std::map<std::string, std::string> injection(const CaptureOptions& options,
                                              const std::string& spool,
@@ -127,6 +136,12 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
                                  "(another profiler?); unset it to let Purlin see CUDA",
                                  taken),
                      0, 0});
+  } else if (nsight_compute(options)) {
+    notes.push_back({"nsight_compute",
+                     "CUDA is not captured: Nsight Compute starts no program that another tool "
+                     "injects itself into",
+                     0, 0});
+    if (!taken.empty()) result["CUDA_INJECTION64_PATH"] = "";
   } else if (cuda.empty()) {
     notes.push_back(missing_library(options, kCudaLibrary, "CUDA"));
   } else {

@@ -6,6 +6,7 @@
   profile_pytorch.py own STEPS OUT          train with torch.profiler over every step; OUT gets
                                             {"kernels": {name: launches}, "total": N}
   profile_pytorch.py middle STEPS OUT       the profiler runs over the middle third only
+  profile_pytorch.py often STEPS OUT        the profiler runs twenty times over three steps, with three between
 
 The model, its input and the order of launches are the same in every mode: a small transformer
 block with its loss and optimizer, on the GPU, after WARM_UP steps in which libraries pick their
@@ -81,6 +82,15 @@ def main():
         import time
         time.sleep(6)
         loss = run_steps(step, steps - 2 * third)
+    elif mode == "often":
+        step = make_step()
+        run_steps(step, WARM_UP + steps)
+        counts = Counter()
+        for _ in range(20):
+            with profile(activities=activities) as profiler:
+                run_steps(step, 3)
+            counts += kernels_of(profiler)
+            loss = run_steps(step, 3)
     else:
         loss = run_steps(make_step(), WARM_UP + steps)
     print(f"loss {loss:.6f}")

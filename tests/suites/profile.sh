@@ -121,6 +121,14 @@ is "notes" "$(notes a.plprof)" no_gpu_use
 CUDA_INJECTION64_PATH=/other/tool.so expect_exit 0 purlin profile -o a.plprof -- sh -c 'echo "$CUDA_INJECTION64_PATH"'
 expect_contains out /other/tool.so
 is "notes" "$(notes a.plprof)" "cuda_injection_taken no_gpu_use"
+mkdir tools
+printf '#!/bin/sh\necho "injected: $CUDA_INJECTION64_PATH"\n' >tools/ncu
+chmod +x tools/ncu
+expect_exit 0 purlin profile -o a.plprof -- tools/ncu ./program
+is "what Nsight Compute gets" "$(head -1 out)" "injected: "
+is "notes" "$(notes a.plprof)" "nsight_compute no_gpu_use"
+NV_COMPUTE_PROFILER_PERFWORKS_DIR=/opt expect_exit 0 purlin profile -o a.plprof -- sh -c 'echo "injected: $CUDA_INJECTION64_PATH"'
+is "what a program under Nsight Compute gets" "$(head -1 out)" "injected: "
 expect_exit 2 purlin profile -o a2.plprof -- "$tmp/no-such-program"
 expect_contains err "command not found" "$tmp/no-such-program"
 [ ! -e a2.plprof ] || fail "a profile was written for a program that never ran"

@@ -318,10 +318,16 @@ int main(int argc, char** argv) {
     launch(static_cast<long>(n));
     print(mode.c_str());
     std::this_thread::sleep_for(std::chrono::hours(1));
-  } else if (mode == "own-profiler" || mode == "finalizes") {  // … RUNS LAUNCHES CUPTI
+  } else if (mode == "own-profiler" || mode == "own-profiler-late" || mode == "finalizes") {
+    // … RUNS LAUNCHES CUPTI; late: a while after its copy of CUPTI was loaded
     check(cudaFree(nullptr), "init");
     launch(1000);
-    open_cupti(argc > 4 ? argv[4] : "libcupti.so.13");
+    const char* path = argc > 4 ? argv[4] : "libcupti.so.13";
+    if (mode == "own-profiler-late") {
+      dlopen(path, RTLD_NOW | RTLD_LOCAL);
+      std::this_thread::sleep_for(std::chrono::seconds(3));
+    }
+    open_cupti(path);
     code = own_profiler(static_cast<long>(n), static_cast<long>(number(3, 10)), mode == "finalizes");
   } else if (mode == "dlsym-early") {  // … LAUNCHES CUPTI: it resolved CUPTI's functions before CUDA was initialised
     check(cudaFree(nullptr), "init");
