@@ -14,11 +14,14 @@
 #include "gpu/replay/replay_device.h"
 #include "guard/snapshot.h"
 #include "measure/binary_cache.h"
+#include "tune/search/seeded.h"
+#include "tune/session/confirm.h"
 #include "tune/session/page.h"
 #include "tune/session/replay_evaluator.h"
 #include "tune/session/report.h"
 #include "tune/session/worker_pool.h"
 #include "tune/space/build.h"
+#include "tune/space/library_space.h"
 
 namespace purlin::cli {
 namespace {
@@ -35,6 +38,10 @@ struct Subject {
   std::vector<tune::Evaluator*> evaluators;  // it and those beside it
   tune::Space space;
   double space_s = 0;
+  DeviceInfo device;                     // as the key has it: a library's version is its toolkit
+  std::optional<Config> default_config;  // nullopt: a recording
+  std::vector<std::size_t> seeds;        // a library's own proposals
+  tune::FreshEvaluator fresh;            // to confirm a winner with; empty: it counts as it is
 };
 
 struct Outcome {
@@ -197,6 +204,7 @@ class TuneCommand : public Command {
     const gpu::ReplayDevice device(std::move(recording), path);
     tune::ReplayEvaluator evaluator(device.space(), device.info());
     Subject subject;
+    subject.device = device.info();
     subject.name = device.space().kernel().empty() ? base_name(path) : device.space().kernel();
     subject.evaluator = &evaluator;
     subject.evaluators = {&evaluator};
@@ -277,8 +285,7 @@ class TuneCommand : public Command {
     return outcomes;
   }
 
-  Result<Outcome> tune_shape(Context& context, const KernelSpec& spec,
-                             const ProblemShape& problem) {
+  Result<Outcome> tune_shape(Context& context, KernelSpec spec, const ProblemShape& problem) {
     measure::WorkerSetup setup;
     const std::vector<std::string> devices = device_names();
     setup.device = devices.front();
@@ -287,7 +294,10 @@ class TuneCommand : public Command {
     setup.binary_cache = binary_cache();
     PURLIN_ASSIGN(const std::unique_ptr<tune::WorkerPool> pool,
                   tune::WorkerPool::start(
-                      setup, {jobs_ < 0 ? tune::default_compilers() : jobs_, timeout_s_}));
+                      setup, {spec.library ? 0  // nothing is compiled
+                              : jobs_ < 0  ? tune::default_compilers()
+                                           : jobs_,
+                              timeout_s_}));
     std::vector<std::unique_ptr<tune::WorkerPool>> beside;
     for (std::size_t i = 1; i < devices.size(); ++i) {
       measure::WorkerSetup other = setup;
@@ -302,9 +312,22 @@ class TuneCommand : public Command {
     subject.evaluator = pool.get();
     subject.evaluators = {pool.get()};
     for (const auto& other : beside) subject.evaluators.push_back(other.get());
+    subject.device = pool->device();
     const std::int64_t start_ns = system_clock().monotonic_ns();
-    PURLIN_ASSIGN(subject.space, tune::build_space(spec, problem, pool->device(), {},
-                                                   [](double) { return !Interrupt::requested(); }));
+    if (spec.library) {
+      PURLIN_TRY(list_library(context, *pool, spec, subject));
+      setup.device = pool->device().id;
+      setup.verify = false;
+      subject.fresh = [setup, this]() -> Result<std::unique_ptr<tune::Evaluator>> {
+        PURLIN_ASSIGN(auto started, tune::WorkerPool::start(setup, {0, timeout_s_}));
+        return std::unique_ptr<tune::Evaluator>(std::move(started));
+      };
+    } else {
+      subject.default_config = default_config(spec);
+      PURLIN_ASSIGN(subject.space,
+                    tune::build_space(spec, problem, pool->device(), {},
+                                      [](double) { return !Interrupt::requested(); }));
+    }
     subject.space_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
     // After all that can be wrong with the command, before the work: nothing is left behind by a
     // mistake, and no winner is found that cannot be kept.
@@ -315,9 +338,71 @@ class TuneCommand : public Command {
     return tune_one(context, subject);
   }
 
+  // The space of a library's operation, which the library itself tells.
+  static Status list_library(Context& context, tune::WorkerPool& pool, KernelSpec& spec,
+                             Subject& subject) {
+    PURLIN_ASSIGN(const gpu::LibrarySpace found, pool.library_space());
+    PURLIN_ASSIGN(tune::LibraryChoices choices, tune::library_choices(spec, found));
+    context.log.info("{} has {}{} algorithms for {} ({} asked about in {:.2f} s)", found.version,
+                     found.complete ? "" : "at least ", choices.space.size(),
+                     subject.problem.text(), found.checked, found.seconds);
+    if (found.not_rebuilt > 0)
+      context.log.warn("{} of {}'s own proposals are not given again by their attributes; what is "
+                       "stored is what the attributes give",
+                       found.not_rebuilt, found.version);
+    subject.space = std::move(choices.space);
+    subject.default_config = std::move(choices.default_config);
+    subject.seeds = std::move(choices.proposals);
+    subject.device.toolkit = found.version;
+    return Status::ok();
+  }
+
+  // A library's heuristic is good, so most leads over it are small and some are chance: a winner
+  // that does not hold up in fresh processes leaves its place to the next, and in the end to the
+  // default.
+  Result<Json> confirm_winner(Context& context, const Subject& subject,
+                              SessionResult& made) const {
+    Json all = Json::array();
+    if (!subject.fresh || !made.verdict || !made.verdict->fallback) return all;
+    tune::Verdicts& verdict = *made.verdict;
+    const auto config_of = [&](std::size_t finalist) -> const Config& {
+      return made.evaluations[verdict.finalists[finalist].evaluation].config;
+    };
+    const std::size_t fallback = *verdict.fallback;
+    std::vector<std::size_t> candidates;
+    if (!verdict.finalists[verdict.winner].is_default) candidates.push_back(verdict.winner);
+    for (std::size_t i = 0; i < verdict.finalists.size() && candidates.size() == 1; ++i)
+      if (i != verdict.winner && i != fallback && verdict.finalists[i].problem.empty() &&
+          verdict.finalists[i].time_ms < verdict.finalists[fallback].time_ms)
+        candidates.push_back(i);
+    std::optional<std::size_t> held;
+    for (const std::size_t candidate : candidates) {
+      PURLIN_ASSIGN(const tune::Confirmation confirmation,
+                    tune::confirm(config_of(candidate), config_of(fallback), policy_,
+                                  tune::ConfirmOptions{}, subject.fresh,
+                                  [] { return !Interrupt::requested(); }));
+      Json ratios = Json::array();
+      for (const double ratio : confirmation.ratios) ratios.push(ratio);
+      all.push(Json::object({{"config", to_json(config_of(candidate))},
+                             {"gain_by_process", std::move(ratios)},
+                             {"holds", confirmation.holds},
+                             {"problem", confirmation.problem}}));
+      if (confirmation.holds) {
+        held = candidate;
+        break;
+      }
+      context.log.info("the winner {} does not hold up: {}", config_of(candidate).text(),
+                       confirmation.problem);
+    }
+    if (!candidates.empty() && !held) context.log.info("the library's own choice stays");
+    verdict.winner = held.value_or(fallback);
+    std::erase(verdict.ties, verdict.winner);
+    return all;
+  }
+
   // Everything that makes an old evaluation worth as much as a new one.
   Result<Json> session_header(const Subject& subject, std::string& id) const {
-    const DeviceInfo& device = subject.evaluator->device();
+    const DeviceInfo& device = subject.device;
     FieldHasher hasher;
     hasher.add(subject.spec->source_hash(device.backend == "cuda" ? "cuda" : "opencl"))
         .add(subject.spec->name)
@@ -369,7 +454,7 @@ class TuneCommand : public Command {
   }
 
   Result<Outcome> tune_one(Context& context, const Subject& subject) const {
-    const DeviceInfo& device = subject.evaluator->device();
+    const DeviceInfo& device = subject.device;
     // A replay is about its recording alone: what the cache knows would make it another each time.
     const TransferTarget target{subject.evaluator->executes() ? subject.spec : nullptr,
                                 subject.space, device, subject.problem, cold_};
@@ -377,10 +462,11 @@ class TuneCommand : public Command {
     if (strategy_ == "auto" || strategy_ == "transfer") {
       PURLIN_ASSIGN(priors, find_priors(transfer_, target, cache_, context.log));
     }
-    PURLIN_ASSIGN(const std::unique_ptr<tune::Strategy> strategy,
+    PURLIN_ASSIGN(std::unique_ptr<tune::Strategy> strategy,
                   tune::make_strategy(strategy_, {subject.space, static_cast<std::uint64_t>(seed_),
                                                   budget_limit_.evaluations, budget_limit_.seconds,
                                                   std::move(priors.runs)}));
+    strategy = tune::make_seeded(std::move(strategy), subject.seeds);
     const bool keeps = subject.evaluator->executes() && subject.spec != nullptr;
     std::optional<tune::Journal> journal;
     if (keeps) {
@@ -392,18 +478,19 @@ class TuneCommand : public Command {
     options.budget = budget_limit_;
     options.policy = policy_;
     options.finals.rounds = finals_;
-    if (subject.spec != nullptr) options.default_config = default_config(*subject.spec);
+    options.default_config = subject.default_config;
     options.stop = &Interrupt::flag();
     options.on_progress = [&](const SessionState& state) {
       progress.update(progress_line(state, subject.space.size()));
     };
-    const Result<SessionResult> made = tune::run_session(
+    Result<SessionResult> made = tune::run_session(
         subject.space, *strategy, subject.evaluators, journal ? &*journal : nullptr, options);
     progress.clear();
     if (!made.is_ok()) return made.status();
     if (!made->default_problem.empty()) context.log.warn("{}", made->default_problem);
+    PURLIN_ASSIGN(Json confirmations, confirm_winner(context, subject, *made));
 
-    tune::ReportInput input{subject.space, *made, subject.evaluator->device()};
+    tune::ReportInput input{subject.space, *made, subject.device};
     input.spec = subject.spec;
     input.problem = subject.problem;
     input.kernel = subject.name;
@@ -430,6 +517,7 @@ class TuneCommand : public Command {
         context.log.warn("later sessions will not start from this one: {}", kept.message());
     }
     outcome.document = report_document(input, environment_of(input.device));
+    if (confirmations.size() > 0) outcome.document.set("confirmations", std::move(confirmations));
     outcome.text = report_text(input, context.terminal, static_cast<std::size_t>(top_));
     return outcome;
   }
@@ -438,7 +526,7 @@ class TuneCommand : public Command {
                tune::ReportInput& input) const {
     const tune::Verdicts& verdict = *result.verdict;
     PURLIN_ASSIGN(cache::Entry entry, cache::new_entry(*subject.spec, subject.problem,
-                                                       subject.evaluator->device(), cold_));
+                                                       subject.device, cold_));
     entry.config = result.evaluations[verdict.best().evaluation].config;
     entry.time_ms = verdict.best().time_ms;
     entry.samples = verdict.best().samples;

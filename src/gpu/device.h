@@ -13,6 +13,7 @@
 #include "model/device.h"
 #include "model/evaluation.h"
 #include "model/launch.h"
+#include "model/library_operation.h"
 #include "model/value.h"
 
 #include <cstddef>
@@ -34,7 +35,26 @@ struct CompileRequest {
   std::vector<std::string> options;
   std::vector<std::string> include_directories;
   Config config;  // each parameter becomes a macro: -DBM=64; booleans are 0 and 1
+  std::string library;  // "cublaslt": not compiled, the source is LibraryOperation::text()
 };
+
+// What a library offers for an operation at one problem shape: its algorithms, as configs.
+struct LibrarySpace {
+  std::string version;                  // "cuBLASLt 13.1.0": what the configs are valid for
+  std::vector<std::string> parameters;  // names of the columns
+  std::vector<std::int32_t> values;     // a row for each config, one after another
+  // Rows of the library's own proposals, in its order: the first is what a program gets untuned.
+  std::vector<std::size_t> proposals;
+  std::size_t checked = 0;      // configs the library was asked about
+  std::size_t not_rebuilt = 0;  // proposals whose attributes do not give the same algorithm again
+  bool complete = true;         // false: the time for it was over
+  double seconds = 0;           // what it took
+
+  std::size_t size() const { return parameters.empty() ? 0 : values.size() / parameters.size(); }
+  Config config(std::size_t row) const;
+};
+Json to_json(const LibrarySpace& space);
+Result<LibrarySpace> library_space_from_json(const Json& json);
 
 // What a compiler made: self-contained, so it can be kept on disk and loaded by another process.
 struct Binary {
@@ -104,6 +124,12 @@ class Device {
 
   virtual Result<Binary> compile(const CompileRequest& request) = 0;  // [MT]
   virtual Result<std::unique_ptr<Kernel>> load(const Binary& binary) = 0;
+
+  // Of libraries that CompileRequest::library names. kUnavailable where the device or this machine
+  // has not got the library.
+  virtual Result<std::string> library_version(std::string_view library);  // "cuBLASLt 13.1.0"
+  virtual Result<LibrarySpace> library_space(const LibraryOperation& operation,
+                                             const ProblemShape& problem);
 
   virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
   virtual std::size_t buffer_alignment() const { return 256; }

@@ -61,9 +61,11 @@ Result<Snapshot> take_snapshot(const KernelSpec& spec) {
   const std::string folder = parent_path(spec_path);
   std::set<std::string> paths;
   paths.insert(spec_path);
-  for (const auto* sources : {&spec.sources, &spec.reference.sources})
-    for (const auto& [language, source] : *sources)
-      PURLIN_TRY(collect(normal(join_path(folder, source.file)), &paths));
+  // What stands for a library's operation is made from the spec itself.
+  if (!spec.library)
+    for (const auto* sources : {&spec.sources, &spec.reference.sources})
+      for (const auto& [language, source] : *sources)
+        PURLIN_TRY(collect(normal(join_path(folder, source.file)), &paths));
 
   if (paths.size() > kMaxFiles)
     return error(Code::kInvalid, "'{}' consists of more than {} files", spec.file, kMaxFiles);

@@ -33,10 +33,12 @@ gpu::CompileRequest compile_request(const KernelSpec& spec, const SourceText& so
   const std::string path = join_path(parent_path(spec.file), source.file);
   if (!source.file.empty()) request.include_directories = {parent_path(path)};
   request.config = config;
+  if (spec.library && entry == spec.entry) request.library = spec.library->library;
   return request;
 }
 
 std::string BinaryCache::key(const DeviceInfo& device, const gpu::CompileRequest& request) {
+  if (!request.library.empty()) return "";  // a token, made faster than it is read
   FieldHasher hasher;
   hasher.add(kSchema).add(device.backend).add(device.name).add(device.vendor).add(device.arch);
   hasher.add(device.driver).add(device.toolkit);

@@ -77,6 +77,8 @@ auto with_type(Dtype dtype, Tolerance tolerance, Visit visit) {
                    RealEqual{tolerance});
     case Dtype::kF16:
     case Dtype::kBf16:
+    case Dtype::kF8E4m3:
+    case Dtype::kF8E5m2:
       break;
   }
   const std::size_t size = size_of(dtype);

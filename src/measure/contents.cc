@@ -70,6 +70,10 @@ std::uint64_t iota_period(Dtype dtype) {
       return std::uint64_t{1} << 24;
     case Dtype::kF64:
       return std::uint64_t{1} << 53;
+    case Dtype::kF8E4m3:
+      return 16;
+    case Dtype::kF8E5m2:
+      return 8;
     default:
       return static_cast<std::uint64_t>(largest_integer(dtype)) + 1;
   }

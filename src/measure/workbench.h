@@ -47,6 +47,7 @@ class Workbench {
   // After the device was lost nothing works any more, and the process must be given up.
   virtual bool device_lost() const = 0;
   virtual const ProblemShape& problem() const = 0;
+  virtual const KernelSpec& spec() const = 0;
 };
 
 // FLOPs and bytes of one launch by the spec's expressions; 0 where the spec has none.

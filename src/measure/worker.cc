@@ -155,4 +155,19 @@ Result<Evaluation> Worker::evaluate(const Config& config, const Policy& policy, 
              bench);
 }
 
+Result<gpu::LibrarySpace> Worker::library_space(double timeout_s, int bench) {
+  if (bench < 0 || bench >= static_cast<int>(benches_.size()))
+    return error(Code::kInvalid, "the worker has no bench {}", bench);
+  PURLIN_TRY(ensure_open(bench));
+  const Answer answer =
+      channel_->ask(Json::object({{"op", "library_space"}, {"bench", bench}}), timeout_s);
+  if (answer.kind != Answer::Kind::kReply) {
+    channel_.reset();
+    ++restarts_;
+    return error(Code::kFailed, "listing the library's algorithms: the worker {}", answer.message);
+  }
+  PURLIN_TRY(status_of(answer.reply));
+  return gpu::library_space_from_json(answer.reply["space"]);
+}
+
 }  // namespace purlin::measure

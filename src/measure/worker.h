@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "gpu/device.h"
 #include "measure/timing.h"
 #include "model/evaluation.h"
 #include "model/spec.h"
@@ -61,6 +62,10 @@ class Worker {
   Result<Evaluation> compile(const Config& config, double timeout_s, int bench = 0);
   Result<Evaluation> evaluate(const Config& config, const Policy& policy, double timeout_s,
                               int bench = 0);
+
+  // The algorithms a library offers for the bench's operation and shape, from the worker's cache of
+  // them where it has one. kInvalid where the bench's spec has no [library].
+  Result<gpu::LibrarySpace> library_space(double timeout_s, int bench = 0);
 
   const DeviceInfo& device() const { return device_; }
   bool executes() const { return executes_; }

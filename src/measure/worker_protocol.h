@@ -9,7 +9,7 @@ namespace purlin::measure {
 
 constexpr std::int64_t kProtocol = 1;
 constexpr std::size_t kMaxRequestBytes = std::size_t{1} << 20;
-constexpr std::size_t kMaxReplyBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxReplyBytes = std::size_t{16} << 20;  // a library's space is the longest
 constexpr std::int64_t kMaxBenches = 1024;
 
 }  // namespace purlin::measure

@@ -2,6 +2,7 @@
 #include "measure/worker_server.h"
 
 #include "base/files.h"
+#include "base/hash.h"
 #include "gpu/registry.h"
 #include "measure/binary_cache.h"
 #include "measure/workbench.h"
@@ -62,6 +63,7 @@ class Server {
                          : op == "open"     ? open(request)
                          : op == "compile"  ? compile(request)
                          : op == "evaluate" ? evaluate(request)
+                         : op == "library_space" ? library_space(request)
                                             : error(Code::kInvalid, "unknown request '{}'", op);
     return reply.is_ok() ? std::move(reply).value() : failure(reply.status());
   }
@@ -132,6 +134,40 @@ class Server {
     lost_ = bench->device_lost();
     if (lost_) reply.set("lost", true);
     return reply;
+  }
+
+  // Listing takes seconds, so what was found is kept for the next session.
+  Result<Json> library_space(const Json& request) {
+    PURLIN_ASSIGN(Workbench * bench, bench_of(request));
+    const KernelSpec& spec = bench->spec();
+    if (!spec.library) return error(Code::kInvalid, "{} has no [library]", spec.file);
+    PURLIN_ASSIGN(const std::string version, device_->library_version(spec.library->library));
+    const std::string path = library_space_path(version, spec, bench->problem());
+    if (!path.empty()) {
+      if (const Result<std::string> text = read_file(path, kMaxReplyBytes); text.is_ok()) {
+        Result<Json> kept = Json::parse(*text, {kMaxReplyBytes, 32});
+        if (kept.is_ok() && gpu::library_space_from_json(*kept).is_ok())
+          return Json::object({{"space", *std::move(kept)}});
+      }
+    }
+    PURLIN_ASSIGN(const gpu::LibrarySpace space,
+                  device_->library_space(*spec.library, bench->problem()));
+    Json json = gpu::to_json(space);
+    // What cannot be kept is listed again; what time cut short is, too.
+    if (!path.empty() && space.complete) static_cast<void>(write_atomic(path, json.dump()));
+    return Json::object({{"space", std::move(json)}});
+  }
+
+  std::string library_space_path(const std::string& version, const KernelSpec& spec,
+                                 const ProblemShape& problem) const {
+    if (!binaries_) return "";
+    const DeviceInfo& info = device_->info();
+    FieldHasher hasher;
+    hasher.add("purlin.library-space/1").add(info.name).add(info.arch).add(info.driver);
+    hasher.add(version).add(spec.library->text()).add(problem.text());
+    const std::string folder = join_path(binaries_->directory(), "libraries");
+    if (!make_directories(folder).is_ok()) return "";
+    return join_path(folder, hasher.hex() + ".json");
   }
 
   bool read_line(std::string& line) {

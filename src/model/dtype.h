@@ -8,7 +8,22 @@
 
 namespace purlin {
 
-enum class Dtype { kF16, kBf16, kF32, kF64, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64 };
+enum class Dtype {
+  kF16,
+  kBf16,
+  kF32,
+  kF64,
+  kI8,
+  kU8,
+  kI16,
+  kU16,
+  kI32,
+  kU32,
+  kI64,
+  kU64,
+  kF8E4m3,  // no infinity: beyond 448 is a NaN, as the hardware has it
+  kF8E5m2,
+};
 
 std::size_t size_of(Dtype dtype);
 std::string_view name_of(Dtype dtype);                        // "f32"

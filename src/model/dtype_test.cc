@@ -86,9 +86,31 @@ TEST(Dtype, IntegersRoundAndSaturate) {
   EXPECT_EQ(round_trip(Dtype::kF32, 0.1), 0.1f);
 }
 
+TEST(Dtype, EightBitRealsAreThoseOfTheHardware) {
+  const auto encode8 = [](Dtype dtype, double value) {
+    std::uint8_t byte = 0;
+    store_element(dtype, &byte, value);
+    return int{byte};
+  };
+  EXPECT_EQ(encode8(Dtype::kF8E4m3, 1), 0x38);
+  EXPECT_EQ(encode8(Dtype::kF8E4m3, -448), 0xFE);
+  EXPECT_EQ(encode8(Dtype::kF8E4m3, 1e6), 0x7F);
+  EXPECT_EQ(encode8(Dtype::kF8E4m3, 0x1p-9), 0x01);
+  EXPECT_EQ(encode8(Dtype::kF8E5m2, 1), 0x3C);
+  EXPECT_EQ(encode8(Dtype::kF8E5m2, 57344), 0x7B);
+  EXPECT_EQ(encode8(Dtype::kF8E5m2, 1e6), 0x7C);
+  for (const Dtype dtype : {Dtype::kF8E4m3, Dtype::kF8E5m2})
+    for (int code = 0; code < 256; ++code) {
+      const auto byte = static_cast<std::uint8_t>(code);
+      const double value = load_element(dtype, &byte);
+      if (!std::isnan(value)) EXPECT_EQ(encode8(dtype, value), code) << name_of(dtype);
+    }
+}
+
 TEST(Dtype, NamesAndSizes) {
   for (const char* name :
-       {"f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"})
+       {"f16", "bf16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64",
+        "f8e4m3", "f8e5m2"})
     EXPECT_EQ(name_of(dtype_from_name(name).value()), name);
   EXPECT_EQ(dtype_from_name("half"), Dtype::kF16);
   EXPECT_EQ(dtype_from_name("int"), Dtype::kI32);

@@ -10,6 +10,7 @@
 #include "model/evaluation.h"
 #include "model/expression.h"
 #include "model/launch.h"
+#include "model/library_operation.h"
 #include "model/value.h"
 
 #include <functional>
@@ -90,6 +91,10 @@ struct KernelSpec {
   std::optional<SpecExpression> flops, bytes;  // of one launch
   std::map<std::string, std::string> bucket;   // dimension -> "exact" | "pow2" | "multiple:N"
   std::uint64_t seed = 1;
+  // A library computes it ([library]): parameters are the library's, their values and the default
+  // config are asked of the device, and atol follows from the problem unless the spec states it.
+  std::optional<LibraryOperation> library{};
+  bool library_tolerance = true;
 
   // Hash of everything that decides what is compiled and run: sources, options, entry, arguments,
   // geometry. Part of the cache key; whitespace of the TOML does not matter.

@@ -125,6 +125,7 @@ class SpecReader {
     PURLIN_ASSIGN(TomlTable top, TomlTable::of(document, "the spec"));
     PURLIN_TRY(read_head(top));
     if (const Toml* node = top.optional("problem")) PURLIN_TRY(read_problem(*node));
+    if (const Toml* node = top.optional("library")) return read_library(top, *node);
     PURLIN_ASSIGN(const Toml* kernel, top.required("kernel"));
     PURLIN_TRY(read_kernel(*kernel));
     if (const Toml* node = top.optional("parameters")) PURLIN_TRY(read_parameters(*node));
@@ -151,14 +152,94 @@ class SpecReader {
   }
 
  private:
+  // A library's operation: what else a spec has follows from it (library_spec_text).
+  Result<KernelSpec> read_library(TomlTable& top, const Toml& node) {
+    PURLIN_ASSIGN(const LibraryOperation operation, read_operation(node));
+    std::vector<std::string> wanted = {"M", "N", "K"};
+    if (operation.batched) wanted.insert(wanted.begin(), "BATCH");
+    std::vector<std::string> given = dimensions_;
+    std::sort(given.begin(), given.end());
+    std::sort(wanted.begin(), wanted.end());
+    if (given != wanted)
+      return node.complain(fmt::format("[problem] must have {} and nothing else",
+                                       operation.batched ? "BATCH, M, N and K" : "M, N and K"));
+    if (!spec_.name.empty() && spec_.name != operation.label())
+      return top.node().find("name")->complain(
+          fmt::format("the name of a [library] spec follows from its operation, so that programs "
+                      "find its winners: leave it out, or say '{}'",
+                      operation.label()));
+    spec_.name = operation.label();
+    spec_.library = operation;
+    const LibrarySpecText text = library_spec_text(operation);
+    PURLIN_ASSIGN(const Toml rest, Toml::parse(text.toml, spec_.file + " [library]"));
+    const SourceReader generated = [&](const std::string& path) -> Result<std::string> {
+      return base_name(path) == kLibraryReferenceFile ? text.reference : operation.text();
+    };
+    SpecReader inner(spec_.file, generated);
+    inner.spec_ = std::move(spec_);
+    inner.dimensions_ = dimensions_;
+    PURLIN_TRY(inner.read_kernel(*rest.find("kernel")));
+    PURLIN_TRY(inner.read_parameters(*rest.find("parameters")));
+    PURLIN_ASSIGN(inner.spec_.launch, read_launch(*rest.find("launch"), "[launch]"));
+    PURLIN_TRY(inner.read_arguments(*rest.find("arguments")));
+    PURLIN_TRY(inner.read_reference(*rest.find("reference")));
+    PURLIN_TRY(inner.read_work(*rest.find("work")));
+    inner.spec_.rtol = library_rtol(operation);
+    inner.spec_.atol = 0;  // by the depth of the problem: library_tolerance
+    if (const Toml* tolerance = top.optional("tolerance")) {
+      PURLIN_TRY(inner.read_tolerance(*tolerance));
+      inner.spec_.library_tolerance = false;
+    }
+    if (const Toml* bucket = top.optional("bucket")) PURLIN_TRY(inner.read_bucket(*bucket));
+    PURLIN_TRY(top.finish());
+    PURLIN_TRY(inner.check_names());
+    return std::move(inner.spec_);
+  }
+
+  static Result<LibraryOperation> read_operation(const Toml& node) {
+    PURLIN_ASSIGN(TomlTable table, TomlTable::of(node, "[library]"));
+    LibraryOperation operation;
+    PURLIN_ASSIGN(operation.library, table.string("name"));
+    const auto dtype = [&](const char* key, Dtype fallback) -> Result<Dtype> {
+      PURLIN_ASSIGN(const std::string name, table.string_or(key, std::string(name_of(fallback))));
+      if (const auto known = dtype_from_name(name)) return *known;
+      return node.find(key)->complain(fmt::format("unknown dtype '{}'", name));
+    };
+    PURLIN_ASSIGN(operation.a, dtype("a", operation.a));
+    PURLIN_ASSIGN(operation.b, dtype("b", operation.a));
+    const bool real = is_floating(operation.a);
+    PURLIN_ASSIGN(operation.d, dtype("d", !real                       ? Dtype::kI32
+                                          : size_of(operation.a) == 1 ? Dtype::kBf16
+                                                                      : operation.a));
+    PURLIN_ASSIGN(operation.transpose_a, table.boolean_or("transpose_a", false));
+    PURLIN_ASSIGN(operation.transpose_b, table.boolean_or("transpose_b", false));
+    PURLIN_ASSIGN(operation.batched, table.boolean_or("batched", false));
+    PURLIN_ASSIGN(operation.compute,
+                  table.string_or("compute", !real                       ? "i32"
+                                             : operation.a == Dtype::kF64 ? "f64"
+                                                                          : "f32"));
+    PURLIN_ASSIGN(operation.epilogue, table.string_or("epilogue", "none"));
+    PURLIN_ASSIGN(const std::int64_t workspace, table.integer_or("workspace_mib", 32));
+    if (workspace < 0 || workspace > 4096)
+      return node.find("workspace_mib")->complain("workspace_mib is 0 to 4096");
+    operation.workspace_bytes = workspace << 20;
+    PURLIN_TRY(table.finish());
+    if (const Status status = operation.check(); !status.is_ok())
+      return node.complain(status.message());
+    return operation;
+  }
+
   Status read_head(TomlTable& top) {
     PURLIN_ASSIGN(const std::string schema, top.string("schema"));
     if (schema != "purlin.spec/1")
       return top.node().find("schema")->complain(
           fmt::format("schema '{}' is not 'purlin.spec/1', which this Purlin reads", schema));
-    PURLIN_ASSIGN(spec_.name, top.string("name"));
-    PURLIN_TRY(check_label(*top.node().find("name"), "name", spec_.name));
-    PURLIN_ASSIGN(spec_.op, top.string_or("op", spec_.name));
+    const bool library = top.node().find("library") != nullptr;
+    if (!library || top.node().find("name") != nullptr) {
+      PURLIN_ASSIGN(spec_.name, top.string("name"));
+      PURLIN_TRY(check_label(*top.node().find("name"), "name", spec_.name));
+    }
+    PURLIN_ASSIGN(spec_.op, top.string_or("op", library ? "gemm" : spec_.name));
     if (const Toml* op = top.node().find("op")) PURLIN_TRY(check_label(*op, "op", spec_.op));
     PURLIN_ASSIGN(spec_.summary, top.string_or("summary", ""));
     PURLIN_ASSIGN(const std::int64_t seed, top.integer_or("seed", 1));
@@ -458,7 +539,8 @@ class SpecReader {
     const auto known = dtype_from_name(dtype);
     if (!known)
       return node.find("dtype")->complain(fmt::format(
-          "unknown dtype '{}'; there are f16, bf16, f32, f64, i8 to i64, u8 to u64", dtype));
+          "unknown dtype '{}'; there are f16, bf16, f8e4m3, f8e5m2, f32, f64, i8 to i64, u8 to u64",
+          dtype));
     argument.dtype = *known;
     const Toml* shape = table.optional("shape");
     const Toml* value = table.optional("value");

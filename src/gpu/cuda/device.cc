@@ -43,6 +43,16 @@ class CudaKernel : public Kernel {
   CUmodule module_;
 };
 
+bool& warm_of(Kernel& kernel) {
+  auto* of_library = dynamic_cast<LibraryKernel*>(&kernel);
+  return of_library != nullptr ? of_library->warm : static_cast<CudaKernel&>(kernel).warm;
+}
+
+// Of one launch, at most: a library may split a sum, zero a workspace and add up the parts.
+int commands_of(Kernel& kernel) {
+  return dynamic_cast<LibraryKernel*>(&kernel) != nullptr ? 4 : 1;
+}
+
 CUdeviceptr address_of(const Buffer& buffer, std::size_t offset) {
   return static_cast<const CudaBuffer&>(buffer).at(offset);
 }
@@ -81,6 +91,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriver& driver, i
 }
 
 CudaDevice::~CudaDevice() {
+  library_.reset();
   gate_.reset();
   scratch_.reset();
   for (const auto& [start, end] : events_) {
@@ -102,13 +113,39 @@ Status CudaDevice::make_current() {
   return check("cuCtxSetCurrent", driver_.cuCtxSetCurrent(context_));
 }
 
+Result<LibraryRuntime*> CudaDevice::library(std::string_view name) {
+  PURLIN_TRY(make_current());
+  if (library_ == nullptr) {
+    PURLIN_ASSIGN(library_, start_library(name));
+  }
+  return library_.get();
+}
+
+Result<std::string> CudaDevice::library_version(std::string_view name) {
+  PURLIN_ASSIGN(const LibraryRuntime* started, library(name));
+  return started->version();
+}
+
+Result<LibrarySpace> CudaDevice::library_space(const LibraryOperation& operation,
+                                               const ProblemShape& problem) {
+  PURLIN_ASSIGN(LibraryRuntime * started, library(operation.library));
+  return started->space(operation, problem);
+}
+
 Result<Binary> CudaDevice::compile(const CompileRequest& request) {
+  if (!request.library.empty()) return library_binary(request);
   if (tools_.nvrtc == nullptr) return tools_.nvrtc_problem;
   return tools_.nvrtc->compile(request, info_.arch);
 }
 
 Result<std::unique_ptr<Kernel>> CudaDevice::load(const Binary& binary) {
   PURLIN_TRY(make_current());
+  if (is_library_binary(binary)) {
+    PURLIN_ASSIGN(const LibraryToken token, read_library_binary(binary));
+    PURLIN_ASSIGN(LibraryRuntime * started, library(token.operation.library));
+    PURLIN_ASSIGN(auto made, started->load(token.operation, token.config));
+    return std::unique_ptr<Kernel>(std::move(made));
+  }
   char log[4096] = {};
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log - 1)};
@@ -192,6 +229,17 @@ Status CudaDevice::synchronize(std::string_view what) {
 Status CudaDevice::prepare(const Launch& launch, Parameters& parameters) {
   PURLIN_TRY(check_launch(info_, launch, buffer_alignment()));
   PURLIN_TRY(make_current());
+  if (auto* of_library = dynamic_cast<LibraryKernel*>(launch.kernel)) {
+    std::vector<LibraryArgument> arguments;
+    for (const KernelArgument& argument : launch.arguments) {
+      LibraryArgument& given = arguments.emplace_back();
+      given.scalar = argument.scalar;
+      if (argument.buffer == nullptr) continue;
+      given.address = reinterpret_cast<void*>(address_of(*argument.buffer, argument.offset));
+      given.bytes = argument.bytes;
+    }
+    return of_library->prepare(arguments);
+  }
   auto& kernel = static_cast<CudaKernel&>(*launch.kernel);
   const std::size_t count = launch.arguments.size();
   if (kernel.sizes_known && count != kernel.sizes.size())
@@ -229,6 +277,8 @@ Status CudaDevice::prepare(const Launch& launch, Parameters& parameters) {
 }
 
 Status CudaDevice::enqueue(const Launch& launch, Parameters& parameters) {
+  if (auto* of_library = dynamic_cast<LibraryKernel*>(launch.kernel))
+    return of_library->enqueue(stream_);
   const LaunchShape& shape = launch.shape;
   const CUfunction function = static_cast<CudaKernel&>(*launch.kernel).function;
   CUresult result = CUDA_SUCCESS;
@@ -264,17 +314,18 @@ Status CudaDevice::run(const Launch& launch) {
   PURLIN_TRY(prepare(launch, parameters));
   PURLIN_TRY(enqueue(launch, parameters));
   PURLIN_TRY(synchronize("the kernel"));
-  static_cast<CudaKernel&>(*launch.kernel).warm = true;
+  warm_of(*launch.kernel) = true;
   return Status::ok();
 }
 
 Result<std::vector<Sample>> CudaDevice::time(const Launch& launch, const TimingRequest& request) {
   Parameters parameters;
   PURLIN_TRY(prepare(launch, parameters));
-  if (!static_cast<CudaKernel&>(*launch.kernel).warm) PURLIN_TRY(run(launch));
+  if (!warm_of(*launch.kernel)) PURLIN_TRY(run(launch));
   if (request.flush_l2) PURLIN_TRY(make_scratch());
   return sample_in_chunks(request, system_clock(), [&](int count, std::vector<Sample>& samples) {
-    const int commands = request.launches_per_sample + 3;  // two events and a flush
+    // Two events and a flush beside the launches.
+    const int commands = request.launches_per_sample * commands_of(*launch.kernel) + 3;
     const int most = std::max(1, (kMostGated - 1) / commands);
     for (int left = count; left > 0; left -= most)
       PURLIN_TRY(time_chunk(launch, parameters, request, std::min(left, most), samples));
@@ -286,8 +337,8 @@ Status CudaDevice::time_chunk(const Launch& launch, Parameters& parameters,
                               const TimingRequest& request, int count,
                               std::vector<Sample>& samples) {
   PURLIN_TRY(make_events(static_cast<std::size_t>(count)));
-  const bool gate = gate_ != nullptr && count * (request.launches_per_sample + 3) < kMostGated &&
-                    gate_->close(stream_);
+  const int commands = request.launches_per_sample * commands_of(*launch.kernel) + 3;
+  const bool gate = gate_ != nullptr && count * commands < kMostGated && gate_->close(stream_);
   const Status enqueued =
       enqueue_samples(launch, parameters, request, static_cast<std::size_t>(count));
   if (gate) gate_->open();  // before anything else: behind a closed gate nothing ever finishes

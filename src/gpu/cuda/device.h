@@ -10,6 +10,7 @@
 #include "gpu/cuda/nvrtc.h"
 #include "gpu/cuda/stream_gate.h"
 #include "gpu/device.h"
+#include "gpu/library_kernel.h"
 #include "gpu/nvml.h"
 
 #include <memory>
@@ -35,6 +36,9 @@ class CudaDevice : public Device {
   std::string_view language() const override { return "cuda"; }
   Result<Binary> compile(const CompileRequest& request) override;
   Result<std::unique_ptr<Kernel>> load(const Binary& binary) override;
+  Result<std::string> library_version(std::string_view library) override;
+  Result<LibrarySpace> library_space(const LibraryOperation& operation,
+                                     const ProblemShape& problem) override;
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
   Status write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) override;
   Status read(const Buffer& buffer, std::size_t offset, void* data, std::size_t bytes) override;
@@ -49,6 +53,7 @@ class CudaDevice : public Device {
   struct Parameters;
   CudaDevice(const CudaDriver& driver, DeviceInfo info, CudaTools tools);
   Status check(std::string_view what, CUresult result) const;
+  Result<LibraryRuntime*> library(std::string_view name);
   Status make_current();
   Status prepare(const Launch& launch, Parameters& parameters);
   Status enqueue(const Launch& launch, Parameters& parameters);
@@ -69,6 +74,7 @@ class CudaDevice : public Device {
   std::vector<std::pair<CUevent, CUevent>> events_;  // made once, reused by every chunk
   std::unique_ptr<Buffer> scratch_;
   std::unique_ptr<StreamGate> gate_;
+  std::unique_ptr<LibraryRuntime> library_;  // started when a spec asks for it
 };
 
 }  // namespace purlin::gpu

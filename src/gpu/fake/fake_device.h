@@ -3,12 +3,15 @@
 //
 // Unit tests program it through FakeBehaviour's callbacks; processes under test open it as
 // "fake:FILE", a JSON script (docs/formats/fake.md). Buffers are host memory. A launch writes
-// element i = 0.5 * i, as floats, to the visible range of its last buffer argument. Thread-safety
+// element i = 0.5 * i, as floats, to the visible range of its last buffer argument; a library's
+// kernel is launched by the library (tests/programs/fake_cublaslt.cc), and its reference is computed
+// here. Thread-safety
 // and failure as for Device; callbacks used by compile() must be safe to call from any thread.
 #pragma once
 
 #include "base/random.h"
 #include "gpu/device.h"
+#include "gpu/library_kernel.h"
 
 #include <atomic>
 #include <functional>
@@ -22,6 +25,7 @@ class FakeKernel : public Kernel {
  public:
   std::string entry;
   Config config;
+  std::string operation;  // of a library's reference
 };
 
 class FakeBuffer : public Buffer {
@@ -50,7 +54,10 @@ class FakeDevice : public Device {
   // The pattern of a well-behaved kernel over [offset, offset + bytes).
   static void write_pattern(FakeBuffer& buffer, std::size_t offset, std::size_t bytes);
 
-  std::string_view language() const override { return "opencl"; }
+  std::string_view language() const override { return info_.backend == "cuda" ? "cuda" : "opencl"; }
+  Result<std::string> library_version(std::string_view library) override;
+  Result<LibrarySpace> library_space(const LibraryOperation& operation,
+                                     const ProblemShape& problem) override;
   Result<Binary> compile(const CompileRequest& request) override;
   Result<std::unique_ptr<Kernel>> load(const Binary& binary) override;
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
@@ -70,8 +77,13 @@ class FakeDevice : public Device {
   int launches = 0;
 
  private:
+  Result<LibraryRuntime*> library(std::string_view name);
+  Status write_outputs(const FakeKernel& kernel, const Launch& launch);
+  Status run_library(LibraryKernel& kernel, const Launch& launch);
+
   FakeBehaviour behaviour_;
   Random random_;
+  std::unique_ptr<LibraryRuntime> library_;
 };
 
 // Opens a script; kInvalid with file and key when it is malformed.

@@ -176,6 +176,10 @@ void WorkerPool::announce(const Config& config) {
   if (compilers_) compilers_->announce(config);
 }
 
+Result<gpu::LibrarySpace> WorkerPool::library_space() {
+  return worker_->library_space(2 * options_.timeout_s);
+}
+
 Result<Evaluation> WorkerPool::evaluate(const Config& config, const measure::Policy& policy) {
   std::optional<Evaluation> compiled;
   if (compilers_) compiled = compilers_->collect(config);

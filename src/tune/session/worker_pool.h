@@ -38,6 +38,8 @@ class WorkerPool : public Evaluator {
   std::size_t lookahead() const override;
   void announce(const Config& config) override;
   Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override;
+  // Of a spec with a [library]; measure/worker.h.
+  Result<gpu::LibrarySpace> library_space();
 
  private:
   class Compilers;

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for cuBLASLt in builds made without its header.
+#include "gpu/library_guest.h"
+#include "gpu/library_kernel.h"
+
+namespace purlin::gpu {
+namespace {
+
+Status reason() {
+  return error(Code::kUnavailable,
+               "this purlin was built without cublasLt.h; build it where the CUDA toolkit is, or "
+               "use an official bundle");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LibraryRuntime>> start_library(std::string_view) { return reason(); }
+Result<std::unique_ptr<LibraryGuest>> join_library(std::string_view, void*) { return reason(); }
+
+}  // namespace purlin::gpu
