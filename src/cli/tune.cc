@@ -293,11 +293,10 @@ class TuneCommand : public Command {
     setup.problem = problem;
     setup.binary_cache = binary_cache();
     PURLIN_ASSIGN(const std::unique_ptr<tune::WorkerPool> pool,
-                  tune::WorkerPool::start(
-                      setup, {spec.library ? 0  // nothing is compiled
-                              : jobs_ < 0  ? tune::default_compilers()
-                                           : jobs_,
-                              timeout_s_}));
+                  tune::WorkerPool::start(setup, {spec.library ? 0  // nothing is compiled
+                                                  : jobs_ < 0  ? tune::default_compilers()
+                                                               : jobs_,
+                                                  timeout_s_}));
     std::vector<std::unique_ptr<tune::WorkerPool>> beside;
     for (std::size_t i = 1; i < devices.size(); ++i) {
       measure::WorkerSetup other = setup;
@@ -324,9 +323,9 @@ class TuneCommand : public Command {
       };
     } else {
       subject.default_config = default_config(spec);
-      PURLIN_ASSIGN(subject.space,
-                    tune::build_space(spec, problem, pool->device(), {},
-                                      [](double) { return !Interrupt::requested(); }));
+      PURLIN_ASSIGN(subject.space, tune::build_space(spec, problem, pool->device(), {}, [](double) {
+                      return !Interrupt::requested();
+                    }));
     }
     subject.space_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
     // After all that can be wrong with the command, before the work: nothing is left behind by a
@@ -347,9 +346,10 @@ class TuneCommand : public Command {
                      found.complete ? "" : "at least ", choices.space.size(),
                      subject.problem.text(), found.checked, found.seconds);
     if (found.not_rebuilt > 0)
-      context.log.warn("{} of {}'s own proposals are not given again by their attributes; what is "
-                       "stored is what the attributes give",
-                       found.not_rebuilt, found.version);
+      context.log.warn(
+          "{} of {}'s own proposals are not given again by their attributes; what is "
+          "stored is what the attributes give",
+          found.not_rebuilt, found.version);
     subject.space = std::move(choices.space);
     subject.default_config = std::move(choices.default_config);
     subject.seeds = std::move(choices.proposals);
@@ -360,8 +360,7 @@ class TuneCommand : public Command {
   // A library's heuristic is good, so most leads over it are small and some are chance: a winner
   // that does not hold up in fresh processes leaves its place to the next, and in the end to the
   // default.
-  Result<Json> confirm_winner(Context& context, const Subject& subject,
-                              SessionResult& made) const {
+  Result<Json> confirm_winner(Context& context, const Subject& subject, SessionResult& made) const {
     Json all = Json::array();
     if (!subject.fresh || !made.verdict || !made.verdict->fallback) return all;
     tune::Verdicts& verdict = *made.verdict;
@@ -377,10 +376,10 @@ class TuneCommand : public Command {
         candidates.push_back(i);
     std::optional<std::size_t> held;
     for (const std::size_t candidate : candidates) {
-      PURLIN_ASSIGN(const tune::Confirmation confirmation,
-                    tune::confirm(config_of(candidate), config_of(fallback), policy_,
-                                  tune::ConfirmOptions{}, subject.fresh,
-                                  [] { return !Interrupt::requested(); }));
+      PURLIN_ASSIGN(
+          const tune::Confirmation confirmation,
+          tune::confirm(config_of(candidate), config_of(fallback), policy_, tune::ConfirmOptions{},
+                        subject.fresh, [] { return !Interrupt::requested(); }));
       Json ratios = Json::array();
       for (const double ratio : confirmation.ratios) ratios.push(ratio);
       all.push(Json::object({{"config", to_json(config_of(candidate))},
@@ -483,8 +482,8 @@ class TuneCommand : public Command {
     options.on_progress = [&](const SessionState& state) {
       progress.update(progress_line(state, subject.space.size()));
     };
-    Result<SessionResult> made = tune::run_session(
-        subject.space, *strategy, subject.evaluators, journal ? &*journal : nullptr, options);
+    Result<SessionResult> made = tune::run_session(subject.space, *strategy, subject.evaluators,
+                                                   journal ? &*journal : nullptr, options);
     progress.clear();
     if (!made.is_ok()) return made.status();
     if (!made->default_problem.empty()) context.log.warn("{}", made->default_problem);
@@ -525,8 +524,8 @@ class TuneCommand : public Command {
   Status store(Context& context, const Subject& subject, const SessionResult& result,
                tune::ReportInput& input) const {
     const tune::Verdicts& verdict = *result.verdict;
-    PURLIN_ASSIGN(cache::Entry entry, cache::new_entry(*subject.spec, subject.problem,
-                                                       subject.device, cold_));
+    PURLIN_ASSIGN(cache::Entry entry,
+                  cache::new_entry(*subject.spec, subject.problem, subject.device, cold_));
     entry.config = result.evaluations[verdict.best().evaluation].config;
     entry.time_ms = verdict.best().time_ms;
     entry.samples = verdict.best().samples;

@@ -34,7 +34,7 @@ struct CompileRequest {
   std::string entry;
   std::vector<std::string> options;
   std::vector<std::string> include_directories;
-  Config config;  // each parameter becomes a macro: -DBM=64; booleans are 0 and 1
+  Config config;        // each parameter becomes a macro: -DBM=64; booleans are 0 and 1
   std::string library;  // "cublaslt": not compiled, the source is LibraryOperation::text()
 };
 

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base/status.h"
-#include "model/library_operation.h"
 #include "model/launch.h"
+#include "model/library_operation.h"
 #include "model/value.h"
 
 #include <cstddef>

@@ -13,9 +13,8 @@ constexpr std::string_view kSchema = "purlin.library-kernel/1";
 
 Result<Binary> library_binary(const CompileRequest& request) {
   PURLIN_TRY(LibraryOperation::parse(request.source).status());
-  const Json token = Json::object({{"schema", kSchema},
-                                   {"operation", request.source},
-                                   {"config", to_json(request.config)}});
+  const Json token = Json::object(
+      {{"schema", kSchema}, {"operation", request.source}, {"config", to_json(request.config)}});
   return Binary{request.entry, token.dump(), "", 0};
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/device.h"
-
 #include "base/json.h"
+#include "gpu/device.h"
 
 #include <algorithm>
 #include <charconv>

@@ -63,8 +63,9 @@ class Server {
                          : op == "open"     ? open(request)
                          : op == "compile"  ? compile(request)
                          : op == "evaluate" ? evaluate(request)
-                         : op == "library_space" ? library_space(request)
-                                            : error(Code::kInvalid, "unknown request '{}'", op);
+                         : op == "library_space"
+                             ? library_space(request)
+                             : error(Code::kInvalid, "unknown request '{}'", op);
     return reply.is_ok() ? std::move(reply).value() : failure(reply.status());
   }
 

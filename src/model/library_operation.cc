@@ -29,12 +29,14 @@ const std::vector<std::string>& library_epilogues() {
 }
 
 const std::vector<std::string>& library_parameters() {
-  static const std::vector<std::string> kAll = {"algo",    "tile",   "stages", "split_k", "reduction",
-                                                "swizzle", "custom", "inner",  "cluster"};
+  static const std::vector<std::string> kAll = {
+      "algo", "tile", "stages", "split_k", "reduction", "swizzle", "custom", "inner", "cluster"};
   return kAll;
 }
 
-bool LibraryOperation::has_bias() const { return epilogue == "bias" || ends_with(epilogue, "_bias"); }
+bool LibraryOperation::has_bias() const {
+  return epilogue == "bias" || ends_with(epilogue, "_bias");
+}
 
 std::string LibraryOperation::text() const {
   return fmt::format(
@@ -56,7 +58,8 @@ std::string LibraryOperation::label() const {
 
 Status LibraryOperation::check() const {
   if (library != "cublaslt")
-    return error(Code::kInvalid, "'{}' is no library that is known here; there is cublaslt", library);
+    return error(Code::kInvalid, "'{}' is no library that is known here; there is cublaslt",
+                 library);
   if (!contains(library_computes(), compute))
     return error(Code::kInvalid, "compute '{}' is none of {}", compute,
                  join(library_computes(), ", "));
@@ -67,8 +70,9 @@ Status LibraryOperation::check() const {
     return error(Code::kInvalid, "a workspace of {} bytes; it is 0 to 4 GiB", workspace_bytes);
   const bool small = is_eight_bits(a) && is_eight_bits(b);
   if (a != b && !(small && (a == Dtype::kF8E4m3 || b == Dtype::kF8E4m3)))
-    return error(Code::kInvalid, "a is {} and b is {}: they must be alike, but for f8e4m3 and f8e5m2",
-                 name_of(a), name_of(b));
+    return error(Code::kInvalid,
+                 "a is {} and b is {}: they must be alike, but for f8e4m3 and f8e5m2", name_of(a),
+                 name_of(b));
   const auto refuse = [&](std::string_view what) {
     return error(Code::kInvalid, "cuBLASLt has no gemm of {} to {} with compute '{}': {}",
                  name_of(a), name_of(d), compute, what);
@@ -82,14 +86,14 @@ Status LibraryOperation::check() const {
     return compute == "f64" && d == Dtype::kF64 ? Status::ok()
                                                 : refuse("f64 takes compute f64 and d f64");
   if (compute == "i32" || compute == "f64") return refuse("that compute is for other types");
-  if (a == Dtype::kF32)
-    return d == Dtype::kF32 ? Status::ok() : refuse("f32 takes d f32");
+  if (a == Dtype::kF32) return d == Dtype::kF32 ? Status::ok() : refuse("f32 takes d f32");
   if (compute == "tf32") return refuse("tf32 is a way to multiply f32");
   if (a == Dtype::kF16 || a == Dtype::kBf16)
     return d == a || d == Dtype::kF32 ? Status::ok() : refuse("d is the same type, or f32");
   if (small) {
     if (a == Dtype::kF8E5m2 && b == Dtype::kF8E5m2) return refuse("one of a and b must be f8e4m3");
-    if (transpose_a || !transpose_b) return refuse("8-bit reals take transpose_b and no transpose_a");
+    if (transpose_a || !transpose_b)
+      return refuse("8-bit reals take transpose_b and no transpose_a");
     return d == Dtype::kBf16 || d == Dtype::kF16 || d == Dtype::kF32
                ? Status::ok()
                : refuse("d is bf16, f16 or f32");

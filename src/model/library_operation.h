@@ -3,8 +3,8 @@
 // extents: D = epilogue(A * B), row-major, D of M x N.
 //
 // A is stored as M x K (K x M where transpose_a), B as K x N (N x K where transpose_b). text() is
-// the canonical form, which parse() reads back and which is the spec's source: it decides the source
-// hash. Thread-safety: value type.
+// the canonical form, which parse() reads back and which is the spec's source: it decides the
+// source hash. Thread-safety: value type.
 #pragma once
 
 #include "base/status.h"
@@ -21,9 +21,9 @@ struct LibraryOperation {
   std::string library = "cublaslt";
   Dtype a = Dtype::kBf16, b = Dtype::kBf16, d = Dtype::kBf16;
   bool transpose_a = false, transpose_b = false;
-  bool batched = false;             // a further dimension BATCH: so many matrices, one after another
-  std::string compute = "f32";      // "f32", "tf32", "i32", "f64"
-  std::string epilogue = "none";    // "none", "bias", "relu", "gelu", "relu_bias", "gelu_bias"
+  bool batched = false;           // a further dimension BATCH: so many matrices, one after another
+  std::string compute = "f32";    // "f32", "tf32", "i32", "f64"
+  std::string epilogue = "none";  // "none", "bias", "relu", "gelu", "relu_bias", "gelu_bias"
   std::int64_t workspace_bytes = 0;  // the most an algorithm may use
 
   bool has_bias() const;
@@ -42,8 +42,8 @@ struct LibraryOperation {
 const std::vector<std::string>& library_computes();
 const std::vector<std::string>& library_epilogues();
 
-// The rest of the spec that an operation stands for, as TOML (kernel, parameters, launch, arguments,
-// reference, tolerance, work), and the source of its reference in CUDA C++.
+// The rest of the spec that an operation stands for, as TOML (kernel, parameters, launch,
+// arguments, reference, tolerance, work), and the source of its reference in CUDA C++.
 struct LibrarySpecText {
   std::string toml;
   std::string reference;

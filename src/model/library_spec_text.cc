@@ -111,11 +111,15 @@ std::string replace_all(std::string text, std::string_view what, std::string_vie
 
 std::string reference_of(const LibraryOperation& operation) {
   const CudaType a = cuda_type(operation.a), b = cuda_type(operation.b), d = cuda_type(operation.d);
-  const char* sum = operation.a == Dtype::kI8 ? "int" : operation.a == Dtype::kF64 ? "double" : "float";
-  std::string types = fmt::format("typedef {} A_T;\ntypedef {} B_T;\ntypedef {} D_T;\ntypedef {} SUM;\n",
-                                  a.type, b.type, d.type, sum);
-  types += fmt::format("#define LOAD_A(x) {}\n#define LOAD_B(x) {}\n#define LOAD_D(x) {}\n#define STORE_D(x) {}\n",
-                       a.load, b.load, d.load, d.store);
+  const char* sum = operation.a == Dtype::kI8    ? "int"
+                    : operation.a == Dtype::kF64 ? "double"
+                                                 : "float";
+  std::string types =
+      fmt::format("typedef {} A_T;\ntypedef {} B_T;\ntypedef {} D_T;\ntypedef {} SUM;\n", a.type,
+                  b.type, d.type, sum);
+  types += fmt::format(
+      "#define LOAD_A(x) {}\n#define LOAD_B(x) {}\n#define LOAD_D(x) {}\n#define STORE_D(x) {}\n",
+      a.load, b.load, d.load, d.store);
   std::string finish;
   if (starts_with(operation.epilogue, "relu")) finish = "  x = x > 0 ? x : 0;";
   if (starts_with(operation.epilogue, "gelu"))
@@ -171,12 +175,15 @@ LibrarySpecText library_spec_text(const LibraryOperation& operation) {
         "[[arguments]]\nname = \"extent_{}\"\nrole = \"scalar\"\ndtype = \"i64\"\nvalue = \"{}\"\n",
         name, std::string_view(name) == "BATCH" ? batch : name);
   toml += fmt::format(
-      "[reference]\nentry = \"library_reference\"\narguments = [\"A\", \"B\", {}\"D\", \"extent_M\", "
+      "[reference]\nentry = \"library_reference\"\narguments = [\"A\", \"B\", {}\"D\", "
+      "\"extent_M\", "
       "\"extent_N\", \"extent_K\", \"extent_BATCH\"]\n[reference.cuda]\nfile = \"{}\"\n"
-      "[reference.launch]\ngrid = [\"ceil_div(N, 64)\", \"ceil_div(M, 64)\", \"{}\"]\nblock = [256]\n",
+      "[reference.launch]\ngrid = [\"ceil_div(N, 64)\", \"ceil_div(M, 64)\", \"{}\"]\nblock = "
+      "[256]\n",
       bias ? "\"bias\", " : "", kLibraryReferenceFile, batch);
   toml += fmt::format(
-      "[work]\nflops = \"2 * {0} * M * N * K\"\nbytes = \"{0} * ({1} * M * K + {2} * K * N + {3} * M * "
+      "[work]\nflops = \"2 * {0} * M * N * K\"\nbytes = \"{0} * ({1} * M * K + {2} * K * N + {3} * "
+      "M * "
       "N)\"\n",
       batch, size(operation.a), size(operation.b), size(operation.d));
   return {std::move(toml), reference_of(operation)};

@@ -215,7 +215,7 @@ class SpecReader {
     PURLIN_ASSIGN(operation.transpose_b, table.boolean_or("transpose_b", false));
     PURLIN_ASSIGN(operation.batched, table.boolean_or("batched", false));
     PURLIN_ASSIGN(operation.compute,
-                  table.string_or("compute", !real                       ? "i32"
+                  table.string_or("compute", !real                        ? "i32"
                                              : operation.a == Dtype::kF64 ? "f64"
                                                                           : "f32"));
     PURLIN_ASSIGN(operation.epilogue, table.string_or("epilogue", "none"));

@@ -3,7 +3,8 @@
 // the real one, products computed on the host from host pointers. Version 13.1.0.
 //
 //   algo 1    two tiles, nothing else
-//   algo 6    tiles and stages of which one pair is refused; split-K by three reductions, which take
+//   algo 6    tiles and stages of which one pair is refused; split-K by three reductions, which
+//   take
 //             workspace; swizzling
 //   algo 66   clusters, which no capability lists; custom option 3 goes with cluster 3 only
 //
@@ -13,13 +14,12 @@
 // version; FAKE_CUBLASLT_LOG=FILE has a line for each product.
 #include "model/dtype.h"
 
-#include <cublasLt.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cublasLt.h>
 #include <vector>
 
 namespace {
@@ -116,9 +116,9 @@ bool known(const std::vector<std::uint32_t>& all, std::uint32_t one) {
 
 std::size_t workspace_of(const Algo& algo, const Layout& d) {
   if (algo.split < 2) return 0;
-  const std::size_t elements =
-      static_cast<std::size_t>(d.rows) * static_cast<std::size_t>(d.columns) *
-      static_cast<std::size_t>(algo.split);
+  const std::size_t elements = static_cast<std::size_t>(d.rows) *
+                               static_cast<std::size_t>(d.columns) *
+                               static_cast<std::size_t>(algo.split);
   if (algo.reduction == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) return elements * 4;
   if (algo.reduction == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE)
     return elements * purlin::size_of(dtype_of(d.type));
@@ -176,8 +176,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle,
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type,
                                           uint64_t rows, uint64_t columns, int64_t ld) {
-  *layout = behind<cublasLtMatrixLayoutOpaque_t>(new Layout{
-      type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), ld});
+  *layout = behind<cublasLtMatrixLayoutOpaque_t>(
+      new Layout{type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), ld});
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
@@ -332,14 +332,15 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
   const bool splits = algo.split > 1;
   if (algo.id == 6) {
     good = good && !(algo.tile == 20 && algo.stages == 12) && algo.cluster == 0 &&
-           algo.custom == 0 && algo.swizzle <= 1 && algo.split <= 8 && splits == (algo.reduction > 0) &&
-           algo.reduction <= 4 && algo.reduction != 3;
+           algo.custom == 0 && algo.swizzle <= 1 && algo.split <= 8 &&
+           splits == (algo.reduction > 0) && algo.reduction <= 4 && algo.reduction != 3;
   } else {
     good = good && !splits && algo.reduction == 0 && algo.swizzle == 0;
   }
   if (algo.id == 1) good = good && algo.cluster == 0 && algo.custom == 0;
   if (algo.id == 66)
-    good = good && (algo.cluster == 0 || algo.cluster == 2 || algo.cluster == 3 || algo.cluster == 5) &&
+    good = good &&
+           (algo.cluster == 0 || algo.cluster == 2 || algo.cluster == 3 || algo.cluster == 5) &&
            algo.custom <= 3 && (algo.custom != 3 || algo.cluster == 3);
   if (!good) return CUBLAS_STATUS_NOT_SUPPORTED;
   *result = {};
@@ -348,11 +349,11 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
-    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-    cublasLtMatmulPreference_t preference, int wanted, cublasLtMatmulHeuristicResult_t found[],
-    int* count) {
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t found[], int* count) {
   Algo first, second, third;
   first.magic = second.magic = third.magic = kMagic;
   first.id = 66, first.tile = 20, first.stages = 35, first.cluster = 2;
@@ -365,7 +366,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtMatmulAlgo_t algo;
     write(&algo, one);
     cublasLtMatmulHeuristicResult_t& result = found[*count];
-    if (cublasLtMatmulAlgoCheck(handle, desc, a, b, c, d, &algo, &result) != CUBLAS_STATUS_SUCCESS ||
+    if (cublasLtMatmulAlgoCheck(handle, desc, a, b, c, d, &algo, &result) !=
+            CUBLAS_STATUS_SUCCESS ||
         result.workspaceSize > *behind<std::size_t>(preference))
       continue;
     result.algo = algo;
@@ -406,7 +408,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   const bool wrong = number("FAKE_CUBLASLT_WRONG") == static_cast<long>(plan.tile);
   const Dtype ta = dtype_of(la.type), tb = dtype_of(lb.type), td = dtype_of(ld.type);
   const auto at = [](const void* base, Dtype type, std::int64_t index) {
-    return static_cast<const char*>(base) + index * static_cast<std::int64_t>(purlin::size_of(type));
+    return static_cast<const char*>(base) +
+           index * static_cast<std::int64_t>(purlin::size_of(type));
   };
   for (std::int64_t z = 0; z < ld.batch; ++z)
     for (std::int64_t j = 0; j < ld.columns; ++j)
@@ -424,14 +427,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         if ((desc.epilogue & CUBLASLT_EPILOGUE_GELU) != 0)
           sum = 0.5 * sum * (1 + std::tanh(0.7978845608 * (sum + 0.044715 * sum * sum * sum)));
         if (wrong && i == 0) sum = 2 * sum + 100;
-        purlin::store_element(
-            td, const_cast<char*>(at(d, td, z * ld.stride + i + j * ld.ld)), sum);
+        purlin::store_element(td, const_cast<char*>(at(d, td, z * ld.stride + i + j * ld.ld)), sum);
       }
   if (const char* path = std::getenv("FAKE_CUBLASLT_LOG"); path != nullptr)
     if (std::FILE* file = std::fopen(path, "a"); file != nullptr) {
       std::fprintf(file, "%lld x %lld x %lld algo %d tile %u split %d cluster %d\n",
                    static_cast<long long>(ld.columns), static_cast<long long>(ld.rows),
-                   static_cast<long long>(depth), plan.id, plan.tile, plan.split, int{plan.cluster});
+                   static_cast<long long>(depth), plan.id, plan.tile, plan.split,
+                   int{plan.cluster});
       std::fclose(file);
     }
   return CUBLAS_STATUS_SUCCESS;

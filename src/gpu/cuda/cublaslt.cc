@@ -104,8 +104,10 @@ Status lt_failure(std::string_view what, cublasStatus_t status) {
       return Status::ok();
     case CUBLAS_STATUS_NOT_INITIALIZED:
     case CUBLAS_STATUS_ALLOC_FAILED:
-      return error(Code::kUnavailable, "{}: cuBLASLt does not start (status {}); is there a driver, "
-                   "and memory left on the GPU?", what, static_cast<int>(status));
+      return error(Code::kUnavailable,
+                   "{}: cuBLASLt does not start (status {}); is there a driver, "
+                   "and memory left on the GPU?",
+                   what, static_cast<int>(status));
     case CUBLAS_STATUS_EXECUTION_FAILED:
     case CUBLAS_STATUS_INTERNAL_ERROR:
     case CUBLAS_STATUS_MAPPING_ERROR:
@@ -133,15 +135,15 @@ Result<cublasLtMatmulAlgo_t> build_lt_algorithm(const LtFunctions& lt, cublasLtH
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Value* value = config.find(names[i]);
     const auto* number = value == nullptr ? nullptr : std::get_if<std::int64_t>(value);
-    if (number == nullptr || *number < 0 || *number > (kAttributes[i].bytes == 2 ? 0xFFFF : 1 << 30))
+    if (number == nullptr || *number < 0 ||
+        *number > (kAttributes[i].bytes == 2 ? 0xFFFF : 1 << 30))
       return error(Code::kInvalid, "the config '{}' has no usable value for '{}'", config.text(),
                    names[i]);
     values[i] = static_cast<std::int32_t>(*number);
   }
   cublasLtMatmulAlgo_t algo{};
-  const cublasStatus_t made =
-      lt.cublasLtMatmulAlgoInit(handle, types.compute, types.scale, types.a, types.b, types.d,
-                                types.d, values[0], &algo);
+  const cublasStatus_t made = lt.cublasLtMatmulAlgoInit(
+      handle, types.compute, types.scale, types.a, types.b, types.d, types.d, values[0], &algo);
   if (made != CUBLAS_STATUS_SUCCESS) return lt_failure(fmt::format("algo {}", values[0]), made);
   for (std::size_t i = 1; i < std::size(kAttributes); ++i) {
     const auto narrow = static_cast<std::uint16_t>(values[i]);
@@ -179,7 +181,8 @@ Result<LtAlgorithm> check_lt_algorithm(const LtFunctions& lt, cublasLtHandle_t h
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status = lt.cublasLtMatmulAlgoCheck(handle, of.operation, of.a, of.b, of.c,
                                                            of.d, &algorithm.algo, &result);
-  if (status != CUBLAS_STATUS_SUCCESS) return lt_failure("the config '" + config.text() + "'", status);
+  if (status != CUBLAS_STATUS_SUCCESS)
+    return lt_failure("the config '" + config.text() + "'", status);
   algorithm.workspace_bytes = result.workspaceSize;
   if (result.workspaceSize > workspace_bytes)
     return error(Code::kInvalid, "the config '{}' needs {} bytes of workspace; {} are allowed",
@@ -205,11 +208,13 @@ Result<std::unique_ptr<LtProduct>> LtProduct::create(const LtFunctions& lt, cubl
 
 Status LtProduct::describe(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
   LtDescriptors& out = descriptors_;
-  PURLIN_TRY(lt_failure("describing the product",
-                        lt_.cublasLtMatmulDescCreate(&out.operation, types_.compute, types_.scale)));
+  PURLIN_TRY(
+      lt_failure("describing the product",
+                 lt_.cublasLtMatmulDescCreate(&out.operation, types_.compute, types_.scale)));
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, auto value) {
-    return lt_failure("describing the product", lt_.cublasLtMatmulDescSetAttribute(
-                                                    out.operation, attribute, &value, sizeof value));
+    return lt_failure(
+        "describing the product",
+        lt_.cublasLtMatmulDescSetAttribute(out.operation, attribute, &value, sizeof value));
   };
   const auto way = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   PURLIN_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, way(operation_.transpose_b)));
@@ -217,24 +222,24 @@ Status LtProduct::describe(std::int64_t m, std::int64_t n, std::int64_t k, std::
   PURLIN_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(operation_)));
   const auto layout = [&](cublasLtMatrixLayout_t& made, cudaDataType_t type, std::int64_t rows,
                           std::int64_t columns) -> Status {
-    PURLIN_TRY(lt_failure(
-        "describing a matrix",
-        lt_.cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
-                                       static_cast<std::uint64_t>(columns), rows)));
+    PURLIN_TRY(lt_failure("describing a matrix", lt_.cublasLtMatrixLayoutCreate(
+                                                     &made, type, static_cast<std::uint64_t>(rows),
+                                                     static_cast<std::uint64_t>(columns), rows)));
     if (!operation_.batched) return Status::ok();
     const auto count = static_cast<std::int32_t>(batch);
     const std::int64_t stride = rows * columns;
     PURLIN_TRY(lt_failure("describing a batch",
                           lt_.cublasLtMatrixLayoutSetAttribute(
                               made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count)));
-    return lt_failure("describing a batch",
-                      lt_.cublasLtMatrixLayoutSetAttribute(
-                          made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
-                          sizeof stride));
+    return lt_failure("describing a batch", lt_.cublasLtMatrixLayoutSetAttribute(
+                                                made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                &stride, sizeof stride));
   };
   // A row-major R x C is a column-major C x R.
-  PURLIN_TRY(operation_.transpose_b ? layout(out.a, types_.b, k, n) : layout(out.a, types_.b, n, k));
-  PURLIN_TRY(operation_.transpose_a ? layout(out.b, types_.a, m, k) : layout(out.b, types_.a, k, m));
+  PURLIN_TRY(operation_.transpose_b ? layout(out.a, types_.b, k, n)
+                                    : layout(out.a, types_.b, n, k));
+  PURLIN_TRY(operation_.transpose_a ? layout(out.b, types_.a, m, k)
+                                    : layout(out.b, types_.a, k, m));
   PURLIN_TRY(layout(out.d, types_.d, n, m));
   out.c = out.d;
   return Status::ok();
@@ -269,10 +274,9 @@ std::vector<cublasLtMatmulHeuristicResult_t> LtProduct::proposals(int at_most) c
 }
 
 Status LtProduct::point_bias(const void* bias) {
-  return lt_failure("the bias",
-                    lt_.cublasLtMatmulDescSetAttribute(descriptors_.operation,
-                                                       CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
-                                                       sizeof bias));
+  return lt_failure("the bias", lt_.cublasLtMatmulDescSetAttribute(
+                                    descriptors_.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                    &bias, sizeof bias));
 }
 
 Status LtProduct::launch(const LtAlgorithm& algorithm, const Pointers& pointers,
@@ -285,8 +289,8 @@ Status LtProduct::launch(const LtAlgorithm& algorithm, const Pointers& pointers,
   if (types_.scale == CUDA_R_32I) alpha = &one_whole, beta = &zero_whole;
   const cublasStatus_t status = lt_.cublasLtMatmul(
       handle_, descriptors_.operation, alpha, pointers.b, descriptors_.a, pointers.a,
-      descriptors_.b, beta, pointers.d, descriptors_.c, pointers.d, descriptors_.d,
-      &algorithm.algo, pointers.workspace, algorithm.workspace_bytes, stream);
+      descriptors_.b, beta, pointers.d, descriptors_.c, pointers.d, descriptors_.d, &algorithm.algo,
+      pointers.workspace, algorithm.workspace_bytes, stream);
   return lt_failure("cublasLtMatmul", status);
 }
 

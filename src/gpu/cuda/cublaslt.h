@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt: its functions bound at run time, one matrix product described to it, and algorithms made
-// from named attributes.
+// cuBLASLt: its functions bound at run time, one matrix product described to it, and algorithms
+// made from named attributes.
 //
 // An algorithm is a config of library_parameters(): it is built by cublasLtMatmulAlgoInit and its
 // attributes, and counts only when cublasLtMatmulAlgoCheck accepts it for the product at hand; the
@@ -15,7 +15,6 @@
 #include "model/value.h"
 
 #include <cublasLt.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,25 +22,25 @@
 namespace purlin::gpu {
 
 struct LtFunctions {
-#define PURLIN_CUBLASLT_FUNCTIONS(X)    \
-  X(cublasLtCreate)                     \
-  X(cublasLtDestroy)                    \
-  X(cublasLtGetVersion)                 \
-  X(cublasLtMatmul)                     \
-  X(cublasLtMatmulDescCreate)           \
-  X(cublasLtMatmulDescDestroy)          \
-  X(cublasLtMatmulDescSetAttribute)     \
-  X(cublasLtMatrixLayoutCreate)         \
-  X(cublasLtMatrixLayoutDestroy)        \
-  X(cublasLtMatrixLayoutSetAttribute)   \
-  X(cublasLtMatmulPreferenceCreate)     \
-  X(cublasLtMatmulPreferenceDestroy)    \
+#define PURLIN_CUBLASLT_FUNCTIONS(X)      \
+  X(cublasLtCreate)                       \
+  X(cublasLtDestroy)                      \
+  X(cublasLtGetVersion)                   \
+  X(cublasLtMatmul)                       \
+  X(cublasLtMatmulDescCreate)             \
+  X(cublasLtMatmulDescDestroy)            \
+  X(cublasLtMatmulDescSetAttribute)       \
+  X(cublasLtMatrixLayoutCreate)           \
+  X(cublasLtMatrixLayoutDestroy)          \
+  X(cublasLtMatrixLayoutSetAttribute)     \
+  X(cublasLtMatmulPreferenceCreate)       \
+  X(cublasLtMatmulPreferenceDestroy)      \
   X(cublasLtMatmulPreferenceSetAttribute) \
-  X(cublasLtMatmulAlgoGetHeuristic)     \
-  X(cublasLtMatmulAlgoGetIds)           \
-  X(cublasLtMatmulAlgoInit)             \
-  X(cublasLtMatmulAlgoCheck)            \
-  X(cublasLtMatmulAlgoCapGetAttribute)  \
+  X(cublasLtMatmulAlgoGetHeuristic)       \
+  X(cublasLtMatmulAlgoGetIds)             \
+  X(cublasLtMatmulAlgoInit)               \
+  X(cublasLtMatmulAlgoCheck)              \
+  X(cublasLtMatmulAlgoCapGetAttribute)    \
   X(cublasLtMatmulAlgoConfigSetAttribute) \
   X(cublasLtMatmulAlgoConfigGetAttribute)
 #define PURLIN_DECLARE(function) decltype(&::function) function = nullptr;
@@ -85,8 +84,8 @@ Result<LtAlgorithm> check_lt_algorithm(const LtFunctions& lt, cublasLtHandle_t h
                                        const LtTypes& types, const LtDescriptors& descriptors,
                                        const Config& config, std::size_t workspace_bytes);
 
-// An operation at one problem shape. The library is column-major, so that its first operand is our B
-// and its result our D transposed.
+// An operation at one problem shape. The library is column-major, so that its first operand is our
+// B and its result our D transposed.
 class LtProduct {
  public:
   // The functions and the handle outlive it. Dimensions M, N, K and, where batched, BATCH.

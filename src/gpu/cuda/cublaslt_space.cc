@@ -16,13 +16,18 @@ namespace {
 
 constexpr int kMaxIds = 512;
 constexpr int kMaxProposals = 64;
-constexpr int kMaxCustom = 255;      // of one algorithm
-constexpr int kMaxCluster = 80;      // ids; the header of 13.1 knows 51
-constexpr int kMaxInner = 15;
-constexpr int kSplits[] = {2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32};
-constexpr int kReductions[] = {CUBLASLT_REDUCTION_SCHEME_NONE, CUBLASLT_REDUCTION_SCHEME_INPLACE,
+constexpr int kMaxCustom = 255;  // of one algorithm
+constexpr int kMaxCluster = 60;  // ids; the header of 13.1 knows 51
+constexpr int kMaxInner = 12;    // the header knows 4
+// No such cluster or inner shape exists: an algorithm that accepts it ignores the option.
+constexpr std::int32_t kNoSuchShape = 0x7F00;
+constexpr int kSplits[] = {2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32};
+constexpr int kReductions[] = {CUBLASLT_REDUCTION_SCHEME_INPLACE,
                                CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE,
                                CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE};
+// An algorithm of so many pairs of tile and stages is tried on a part of them first (on an H200 one
+// has 3,135 pairs, of which it accepts none).
+constexpr std::size_t kManyPairs = 1000, kTriedFirst = 16;
 
 // In the order of library_parameters().
 struct Row {
@@ -44,10 +49,10 @@ class Enumerator {
     std::vector<int> ids(kMaxIds);
     int count = 0;
     const LtTypes& types = product_.types();
-    PURLIN_TRY(lt_failure("listing cuBLASLt's algorithms",
-                          lt_.cublasLtMatmulAlgoGetIds(product_.handle(), types.compute,
-                                                       types.scale, types.a, types.b, types.d,
-                                                       types.d, kMaxIds, ids.data(), &count)));
+    PURLIN_TRY(lt_failure(
+        "listing cuBLASLt's algorithms",
+        lt_.cublasLtMatmulAlgoGetIds(product_.handle(), types.compute, types.scale, types.a,
+                                     types.b, types.d, types.d, kMaxIds, ids.data(), &count)));
     ids.resize(static_cast<std::size_t>(std::clamp(count, 0, kMaxIds)));
     // The newest algorithms have the highest ids, and are the ones for the newest devices: they
     // come first, so that what runs out of time is the least likely to matter.
@@ -67,7 +72,8 @@ class Enumerator {
 
  private:
   bool over() {
-    if (rows_.size() < limits_.configs && system_clock().monotonic_ns() < deadline_ns_) return false;
+    if (rows_.size() < limits_.configs && system_clock().monotonic_ns() < deadline_ns_)
+      return false;
     space_.complete = false;
     return true;
   }
@@ -93,8 +99,8 @@ class Enumerator {
       const Result<Config> config = read_lt_algorithm(lt_, proposal.algo);
       if (!config.is_ok()) continue;
       const Result<LtAlgorithm> rebuilt = product_.build(*config);
-      const bool same = rebuilt.is_ok() &&
-                        std::memcmp(&rebuilt->algo, &proposal.algo, sizeof proposal.algo) == 0;
+      const bool same =
+          rebuilt.is_ok() && std::memcmp(&rebuilt->algo, &proposal.algo, sizeof proposal.algo) == 0;
       if (!same) ++space_.not_rebuilt;
       if (!rebuilt.is_ok()) continue;
       std::vector<std::int32_t> v;
@@ -164,32 +170,42 @@ class Enumerator {
     base_ = &base;
     const int custom = std::clamp(
         capability<std::int32_t>(lt_, base, CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX), 0, kMaxCustom);
-    const bool split =
-        capability<std::int32_t>(lt_, base, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT) != 0;
+    const bool split = capability<std::int32_t>(lt_, base, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT) != 0;
     const auto reductions =
         capability<std::uint32_t>(lt_, base, CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK);
     const bool swizzle =
         capability<std::uint32_t>(lt_, base, CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT) != 0;
+    std::vector<Row> pairs;
     for (const std::int32_t tile : listed(base, CUBLASLT_ALGO_CAP_TILE_IDS))
       for (const std::int32_t stages : listed(base, CUBLASLT_ALGO_CAP_STAGES_IDS)) {
-        if (over()) return;
-        Row row;
+        Row& row = pairs.emplace_back();
         row.id = id, row.tile = tile, row.stages = stages;
-        std::vector<Row> found = {row};
-        widen(found, &Row::cluster, kMaxCluster);
-        widen(found, &Row::inner, kMaxInner);
-        widen(found, &Row::custom, custom);
-        if (swizzle) widen(found, &Row::swizzle, 1);
-        if (split) add_splits(found, reductions);
-        for (const Row& one : found)
-          if (one.split > 1 || accepts(one)) rows_.insert(one);
       }
+    const std::size_t before = rows_.size();
+    const auto explore = [&](const Row& pair) {
+      std::vector<Row> found = {pair};
+      widen(found, &Row::cluster, kMaxCluster);
+      widen(found, &Row::inner, kMaxInner);
+      widen(found, &Row::custom, custom);
+      if (swizzle) widen(found, &Row::swizzle, 1);
+      if (split) add_splits(found, reductions);
+      for (const Row& one : found)
+        if (one.split > 1 || accepts(one)) rows_.insert(one);
+    };
+    const std::size_t step = pairs.size() > kManyPairs ? kTriedFirst : 1;
+    for (std::size_t i = 0; i < pairs.size() && !over(); i += step) explore(pairs[i]);
+    if (step > 1 && rows_.size() > before)
+      for (std::size_t i = 0; i < pairs.size() && !over(); ++i)
+        if (i % step != 0) explore(pairs[i]);
     base_ = nullptr;
   }
 
   // Every row again with each value of the option that is accepted.
   void widen(std::vector<Row>& rows, std::int32_t Row::*option, int most) {
     const std::size_t count = rows.size();
+    Row nonsense = rows.front();
+    nonsense.*option = kNoSuchShape;
+    if (accepts(nonsense)) return;
     for (std::size_t i = 0; i < count && !over(); ++i)
       for (std::int32_t value = 1; value <= most; ++value) {
         Row row = rows[i];

@@ -49,9 +49,7 @@ bool& warm_of(Kernel& kernel) {
 }
 
 // Of one launch, at most: a library may split a sum, zero a workspace and add up the parts.
-int commands_of(Kernel& kernel) {
-  return dynamic_cast<LibraryKernel*>(&kernel) != nullptr ? 4 : 1;
-}
+int commands_of(Kernel& kernel) { return dynamic_cast<LibraryKernel*>(&kernel) != nullptr ? 4 : 1; }
 
 CUdeviceptr address_of(const Buffer& buffer, std::size_t offset) {
   return static_cast<const CudaBuffer&>(buffer).at(offset);

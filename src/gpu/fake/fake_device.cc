@@ -34,16 +34,17 @@ Status run_reference(const std::string& text, const Launch& launch) {
   const auto [m, n, k, batch] = extents;
   const auto at = [&](std::size_t argument, Dtype dtype, std::int64_t index) {
     const KernelArgument& from = launch.arguments[argument];
-    return bytes_of(*from.buffer) + from.offset +
-           static_cast<std::size_t>(index) * size_of(dtype);
+    return bytes_of(*from.buffer) + from.offset + static_cast<std::size_t>(index) * size_of(dtype);
   };
   for (std::int64_t z = 0; z < batch; ++z)
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
         double sum = 0;
         for (std::int64_t l = 0; l < k; ++l)
-          sum += load_element(op.a, at(0, op.a, z * m * k + (op.transpose_a ? l * m + i : i * k + l))) *
-                 load_element(op.b, at(1, op.b, z * k * n + (op.transpose_b ? j * k + l : l * n + j)));
+          sum +=
+              load_element(op.a,
+                           at(0, op.a, z * m * k + (op.transpose_a ? l * m + i : i * k + l))) *
+              load_element(op.b, at(1, op.b, z * k * n + (op.transpose_b ? j * k + l : l * n + j)));
         if (op.has_bias()) sum += load_element(op.d, at(2, op.d, j));
         if (starts_with(op.epilogue, "relu")) sum = std::max(sum, 0.0);
         if (starts_with(op.epilogue, "gelu"))

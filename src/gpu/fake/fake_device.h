@@ -4,9 +4,9 @@
 // Unit tests program it through FakeBehaviour's callbacks; processes under test open it as
 // "fake:FILE", a JSON script (docs/formats/fake.md). Buffers are host memory. A launch writes
 // element i = 0.5 * i, as floats, to the visible range of its last buffer argument; a library's
-// kernel is launched by the library (tests/programs/fake_cublaslt.cc), and its reference is computed
-// here. Thread-safety
-// and failure as for Device; callbacks used by compile() must be safe to call from any thread.
+// kernel is launched by the library (tests/programs/fake_cublaslt.cc), and its reference is
+// computed here. Thread-safety and failure as for Device; callbacks used by compile() must be safe
+// to call from any thread.
 #pragma once
 
 #include "base/random.h"
