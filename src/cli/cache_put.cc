@@ -33,6 +33,10 @@ Result<Config> checked_config(const CacheTarget& target, std::string_view text) 
     if (value == nullptr)
       return error(Code::kInvalid, "--config lacks {}; its values are {}", parameter.name,
                    join(values, ", "));
+    if (target.spec.library && std::holds_alternative<std::int64_t>(*value)) {
+      config.set(parameter.name, *value);  // the library says what is valid, when it is asked
+      continue;
+    }
     // By text, so that UNROLL=1 is not taken for UNROLL=True and 16 is not taken for 16.0.
     const auto found = std::find(values.begin(), values.end(), to_text(*value));
     if (found == values.end())

@@ -2,6 +2,7 @@
 #include "cli/cache_target.h"
 
 #include "base/text.h"
+#include "gpu/library_kernel.h"
 #include "gpu/registry.h"
 
 namespace purlin::cli {
@@ -41,7 +42,7 @@ Result<CacheTarget> CacheTargetFlags::resolve() const {
   PURLIN_ASSIGN(target.spec, load_spec(spec));
   PURLIN_ASSIGN(target.problem, resolve_shape(target.spec, shape));
   PURLIN_ASSIGN(const std::unique_ptr<gpu::Device> opened, gpu::open_device(device));
-  target.device = opened->info();
+  PURLIN_ASSIGN(target.device, gpu::device_for(target.spec.library, opened->info()));
   return target;
 }
 

@@ -88,6 +88,11 @@ class SpaceCommand : public Command {
       return error(Code::kInvalid,
                    "no spec given; use: purlin space SPEC, or --device replay:FILE without one");
     PURLIN_ASSIGN(const KernelSpec spec, load_spec(spec_, SpecUse::kSpace));
+    if (spec.library)
+      return error(Code::kInvalid,
+                   "{}: the space of a [library] is asked of the library on the device; `purlin "
+                   "tune` says how many algorithms it has for a shape",
+                   spec.file);
     PURLIN_ASSIGN(problem_, resolve_shape(spec, shape_));
     name_ = spec.name;
     const Result<std::unique_ptr<gpu::Device>> device = gpu::open_device(device_);

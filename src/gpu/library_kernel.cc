@@ -11,6 +11,13 @@ constexpr std::string_view kSchema = "purlin.library-kernel/1";
 
 }  // namespace
 
+Result<DeviceInfo> device_for(const std::optional<LibraryOperation>& library, DeviceInfo device) {
+  if (!library) return device;
+  PURLIN_ASSIGN(const auto started, start_library(library->library));
+  device.toolkit = started->version();
+  return device;
+}
+
 Result<Binary> library_binary(const CompileRequest& request) {
   PURLIN_TRY(LibraryOperation::parse(request.source).status());
   const Json token = Json::object(

@@ -9,6 +9,7 @@
 #include "gpu/device.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ class LibraryRuntime {
 
 // Opens "cublaslt" on the current context. kUnavailable in builds without CUDA.
 Result<std::unique_ptr<LibraryRuntime>> start_library(std::string_view library);
+
+// The facts of a device as keys of a spec have them: what a library computes is of the library's
+// version, not of the compiler's. kUnavailable where it is not installed.
+Result<DeviceInfo> device_for(const std::optional<LibraryOperation>& library, DeviceInfo device);
 
 Result<Binary> library_binary(const CompileRequest& request);
 bool is_library_binary(const Binary& binary);

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "cache/store.h"
+#include "gpu/library_kernel.h"
 #include "model/spec.h"
 
 namespace purlin::guard {
@@ -11,8 +12,9 @@ namespace {
 Result<Config> cached_config(const KernelSpec& spec, const ProblemShape& problem,
                              const SuiteItem& item, const Suite& suite, const DeviceInfo& device,
                              const std::string& cache) {
+  PURLIN_ASSIGN(const DeviceInfo facts, gpu::device_for(spec.library, device));
   PURLIN_ASSIGN(const cache::CacheKey key,
-                cache::make_key(spec, problem, device, suite.policy.flush_l2));
+                cache::make_key(spec, problem, facts, suite.policy.flush_l2));
   PURLIN_ASSIGN(const cache::Store store, cache::Store::open(cache));
   const cache::Lookup lookup = store.get(key, problem);
   if (lookup.entry) return lookup.entry->config;
@@ -63,6 +65,10 @@ Result<ResolvedItem> resolve_item(const SuiteItem& item, const Suite& suite,
   resolved.target.problem = *problem;
   PURLIN_ASSIGN(resolved.snapshot, take_snapshot(spec));
 
+  if (spec.library && item.config != "cached")
+    return error(Code::kInvalid,
+                 "{}: the configs of {} are a library's; a suite takes its cached winner",
+                 item.where, spec.name);
   if (item.config == "default") {
     resolved.target.config = default_config(spec);
   } else if (item.config == "cached") {

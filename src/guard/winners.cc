@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "gpu/library_kernel.h"
 #include "guard/compare.h"
 #include "guard/kernel_arm.h"
 
@@ -55,10 +56,13 @@ std::optional<Winner> winner_of(const cache::Store& store, const cache::StoredEn
   Winner winner;
   winner.stored = stored;
   winner.spec_path = spec->file;
-  winner.default_config = default_config(*spec);
+  // A library's first choice is known from when it was tuned.
+  winner.default_config = spec->library ? stored.entry.default_config : default_config(*spec);
   winner.runner_up = runner_up_of(store, stored);
+  const Result<DeviceInfo> facts = gpu::device_for(spec->library, device);
+  if (!facts.is_ok()) return skip(facts.status().message());
   Result<cache::CacheKey> wanted =
-      cache::make_key(*spec, stored.entry.problem, device, key.policy == "cold");
+      cache::make_key(*spec, stored.entry.problem, *facts, key.policy == "cold");
   if (!wanted.is_ok()) return skip(wanted.status().message());
   winner.key = *wanted;
   const cache::Comparison comparison = cache::compare(winner.key, key);

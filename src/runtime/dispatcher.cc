@@ -73,6 +73,11 @@ Result<std::unique_ptr<Dispatcher>> Dispatcher::open(std::shared_ptr<Session> se
                                                      KernelSpec spec,
                                                      std::unique_ptr<gpu::GuestDevice> device,
                                                      DispatcherOptions options) {
+  if (spec.library)
+    return error(Code::kInvalid,
+                 "{}: a dispatcher launches kernels, and this is {}'s; purlin_cublaslt_algo finds "
+                 "the algorithm that the program passes to the library",
+                 spec.file, spec.library->library);
   if (spec.sources.find(std::string(device->language())) == spec.sources.end())
     return error(Code::kInvalid, "{}: there is no [kernel.{}], and {} compiles nothing else",
                  spec.file, device->language(), device->info().id);

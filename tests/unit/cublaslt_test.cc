@@ -2,6 +2,7 @@
 // cuBLASLt's algorithms through a fake library (tests/programs/fake_cublaslt.cc): what is listed,
 // what is built, what is refused, and that row-major means row-major.
 #include "gpu/cuda/cublaslt.h"
+
 #include "gpu/fake/fake_device.h"
 #include "gpu/library_guest.h"
 #include "measure/workbench.h"
@@ -143,9 +144,9 @@ TEST_F(CublasLt, ProductsAreThoseOfTheReference) {
   };
   for (const std::string lines : kOperations) {
     const bool batched = lines.find("batched") != std::string::npos;
-    const std::string text =
-        "schema = \"purlin.spec/1\"\n[problem]\nM = 5\nN = 12\nK = 19\n" +
-        std::string(batched ? "BATCH = 3\n" : "") + "[library]\nname = \"cublaslt\"\n" + lines;
+    const std::string text = "schema = \"purlin.spec/1\"\n[problem]\nM = 5\nN = 12\nK = 19\n" +
+                             std::string(batched ? "BATCH = 3\n" : "") +
+                             "[library]\nname = \"cublaslt\"\n" + lines;
     Result<KernelSpec> spec = parse_spec(text, "gemm.toml", {});
     ASSERT_TRUE(spec.is_ok()) << spec.status().message();
     FakeDevice device;
@@ -188,8 +189,7 @@ TEST_F(CublasLt, AWrongResultAndAStrayWriteAreSeen) {
 
 TEST(LibrarySpec, NamesItselfAndRefusesWhatDoesNotExist) {
   const auto parse = [](const std::string& lines) {
-    return parse_spec("schema = \"purlin.spec/1\"\n" + lines +
-                          "[problem]\nM = 5\nN = 12\nK = 19\n",
+    return parse_spec("schema = \"purlin.spec/1\"\n" + lines + "[problem]\nM = 5\nN = 12\nK = 19\n",
                       "gemm.toml", {});
   };
   const Result<KernelSpec> spec = parse("[library]\nname = \"cublaslt\"\ntranspose_b = true\n");
@@ -198,9 +198,7 @@ TEST(LibrarySpec, NamesItselfAndRefusesWhatDoesNotExist) {
   EXPECT_EQ(spec->op, "gemm");
   EXPECT_EQ(spec->dtype_text(), "bf16");
   EXPECT_EQ(*LibraryOperation::parse(spec->library->text()), *spec->library);
-  const auto problem_of = [&](const std::string& lines) {
-    return parse(lines).status().message();
-  };
+  const auto problem_of = [&](const std::string& lines) { return parse(lines).status().message(); };
   EXPECT_NE(problem_of("name = \"mine\"\n[library]\nname = \"cublaslt\"\n")
                 .find("cublaslt-nn-bf16-bf16-f32"),
             std::string::npos);
