@@ -99,6 +99,7 @@ std::uint32_t Recorder::define(const RowKey& key) {
   const auto id = static_cast<std::uint32_t>(rows_.size());
   rows_.emplace_back();
   ids_.emplace(key, id);
+  shapes_.emplace(shape_of(key.definition), id);
   wire::encode(new_kernels_, key.definition);
   ++new_kernel_count_;
   if (key.dtype == 0) return id;
@@ -144,15 +145,8 @@ std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
   RowKey key;
   wire::KernelDefinition& definition = key.definition;
   if (name != strings_.end() || !full) {
-    definition.name = name != strings_.end() ? name->second : string_id(facts.name);
-    definition.device = facts.device;
-    definition.grid = facts.grid;
-    definition.block = facts.block;
-    definition.cluster = facts.cluster;
-    definition.dynamic_shared_bytes = facts.dynamic_shared_bytes;
-    definition.static_shared_bytes = facts.static_shared_bytes;
-    definition.registers = facts.registers;
-    definition.local_bytes = facts.local_bytes;
+    definition =
+        definition_of(facts, name != strings_.end() ? name->second : string_id(facts.name));
     const HostEvents::OpIds op = host_.op(facts.op);
     definition.op = op.op;
     definition.shape = op.shape;
@@ -242,6 +236,33 @@ void Recorder::add_copy(const CopyFacts& facts) {
   timed_.add(activity);
 }
 
+// The same launch whoever tells of it: the driver's resources of a kernel are not always those in
+// its record, and what reads counters knows no op.
+Recorder::RowKey Recorder::shape_of(const wire::KernelDefinition& definition) {
+  RowKey key;
+  key.definition = definition;
+  key.definition.op = key.definition.shape = 0;
+  key.definition.registers = key.definition.local_bytes = 0;
+  return key;
+}
+
+void Recorder::add_counters(const LaunchFacts& facts, const std::vector<std::string_view>& names,
+                            const std::vector<double>& values) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const bool full = rows_.size() >= kMaxKernels;
+  const auto name = strings_.find(facts.name.substr(0, kMaxName));
+  if (name == strings_.end() && full) return;
+  RowKey key;
+  key.definition = definition_of(facts, name != strings_.end() ? name->second : string_id(facts.name));
+  const auto known = shapes_.find(shape_of(key.definition));
+  // In the row '(other kernels)' means over different kernels would say nothing.
+  if (known == shapes_.end() && full) return;
+  const std::uint32_t row = known != shapes_.end() ? known->second : define(key);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    counters_.add(row, string_id(names[i]), values[i]);
+  dirty_ = true;
+}
+
 void Recorder::append_rows(std::string& out) {
   if (new_string_count_ > 0) {
     wire::Encoder strings;
@@ -261,6 +282,8 @@ void Recorder::append_rows(std::string& out) {
     dtypes.raw(new_dtypes_.bytes());
     wire::append_chunk(out, wire::ChunkType::kDetails, dtypes.bytes());
   }
+  if (const std::string counters = counters_.take(); !counters.empty())
+    wire::append_chunk(out, wire::ChunkType::kDetails, counters);
   new_strings_.clear();
   new_kernels_.clear();
   new_dtypes_.clear();

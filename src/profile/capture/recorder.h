@@ -8,6 +8,7 @@
 // catch at their C boundary.
 #pragma once
 
+#include "profile/capture/counter_sums.h"
 #include "profile/capture/host_events.h"
 #include "profile/format/events.h"
 #include "profile/format/wire.h"
@@ -93,6 +94,10 @@ class Recorder {
   void lose_launches(double launches, std::string_view cause, std::string_view text);
   // Adds to a note of the same cause.
   void note(std::string_view cause, std::string_view text, double count = 0, double seconds = 0);
+  // What hardware counters said of one launch: they join the row that such launches are in.
+  // REQUIRES: as many names as values.
+  void add_counters(const LaunchFacts& facts, const std::vector<std::string_view>& names,
+                    const std::vector<double>& values);
   void add_overhead_ns(double ns);
   void add_bytes_written(std::size_t bytes);
 
@@ -136,6 +141,7 @@ class Recorder {
   void add_range(const RangeFacts& facts);
   bool timeline_has_room();
   void add_note(std::string_view cause, std::string_view text, double count, double seconds);
+  static RowKey shape_of(const wire::KernelDefinition& definition);
   std::uint32_t row_of(const LaunchFacts& facts);
   std::uint32_t define(const RowKey& key);
   std::uint32_t string_id(std::string_view text);
@@ -151,8 +157,10 @@ class Recorder {
   bool meta_changed_ = false;
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
   std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> ids_;
+  std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> shapes_;  // the first of each
   std::vector<Row> rows_;
   std::vector<std::uint32_t> touched_;  // rows that changed since the last drain
+  CounterSums counters_;
   wire::Encoder new_strings_, new_kernels_, new_dtypes_;
   std::size_t new_string_count_ = 0, new_kernel_count_ = 0, new_dtype_count_ = 0;
   // Their places are the rows that the timeline's copies name.

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <thread>
 #include <vector>
 
@@ -79,6 +81,29 @@ TEST(Recorder, PeriodsAddUp) {
   EXPECT_EQ(profile.coverage.launches_lost, 1);
   ASSERT_EQ(profile.coverage.notes.size(), 2u);
   EXPECT_EQ(profile.coverage.notes[0].seconds, 3.0);
+}
+
+TEST(Recorder, CountersJoinTheirRow) {
+  Recorder recorder(false);
+  with_process(recorder);
+  Recorder::Batch(recorder).launch(launch("a", 1, 0));
+  recorder.add_counters(launch("a", 1, 0), {"time", "bytes"}, {10, 100});
+  recorder.add_counters(launch("a", 1, 0), {"time", "ratio"}, {20, std::nan("")});
+  std::string file = recorder.drain(0, 1, false);
+  recorder.add_counters(launch("a", 1, 0), {"time"}, {60});
+  recorder.add_counters(launch("b", 1, 0), {"time"}, {5});  // no launch of it was recorded
+  file += recorder.drain(file.size(), 2, true);
+  const Profile profile = decode(file);
+  ASSERT_EQ(profile.kernels.size(), 2u);
+  EXPECT_EQ(profile.kernels[1].duration.count(), 0);
+  EXPECT_EQ(profile.kernels[1].counters.size(), 1u);
+  std::map<std::string, Counter> counters;
+  for (const Counter& counter : profile.kernels[0].counters) counters[counter.name] = counter;
+  ASSERT_EQ(counters.size(), 2u);
+  EXPECT_EQ(counters["time"].value, 30);
+  EXPECT_EQ(counters["time"].launches, 3);
+  EXPECT_EQ(counters["bytes"].value, 100);
+  EXPECT_EQ(counters["bytes"].launches, 1);
 }
 
 TEST(Recorder, AnIdlePeriodWritesNothing) {
