@@ -36,7 +36,9 @@ constexpr Chip kChips[] = {
     {"GB205", Family::kGb200},        {"GB206", Family::kGb200},
     {"GB207", Family::kGb200},        {"GB20B", Family::kGb200, false}};
 
-constexpr std::string_view kDuration = "gpu__time_duration.sum";
+// How long a launch took, in cycles of its busiest multiprocessor. gpu__time_duration would also
+// count what CUPTI does before and after the kernel: true only of a replayed one.
+constexpr std::string_view kCycles = "sm__cycles_active.max";
 
 // Operations of the tensor cores by the type of what is multiplied. Where an operation of all kinds
 // takes two passes, those of each instruction share one; those with sparse inputs are left out
@@ -123,16 +125,13 @@ Metrics memory(const Chip& chip) {
                      "lts__t_bytes.sum",
                      "l1tex__t_bytes.sum",
                      "sm__cycles_active.avg",
-                     "sm__cycles_active.max",
-                     "sm__cycles_elapsed.max",
                      "sm__cycles_elapsed.avg.per_second"};
   if (chip.tensor) metrics.push_back(kTensorBusy);
   if (chip.family == Family::kTuring) return metrics;  // which counts the rest in other passes
   metrics.push_back("smsp__issue_active.avg.pct_of_peak_sustained_active");
   add(metrics, dram(chip));
   if (chip.dram)
-    add(metrics, {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
-                  "dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second"});
+    add(metrics, {"dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second"});
   return metrics;
 }
 
@@ -197,7 +196,9 @@ std::vector<CounterCard> counter_cards(std::string_view name) {
   if (chip == nullptr) return cards;
   const auto card = [&](std::string_view topic, const Metrics& metrics) {
     cards.push_back({topic, {}});
-    if (topic != kInstrumentedTopic) cards.back().metrics.push_back(kDuration);
+    const bool alone = topic == kInstrumentedTopic ||
+                       (topic == "tensor" && chip->family == Family::kGb110);  // a second pass
+    if (!alone) cards.back().metrics.push_back(kCycles);
     add(cards.back().metrics, metrics);
   };
   card("memory", memory(*chip));
@@ -213,12 +214,14 @@ std::vector<CounterCard> counter_cards(std::string_view name) {
 std::vector<std::string_view> full_counters(std::string_view name) {
   const Chip* chip = find_chip(name);
   if (chip == nullptr) return {};
-  Metrics all = {kDuration,
+  Metrics all = {"gpu__time_duration.sum",
                  "sm__throughput.avg.pct_of_peak_sustained_elapsed",
                  "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
                  "lts__throughput.avg.pct_of_peak_sustained_elapsed",
                  "l1tex__throughput.avg.pct_of_peak_sustained_active",
-                 "lts__t_sector_hit_rate.pct"};
+                 "lts__t_sector_hit_rate.pct",
+                 "sm__cycles_elapsed.max"};
+  if (chip->dram) all.push_back("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed");
   const bool blackwell = chip->family >= Family::kGb100;
   if (!blackwell) all.push_back("smsp__average_warps_issue_stalled_imc_miss_per_issue_active.ratio");
   if (chip->family == Family::kHopper)

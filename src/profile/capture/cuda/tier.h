@@ -29,6 +29,9 @@ class Tier {
   virtual Opened open(const Window& window) = 0;
   // Must return soon whatever the program's kernels do, and may be called when not open.
   virtual void close() = 0;
+  // Another client wants what CUPTI gives to one only (callbacks, counters): give them up, for good.
+  // On the client's thread, after close().
+  virtual void yield() {}
   // Before each seal, on the session's thread: decode and fold what the last windows brought. At
   // exit (final) on the thread that exits, after close().
   virtual void collect(bool final) = 0;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// CounterChooser: which launches counters are read for. Every kernel and launch shape gets one
+// reading soon, so that its time is known; from then on those that own the program's time are
+// preferred, and each card of a kernel is read ever more rarely (after the nth reading, once in
+// 2^n of its launches). With a limit, the first launches of every kernel are chosen instead.
+//
+// Never chosen: what may wait for another kernel or another GPU. While counters are read a kernel
+// runs alone, and one that waits for a later launch would wait for ever. By launch attribute
+// (cooperative, programmatic dependence) and by name (kWaiting in the .cc; docs/guide/profiling.md).
+//
+// Owned by the counter tier, used under its gate; thread-safety: none. Memory is bounded.
+#pragma once
+
+#include "profile/capture/recorder.h"
+
+#include <array>
+#include <cstdint>
+#include <regex.h>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace purlin::profile::capture::cuda {
+
+// What is known of a launch before it is made.
+struct LaunchSite {
+  const void* context = nullptr;
+  const void* function = nullptr;
+  const void* stream = nullptr;
+  const char* symbol = nullptr;  // mangled
+  std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1}, cluster = {1, 1, 1};
+  std::uint32_t dynamic_shared_bytes = 0;
+  bool dependent = false;  // its attributes say that it works with other launches or blocks
+};
+
+// True for the name of a kernel that may wait for others.
+bool waits_for_others(std::string_view symbol);
+
+class NamePattern {
+ public:
+  NamePattern() = default;
+  ~NamePattern();
+  NamePattern(const NamePattern&) = delete;
+  NamePattern& operator=(const NamePattern&) = delete;
+  // A POSIX extended expression; "" is none. False where it is not one.
+  bool set(const std::string& expression);
+  bool is_set() const { return set_; }
+  bool matches(const std::string& symbol) const;  // the mangled or the readable name
+
+ private:
+  regex_t compiled_ = {};
+  bool set_ = false;
+};
+
+class CounterChooser {
+ public:
+  static constexpr std::size_t kMaxShapes = 10'000;
+
+  // Where one is given, only kernels that `only` matches, and none that `never` matches.
+  CounterChooser(const NamePattern& only, const NamePattern& never, std::uint32_t limit = 0)
+      : only_(only), never_(never), limit_(limit) {}
+
+  // Whether to read `card` of this launch; counts the launch.
+  bool choose(const LaunchSite& site, std::size_t card, bool tensor_card);
+  // It is being read.
+  void took(const LaunchSite& site, std::size_t card);
+  // What came of it; a negative one is not known. How long: in any unit, always the same.
+  void measured(const LaunchSite& site, double how_long, double tensor_busy);
+  // It could not be: its work did not end in time. Not chosen again.
+  void give_up(const LaunchSite& site);
+  // False when every kernel seen is known to leave the tensor cores alone.
+  bool tensor_cores_used() const;
+  std::size_t denied() const { return denied_; }  // kernels and shapes
+
+ private:
+  struct Key {
+    const void* function;
+    std::array<std::uint32_t, 10> shape;
+    bool operator==(const Key& other) const {
+      return function == other.function && shape == other.shape;
+    }
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+  struct Card {
+    std::uint32_t readings = 0;
+    std::uint64_t next = 0;  // the launch from which it may be read again
+  };
+  struct Shape {
+    bool denied = false, no_tensor = false;
+    std::uint64_t launches = 0;
+    std::uint32_t readings = 0;
+    double how_long = 0;  // by the last reading
+    std::vector<Card> cards;
+    double time() const { return how_long * static_cast<double>(launches); }
+  };
+  static Key key_of(const LaunchSite& site);
+
+  const NamePattern& only_;
+  const NamePattern& never_;
+  std::unordered_map<Key, Shape, KeyHash> shapes_;
+  const std::uint32_t limit_;
+  double total_time_ = 0;  // of all shapes, as estimated
+  std::size_t denied_ = 0;
+};
+
+}  // namespace purlin::profile::capture::cuda

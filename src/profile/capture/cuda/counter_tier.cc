@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/capture/cuda/counter_tier.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace purlin::profile::capture::cuda {
+namespace {
+
+constexpr int kMostFailures = 3;
+// For a thread at the hardware: beginning a session takes a good part of a second.
+constexpr std::int64_t kHardwareWaitNs = 3'000'000'000;
+constexpr std::string_view kCycles = "sm__cycles_active.max";
+
+double value_of(const CounterCard& card, const std::vector<double>& values,
+                std::string_view metric) {
+  for (std::size_t i = 0; i < card.metrics.size(); ++i)
+    if (card.metrics[i] == metric) return values[i];
+  return -1;
+}
+
+}  // namespace
+
+CounterTier::CounterTier(std::unique_ptr<CounterHardware> hardware, Recorder& recorder,
+                         const CounterOptions& options)
+    : hardware_(std::move(hardware)),
+      recorder_(recorder),
+      options_(options),
+      chooser_(only_, never_, options.replay ? options.replays : 0) {
+  if (!only_.set(options.only) || !never_.set(options.never)) {
+    refuse("counters_pattern", "a pattern for kernels' names is no regular expression");
+    return;
+  }
+  // From the beginning, so that no stream capture goes unseen.
+  std::string reason;
+  subscribed_ = hardware_->subscribe(*this, reason);
+  if (!subscribed_) refuse("counters_unavailable", reason);
+}
+
+Wishes CounterTier::wishes() const {
+  Wishes wishes;
+  wishes.share = 0.5;
+  wishes.window_ns = 50'000'000;
+  wishes.least_period_ns = 200'000'000;
+  wishes.first_cost_ns = 0;  // the first window is worth having even in a short program
+  return wishes;
+}
+
+void CounterTier::refuse(const char* cause, const std::string& text) {
+  over_ = true;
+  if (!refused_.exchange(true)) recorder_.note(cause, "no hardware counters: " + text);
+}
+
+void CounterTier::failed() {
+  session_.reset();
+  hardware_->leave();
+  if (++failures_ >= kMostFailures)
+    refuse("counters_failed", "CUPTI's range profiler failed again and again");
+}
+
+// ---- the arbiter's side ----
+
+Tier::Opened CounterTier::open(const Window& window) {
+  if (over_) return Opened::kNever;
+  deadline_ns_ = window.close_ns;
+  ++windows_;
+  open_ = true;
+  hardware_->watch_launches(true);
+  return Opened::kYes;
+}
+
+// A thread at the hardware sees that the window is over, unless it is in a call of CUPTI's: those
+// are made when the context is idle, so that they end.
+void CounterTier::close() {
+  if (!open_.exchange(false)) return;
+  hardware_->watch_launches(false);
+  const std::int64_t until = hardware_->now_ns() + kHardwareWaitNs;
+  while (busy_ && hardware_->now_ns() < until) hardware_->pause();
+}
+
+std::int64_t CounterTier::take_cost_ns() { return cost_ns_.exchange(0) / kBudgetTimes; }
+
+void CounterTier::yield() {
+  close();
+  over_ = true;
+  if (subscribed_.exchange(false)) hardware_->unsubscribe();
+  if (!refused_.exchange(true))
+    recorder_.note("counters_yielded",
+                   "hardware counters ended where another CUPTI client of the program needed what "
+                   "they are read with");
+}
+
+void CounterTier::collect(bool final) {
+  if (final && !busy_.exchange(true)) {
+    waited_ns_ = 0;
+    if (session_ != nullptr && quiet() &&
+        wait_until_idle(session_->context, kLaunchPatienceNs, false))
+      finish_session();
+    busy_ = false;
+  }
+  if (over_ && subscribed_.exchange(false)) hardware_->unsubscribe();
+  std::vector<Finished> finished;
+  std::size_t denied = 0;
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    finished.swap(finished_);
+    denied = chooser_.denied();
+  }
+  for (Finished& each : finished) evaluate(each);
+  const auto note = [&](std::uint64_t count, const char* cause, const char* text) {
+    if (count > 0) recorder_.note(cause, text, static_cast<double>(count));
+  };
+  note(graphs_.exchange(0), "counters_graphs",
+       "graph launches in the windows of hardware counters, which are not read of kernels in CUDA "
+       "graphs");
+  note(disturbed_.exchange(0), "counters_disturbed",
+       "readings of hardware counters dropped, because another thread launched meanwhile");
+  note(unready_.exchange(0), "counters_unready",
+       "windows of hardware counters that ended because the GPU did not fall idle within 300 ms");
+  note(unended_.exchange(0), "counters_unended",
+       "launches whose hardware counters were not read, because they did not end within 100 ms: "
+       "such kernels may wait for others, and are left alone from then on");
+  if (final && options_.only.empty())
+    note(denied, "counters_left_out",
+         "kernels and launch shapes whose hardware counters are not read, because they may wait "
+         "for others: communication, cooperative launches (see the guide on profiling)");
+}
+
+void CounterTier::evaluate(Finished& finished) {
+  std::vector<double> values;
+  for (Reading& reading : finished.readings) {
+    if (!hardware_->values(finished.image, reading.range, values) ||
+        values.size() != finished.card.metrics.size())
+      continue;
+    reading.facts.name = reading.symbol;
+    recorder_.add_counters(reading.facts, finished.card.metrics, values);
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    chooser_.measured(reading.site, value_of(finished.card, values, kCycles),
+                      value_of(finished.card, values, kTensorBusy));
+  }
+}
+
+// ---- the program's side ----
+
+void CounterTier::graph_launched() {
+  if (!open_) return;
+  ++graphs_;
+  ++other_launches_;
+}
+
+// The count is raised first: whoever comes to the hardware now sees it.
+void CounterTier::capture_begins() {
+  ++captures_;
+  const std::int64_t until = hardware_->now_ns() + kHardwareWaitNs;
+  while (busy_ && hardware_->now_ns() < until) hardware_->pause();
+}
+
+void CounterTier::context_ends() {
+  if (busy_.exchange(true)) return;
+  waited_ns_ = 0;
+  if (session_ != nullptr) {
+    if (quiet() && wait_until_idle(session_->context, kLaunchPatienceNs, false)) finish_session();
+    session_.reset();
+    hardware_->leave();
+  }
+  busy_ = false;
+}
+
+bool CounterTier::wait_until_idle(const void* context, std::int64_t patience_ns,
+                                  bool while_open) {
+  const std::int64_t began = hardware_->now_ns();
+  bool idle = false;
+  while (!(idle = hardware_->idle(context)) && hardware_->now_ns() - began < patience_ns &&
+         (open_ || !while_open))
+    hardware_->pause();
+  waited_ns_ += hardware_->now_ns() - began;
+  return idle;
+}
+
+// What the program waited for its own work is not all lost to it.
+void CounterTier::account() {
+  cost_ns_ += hardware_->now_ns() - entered_ns_ - waited_ns_ * 3 / 4;
+  busy_ = false;
+}
+
+bool CounterTier::entering(const LaunchSite& site) {
+  if (!open_) return false;
+  if (busy_.exchange(true)) {
+    ++other_launches_;
+    return false;
+  }
+  entered_ns_ = hardware_->now_ns();
+  waited_ns_ = 0;
+  if (prepare(site)) return true;
+  account();
+  return false;
+}
+
+bool CounterTier::is_over(const Session& session) const {
+  return session.ranges >= kRangesPerSession ||
+         (!options_.replay && window_ - session.first_window >= kWindowsPerCard);
+}
+
+// True: a range is open for the launch that comes now.
+bool CounterTier::prepare(const LaunchSite& site) {
+  if (const std::uint64_t now = windows_; std::exchange(window_, now) != now) window_readings_ = 0;
+  if (!open_ || over_ || !quiet() || window_readings_ >= kReadingsPerWindow ||
+      entered_ns_ >= deadline_ns_)
+    return false;
+  if (session_ != nullptr && session_->context != site.context) return false;
+  if (session_ != nullptr && session_->range_open && !settle_open_range()) return false;
+  const auto ready = [&] {
+    if (!wait_until_idle(site.context, kQueuePatienceNs, true)) {
+      if (open_) ++unready_;
+      end_window();
+      return false;
+    }
+    return open_ && quiet();
+  };
+  if (session_ != nullptr && is_over(*session_)) {
+    if (ready()) finish_session();
+    end_window();  // what it brought decides which card comes next
+    return false;
+  }
+  if (!know_cards(site.context)) return false;
+  const std::size_t card = session_ != nullptr ? session_->card : next_card();
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    if (!chooser_.choose(site, card, cards_[card].topic == "tensor")) return false;
+  }
+  others_before_ = other_launches_;
+  if (!ready()) return false;
+  if (session_ == nullptr && !begin_session(site.context, card)) return false;
+  if (!open_ || !quiet()) return false;  // beginning took its time
+  if (!hardware_->push(session_->ranges)) return failed(), false;
+  site_ = site;
+  return true;
+}
+
+void CounterTier::left() {
+  Session& session = *session_;
+  Reading reading;
+  reading.site = site_;
+  reading.site.symbol = nullptr;
+  reading.symbol = site_.symbol;
+  reading.facts = hardware_->facts(site_);
+  reading.range = session.ranges++;
+  ++window_readings_;
+  const std::int64_t waited_before = waited_ns_;
+  const bool ended = wait_until_idle(site_.context, kLaunchPatienceNs, false);
+  waited_ns_ = waited_before;  // this wait is a reading's price
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    chooser_.took(site_, session.card);
+    if (!ended) chooser_.give_up(site_);
+  }
+  if (!ended) {
+    session.range_open = true;
+    ++unended_;
+    end_window();
+  } else if (!hardware_->pop()) {
+    failed();
+  } else if (other_launches_ != others_before_) {
+    ++disturbed_;
+  } else {
+    session.readings.push_back(std::move(reading));
+  }
+  account();
+}
+
+// Once the launch that did not end has ended after all.
+bool CounterTier::settle_open_range() {
+  if (!hardware_->idle(session_->context)) return false;
+  session_->range_open = false;
+  if (hardware_->pop()) return true;
+  failed();
+  return false;
+}
+
+bool CounterTier::know_cards(const void* context) {
+  if (!cards_.empty()) return true;
+  const std::string chip = hardware_->chip(context);
+  if (options_.replay) {
+    if (const auto metrics = full_counters(chip); !metrics.empty())
+      cards_.push_back({"full", metrics});
+  } else {
+    for (CounterCard& card : counter_cards(chip))
+      if (std::find(options_.topics.begin(), options_.topics.end(), card.topic) !=
+          options_.topics.end())
+        cards_.push_back(std::move(card));
+  }
+  if (cards_.empty())
+    refuse("counters_unsupported", "Purlin knows none of this GPU's chip, '" + chip + "'");
+  return !cards_.empty();
+}
+
+std::size_t CounterTier::next_card() {
+  if (!any_card_) return 0;
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  const bool tensor = chooser_.tensor_cores_used();
+  std::size_t card = last_card_;
+  for (std::size_t tried = 0; tried < cards_.size(); ++tried) {
+    card = (card + 1) % cards_.size();
+    if (tensor || cards_[card].topic != "tensor") break;
+  }
+  return card;
+}
+
+bool CounterTier::begin_session(const void* context, std::size_t card) {
+  std::string reason;
+  const CounterHardware::Answer answer =
+      hardware_->begin(context, cards_[card], kRangesPerSession, options_.replay, reason);
+  last_card_ = card;  // one that fails is not asked for for ever
+  any_card_ = true;
+  if (answer == CounterHardware::Answer::kNever) refuse("counters_refused", reason);
+  if (answer == CounterHardware::Answer::kNotNow) {
+    recorder_.note("counters_busy", reason, 1);
+    end_window();
+  }
+  if (answer != CounterHardware::Answer::kYes) return false;
+  session_ = std::make_unique<Session>();
+  session_->context = context;
+  session_->card = card;
+  session_->first_window = window_;
+  return true;
+}
+
+// REQUIRES: the context is idle, nothing is captured, and this thread is at the hardware.
+void CounterTier::finish_session() {
+  Finished finished;
+  if ((session_->range_open && !hardware_->pop()) || !hardware_->finish(finished.image))
+    return failed();
+  finished.card = cards_[session_->card];
+  finished.readings = std::move(session_->readings);
+  session_.reset();
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  finished_.push_back(std::move(finished));
+}
+
+}  // namespace purlin::profile::capture::cuda

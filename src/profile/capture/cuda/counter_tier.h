@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// CounterTier: hardware counters of some of the program's launches, one card of them at a time.
+//
+// Everything that touches the hardware happens on the program's own thread, inside the launch that
+// was chosen: CUPTI's calls wait for the context and would lock up with a thread that launches
+// meanwhile. Before each of them the context must have fallen idle by itself; a launch that does not
+// end within kLaunchPatienceNs is left alone, so that a kernel that waits for a later one can go on,
+// and its kind is not chosen again. Nothing is done while a stream capture is in
+// progress anywhere in the process; one that begins waits until the reading is over.
+//
+// A session (one card) lasts several windows, since beginning one is dear. With `replay` each
+// chosen launch is run once per pass instead.
+//
+// Owned by the Arbiter. open, close, collect: its threads. The listener's side: the program's.
+#pragma once
+
+#include "profile/capture/cuda/counter_chooser.h"
+#include "profile/capture/cuda/counter_hardware.h"
+#include "profile/capture/cuda/tier.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace purlin::profile::capture::cuda {
+
+struct CounterOptions {
+  std::vector<std::string_view> topics;
+  bool replay = false;             // all counters of the chosen launches, by running them again
+  std::uint32_t replays = 3;       // of each kernel and launch shape
+  std::string only, never;         // expressions for kernel names
+};
+
+class CounterTier : public Tier, private LaunchListener {
+ public:
+  static constexpr std::int64_t kQueuePatienceNs = 300'000'000, kLaunchPatienceNs = 100'000'000;
+  static constexpr std::size_t kReadingsPerWindow = 8, kRangesPerSession = 48;
+  static constexpr int kWindowsPerCard = 3;
+  // Counters are asked for by name: they may take ten times a tier's share of the budget.
+  static constexpr int kBudgetTimes = 10;
+
+  CounterTier(std::unique_ptr<CounterHardware> hardware, Recorder& recorder,
+              const CounterOptions& options);
+
+  const char* name() const override { return "counters"; }
+  Wishes wishes() const override;
+  Opened open(const Window& window) override;
+  void close() override;
+  void collect(bool final) override;
+  std::int64_t take_cost_ns() override;
+  void yield() override;
+
+ private:
+  struct Reading {
+    LaunchSite site;
+    std::string symbol;
+    LaunchFacts facts;
+    std::size_t range = 0;
+  };
+  struct Session {
+    const void* context = nullptr;
+    std::size_t card = 0, ranges = 0;
+    std::uint64_t first_window = 0;
+    bool range_open = false;
+    std::vector<Reading> readings;
+  };
+  struct Finished {
+    CounterImage image;
+    CounterCard card;
+    std::vector<Reading> readings;
+  };
+
+  bool entering(const LaunchSite& site) override;
+  void left() override;
+  void graph_launched() override;
+  void capture_begins() override;
+  void capture_ended() override { --captures_; }
+  void context_ends() override;
+
+  bool start();
+  bool prepare(const LaunchSite& site);
+  bool know_cards(const void* context);
+  bool is_over(const Session& session) const;
+  bool begin_session(const void* context, std::size_t card);
+  void finish_session();
+  bool settle_open_range();
+  bool wait_until_idle(const void* context, std::int64_t patience_ns, bool while_open);
+  bool quiet() const { return captures_ == 0; }
+  void end_window() { window_readings_ = kReadingsPerWindow; }
+  void failed();
+  std::size_t next_card();
+  void account();
+  void evaluate(Finished& finished);
+  void refuse(const char* cause, const std::string& text);
+
+  const std::unique_ptr<CounterHardware> hardware_;
+  Recorder& recorder_;
+  const CounterOptions options_;
+  NamePattern only_, never_;
+  std::atomic<bool> subscribed_ = false, refused_ = false;
+
+  std::atomic<bool> open_ = false, over_ = false;  // over_: never again in this process
+  std::atomic<bool> busy_ = false;  // a thread is at the hardware; the gate of all below
+  std::atomic<int> captures_ = 0;
+  std::atomic<std::uint64_t> other_launches_ = 0;  // made while a thread was at the hardware
+  std::atomic<std::int64_t> deadline_ns_ = 0, cost_ns_ = 0;
+  std::atomic<std::uint64_t> windows_ = 0;
+  std::atomic<std::uint64_t> graphs_ = 0, disturbed_ = 0, unended_ = 0, unready_ = 0;
+
+  // Of the thread that is at the hardware.
+  std::string chip_;
+  std::vector<CounterCard> cards_;
+  std::unique_ptr<Session> session_;
+  std::uint64_t window_ = 0;  // the last one that brought a thread here
+  std::size_t window_readings_ = 0, last_card_ = 0;
+  int failures_ = 0;
+  bool any_card_ = false;
+  LaunchSite site_;
+  std::uint64_t others_before_ = 0;
+  std::int64_t entered_ns_ = 0, waited_ns_ = 0;
+
+  std::mutex state_mutex_;  // the chooser and what waits for collect(); no call of CUPTI under it
+  CounterChooser chooser_;
+  std::vector<Finished> finished_;
+};
+
+}  // namespace purlin::profile::capture::cuda
