@@ -49,8 +49,11 @@ class CounterHardware {
   virtual void watch_launches(bool on) = 0;
   // Of the device a context is on; "" where it cannot be told.
   virtual std::string chip(const void* context) = 0;
-  // All work that the context was given so far has ended. No call of CUPTI, does not wait.
-  virtual bool idle(const void* context) = 0;
+  // All work that the context had been given when this was last asked `afresh` has ended. Does not
+  // wait and does not call CUPTI, but breaks a capture when asked afresh.
+  virtual bool idle(const void* context, bool afresh) = 0;
+  // What takes long and needs no context, on the session's thread before the first session.
+  virtual void warm_up() = 0;
   // kNotNow: the counters are in use by somebody else.
   virtual Answer begin(const void* context, const CounterCard& card, std::size_t ranges,
                        bool replay, std::string& reason) = 0;

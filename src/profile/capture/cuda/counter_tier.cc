@@ -2,6 +2,7 @@
 #include "profile/capture/cuda/counter_tier.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace purlin::profile::capture::cuda {
@@ -20,6 +21,25 @@ double value_of(const CounterCard& card, const std::vector<double>& values,
 }
 
 }  // namespace
+
+bool CounterOptions::from_environment(CounterOptions& options) {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  const std::string wanted = variable("PURLIN_COUNTERS");
+  if (wanted.empty()) return false;
+  options.replay = wanted == "full";
+  const bool named = wanted != "all" && !options.replay;
+  // What is not known is left to the command line to reject.
+  if (!parse_counter_topics(named ? wanted : "", options.topics))
+    parse_counter_topics("", options.topics);
+  options.only = variable("PURLIN_COUNTERS_KERNEL");
+  options.never = variable("PURLIN_COUNTERS_NEVER");
+  const long replays = std::strtol(variable("PURLIN_COUNTERS_REPLAYS").c_str(), nullptr, 10);
+  if (replays > 0 && replays <= 1000) options.replays = static_cast<std::uint32_t>(replays);
+  return true;
+}
 
 CounterTier::CounterTier(std::unique_ptr<CounterHardware> hardware, Recorder& recorder,
                          const CounterOptions& options)
@@ -64,6 +84,7 @@ Tier::Opened CounterTier::open(const Window& window) {
   if (over_) return Opened::kNever;
   deadline_ns_ = window.close_ns;
   ++windows_;
+  if (windows_ == 1) hardware_->warm_up();
   open_ = true;
   hardware_->watch_launches(true);
   return Opened::kYes;
@@ -169,10 +190,11 @@ void CounterTier::context_ends() {
 bool CounterTier::wait_until_idle(const void* context, std::int64_t patience_ns,
                                   bool while_open) {
   const std::int64_t began = hardware_->now_ns();
-  bool idle = false;
-  while (!(idle = hardware_->idle(context)) && hardware_->now_ns() - began < patience_ns &&
-         (open_ || !while_open))
+  bool idle = quiet() && hardware_->idle(context, true);
+  while (!idle && quiet() && hardware_->now_ns() - began < patience_ns && (open_ || !while_open)) {
     hardware_->pause();
+    idle = hardware_->idle(context, false);
+  }
   waited_ns_ += hardware_->now_ns() - began;
   return idle;
 }
@@ -270,7 +292,7 @@ void CounterTier::left() {
 
 // Once the launch that did not end has ended after all.
 bool CounterTier::settle_open_range() {
-  if (!hardware_->idle(session_->context)) return false;
+  if (!hardware_->idle(session_->context, true)) return false;
   session_->range_open = false;
   if (hardware_->pop()) return true;
   failed();

@@ -29,8 +29,12 @@ namespace purlin::profile::capture::cuda {
 struct CounterOptions {
   std::vector<std::string_view> topics;
   bool replay = false;             // all counters of the chosen launches, by running them again
-  std::uint32_t replays = 3;       // of each kernel and launch shape
+  std::uint32_t replays = 3;       // launches of each kernel and launch shape
   std::string only, never;         // expressions for kernel names
+
+  // False where no counters were asked for. PURLIN_COUNTERS: topics with commas between, "all" or
+  // "full"; PURLIN_COUNTERS_KERNEL and _NEVER: expressions; PURLIN_COUNTERS_REPLAYS.
+  static bool from_environment(CounterOptions& options);
 };
 
 class CounterTier : public Tier, private LaunchListener {

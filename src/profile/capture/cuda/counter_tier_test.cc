@@ -27,6 +27,7 @@ struct Fake {
   bool push_works = true, finish_works = true;
   std::string chip = "GH100";
   bool in_range = false, replay = false;
+  int captures = 0;
   std::size_t begun = 0, ranges = 0, finished = 0;
   std::vector<std::string_view> topics;  // of the sessions begun
   const CounterCard* card = nullptr;
@@ -44,7 +45,11 @@ class FakeHardware : public CounterHardware {
   void unsubscribe() override { fake_.listener = nullptr; }
   void watch_launches(bool on) override { fake_.watching = on; }
   std::string chip(const void*) override { return fake_.chip; }
-  bool idle(const void*) override { return fake_.now >= fake_.busy_until; }
+  bool idle(const void*, bool) override {
+    EXPECT_EQ(fake_.captures, 0);
+    return fake_.now >= fake_.busy_until;
+  }
+  void warm_up() override {}
   Answer begin(const void*, const CounterCard& card, std::size_t, bool replay,
                std::string& reason) override {
     EXPECT_GE(fake_.now, fake_.busy_until) << "began while the GPU was busy";
@@ -141,6 +146,10 @@ class CounterTierTest : public testing::Test {
     fake_.busy_until = std::max(fake_.busy_until, fake_.now) + run_ns;
     if (chosen) fake_.listener->left();
     return chosen;
+  }
+  void capture(bool begin) {
+    fake_.captures += begin ? 1 : -1;
+    begin ? fake_.listener->capture_begins() : fake_.listener->capture_ended();
   }
   // The profile, and its notes' causes with their counts.
   Profile finish() {
@@ -303,17 +312,17 @@ TEST_F(CounterTierTest, ALaunchThatDoesNotEndIsLetGo) {
 
 TEST_F(CounterTierTest, NothingHappensDuringAStreamCapture) {
   make();
-  fake_.listener->capture_begins();  // before any window
+  capture(true);  // before any window
   window([&] { EXPECT_FALSE(launch(site("a"))); });
-  fake_.listener->capture_ended();
+  capture(false);
   window([&] {
     EXPECT_TRUE(launch(site("a")));
-    fake_.listener->capture_begins();
+    capture(true);
     EXPECT_FALSE(launch(site("b")));
   });
   tier_->collect(true);  // the process exits: the session must not be ended now
   EXPECT_EQ(fake_.finished, 0u);
-  fake_.listener->capture_ended();
+  capture(false);
 }
 
 TEST_F(CounterTierTest, ALaunchOfAnotherThreadSpoilsTheReading) {

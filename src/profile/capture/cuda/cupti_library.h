@@ -32,7 +32,7 @@ struct Cupti {
   decltype(&cuptiActivityEnableAndDump) enable_and_dump = nullptr;
   CUptiResult (*enable_runtime_api)(CUpti_CallbackId, std::uint8_t) = nullptr;  // 12.5
   CUptiResult (*enable_driver_api)(CUpti_CallbackId, std::uint8_t) = nullptr;
-  void* handle = nullptr;
+  void* handle = nullptr;  // the loader's, for what is not here
   std::string path;
   std::uint32_t version = 0;
 

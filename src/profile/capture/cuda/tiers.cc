@@ -2,6 +2,8 @@
 #include "profile/capture/cuda/tiers.h"
 
 #include "profile/capture/cuda/activity.h"
+#include "profile/capture/cuda/counter_tier.h"
+#include "profile/capture/cuda/cupti_counters.h"
 
 namespace purlin::profile::capture::cuda {
 
@@ -9,6 +11,9 @@ std::vector<std::unique_ptr<Tier>> make_tiers(const TierNeeds& needs) {
   std::vector<std::unique_ptr<Tier>> tiers;
   tiers.push_back(std::make_unique<ActivityTier>(needs.cupti, needs.recorder, needs.folding,
                                                  needs.attribution));
+  if (CounterOptions counters; CounterOptions::from_environment(counters))
+    tiers.push_back(std::make_unique<CounterTier>(make_cupti_counters(needs.cupti), needs.recorder,
+                                                  counters));
   return tiers;
 }
 
