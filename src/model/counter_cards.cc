@@ -20,21 +20,34 @@ struct Chip {
   bool tensor = true;  // tensor cores
 };
 
-constexpr Chip kChips[] = {
-    {"TU102", Family::kTuring},       {"TU104", Family::kTuring},
-    {"TU106", Family::kTuring},       {"TU116", Family::kTuring, true, false},
-    {"TU117", Family::kTuring, true, false},       {"GA100", Family::kGa100},
-    {"GA102", Family::kAmpere},       {"GA103", Family::kAmpere},
-    {"GA104", Family::kAmpere},       {"GA106", Family::kAmpere},
-    {"GA107", Family::kAmpere},       {"GA10B", Family::kAmpere, false},
-    {"AD102", Family::kAda},          {"AD103", Family::kAda},
-    {"AD104", Family::kAda},          {"AD106", Family::kAda},
-    {"AD107", Family::kAda},          {"GH100", Family::kHopper},
-    {"GB100", Family::kGb100},        {"GB102", Family::kGb100},
-    {"GB110", Family::kGb110},        {"GB10B", Family::kGb100, false},
-    {"GB202", Family::kGb200},        {"GB203", Family::kGb200},
-    {"GB205", Family::kGb200},        {"GB206", Family::kGb200},
-    {"GB207", Family::kGb200},        {"GB20B", Family::kGb200, false}};
+constexpr Chip kChips[] = {{"TU102", Family::kTuring},
+                           {"TU104", Family::kTuring},
+                           {"TU106", Family::kTuring},
+                           {"TU116", Family::kTuring, true, false},
+                           {"TU117", Family::kTuring, true, false},
+                           {"GA100", Family::kGa100},
+                           {"GA102", Family::kAmpere},
+                           {"GA103", Family::kAmpere},
+                           {"GA104", Family::kAmpere},
+                           {"GA106", Family::kAmpere},
+                           {"GA107", Family::kAmpere},
+                           {"GA10B", Family::kAmpere, false},
+                           {"AD102", Family::kAda},
+                           {"AD103", Family::kAda},
+                           {"AD104", Family::kAda},
+                           {"AD106", Family::kAda},
+                           {"AD107", Family::kAda},
+                           {"GH100", Family::kHopper},
+                           {"GB100", Family::kGb100},
+                           {"GB102", Family::kGb100},
+                           {"GB110", Family::kGb110},
+                           {"GB10B", Family::kGb100, false},
+                           {"GB202", Family::kGb200},
+                           {"GB203", Family::kGb200},
+                           {"GB205", Family::kGb200},
+                           {"GB206", Family::kGb200},
+                           {"GB207", Family::kGb200},
+                           {"GB20B", Family::kGb200, false}};
 
 // How long a launch took, in cycles of its busiest multiprocessor. gpu__time_duration would also
 // count what CUPTI does before and after the kernel: true only of a replayed one.
@@ -84,8 +97,9 @@ std::vector<Metrics> tensor(Family family) {
       if (family == Family::kGb100) {
         cards.push_back({"sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off.sum",
                          "sm__ops_path_tensor_op_imma_src_int8_sparsity_off.sum"});
-        cards.push_back({"sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_off.sum",
-                         "sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off.sum"});
+        cards.push_back(
+            {"sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_off.sum",
+             "sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off.sum"});
       } else {
         cards.push_back({"sm__ops_path_tensor_src_int8.sum"});
         cards.push_back({"sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_off.sum",
@@ -121,10 +135,8 @@ Metrics dram(const Chip& chip) {
 }
 
 Metrics memory(const Chip& chip) {
-  Metrics metrics = {"sm__warps_active.avg.pct_of_peak_sustained_active",
-                     "lts__t_bytes.sum",
-                     "l1tex__t_bytes.sum",
-                     "sm__cycles_active.avg",
+  Metrics metrics = {"sm__warps_active.avg.pct_of_peak_sustained_active", "lts__t_bytes.sum",
+                     "l1tex__t_bytes.sum", "sm__cycles_active.avg",
                      "sm__cycles_elapsed.avg.per_second"};
   if (chip.tensor) metrics.push_back(kTensorBusy);
   if (chip.family == Family::kTuring) return metrics;  // which counts the rest in other passes
@@ -223,7 +235,8 @@ std::vector<std::string_view> full_counters(std::string_view name) {
                  "sm__cycles_elapsed.max"};
   if (chip->dram) all.push_back("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed");
   const bool blackwell = chip->family >= Family::kGb100;
-  if (!blackwell) all.push_back("smsp__average_warps_issue_stalled_imc_miss_per_issue_active.ratio");
+  if (!blackwell)
+    all.push_back("smsp__average_warps_issue_stalled_imc_miss_per_issue_active.ratio");
   if (chip->family == Family::kHopper)
     all.push_back("smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio");
   add(all, kStalls);

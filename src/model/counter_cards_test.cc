@@ -19,8 +19,8 @@ TEST(CounterCards, CoverEveryTopicAndSayHowLong) {
       EXPECT_EQ(once.size(), card.metrics.size()) << chip;
       EXPECT_EQ(once.count("sm__cycles_active.max") == 1, card.topic != kInstrumentedTopic);
     }
-    EXPECT_EQ(topics, std::set<std::string_view>(std::begin(kCounterTopics),
-                                                 std::end(kCounterTopics)));
+    EXPECT_EQ(topics,
+              std::set<std::string_view>(std::begin(kCounterTopics), std::end(kCounterTopics)));
   }
   EXPECT_TRUE(counter_cards("GX999").empty());
   EXPECT_TRUE(full_counters("GX999").empty());

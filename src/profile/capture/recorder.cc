@@ -21,6 +21,20 @@ namespace {
 constexpr std::string_view kOtherKernels = "(other kernels)";
 constexpr std::size_t kMaxName = 1 << 16;
 
+wire::KernelDefinition definition_of(const LaunchFacts& facts, std::uint32_t name) {
+  wire::KernelDefinition definition;
+  definition.name = name;
+  definition.device = facts.device;
+  definition.grid = facts.grid;
+  definition.block = facts.block;
+  definition.cluster = facts.cluster;
+  definition.dynamic_shared_bytes = facts.dynamic_shared_bytes;
+  definition.static_shared_bytes = facts.static_shared_bytes;
+  definition.registers = facts.registers;
+  definition.local_bytes = facts.local_bytes;
+  return definition;
+}
+
 }  // namespace
 
 std::size_t Recorder::RowKeyHash::operator()(const RowKey& key) const {
@@ -253,13 +267,13 @@ void Recorder::add_counters(const LaunchFacts& facts, const std::vector<std::str
   const auto name = strings_.find(facts.name.substr(0, kMaxName));
   if (name == strings_.end() && full) return;
   RowKey key;
-  key.definition = definition_of(facts, name != strings_.end() ? name->second : string_id(facts.name));
+  key.definition =
+      definition_of(facts, name != strings_.end() ? name->second : string_id(facts.name));
   const auto known = shapes_.find(shape_of(key.definition));
   // In the row '(other kernels)' means over different kernels would say nothing.
   if (known == shapes_.end() && full) return;
   const std::uint32_t row = known != shapes_.end() ? known->second : define(key);
-  for (std::size_t i = 0; i < names.size(); ++i)
-    counters_.add(row, string_id(names[i]), values[i]);
+  for (std::size_t i = 0; i < names.size(); ++i) counters_.add(row, string_id(names[i]), values[i]);
   dirty_ = true;
 }
 

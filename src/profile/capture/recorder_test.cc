@@ -106,6 +106,26 @@ TEST(Recorder, CountersJoinTheirRow) {
   EXPECT_EQ(counters["bytes"].launches, 1);
 }
 
+// The driver knows other numbers of a kernel than CUPTI's records have.
+TEST(Recorder, CountersFindTheirRowWhateverItsResources) {
+  Recorder recorder(false);
+  with_process(recorder);
+  LaunchFacts recorded = launch("a", 1, 0);
+  recorded.registers = 16;
+  Recorder::Batch(recorder).launch(recorded);
+  LaunchFacts read = launch("a", 1, 0);
+  read.registers = 8;
+  read.local_bytes = 256;
+  recorder.add_counters(read, {"time"}, {10});
+  read.grid = {2, 1, 1};
+  recorder.add_counters(read, {"time"}, {20});
+  const Profile profile = decode(recorder.drain(0, 1, true));
+  ASSERT_EQ(profile.kernels.size(), 2u);
+  ASSERT_EQ(profile.kernels[0].counters.size(), 1u);
+  EXPECT_EQ(profile.kernels[0].counters[0].value, 10);
+  EXPECT_EQ(profile.kernels[0].registers, 16u);
+}
+
 TEST(Recorder, AnIdlePeriodWritesNothing) {
   Recorder recorder(false);
   with_process(recorder);

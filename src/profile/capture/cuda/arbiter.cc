@@ -21,6 +21,10 @@ std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
 Arbiter::Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers)
     : tiers_(std::move(tiers)), governor_(options, wishes_of(tiers_), monotonic_ns()) {}
 
+void Arbiter::begin() {
+  for (const std::unique_ptr<Tier>& tier : tiers_) tier->prepare();
+}
+
 std::int64_t Arbiter::tick(Ownership& ownership) {
   const Ownership::Turn turn = ownership.take_turn();
   if (!turn) return monotonic_ns() + kAskAgainNs;
@@ -58,6 +62,10 @@ void Arbiter::collect(Ownership& ownership, bool final) {
     tiers_[static_cast<std::size_t>(tier)]->collect(final);
     account(tier);
   }
+}
+
+void Arbiter::yield() {
+  for (const std::unique_ptr<Tier>& tier : tiers_) tier->yield();
 }
 
 void Arbiter::vacate() { close_open_tier(); }

@@ -20,10 +20,12 @@ class Arbiter : public Tenant {
  public:
   Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers);
 
+  void begin();  // prepares the tiers
   // Opens and closes what is due; returns when to be called again (monotonic).
   std::int64_t tick(Ownership& ownership);
   void collect(Ownership& ownership, bool final);
   void vacate() override;
+  void yield() override;
 
  private:
   void close_open_tier();

@@ -35,7 +35,9 @@ void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,
                     CUpti_BuffersCallbackCompleteFunc completed) {
   // The first window opens here: the program's first launches come before the session's thread
   // does.
-  if (ownership_.begin(requested, completed)) arbiter_.tick(ownership_);
+  if (!ownership_.begin(requested, completed)) return;
+  arbiter_.begin();
+  arbiter_.tick(ownership_);
 }
 
 std::int64_t Capture::tick() { return arbiter_.tick(ownership_); }

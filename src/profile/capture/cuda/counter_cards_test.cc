@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every card of every chip against CUPTI itself: its host interface needs no GPU and no driver.
 #include "model/counter_cards.h"
+
 #include "profile/capture/cuda/counter_host.h"
 
 #include <gtest/gtest.h>
@@ -16,9 +17,8 @@ class CounterCards : public testing::Test {
  protected:
   void SetUp() override {
     const char* named = std::getenv("PURLIN_CUPTI");
-    for (const char* path :
-         {named, "libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so",
-          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so", "libcupti.so.12"})
+    for (const char* path : {named, "libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so",
+                             "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so", "libcupti.so.12"})
       if (path != nullptr && (library_ = ::dlopen(path, RTLD_LAZY | RTLD_LOCAL)) != nullptr) break;
     if (library_ == nullptr)
       GTEST_SKIP() << "no CUPTI on this machine (PURLIN_CUPTI names another place): the counters' "
@@ -54,7 +54,8 @@ TEST_F(CounterCards, NeedOnePassOnEveryChip) {
 }
 
 TEST_F(CounterCards, TheFullSetExists) {
-  for (const char* chip : {"TU102", "GA100", "AD102", "GH100", "GB100", "GB10B", "GB110", "GB202"}) {
+  for (const char* chip :
+       {"TU102", "GA100", "AD102", "GH100", "GB100", "GB10B", "GB110", "GB202"}) {
     const std::vector<std::string_view> metrics = full_counters(chip);
     CounterConfig config;
     ASSERT_EQ(host_.prepare(chip, metrics, config), CUPTI_SUCCESS) << chip;

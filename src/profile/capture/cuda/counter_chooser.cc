@@ -18,10 +18,10 @@ constexpr double kSmallShare = 0.001;
 // Communication between GPUs, and kernels that wait in a loop for what others do. Parts of names,
 // without case and underscores.
 constexpr std::string_view kWaiting[] = {
-    "nccl",          "nvshmem",     "mscclpp",   "msccl",    "deepep",    "allreduce",
-    "allgather",     "alltoall",    "reducescatter", "crossdevice", "oneshot", "twoshot",
-    "multimem",      "symmmem",     "sendrecv",  "barrier",  "waitvalue", "waitsignal",
-    "waitflag",      "putsignal",   "spinwait",  "spinlock", "busywait",  "rendezvous"};
+    "nccl",      "nvshmem",   "mscclpp",       "msccl",       "deepep",    "allreduce",
+    "allgather", "alltoall",  "reducescatter", "crossdevice", "oneshot",   "twoshot",
+    "multimem",  "symmmem",   "sendrecv",      "barrier",     "waitvalue", "waitsignal",
+    "waitflag",  "putsignal", "spinwait",      "spinlock",    "busywait",  "rendezvous"};
 
 std::string readable(const std::string& symbol) {
   int status = 0;
@@ -44,9 +44,8 @@ bool waits_for_others(std::string_view symbol) {
   std::string plain;
   for (const char c : name)
     if (c != '_') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::any_of(std::begin(kWaiting), std::end(kWaiting), [&](std::string_view part) {
-    return plain.find(part) != std::string::npos;
-  });
+  return std::any_of(std::begin(kWaiting), std::end(kWaiting),
+                     [&](std::string_view part) { return plain.find(part) != std::string::npos; });
 }
 
 NamePattern::~NamePattern() {
@@ -55,7 +54,8 @@ NamePattern::~NamePattern() {
 
 bool NamePattern::set(const std::string& expression) {
   if (set_) ::regfree(&compiled_);
-  set_ = !expression.empty() && ::regcomp(&compiled_, expression.c_str(), REG_EXTENDED | REG_NOSUB) == 0;
+  set_ = !expression.empty() &&
+         ::regcomp(&compiled_, expression.c_str(), REG_EXTENDED | REG_NOSUB) == 0;
   return set_ || expression.empty();
 }
 

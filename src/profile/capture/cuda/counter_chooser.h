@@ -6,7 +6,8 @@
 //
 // Never chosen: what may wait for another kernel or another GPU. While counters are read a kernel
 // runs alone, and one that waits for a later launch would wait for ever. By launch attribute
-// (cooperative, programmatic dependence) and by name (kWaiting in the .cc; docs/guide/profiling.md).
+// (cooperative, programmatic dependence) and by name (kWaiting in the .cc;
+// docs/guide/profiling.md).
 //
 // Owned by the counter tier, used under its gate; thread-safety: none. Memory is bounded.
 #pragma once

@@ -47,11 +47,13 @@ CounterTier::CounterTier(std::unique_ptr<CounterHardware> hardware, Recorder& re
       recorder_(recorder),
       options_(options),
       chooser_(only_, never_, options.replay ? options.replays : 0) {
-  if (!only_.set(options.only) || !never_.set(options.never)) {
+  if (!only_.set(options.only) || !never_.set(options.never))
     refuse("counters_pattern", "a pattern for kernels' names is no regular expression");
-    return;
-  }
-  // From the beginning, so that no stream capture goes unseen.
+}
+
+// From the beginning, so that no stream capture goes unseen.
+void CounterTier::prepare() {
+  if (over_) return;
   std::string reason;
   subscribed_ = hardware_->subscribe(*this, reason);
   if (!subscribed_) refuse("counters_unavailable", reason);
@@ -187,8 +189,7 @@ void CounterTier::context_ends() {
   busy_ = false;
 }
 
-bool CounterTier::wait_until_idle(const void* context, std::int64_t patience_ns,
-                                  bool while_open) {
+bool CounterTier::wait_until_idle(const void* context, std::int64_t patience_ns, bool while_open) {
   const std::int64_t began = hardware_->now_ns();
   bool idle = quiet() && hardware_->idle(context, true);
   while (!idle && quiet() && hardware_->now_ns() - began < patience_ns && (open_ || !while_open)) {

@@ -3,10 +3,10 @@
 //
 // Everything that touches the hardware happens on the program's own thread, inside the launch that
 // was chosen: CUPTI's calls wait for the context and would lock up with a thread that launches
-// meanwhile. Before each of them the context must have fallen idle by itself; a launch that does not
-// end within kLaunchPatienceNs is left alone, so that a kernel that waits for a later one can go on,
-// and its kind is not chosen again. Nothing is done while a stream capture is in
-// progress anywhere in the process; one that begins waits until the reading is over.
+// meanwhile. Before each of them the context must have fallen idle by itself; a launch that does
+// not end within kLaunchPatienceNs is left alone, so that a kernel that waits for a later one can
+// go on, and its kind is not chosen again. Nothing is done while a stream capture is in progress
+// anywhere in the process; one that begins waits until the reading is over.
 //
 // A session (one card) lasts several windows, since beginning one is dear. With `replay` each
 // chosen launch is run once per pass instead.
@@ -28,9 +28,9 @@ namespace purlin::profile::capture::cuda {
 
 struct CounterOptions {
   std::vector<std::string_view> topics;
-  bool replay = false;             // all counters of the chosen launches, by running them again
-  std::uint32_t replays = 3;       // launches of each kernel and launch shape
-  std::string only, never;         // expressions for kernel names
+  bool replay = false;        // all counters of the chosen launches, by running them again
+  std::uint32_t replays = 3;  // launches of each kernel and launch shape
+  std::string only, never;    // expressions for kernel names
 
   // False where no counters were asked for. PURLIN_COUNTERS: topics with commas between, "all" or
   // "full"; PURLIN_COUNTERS_KERNEL and _NEVER: expressions; PURLIN_COUNTERS_REPLAYS.
@@ -48,6 +48,7 @@ class CounterTier : public Tier, private LaunchListener {
   CounterTier(std::unique_ptr<CounterHardware> hardware, Recorder& recorder,
               const CounterOptions& options);
 
+  void prepare() override;
   const char* name() const override { return "counters"; }
   Wishes wishes() const override;
   Opened open(const Window& window) override;

@@ -114,7 +114,9 @@ class CounterTierTest : public testing::Test {
  protected:
   void make(const char* topics = "", CounterOptions options = {}) {
     EXPECT_TRUE(parse_counter_topics(topics, options.topics));
-    tier_ = std::make_unique<CounterTier>(std::make_unique<FakeHardware>(fake_), recorder_, options);
+    tier_ =
+        std::make_unique<CounterTier>(std::make_unique<FakeHardware>(fake_), recorder_, options);
+    tier_->prepare();
   }
   bool open(std::int64_t length_ns = 50'000'000) {
     fake_.now += 1'000'000;

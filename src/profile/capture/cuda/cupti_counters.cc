@@ -19,19 +19,18 @@ namespace {
 
 #define PURLIN_CBID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
-constexpr CUpti_CallbackId kLaunches[] = {
-    PURLIN_CBID(cuLaunchKernel),
-    PURLIN_CBID(cuLaunchKernel_ptsz),
-    PURLIN_CBID(cuLaunchKernelEx),
-    PURLIN_CBID(cuLaunchKernelEx_ptsz),
-    PURLIN_CBID(cuLaunchCooperativeKernel),
-    PURLIN_CBID(cuLaunchCooperativeKernel_ptsz),
-    PURLIN_CBID(cuGraphLaunch),
-    PURLIN_CBID(cuGraphLaunch_ptsz)};
+constexpr CUpti_CallbackId kLaunches[] = {PURLIN_CBID(cuLaunchKernel),
+                                          PURLIN_CBID(cuLaunchKernel_ptsz),
+                                          PURLIN_CBID(cuLaunchKernelEx),
+                                          PURLIN_CBID(cuLaunchKernelEx_ptsz),
+                                          PURLIN_CBID(cuLaunchCooperativeKernel),
+                                          PURLIN_CBID(cuLaunchCooperativeKernel_ptsz),
+                                          PURLIN_CBID(cuGraphLaunch),
+                                          PURLIN_CBID(cuGraphLaunch_ptsz)};
 constexpr CUpti_CallbackId kCaptureBegins[] = {
-    PURLIN_CBID(cuStreamBeginCapture),          PURLIN_CBID(cuStreamBeginCapture_ptsz),
-    PURLIN_CBID(cuStreamBeginCapture_v2),       PURLIN_CBID(cuStreamBeginCapture_v2_ptsz),
-    PURLIN_CBID(cuStreamBeginCaptureToGraph),   PURLIN_CBID(cuStreamBeginCaptureToGraph_ptsz)};
+    PURLIN_CBID(cuStreamBeginCapture),        PURLIN_CBID(cuStreamBeginCapture_ptsz),
+    PURLIN_CBID(cuStreamBeginCapture_v2),     PURLIN_CBID(cuStreamBeginCapture_v2_ptsz),
+    PURLIN_CBID(cuStreamBeginCaptureToGraph), PURLIN_CBID(cuStreamBeginCaptureToGraph_ptsz)};
 constexpr CUpti_CallbackId kCaptureEnds[] = {PURLIN_CBID(cuStreamEndCapture),
                                              PURLIN_CBID(cuStreamEndCapture_ptsz)};
 constexpr CUpti_CallbackId kContextEnds[] = {
@@ -180,7 +179,11 @@ bool capture_is_over(CUresult result) {
 
 class CuptiCounters : public CounterHardware {
  public:
-  explicit CuptiCounters(const Cupti& cupti) : cupti_(cupti) {}
+  // Finds CUPTI's functions now: later on, the loader yields the hooks for clients in their place.
+  explicit CuptiCounters(const Cupti& cupti) : cupti_(cupti) {
+    bound_ =
+        cupti.handle != nullptr && host_.bind(cupti.handle, reason_) && range_.bind(cupti.handle);
+  }
 
   bool subscribe(LaunchListener& listener, std::string& reason) override;
   void unsubscribe() override { range_.unsubscribe(subscriber_); }
@@ -216,8 +219,7 @@ class CuptiCounters : public CounterHardware {
   bool primary_is_active() const {
     unsigned flags = 0;
     int active = 0;
-    return driver_.primary_state(static_cast<CUdevice>(device_), &flags, &active) ==
-               CUDA_SUCCESS &&
+    return driver_.primary_state(static_cast<CUdevice>(device_), &flags, &active) == CUDA_SUCCESS &&
            active != 0;
   }
   const CounterConfig* config_for(const CounterCard& card, std::string& reason);
@@ -232,7 +234,8 @@ class CuptiCounters : public CounterHardware {
   CounterHost host_;
   LaunchListener* listener_ = nullptr;
   CUpti_SubscriberHandle subscriber_ = nullptr;
-  bool initialized_ = false;
+  std::string reason_;
+  bool bound_ = false, initialized_ = false;
   std::string chip_;
   std::uint32_t device_ = 0;
   std::map<const void*, CUevent> events_;
@@ -250,8 +253,7 @@ class CuptiCounters : public CounterHardware {
 // ---- callbacks ----
 
 bool CuptiCounters::subscribe(LaunchListener& listener, std::string& reason) {
-  if (!host_.bind(cupti_.handle, reason)) return false;
-  if (!range_.bind(cupti_.handle)) {
+  if (!bound_) {
     reason = cupti_.path + " has no range profiler; CUDA 12.8's and newer do";
     return false;
   }
@@ -477,8 +479,7 @@ CUptiResult CuptiCounters::start() {
 }
 
 CounterHardware::Answer CuptiCounters::begin(const void* context, const CounterCard& card,
-                                             std::size_t ranges, bool replay,
-                                             std::string& reason) {
+                                             std::size_t ranges, bool replay, std::string& reason) {
   if (context != context_) {
     leave();
     if (chip(context).empty()) return answer_of(CUPTI_ERROR_NOT_INITIALIZED, "chip", reason);

@@ -124,6 +124,12 @@ bool bind_all(void* handle, Cupti& cupti, std::string& reason) {
   whole &= bind(handle, "cuptiActivityGetNumDroppedRecords", cupti.dropped_records);
   whole &= bind(handle, "cuptiFinalize", cupti.finalize);
   bind(handle, "cuptiActivityRegisterTimestampCallback", cupti.register_timestamp);
+  bind(handle, "cuptiSubscribe", cupti.subscribe);
+  bind(handle, "cuptiSubscribe_v2", cupti.subscribe_v2);
+  bind(handle, "cuptiRangeProfilerEnable", cupti.range_profiler);
+  bind(handle, "cuptiProfilerBeginSession", cupti.profiler_session);
+  bind(handle, "cuptiPmSamplingEnable", cupti.pm_sampling);
+  bind(handle, "cuptiPCSamplingEnable", cupti.pc_sampling);
   bind(handle, "cuptiActivityEnableAndDump", cupti.enable_and_dump);
   bind(handle, "cuptiActivityEnableRuntimeApi", cupti.enable_runtime_api);
   bind(handle, "cuptiActivityEnableDriverApi", cupti.enable_driver_api);

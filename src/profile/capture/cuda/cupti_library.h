@@ -32,6 +32,13 @@ struct Cupti {
   decltype(&cuptiActivityEnableAndDump) enable_and_dump = nullptr;
   CUptiResult (*enable_runtime_api)(CUpti_CallbackId, std::uint8_t) = nullptr;  // 12.5
   CUptiResult (*enable_driver_api)(CUpti_CallbackId, std::uint8_t) = nullptr;
+  // What a client uses that serves one in a process only; a part of it may be missing.
+  decltype(&cuptiSubscribe) subscribe = nullptr;
+  CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, void*) = nullptr;
+  CUptiResult (*range_profiler)(void*) = nullptr;
+  CUptiResult (*profiler_session)(void*) = nullptr;
+  CUptiResult (*pm_sampling)(void*) = nullptr;
+  CUptiResult (*pc_sampling)(void*) = nullptr;
   void* handle = nullptr;  // the loader's, for what is not here
   std::string path;
   std::uint32_t version = 0;

@@ -368,9 +368,10 @@ using GemmBatchedEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cubl
                                          cublasGemmAlgo_t);
 
 #define PURLIN_ENTRY(function) entry<__COUNTER__, decltype(&function)>(#function)
-#define PURLIN_OVERLOADED(function, Type)                                                         \
-  entry<__COUNTER__, Type<int>>(#function), entry<__COUNTER__, Type<std::int64_t>>(#function "_6" \
-                                                                                             "4")
+#define PURLIN_OVERLOADED(function, Type)                                                    \
+  entry<__COUNTER__, Type<int>>(#function), entry<__COUNTER__, Type<std::int64_t>>(#function \
+                                                                                   "_6"      \
+                                                                                   "4")
 #define PURLIN_BOTH(function) PURLIN_ENTRY(function), PURLIN_ENTRY(function##_64)
 
 template <std::size_t Size>

@@ -76,6 +76,25 @@ CUptiResult CUPTIAPI finalize() {
                  [] { return cupti->finalize(); });
 }
 
+// What CUPTI gives to one client only: callbacks, and the hardware that counts and samples.
+CUptiResult CUPTIAPI subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+                               void* data) {
+  const auto pass = [&] { return cupti->subscribe(subscriber, callback, data); };
+  return handled([&](Ownership& o) { return o.client_takes_profiler(pass); }, pass);
+}
+
+CUptiResult CUPTIAPI subscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+                                  void* data, void* params) {
+  const auto pass = [&] { return cupti->subscribe_v2(subscriber, callback, data, params); };
+  return handled([&](Ownership& o) { return o.client_takes_profiler(pass); }, pass);
+}
+
+template <CUptiResult (*Cupti::*Function)(void*)>
+CUptiResult CUPTIAPI profile(void* params) {
+  const auto pass = [&] { return (cupti->*Function)(params); };
+  return handled([&](Ownership& o) { return o.client_takes_profiler(pass); }, pass);
+}
+
 template <class Function>
 Replacement replacing(const char* name, Function* original, Function* replacement) {
   return {name, reinterpret_cast<void*>(original), reinterpret_cast<void*>(replacement)};
@@ -123,6 +142,13 @@ bool install_hooks(const Cupti& own, FindOwnership find, std::string& reason) {
       replacing("cuptiFinalize", own.finalize, &finalize),
       replacing("cuptiActivityRegisterTimestampCallback", own.register_timestamp,
                 &register_timestamp),
+      replacing("cuptiSubscribe", own.subscribe, &subscribe),
+      replacing("cuptiSubscribe_v2", own.subscribe_v2, &subscribe_v2),
+      replacing("cuptiRangeProfilerEnable", own.range_profiler, &profile<&Cupti::range_profiler>),
+      replacing("cuptiProfilerBeginSession", own.profiler_session,
+                &profile<&Cupti::profiler_session>),
+      replacing("cuptiPmSamplingEnable", own.pm_sampling, &profile<&Cupti::pm_sampling>),
+      replacing("cuptiPCSamplingEnable", own.pc_sampling, &profile<&Cupti::pc_sampling>),
   };
   return interpose(hooks, std::size(hooks), reason);
 }

@@ -315,4 +315,10 @@ CUptiResult Ownership::client_finalizes() {
   return cupti_.finalize();
 }
 
+CUptiResult Ownership::client_takes_profiler(const std::function<CUptiResult()>& pass) {
+  const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
+  tenant_.yield();
+  return pass();
+}
+
 }  // namespace purlin::profile::capture::cuda

@@ -17,6 +17,7 @@
 #include "profile/capture/recorder.h"
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <pthread.h>
 #include <set>
@@ -32,6 +33,8 @@ class Tenant {
   virtual ~Tenant() = default;
   // Switches off whatever it has switched on, now: a client waits. With the turn held.
   virtual void vacate() = 0;
+  // Gives up, for good, what CUPTI gives to one client only.
+  virtual void yield() {}
 };
 
 class Ownership {
@@ -84,6 +87,8 @@ class Ownership {
   CUptiResult client_flushes(std::uint32_t flag);
   CUptiResult client_sets_clock(CUpti_TimestampCallbackFunc clock);
   CUptiResult client_finalizes();
+  // Callbacks, counters or sampling, by `pass`. Purlin's records go on.
+  CUptiResult client_takes_profiler(const std::function<CUptiResult()>& pass);
 
  private:
   enum class Owner { kNobody, kPurlin, kClient };

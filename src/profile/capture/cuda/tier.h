@@ -24,13 +24,15 @@ class Tier {
   };
 
   virtual ~Tier() = default;
+  // Once, when clients' calls are noticed and before the program has a context.
+  virtual void prepare() {}
   virtual const char* name() const = 0;  // as in coverage notes: "activity", "counters", "stalls"
   virtual Wishes wishes() const { return {}; }
   virtual Opened open(const Window& window) = 0;
   // Must return soon whatever the program's kernels do, and may be called when not open.
   virtual void close() = 0;
-  // Another client wants what CUPTI gives to one only (callbacks, counters): give them up, for good.
-  // On the client's thread, after close().
+  // Another client wants what CUPTI gives to one only (callbacks, counters): give them up, for
+  // good. On the client's thread, after close().
   virtual void yield() {}
   // Before each seal, on the session's thread: decode and fold what the last windows brought. At
   // exit (final) on the thread that exits, after close().

@@ -12,8 +12,8 @@ std::vector<std::unique_ptr<Tier>> make_tiers(const TierNeeds& needs) {
   tiers.push_back(std::make_unique<ActivityTier>(needs.cupti, needs.recorder, needs.folding,
                                                  needs.attribution));
   if (CounterOptions counters; CounterOptions::from_environment(counters))
-    tiers.push_back(std::make_unique<CounterTier>(make_cupti_counters(needs.cupti), needs.recorder,
-                                                  counters));
+    tiers.push_back(
+        std::make_unique<CounterTier>(make_cupti_counters(needs.cupti), needs.recorder, counters));
   return tiers;
 }
 
