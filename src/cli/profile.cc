@@ -40,6 +40,13 @@ class ProfileCommand : public Command {
     flags.option("-o,--output", output_, "where to write the profile", "FILE");
     flags.flag("--full", full_, "keep a timeline of every launch, not only the distribution");
     flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
+    flags.option(
+        "--ops", ops_,
+        "whether launches tell the op they belong to, by the ranges that the program marks "
+        "(NVTX, PyTorch's emit_nvtx): auto: once it marks any",
+        "auto|on|off");
+    flags.flag("--gemm-shapes", gemm_shapes_,
+               "sizes and types of the matrix products that cuBLAS and cuBLASLt are asked for");
     flags.flag("--json", json_,
                "print the report as JSON; the command's stdout then goes to stderr");
     flags.option("--seal-period", period_, "how much a killed program may lose", "TIME");
@@ -52,6 +59,12 @@ class ProfileCommand : public Command {
     options.full = full_;
     options.stdout_to_stderr = json_;
     options.build = build_;
+    options.gemm_shapes = gemm_shapes_;
+    if (ops_ != "auto" && ops_ != "on" && ops_ != "off")
+      return error(Code::kInvalid, "--ops '{}': give auto, on or off", ops_);
+    options.ops = ops_ == "on"    ? profile::OpsCapture::kOn
+                  : ops_ == "off" ? profile::OpsCapture::kOff
+                                  : profile::OpsCapture::kAuto;
     const std::optional<double> period = parse_duration_s(period_);
     if (!period || *period < 0.01 || *period > 3600)
       return error(Code::kInvalid, "--seal-period '{}': give a time from 10ms to 1h", period_);
@@ -90,8 +103,8 @@ class ProfileCommand : public Command {
     return written;
   }
 
-  std::string output_, build_, period_ = "1s";
-  bool full_ = false, json_ = false;
+  std::string output_, build_, period_ = "1s", ops_ = "auto";
+  bool full_ = false, json_ = false, gemm_shapes_ = false;
   std::vector<std::string> command_;
 };
 

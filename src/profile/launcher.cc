@@ -119,6 +119,10 @@ bool nsight_compute(const CaptureOptions& options) {
   return tool == "ncu" || tool == "nv-nsight-cu-cli";
 }
 
+const char* name_of(OpsCapture ops) {
+  return ops == OpsCapture::kOn ? "on" : ops == OpsCapture::kOff ? "off" : "auto";
+}
+
 // What the program's environment gets. What the user set for other tools stays as it is.
 std::map<std::string, std::string> injection(const CaptureOptions& options,
                                              const std::string& spool,
@@ -126,6 +130,8 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
   std::map<std::string, std::string> result = {
       {"PURLIN_SPOOL", spool},
       {"PURLIN_FULL", options.full ? "1" : "0"},
+      {"PURLIN_OPS", name_of(options.ops)},
+      {"PURLIN_GEMM_SHAPES", options.gemm_shapes ? "1" : "0"},
       {"PURLIN_SEAL_PERIOD_MS",
        std::to_string(std::clamp(std::llround(options.seal_period_s * 1000), 10ll, 3'600'000ll))}};
   const std::string cuda = find_library(options, kCudaLibrary);
@@ -146,6 +152,20 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
     notes.push_back(missing_library(options, kCudaLibrary, "CUDA"));
   } else {
     result["CUDA_INJECTION64_PATH"] = cuda;
+  }
+  // Where CUDA is captured: ranges tell of its launches.
+  const auto injected = result.find("CUDA_INJECTION64_PATH");
+  if (injected != result.end() && injected->second == cuda && options.ops != OpsCapture::kOff) {
+    const std::string reader = environment_variable("NVTX_INJECTION64_PATH");
+    if (reader.empty() || reader == cuda) {
+      result["NVTX_INJECTION64_PATH"] = cuda;
+    } else if (options.ops == OpsCapture::kOn) {
+      notes.push_back({"nvtx_injection_taken",
+                       fmt::format("ranges of NVTX are not seen: NVTX_INJECTION64_PATH is already "
+                                   "set to {}; unset it to let Purlin see them",
+                                   reader),
+                       0, 0});
+    }
   }
   const std::string opencl = find_library(options, kOpenclLibrary);
   if (opencl.empty()) {

@@ -17,8 +17,13 @@
 
 namespace purlin::profile {
 
+// Whether launches carry the ops that the program names (NVTX); auto: once it names any.
+enum class OpsCapture { kAuto, kOn, kOff };
+
 struct CaptureOptions {
   std::vector<std::string> command;
+  OpsCapture ops = OpsCapture::kAuto;
+  bool gemm_shapes = false;       // what cuBLAS and cuBLASLt are asked for
   bool full = false;              // a timeline of every launch, not only sketches
   double seal_period_s = 1;       // what a kill -9 can lose
   std::string build;              // label

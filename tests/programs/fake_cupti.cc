@@ -14,9 +14,11 @@
 //   FAKE_CUPTI_SLOW=F:US     function F takes that many microseconds, its lock held for none of it
 //   FAKE_CUPTI_LOG=FILE      at exit: calls of each function, buffers and records, as JSON
 #include <cupti.h>
+#include <cupti_runtime_cbid.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -31,6 +33,7 @@
 #include <string>
 #include <sys/auxv.h>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -62,6 +65,7 @@ struct State {
   bool worker = false;
   std::uint64_t now_ns = 1'700'000'000'000'000'000;
   CUpti_TimestampCallbackFunc clock = nullptr;
+  std::set<CUpti_CallbackId> silent_calls;  // of the runtime
   std::size_t dropped = 0;
   CUpti_SubscriberHandle subscriber = nullptr;
 
@@ -159,6 +163,9 @@ std::size_t size_of(const CUpti_Activity& record) {
       return sizeof(CUpti_ActivitySynchronization2);
     case CUPTI_ACTIVITY_KIND_CONTEXT:
       return sizeof(CUpti_ActivityContext3);
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      return sizeof(CUpti_ActivityAPI);
     default:
       return sizeof(CUpti_ActivityKernel10);
   }
@@ -265,7 +272,7 @@ void append(Record record) {
   const std::size_t at = buffer->used;
   std::memcpy(buffer->bytes + at, &record, sizeof record);
   buffer->used += sizeof record;
-  if constexpr (requires { record.end; }) {
+  if constexpr (requires { record.end; } && !std::is_same_v<Record, CUpti_ActivityAPI>) {
     if (s.lag == 0) return;
     buffer->in_flight.emplace_back(at, std::uint64_t{record.end});
     set_end(buffer->bytes + at, 0);
@@ -287,14 +294,39 @@ std::uint64_t CUPTIAPI fake_ticks() {
 
 namespace {
 
-// Begin and end of something that takes so long.
+std::uint64_t wall_clock() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
+
+// Begin and end of something that takes so long, and begins once it was asked for.
 std::pair<std::uint64_t, std::uint64_t> advance(std::uint64_t ns) {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   const std::uint64_t scale = s.clock == &fake_ticks ? kTicksPerNs : 1;
-  const std::uint64_t begin = s.now_ns += 1000;
+  const std::uint64_t begin = s.now_ns = std::max(s.now_ns + 1000, wall_clock());
   const std::uint64_t end = s.now_ns += ns;
   return {begin * scale, end * scale};
+}
+
+// A call of the runtime by this thread, now by the wall clock: calls happen on the host. Its number
+// is also that of the work it makes.
+std::uint32_t call(CUpti_CallbackId id) {
+  static std::atomic<std::uint32_t> numbers = 0;
+  CUpti_ActivityAPI record = {};
+  record.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+  record.cbid = id;
+  record.correlationId = ++numbers;
+  record.threadId = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pthread_self()));
+  record.start = record.end = wall_clock();
+  bool silent = false;
+  {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    silent = state().silent_calls.count(id) > 0;
+  }
+  if (!silent) append(record);
+  return record.correlationId;
 }
 
 CUpti_ActivityKernel10 kernel(const char* name, std::uint64_t duration_ns) {
@@ -316,7 +348,12 @@ CUpti_ActivityKernel10 kernel(const char* name, std::uint64_t duration_ns) {
 extern "C" {
 
 void fake_launch(const char* name, int launches, std::uint64_t duration_ns) {
-  for (int i = 0; i < launches; ++i) append(kernel(name, duration_ns));
+  for (int i = 0; i < launches; ++i) {
+    const std::uint32_t correlation = call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+    CUpti_ActivityKernel10 record = kernel(name, duration_ns);
+    record.correlationId = correlation;
+    append(record);
+  }
 }
 
 void fake_copy(std::uint64_t bytes) {
@@ -324,6 +361,7 @@ void fake_copy(std::uint64_t bytes) {
   record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
   record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
   record.bytes = bytes;
+  record.correlationId = call(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020);
   const auto [start, end] = advance(500);
   record.start = start;
   record.end = end;
@@ -338,9 +376,11 @@ void fake_graph_launch(const char* node, int nodes, std::uint64_t duration_ns) {
     const std::lock_guard<std::mutex> lock(s.mutex);
     whole = s.kinds.count(CUPTI_ACTIVITY_KIND_GRAPH_TRACE) > 0;
   }
+  const std::uint32_t correlation = call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000);
   if (!whole) {
     for (int i = 0; i < nodes; ++i) {
       CUpti_ActivityKernel10 record = kernel(node, duration_ns);
+      record.correlationId = correlation;
       record.graphId = 1;
       record.graphNodeId = static_cast<std::uint64_t>(i) + 1;
       append(record);
@@ -412,8 +452,19 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   ENTER();
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().kinds.insert(kind);
+  if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) state().silent_calls.clear();
   return CUPTI_SUCCESS;
 }
+
+// Only in a kind that is enabled, as CUPTI 13.0 does once there is a context.
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, std::uint8_t enable) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  if (enable != 0) state().silent_calls.erase(id);
+  if (enable == 0) state().silent_calls.insert(id);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId, std::uint8_t) { return CUPTI_SUCCESS; }
 
 // The record of the context that exists. What it is for: CUPTI asks whoever is registered for a
 // buffer.

@@ -136,21 +136,22 @@ TEST_F(CorrelationTest, CallsThatComeLateStillFindTheirOp) {
 }
 
 TEST_F(CorrelationTest, LaunchesFindTheirCallOnceAndGraphsOften) {
-  correlation.add_call(7, {3, 11});
-  correlation.add_call(7, {4, 12});  // the driver's record of the same call
-  EXPECT_EQ(correlation.find(8, false), std::nullopt);
+  correlation.add_call(7, {3, 11, 0, false});
+  correlation.add_call(7, {4, 12, 0, false});  // the driver's record of the same call
+  EXPECT_FALSE(correlation.find(8, false).has_value());
   const auto again = correlation.find(7, true);
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(again->context, 3u);
   EXPECT_EQ(again->call, 11u);
   EXPECT_TRUE(correlation.find(7, false).has_value());
   EXPECT_FALSE(correlation.find(7, false).has_value());
-  correlation.add_call(0, {3, 11});
+  correlation.add_call(0, {3, 11, 0, false});
   EXPECT_FALSE(correlation.find(0, false).has_value());
 }
 
 TEST_F(CorrelationTest, CallsWithoutLaunchAreForgottenInTime) {
-  for (std::uint32_t i = 1; i <= 3 * Correlation::kMaxCalls; ++i) correlation.add_call(i, {1, 0});
+  for (std::uint32_t i = 1; i <= 3 * Correlation::kMaxCalls; ++i)
+    correlation.add_call(i, {1, 0, 0, false});
   EXPECT_FALSE(correlation.find(1, false).has_value());
   EXPECT_TRUE(correlation.find(3 * Correlation::kMaxCalls, false).has_value());
 }

@@ -39,6 +39,7 @@ void ActivityTier::close() {
 void ActivityTier::collect(bool final) {
   cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
   attribution_.collect(final);
+  if (open_ && !final) attribution_.open();  // the program may have begun to name ranges
 }
 
 std::int64_t ActivityTier::take_cost_ns() {

@@ -12,12 +12,9 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-// Up to here a graph's launches have wrong correlation ids once records were switched off and on
-// again (CUPTI's release notes for 13.1 Update 1).
-constexpr std::uint32_t kGraphsMended = 130101;
 // How often a launch is looked for again before it is counted without its op.
 constexpr int kMaxAge = 2;
-// So many launches without the record of a call are no accident.
+// What is decided by less could be an accident.
 constexpr std::uint64_t kEnoughLaunches = 100;
 // Records of calls come within a flush or two of the call.
 constexpr std::int64_t kKeptNs = 30'000'000'000;
@@ -52,20 +49,24 @@ bool Attribution::wanted() {
   return options_.ops == OpsMode::kAuto && log_->used();
 }
 
+// cuBLAS may come with the first product of a program.
+void Attribution::watch_libraries() {
+  if (!options_.gemm_shapes || !libraries_changed()) return;
+  std::string reason;
+  if (!install_gemm_calls(reason) && !reason.empty())
+    recorder_.note("no_gemm_shapes",
+                   "shapes of cuBLAS's products are not told: its functions could not be "
+                   "replaced: " +
+                       reason);
+}
+
 void Attribution::open() {
-  if (open_ || !wanted()) return;
-  if (options_.gemm_shapes && libraries_changed()) {
-    std::string reason;
-    if (!install_gemm_calls(reason) && !reason.empty())
-      recorder_.note("no_gemm_shapes",
-                     "shapes of cuBLAS's products are not told: its functions could not be "
-                     "replaced: " +
-                         reason);
-  }
+  if (!wanted()) return;
+  watch_libraries();
+  if (open_) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     correlation_.open_window(wall_ns());
-    ++windows_;
   }
   log_->start_listening();
   const CUptiResult result = enable_launch_calls(cupti_, records_);
@@ -114,16 +115,16 @@ void Attribution::collect(bool final) {
                    "launches whose call was not recorded: their op is not told", without_call);
   if (graph_launches > 0)
     recorder_.note("graph_ops_untold",
-                   "launches of CUDA graphs without op or call: before 13.1 Update 1, CUPTI "
-                   "numbers them wrongly from the second window on",
+                   "launches of CUDA graphs without op or call: what CUPTI says launched them "
+                   "did not",
                    graph_launches);
 }
 
-// A CUPTI that records no call once the others are switched off is left to record all.
+// Where the calls of many launches are missing, others than we know launch: all are recorded.
 void Attribution::choose_records() {
-  if (calls_ > 0 || launches_ < kEnoughLaunches || records_ == CallRecords::kAll) return;
-  records_ = CallRecords::kAll;
-  launches_ = 0;
+  if (launches_ < kEnoughLaunches || records_ == CallRecords::kAll) return;
+  if (unplaced_ * 5 > launches_) records_ = CallRecords::kAll;
+  launches_ = unplaced_ = 0;
 }
 
 Correlation::Ended Attribution::span_writer(Recorder::Batch& recorder) {
@@ -154,12 +155,15 @@ std::uint32_t Attribution::op_of(std::uint32_t context, Recorder::Batch& recorde
 
 bool Attribution::try_place(LaunchFacts& facts, std::uint32_t correlation,
                             Recorder::Batch& recorder) {
-  if (facts.graph != 0 && windows_ > 1 && cupti_.version < kGraphsMended) {
+  const auto place = correlation_.find(correlation, facts.graph != 0);
+  if (!place) return false;
+  // Before 13.1 Update 1, CUPTI may number a graph's launches wrongly once records were switched
+  // off and on (its release notes; not seen on 13.0.85). Such a number is another call's, or
+  // none's.
+  if (facts.graph != 0 && (!place->graph || facts.start_ns < place->begin_ns)) {
     graph_launches_ += 1;
     return true;
   }
-  const auto place = correlation_.find(correlation, facts.graph != 0);
-  if (!place) return false;
   facts.op = op_of(place->context, recorder);
   facts.call = place->call;
   return true;
@@ -175,6 +179,7 @@ void Attribution::release(Recorder::Batch& recorder, bool final) {
         continue;
       }
       without_call_ += 1;
+      ++unplaced_;
     }
     recorder.launch(held.facts);
   }
@@ -190,10 +195,11 @@ void Attribution::Batch::call(const CUpti_ActivityAPI& record) {
   const LaunchCall* known = launch_call(record.kind, record.cbid);
   if (known == nullptr || record.end < record.start) return;
   Attribution& a = attribution_;
-  ++a.calls_;
   const auto start = static_cast<std::int64_t>(record.start);
   Correlation::Place place;
   place.context = a.correlation_.context_of(record.threadId, start);
+  place.begin_ns = start;
+  place.graph = known->kind == CallKind::kGraphLaunch;
   if (a.options_.timeline)
     place.call = recorder_->add_call({known->name, known->kind,
                                       a.correlation_.system_thread(record.threadId), start,

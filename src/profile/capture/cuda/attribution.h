@@ -40,6 +40,7 @@ class Attribution {
   Attribution(const Cupti& cupti, Recorder& recorder, const AttributionOptions& options);
 
   // Around the window of the activity tier: before its kinds are enabled, after they are disabled.
+  // And within it, again and again: what there is to attribute may come late.
   void open();
   void close();
   // After CUPTI's buffers were flushed.
@@ -75,6 +76,7 @@ class Attribution {
   };
 
   bool wanted();
+  void watch_libraries();
   void choose_records();
   bool try_place(LaunchFacts& facts, std::uint32_t correlation, Recorder::Batch& recorder);
   std::uint32_t op_of(std::uint32_t context, Recorder::Batch& recorder);
@@ -91,7 +93,7 @@ class Attribution {
 
   std::mutex mutex_;
   Correlation correlation_;
-  std::uint64_t windows_ = 0, calls_ = 0, launches_ = 0;
+  std::uint64_t launches_ = 0, unplaced_ = 0;  // since records_ were last thought about
   std::vector<std::uint32_t> ops_ = {
       0};  // the recorder's number of each context + 1, 0 = not asked
   std::unordered_map<std::string, std::uint32_t> known_ops_;
