@@ -107,6 +107,11 @@ void RangeLog::thread_ended(void* thread) {
   static_cast<Thread*>(thread)->ended.store(true, std::memory_order_release);
 }
 
+void RangeLog::set_used() {
+  if (used_.exchange(true)) return;
+  if (void (*call)() = on_first_use_.load()) call();
+}
+
 void RangeLog::start_listening() {
   const std::uint32_t window = window_.load(std::memory_order_relaxed);
   window_.store(window + 1 + window % 2, std::memory_order_release);

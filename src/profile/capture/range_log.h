@@ -72,7 +72,9 @@ class RangeLog {
   void stop_listening();
   // Whether the program names ranges itself; NCCL's are none of that.
   bool used() const { return used_.load(std::memory_order_relaxed); }
-  void set_used() { used_.store(true, std::memory_order_relaxed); }
+  void set_used();
+  // Called on the thread that names the first range, if one is set by then.
+  void on_first_use(void (*call)()) { on_first_use_.store(call); }
 
   void drain(Reader& reader);
   RangeName name(std::uint32_t id);
@@ -97,6 +99,7 @@ class RangeLog {
 
   std::atomic<std::uint32_t> window_ = 0;  // odd while someone listens
   std::atomic<bool> used_ = false;
+  std::atomic<void (*)()> on_first_use_ = nullptr;
   std::atomic<std::uint64_t> lost_ = 0;
 
   std::mutex threads_mutex_;

@@ -6,6 +6,7 @@
 #include "profile/capture/cuda/capture.h"
 #include "profile/capture/cuda/hooks.h"
 #include "profile/capture/per_process.h"
+#include "profile/capture/range_log.h"
 
 #include <cstdlib>
 #include <new>
@@ -53,6 +54,14 @@ void finish_at_exit() {
   }
 }
 
+// The program begins to name ranges, perhaps in the middle of a window.
+void wake_session() {
+  try {
+    if (Capture* instance = Instance::peek()) instance->session().wake();
+  } catch (...) {
+  }
+}
+
 void initialize() {
   SessionOptions options;
   if (cupti != nullptr || !SessionOptions::from_environment("cuda", options)) return;
@@ -73,6 +82,7 @@ void initialize() {
     instance->begin(&buffer_requested, &buffer_completed);
   }
   instance->session().start();
+  if (RangeLog* log = RangeLog::instance()) log->on_first_use(&wake_session);
   std::atexit(&finish_at_exit);
 }
 
