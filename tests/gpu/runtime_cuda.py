@@ -58,6 +58,8 @@ class Gemm:
         self.scalars = [c.c_int32(m), c.c_int32(n), c.c_int32(k)]
         self.arguments = (c.c_void_p * 6)(*[c.cast(c.byref(x), c.c_void_p) for x in self.buffers + self.scalars])
         self.launch = Launch(c.sizeof(Launch), self.extents, 3, self.arguments, 6, stream, None, 0, None)
+        # The stream does not wait for the default one, on which copies and fills are made.
+        driver(cuda.cuCtxSynchronize(), "the copies")
 
     @staticmethod
     def upload(values):
@@ -68,6 +70,7 @@ class Gemm:
 
     def clear(self):
         driver(cuda.cuMemsetD8_v2(self.buffers[2], c.c_ubyte(0), c.c_size_t(4 * self.count)), "cuMemsetD8")
+        driver(cuda.cuCtxSynchronize(), "cuMemsetD8")
 
     def check(self, what):
         driver(cuda.cuCtxSynchronize(), what)
