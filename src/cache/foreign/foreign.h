@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Winners in other tools' files: Triton's autotune.json, vLLM's fused-MoE configs, PyTorch's
+// TunableOp results. Read into entries, and the latter two written again.
+//
+// Such a file says what was fastest, and little of where: an entry states only what its file or the
+// caller does, is not verified, and names its origin as strategy ("import vllm-moe"). The rules of
+// every lookup then keep it from whoever states more (docs/formats/foreign.md). Pure functions.
+// Failure: kInvalid says what of the file is wrong, or what to state about it.
+#pragma once
+
+#include "base/status.h"
+#include "cache/entry.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace purlin::cache {
+
+enum class ForeignFormat { kTriton, kVllmMoe, kTunableOp };
+std::string_view foreign_format_name(ForeignFormat format);  // "triton", "vllm-moe", "tunableop"
+Result<ForeignFormat> parse_foreign_format(std::string_view name);
+// By the file's name and how it begins; nullopt where it looks like none of them.
+std::optional<ForeignFormat> guess_foreign_format(std::string_view name, std::string_view bytes);
+
+constexpr std::size_t kMaxForeignBytes = std::size_t{64} << 20;
+
+// What the caller knows and the file does not say.
+struct ForeignFacts {
+  CacheKey key;                         // its fields that are not empty replace the file's
+  std::vector<std::string> dimensions;  // Triton: the names of the key's arguments
+};
+struct ForeignEntries {
+  std::vector<Entry> entries;
+  std::vector<std::string> skipped;  // rows left out, and why
+};
+// `name`: of the file, parts of which are facts.
+Result<ForeignEntries> read_foreign(ForeignFormat format, std::string_view name,
+                                    std::string_view bytes, const ForeignFacts& facts);
+
+// Files by name, from the entries that were imported in that format or are keyed as if. kNotFound
+// where there are none; kInvalid for Triton's, which names its files by what only Triton knows.
+using NamedFiles = std::vector<std::pair<std::string, std::string>>;
+Result<NamedFiles> write_foreign(ForeignFormat format, std::span<const Entry> entries);
+
+}  // namespace purlin::cache
