@@ -72,6 +72,26 @@ std::string BucketRule::text() const {
   return "";
 }
 
+std::pair<std::int64_t, std::int64_t> BucketRule::bounds(std::int64_t extent) const noexcept {
+  const std::int64_t name = apply(extent);
+  if (name == 0) return {0, 0};
+  switch (kind_) {
+    case Kind::kExact:
+      return {extent, extent};
+    case Kind::kPow2:
+      return {name / 2 + 1, name};
+    case Kind::kMultiple:
+      return {name - step_ + 1, name};
+    case Kind::kRanges: {
+      std::int64_t first = 1;
+      for (std::size_t i = 0; i < range_count_; first = range_ends_[i++] + 1)
+        if (extent <= range_ends_[i]) return {first, range_ends_[i]};
+      return {first, 0};
+    }
+  }
+  return {0, 0};
+}
+
 Result<std::int64_t> bucket_extent(std::string_view rule, std::int64_t extent) {
   PURLIN_ASSIGN(const BucketRule parsed, BucketRule::parse(rule));
   const std::int64_t end = parsed.apply(extent);

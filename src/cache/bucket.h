@@ -40,6 +40,9 @@ class BucketRule {
         mask_ >= 0 ? (extent + mask_) & ~mask_ : ((extent - 1) / step_ + 1) * step_;
     return end > kLargest ? 0 : end;
   }
+  // The smallest and the largest extent of the bucket `extent` falls into; 0 for the largest where
+  // the bucket has no end. Nothing but zeros where there is no bucket.
+  std::pair<std::int64_t, std::int64_t> bounds(std::int64_t extent) const noexcept;
   bool operator==(const BucketRule&) const = default;
 
  private:

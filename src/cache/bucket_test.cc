@@ -69,5 +69,23 @@ TEST(BucketOf, NamesTheWrongDimension) {
   EXPECT_NE(bucket.status().message().find("'Q'"), std::string::npos);
 }
 
+TEST(BucketRule, BoundsAreWhereTheNameChanges) {
+  for (const char* text : {"exact", "pow2", "multiple:48", "range:1-16,17-70,71-"}) {
+    const BucketRule rule = *BucketRule::parse(text);
+    for (std::int64_t extent = 1; extent < 400; ++extent) {
+      const auto [low, high] = rule.bounds(extent);
+      EXPECT_EQ(rule.apply(low), rule.apply(extent)) << text << " at " << extent;
+      EXPECT_NE(rule.apply(low - 1), rule.apply(extent)) << text << " at " << extent;
+      if (high == 0) {
+        EXPECT_GT(extent, 70) << text;
+        continue;
+      }
+      EXPECT_EQ(rule.apply(high), rule.apply(extent)) << text << " at " << extent;
+      EXPECT_NE(rule.apply(high + 1), rule.apply(extent)) << text << " at " << extent;
+    }
+  }
+  EXPECT_EQ(BucketRule::parse("range:1-16")->bounds(17), (std::pair<std::int64_t, std::int64_t>()));
+}
+
 }  // namespace
 }  // namespace purlin::cache

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin cache ls`: every entry of the cache.
 #include "base/text.h"
+#include "cache/bucket_regret.h"
 #include "cli/cache_target.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -129,6 +130,11 @@ class CacheLs : public Command {
     table.column("device");
     table.column("time", Table::Align::kRight);
     table.column("vs default", Table::Align::kRight);
+    // Only where somebody measured it.
+    const bool regret = std::any_of(lines.begin(), lines.end(), [](const Line& line) {
+      return !line.stored.entry.bucket_regret.empty();
+    });
+    if (regret) table.column("regret", Table::Align::kRight);
     table.column("outputs");
     table.column("state");
     table.column("config");
@@ -144,10 +150,14 @@ class CacheLs : public Command {
           measured ? format_ns(entry.time_ms * 1e6) : "-",
           measured && entry.default_time_ms > 0
               ? fmt::format("{:.2f}x", entry.default_time_ms / entry.time_ms)
-              : "-",
-          entry.verified ? "verified" : "unverified",
-          line.standing(),
-          entry.config.text()};
+              : "-"};
+      if (regret) {
+        const auto worst = cache::worst_regret(entry);
+        row.push_back(worst ? fmt::format("{:.2f}", worst->second) : "-");
+      }
+      for (std::string& cell : std::vector<std::string>{entry.verified ? "verified" : "unverified",
+                                                        line.standing(), entry.config.text()})
+        row.push_back(std::move(cell));
       if (history_) row.push_back(line.reason());
       table.row(std::move(row));
     }

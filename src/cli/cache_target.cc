@@ -2,6 +2,7 @@
 #include "cli/cache_target.h"
 
 #include "base/text.h"
+#include "cache/bucket_regret.h"
 #include "gpu/library_kernel.h"
 #include "gpu/registry.h"
 
@@ -65,10 +66,12 @@ std::string describe(const cache::Entry& entry, const Terminal& terminal) {
   line("time", time);
   line("measured at", entry.problem.text());
   line("bucket", entry.key.bucket);
+  line("layout", entry.key.layout);
   std::string regret;
   for (const auto& [shape, ratio] : entry.bucket_regret)
     regret += fmt::format("{}{:.2f} at {}", regret.empty() ? "" : ", ", ratio, shape.text());
   line("regret", regret);
+  line("advice", cache::bucket_advice(entry));
   line("device", fmt::format("{} ({}, driver {}, {})", entry.key.device, entry.key.arch,
                              entry.key.driver, entry.key.toolkit));
   line("outputs", entry.verified ? "verified against the reference" : "not verified");

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/tune_regret.h"
 #include "cli/tune_transfer.h"
 #include "cli/work_backlog.h"
 #include "gpu/registry.h"
@@ -80,6 +81,8 @@ class TuneCommand : public Command {
            "An interrupted session (Ctrl-C, kill, power) goes on where it was when the same "
            "command\n"
            "is given again; --fresh starts anew. Ctrl-C twice ends at once.\n"
+           "--bucket-regret 4 holds the winner against the best at 4 other shapes of its bucket,\n"
+           "and keeps the ratios with it; above 1.05 it says which rule would be finer.\n"
            "Exit codes: 0 done, 2 error or no config works, 3 interrupted.";
   }
 
@@ -106,6 +109,10 @@ class TuneCommand : public Command {
     transfer_.declare(flags);
     cache_.declare(flags);
     flags.flag("--no-store", no_store_, "Do not store the winner");
+    flags.option("--bucket-regret", regret_shapes_,
+                 "Measure what the winner's bucket costs at so many of its other shapes");
+    flags.option("--regret-budget", regret_budget_, "Budget of the search at each of them",
+                 "BUDGET");
     flags.option("--top", top_, "Rows of the table");
     flags.flag("--json", json_, "Print one JSON document");
     flags.option("--html", html_, "Write the session as a page that opens offline", "FILE");
@@ -169,6 +176,14 @@ class TuneCommand : public Command {
 
   Status check_flags() {
     PURLIN_ASSIGN(budget_limit_, tune::parse_budget(budget_));
+    PURLIN_ASSIGN(regret_limit_, tune::parse_budget(regret_budget_));
+    if (regret_shapes_ < 0 || regret_shapes_ > 64)
+      return error(Code::kInvalid, "--bucket-regret takes 1 to 64 shapes, not {}", regret_shapes_);
+    if (regret_shapes_ > 0 && (is_replay() || no_store_))
+      return error(Code::kInvalid,
+                   "--bucket-regret measures other shapes on the device and keeps the result with "
+                   "the winner; leave out {}",
+                   no_store_ ? "--no-store" : "the replay");
     PURLIN_TRY(transfer_.check(strategy_));
     const std::optional<double> timeout = parse_duration_s(timeout_);
     if (!timeout || *timeout <= 0)
@@ -508,8 +523,9 @@ class TuneCommand : public Command {
       outcome.status =
           outcome.stopped && made->evaluations.empty() ? Status::ok() : tune::nothing_worked(*made);
     outcome.worked = made->verdict.has_value();
+    std::vector<std::pair<ProblemShape, double>> regret;
     if (keeps && !no_store_ && !outcome.stopped && outcome.worked) {
-      outcome.status = store(context, subject, *made, input)
+      outcome.status = store(context, subject, *made, input, regret)
                            .with_context("the winner was found, but not stored");
       // Later sessions only start slower without them.
       if (const Status kept = keep_evaluations(target, cache_, made->evaluations); !kept.is_ok())
@@ -518,11 +534,17 @@ class TuneCommand : public Command {
     outcome.document = report_document(input, environment_of(input.device));
     if (confirmations.size() > 0) outcome.document.set("confirmations", std::move(confirmations));
     outcome.text = report_text(input, context.terminal, static_cast<std::size_t>(top_));
+    if (!regret.empty()) {
+      Json ratios = Json::object();
+      for (const auto& [shape, ratio] : regret) ratios.set(shape.text(), ratio);
+      outcome.document.set("bucket_regret", std::move(ratios));
+    }
     return outcome;
   }
 
   Status store(Context& context, const Subject& subject, const SessionResult& result,
-               tune::ReportInput& input) const {
+               tune::ReportInput& input,
+               std::vector<std::pair<ProblemShape, double>>& regret) const {
     const tune::Verdicts& verdict = *result.verdict;
     PURLIN_ASSIGN(cache::Entry entry,
                   cache::new_entry(*subject.spec, subject.problem, subject.device, cold_));
@@ -547,6 +569,23 @@ class TuneCommand : public Command {
     entry.evaluations = static_cast<int>(result.evaluations.size());
     entry.verified = true;
     entry.strategy = input.strategy_used;
+    if (regret_shapes_ > 0) {
+      RegretOptions options;
+      options.shapes = static_cast<std::size_t>(regret_shapes_);
+      options.budget = regret_limit_;
+      options.policy = policy_;
+      options.finals = finals_;
+      options.seed = static_cast<std::uint64_t>(seed_);
+      options.device = device_names().front();
+      options.binary_cache = binary_cache();
+      options.pool = {jobs_ < 0 ? tune::default_compilers() : jobs_, timeout_s_};
+      // The winner counts whatever becomes of this.
+      if (const Status measured =
+              measure_regret(*subject.spec, result.evaluations, options, context.log, entry);
+          !measured.is_ok())
+        context.log.warn("the bucket's regret was not measured: {}", measured.message());
+      regret = entry.bucket_regret;
+    }
     PURLIN_ASSIGN(cache::Store store, cache_.open());
     PURLIN_ASSIGN(const cache::Put put, store.put(entry));
     if (!put.served)
@@ -587,9 +626,10 @@ class TuneCommand : public Command {
   CacheFlag cache_;
   TransferFlags transfer_;
   int seed_ = 1, samples_ = measure::Policy{}.max_samples, finals_ = tune::FinalsOptions{}.rounds;
-  int jobs_ = -1, top_ = 10, backlog_ = 0;
+  std::string regret_budget_ = "50";
+  int jobs_ = -1, top_ = 10, backlog_ = 0, regret_shapes_ = 0;
   bool cold_ = false, fresh_ = false, no_store_ = false, json_ = false;
-  tune::Budget budget_limit_;
+  tune::Budget budget_limit_, regret_limit_;
   measure::Policy policy_;
   double timeout_s_ = 60;
 };

@@ -23,6 +23,24 @@ expect_contains "$tmp/err" "stored in"
 expect_exit 0 purlin cache get "$spec" --device "fake:$tmp/fast.json" --json
 expect_json "$tmp/out" 'd["entry"]["config"]["ITEMS"] == 16'
 
+# What a bucket costs: here the best number of blocks does not depend on the problem, so the winner of the
+# largest shape is a poor one at the smallest.
+mkdir "$tmp/regret"
+cp "$PURLIN_SOURCE"/tests/data/tune/scale* "$tmp/regret"
+printf '\n[bucket]\nN = "pow2"\n' >>"$tmp/regret/scale.toml"
+printf '{"time_ms": "1 + abs(blocks - 64) / 64", "device": {"name": "Regret", "max_threads_per_block": 1024}}' >"$tmp/regret.json"
+expect_exit 0 purlin tune "$tmp/regret/scale.toml" --device "fake:$tmp/regret.json" --budget 100 --bucket-regret 2 --jobs 0 --json
+expect_json "$tmp/out" 'len(d["bucket_regret"]) == 2 and max(d["bucket_regret"].values()) > 1.2'
+expect_json "$tmp/out" 'all(32768 < int(s[2:]) <= 65536 and r >= 1 for s, r in d["bucket_regret"].items())'
+expect_contains "$tmp/err" 'a finer rule would help: [bucket] N = "multiple:8192"'
+expect_exit 0 purlin cache get "$tmp/regret/scale.toml" --device "fake:$tmp/regret.json" --explain
+expect_contains "$tmp/out" 'bucket: of 2 other shapes measured' 'finer rule' "layout: 'flat'"
+expect_exit 0 purlin cache ls
+expect_contains "$tmp/out" regret
+expect_exit 0 purlin tune "$spec" --device "fake:$tmp/fast.json" --budget 3 --bucket-regret 2 --jobs 0
+expect_contains "$tmp/err" 'has no other shape'
+expect_exit 2 purlin tune "$spec" --device "fake:$tmp/fast.json" --no-store --bucket-regret 2
+
 # Two devices of one model share the work and the compilers; each config is evaluated once.
 cp "$tmp/fast.json" "$tmp/fast2.json"
 expect_exit 0 purlin tune "$spec" --device "fake:$tmp/fast.json,fake:$tmp/fast2.json" --strategy exhaustive --no-store --json

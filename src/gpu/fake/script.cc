@@ -39,11 +39,13 @@ class Script {
     scope.add(config);
     return condition.evaluate_bool(scope.lookup());
   }
-  static Result<double> number(const Expression& expression, const Config& config,
-                               double otherwise) {
+  // `blocks`: of the launch, where there is one.
+  static Result<double> number(const Expression& expression, const Config& config, double otherwise,
+                               std::uint64_t blocks = 0) {
     if (expression.empty()) return otherwise;
     Scope scope;
     scope.add(config);
+    if (blocks > 0) scope.set("blocks", static_cast<std::int64_t>(blocks));
     return expression.evaluate_double(scope.lookup());
   }
 
@@ -88,7 +90,7 @@ Status compile(const Script& script, const CompileRequest& request) {
   return Status::ok();
 }
 
-Status launch(const Script& script, const FakeKernel& kernel) {
+Status launch(const Script& script, const FakeKernel& kernel, const LaunchShape& shape) {
   if (is_reference(kernel.entry)) return Status::ok();
   PURLIN_ASSIGN(const bool refused, Script::holds(script.launch_error_if, kernel.config));
   if (refused)
@@ -100,7 +102,7 @@ Status launch(const Script& script, const FakeKernel& kernel) {
   // Evaluated here as well, where a failure can be reported.
   PURLIN_TRY(Script::holds(script.wrong_if, kernel.config).status());
   PURLIN_TRY(Script::holds(script.out_of_bounds_if, kernel.config).status());
-  return Script::number(script.time_ms, kernel.config, 1).status();
+  return Script::number(script.time_ms, kernel.config, 1, shape.blocks()).status();
 }
 
 void write_output(const Script& script, const FakeKernel& kernel, FakeBuffer& buffer,
@@ -136,16 +138,16 @@ Result<std::unique_ptr<Device>> open_fake(const std::string& path) {
   behaviour.compile_s = [script](const Config& config) {
     return Script::number(script->compile_s, config, 0).value_or(0);
   };
-  behaviour.launch = [script](const FakeKernel& kernel, const Launch&) {
-    return launch(*script, kernel);
+  behaviour.launch = [script](const FakeKernel& kernel, const Launch& launched) {
+    return launch(*script, kernel, launched.shape);
   };
   behaviour.write = [script](const FakeKernel& kernel, const Launch&, FakeBuffer& buffer,
                              std::size_t offset, std::size_t bytes) {
     write_output(*script, kernel, buffer, offset, bytes);
   };
-  behaviour.time_ms = [script](const FakeKernel& kernel, const LaunchShape&) {
+  behaviour.time_ms = [script](const FakeKernel& kernel, const LaunchShape& shape) {
     if (is_reference(kernel.entry)) return 1.0;
-    return Script::number(script->time_ms, kernel.config, 1).value_or(1);
+    return Script::number(script->time_ms, kernel.config, 1, shape.blocks()).value_or(1);
   };
   auto device = std::make_unique<FakeDevice>(std::move(behaviour));
   // The script's facts over the defaults.
