@@ -12,9 +12,10 @@
 from ._cache import Cache, Hit, Op
 from ._command import command, profile, report, run, tune
 from ._library import PurlinError
+from ._range import Range
 
 __version__ = "0.1.0"
-__all__ = ["Cache", "Hit", "Op", "PurlinError", "autotune", "command", "profile", "report", "run", "tune"]
+__all__ = ["Cache", "Hit", "Op", "PurlinError", "Range", "autotune", "command", "profile", "report", "run", "tune"]
 
 
 def autotune(*arguments, **keywords):

@@ -10,7 +10,7 @@ from ._library import ALLOW_TRANSFERRED, OUTCOMES, Device, OpDesc, PurlinError, 
 class Hit(Mapping):
     """What a lookup found: the config as a mapping; empty, and false, on a miss."""
 
-    __slots__ = ("outcome", "options", "time_ms", "default_time_ms", "verified", "id", "_config")
+    __slots__ = ("outcome", "options", "time_ms", "default_time_ms", "verified", "id", "layer", "_config")
 
     def __init__(self, outcome, entry):
         lib = library()
@@ -18,7 +18,7 @@ class Hit(Mapping):
         self._config = {}
         self.options = ""
         self.time_ms = self.default_time_ms = 0.0
-        self.verified, self.id = False, ""
+        self.verified, self.id, self.layer = False, "", ""
         if not entry:
             return
         self.options = lib.purlin_entry_options(entry).decode()
@@ -26,6 +26,7 @@ class Hit(Mapping):
         self.default_time_ms = lib.purlin_entry_default_time_ms(entry)
         self.verified = bool(lib.purlin_entry_verified(entry))
         self.id = lib.purlin_entry_id(entry).decode()
+        self.layer = lib.purlin_entry_layer(entry).decode()
         for index in range(lib.purlin_entry_parameter_count(entry)):
             name = lib.purlin_entry_parameter_name(entry, index)
             self._config[name.decode()] = _value(lib, entry, name)
@@ -94,12 +95,26 @@ class Op:
 
 
 class Cache:
-    """The cache in a directory; None: $PURLIN_CACHE, else the user's."""
+    """The cache in a directory; None: $PURLIN_CACHE, else the user's. Below it are the layers of
+    $PURLIN_CACHE_LAYERS, or `below`: directories, the uppermost first."""
 
-    def __init__(self, directory=None):
+    def __init__(self, directory=None, below=None):
         handle = ctypes.c_void_p()
-        check(library().purlin_cache_open(encoded(directory), ctypes.byref(handle)))
+        if below is None:
+            check(library().purlin_cache_open(encoded(directory), ctypes.byref(handle)))
+        else:
+            names = [encoded(directory)] + [encoded(name) for name in below]
+            array = (ctypes.c_char_p * len(names))(*names)
+            check(library().purlin_cache_open_layers(array, len(names), ctypes.byref(handle)))
         self._handle = handle.value
+
+    @property
+    def layers(self):
+        """Directories of the layers that are read, the uppermost first."""
+        count = library().purlin_cache_layers(self._handle, None, 0)
+        names = (ctypes.c_char_p * count)()
+        count = min(count, library().purlin_cache_layers(self._handle, names, count))
+        return [name.decode() for name in names[:count]]
 
     @property
     def directory(self):
@@ -113,8 +128,9 @@ class Cache:
         return {field: (getattr(facts, field) or b"").decode() for field in fields}
 
     def op(self, op, dimensions, device, kernel=None, dtype=None, source_hash=None, policy=None,
-           allow_transferred=False):
-        """`device` as device() returns it; backend and arch are needed, the rest may be left out."""
+           allow_transferred=False, layout=None):
+        """`device` as device() returns it; backend and arch are needed, the rest may be left out.
+        `layout` of the buffers, as a cache key has it: "A=row,B=column,C=row"."""
         facts = Device(size=ctypes.sizeof(Device), **{
             name: (text or "").encode() if name in ("backend", "arch") else encoded(text)
             for name, text in device.items()})
@@ -123,7 +139,7 @@ class Cache:
             size=ctypes.sizeof(OpDesc), op=encoded(op), kernel=encoded(kernel),
             dtype=encoded(dtype), source_hash=encoded(source_hash), policy=encoded(policy),
             dimensions=names, dimension_count=len(dimensions), device=ctypes.pointer(facts),
-            flags=ALLOW_TRANSFERRED if allow_transferred else 0)
+            flags=ALLOW_TRANSFERRED if allow_transferred else 0, layout=encoded(layout))
         handle = ctypes.c_void_p()
         check(library().purlin_op_open(self._handle, ctypes.byref(desc), ctypes.byref(handle)))
         return Op(self, handle.value, dimensions)

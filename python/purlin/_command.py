@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 
 from ._library import PurlinError
+from ._range import Range
 
 
 def command():
@@ -29,24 +30,29 @@ def run(verb, *arguments, accept=(0,)):
     return json.loads(done.stdout)
 
 
-def tune(spec, shape=None, device=None, budget=None, strategy=None, cache=None, extra=()):
+def tune(spec, shape=None, device=None, budget=None, strategy=None, cache=None, bucket_regret=None,
+         extra=()):
     """Tunes a spec and stores the winner; the document of `purlin tune --json`.
 
-    `shape` is a mapping (M=512, ...) or a preset's name.
+    `shape` is a mapping (M=512, ...) or a preset's name; `bucket_regret`: at how many other shapes
+    of the bucket the winner is checked.
     """
     arguments = [spec]
     if shape is not None:
         text = shape if isinstance(shape, str) else ",".join("%s=%d" % item for item in shape.items())
         arguments += ["--shape", text]
     for flag, value in (("--device", device), ("--budget", budget), ("--strategy", strategy),
-                        ("--cache", cache)):
+                        ("--cache", cache), ("--bucket-regret", bucket_regret)):
         if value is not None:
             arguments += [flag, value]
     return run("tune", *arguments, *extra)
 
 
 def profile(arguments, output=None, full=False, build=None):
-    """Runs a program under capture; (its exit code, the path of the profile)."""
+    """Runs a program under capture; (its exit code, the path of the profile). Given a name in place
+    of a program, a context that marks a range of this one: `with purlin.profile("step") as p:`."""
+    if isinstance(arguments, str):
+        return Range(arguments)
     path = output or os.path.join(tempfile.mkdtemp(prefix="purlin-"), "profile.plprof")
     line = [command(), "profile", "-o", path, "-q"]
     line += ["--full"] if full else []

@@ -9,7 +9,7 @@ import os
 import shutil
 import threading
 
-ABI_VERSION = 1
+ABI_VERSION = 3
 STATUS = {0: "ok", 1: "invalid", 2: "not found", 3: "unavailable", 4: "io", 5: "corrupt", 6: "failed"}
 OUTCOMES = {0: "miss", 1: "exact", 2: "bucket", 3: "transferred"}
 ALLOW_TRANSFERRED = 1
@@ -50,6 +50,7 @@ class OpDesc(ctypes.Structure):
         ("dimension_count", ctypes.c_size_t),
         ("device", ctypes.POINTER(Device)),
         ("flags", ctypes.c_uint),
+        ("layout", ctypes.c_char_p),
     ]
 
 
@@ -79,6 +80,8 @@ _SIGNATURES = {
     "purlin_abi_version": (ctypes.c_int, []),
     "purlin_last_error": (_TEXT, []),
     "purlin_cache_open": (ctypes.c_int, [_TEXT, ctypes.POINTER(_HANDLE)]),
+    "purlin_cache_open_layers": (ctypes.c_int, [ctypes.POINTER(_TEXT), ctypes.c_size_t, ctypes.POINTER(_HANDLE)]),
+    "purlin_cache_layers": (ctypes.c_size_t, [_HANDLE, ctypes.POINTER(_TEXT), ctypes.c_size_t]),
     "purlin_cache_close": (None, [_HANDLE]),
     "purlin_cache_reload": (ctypes.c_int, [_HANDLE]),
     "purlin_cache_directory": (_TEXT, [_HANDLE]),
@@ -97,6 +100,7 @@ _SIGNATURES = {
     "purlin_entry_default_time_ms": (_REAL, [_HANDLE]),
     "purlin_entry_verified": (ctypes.c_int, [_HANDLE]),
     "purlin_entry_id": (_TEXT, [_HANDLE]),
+    "purlin_entry_layer": (_TEXT, [_HANDLE]),
 }
 
 _lock = threading.Lock()

@@ -5,9 +5,9 @@ Same arguments as @triton.autotune. What differs:
 
 * The winner of a key goes to Purlin's config cache, and a fresh process finds it there: nothing is
   benchmarked. The key holds what decides the winner: the kernel's source and what it calls, the
-  dtypes, the key arguments, GPU model, driver, Triton's version. It does not hold the list of
-  configs: adding one does not throw the winners away. A stored config that is no longer in the list
-  is not used.
+  dtypes and layouts of the tensors, the key arguments, GPU model, driver, Triton's version. It does
+  not hold the list of configs: adding one does not throw the winners away. A stored config that is
+  no longer in the list is not used.
 * Each config's outputs are compared with those of the first config, on fresh copies of every tensor
   the kernel writes; one that differs is out, with a warning.
 * The configs of a key are compiled in parallel before any is timed.
@@ -99,6 +99,19 @@ def _dtype_text(value):
     return str(value).replace("torch.", "")
 
 
+def _layout(value):
+    """How a tensor lies in memory, as far as it decides which config is fast: not its strides, which
+    differ with every shape."""
+    contiguous = getattr(value, "is_contiguous", None)
+    if contiguous is None or contiguous():
+        return "row"
+    if value.dim() >= 2 and value.transpose(-1, -2).is_contiguous():
+        return "column"
+    if value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last):
+        return "nhwc"
+    return "strided"
+
+
 class Autotuner(TritonAutotuner):
     """What @purlin.autotune makes of a kernel. `purlin_log` has a line for each key: how its config
     was found."""
@@ -133,8 +146,11 @@ class Autotuner(TritonAutotuner):
         for value in args:
             dtype = getattr(value, "dtype", None)
             parts.append(dtype)
-            if device is None and dtype is not None:
-                device = getattr(value, "device", None)
+            if dtype is not None:
+                if device is None:
+                    device = getattr(value, "device", None)
+                contiguous = getattr(value, "is_contiguous", None)
+                parts.append(contiguous is None or contiguous() or _layout(value))
         for name in self.keys:
             at = self._positions.get(name)
             value = args[at] if at is not None and at < len(args) else kwargs.get(name)
@@ -142,7 +158,7 @@ class Autotuner(TritonAutotuner):
         if len(args) < len(self.arg_names):
             for name, value in kwargs.items():
                 if name in self._positions:
-                    parts.append((name, getattr(value, "dtype", None)))
+                    parts.append((name, getattr(value, "dtype", None), _layout(value)))
         parts.append(device)
         return tuple(parts)
 
@@ -213,16 +229,17 @@ class Autotuner(TritonAutotuner):
         index = next((v.device.index for _, v in tensors if getattr(v, "is_cuda", False)),
                      torch.cuda.current_device())
         dtype = ",".join([_dtype_text(v.dtype) for _, v in tensors] + other) or "none"
-        signature = (dtype, tuple(problem), index)
+        layout = ",".join("%s=%s" % (n, _layout(v)) for n, v in tensors) or "flat"
+        signature = (dtype, layout, tuple(problem), index)
         known = self._ops.get(signature)
         if known is None:
             cache = Cache(self._purlin.cache)
             device = dict(cache.device("cuda:%d" % index), toolkit="triton " + triton.__version__)
             key = dict(device, op="triton", kernel=self._kernel_name(), dtype=dtype,
-                       source_hash=self._source_hash(), policy="warm")
+                       source_hash=self._source_hash(), policy="warm", layout=layout)
             key["device"] = key.pop("model")
             op = cache.op("triton", list(problem), device, kernel=key["kernel"], dtype=dtype,
-                          source_hash=key["source_hash"], policy="warm")
+                          source_hash=key["source_hash"], policy="warm", layout=layout)
             known = self._ops[signature] = (op, key, cache)
         return (*known, problem)
 

@@ -58,6 +58,17 @@ class CacheTest(WithCache):
                 call()
             self.assertEqual(caught.exception.status, "invalid", caught.exception)
 
+    def test_layers_are_read_through(self):
+        mine, fleet = os.path.join(self.folder, "mine"), os.path.join(self.folder, "fleet")
+        key = {"op": "gemm", "kernel": "gemm", "backend": "cuda", "arch": "sm_90", "layout": "A=row"}
+        purlin.Cache(fleet).put(key, {"BM": 8}, {"M": 4}, 1.0)
+        cache = purlin.Cache(mine, below=[fleet])
+        self.assertEqual(cache.layers, [mine, fleet])
+        hit = cache.op("gemm", ["M"], {"backend": "cuda", "arch": "sm_90"}, layout="A=row").find(4)
+        self.assertEqual((hit["BM"], hit.layer), (8, fleet))
+        other = cache.op("gemm", ["M"], {"backend": "cuda", "arch": "sm_90"}, layout="A=column")
+        self.assertFalse(other.find(4))
+
     def test_a_library_that_is_not_there_is_told_of_with_what_to_do(self):
         with mock.patch.dict(os.environ, PURLIN_LIBRARY="/nowhere/libpurlin.so"), \
                 mock.patch.object(_library, "_opened", None):
@@ -79,6 +90,35 @@ class CommandTest(WithCache):
         with mock.patch.dict(os.environ, PURLIN="/nowhere/purlin"):
             with self.assertRaisesRegex(purlin.PurlinError, "set PURLIN"):
                 purlin.run("doctor")
+
+
+class RangeTest(unittest.TestCase):
+    def test_a_range_is_marked_and_says_when_nobody_profiles(self):
+        from purlin import _range
+
+        told = []
+        fake = mock.Mock()
+        fake.cuda.is_available.return_value = True
+        fake.cuda.nvtx.range_push.side_effect = told.append
+        fake.cuda.nvtx.range_pop.side_effect = lambda: told.append("pop")
+        with mock.patch.dict(sys.modules, torch=fake), mock.patch.object(_range, "_warned", False), \
+                warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with self.assertRaises(KeyError), purlin.profile("step") as outer, purlin.profile("inner"):
+                told.append("work")
+                raise KeyError
+            self.assertEqual(told, ["step", "inner", "work", "pop", "pop"])
+            self.assertGreater(outer.seconds, 0)
+            self.assertFalse(outer.captured)
+            self.assertEqual(len(caught), 1)
+            self.assertIn("purlin profile -- ", str(caught[0].message))
+            with mock.patch.dict(os.environ, PURLIN_SPOOL="/somewhere"), purlin.profile("step") as p:
+                self.assertTrue(p.captured)
+            self.assertEqual(len(caught), 1)
+        with mock.patch.dict(sys.modules, torch=None), mock.patch.object(_range, "_library", False), \
+                mock.patch.object(_range, "_warned", True), purlin.profile("step") as p:
+            pass
+        self.assertEqual(p.marked, "")
 
 
 class AutotuneTest(WithCache):
@@ -137,6 +177,19 @@ class AutotuneTest(WithCache):
             self.call(kernel, n)
             self.assertEqual(len(made.launches) if launches == 1 else "many", launches)
             self.assertEqual(len(made.launches) == 1, launches == 1)
+
+    def test_another_layout_of_the_tensors_is_another_key(self):
+        kernel, made = self.kernel()
+        self.call(kernel)
+        x, out = torch.Tensor(range(4)), torch.Tensor([7.0] * 4)
+        kernel[(1,)](x.transpose(0, 1), out, 4)
+        self.assertEqual(len(kernel.purlin_log), 2)
+        self.assertTrue(all(line.startswith("tuned") for line in kernel.purlin_log))
+        kernel[(1,)](x.transpose(0, 1), out, 4)
+        self.assertEqual(len(kernel.purlin_log), 2)  # the hot path tells them apart
+        fresh, made = self.kernel()
+        fresh[(1,)](x.transpose(0, 1), out, 4)
+        self.assertEqual(len(made.launches), 1)
 
     def test_a_wrong_config_is_out_although_it_is_the_fastest(self):
         def work(x, out, options):

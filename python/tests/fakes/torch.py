@@ -16,6 +16,9 @@ float16, bfloat16 = dtype("float16", True, 2), dtype("bfloat16", True, 2)
 int32, uint8, boolean = dtype("int32", False, 4), dtype("uint8", False, 1), dtype("bool", False, 1)
 
 
+channels_last = "channels_last"
+
+
 class device:
     def __init__(self, index=0):
         self.index = index
@@ -54,8 +57,18 @@ class Tensor:
     def is_floating_point(self):
         return self.dtype.floating
 
-    def is_contiguous(self):
-        return True
+    transposed = False  # as x.t() of a matrix
+
+    def is_contiguous(self, memory_format=None):
+        return not self.transposed
+
+    def dim(self):
+        return 2
+
+    def transpose(self, *_):
+        other = Tensor(self.values, self.dtype)
+        other.transposed = not self.transposed
+        return other
 
     def view(self, _):
         return self

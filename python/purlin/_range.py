@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A named range of the program: `with purlin.profile("step") as p: ...`.
+
+The range is pushed and popped through NVTX, by PyTorch where it is loaded, else by NVIDIA's library where that
+is installed; tools that read NVTX show it. Purlin's own capture covers the whole process and does not read NVTX
+yet, so a range starts and stops nothing; outside of `purlin profile` a warning says once how to get a profile.
+"""
+import ctypes
+import os
+import sys
+import threading
+import time
+import warnings
+
+_lock = threading.Lock()
+_library = None  # False: none
+_warned = False
+
+
+def captured():
+    """Whether this process runs under `purlin profile`."""
+    return bool(os.environ.get("PURLIN_SPOOL"))
+
+
+def _nvtx():
+    global _library
+    with _lock:
+        if _library is None:
+            _library = False
+            for name in ("libnvToolsExt.so.1", "libnvToolsExt.so"):
+                try:
+                    loaded = ctypes.CDLL(name)
+                    loaded.nvtxRangePushA.argtypes = [ctypes.c_char_p]
+                    _library = loaded
+                    break
+                except (OSError, AttributeError):
+                    continue
+        return _library
+
+
+def _push(name):
+    """Who was told: "torch", "nvtx" or "" for nobody."""
+    torch = sys.modules.get("torch")
+    try:
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.nvtx.range_push(name)
+            return "torch"
+    except (AttributeError, RuntimeError):  # a PyTorch without CUDA or NVTX
+        pass
+    library = _nvtx()
+    if not library:
+        return ""
+    library.nvtxRangePushA(name.encode("utf-8"))
+    return "nvtx"
+
+
+class Range:
+    """One range. After it: `seconds` of wall time, `marked` ("torch", "nvtx" or ""), `captured`."""
+
+    def __init__(self, name):
+        self.name, self.seconds, self.marked, self.captured = name, 0.0, "", captured()
+
+    def __enter__(self):
+        global _warned
+        if not self.captured and not _warned:
+            _warned = True
+            warnings.warn("purlin.profile(%r): this process is not profiled; start it with: purlin profile -- %s"
+                          % (self.name, " ".join([os.path.basename(sys.executable or "python3")] + sys.argv)),
+                          stacklevel=2)
+        self.marked = _push(self.name)
+        self._start = time.perf_counter()
+        return self
+
+    def __exit__(self, *_):
+        self.seconds = time.perf_counter() - self._start
+        if self.marked == "torch":
+            sys.modules["torch"].cuda.nvtx.range_pop()
+        elif self.marked == "nvtx":
+            _nvtx().nvtxRangePop()
