@@ -33,7 +33,8 @@
  * on different handles.
  *  7. A NULL op or entry is allowed wherever one is read: the lookup is a miss and the value is the
  *     fallback. A program that ignores every status runs on its defaults.
- *  8. Environment, read when a cache is opened: PURLIN_CACHE names the default cache directory.
+ *  8. Environment, read when a cache is opened: PURLIN_CACHE names the default cache directory,
+ *     PURLIN_CACHE_LAYERS those below it ("/var/cache/purlin:/mnt/fleet/purlin").
  *     PURLIN_DISABLE=1 makes each lookup a miss without a file being read, so that defaults are
  *     served. PURLIN_LOG=info or info:FILE says once for each entry and shape what was chosen and
  *     why (debug, info, warning, error; off). PURLIN_RECORD=0 writes no work list.
@@ -58,7 +59,7 @@ extern "C" {
 #endif
 
 /* Grows when something is added; a library of a higher number serves programs of a lower one. */
-#define PURLIN_ABI_VERSION 2
+#define PURLIN_ABI_VERSION 3
 
 typedef enum purlin_status {
   PURLIN_OK = 0,
@@ -88,23 +89,37 @@ PURLIN_API const char* purlin_last_error(void); /* [MT] "" before the first fail
 typedef struct purlin_cache purlin_cache;
 
 /* Opens the cache in `directory`; NULL: $PURLIN_CACHE, else the user's. A directory that does not
- * exist is an empty cache. Entries are only ever read; what was asked for, and how often, is
- * written beside them as worklist.json: see purlin_cache_flush. */
+ * exist is an empty cache. What was asked for, and how often, is written beside the entries as
+ * worklist.json: see purlin_cache_flush. Lookups read through to the directories of
+ * $PURLIN_CACHE_LAYERS below it: the better outcome is served, of equals the upper layer's, and
+ * what was withdrawn in any layer is served from none. */
 PURLIN_API purlin_status purlin_cache_open(const char* directory, purlin_cache** cache);
+/* The same over directories of the program's choice, the uppermost first (NULL: as above);
+ * $PURLIN_CACHE_LAYERS is not read. Layers below the first that cannot be read are passed over and
+ * tried again at each purlin_cache_reload. */
+PURLIN_API purlin_status purlin_cache_open_layers(const char* const* directories, size_t count,
+                                                  purlin_cache** cache);
 PURLIN_API void purlin_cache_close(purlin_cache* cache);
-/* [MT] Takes in what other processes stored since. Lookups go on meanwhile, undisturbed. */
+/* [MT] Takes in what other processes stored since, in every layer. Lookups go on meanwhile,
+ * undisturbed. */
 PURLIN_API purlin_status purlin_cache_reload(purlin_cache* cache);
 /* [MT] Adds what was asked for since to the tuning work list, which `purlin backlog` reads. Takes a
  * file lock and some milliseconds. Happens by itself at reload, close, exit, and at most once a
  * minute when a dispatcher meets a new shape: a service that does none of these for hours calls it.
  */
 PURLIN_API purlin_status purlin_cache_flush(purlin_cache* cache);
-/* Stores a winner that another tuner found: a JSON object as docs/formats/cache.md has it
+/* [MT] Stores a winner that another tuner found: a JSON object as docs/formats/cache.md has it
  * ("purlin.entry/1"), of which key (op, kernel, backend and arch at least), config, problem and
  * time_ms are needed; the key's bucket follows from bucket_rules, and who, where and when are
- * filled in. Durable once it returns PURLIN_OK; ops that are open find it. */
+ * filled in. Ops that are open find it once this returns PURLIN_OK, unless a better entry of the
+ * key is known, which goes on being served. It goes into the first layer that can be written,
+ * durably; where none can, it serves this process until it ends. PURLIN_INVALID says which member
+ * is wrong. */
 PURLIN_API purlin_status purlin_cache_put(purlin_cache* cache, const char* entry_json);
 PURLIN_API const char* purlin_cache_directory(const purlin_cache* cache); /* [MT] */
+/* [MT] Fills in up to `count` directories of the layers that are read, the uppermost first; how
+ * many there are. */
+PURLIN_API size_t purlin_cache_layers(purlin_cache* cache, const char** directories, size_t count);
 
 /* --- The device ------------------------------------------------------------------------------ */
 
@@ -147,9 +162,11 @@ typedef struct purlin_op_desc {
   size_t dimension_count;        /* 1 to 8 */
   const purlin_device* device;
   unsigned flags;
+  const char* layout; /* of the buffers: "A=row,B=column,C=row", as a spec's cache key has it; NULL:
+                         any */
 } purlin_op_desc;
 #define PURLIN_OP_DESC_INIT \
-  { sizeof(purlin_op_desc), NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0 }
+  { sizeof(purlin_op_desc), NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, NULL }
 
 typedef struct purlin_op purlin_op;
 typedef struct purlin_entry purlin_entry; /* a winner; lives as long as its op */
@@ -190,6 +207,8 @@ PURLIN_API double purlin_entry_default_time_ms(const purlin_entry* entry);
 PURLIN_API int purlin_entry_verified(const purlin_entry* entry);
 PURLIN_API const char* purlin_entry_id(
     const purlin_entry* entry); /* 32 hex digits of its key; "" */
+/* The directory of the layer it came from. */
+PURLIN_API const char* purlin_entry_layer(const purlin_entry* entry);
 PURLIN_API const char* purlin_outcome_name(purlin_outcome outcome); /* "exact", ... */
 
 /* --- The dispatcher: look up, compile, launch in one call ------------------------------------- */

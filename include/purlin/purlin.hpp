@@ -11,6 +11,7 @@
 // threads. Failure: opening throws purlin::Error; lookups never do.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -54,6 +55,7 @@ class Hit {
   double default_time_ms() const noexcept { return purlin_entry_default_time_ms(entry_); }
   bool verified() const noexcept { return purlin_entry_verified(entry_) != 0; }
   const char* id() const noexcept { return purlin_entry_id(entry_); }
+  const char* layer() const noexcept { return purlin_entry_layer(entry_); }
   const purlin_entry* handle() const noexcept { return entry_; }
 
  private:
@@ -86,7 +88,7 @@ class Op {
 };
 
 struct OpOptions {
-  std::string kernel, dtype, source_hash, policy;  // "" = not stated
+  std::string kernel, dtype, source_hash, policy, layout;  // "" = not stated
   bool allow_transferred = false;
 };
 
@@ -96,6 +98,16 @@ class Cache {
   explicit Cache(const std::string& directory = "") : cache_(nullptr, purlin_cache_close) {
     purlin_cache* opened = nullptr;
     check(purlin_cache_open(directory.empty() ? nullptr : directory.c_str(), &opened));
+    cache_.reset(opened);
+  }
+
+  // Over these directories, the uppermost first ("": the default one).
+  explicit Cache(const std::vector<std::string>& layers) : cache_(nullptr, purlin_cache_close) {
+    std::vector<const char*> names;
+    for (const std::string& layer : layers)
+      names.push_back(layer.empty() ? nullptr : layer.c_str());
+    purlin_cache* opened = nullptr;
+    check(purlin_cache_open_layers(names.data(), names.size(), &opened));
     cache_.reset(opened);
   }
 
@@ -117,6 +129,7 @@ class Cache {
     desc.kernel = stated(options.kernel);
     desc.dtype = stated(options.dtype);
     desc.source_hash = stated(options.source_hash);
+    desc.layout = stated(options.layout);
     desc.policy = stated(options.policy);
     desc.dimensions = names.data();
     desc.dimension_count = names.size();
@@ -128,7 +141,18 @@ class Cache {
   }
   void reload() { check(purlin_cache_reload(cache_.get())); }
   void flush() { check(purlin_cache_flush(cache_.get())); }
+  // Stores a winner of another tuner, as JSON.
+  void put(const std::string& entry_json) {
+    check(purlin_cache_put(cache_.get(), entry_json.c_str()));
+  }
   const char* directory() const noexcept { return purlin_cache_directory(cache_.get()); }
+  // Directories of the layers that are read, the uppermost first.
+  std::vector<std::string> layers() const {
+    std::vector<const char*> names(purlin_cache_layers(cache_.get(), nullptr, 0));
+    names.resize(
+        std::min(names.size(), purlin_cache_layers(cache_.get(), names.data(), names.size())));
+    return {names.begin(), names.end()};
+  }
   purlin_cache* handle() const noexcept { return cache_.get(); }
 
  private:

@@ -15,6 +15,7 @@ struct Field {
   Match on_other;  // kSame is not used here
   int weight;      // of a difference in `distance`
   const char* why;
+  bool newer = false;  // entries of an older Purlin lack it
 };
 
 constexpr Field kFields[] = {
@@ -37,19 +38,21 @@ constexpr Field kFields[] = {
      "the kernel's source or options have changed since"},
     {"policy", &CacheKey::policy, false, false, Match::kForeign, 1 << 6,
      "measured under another policy"},
+    {"layout", &CacheKey::layout, false, false, Match::kForeign, 1 << 4,
+     "measured on buffers of another layout", true},
 };
+static_assert(std::size(kFields) == kKeyFields);
 
 constexpr std::size_t kMaxFieldBytes = 4096;
 
 }  // namespace
 
-const std::array<KeyFieldRule, 11>& key_field_rules() {
-  static const std::array<KeyFieldRule, 11> rules = [] {
-    std::array<KeyFieldRule, 11> all{};
-    static_assert(std::size(kFields) == 11);
+const std::array<KeyFieldRule, kKeyFields>& key_field_rules() {
+  static const std::array<KeyFieldRule, kKeyFields> rules = [] {
+    std::array<KeyFieldRule, kKeyFields> all{};
     for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = {kFields[i].name, kFields[i].always, i == kToolkitField || i == kDriverField,
-                kFields[i].on_other, kFields[i].weight};
+      all[i] = {kFields[i].name,     kFields[i].always, i == kToolkitField || i == kDriverField,
+                kFields[i].on_other, kFields[i].weight, kFields[i].newer};
     return all;
   }();
   return rules;
@@ -107,6 +110,7 @@ Result<CacheKey> make_key(const KernelSpec& spec, const ProblemShape& problem,
   const std::string language = spec.sources.count(device.backend) > 0 ? device.backend : "";
   key.source_hash = spec.source_hash(language);
   key.policy = cold_cache ? "cold" : "warm";
+  key.layout = spec.layout_text();
   return key;
 }
 
@@ -114,7 +118,9 @@ Comparison compare(const CacheKey& wanted, const CacheKey& stored) {
   Comparison result;
   for (const Field& field : kFields) {
     FieldComparison line{field.name, wanted.*field.member, stored.*field.member, Match::kSame};
-    if ((field.always || !line.wanted.empty()) && line.wanted != line.stored) {
+    if (field.newer && !line.wanted.empty() && line.stored.empty()) {
+      result.distance += kNotRecorded;
+    } else if ((field.always || !line.wanted.empty()) && line.wanted != line.stored) {
       line.match = field.on_other;
       result.distance += field.weight;
       result.match = std::max(result.match, field.on_other);
@@ -130,6 +136,11 @@ std::vector<std::string> explain(const Comparison& comparison) {
     const FieldComparison& line = comparison.fields[i];
     if (line.wanted.empty() && line.match == Match::kSame)
       lines.push_back(fmt::format("{}: not stated, '{}' stored", line.field, line.stored));
+    else if (line.match == Match::kSame && line.wanted != line.stored)
+      lines.push_back(fmt::format(
+          "{}: '{}' wanted, not recorded in the entry, which an older Purlin or another "
+          "tool made: taken for the same",
+          line.field, line.wanted));
     else if (line.match == Match::kSame)
       lines.push_back(fmt::format("{}: '{}'", line.field, line.wanted));
     else

@@ -31,6 +31,7 @@ struct CacheKey {
   std::string driver;
   std::string source_hash;  // kernel source and options
   std::string policy;       // how it was measured: "warm" or "cold"
+  std::string layout{};     // of the buffers: "A=row,B=column,C=row"
 
   // Field names and values in the order a lookup weighs them.
   std::vector<std::pair<std::string, std::string>> fields() const;
@@ -58,9 +59,13 @@ struct KeyFieldRule {
   bool environment;  // a validation under the wanted value stands in for it
   Match on_other;    // kTransferable or kForeign
   int weight;        // of a difference in `distance`
+  // Entries written before the field existed lack it: they agree with any value, from farther away.
+  bool newer = false;
 };
+constexpr std::size_t kKeyFields = 12;
+constexpr int kNotRecorded = 1;  // the distance of a newer field that is not there
 constexpr std::size_t kBucketField = 3, kToolkitField = 7, kDriverField = 8;
-const std::array<KeyFieldRule, 11>& key_field_rules();
+const std::array<KeyFieldRule, kKeyFields>& key_field_rules();
 
 struct FieldComparison {
   std::string field, wanted, stored;

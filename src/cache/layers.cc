@@ -3,8 +3,9 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "base/time.h"
 
-#include <tuple>
+#include <array>
 #include <unordered_set>
 
 namespace purlin::cache {
@@ -20,37 +21,76 @@ Result<Layers> Layers::open(const std::string& directory, const std::vector<std:
   Layers layers;
   PURLIN_ASSIGN(Store first, Store::open(directory));
   layers.stores_.push_back(std::move(first));
+  // The program may change its own directory.
+  layers.directories_ = {directory};
   std::unordered_set<std::string> named = {absolute_path(directory)};
-  for (const std::string& next : below) {
-    if (!named.insert(absolute_path(next)).second) continue;
-    Result<Store> store = Store::open(next);
-    if (store.is_ok())
-      layers.stores_.push_back(std::move(store).value());
-    else
-      layers.unread_.emplace_back(next, store.status().message());
-  }
+  for (const std::string& next : below)
+    if (named.insert(absolute_path(next)).second)
+      layers.directories_.push_back(absolute_path(next));
+  PURLIN_TRY(layers.refresh());
   return layers;
 }
 
-const Store* Layers::withdrawn_by(const Id128& record) const {
-  const Store* by = nullptr;
-  const StatusRow* latest = nullptr;
-  for (const Store& store : stores_) {
-    const StatusRow* standing = store.catalog().standing(record);
-    if (standing == nullptr || (latest != nullptr && std::tie(standing->at_ns, standing->record) <=
-                                                         std::tie(latest->at_ns, latest->record)))
-      continue;
-    latest = standing;
-    by = &store;
+Status Layers::refresh() {
+  unread_.clear();
+  std::size_t at = 0;  // in stores_
+  for (const std::string& directory : directories_) {
+    Status status;
+    if (at < stores_.size() && stores_[at].directory() == directory) {
+      status = stores_[at].refresh();  // where it fails, what it had still counts
+      ++at;
+    } else if (Result<Store> store = Store::open(directory); store.is_ok()) {
+      stores_.insert(stores_.begin() + static_cast<std::ptrdiff_t>(at), std::move(store).value());
+      ++at;
+    } else {
+      status = store.status();
+    }
+    if (status.is_ok()) continue;
+    if (directory == directories_.front()) return status;
+    unread_.emplace_back(directory, status.message());
   }
-  return latest == nullptr || is_served(latest->entry_state()) ? nullptr : by;
+  return Status::ok();
+}
+
+void Layers::put_on_top(Store store) {
+  directories_.insert(directories_.begin(), store.directory());
+  stores_.insert(stores_.begin(), std::move(store));
+}
+
+Status Layers::set_status(EntryStatus status) {
+  PURLIN_TRY(refresh());
+  const Id128 record = Id128::parse(status.record);
+  if (together().entry(record) == nullptr)
+    return error(Code::kNotFound, "no layer of the cache has an entry record '{}'", status.record);
+  if (const StatusRow* latest = together().standing(record).row;
+      latest != nullptr && latest->at_ns >= status.at_ns())
+    status.at = format_rfc3339_ns(latest->at_ns + 1);
+  const std::array<StoredRecord, 1> records = {make_record(status)};
+  std::string reasons;
+  for (Store& store : stores_) {
+    const Result<Absorbed> absorbed = store.absorb(records);
+    if (absorbed.is_ok() && absorbed->refused > 0)
+      return error(Code::kInvalid, "{}", absorbed->reasons.front());
+    if (absorbed.is_ok() || absorbed.status().code() != Code::kIo) return absorbed.status();
+    reasons += (reasons.empty() ? "" : "; ") + absorbed.status().message();
+  }
+  return error(Code::kIo, "no layer of the cache can be written: {}", reasons);
+}
+
+const Store* Layers::withdrawn_by(const Id128& record) const {
+  const LayerUnion::Standing latest = together().standing(record);
+  return latest.row == nullptr || is_served(latest.row->entry_state()) ? nullptr : latest.store;
 }
 
 Lookup Layers::get(const CacheKey& key, const ProblemShape& problem,
                    const LookupOptions& options) const {
   LookupOptions together = options;
   // What is known against an entry is the union's to say, as after a merge.
-  together.served = [this](const Id128& record) { return withdrawn_by(record) == nullptr; };
+  const LayerUnion all(stores_);
+  together.served = [&](const Id128& record) { return all.served(record); };
+  together.validated = [&](const Id128& record, std::uint32_t toolkit, std::uint32_t driver) {
+    return all.validated(record, toolkit, driver);
+  };
   Lookup best;
   std::vector<std::string> withdrawn;
   for (std::size_t i = 0; i < stores_.size(); ++i) {

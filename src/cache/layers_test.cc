@@ -69,6 +69,29 @@ TEST_F(LayersTest, ADemotionBelowCountsAboveAndIsTakenBackByALaterStatus) {
   EXPECT_EQ(open().get(wanted.key, wanted.problem).record, put->record);
 }
 
+TEST_F(LayersTest, WhatIsLearntAboutAnEntryBelowIsWrittenAbove) {
+  const Result<Put> put = Store::open(fleet)->put(timed(0.1, 32));
+  Layers layers = open();
+  ASSERT_TRUE(layers.set_status(new_status(put->record, EntryState::kDemoted, "slow")).is_ok());
+  EXPECT_EQ(Store::open(mine)->catalog().statuses(), 1u);
+  EXPECT_EQ(Store::open(fleet)->catalog().statuses(), 0u);
+  EXPECT_EQ(open().get(wanted.key, wanted.problem).outcome, Outcome::kMiss);
+  EntryStatus back = new_status(put->record, EntryState::kActive, "a false alarm");
+  back.at = "2020-01-01T00:00:00Z";  // of a host whose clock is far behind
+  ASSERT_TRUE(layers.set_status(back).is_ok());
+  EXPECT_EQ(open().get(wanted.key, wanted.problem).outcome, Outcome::kExact);
+  CacheKey other = wanted.key;
+  other.driver = "590.01";
+  EXPECT_EQ(open().get(other, wanted.problem).outcome, Outcome::kMiss);
+  EntryStatus validated = new_status(put->record, EntryState::kValidated, "");
+  validated.driver = other.driver;
+  validated.toolkit = other.toolkit;
+  ASSERT_TRUE(layers.set_status(validated).is_ok());
+  EXPECT_EQ(open().get(other, wanted.problem).outcome, Outcome::kExact);
+  EXPECT_EQ(layers.set_status(new_status(std::string(32, 'a'), EntryState::kDemoted, "")).code(),
+            Code::kNotFound);
+}
+
 TEST_F(LayersTest, WritesGoToTheFirstThatTakesThem) {
   ASSERT_TRUE(write_atomic(folder.file("plain"), "x").is_ok());
   Layers layers = *Layers::open(folder.file("plain/below"), {fleet, fleet});

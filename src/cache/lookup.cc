@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/lookup.h"
 
+#include "base/text.h"
+#include "cache/bucket_regret.h"
 #include "cache/shape_check.h"
 
 #include <algorithm>
@@ -59,13 +61,19 @@ class Chooser {
     bool environment_only = true;
     for (std::size_t i = 0; i < kKeyFields; ++i) {
       if (hashes_[i] == row.fields[i] || (hashes_[i] == 0 && !rules[i].always)) continue;
+      if (rules[i].newer && row.fields[i] == 0) {
+        candidate.distance += kNotRecorded;
+        continue;
+      }
       candidate.match = std::max(candidate.match, rules[i].on_other);
       candidate.distance += rules[i].weight;
       environment_only = environment_only && rules[i].environment;
     }
     if (candidate.distance == 0 || !environment_only) return candidate;
-    candidate.validated =
-        source_.catalog.validated(row.record, hashes_[kToolkitField], hashes_[kDriverField]);
+    const std::uint32_t toolkit = hashes_[kToolkitField], driver = hashes_[kDriverField];
+    candidate.validated = options_.validated
+                              ? options_.validated(row.record, toolkit, driver)
+                              : source_.catalog.validated(row.record, toolkit, driver);
     if (candidate.validated) candidate.match = Match::kSame;
     return candidate;
   }
@@ -165,7 +173,19 @@ class Chooser {
                                    ? fmt::format("problem: '{}', as measured", problem_.text())
                                    : fmt::format("problem: '{}' wanted, '{}' measured: same bucket",
                                                  problem_.text(), entry.problem.text()));
+    explain_bucket(entry, lookup);
     explain_standing(*best.row, lookup);
+  }
+
+  // What the bucket costs and where the entry came from, as far as that is known.
+  static void explain_bucket(const Entry& entry, Lookup& lookup) {
+    if (const auto worst = worst_regret(entry))
+      lookup.explain.push_back(
+          fmt::format("bucket: of {} other shapes measured, the worst is {} at {:.2f} "
+                      "times its own best",
+                      entry.bucket_regret.size(), worst->first.text(), worst->second));
+    if (starts_with(entry.strategy, "import "))
+      lookup.explain.push_back(fmt::format("origin: {}; nobody verified it here", entry.strategy));
   }
 
   void explain_standing(const EntryRow& row, Lookup& lookup) const {

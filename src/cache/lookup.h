@@ -38,6 +38,8 @@ struct LookupOptions {
   double nearest = 0;
   // Whether an entry record is served, where more than the catalog's own statuses decide that.
   std::function<bool(const Id128& record)> served;
+  // Likewise whether it was checked again under a toolkit and driver, given as field_hash()es.
+  std::function<bool(const Id128& record, std::uint32_t toolkit, std::uint32_t driver)> validated;
 };
 
 struct LookupSource {

@@ -2,6 +2,7 @@
 #include "cache/op_index.h"
 
 #include "base/text.h"
+#include "cache/layer_union.h"
 #include "gpu/launching.h"
 
 #include <algorithm>
@@ -72,14 +73,32 @@ struct OpIndex::Table {
 };
 
 bool IndexedEntry::beats(const IndexedEntry& other) const {
-  return std::tie(match, distance, other.recorded_at, record) <
-         std::tie(other.match, other.distance, recorded_at, other.record);
+  return std::tie(match, layer, distance, other.recorded_at, record) <
+         std::tie(other.match, other.layer, other.distance, recorded_at, other.record);
 }
+
+bool IndexedEntry::same_as(const IndexedEntry& other) const {
+  return record == other.record && for_bucket == other.for_bucket && match == other.match &&
+         layer == other.layer && directory == other.directory && below == other.below;
+}
+
+namespace {
+
+// Which of two entries of different buckets or keys a shape gets: one measured at it comes before
+// its key's others, and before other layers'.
+bool preferred(const IndexedEntry& a, bool a_exact, const IndexedEntry& b, bool b_exact) {
+  if (a.match == b.match && a_exact != b_exact && (a.layer != b.layer || a.id == b.id))
+    return a_exact;
+  return a.beats(b);
+}
+
+}  // namespace
 
 OpIndex::OpIndex(CacheKey wanted, std::vector<std::string> dimensions, bool allow_transferred)
     : wanted_(std::move(wanted)),
       dimensions_(std::move(dimensions)),
       allow_transferred_(allow_transferred) {
+  nobody_.measured.fill(-1);  // no shape's extent
   tables_.push_back(std::make_unique<Table>(16, dimensions_.size()));
   table_.store(tables_.back().get(), std::memory_order_release);
 }
@@ -110,10 +129,13 @@ OpIndex::Slot* OpIndex::probe(const Table& table, const Extents& bucket, std::si
   }
 }
 
-bool OpIndex::stands_for(const IndexedEntry& entry, const std::int64_t* extents,
-                         bool* exact) const noexcept {
-  *exact = std::equal(extents, extents + dimensions_.size(), entry.measured.begin());
-  return *exact || (entry.check && entry.check->holds(extents));
+const IndexedEntry* OpIndex::standing_in(const IndexedEntry* entry, const std::int64_t* extents,
+                                         bool* exact) const noexcept {
+  for (; entry != nullptr; entry = entry->below) {
+    *exact = std::equal(extents, extents + dimensions_.size(), entry->measured.begin());
+    if (*exact || (entry->check && entry->check->holds(extents))) return entry;
+  }
+  return nullptr;
 }
 
 OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
@@ -147,12 +169,15 @@ OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
         (terms & (kMoreToCheck | kOnlyAsMeasured)) != 0 || (exact && wrong_bits != 0)) {
       // The entry itself knows: it is being replaced, has more to check, or was measured here
       // against its own constraints.
-      if (!stands_for(*entry, extents, &exact)) continue;
+      entry = standing_in(entry, extents, &exact);
+      if (entry == nullptr) continue;
       transferred = entry->match != Match::kSame;
     } else if (wrong_bits != 0) {
-      continue;
+      entry = standing_in(entry->below, extents, &exact);
+      if (entry == nullptr) continue;
+      transferred = entry->match != Match::kSame;
     }
-    if (hit.entry != nullptr && !entry->beats(*hit.entry)) continue;
+    if (hit.entry != nullptr && !preferred(*entry, exact, *hit.entry, hit_exact)) continue;
     hit.entry = entry;
     hit_exact = exact;
     hit_transferred = transferred;
@@ -164,77 +189,129 @@ OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
   return hit;
 }
 
-void OpIndex::update(const Store& store) {
+std::size_t OpIndex::table_bytes() const {
+  std::size_t bytes = 0;
+  for (const std::unique_ptr<Table>& table : tables_) bytes += table->bytes;
+  return bytes;
+}
+
+std::vector<Id128> OpIndex::changed_keys(std::span<const Store> layers) {
   std::vector<Id128> changed;
   const std::uint64_t group = group_of(wanted_);
-  const bool anew = !started_ || generation_ != store.generation();
-  if (anew) {
-    store.catalog().each_of_group(group, [&](const EntryRow& row) { changed.push_back(row.key); });
-    // The file was replaced: what is not in it any more must not be found.
+  const auto same_file = [](const Followed& followed, const Store& store) {
+    return followed.directory == store.directory() && followed.generation == store.generation();
+  };
+  // The first time, where a file was replaced and where a layer came or went, everything counts as
+  // changed: what is there no more must not be found.
+  if (!std::equal(followed_.begin(), followed_.end(), layers.begin(), layers.end(), same_file)) {
+    followed_.clear();
+    for (const Store& store : layers) {
+      followed_.push_back({store.directory(), store.generation(), 0});
+      store.catalog().each_of_group(group,
+                                    [&](const EntryRow& row) { changed.push_back(row.key); });
+    }
     for (const auto& [key, live] : live_) changed.push_back(key);
   } else {
-    for (std::size_t i = seen_; i < store.changes().size(); ++i)
-      if (store.changes()[i].group == group) changed.push_back(store.changes()[i].key);
+    const LayerUnion all(layers);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const std::vector<Store::Change>& changes = layers[i].changes();
+      for (std::size_t at = followed_[i].seen; at < changes.size(); ++at) {
+        if (changes[at].group == group) changed.push_back(changes[at].key);
+        if (changes[at].about == Id128()) continue;
+        if (const EntryRow* row = all.entry(changes[at].about);
+            row != nullptr && row->group == group)
+          changed.push_back(row->key);
+      }
+    }
   }
-  started_ = true;
-  generation_ = store.generation();
-  seen_ = store.changes().size();
-
+  for (std::size_t i = 0; i < layers.size(); ++i) followed_[i].seen = layers[i].changes().size();
   std::sort(changed.begin(), changed.end());
   changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
-  bool withdrawn = false;
-  std::vector<const IndexedEntry*> fresh;
-  for (const Id128& key : changed) {
-    Live now = index_key(store, key);
+  return changed;
+}
+
+void OpIndex::update(std::span<const Store> layers) {
+  std::vector<const IndexedEntry*> withdrawn, fresh;
+  for (const Id128& key : changed_keys(layers)) {
+    Live now = index_key(layers, key);
     Live& held = live_[key];
     for (const IndexedEntry* old : held)
-      withdrawn = withdrawn || std::find(now.begin(), now.end(), old) == now.end();
+      if (std::find(now.begin(), now.end(), old) == now.end()) withdrawn.push_back(old);
     for (const IndexedEntry* entry : now)
       if (std::find(held.begin(), held.end(), entry) == held.end()) fresh.push_back(entry);
     held = std::move(now);
     if (held.empty()) live_.erase(key);
   }
-  if (withdrawn)
-    rebuild();
-  else
-    for (const IndexedEntry* entry : fresh) insert(entry);
+  if (!withdrawn.empty()) withdraw(withdrawn);
+  for (const IndexedEntry* entry : fresh) insert(entry);
 }
 
-OpIndex::Live OpIndex::index_key(const Store& store, const Id128& key) {
-  Live live;
-  const auto held = live_.find(key);
-  for (const StoredEntry& stored : store.served(group_of(wanted_), key)) {
-    const auto same_shape = [&](const IndexedEntry* entry) {
-      return entry->problem == stored.entry.problem;
-    };
-    // The best stands for the bucket; another for the shape it was measured at, if that differs.
-    if (std::any_of(live.begin(), live.end(), same_shape)) continue;
-    const bool for_bucket = live.empty();
-    std::unique_ptr<IndexedEntry> made = make(stored, !for_bucket);
-    if (made == nullptr) continue;
-    const auto same = [&](const IndexedEntry* entry) {
-      return entry->record == made->record && entry->for_bucket == for_bucket &&
-             entry->match == made->match;
-    };
-    if (held != live_.end()) {
-      const auto again = std::find_if(held->second.begin(), held->second.end(), same);
-      if (again != held->second.end()) {
-        live.push_back(*again);
-        continue;
-      }
+// Each slot that holds one of them gets the best that is left for its bucket, else nobody.
+void OpIndex::withdraw(const std::vector<const IndexedEntry*>& entries) {
+  std::unordered_map<Slot*, const IndexedEntry*> vacant;
+  const IndexedEntry* held = nullptr;
+  for (const IndexedEntry* entry : entries) {
+    Slot* slot = probe(*tables_.back(), entry->bucket, entry->rules, &held);
+    if (held == entry) vacant.emplace(slot, &nobody_);
+  }
+  if (vacant.empty()) return;
+  for (const auto& [key, live] : live_)
+    for (const IndexedEntry* entry : live) {
+      const auto at = vacant.find(probe(*tables_.back(), entry->bucket, entry->rules, &held));
+      if (at != vacant.end() && (at->second == &nobody_ || entry->beats(*at->second)))
+        at->second = entry;
     }
-    live.push_back(made.get());
-    entries_.push_back(std::move(made));
+  for (const auto& [slot, entry] : vacant) write(*slot, *entry);
+}
+
+OpIndex::Live OpIndex::index_key(std::span<const Store> layers, const Id128& key) {
+  const std::vector<LayerUnion::Layered> served = LayerUnion(layers).served(group_of(wanted_), key);
+  const auto made = [&](const LayerUnion::Layered& from, bool at_its_shape_only) {
+    std::unique_ptr<IndexedEntry> entry = make(from.stored, at_its_shape_only);
+    if (entry == nullptr) return entry;
+    entry->layer = from.layer;
+    entry->directory = layers[from.layer].directory();
+    return entry;
+  };
+  // The best of each layer stands for the bucket, the uppermost first, the next where that one is
+  // not valid; from below upwards, since an entry is not changed once it is published.
+  Live live;
+  const IndexedEntry* below = nullptr;
+  for (std::size_t i = served.size(); i-- > 0;) {
+    if (i > 0 && served[i - 1].layer == served[i].layer) continue;  // not its layer's best
+    std::unique_ptr<IndexedEntry> entry = made(served[i], false);
+    if (entry == nullptr) continue;
+    if (below != nullptr && entry->rules == below->rules && entry->bucket == below->bucket)
+      entry->below = below;
+    else if (below != nullptr)
+      live.insert(live.begin(), below);
+    below = publish(std::move(entry));
+  }
+  if (below != nullptr) live.insert(live.begin(), below);
+  // The others, for the shapes they were measured at.
+  std::vector<const ProblemShape*> measured;
+  if (!live.empty()) measured.push_back(&live.front()->problem);
+  for (const LayerUnion::Layered& from : served) {
+    const ProblemShape& problem = from.stored.entry.problem;
+    if (std::any_of(measured.begin(), measured.end(),
+                    [&](const ProblemShape* other) { return *other == problem; }))
+      continue;
+    std::unique_ptr<IndexedEntry> entry = made(from, true);
+    if (entry == nullptr) continue;
+    live.push_back(publish(std::move(entry)));
+    measured.push_back(&live.back()->problem);
   }
   return live;
 }
 
-void OpIndex::rebuild() {
-  tables_.push_back(std::make_unique<Table>(16, dimensions_.size()));
-  size_ = 0;
-  for (const auto& [key, live] : live_)
-    for (const IndexedEntry* entry : live) insert(entry);
-  table_.store(tables_.back().get(), std::memory_order_release);
+// The same one, where it was published before.
+const IndexedEntry* OpIndex::publish(std::unique_ptr<IndexedEntry> made) {
+  std::vector<const IndexedEntry*>& known = of_record_[made->record];
+  for (const IndexedEntry* entry : known)
+    if (entry->same_as(*made)) return entry;
+  known.push_back(made.get());
+  entries_.push_back(std::move(made));
+  return known.back();
 }
 
 std::size_t OpIndex::rule_set(const Entry& entry, bool exact) {
@@ -295,32 +372,45 @@ std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_i
   return indexed;
 }
 
+void OpIndex::write(Slot& slot, const IndexedEntry& entry) {
+  const std::uint32_t version = slot.version.load(std::memory_order_relaxed);
+  slot.version.store(version + 1, std::memory_order_relaxed);
+  slot.terms.store(terms_of(entry), std::memory_order_release);
+  slot.measured.store(hash(entry.measured.data(), 0), std::memory_order_release);
+  slot.entry.store(&entry, std::memory_order_release);
+  slot.version.store(version + 2, std::memory_order_release);
+}
+
 void OpIndex::insert(const IndexedEntry* entry) {
   if ((size_ + 1) * 2 > tables_.back()->size()) grow();
   const IndexedEntry* held = nullptr;
   Slot& slot = *probe(*tables_.back(), entry->bucket, entry->rules, &held);
-  if (held != nullptr && !entry->beats(*held)) return;
+  if (held != nullptr && held != &nobody_ && !entry->beats(*held)) return;
   if (held == nullptr) {
     ++size_;
     slot.rules = static_cast<std::uint32_t>(entry->rules);
     std::copy_n(entry->bucket.begin(), dimensions_.size(), slot.bucket());
   }
-  const std::uint32_t version = slot.version.load(std::memory_order_relaxed);
-  slot.version.store(version + 1, std::memory_order_relaxed);
-  slot.terms.store(terms_of(*entry), std::memory_order_release);
-  slot.measured.store(hash(entry->measured.data(), 0), std::memory_order_release);
-  slot.entry.store(entry, std::memory_order_release);
-  slot.version.store(version + 2, std::memory_order_release);
+  write(slot, *entry);
 }
 
 void OpIndex::grow() {
   // Readers stay on the outgrown table until the new one, which holds everything, is published.
   const bool published = table_.load(std::memory_order_relaxed) == tables_.back().get();
   const Table& from = *tables_.back();
-  tables_.push_back(std::make_unique<Table>(from.size() * 2, dimensions_.size()));
+  // Slots of withdrawn entries are left behind; where they were most, that makes room enough.
+  std::size_t live = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const IndexedEntry* entry = from.at(i).entry.load(std::memory_order_relaxed);
+    live += entry != nullptr && entry != &nobody_ ? 1 : 0;
+  }
+  const std::size_t wanted = live * 4 > from.size() ? from.size() * 2 : from.size();
+  tables_.push_back(std::make_unique<Table>(wanted, dimensions_.size()));
   size_ = 0;
   for (std::size_t i = 0; i < from.size(); ++i)
-    if (const IndexedEntry* entry = from.at(i).entry.load(std::memory_order_relaxed)) insert(entry);
+    if (const IndexedEntry* entry = from.at(i).entry.load(std::memory_order_relaxed);
+        entry != nullptr && entry != &nobody_)
+      insert(entry);
   if (published) table_.store(tables_.back().get(), std::memory_order_release);
 }
 

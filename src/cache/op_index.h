@@ -2,10 +2,11 @@
 // OpIndex: the entries of one op on one device, for the hot path of a program.
 //
 // find() is wait-free and allocation-free: it applies the bucket rules that entries carry, hashes,
-// and probes a table that is only ever added to. One writer at a time calls update(), while any
-// number of threads call find(). What find() returned lives as long as the OpIndex; tables that
-// were outgrown are kept too, which at most doubles the memory, and so is the table before each
-// update() in which an entry was withdrawn or replaced.
+// and probes a table. One writer at a time calls update(), while any number of threads call find().
+// What find() returned lives as long as the OpIndex; tables that were outgrown are kept too, which
+// at most doubles the memory. Withdrawals and replacements change slots in place, and an entry that
+// comes back is the one it was, so that memory follows the entries there ever were, not how often
+// they come and go.
 #pragma once
 
 #include "cache/shape_check.h"
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,9 +45,14 @@ struct IndexedEntry {
   Extents measured{}, bucket{};
   std::size_t rules = 0;            // which of the index's rule sets
   std::optional<ShapeCheck> check;  // nullopt: served at the measured shape alone
+  std::size_t layer = 0;            // 0 is the uppermost
+  std::string directory;            // of that layer
+  // The next layer's entry for the bucket, for shapes at which this one is not valid.
+  const IndexedEntry* below = nullptr;
 
-  // Whether it is to be preferred to `other` for a shape both stand for.
+  // Whether it is to be preferred to `other` in a bucket of both.
   bool beats(const IndexedEntry& other) const;
+  bool same_as(const IndexedEntry& other) const;  // an entry of the same record in the same place
 };
 
 class OpIndex {
@@ -62,13 +69,17 @@ class OpIndex {
   OpIndex(const OpIndex&) = delete;
   OpIndex& operator=(const OpIndex&) = delete;
 
-  // Takes in what the store got since the last update.
-  void update(const Store& store);
+  // Takes in what the layers, upper first, got since the last update.
+  void update(std::span<const Store> layers);
+  void update(const Store& store) { update(std::span(&store, 1)); }
   // [MT]
   Hit find(const std::int64_t* extents) const noexcept;
 
   const std::vector<std::string>& dimensions() const { return dimensions_; }
   std::size_t size() const { return size_; }
+  // What memory is spent on: entries ever published, and bytes of tables.
+  std::size_t published() const { return entries_.size(); }
+  std::size_t table_bytes() const;
 
  private:
   struct Slot;
@@ -77,17 +88,21 @@ class OpIndex {
   static constexpr std::size_t kMaxRuleSets = 16;
 
   using Live = std::vector<const IndexedEntry*>;  // of one key: the one for its bucket first
-  Live index_key(const Store& store, const Id128& key);
+  std::vector<Id128> changed_keys(std::span<const Store> layers);
+  Live index_key(std::span<const Store> layers, const Id128& key);
   std::unique_ptr<IndexedEntry> make(const StoredEntry& stored, bool at_its_shape_only);
+  const IndexedEntry* publish(std::unique_ptr<IndexedEntry> made);
   std::size_t rule_set(const Entry& entry, bool exact);
-  void rebuild();
   void insert(const IndexedEntry* entry);
+  void withdraw(const std::vector<const IndexedEntry*>& entries);
+  void write(Slot& slot, const IndexedEntry& entry);
   void grow();
   // The slot of that bucket, or the empty one where it would be; and its entry.
   Slot* probe(const Table& table, const Extents& bucket, std::size_t rules,
               const IndexedEntry** held) const noexcept;
-  bool stands_for(const IndexedEntry& entry, const std::int64_t* extents,
-                  bool* exact) const noexcept;
+  // The entry, or one below it, that is valid at the shape; nullptr where none is.
+  const IndexedEntry* standing_in(const IndexedEntry* entry, const std::int64_t* extents,
+                                  bool* exact) const noexcept;
   std::uint64_t hash(const std::int64_t* extents, std::size_t rules) const noexcept;
 
   const CacheKey wanted_;
@@ -100,11 +115,17 @@ class OpIndex {
   // The writer's.
   std::vector<std::unique_ptr<Table>> tables_;          // the last one is current
   std::vector<std::unique_ptr<IndexedEntry>> entries_;  // every one ever published
+  std::unordered_map<std::string, std::vector<const IndexedEntry*>> of_record_;  // the same
   std::unordered_map<Id128, Live, Id128Hash> live_;
+  IndexedEntry nobody_;   // stands in the slots of withdrawn entries, for no shape
   std::size_t size_ = 0;  // slots in use
-  std::size_t seen_ = 0;  // of the store's changes
-  std::uint64_t generation_ = 0;
-  bool started_ = false;
+  struct Followed {
+    std::string directory;
+    std::uint64_t generation = 0;
+    std::size_t seen = 0;  // of the store's changes
+    bool operator==(const Followed&) const = default;
+  };
+  std::vector<Followed> followed_;
 };
 
 }  // namespace purlin::cache

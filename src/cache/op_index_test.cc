@@ -4,6 +4,7 @@
 #include "cache/op_index.h"
 
 #include "base/random.h"
+#include "cache/layers.h"
 #include "cache/testing.h"
 
 #include <gtest/gtest.h>
@@ -127,6 +128,88 @@ TEST(OpIndex, AShapeMeasuredItselfComesFirst) {
     EXPECT_EQ(ask(index, extents), ask(store, extents)) << extents[0];
   EXPECT_EQ(ask(index, {600, 96, 512}), (Asked{Outcome::kExact, small->record}));
   EXPECT_EQ(ask(index, {700, 96, 512}), (Asked{Outcome::kBucket, large->record}));
+}
+
+Asked ask(const Layers& layers, const Extents& extents) {
+  const ProblemShape problem =
+      *parse_shape(fmt::format("M={},N={},K={}", extents[0], extents[1], extents[2]));
+  CacheKey key = sample_entry().key;
+  key.bucket = *bucket_of(shaped(1, 1, {}).bucket_rules, problem);
+  const Lookup lookup = layers.get(key, problem);
+  return {lookup.outcome, lookup.record};
+}
+
+// Random puts and statuses in three layers, one of which appears only later.
+TEST(OpIndex, ReadsThroughLayersAsTheCommandDoes) {
+  TemporaryDirectory folder;
+  const std::vector<std::string> names = {folder.file("mine"), folder.file("node"),
+                                          folder.file("fleet")};
+  ASSERT_TRUE(write_atomic(names[1], "no directory yet").is_ok());
+  Layers layers = *Layers::open(names[0], {names[1], names[2]});
+  ASSERT_EQ(layers.stores().size(), 2u);
+  OpIndex index(sample_entry().key, kDimensions, false);
+  Random random(5);
+  std::vector<std::string> records;
+  int hits = 0, below = 0;
+  for (int turn = 0; turn < 120; ++turn) {
+    if (turn == 60) {
+      ASSERT_TRUE(remove_file(names[1]).is_ok());
+    }
+    const std::size_t layer = random.below(3);
+    const std::int64_t m = std::int64_t{600} + 8 * random.below(50);
+    if ((layer != 1 || turn > 60) && random.below(3) > 0) {
+      Entry entry = shaped(m, 96,
+                           random.below(3) == 0 ? std::vector<std::string>{"M % 16 == 0"}
+                                                : std::vector<std::string>{},
+                           16 * (1 + random.below(9)));
+      entry.time_ms = 0.1 + 0.01 * static_cast<double>(random.below(90));
+      const Result<Put> put = Store::open(names[layer])->put(entry);
+      ASSERT_TRUE(put.is_ok()) << put.status().message();
+      records.push_back(put->record);
+    } else if (!records.empty()) {
+      const std::string& about = records[random.below(records.size())];
+      ASSERT_TRUE(
+          layers
+              .set_status(new_status(
+                  about, random.below(2) == 0 ? EntryState::kDemoted : EntryState::kActive, ""))
+              .is_ok());
+    }
+    ASSERT_TRUE(layers.refresh().is_ok());
+    index.update(layers.stores());
+    for (int i = 0; i < 30; ++i) {
+      const Extents extents = {static_cast<std::int64_t>(600 + 4 * random.below(100)), 96, 512};
+      const Asked fast = ask(index, extents);
+      ASSERT_EQ(fast, ask(layers, extents)) << "turn " << turn << " at " << extents[0];
+      hits += fast.outcome == Outcome::kMiss ? 0 : 1;
+      const OpIndex::Hit hit = index.find(extents.data());
+      below += hit.entry != nullptr && hit.entry->layer > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(layers.stores().size(), 3u);
+  EXPECT_GT(hits, 1000);
+  EXPECT_GT(below, 100);
+}
+
+TEST(OpIndex, ComingAndGoingEntriesTakeNoMemory) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  OpIndex index(sample_entry().key, kDimensions, false);
+  std::vector<std::string> records;
+  for (int i = 0; i < 20; ++i)
+    records.push_back(store.put(shaped(1024 << (i % 4), 96 << (i / 4), {}, i))->record);
+  index.update(store);
+  const std::size_t published = index.published(), bytes = index.table_bytes();
+  const Extents extents = {1024, 96, 512};
+  for (int turn = 0; turn < 50; ++turn)
+    for (const EntryState state : {EntryState::kDemoted, EntryState::kActive}) {
+      for (const std::string& record : records)
+        ASSERT_TRUE(store.set_status(new_status(record, state, "")).is_ok());
+      index.update(store);
+      EXPECT_EQ(ask(index, extents).outcome,
+                state == EntryState::kActive ? Outcome::kExact : Outcome::kMiss);
+    }
+  EXPECT_EQ(index.published(), published);
+  EXPECT_EQ(index.table_bytes(), bytes);
 }
 
 TEST(OpIndex, AValidationStandsForItsDriver) {

@@ -238,5 +238,20 @@ TEST(Store, RewriteKeepsWhatIsWanted) {
   EXPECT_EQ(reader.list().size(), 2u);
 }
 
+// A pull must not bring what its own rules would not find.
+TEST(Records, AnEntryThatClaimsAnotherBucketIsRefused) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  Entry entry = sample_entry(64);
+  entry.key.bucket = "M=8192,N=1024,K=512";
+  const StoredRecord record = make_record(entry);
+  const Result<Absorbed> absorbed = store.absorb(std::span(&record, 1));
+  ASSERT_TRUE(absorbed.is_ok());
+  EXPECT_EQ(absorbed->refused, 1u);
+  EXPECT_NE(absorbed->reasons.at(0).find("into 'M=64,N=1024,K=512'"), std::string::npos)
+      << absorbed->reasons[0];
+  EXPECT_EQ(store.put(entry).status().code(), Code::kInvalid);
+}
+
 }  // namespace
 }  // namespace purlin::cache

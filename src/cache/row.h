@@ -15,7 +15,6 @@
 
 namespace purlin::cache {
 
-constexpr std::size_t kKeyFields = 11;
 constexpr std::size_t kMaxDimensions = 8;
 using FieldHashes = std::array<std::uint32_t, kKeyFields>;  // 0 = an empty field
 FieldHashes field_hashes(const CacheKey& key);
@@ -33,9 +32,9 @@ struct EntryRow {
   std::uint64_t problem = 0;  // hash
   double volume = 0;          // product of the extents
   FieldHashes fields{};
-  std::uint32_t verified = 0;
+  std::uint32_t verified = 0, reserved = 0;
 };
-static_assert(sizeof(EntryRow) == 128);
+static_assert(sizeof(EntryRow) == 136);
 
 struct StatusRow {
   Id128 target, record;

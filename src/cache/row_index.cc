@@ -21,7 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "rows are little-endian in the file");
 
 constexpr char kMagic[9] = "PURLINIX";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;  // 1 had no layout
 
 // As it stands at the start of the image; the rows follow, then the positions.
 struct Header {

@@ -28,7 +28,16 @@ Status check_record(const StoredRecord& record) {
   PURLIN_ASSIGN(const Json json, Json::parse(record.payload));
   if (record_id(json) != record.id)
     return error(Code::kCorrupt, "its contents do not have its id; it was changed on the way");
-  if (record.kind == RecordKind::kEntry) return entry_from_json(json).status();
+  if (record.kind == RecordKind::kEntry) {
+    PURLIN_ASSIGN(const Entry entry, entry_from_json(json));
+    // One that claims shapes which its own rules do not give it would be served at them.
+    PURLIN_ASSIGN(const std::string bucket, bucket_of(entry.bucket_rules, entry.problem));
+    if (bucket != entry.key.bucket)
+      return error(Code::kInvalid,
+                   "its key has the bucket '{}', but its rules put its problem {} into '{}'",
+                   entry.key.bucket, entry.problem.text(), bucket);
+    return Status::ok();
+  }
   if (record.kind == RecordKind::kStatus) return status_from_json(json).status();
   return error(Code::kInvalid, "records of kind {} are not known", kind_number(record.kind));
 }
@@ -93,6 +102,8 @@ Status Store::take(const Record& record) {
   catalog_.add(row);
   if (const EntryRow* about = catalog_.entry(row.target))
     changes_.push_back({about->group, about->key});
+  else
+    changes_.push_back({0, {}, row.target});
   return Status::ok();
 }
 
@@ -314,17 +325,22 @@ Result<StoredEntry> Store::stored(const EntryRow& row) const {
   StoredEntry stored;
   PURLIN_ASSIGN(stored.entry, read(row));
   stored.record = row.record.hex();
-  std::vector<const StatusRow*> statuses;
-  catalog_.each_status_of(row.record, [&](const StatusRow& s) { statuses.push_back(&s); });
-  std::sort(statuses.begin(), statuses.end(), [](const StatusRow* a, const StatusRow* b) {
+  if (const StatusRow* latest = catalog_.standing(row.record)) stored.state = latest->entry_state();
+  stored.statuses = statuses(row.record);
+  return stored;
+}
+
+std::vector<EntryStatus> Store::statuses(const Id128& record) const {
+  std::vector<const StatusRow*> rows;
+  catalog_.each_status_of(record, [&](const StatusRow& row) { rows.push_back(&row); });
+  std::sort(rows.begin(), rows.end(), [](const StatusRow* a, const StatusRow* b) {
     return std::tie(a->at_ns, a->record) < std::tie(b->at_ns, b->record);
   });
-  for (const StatusRow* status : statuses) {
-    stored.state = status->entry_state();
-    Result<EntryStatus> text = read(*status);
-    if (text.is_ok()) stored.statuses.push_back(std::move(text).value());
-  }
-  return stored;
+  std::vector<EntryStatus> all;
+  for (const StatusRow* row : rows)
+    if (Result<EntryStatus> status = read(*row); status.is_ok())
+      all.push_back(std::move(status).value());
+  return all;
 }
 
 Lookup Store::get(const CacheKey& key, const ProblemShape& problem,
@@ -338,10 +354,12 @@ Lookup Store::get(const CacheKey& key, const ProblemShape& problem,
   return lookup;
 }
 
-std::vector<StoredEntry> Store::served(std::uint64_t group, const Id128& key) const {
+std::vector<StoredEntry> Store::served(
+    std::uint64_t group, const Id128& key,
+    const std::function<bool(const Id128& record)>& is_served) const {
   std::vector<const EntryRow*> rows;
   catalog_.each_of_key(group, key, [&](const EntryRow& row) {
-    if (catalog_.served(row.record)) rows.push_back(&row);
+    if (is_served ? is_served(row.record) : catalog_.served(row.record)) rows.push_back(&row);
   });
   std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return better(*a, *b); });
   std::vector<StoredEntry> all;

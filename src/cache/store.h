@@ -87,7 +87,12 @@ class Store {
   std::vector<Entry> list() const;
   // The same with its record; and of one key, the one served first, then the others, best first.
   std::vector<StoredEntry> current() const;
-  std::vector<StoredEntry> served(std::uint64_t group, const Id128& key) const;
+  // `is_served`: where more than this store's own statuses decide that.
+  std::vector<StoredEntry> served(
+      std::uint64_t group, const Id128& key,
+      const std::function<bool(const Id128& record)>& is_served = {}) const;
+  // All about an entry record, oldest first; also of one that is not here.
+  std::vector<EntryStatus> statuses(const Id128& record) const;
   // Every entry stored under a key, whatever its state, oldest first.
   Result<std::vector<StoredEntry>> history(const CacheKey& key) const;
 
@@ -115,6 +120,9 @@ class Store {
   struct Change {
     std::uint64_t group = 0;
     Id128 key;
+    // The entry record of a status whose entry is not here but may be in another layer; group and
+    // key are then 0.
+    Id128 about{};
   };
   const std::vector<Change>& changes() const { return changes_; }
   std::uint64_t generation() const { return generation_; }

@@ -100,8 +100,33 @@ TEST_P(EachField, DecidesTheLookup) {
 
 INSTANTIATE_TEST_SUITE_P(Store, EachField,
                          testing::Values("op", "kernel", "dtype", "bucket", "backend", "arch",
-                                         "device", "toolkit", "driver", "source_hash", "policy"),
+                                         "device", "toolkit", "driver", "source_hash", "policy",
+                                         "layout"),
                          [](const auto& field) { return std::string(field.param); });
+
+TEST(Store, AnEntryOfBeforeLayoutsWereRecordedStandsForAnyUntilOneThatStatesIt) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  Entry old = sample_entry(1024, 32);
+  old.key.layout = "";
+  CacheKey with = old.key;
+  with.layout = "A=row";
+  EXPECT_NE(with.id(), old.key.id());
+  ASSERT_TRUE(store.put(old).is_ok());
+  const CacheKey wanted = sample_entry().key;
+  const Lookup first = store.get(wanted, old.problem);
+  EXPECT_EQ(first.outcome, Outcome::kExact);
+  EXPECT_NE(text_of(first).find("layout: 'A=row,B=row,C=row' wanted, not recorded"),
+            std::string::npos)
+      << text_of(first);
+  Entry stated = sample_entry(1024, 128);
+  stated.time_ms *= 2;  // slower, but known to be about these buffers
+  ASSERT_TRUE(store.put(stated).is_ok());
+  EXPECT_EQ(store.get(wanted, old.problem).entry->config, stated.config);
+  CacheKey other = wanted;
+  other.layout = "A=column,B=row,C=row";
+  EXPECT_EQ(store.get(other, old.problem).entry->config, old.config);
+}
 
 TEST(Store, TransfersOnlyOnRequestAndNeverAcrossArchs) {
   TemporaryDirectory folder;

@@ -31,7 +31,7 @@ inline Entry sample_entry(std::int64_t m = 1024, std::int64_t bm = 64) {
   const std::int64_t bucket = BucketRule::parse("pow2")->apply(m);
   entry.key = {"gemm",   "gemm",   "f32",         fmt::format("M={},N=1024,K=512", bucket),
                "cuda",   "sm_90",  "NVIDIA H200", "NVRTC 13.0",
-               "580.95", "0123ab", "warm"};
+               "580.95", "0123ab", "warm",        "A=row,B=row,C=row"};
   entry.config.set("BM", bm);
   entry.config.set("UNROLL", true);
   entry.config.set("ALPHA", 0.5);

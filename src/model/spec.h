@@ -51,6 +51,7 @@ struct Argument {
   Dtype dtype = Dtype::kF32;
   std::vector<SpecExpression> shape;  // buffers: extents, row-major
   SpecExpression value;               // scalars
+  std::string layout{};               // buffers: "column", "nhwc", …; "" = row-major
   // Contents of inputs, deterministic under (spec seed, argument index): uniform in [low, high],
   // normal(mean, deviation), constant, or 0,1,2,… .
   enum class Fill { kUniform, kNormal, kConstant, kIota } fill = Fill::kUniform;
@@ -101,6 +102,9 @@ struct KernelSpec {
   std::string source_hash(std::string_view language) const;
   // dtypes of the outputs and inputs as the cache key has them: "f32" or "f16,f32".
   std::string dtype_text() const;
+  // Layouts of the buffers as the cache key has them: "A=row,B=column"; "flat" where none has more
+  // than one extent.
+  std::string layout_text() const;
 };
 
 // What a spec is loaded for: to compile and run its kernel, or for its space alone, which needs no

@@ -545,6 +545,7 @@ class SpecReader {
     const Toml* shape = table.optional("shape");
     const Toml* value = table.optional("value");
     const Toml* fill = table.optional("fill");
+    const Toml* layout = table.optional("layout");
     PURLIN_TRY(table.finish());
     const bool scalar = argument.role == Role::kScalar;
     if (scalar && value == nullptr)
@@ -566,7 +567,25 @@ class SpecReader {
       PURLIN_ASSIGN(argument.shape, to_expressions(*shape, "shape", 8));
     }
     if (fill != nullptr) PURLIN_TRY(read_fill(*fill, argument));
+    if (layout != nullptr) PURLIN_TRY(read_layout(*layout, argument));
     return argument;
+  }
+
+  // A known word, so that a slip of the pen does not make keys of its own.
+  static Status read_layout(const Toml& node, Argument& argument) {
+    static const std::vector<std::string> words = {"row",   "column", "strided", "nchw", "nhwc",
+                                                   "ncdhw", "ndhwc",  "kcrs",    "krsc"};
+    if (argument.role == Argument::Role::kScalar)
+      return node.complain(fmt::format("scalar '{}' has no layout", argument.name));
+    const std::string text = node.string() == nullptr ? "" : *node.string();
+    constexpr std::string_view kBlocked = "blocked:";
+    const bool blocked = starts_with(text, kBlocked) &&
+                         is_identifier(std::string_view(text).substr(kBlocked.size()));
+    if (!blocked && std::find(words.begin(), words.end(), text) == words.end())
+      return node.complain(fmt::format("layout of '{}' is none of {}, or blocked:NAME{}",
+                                       argument.name, join(words, ", "), suggestion(text, words)));
+    argument.layout = text;
+    return Status::ok();
   }
 
   // "uniform(-1, 1)", "normal(0, 1)", "constant(3)", "iota".

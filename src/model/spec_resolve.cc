@@ -188,4 +188,16 @@ std::string KernelSpec::dtype_text() const {
   return join(names, ",");
 }
 
+std::string KernelSpec::layout_text() const {
+  std::string text;
+  for (const Argument& argument : arguments) {
+    if (argument.role == Argument::Role::kScalar || argument.role == Argument::Role::kScratch)
+      continue;
+    if (argument.layout.empty() && argument.shape.size() < 2) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", argument.name,
+                        argument.layout.empty() ? "row" : argument.layout);
+  }
+  return text.empty() ? "flat" : text;
+}
+
 }  // namespace purlin

@@ -107,6 +107,20 @@ std::string values_text(const Parameter& parameter) {
   return out;
 }
 
+TEST(Spec, StatesTheLayoutOfBuffers) {
+  const auto layout = [](std::string_view role_and_layout) {
+    return parse(gemm_with("shape = [\"M\", \"N\"]", role_and_layout));
+  };
+  EXPECT_EQ(layout("shape = [\"M\", \"N\"]\nlayout = \"column\"")->layout_text(), "A=column");
+  EXPECT_EQ(layout("shape = [\"M * N\"]\nlayout = \"nhwc\"")->layout_text(), "A=nhwc");
+  EXPECT_EQ(layout("shape = [\"M * N\"]\nlayout = \"blocked:nc32hw32\"")->layout_text(),
+            "A=blocked:nc32hw32");
+  EXPECT_EQ(layout("shape = [\"M * N\"]")->layout_text(), "flat");
+  const Status wrong = layout("shape = [\"M\", \"N\"]\nlayout = \"colunm\"").status();
+  EXPECT_NE(wrong.message().find("column"), std::string::npos) << wrong.message();
+  EXPECT_FALSE(parse(gemm_with("value = \"M\"", "value = \"M\"\nlayout = \"row\"")).is_ok());
+}
+
 TEST(Spec, ReadsEverything) {
   const Result<KernelSpec> parsed = parse(kGemm);
   ASSERT_TRUE(parsed.is_ok()) << parsed.status().message();
@@ -135,6 +149,7 @@ TEST(Spec, ReadsEverything) {
   EXPECT_EQ(spec.rtol, 1e-3);
   EXPECT_EQ(spec.bucket.at("N"), "multiple:64");
   EXPECT_EQ(spec.dtype_text(), "f32,f16");
+  EXPECT_EQ(spec.layout_text(), "A=row");  // C has one extent
   EXPECT_EQ(spec.constraints[0].where, "specs/gemm.toml:5:16");
 }
 

@@ -45,6 +45,38 @@ purlin_status purlin_cache_open(const char* directory, purlin_cache** cache) {
   });
 }
 
+purlin_status purlin_cache_open_layers(const char* const* directories, size_t count,
+                                       purlin_cache** cache) {
+  if (cache != nullptr) *cache = nullptr;
+  if (cache == nullptr || (directories == nullptr && count > 0))
+    return fail(PURLIN_INVALID, "purlin_cache_open_layers: an argument is NULL");
+  return guarded([&]() -> purlin_status {
+    std::vector<std::string> below;
+    for (size_t i = 1; i < count; ++i) {
+      if (directories[i] == nullptr || *directories[i] == '\0')
+        return fail(PURLIN_INVALID, "purlin_cache_open_layers: only the first may be NULL");
+      below.emplace_back(directories[i]);
+    }
+    auto session = Session::open(count == 0 ? nullptr : directories[0], below);
+    if (!session.is_ok()) return fail(session.status());
+    *cache = new purlin_cache{std::move(session).value()};
+    return PURLIN_OK;
+  });
+}
+
+size_t purlin_cache_layers(purlin_cache* cache, const char** directories, size_t count) {
+  if (cache == nullptr) return 0;
+  size_t found = 0;
+  static_cast<void>(guarded([&]() -> purlin_status {
+    const std::vector<std::string> layers = cache->session->layers();
+    found = layers.size();
+    for (size_t i = 0; directories != nullptr && i < std::min(count, found); ++i)
+      directories[i] = cache->session->keep(layers[i]);
+    return PURLIN_OK;
+  }));
+  return found;
+}
+
 void purlin_cache_close(purlin_cache* cache) {
   if (cache == nullptr) return;
   static_cast<void>(purlin_cache_flush(cache));
@@ -120,6 +152,7 @@ purlin_status purlin_op_open(purlin_cache* cache, const purlin_op_desc* desc, pu
     wanted.driver = text_or_empty(device.driver);
     wanted.source_hash = text_or_empty(desc->source_hash);
     wanted.policy = text_or_empty(desc->policy);
+    if (PURLIN_HAS(desc, purlin_op_desc, layout)) wanted.layout = text_or_empty(desc->layout);
     for (std::size_t i = 0; i < desc->dimension_count; ++i) {
       if (desc->dimensions[i] == nullptr)
         return fail(PURLIN_INVALID, "purlin_op_open: the name of a dimension is NULL");
@@ -213,6 +246,10 @@ int purlin_entry_verified(const purlin_entry* entry) {
 
 const char* purlin_entry_id(const purlin_entry* entry) {
   return entry == nullptr ? "" : indexed(entry)->id.c_str();
+}
+
+const char* purlin_entry_layer(const purlin_entry* entry) {
+  return entry == nullptr ? "" : indexed(entry)->directory.c_str();
 }
 
 const char* purlin_outcome_name(purlin_outcome outcome) {

@@ -57,9 +57,7 @@ purlin_status purlin_cache_put(purlin_cache* cache, const char* entry_json) {
   return guarded([&]() -> purlin_status {
     const Result<purlin::cache::Entry> entry = read(entry_json);
     if (!entry.is_ok()) return fail(entry.status().with_context("purlin_cache_put"));
-    auto store = purlin::cache::Store::open(purlin_cache_directory(cache));
-    if (!store.is_ok()) return fail(store.status());
-    if (const auto put = store->put(*entry); !put.is_ok()) return fail(put.status());
-    return purlin_cache_reload(cache);
+    const Status put = cache->session->put(*entry);
+    return put.is_ok() ? PURLIN_OK : fail(put);
   });
 }

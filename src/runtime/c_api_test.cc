@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public interface, against stores written by the C++ side.
+#include "base/files.h"
+#include "cache/layers.h"
 #include "cache/store.h"
 #include "cache/testing.h"
 
@@ -188,6 +190,81 @@ TEST(CApi, DisabledIsAlwaysAMiss) {
     EXPECT_FALSE(op.find(1024, 1024, 512));
   }
   cache.reload();
+}
+
+TEST(CApi, TheLayoutIsStatedToo) {
+  TemporaryDirectory folder;
+  ASSERT_TRUE(Store::open(folder.path())->put(sample_entry()).is_ok());
+  Cache cache(folder.path());
+  const auto found = [&](const std::string& layout) {
+    OpOptions options;
+    options.layout = layout;
+    const purlin::Op op = cache.op("gemm", kDimensions, h200(), options);
+    return op.find(1024, 1024, 512).outcome();
+  };
+  EXPECT_EQ(found(""), PURLIN_EXACT);
+  EXPECT_EQ(found("A=row,B=row,C=row"), PURLIN_EXACT);
+  EXPECT_EQ(found("A=column,B=row,C=row"), PURLIN_MISS);
+  // A program built against a header without it.
+  const char* names[] = {"M", "N", "K"};
+  const purlin_device device = h200();
+  purlin_op_desc desc = PURLIN_OP_DESC_INIT;
+  desc.size = offsetof(purlin_op_desc, layout);
+  desc.op = "gemm", desc.device = &device, desc.dimensions = names, desc.dimension_count = 3;
+  desc.layout = reinterpret_cast<const char*>(1);  // not read
+  purlin_op* op = nullptr;
+  ASSERT_EQ(purlin_op_open(cache.handle(), &desc, &op), PURLIN_OK);
+  purlin_op_close(op);
+}
+
+TEST(CApi, ReadsThroughLayersAndReloadsEach) {
+  TemporaryDirectory folder;
+  const std::string mine = folder.file("mine"), fleet = folder.file("fleet");
+  ::setenv("PURLIN_CACHE_LAYERS", fleet.c_str(), 1);
+  Cache cache(mine);
+  ::unsetenv("PURLIN_CACHE_LAYERS");
+  const purlin::Op op = cache.op("gemm", kDimensions, h200());
+  EXPECT_FALSE(op.find(1024, 1024, 512));
+  const purlin::cache::Put below = *Store::open(fleet)->put(sample_entry(1024, 32));
+  cache.reload();
+  EXPECT_EQ(op.find(1024, 1024, 512).integer("BM", 0), 32);
+  EXPECT_EQ(op.find(1024, 1024, 512).layer(), fleet);
+  EXPECT_EQ(cache.layers(), (std::vector<std::string>{mine, fleet}));
+  purlin::cache::Entry upper = sample_entry(1024, 64);
+  upper.time_ms *= 2;
+  ASSERT_TRUE(Store::open(mine)->put(upper).is_ok());
+  cache.reload();
+  EXPECT_EQ(op.find(1000, 1024, 512).integer("BM", 0), 64);  // of equals the upper layer's
+  // Withdrawn above, it is served from no layer.
+  Cache only(std::vector<std::string>{folder.file("empty"), fleet});
+  const purlin::Op other = only.op("gemm", kDimensions, h200());
+  EXPECT_TRUE(other.find(1024, 1024, 512));
+  purlin::cache::Layers layers = *purlin::cache::Layers::open(folder.file("empty"), {fleet});
+  ASSERT_TRUE(layers
+                  .set_status(purlin::cache::new_status(
+                      below.record, purlin::cache::EntryState::kQuarantined, "wrong"))
+                  .is_ok());
+  only.reload();
+  EXPECT_FALSE(other.find(1024, 1024, 512));
+}
+
+TEST(CApi, WhatNoLayerTakesIsKeptForTheProcess) {
+  TemporaryDirectory folder;
+  ASSERT_TRUE(write_atomic(folder.file("plain"), "no folder").is_ok());
+  std::string own;
+  {
+    purlin_device bare = PURLIN_DEVICE_INIT;
+    bare.backend = "cuda", bare.arch = "sm_90";
+    Cache cache(folder.file("plain/below"));
+    const purlin::Op op = cache.op("gemm", kDimensions, bare);
+    cache.put(R"({"key": {"op": "gemm", "kernel": "gemm", "backend": "cuda", "arch": "sm_90"},
+                  "config": {"BM": 8}, "problem": {"M": 7, "N": 7, "K": 7}, "time_ms": 1})");
+    EXPECT_EQ(op.find(7, 7, 7).integer("BM", 0), 8);
+    ASSERT_EQ(cache.layers().size(), 2u);
+    own = cache.layers().front();
+    EXPECT_TRUE(purlin::is_directory(own));
+  }
+  EXPECT_FALSE(purlin::file_exists(own));
 }
 
 TEST(CApi, DefaultDirectoryIsPurlinCache) {

@@ -214,6 +214,7 @@ purlin_status purlin_tuner_store(purlin_tuner* tuner, const char* directory,
     if (desc->op != nullptr) entry->key.op = desc->op;
     if (desc->kernel != nullptr) entry->key.kernel = desc->kernel;
     if (desc->policy != nullptr) entry->key.policy = desc->policy;
+    if (PURLIN_HAS(desc, purlin_op_desc, layout)) entry->key.layout = text_or_empty(desc->layout);
     const std::string path = text_or_empty(directory);
     auto store =
         purlin::cache::Store::open(path.empty() ? purlin::cache::Store::default_directory() : path);

@@ -28,6 +28,7 @@ OpOptions op_options(const KernelSpec& spec, const gpu::GuestDevice& device,
   op.wanted.driver = info.driver;
   op.wanted.source_hash = spec.source_hash(device.language());
   op.wanted.policy = options.policy;
+  op.wanted.layout = spec.layout_text();
   for (const auto& [name, extent] : spec.problem.items()) op.dimensions.push_back(name);
   op.allow_transferred = options.allow_transferred;
   op.serve_stale = settings.serve_stale.value_or(!options.refuse_stale);
@@ -380,7 +381,7 @@ void Dispatcher::act_on(const std::vector<Defeat>& defeats) {
   }
 }
 
-void Dispatcher::update(const cache::Store&) {
+void Dispatcher::update(const cache::Layers&) {
   // The index is the op's; plans are made anew as they are launched.
   generation_.fetch_add(1, std::memory_order_release);
 }

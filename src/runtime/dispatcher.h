@@ -68,7 +68,7 @@ class Dispatcher final : public Session::Member {
   Choice choice(const std::int64_t* extents);
   Shadow::Figures figures(const Duel& duel) const { return shadow_.figures(duel); }
 
-  void update(const cache::Store& store) override;
+  void update(const cache::Layers& layers) override;
   void collect(std::vector<WorkRow>& rows) override;
 
  private:

@@ -63,7 +63,8 @@ void Op::log_choice(const OpIndex::Hit& hit, const std::int64_t* extents) noexce
   if (hit.entry == nullptr)
     log.info("{}: miss", where);
   else
-    log.info("{}: {}, entry {}: {}", where, cache::outcome_name(hit.outcome), hit.entry->id,
+    log.info("{}: {}, entry {}{}: {}", where, cache::outcome_name(hit.outcome), hit.entry->id,
+             hit.entry->layer == 0 ? "" : fmt::format(" of '{}'", hit.entry->directory),
              hit.entry->options);
 }
 
@@ -89,7 +90,7 @@ WorkRow Op::row(const Extents& extents, const IndexedEntry* entry) const {
   return row;
 }
 
-void Op::update(const cache::Store& store) { index_.update(store); }
+void Op::update(const cache::Layers& layers) { index_.update(layers.stores()); }
 
 void Op::collect(std::vector<WorkRow>& rows) {
   hits_.take([&](const IndexedEntry& entry, std::uint64_t count) {

@@ -43,7 +43,7 @@ class Op final : public Session::Member {
   const OpOptions& options() const { return options_; }
   Session& session() const { return *session_; }
 
-  void update(const cache::Store& store) override;
+  void update(const cache::Layers& layers) override;
   void collect(std::vector<WorkRow>& rows) override;
 
  private:

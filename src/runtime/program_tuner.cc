@@ -206,6 +206,7 @@ Result<cache::Entry> ProgramTuner::entry(const DeviceInfo& device, std::string_v
   PURLIN_ASSIGN(cache::Entry made, cache::new_entry(spec_, problem_, device, false));
   made.key.dtype = dtype;
   made.key.source_hash = source_hash;
+  made.key.layout.clear();  // of a program's own buffers nothing is known here
   const tune::Verdicts& verdict = *result_->verdict;
   made.config = best_;
   made.time_ms = best_time_ms_;

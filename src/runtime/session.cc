@@ -53,7 +53,8 @@ Session::Session(std::string directory, Settings settings)
       process_(::getpid()),
       flushed_ns_(system_clock().monotonic_ns()) {}
 
-Result<std::shared_ptr<Session>> Session::open(const char* directory) {
+Result<std::shared_ptr<Session>> Session::open(
+    const char* directory, const std::optional<std::vector<std::string>>& below) {
   std::shared_ptr<Session> session(
       new Session(directory == nullptr ? cache::Store::default_directory() : directory,
                   Settings::from_environment()));
@@ -62,18 +63,33 @@ Result<std::shared_ptr<Session>> Session::open(const char* directory) {
     session->log_.info("PURLIN_DISABLE is set: every lookup is a miss");
     return session;
   }
-  PURLIN_ASSIGN(cache::Store store, cache::Store::open(session->directory_));
-  session->log_.info("cache '{}': {} entries", session->directory_, store.catalog().entries());
-  session->store_.emplace(std::move(store));
+  PURLIN_ASSIGN(
+      cache::Layers layers,
+      cache::Layers::open(session->directory_, below.value_or(cache::Layers::default_below())));
+  for (const cache::Store& store : layers.stores())
+    session->log_.info("cache '{}': {} entries", store.directory(), store.catalog().entries());
+  session->layers_.emplace(std::move(layers));
+  session->complain_of_unread();
   remember(session);
   return session;
 }
 
-Session::~Session() { static_cast<void>(flush()); }
+Session::~Session() {
+  static_cast<void>(flush());
+  if (!of_process_.empty() && ::getpid() == process_)
+    static_cast<void>(remove_tree(of_process_).is_ok());
+}
+
+// Once for each: a file system that is away is away for long.
+void Session::complain_of_unread() {
+  for (const auto& [directory, reason] : layers_->unread())
+    if (unread_.insert(directory).second)
+      log_.warn("the cache layer '{}' is passed over: {}", directory, reason);
+}
 
 void Session::attach(Member& member) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (store_) member.update(*store_);
+  if (layers_) member.update(*layers_);
   members_.push_back(&member);
 }
 
@@ -81,16 +97,22 @@ void Session::detach(Member& member) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase(members_, &member);
   std::vector<WorkRow> rows;
-  if (store_ && settings_.record) member.collect(rows);
+  if (layers_ && settings_.record) member.collect(rows);
   for (const WorkRow& row : rows) pending_.add(row);
 }
 
 Status Session::reload() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!store_) return Status::ok();
-  PURLIN_TRY(store_->refresh());
-  for (Member* member : members_) member->update(*store_);
+  if (!layers_) return Status::ok();
+  PURLIN_TRY(reload_locked());
   static_cast<void>(flush_locked());
+  return Status::ok();
+}
+
+Status Session::reload_locked() {
+  PURLIN_TRY(layers_->refresh());
+  complain_of_unread();
+  for (Member* member : members_) member->update(*layers_);
   return Status::ok();
 }
 
@@ -109,7 +131,7 @@ void Session::flush_if_due() {
 }
 
 Status Session::flush_locked() {
-  if (!store_ || !settings_.record || ::getpid() != process_) return Status::ok();
+  if (!layers_ || !settings_.record || ::getpid() != process_) return Status::ok();
   flushed_ns_ = system_clock().monotonic_ns();
   std::vector<WorkRow> rows;
   for (Member* member : members_) member->collect(rows);
@@ -125,8 +147,34 @@ Status Session::flush_locked() {
 
 Status Session::set_status(const cache::EntryStatus& status) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!store_) return error(Code::kUnavailable, "PURLIN_DISABLE is set");
-  return store_->set_status(status);
+  if (!layers_) return error(Code::kUnavailable, "PURLIN_DISABLE is set");
+  return layers_->set_status(status);
+}
+
+Status Session::put(const cache::Entry& entry) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!layers_) {
+    PURLIN_ASSIGN(cache::Store store, cache::Store::open(directory_));
+    return store.put(entry).status();
+  }
+  Status status = layers_->put(entry).status();
+  if (status.code() == Code::kIo && of_process_.empty()) {
+    log_.warn("{}; winners are kept for this process alone", status.message());
+    PURLIN_ASSIGN(of_process_, make_temporary_directory("purlin-process"));
+    PURLIN_ASSIGN(cache::Store store, cache::Store::open(of_process_));
+    layers_->put_on_top(std::move(store));
+    status = layers_->put(entry).status();
+  }
+  PURLIN_TRY(std::move(status));
+  return reload_locked();
+}
+
+std::vector<std::string> Session::layers() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> directories;
+  if (layers_)
+    for (const cache::Store& store : layers_->stores()) directories.push_back(store.directory());
+  return directories;
 }
 
 const char* Session::keep(const std::string& text) {

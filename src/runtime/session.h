@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Session: an open config cache inside a program, shared by the handles that use it.
 //
-// It owns the store, brings its members up to date when the cache is reloaded, and gathers what
+// It owns the layers (the program's own where nothing else can be written, the user's, those of
+// PURLIN_CACHE_LAYERS), brings its members up to date when the cache is reloaded, and gathers what
 // they saw into the work list (runtime/work_list.h): when a handle is closed, on reload, at exit,
 // and now and then from slow paths. A process that was forked off writes nothing of its parent's.
 // Thread-safety: [MT]. Failure: a work list that cannot be written is said once in the log.
 #pragma once
 
 #include "base/time.h"
-#include "cache/store.h"
+#include "cache/layers.h"
 #include "runtime/settings.h"
 #include "runtime/work_list.h"
 
@@ -27,13 +28,14 @@ class Session : public std::enable_shared_from_this<Session> {
   class Member {
    public:
     virtual ~Member() = default;
-    virtual void update(const cache::Store& store) = 0;
+    virtual void update(const cache::Layers& layers) = 0;
     // What was seen since the last time.
     virtual void collect(std::vector<WorkRow>& rows) = 0;
   };
 
-  // nullptr: the default directory.
-  static Result<std::shared_ptr<Session>> open(const char* directory);
+  // nullptr: the default directory, and the layers of PURLIN_CACHE_LAYERS.
+  static Result<std::shared_ptr<Session>> open(
+      const char* directory, const std::optional<std::vector<std::string>>& below = std::nullopt);
   ~Session();
 
   const std::string& directory() const { return directory_; }
@@ -49,24 +51,32 @@ class Session : public std::enable_shared_from_this<Session> {
   void flush_if_due();
 
   Status set_status(const cache::EntryStatus& status);
+  // Into the first layer that can be written; where none can, the entry lives in this process.
+  Status put(const cache::Entry& entry);
+  // Directories of the layers that are read, the uppermost first.
+  std::vector<std::string> layers();
   // A copy of the text that lives as long as the session.
   const char* keep(const std::string& text);
 
  private:
   Session(std::string directory, Settings settings);
   Status flush_locked();
+  Status reload_locked();
+  void complain_of_unread();
 
   const std::string directory_;
   const Settings settings_;
   RuntimeLog log_;
   const int process_;
   std::mutex mutex_;
-  std::optional<cache::Store> store_;  // nullopt: disabled
+  std::optional<cache::Layers> layers_;  // nullopt: disabled
+  std::string of_process_;               // the directory of what nobody else would take; "" = none
   std::vector<Member*> members_;
   WorkList pending_;  // collected and not yet written
   std::int64_t flushed_ns_ = 0;
   bool complained_ = false;
-  std::set<std::string> texts_;  // handed out; a set never moves them
+  std::set<std::string> unread_;  // layers complained of
+  std::set<std::string> texts_;   // handed out; a set never moves them
 };
 
 }  // namespace purlin::runtime

@@ -20,7 +20,7 @@ using cache::TemporaryDirectory;
 class Held final : public Session::Member {
  public:
   explicit Held(std::function<void()> inside) : inside_(std::move(inside)) {}
-  void update(const cache::Store&) override {}
+  void update(const cache::Layers&) override {}
   void collect(std::vector<WorkRow>&) override {
     if (inside_) std::exchange(inside_, nullptr)();
   }

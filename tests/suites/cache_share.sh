@@ -21,6 +21,7 @@ for n in range(100):
     entry = json.load(open(folder + "/winner.json"))["entry"]
     entry["problem"]["M"] = n + 1
     entry["key"]["bucket"] = f"M={n + 1},N=256,K=256"
+    entry["bucket_rules"]["M"] = "exact"
     json.dump(entry, open(f"{folder}/entries/{n}.json", "w"))
 PYTHON
 
