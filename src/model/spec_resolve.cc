@@ -194,8 +194,12 @@ std::string KernelSpec::layout_text() const {
     if (argument.role == Argument::Role::kScalar || argument.role == Argument::Role::kScratch)
       continue;
     if (argument.layout.empty() && argument.shape.size() < 2) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", argument.name,
-                        argument.layout.empty() ? "row" : argument.layout);
+    // A library's operand that is transposed is stored as its transpose, row by row.
+    const bool transposed = library && ((argument.name == "A" && library->transpose_a) ||
+                                        (argument.name == "B" && library->transpose_b));
+    const std::string word =
+        argument.layout.empty() ? transposed ? "column" : "row" : argument.layout;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", argument.name, word);
   }
   return text.empty() ? "flat" : text;
 }
