@@ -2,8 +2,9 @@
 """A named range of the program: `with purlin.profile("step") as p: ...`.
 
 The range is pushed and popped through NVTX, by PyTorch where it is loaded, else by NVIDIA's library where that
-is installed; tools that read NVTX show it. Purlin's own capture covers the whole process and does not read NVTX
-yet, so a range starts and stops nothing; outside of `purlin profile` a warning says once how to get a profile.
+is installed. `purlin profile` reads it (--ops), as other tools do: launches tell of it, and ranges named "step 3"
+cut a timeline into steps. A range starts and stops no capture, which is the whole process's; outside of
+`purlin profile` a warning says once how to get a profile.
 """
 import ctypes
 import os
