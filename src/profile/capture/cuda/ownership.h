@@ -116,7 +116,7 @@ class Ownership {
   std::int64_t grace_ns_ = 2'000'000'000;
   CUpti_BuffersCallbackRequestFunc own_requested_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc own_completed_ = nullptr;
-  bool registered_ = false;
+  std::atomic<bool> registered_ = false;
 
   std::timed_mutex transition_;  // a turn holds it, and whoever changes the owner
   std::atomic<Owner> owner_ = Owner::kNobody;

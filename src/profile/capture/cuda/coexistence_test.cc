@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole of CUDA's capture in one program with its CUPTI (tests/programs/fake_cupti.cc) and
+// clients of it, so that a thread sanitizer sees all of them. One capture per process: each test is
+// run in one of its own.
+#include <cupti.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#ifndef PURLIN_FAKE_CUPTI
+#error "the build passes PURLIN_FAKE_CUPTI"
+#endif
+
+extern "C" int InitializeInjection();
+
+namespace {
+
+constexpr auto kKernels = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+
+template <class F>
+F* resolve(const char* name) {
+  static void* const library = dlopen(PURLIN_FAKE_CUPTI, RTLD_NOW | RTLD_LOCAL);
+  return reinterpret_cast<F*>(dlsym(library, name));
+}
+#define CUPTI(function) resolve<decltype(function)>(#function)
+
+void launch(const char* name, int launches) {
+  resolve<void(const char*, int, std::uint64_t)>("fake_launch")(name, launches, 5000);
+}
+bool enabled(CUpti_ActivityKind kind) {
+  return resolve<int(CUpti_ActivityKind)>("fake_enabled")(kind) != 0;
+}
+
+// A profiler such as many: it knows its own buffers only, and guards them with one lock, which it
+// also holds while it calls CUPTI.
+struct Client {
+  std::mutex mutex, control;
+  std::set<std::uint8_t*> lent;
+  std::atomic<long> seen{0}, expected{0}, foreign{0};
+} client;
+
+void CUPTIAPI requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
+  *size = 4096;
+  *most = 0;
+  *buffer = static_cast<std::uint8_t*>(std::malloc(*size));
+  const std::lock_guard<std::mutex> lock(client.mutex);
+  client.lent.insert(*buffer);
+}
+
+void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
+                        std::size_t valid) {
+  {
+    const std::lock_guard<std::mutex> lock(client.mutex);
+    if (client.lent.erase(buffer) == 0) {
+      ++client.foreign;
+      return;
+    }
+  }
+  CUpti_Activity* record = nullptr;
+  while (CUPTI(cuptiActivityGetNextRecord)(buffer, valid, &record) == CUPTI_SUCCESS)
+    if (record->kind == kKernels &&
+        std::strcmp(reinterpret_cast<CUpti_ActivityKernel10*>(record)->name, "profiled") == 0)
+      ++client.seen;
+  std::free(buffer);
+}
+
+void profile(int launches) {
+  CUPTI(cuptiActivityRegisterCallbacks)(requested, completed);
+  CUPTI(cuptiActivityEnable)(kKernels);
+  launch("profiled", launches);
+  client.expected += launches;
+  CUPTI(cuptiActivityDisable)(kKernels);
+  CUPTI(cuptiActivityFlushAll)(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+}
+
+class Coexistence : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/purlin-coexistence-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    spool_ = name;
+    setenv("PURLIN_SPOOL", name, 1);
+    setenv("PURLIN_CUPTI", PURLIN_FAKE_CUPTI, 1);
+    setenv("PURLIN_FULL", "1", 1);
+    setenv("PURLIN_SEAL_PERIOD_MS", "10", 1);
+    if (std::getenv("PURLIN_CUPTI_GRACE_MS") == nullptr) setenv("PURLIN_CUPTI_GRACE_MS", "0", 1);
+  }
+  // The files stay for the exit handlers; they are small, and in /tmp.
+  void TearDown() override {
+    EXPECT_EQ(client.seen, client.expected);
+    EXPECT_EQ(client.foreign, 0);
+  }
+  void begin() { ASSERT_EQ(InitializeInjection(), 1); }
+
+  // Text that the capture has sealed.
+  bool sealed(const char* text) const {
+    for (const auto& file : std::filesystem::directory_iterator(spool_)) {
+      std::ifstream in(file.path(), std::ios::binary);
+      const std::string bytes((std::istreambuf_iterator<char>(in)),
+                              std::istreambuf_iterator<char>());
+      if (bytes.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+  static bool wait_until(const std::function<bool()>& condition) {
+    for (int i = 0; i < 12'000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  std::string spool_;
+};
+
+// Runs while the others do something.
+class Launching {
+ public:
+  explicit Launching(int threads) {
+    for (int i = 0; i < threads; ++i)
+      threads_.emplace_back([this] {
+        while (!done_) {
+          launch("work", 10);
+          std::this_thread::yield();
+        }
+      });
+  }
+  ~Launching() {
+    done_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Launching(const Launching&) = delete;
+  Launching& operator=(const Launching&) = delete;
+
+ private:
+  std::atomic<bool> done_{false};
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(Coexistence, ProfilerComesAndGoesWhileThreadsLaunch) {
+  begin();
+  const Launching others(4);
+  for (int i = 0; i < 50; ++i) {
+    profile(10);
+    std::this_thread::sleep_for(std::chrono::milliseconds(i % 5));
+  }
+}
+
+TEST_F(Coexistence, CaptureTakesUpAgainAfterEachRun) {
+  begin();
+  for (int i = 0; i < 5; ++i) {
+    profile(10);
+    ASSERT_TRUE(wait_until([] { return enabled(kKernels); })) << "run " << i;
+    launch("work", 10);
+  }
+  EXPECT_TRUE(wait_until([&] { return sealed("stood_aside"); }));
+}
+
+// What its callbacks need is held while it calls CUPTI: a wait in the hooks could be for ever.
+TEST_F(Coexistence, ProfilerThatHoldsItsLockWhileItCallsIsNotHeldUpForEver) {
+  begin();
+  const Launching others(2);
+  for (int i = 0; i < 20; ++i) {
+    CUPTI(cuptiActivityRegisterCallbacks)(requested, completed);
+    {
+      const std::lock_guard<std::mutex> lock(client.control);
+      CUPTI(cuptiActivityEnable)(kKernels);
+    }
+    launch("profiled", 10);
+    client.expected += 10;
+    const std::lock_guard<std::mutex> lock(client.control);
+    CUPTI(cuptiActivityDisable)(kKernels);
+    CUPTI(cuptiActivityFlushAll)(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  }
+}
+
+TEST_F(Coexistence, ClientThatCannotWaitGoesAheadAndIsNoted) {
+  // A flush that takes longer than a hook waits.
+  setenv("FAKE_CUPTI_SLOW", "cuptiActivityFlushAll:2500000", 1);
+  begin();
+  ASSERT_TRUE(wait_until(
+      [] { return resolve<long(const char*)>("fake_calls")("cuptiActivityFlushAll") > 0; }));
+  CUPTI(cuptiActivityRegisterCallbacks)(requested, completed);
+  EXPECT_TRUE(wait_until([&] { return sealed("client_not_awaited"); }));
+}
+
+TEST_F(Coexistence, ManyThreadsCallCuptiAtOnce) {
+  begin();
+  const Launching others(2);
+  CUPTI(cuptiActivityRegisterCallbacks)(requested, completed);
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 4; ++t)
+    callers.emplace_back([t] {
+      for (int i = 0; i < 25; ++i) {
+        const auto kind = t % 2 == 0 ? CUPTI_ACTIVITY_KIND_MEMCPY : CUPTI_ACTIVITY_KIND_DRIVER;
+        CUPTI(cuptiActivityEnable)(kind);
+        CUPTI(cuptiActivityFlushAll)(0);
+        CUPTI(cuptiActivityDisable)(kind);
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_F(Coexistence, NothingIsLeftOnForAClientThatIsDone) {
+  begin();
+  profile(10);
+  ASSERT_TRUE(wait_until([] { return enabled(kKernels); }));
+  CUPTI(cuptiActivityEnable)(CUPTI_ACTIVITY_KIND_DRIVER);
+  EXPECT_TRUE(wait_until([] { return !enabled(kKernels); })) << "Purlin left its kinds on";
+  CUPTI(cuptiActivityDisable)(CUPTI_ACTIVITY_KIND_DRIVER);
+  EXPECT_FALSE(enabled(CUPTI_ACTIVITY_KIND_DRIVER));
+}
+
+}  // namespace
