@@ -15,11 +15,10 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "community_score.h"
+#include "recorded_spaces.h"
 #include "tune/records/prior_runs.h"
 #include "tune/records/recordings.h"
 #include "tune/search/strategy.h"
-#include "tune/session/replay_evaluator.h"
 
 #include <algorithm>
 #include <array>
@@ -31,65 +30,6 @@
 
 namespace purlin::bench {
 namespace {
-
-constexpr std::array<std::size_t, 4> kCounts = {25, 50, 100, 200};
-
-// A recorded space with its configs by index.
-struct Recorded {
-  std::string name;
-  gpu::ReplaySpace recording;
-  tune::Space space;
-  CommunityScore score;
-  std::vector<const gpu::RecordedRun*> runs;  // by index of the space
-  std::vector<std::optional<double>> values;  // true ones
-  std::vector<tune::PriorRun> priors;         // what strategies are told of other GPUs
-};
-
-Result<std::unique_ptr<Recorded>> read_recorded(const std::string& path) {
-  PURLIN_ASSIGN(gpu::ReplaySpace recording, gpu::ReplaySpace::read(path));
-  PURLIN_ASSIGN(tune::Space space, tune::space_of(recording));
-  PURLIN_ASSIGN(CommunityScore score, CommunityScore::of(recording));
-  const std::string file = base_name(path);
-  auto recorded = std::make_unique<Recorded>(Recorded{file.substr(0, file.find(".json")),
-                                                      std::move(recording),
-                                                      std::move(space),
-                                                      std::move(score),
-                                                      {},
-                                                      {},
-                                                      {}});
-  recorded->runs.resize(recorded->space.size());
-  recorded->values.resize(recorded->space.size());
-  for (const gpu::RecordedRun& run : recorded->recording.runs()) {
-    const std::optional<std::size_t> index = recorded->space.find(run.config);
-    if (!index)
-      return error(Code::kCorrupt, "'{}' is not a config of its space", run.config.text());
-    recorded->runs[*index] = &run;
-    recorded->values[*index] = true_value(run);
-  }
-  return recorded;
-}
-
-// Inputs and second copies of a space are told by their names.
-bool holds_a_space(const std::string& file) {
-  return file.find(".json") != std::string::npos && !starts_with(file, "t1-") &&
-         !starts_with(file, "t4-") && !starts_with(file, "ktt-");
-}
-
-std::vector<std::unique_ptr<Recorded>> read_all(const std::string& directory,
-                                                const std::string& only) {
-  std::vector<std::unique_ptr<Recorded>> all;
-  std::vector<std::string> files = list_directory(directory).value_or(std::vector<std::string>{});
-  std::sort(files.begin(), files.end());
-  for (const std::string& file : files) {
-    if (!holds_a_space(file) || file.find(only) == std::string::npos) continue;
-    Result<std::unique_ptr<Recorded>> read = read_recorded(join_path(directory, file));
-    if (read.is_ok())
-      all.push_back(std::move(read).value());
-    else
-      fmt::print(stderr, "search_score: {} is left out: {}\n", file, read.status().message());
-  }
-  return all;
-}
 
 // "gemm" of "gemm-RTX_3090": the kernel, and what follows is the GPU.
 std::string kernel_of(const Recorded& recorded) {
@@ -140,62 +80,11 @@ Status give_priors(const std::vector<std::unique_ptr<Recorded>>& spaces, const s
   return Status::ok();
 }
 
-struct Run {
-  std::vector<Trial> trials;  // as CommunityScore::curve takes them
-  std::size_t asked = 0;
-  double step_s = 0, longest_s = 0;            // in the strategy: all steps, the longest
-  std::array<double, kCounts.size()> share{};  // of the optimum's speed
-};
-
-// Until both the community's budget and the last of kCounts are spent; the strategy knows of the
-// former.
-Run play(const Recorded& recorded, const std::string& name, std::uint64_t seed, bool noisy) {
-  const double budget_s = recorded.score.run_s();
-  std::unique_ptr<tune::Strategy> strategy =
-      tune::make_strategy(name, {recorded.space, seed, 0, budget_s, recorded.priors}).value();
-  Random noise(seed * 7919 + 17);
-  Run run;
-  double spent_s = 0, best_shown = 0;
-  std::optional<double> held;  // the true value of the config that showed the best time
-  const auto now = [] { return system_clock().monotonic_ns(); };
-  while (run.asked < kCounts.back() || spent_s < budget_s) {
-    const std::int64_t start = now();
-    const std::optional<std::size_t> index = strategy->ask();
-    const std::int64_t between = now();
-    if (!index) break;
-    const gpu::RecordedRun& recording = *recorded.runs[*index];
-    tune::Outcome outcome{recorded.values[*index], recording.cost_s()};
-    if (outcome.time_ms && noisy)
-      outcome.time_ms = recording.samples_ms[noise.below(recording.samples_ms.size())];
-    spent_s += outcome.cost_s;
-    if (outcome.time_ms && (!held || *outcome.time_ms < best_shown)) {
-      best_shown = *outcome.time_ms;
-      held = recorded.values[*index];
-    }
-    run.trials.push_back({outcome.time_ms ? held : std::nullopt, outcome.cost_s});
-    const std::int64_t told = now();
-    strategy->tell(*index, outcome);
-    const double step = static_cast<double>(now() - told + between - start) * 1e-9;
-    run.step_s += step;
-    run.longest_s = std::max(run.longest_s, step);
-    ++run.asked;
-    for (std::size_t i = 0; i < kCounts.size(); ++i)
-      if (run.asked <= kCounts[i] && held) run.share[i] = recorded.score.optimum() / *held;
-  }
-  return run;
-}
-
 struct Score {
   double score = 0, noisy_score = 0;
   std::array<double, kCounts.size()> share{}, noisy_share{};
   double step_us = 0, longest_ms = 0;
 };
-
-double score_of(const Recorded& recorded, const std::vector<Run>& runs) {
-  std::vector<std::vector<Trial>> repeats;
-  for (const Run& run : runs) repeats.push_back(run.trials);
-  return CommunityScore::mean(recorded.score.curve(repeats));
-}
 
 Score score(const Recorded& recorded, const std::string& strategy, int repeats, unsigned threads) {
   std::array<std::vector<Run>, 2> runs;  // plain, noisy
@@ -203,7 +92,12 @@ Score score(const Recorded& recorded, const std::string& strategy, int repeats, 
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < 2 * static_cast<std::size_t>(repeats); i = next++)
-      runs[i % 2][i / 2] = play(recorded, strategy, i / 2 + 1, i % 2 == 1);
+      runs[i % 2][i / 2] = play(
+          recorded,
+          [&](const tune::StrategyRequest& request) {
+            return tune::make_strategy(strategy, request).value();
+          },
+          i / 2 + 1, i % 2 == 1);
   };
   std::vector<std::thread> pool;
   for (unsigned t = 1; t < threads; ++t) pool.emplace_back(work);

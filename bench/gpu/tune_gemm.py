@@ -96,8 +96,8 @@ def planted(arguments, out):
     for old, new in (
             ("sum[i][j * VECTOR + v];", "sum[i][j * VECTOR + v] * (BUG == 1 ? 1.01f : 1.0f);"),
             ("C + (size_t)row * N + column)", "C + (size_t)(row + (BUG == 2)) * N + column)"),
-            ("  float sum[TM][TN] = {};", "#if BUG == 3\n  volatile int more = 1;\n  while (more) C[0] = "
-             "A[0];\n#endif\n  float sum[TM][TN] = {};")):
+            ("  float sum[TM][TN] = {};", "#if BUG == 3\n  for (;;) asm volatile(\"nanosleep.u32 1000;\" "
+             "::: \"memory\");\n#endif\n  float sum[TM][TN] = {};")):
         if kernel.count(old) != 1:
             sys.exit(f"tune_gemm: gemm.cu no longer has one '{old}' to plant a mistake in")
         kernel = kernel.replace(old, new)

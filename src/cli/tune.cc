@@ -43,6 +43,8 @@ struct Subject {
   std::optional<Config> default_config;  // nullopt: a recording
   std::vector<std::size_t> seeds;        // a library's own proposals
   tune::FreshEvaluator fresh;            // to confirm a winner with; empty: it counts as it is
+  std::vector<SpecExpression> limits;    // of the command
+  bool energy = false;                   // it is measured
 };
 
 struct Outcome {
@@ -52,6 +54,10 @@ struct Outcome {
   bool worked = false;  // at least one config did
   bool stopped = false;
 };
+
+// How long the energy of a config is measured: a few steps of a counter that moves every 20 to
+// 100 ms.
+constexpr double kEnergyS = 0.5;
 
 class TuneCommand : public Command {
  public:
@@ -100,6 +106,17 @@ class TuneCommand : public Command {
     flags.option("--seed", seed_, "Seed of the strategy");
     flags.option("--samples", samples_, "Most timing samples of a config in the search");
     flags.flag("--cold", cold_, "Time with a cold L2 cache; the winner is kept as such");
+    flags.option("--inputs", inputs_,
+                 "reuse or rotate: whether launches find their inputs in L2 (default: the spec's)",
+                 "HOW");
+    flags.option(
+        "--objective", objective_name_,
+        "time, energy (of a launch) or edp (energy times time); the last two are not stored",
+        "WHAT");
+    flags.list("--limit", limits_,
+               "What a config must keep to, such as \"power_w < 500\" or \"registers <= 128\"; "
+               "repeatable",
+               "EXPR");
     flags.option("--finals", finals_, "Rounds in which the fastest are measured again; 0 = none");
     flags.option("--jobs", jobs_, "Processes that compile ahead; -1 = by the number of cores");
     flags.option("--timeout", timeout_, "Longest compilation, and longest run, of one config",
@@ -195,6 +212,19 @@ class TuneCommand : public Command {
     policy_.max_samples = samples_;
     policy_.min_samples = std::min(policy_.min_samples, samples_);
     policy_.flush_l2 = cold_;
+    const std::optional<Objective> objective = objective_from_name(objective_name_);
+    if (!objective)
+      return error(Code::kInvalid, "--objective is time, energy or edp, not '{}'", objective_name_);
+    objective_ = *objective;
+    if (is_replay() && (objective_ != Objective::kTime || !limits_.empty()))
+      return error(Code::kInvalid,
+                   "a recording has times alone; leave out --objective and --limit");
+    using Inputs = measure::Policy::Inputs;
+    if (inputs_ == "reuse" || inputs_ == "rotate") {
+      policy_.inputs = inputs_ == "rotate" ? Inputs::kRotate : Inputs::kReuse;
+    } else if (!inputs_.empty()) {
+      return error(Code::kInvalid, "--inputs is reuse or rotate, not '{}'", inputs_);
+    }
     if (!output_.empty() && !is_directory(parent_path(output_)))
       return error(Code::kNotFound, "--output '{}': there is no folder '{}'", output_,
                    parent_path(output_));
@@ -327,6 +357,7 @@ class TuneCommand : public Command {
     subject.evaluators = {pool.get()};
     for (const auto& other : beside) subject.evaluators.push_back(other.get());
     subject.device = pool->device();
+    PURLIN_TRY(set_limits(spec, *pool, subject));
     const std::int64_t start_ns = system_clock().monotonic_ns();
     if (spec.library) {
       PURLIN_TRY(list_library(context, *pool, spec, subject));
@@ -414,6 +445,20 @@ class TuneCommand : public Command {
     return all;
   }
 
+  Status set_limits(const KernelSpec& spec, const tune::WorkerPool& pool, Subject& subject) const {
+    for (const std::string& text : limits_) {
+      PURLIN_ASSIGN(SpecExpression limit, parse_limit(spec, text));
+      subject.limits.push_back(std::move(limit));
+    }
+    subject.energy =
+        objective_ != Objective::kTime || needs_energy(subject.limits) || needs_energy(spec.limits);
+    if (!subject.energy || pool.energy_problem().empty()) return Status::ok();
+    return error(Code::kUnavailable, "{} takes the energy, which cannot be measured here: {}",
+                 objective_ != Objective::kTime ? "--objective " + objective_name_
+                                                : "a limit on energy_mj or power_w",
+                 pool.energy_problem());
+  }
+
   // Everything that makes an old evaluation worth as much as a new one.
   Result<Json> session_header(const Subject& subject, std::string& id) const {
     const DeviceInfo& device = subject.device;
@@ -421,6 +466,8 @@ class TuneCommand : public Command {
     hasher.add(subject.spec->source_hash(device.backend == "cuda" ? "cuda" : "opencl"))
         .add(subject.spec->name)
         .add(subject.problem.text());
+    hasher.add(objective_name(objective_));
+    for (const std::string& limit : limits_) hasher.add(limit);
     // The files as they are: another reference, tolerance or seed judges a config anew.
     PURLIN_ASSIGN(const guard::Snapshot files, guard::take_snapshot(*subject.spec));
     for (const guard::Snapshot::File& file : files.files) hasher.add(file.text);
@@ -482,6 +529,15 @@ class TuneCommand : public Command {
                                                   std::move(priors.runs)}));
     strategy = tune::make_seeded(std::move(strategy), subject.seeds);
     const bool keeps = subject.evaluator->executes() && subject.spec != nullptr;
+    // An entry's time is that of the spec's own way, and the fastest of its key; a winner of
+    // another does not compare with it.
+    std::string unlike;
+    if (!inputs_.empty() && subject.spec != nullptr &&
+        (inputs_ == "rotate") != subject.spec->rotate_inputs)
+      unlike = "the spec measures otherwise than --inputs " + inputs_;
+    if (objective_ != Objective::kTime) unlike = "the cache keeps the fastest configs";
+    if (keeps && !no_store_ && !unlike.empty())
+      context.log.info("the winner is not stored: {}", unlike);
     std::optional<tune::Journal> journal;
     if (keeps) {
       PURLIN_ASSIGN(tune::Journal opened, open_journal(context, subject));
@@ -491,6 +547,13 @@ class TuneCommand : public Command {
     tune::SessionOptions options;
     options.budget = budget_limit_;
     options.policy = policy_;
+    options.policy.energy_s = subject.energy ? kEnergyS : 0;
+    options.objective = objective_;
+    if (!subject.limits.empty())
+      options.accept = [&subject](const Evaluation& made) {
+        return check_limits(subject.limits, *subject.spec, subject.problem, made,
+                            subject.evaluator->device());
+      };
     options.finals.rounds = finals_;
     options.default_config = subject.default_config;
     options.stop = &Interrupt::flag();
@@ -512,7 +575,8 @@ class TuneCommand : public Command {
     input.strategy_used = strategy->name();
     input.seed = static_cast<std::uint64_t>(seed_);
     input.budget = budget_limit_;
-    input.policy = policy_;
+    input.policy = options.policy;
+    input.objective = objective_;
     input.space_s = subject.space_s;
     input.transfer_sources = std::move(priors.sources);
     if (strategy->transfer() != nullptr) input.transfer = *strategy->transfer();
@@ -524,7 +588,7 @@ class TuneCommand : public Command {
           outcome.stopped && made->evaluations.empty() ? Status::ok() : tune::nothing_worked(*made);
     outcome.worked = made->verdict.has_value();
     std::vector<std::pair<ProblemShape, double>> regret;
-    if (keeps && !no_store_ && !outcome.stopped && outcome.worked) {
+    if (keeps && !no_store_ && unlike.empty() && !outcome.stopped && outcome.worked) {
       outcome.status = store(context, subject, *made, input, regret)
                            .with_context("the winner was found, but not stored");
       // Later sessions only start slower without them.
@@ -621,8 +685,8 @@ class TuneCommand : public Command {
   }
 
   std::string spec_, device_ = "auto", strategy_ = "auto", budget_ = "200", timeout_ = "60s";
-  std::string session_, output_, html_;
-  std::vector<std::string> shapes_;
+  std::string session_, output_, html_, inputs_, objective_name_ = "time";
+  std::vector<std::string> shapes_, limits_;
   CacheFlag cache_;
   TransferFlags transfer_;
   int seed_ = 1, samples_ = measure::Policy{}.max_samples, finals_ = tune::FinalsOptions{}.rounds;
@@ -631,6 +695,7 @@ class TuneCommand : public Command {
   bool cold_ = false, fresh_ = false, no_store_ = false, json_ = false;
   tune::Budget budget_limit_, regret_limit_;
   measure::Policy policy_;
+  Objective objective_ = Objective::kTime;
   double timeout_s_ = 60;
 };
 

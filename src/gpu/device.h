@@ -2,7 +2,7 @@
 // Device: the seam between Purlin and a device's driver. compile, load, allocate, launch, time.
 //
 // Implementations: cuda (driver API + NVRTC), opencl, replay (recorded search spaces), fake
-// (tests). Vendor libraries are opened at run time. Thread-safety: compile() is [MT]; everything
+// (tests). Vendor libraries are opened at run time. Thread-safety: what is marked [MT]; everything
 // else belongs to the thread that opened the device. Failure: kInvalid for what the compiler or
 // driver says about the user's kernel (with its log), kUnavailable for what the machine lacks,
 // kFailed when the device is lost (an illegal access, a hang): after that the process must be given
@@ -36,6 +36,11 @@ struct CompileRequest {
   std::vector<std::string> include_directories;
   Config config;        // each parameter becomes a macro: -DBM=64; booleans are 0 and 1
   std::string library;  // "cublaslt": not compiled, the source is LibraryOperation::text()
+  // CUDA only. "nvcc" where NVRTC cannot take the source; "" = NVRTC.
+  std::string compiler{};
+  std::string compiler_version{};    // Device::compiler_version(), for whoever keeps the binary
+  std::vector<std::string> archs{};  // what the source is for: "sm_90a"; empty = the device's own
+  double timeout_s = 0;              // of a compiler that is a process; 0 = a quarter of an hour
 };
 
 // What a library offers for an operation at one problem shape: its algorithms, as configs.
@@ -96,6 +101,9 @@ struct Launch {
   Kernel* kernel = nullptr;
   LaunchShape shape;
   std::vector<KernelArgument> arguments;
+  // Other arguments of the same sizes: time() takes them in turn with the first, so that a launch
+  // does not find its inputs in the cache.
+  std::vector<std::vector<KernelArgument>> further_arguments{};
 };
 
 // What trying a config took where it was recorded, in seconds.
@@ -109,6 +117,7 @@ struct TimingRequest {
   int launches_per_sample = 1;  // >1: back to back, the sample is their mean
   bool flush_l2 = false;        // evict the L2 cache before each sample
   double budget_s = 0;          // >0: stop after the sample during which this much time has passed
+  bool graph = false;           // the launches of a sample as one graph, where has_graphs()
 };
 
 class Device {
@@ -123,6 +132,8 @@ class Device {
   virtual std::optional<RecordedCost> recorded_cost(const Config&) const { return std::nullopt; }
 
   virtual Result<Binary> compile(const CompileRequest& request) = 0;  // [MT]
+  // What a request's compiler is beyond info().toolkit; "" for the backend's own, or not known.
+  virtual std::string compiler_version(const CompileRequest&) { return ""; }  // [MT]
   virtual Result<std::unique_ptr<Kernel>> load(const Binary& binary) = 0;
 
   // Of libraries that CompileRequest::library names. kUnavailable where the device or this machine
@@ -145,8 +156,20 @@ class Device {
   // Launches and times on the device's own clock. At least one sample unless it fails.
   virtual Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) = 0;
 
+  // Whether launches can be made a graph, which costs the host nothing while it is timed.
+  virtual bool has_graphs() const { return false; }
+  // How the last time() did it: "event" (one launch between two events), "batch" or "graph" (so
+  // many back to back), "ungated batch" (at the pace of the host), "recorded".
+  virtual std::string_view how() const { return "event"; }
+
   // The SM clock now, in MHz; 0 where it cannot be read.
   virtual double current_clock_mhz() { return 0; }
+  // What the device has used since some moment, in mJ. kUnavailable, with the reason, where it does
+  // not count. [MT]
+  virtual Result<double> energy_mj() {
+    return error(Code::kUnavailable, "{} ({}) does not count the energy it uses", info_.id,
+                 info_.name);
+  }
 
  protected:
   DeviceInfo info_;

@@ -55,6 +55,8 @@ class GuestDevice {
   virtual std::string_view language() const = 0;  // of KernelSpec::sources
 
   virtual Result<Binary> compile(const CompileRequest& request) = 0;
+  // As Device::compiler_version().
+  virtual std::string compiler_version(const CompileRequest&) { return ""; }
   // `sizes`: bytes of each argument's value, 0 for a buffer.
   virtual Result<std::unique_ptr<GuestKernel>> load(const Binary& binary,
                                                     const std::vector<std::size_t>& sizes) = 0;

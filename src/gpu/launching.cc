@@ -36,6 +36,25 @@ Status check_dimensions(const DeviceInfo& device, const LaunchShape& shape) {
   return Status::ok();
 }
 
+Status check_arguments(const std::vector<KernelArgument>& arguments, std::size_t alignment) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const KernelArgument& argument = arguments[i];
+    if (argument.buffer == nullptr) {
+      if (argument.scalar.empty())
+        return error(Code::kInvalid, "argument {} is neither a buffer nor a scalar", i);
+      continue;
+    }
+    if (argument.offset % alignment != 0)
+      return error(Code::kInvalid, "argument {}: offset {} is not a multiple of {} bytes", i,
+                   argument.offset, alignment);
+    if (argument.offset >= argument.buffer->bytes() ||
+        argument.bytes > argument.buffer->bytes() - argument.offset)
+      return error(Code::kInvalid, "argument {}: bytes {} to {} are outside its buffer of {}", i,
+                   argument.offset, argument.offset + argument.bytes, argument.buffer->bytes());
+  }
+  return Status::ok();
+}
+
 }  // namespace
 
 std::vector<std::string> macro_options(const Config& config) {
@@ -65,21 +84,9 @@ Status check_launch(const DeviceInfo& device, const Launch& launch, std::size_t 
   if (device.shared_memory_per_block > 0 && shared > device.shared_memory_per_block)
     return error(Code::kInvalid, "{} bytes of shared memory are over the limit of {} on {}", shared,
                  device.shared_memory_per_block, device.name);
-  for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
-    const KernelArgument& argument = launch.arguments[i];
-    if (argument.buffer == nullptr) {
-      if (argument.scalar.empty())
-        return error(Code::kInvalid, "argument {} is neither a buffer nor a scalar", i);
-      continue;
-    }
-    if (argument.offset % buffer_alignment != 0)
-      return error(Code::kInvalid, "argument {}: offset {} is not a multiple of {} bytes", i,
-                   argument.offset, buffer_alignment);
-    if (argument.offset >= argument.buffer->bytes() ||
-        argument.bytes > argument.buffer->bytes() - argument.offset)
-      return error(Code::kInvalid, "argument {}: bytes {} to {} are outside its buffer of {}", i,
-                   argument.offset, argument.offset + argument.bytes, argument.buffer->bytes());
-  }
+  PURLIN_TRY(check_arguments(launch.arguments, buffer_alignment));
+  for (const std::vector<KernelArgument>& further : launch.further_arguments)
+    PURLIN_TRY(check_arguments(further, buffer_alignment));
   return Status::ok();
 }
 

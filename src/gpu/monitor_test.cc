@@ -14,6 +14,8 @@ struct FakeDriver {
   unsigned long long reasons = 0;
   std::vector<unsigned> processes;
   unsigned low = 0, high = 0;
+  unsigned long long energy_mj = 1234567890123;
+  int energy_code = 0;
   int locks = 0, resets = 0, lock_code = 0, shutdowns = 0;
 };
 FakeDriver fake;  // NOLINT: see above
@@ -48,6 +50,10 @@ NvmlTable table() {
     return ++fake.locks, fake.lock_code;
   };
   functions.reset_clocks = [](void*) { return ++fake.resets, 0; };
+  functions.energy = [](void*, unsigned long long* mj) {
+    *mj = fake.energy_mj;
+    return fake.energy_code;
+  };
   return functions;
 }
 
@@ -96,6 +102,21 @@ TEST_F(MonitorTest, OldDriversKnowLess) {
   EXPECT_FALSE(state.processes.has_value());
   EXPECT_EQ(monitor(old)->lock_clocks(0, 0).code(), Code::kUnavailable);
   EXPECT_EQ(monitor(table(), "GPU-2")->read().sm_clock_mhz, 0);
+}
+
+TEST_F(MonitorTest, CountsEnergyOrSaysWhyNot) {
+  EXPECT_EQ(*Nvml::over(table()).value()->energy_mj("GPU-1"), 1234567890123.0);
+  fake.energy_code = 3;
+  const Status refused = Nvml::over(table()).value()->energy_mj("GPU-1").status();
+  EXPECT_EQ(refused.code(), Code::kUnavailable);
+  EXPECT_NE(refused.message().find("does not support it; counting takes a Volta"),
+            std::string::npos)
+      << refused.message();
+  NvmlTable old = table();
+  old.energy = nullptr;
+  EXPECT_NE(Nvml::over(old).value()->energy_mj("GPU-1").status().message().find("update it"),
+            std::string::npos);
+  EXPECT_EQ(Nvml::over(table()).value()->energy_mj("GPU-2").status().code(), Code::kUnavailable);
 }
 
 TEST_F(MonitorTest, LocksAndSaysWhyItMayNot) {

@@ -68,6 +68,7 @@ Result<std::unique_ptr<Nvml>> Nvml::load() {
   library->bind(table.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   library->bind(table.lock_clocks, "nvmlDeviceSetGpuLockedClocks");
   library->bind(table.reset_clocks, "nvmlDeviceResetGpuLockedClocks");
+  library->bind(table.energy, "nvmlDeviceGetTotalEnergyConsumption");
   return over(table);
 }
 
@@ -139,6 +140,21 @@ double Nvml::temperature_c(const std::string& device) const {
 
 double Nvml::power_w(const std::string& device) const {
   return read(state_->table.power, device) / 1e3;
+}
+
+Result<double> Nvml::energy_mj(const std::string& device) const {
+  void* handle = handle_of(device);
+  if (handle == nullptr)
+    return error(Code::kUnavailable, "NVML does not know the device '{}'", device);
+  if (state_->table.energy == nullptr)
+    return error(Code::kUnavailable, "this driver counts no energy; update it to 410 or newer");
+  unsigned long long mj = 0;
+  if (const int code = state_->table.energy(handle, &mj); code != 0)
+    return error(Code::kUnavailable,
+                 "the energy of '{}' cannot be read: {}; counting takes a Volta or newer GPU that "
+                 "is not shared out in slices (MIG)",
+                 device, refusal(code));
+  return static_cast<double>(mj);
 }
 
 double Nvml::power_limit_w(const std::string& device) const {

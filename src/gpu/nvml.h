@@ -39,6 +39,7 @@ struct NvmlTable {
   int (*processes)(void*, unsigned int*, ProcessInfo*) = nullptr;
   int (*lock_clocks)(void*, unsigned int, unsigned int) = nullptr;
   int (*reset_clocks)(void*) = nullptr;
+  int (*energy)(void*, unsigned long long*) = nullptr;  // mJ since the driver was loaded
 };
 
 class Nvml {
@@ -61,6 +62,8 @@ class Nvml {
   double temperature_c(const std::string& device) const;
   double power_w(const std::string& device) const;
   double power_limit_w(const std::string& device) const;
+  // What it has used since its driver was loaded, in mJ; kUnavailable where it does not count that.
+  Result<double> energy_mj(const std::string& device) const;
   // nullopt where it does not tell.
   std::optional<std::vector<unsigned>> compute_processes(const std::string& device) const;
 

@@ -43,6 +43,12 @@ Status parse_measure(const Toml* node, measure::Policy* policy) {
                                                  policy->min_samples, 100000));
   PURLIN_ASSIGN(policy->budget_s, bounded(table, "budget_s", policy->budget_s, 0.001, 3600));
   PURLIN_ASSIGN(policy->flush_l2, table.boolean_or("cold_cache", policy->flush_l2));
+  using Inputs = measure::Policy::Inputs;
+  PURLIN_ASSIGN(const std::string inputs, table.string_or("inputs", ""));
+  if (inputs == "reuse" || inputs == "rotate")
+    policy->inputs = inputs == "rotate" ? Inputs::kRotate : Inputs::kReuse;
+  else if (const Toml* said = table.node().find("inputs"))
+    return said->complain(fmt::format("inputs is \"reuse\" or \"rotate\", not '{}'", inputs));
   return table.finish();
 }
 

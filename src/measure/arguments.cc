@@ -6,6 +6,7 @@
 #include "measure/contents.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace purlin::measure {
@@ -20,6 +21,8 @@ constexpr std::int64_t kMaxBufferBytes = std::int64_t{1} << 46;
 // How much of each end of an input is compared after a run. A kernel that changes an input it
 // should not, a swapped argument for one, changes one of its ends.
 constexpr std::size_t kInputProbeBytes = std::size_t{512} << 10;
+constexpr std::uint64_t kUnknownCache = std::uint64_t{64} << 20;  // where a device does not tell
+constexpr double kMostCopies = 1023;  // of small inputs: each set is a launch of a graph
 
 Status at(const SpecExpression& expression, const Status& status) {
   return status.with_context(expression.where);
@@ -76,8 +79,7 @@ Status Arguments::measure(Slot& slot, const Scope& scope) const {
   return Status::ok();
 }
 
-Status Arguments::check_memory() const {
-  const double memory = static_cast<double>(device_->info().memory_bytes);
+double Arguments::needed_bytes() const {
   double needed = 0;
   for (const Slot& slot : slots_) {
     const Argument& arg = argument(slot);
@@ -86,6 +88,12 @@ Status Arguments::check_memory() const {
         static_cast<double>(GuardedBuffer::footprint(*device_, slot.count * size_of(arg.dtype)));
     needed += keeps_pristine(slot) ? 2 * bytes : bytes;
   }
+  return needed;
+}
+
+Status Arguments::check_memory() const {
+  const double memory = static_cast<double>(device_->info().memory_bytes);
+  const double needed = needed_bytes();
   if (memory > 0 && needed > 0.95 * memory)
     return error(Code::kUnavailable,
                  "the arguments of '{}' take {} with the copies that restore them, and {} has {}; "
@@ -182,6 +190,67 @@ Result<std::vector<gpu::KernelArgument>> Arguments::bind(const Scope& scope,
     bound.push_back(slot->live->argument());
   }
   return bound;
+}
+
+bool Arguments::rotates(const Slot& slot) const {
+  return argument(slot).role == Role::kInput || argument(slot).role == Role::kOutput;
+}
+
+std::size_t Arguments::stride_of(const Slot& slot) const {
+  const std::size_t alignment = std::max<std::size_t>(device_->buffer_alignment(), 1);
+  const std::size_t bytes = slot.count * size_of(argument(slot).dtype);
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+// Between two launches with the same set, the others are read: they must fill the cache twice, for
+// its replacement is not exactly least-recently-used.
+std::size_t Arguments::count_copies() const {
+  double each = 0;
+  for (const Slot& slot : slots_)
+    if (rotates(slot)) each += static_cast<double>(stride_of(slot));
+  if (each <= 0) return 0;
+  const DeviceInfo& info = device_->info();
+  const double cache = static_cast<double>(info.l2_bytes > 0 ? info.l2_bytes : kUnknownCache);
+  double copies = std::min(std::ceil(2 * cache / each), kMostCopies);
+  if (info.memory_bytes > 0) {
+    const double memory = static_cast<double>(info.memory_bytes);
+    const double room = std::min(0.25 * memory, 0.95 * memory - needed_bytes());
+    copies = std::min(copies, std::floor(room / each));
+  }
+  return copies < 1 ? 0 : static_cast<std::size_t>(copies);
+}
+
+Status Arguments::make_copies(Slot& slot) const {
+  const std::size_t stride = stride_of(slot), total = stride * *copies_;
+  PURLIN_ASSIGN(slot.copies, device_->allocate(total));
+  const gpu::KernelArgument from = slot.live->argument();
+  PURLIN_TRY(device_->copy(*slot.copies, 0, *from.buffer, from.offset, from.bytes));
+  // What is there doubles with each copy, so the parts never overlap.
+  for (std::size_t have = stride; have < total; have *= 2)
+    PURLIN_TRY(device_->copy(*slot.copies, have, *slot.copies, 0, std::min(have, total - have)));
+  return Status::ok();
+}
+
+Result<std::vector<std::vector<gpu::KernelArgument>>> Arguments::further(
+    const std::vector<gpu::KernelArgument>& bound) {
+  if (!copies_) {
+    copies_ = count_copies();
+    for (Slot& slot : slots_) {
+      if (*copies_ == 0 || !rotates(slot)) continue;
+      const Status status = make_copies(slot);
+      PURLIN_TRY(status.with_context(
+          fmt::format("{} copies of argument '{}'", *copies_, argument(slot).name)));
+    }
+  }
+  std::vector<std::vector<gpu::KernelArgument>> sets(*copies_, bound);
+  for (std::size_t copy = 0; copy < sets.size(); ++copy)
+    for (const Slot& slot : slots_) {
+      if (!rotates(slot)) continue;
+      gpu::KernelArgument& place = sets[copy][slot.index];
+      place.buffer = slot.copies.get();
+      place.offset = copy * stride_of(slot);
+    }
+  return sets;
 }
 
 Status Arguments::restore(bool inouts_only) {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,13 @@ class Arguments {
   Result<std::vector<gpu::KernelArgument>> bind(const Scope& scope,
                                                 const std::vector<std::string>& names = {});
 
+  // Sets of arguments beside `bound`, whose inputs and outputs are copies: taken in turn, so many
+  // that what a launch read is out of the L2 cache when its turn comes again. Made once, as many as
+  // a quarter of the memory holds; empty where not even one does. What a kernel changes in place,
+  // and scratch, is shared by all.
+  Result<std::vector<std::vector<gpu::KernelArgument>>> further(
+      const std::vector<gpu::KernelArgument>& bound);
+
   // How many runs it takes to see any element that was not written: 1, or 2 where a right value
   // looks like the poison.
   int verification_runs() const { return runs_; }
@@ -60,8 +68,9 @@ class Arguments {
     std::vector<std::int64_t> extents;
     std::size_t count = 0;
     std::optional<GuardedBuffer> live, pristine;
-    std::string expected;               // outputs: the reference's bytes
-    std::vector<std::uint8_t> poisons;  // outputs: one for each run, the last for those after
+    std::unique_ptr<gpu::Buffer> copies;  // one behind the other, for further()
+    std::string expected;                 // outputs: the reference's bytes
+    std::vector<std::uint8_t> poisons;    // outputs: one for each run, the last for those after
   };
   Arguments(gpu::Device& device, const KernelSpec& spec, bool verify)
       : device_(&device), spec_(&spec), verify_(verify) {}
@@ -72,6 +81,11 @@ class Arguments {
   bool keeps_pristine(const Slot& slot) const;
   Status allocate(Slot& slot, std::uint64_t extra_seed);
   Status check_memory() const;
+  double needed_bytes() const;
+  bool rotates(const Slot& slot) const;
+  std::size_t stride_of(const Slot& slot) const;  // of its copies
+  std::size_t count_copies() const;
+  Status make_copies(Slot& slot) const;
   Status poison_results(std::uint8_t byte);
   Status choose_poisons(Slot& slot);
   static std::uint8_t poison_of(const Slot& slot, int run);
@@ -85,6 +99,7 @@ class Arguments {
   std::vector<Slot> slots_;  // one for each argument; scalars have no buffer
   int runs_ = 1;
   std::string got_;  // what was read back last: kept, as its pages cost more than the reading
+  std::optional<std::size_t> copies_;  // of each slot that rotates, once made
 };
 
 }  // namespace purlin::measure

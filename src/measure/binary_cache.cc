@@ -30,8 +30,12 @@ gpu::CompileRequest compile_request(const KernelSpec& spec, const SourceText& so
   request.source = source.text;
   request.entry = entry;
   request.options = source.options;
+  request.compiler = source.compiler;
+  request.archs = source.archs;
   const std::string path = join_path(parent_path(spec.file), source.file);
   if (!source.file.empty()) request.include_directories = {parent_path(path)};
+  for (const std::string& include : source.include)
+    request.include_directories.push_back(join_path(parent_path(spec.file), include));
   request.config = config;
   if (spec.library && entry == spec.entry) request.library = spec.library->library;
   return request;
@@ -42,6 +46,11 @@ std::string BinaryCache::key(const DeviceInfo& device, const gpu::CompileRequest
   FieldHasher hasher;
   hasher.add(kSchema).add(device.backend).add(device.name).add(device.vendor).add(device.arch);
   hasher.add(device.driver).add(device.toolkit);
+  if (!request.compiler.empty()) {
+    if (request.compiler_version.empty()) return "";  // whose binary would it be?
+    hasher.add(request.compiler).add(request.compiler_version);
+  }
+  for (const std::string& arch : request.archs) hasher.add("arch").add(arch);
   hasher.add(request.name).add(request.entry).add(request.source);
   hasher.add(std::to_string(request.options.size()));
   for (const std::string& option : request.options) hasher.add(option);

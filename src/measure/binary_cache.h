@@ -24,7 +24,8 @@ class BinaryCache {
   // Tens of thousands of kernels; a tuning session writes some MB.
   static constexpr std::uint64_t kDefaultBytes = std::uint64_t{2} << 30;
   explicit BinaryCache(std::string directory) : directory_(std::move(directory)) {}
-  // "" where the headers cannot all be known: such a binary is not kept.
+  // "" where the headers, or the version of a compiler other than the toolkit's, are not known:
+  // such a binary is not kept.
   static std::string key(const DeviceInfo& device, const gpu::CompileRequest& request);
   std::optional<gpu::Binary> get(const std::string& key) const;
   Status put(const std::string& key, const gpu::Binary& binary) const;

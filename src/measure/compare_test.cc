@@ -94,5 +94,19 @@ TEST(Text, NamesPlaceAndValue) {
   EXPECT_EQ(element_text(Dtype::kI8, &byte, 0), "-3");
 }
 
+TEST(Compare, LongArraysAreComparedToTheLastElement) {
+  std::vector<float> expected((std::size_t{1} << 22) + 3, 1.0F);
+  std::vector<float> got = expected;
+  const auto differing = [&] {
+    return compare(Dtype::kF32, got.data(), expected.data(), got.size(), {1e-3, 0});
+  };
+  EXPECT_FALSE(differing().has_value());
+  got.back() = 2;
+  EXPECT_EQ(differing()->first, got.size() - 1);
+  got[got.size() / 2] = got[5] = 2;
+  EXPECT_EQ(differing()->first, 5u);
+  EXPECT_EQ(differing()->count, 3u);
+}
+
 }  // namespace
 }  // namespace purlin::measure

@@ -30,6 +30,10 @@ class Stopwatch {
     PURLIN_TRY(warm_up());
     Timing timing;
     timing.launches_per_sample = launches_;
+    const auto name_method = [&] {
+      timing.how = device_.how();
+      if (launches_ > 1) timing.how += fmt::format(" x{}", launches_);
+    };
     std::vector<Sample>& samples = timing.samples;
     const std::size_t most = static_cast<std::size_t>(std::max(policy_.max_samples, 1));
     const std::size_t least =
@@ -39,6 +43,7 @@ class Stopwatch {
       PURLIN_ASSIGN(const std::vector<Sample> batch,
                     take(samples_wanted(samples.size(), policy_), enough ? remaining_s() : 0));
       samples.insert(samples.end(), batch.begin(), batch.end());
+      name_method();
       const Standing now = standing(samples, policy_);
       timing.gave_up = now == Standing::kHopeless;
       if (now != Standing::kOpen) break;
@@ -73,10 +78,19 @@ class Stopwatch {
   // that starts from a flushed cache cannot be repeated back to back.
   Status choose_launches(double estimate_ms) {
     if (policy_.flush_l2) return Status::ok();
-    for (int round = 0; round < 4 && estimate_ms * launches_ < policy_.min_sample_ms; ++round) {
-      const double needed = policy_.min_sample_ms / std::max(estimate_ms, 1e-6);
+    // What is restored before each sample is the less what a program has there the more launches
+    // follow.
+    const double least_ms = device_.has_graphs() && !restore_
+                                ? std::max(policy_.graph_sample_ms, policy_.min_sample_ms)
+                                : policy_.min_sample_ms;
+    for (int round = 0; round < 4 && estimate_ms * launches_ < least_ms; ++round) {
+      const double needed = least_ms / std::max(estimate_ms, 1e-6);
       launches_ = static_cast<int>(
           std::clamp(std::ceil(needed * 1.1), 2.0, static_cast<double>(kMaxLaunchesPerSample)));
+      // A graph's launches are the same each time, so it takes each set of inputs equally often.
+      if (const int sets = 1 + static_cast<int>(launch_.further_arguments.size());
+          sets > 1 && device_.has_graphs())
+        launches_ = (launches_ + sets - 1) / sets * sets;
       PURLIN_ASSIGN(const std::vector<Sample> batch, take(1, 0));
       estimate_ms = fastest_ms(batch);
     }
@@ -89,6 +103,7 @@ class Stopwatch {
     request.launches_per_sample = launches_;
     request.flush_l2 = policy_.flush_l2;
     request.budget_s = budget_s;
+    request.graph = launches_ > 1 && device_.has_graphs();
     if (restore_) {
       request.samples = 1;
       PURLIN_TRY(restore_());
@@ -167,15 +182,20 @@ Interval median_interval_ms(const std::vector<Sample>& samples) {
 }
 
 Json to_json(const Policy& policy) {
-  return Json::object({{"warmup_launches", policy.warmup_launches},
-                       {"min_samples", policy.min_samples},
-                       {"max_samples", policy.max_samples},
-                       {"budget_s", policy.budget_s},
-                       {"target_error", policy.target_error},
-                       {"min_sample_ms", policy.min_sample_ms},
-                       {"flush_l2", policy.flush_l2},
-                       {"give_up_ms", policy.give_up_ms},
-                       {"noise", policy.noise}});
+  Json json = Json::object({{"warmup_launches", policy.warmup_launches},
+                            {"min_samples", policy.min_samples},
+                            {"max_samples", policy.max_samples},
+                            {"budget_s", policy.budget_s},
+                            {"target_error", policy.target_error},
+                            {"min_sample_ms", policy.min_sample_ms},
+                            {"graph_sample_ms", policy.graph_sample_ms},
+                            {"flush_l2", policy.flush_l2},
+                            {"give_up_ms", policy.give_up_ms},
+                            {"noise", policy.noise}});
+  if (policy.inputs != Policy::Inputs::kAsSpec)
+    json.set("inputs", policy.inputs == Policy::Inputs::kRotate ? "rotate" : "reuse");
+  if (policy.energy_s > 0) json.set("energy_s", policy.energy_s);
+  return json;
 }
 
 Result<Policy> policy_from_json(const Json& json) {
@@ -189,11 +209,22 @@ Result<Policy> policy_from_json(const Json& json) {
   PURLIN_ASSIGN(policy.target_error, number(json, {"target_error", 0, 1}, policy.target_error));
   PURLIN_ASSIGN(policy.min_sample_ms,
                 number(json, {"min_sample_ms", 0, 10'000}, policy.min_sample_ms));
+  PURLIN_ASSIGN(policy.energy_s, number(json, {"energy_s", 0, 3600}, policy.energy_s));
+  PURLIN_ASSIGN(policy.graph_sample_ms,
+                number(json, {"graph_sample_ms", 0, 10'000}, policy.graph_sample_ms));
   PURLIN_ASSIGN(policy.noise, number(json, {"noise", 0, 10}, policy.noise));
   PURLIN_ASSIGN(policy.give_up_ms, number(json, {"give_up_ms", 0, 1e9}, policy.give_up_ms));
   if (const Json* flush = json.find("flush_l2"); flush != nullptr) {
     if (!flush->is_bool()) return error(Code::kInvalid, "policy: 'flush_l2' must be true or false");
     policy.flush_l2 = flush->as_bool();
+  }
+  if (const Json* inputs = json.find("inputs"); inputs != nullptr) {
+    if (*inputs == Json("rotate"))
+      policy.inputs = Policy::Inputs::kRotate;
+    else if (*inputs == Json("reuse"))
+      policy.inputs = Policy::Inputs::kReuse;
+    else
+      return error(Code::kInvalid, "policy: 'inputs' must be \"rotate\" or \"reuse\"");
   }
   if (policy.max_samples < policy.min_samples)
     return error(Code::kInvalid, "policy: max_samples {} is below min_samples {}",

@@ -13,6 +13,7 @@
 #include "model/evaluation.h"
 
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace purlin::measure {
@@ -23,9 +24,14 @@ struct Policy {
   int max_samples = 40;
   double budget_s = 0.5;       // of device and host time per kernel, once min_samples are there
   double target_error = 0.01;  // stop once half the median's 95 % interval is this narrow, relative
-  double min_sample_ms = 0.02;  // shorter kernels run back to back, the sample is their mean
-  bool flush_l2 = false;        // false: warm cache, the state of a kernel inside a pipeline
-  double give_up_ms = 0;        // >0: racing; stop as soon as the kernel cannot be this fast
+  double min_sample_ms = 0.02;   // shorter kernels run back to back, the sample is their mean
+  double graph_sample_ms = 0.3;  // the same where the device has graphs: its events cost 4 us
+  bool flush_l2 = false;         // false: warm cache, the state of a kernel inside a pipeline
+  // Whether launches find the inputs of the one before (kReuse), or take copies of them in turn, so
+  // many that they do not lie in the L2 cache any more (kRotate). The spec's [measure] says which.
+  enum class Inputs { kAsSpec, kReuse, kRotate } inputs = Inputs::kAsSpec;
+  double give_up_ms = 0;  // >0: racing; stop as soon as the kernel cannot be this fast
+  double energy_s = 0;    // >0: the energy is measured as well, over so many seconds
   double noise = 0;  // of one sample, relative, as seen on other kernels (race.h); 0 = not known
 };
 
@@ -36,6 +42,7 @@ Result<Policy> policy_from_json(const Json& json);
 struct Timing {
   std::vector<Sample> samples;  // in the order taken, warm-up left out
   int launches_per_sample = 1;  // >1: each sample is the mean of so many
+  std::string how;              // "event", "graph x32": docs/concepts/measurement.md
   bool gave_up = false;         // stopped by give_up_ms: the samples are real, but few
 };
 

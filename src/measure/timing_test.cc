@@ -129,6 +129,31 @@ TEST(TimeKernel, RunsShortKernelsBackToBack) {
   EXPECT_EQ(timing.samples.front().ms, 0.001);
 }
 
+TEST(TimeKernel, SaysHowItTimed) {
+  ScriptedDevice device([] { return 0.001; });
+  EXPECT_EQ(timed(device, Policy{}).how, "event x22");  // a device that says nothing of itself
+  EXPECT_FALSE(device.requests.back().graph);
+  device.graphs = true;
+  EXPECT_EQ(timed(device, Policy{}).launches_per_sample, 330);  // 0.3 ms of launches
+  EXPECT_TRUE(device.requests.back().graph);
+  timed(device, Policy{}, [] { return Status::ok(); });
+  EXPECT_EQ(device.requests.back().launches_per_sample, 22) << "few, where contents wear out";
+  ScriptedDevice slow([] { return 1.0; });
+  slow.graphs = true;
+  EXPECT_EQ(timed(slow, Policy{}).how, "event");
+  EXPECT_FALSE(slow.requests.back().graph) << "a graph of one launch is no gain";
+}
+
+TEST(TimeKernel, AGraphTakesEachSetOfInputsEquallyOften) {
+  ScriptedDevice device([] { return 0.001; });
+  device.graphs = true;
+  gpu::Launch launch;
+  launch.further_arguments.resize(499);
+  const Result<Timing> timing = time_kernel(device, launch, Policy{}, {}, device.clock);
+  ASSERT_TRUE(timing.is_ok());
+  EXPECT_EQ(timing->launches_per_sample, 500);  // 330 would do, of 500 sets
+}
+
 TEST(TimeKernel, AClockTooCoarseForOneLaunchDoesNotStopIt) {
   ScriptedDevice device([] { return 0.0; });
   EXPECT_GT(timed(device, Policy{}).launches_per_sample, 1000);
@@ -215,13 +240,14 @@ TEST(PolicyJson, RoundTripsAndNamesWhatIsWrong) {
   policy.min_sample_ms = 0.5;
   policy.flush_l2 = true;
   policy.give_up_ms = 7;
+  policy.inputs = Policy::Inputs::kRotate;
   const Result<Policy> back = policy_from_json(to_json(policy));
   ASSERT_TRUE(back.is_ok());
   EXPECT_EQ(to_json(*back), to_json(policy));
   EXPECT_EQ(to_json(*policy_from_json(Json::object())), to_json(Policy{}));
   for (const char* bad :
        {R"({"budget_s": "long"})", R"({"budget_s": -1})", R"([])", R"({"min_samples": 2.5})",
-        R"({"flush_l2": 1})", R"({"min_samples": 9, "max_samples": 3})"})
+        R"({"flush_l2": 1})", R"({"inputs": "new"})", R"({"min_samples": 9, "max_samples": 3})"})
     EXPECT_FALSE(policy_from_json(*Json::parse(bad)).is_ok()) << bad;
   EXPECT_NE(
       policy_from_json(*Json::parse(R"({"budget_s": -1})")).status().message().find("budget_s"),

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "measure/arguments.h"
 #include "measure/binary_cache.h"
+#include "measure/energy.h"
 
 #include <optional>
 
@@ -126,7 +127,8 @@ class DeviceWorkbench : public Workbench {
     return context(arguments_->take_reference([&] { return device_.run(launch); }));
   }
 
-  Result<gpu::Binary> build_binary(const gpu::CompileRequest& request, bool* cached) {
+  Result<gpu::Binary> build_binary(gpu::CompileRequest request, bool* cached) {
+    request.compiler_version = device_.compiler_version(request);
     BinaryCache* cache = device_.executes() ? options_.binaries : nullptr;
     const std::string key = cache != nullptr ? BinaryCache::key(device_.info(), request) : "";
     if (key.empty()) cache = nullptr;
@@ -226,20 +228,49 @@ class DeviceWorkbench : public Workbench {
     return false;
   }
 
-  void time(const gpu::Launch& launch, const Policy& policy, Evaluation& evaluation) {
+  bool rotates(const Policy& policy) const {
+    return policy.inputs == Policy::Inputs::kAsSpec ? spec_.rotate_inputs
+                                                    : policy.inputs == Policy::Inputs::kRotate;
+  }
+
+  void time(gpu::Launch& launch, const Policy& policy, Evaluation& evaluation) {
     step("measure");
     const Stopclock clock;
+    if (arguments_ && rotates(policy)) {
+      auto further = arguments_->further(launch.arguments);
+      if (!further.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, further.status());
+      launch.further_arguments = std::move(further).value();
+      evaluation.input_sets = 1 + static_cast<int>(launch.further_arguments.size());
+    }
     Restore restore;
     if (arguments_ && arguments_->has_inout())
       restore = [this] { return arguments_->restore(true); };
     Result<Timing> timing = time_kernel(device_, launch, policy, restore);
     evaluation.measure_s = clock.seconds();
     if (!timing.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, timing.status());
-    evaluation.samples = std::move(timing->samples);
+    evaluation.samples = timing->samples;
     evaluation.time_ms = median_ms(evaluation.samples);
     evaluation.raced_out = timing->gave_up;
+    evaluation.how = timing->how;
+    // One out of the race does not win by its energy either (the session sees to it).
+    if (policy.energy_s > 0 && !timing->gave_up) {
+      const Result<Energy> energy =
+          measure_energy(device_, launch, *timing, policy.energy_s, restore);
+      evaluation.measure_s = clock.seconds();
+      if (!energy.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, energy.status());
+      evaluation.energy_mj = energy->energy_mj;
+      evaluation.energy_error = energy->error;
+      evaluation.power_w = energy->power_w;
+    }
     // Again: what strays only now and then had many more launches to do it.
-    if (device_.executes() && !check_zones(evaluation)) evaluation.time_ms = 0;
+    if (device_.executes() && !check_zones(evaluation)) {
+      evaluation.time_ms = 0;
+      return;
+    }
+    // Again: now the time and the power are known.
+    if (const Status kept = check_compiled(spec_, problem_, evaluation, device_.info());
+        !kept.is_ok())
+      fail(evaluation, EvaluationStatus::kInvalid, kept);
   }
 
   void fail(Evaluation& evaluation, EvaluationStatus status, const Status& why) {

@@ -344,6 +344,52 @@ TEST_F(WorkbenchTest, OtherSeedsGiveOtherInputs) {
   EXPECT_NE(first, contents(2));
 }
 
+TEST_F(WorkbenchTest, LaunchesTakeCopiesOfTheirInputsInTurn) {
+  // 4 MiB of inputs and an output beside a cache of 4 MiB: two more sets fill it twice.
+  const std::string input =
+      "[[arguments]]\nname = \"x\"\nrole = \"input\"\ndtype = \"f32\"\nshape = [\"N * 4096\"]\n";
+  const std::string rotate = "[measure]\ninputs = \"rotate\"\n";
+  std::size_t sets = 0, alike = 0;
+  gpu::FakeBehaviour behaviour;
+  behaviour.launch = [&](const gpu::FakeKernel&, const gpu::Launch& launch) {
+    sets = 1 + launch.further_arguments.size();
+    alike = 0;
+    const auto bytes_of = [](const gpu::KernelArgument& argument) {
+      return static_cast<const gpu::FakeBuffer&>(*argument.buffer).data.data() + argument.offset;
+    };
+    for (const auto& further : launch.further_arguments) {
+      EXPECT_NE(bytes_of(further[1]), bytes_of(launch.arguments[1])) << "outputs have their own";
+      alike += std::memcmp(bytes_of(further[0]), bytes_of(launch.arguments[0]), 4 << 20) == 0;
+    }
+    return Status::ok();
+  };
+  ASSERT_TRUE(create(input + output_of("f32") + rotate, behaviour).is_ok());
+  Evaluation evaluation = evaluate();
+  ASSERT_TRUE(evaluation.ok()) << evaluation.message;
+  EXPECT_EQ(evaluation.input_sets, 3);
+  EXPECT_EQ(sets, 3u);
+  EXPECT_EQ(alike, 2u);
+  EXPECT_EQ(evaluation_from_json(to_json(evaluation))->input_sets, 3);
+
+  Config config;
+  config.set("P", std::int64_t{0});
+  Policy policy;
+  policy.inputs = Policy::Inputs::kReuse;
+  EXPECT_EQ(bench_->evaluate(config, policy).input_sets, 1);
+
+  ASSERT_TRUE(create(input + output_of("f32"), behaviour).is_ok());
+  EXPECT_EQ(evaluate().input_sets, 1) << "the spec does not ask for it";
+  policy.inputs = Policy::Inputs::kRotate;
+  device_->mutable_info().memory_bytes = 20 << 20;  // a quarter holds one copy
+  EXPECT_EQ(bench_->evaluate(config, policy).input_sets, 2);
+
+  ASSERT_TRUE(create(input + output_of("f32"), behaviour).is_ok());
+  device_->mutable_info().memory_bytes = 10 << 20;
+  evaluation = bench_->evaluate(config, policy);
+  EXPECT_TRUE(evaluation.ok());
+  EXPECT_EQ(evaluation.input_sets, 1) << "there is no room for copies";
+}
+
 TEST_F(WorkbenchTest, AnInputThatWasChangedIsSeenAndPutBack) {
   const std::string input =
       "[[arguments]]\nname = \"x\"\nrole = \"input\"\ndtype = \"f32\"\nshape = [\"N\"]\n";

@@ -112,6 +112,7 @@ Status Worker::ensure_open(int bench) {
     }
     device_ = device_from_json(answer.reply["device"]);
     executes_ = answer.reply["executes"].as_bool(true);
+    energy_problem_ = answer.reply["energy_problem"].as_string();
     --attempt;  // the start worked, so the bench has all its chances
   }
   return error(Code::kFailed, "the worker for {} died {} times in a row: it {}", setup_.device,

@@ -69,6 +69,8 @@ class Worker {
 
   const DeviceInfo& device() const { return device_; }
   bool executes() const { return executes_; }
+  // Why the device's energy cannot be measured; "" = it can.
+  const std::string& energy_problem() const { return energy_problem_; }
   int restarts() const { return restarts_; }  // children that had to be replaced
 
  private:
@@ -82,6 +84,7 @@ class Worker {
   bool compile_only_;
   DeviceInfo device_;
   bool executes_ = true;
+  std::string energy_problem_;
   std::vector<BenchSetup> benches_;
   std::vector<bool> opened_;  // in the present child
   std::unique_ptr<WorkerChannel> channel_;

@@ -85,7 +85,11 @@ class Server {
       PURLIN_TRY(make_directories(directory).with_context("the cache of compiled kernels"));
       binaries_.emplace(directory);
     }
-    return Json::object({{"device", to_json(device_->info())}, {"executes", device_->executes()}});
+    Json reply =
+        Json::object({{"device", to_json(device_->info())}, {"executes", device_->executes()}});
+    if (const Status counts = device_->energy_mj().status(); !counts.is_ok())
+      reply.set("energy_problem", counts.message());
+    return reply;
   }
 
   Result<Json> open(const Json& request) {

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
 
 namespace purlin {
 namespace {
 
 constexpr std::array<std::string_view, 8> kStatusNames = {
     "ok", "invalid", "compile", "launch", "wrong", "out_of_bounds", "crash", "timeout"};
+
+constexpr std::array<std::string_view, 3> kObjectiveNames = {"time", "energy", "edp"};
 
 }  // namespace
 
@@ -21,6 +24,24 @@ std::optional<EvaluationStatus> status_from_name(std::string_view name) {
   const auto found = std::find(kStatusNames.begin(), kStatusNames.end(), name);
   if (found == kStatusNames.end()) return std::nullopt;
   return static_cast<EvaluationStatus>(found - kStatusNames.begin());
+}
+
+std::string_view objective_name(Objective objective) {
+  return kObjectiveNames[static_cast<std::size_t>(objective)];
+}
+
+std::optional<Objective> objective_from_name(std::string_view name) {
+  const auto found = std::find(kObjectiveNames.begin(), kObjectiveNames.end(), name);
+  if (found == kObjectiveNames.end()) return std::nullopt;
+  return static_cast<Objective>(found - kObjectiveNames.begin());
+}
+
+double objective_value(const Evaluation& evaluation, Objective objective) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  if (!evaluation.ok()) return kNone;
+  if (objective == Objective::kTime) return evaluation.time_ms;
+  if (evaluation.energy_mj <= 0) return kNone;
+  return evaluation.energy_mj * (objective == Objective::kEdp ? evaluation.time_ms : 1);
 }
 
 Json to_json(const Evaluation& evaluation) {
@@ -39,6 +60,17 @@ Json to_json(const Evaluation& evaluation) {
   if (evaluation.raced_out) out.set("raced_out", true);
   out.set("samples_ms", std::move(samples));
   if (clocks_known) out.set("sm_clock_mhz", std::move(clocks));
+  if (!evaluation.how.empty()) out.set("how", evaluation.how);
+  if (evaluation.input_sets > 1) out.set("input_sets", evaluation.input_sets);
+  if (evaluation.energy_mj > 0)
+    out.set("energy_mj", evaluation.energy_mj)
+        .set("energy_error", evaluation.energy_error)
+        .set("power_w", evaluation.power_w);
+  if (!evaluation.counters.empty()) {
+    Json counters = Json::object();
+    for (const auto& [name, value] : evaluation.counters) counters.set(name, value);
+    out.set("counters", std::move(counters));
+  }
   out.set("compile_s", evaluation.compile_s);
   out.set("verify_s", evaluation.verify_s);
   out.set("measure_s", evaluation.measure_s);
@@ -80,6 +112,13 @@ Result<Evaluation> evaluation_from_json(const Json& json) {
   evaluation.shared_bytes = json["shared_bytes"].as_int();
   evaluation.local_bytes = json["local_bytes"].as_int();
   evaluation.cached_binary = json["cached_binary"].as_bool();
+  evaluation.how = json["how"].as_string();
+  evaluation.energy_mj = json["energy_mj"].as_double();
+  evaluation.energy_error = json["energy_error"].as_double();
+  evaluation.power_w = json["power_w"].as_double();
+  for (const auto& [name, value] : json["counters"].members())
+    if (value.is_number()) evaluation.counters[name] = value.as_double();
+  evaluation.input_sets = static_cast<int>(std::max<std::int64_t>(json["input_sets"].as_int(1), 1));
   return evaluation;
 }
 

@@ -6,6 +6,7 @@
 #include "model/value.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,9 +46,21 @@ struct Evaluation {
   int registers = 0;             // per thread; 0 = not known
   std::int64_t shared_bytes = 0, local_bytes = 0;
   bool cached_binary = false;  // the compiler was spared
+  std::string how{};           // how it was timed: "event", "graph x32"; "" = not known
+  int input_sets = 1;          // copies of the inputs that launches took in turn
+  // Of one launch, and while launches follow each other; 0 = not measured. The error is relative.
+  double energy_mj = 0, energy_error = 0, power_w = 0;
+  std::map<std::string, double> counters{};  // of the hardware, by the profiler's names
 
   bool ok() const { return status == EvaluationStatus::kOk; }
 };
+
+// What a search makes as small as it can. Energy-delay product: mJ * ms.
+enum class Objective { kTime, kEnergy, kEdp };
+std::string_view objective_name(Objective objective);  // "time", "energy", "edp"
+std::optional<Objective> objective_from_name(std::string_view name);
+// In ms, mJ or mJ ms; infinite where the evaluation has it not.
+double objective_value(const Evaluation& evaluation, Objective objective);
 
 Json to_json(const Evaluation& evaluation);
 Result<Evaluation> evaluation_from_json(const Json& json);

@@ -62,8 +62,11 @@ struct Argument {
 struct SourceText {
   std::string file;  // as in the spec, for messages
   std::string text;
-  std::vector<std::string> options;  // compiler options, as written
-  std::string headers_hash;          // of the headers it includes (includes.h); "" = none
+  std::vector<std::string> options;    // compiler options, as written
+  std::string compiler{};              // CUDA: "nvcc", or "" = NVRTC
+  std::vector<std::string> archs{};    // CUDA: what it is for, "sm_90a"; empty = the device's own
+  std::vector<std::string> include{};  // folders of its headers, relative to the spec
+  std::string headers_hash;            // of the headers it includes (includes.h); "" = none
 };
 
 struct Reference {
@@ -91,6 +94,7 @@ struct KernelSpec {
   double rtol = 1e-4, atol = 1e-5;             // |out - ref| <= atol + rtol * |ref|
   std::optional<SpecExpression> flops, bytes;  // of one launch
   std::map<std::string, std::string> bucket;   // dimension -> "exact" | "pow2" | "multiple:N"
+  bool rotate_inputs = false;                  // timed launches take copies of the inputs in turn
   std::uint64_t seed = 1;
   // A library computes it ([library]): parameters are the library's, their values and the default
   // config are asked of the device, and atol follows from the problem unless the spec states it.
@@ -98,7 +102,7 @@ struct KernelSpec {
   bool library_tolerance = true;
 
   // Hash of everything that decides what is compiled and run: sources, options, entry, arguments,
-  // geometry. Part of the cache key; whitespace of the TOML does not matter.
+  // geometry, whether inputs rotate. Part of the cache key; whitespace of the TOML does not matter.
   std::string source_hash(std::string_view language) const;
   // dtypes of the outputs and inputs as the cache key has them: "f32" or "f16,f32".
   std::string dtype_text() const;
@@ -140,9 +144,19 @@ Result<LaunchShape> resolve_launch(const LaunchSpec& launch, const Scope& scope,
 // of block and grid, dynamic shared memory. Those that the device does not tell are left out.
 std::vector<SpecExpression> launch_limits(const LaunchSpec& launch, const DeviceInfo& device);
 
-// Whether what the compiler made of a config keeps to the spec's limits: ok, or kInvalid naming the
-// first it breaks; the config's evaluation is then kInvalid. A limit on what the device or compiler
-// does not tell (OpenCL knows no registers) restricts nothing.
+// Whether what is known of a config keeps to limits: ok, or kInvalid naming the first it breaks;
+// the config's evaluation is then kInvalid. A limit on what is not known restricts nothing: OpenCL
+// tells no registers, and before a config is measured nobody knows its time, energy and power.
+Status check_limits(const std::vector<SpecExpression>& limits, const KernelSpec& spec,
+                    const ProblemShape& problem, const Evaluation& evaluation,
+                    const DeviceInfo& device);
+// What limits may use beside what constraints may: "registers", "power_w", …
+std::vector<std::string> limit_facts();
+// A limit that is not in the spec, such as "power_w < 500"; kInvalid names what it does not know.
+Result<SpecExpression> parse_limit(const KernelSpec& spec, std::string_view text);
+// Whether limits take measuring the energy.
+bool needs_energy(const std::vector<SpecExpression>& limits);
+// The spec's own limits.
 Status check_compiled(const KernelSpec& spec, const ProblemShape& problem,
                       const Evaluation& evaluation, const DeviceInfo& device);
 // The same for the spec's default problem shape.

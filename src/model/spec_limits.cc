@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What restricts a config besides the spec's constraints: the device's limits on its launch, known
 // before it is compiled, and the spec's limits on registers and the like, known after.
+#include "base/text.h"
 #include "model/occupancy.h"
 #include "model/spec.h"
 
@@ -50,9 +51,10 @@ std::vector<SpecExpression> launch_limits(const LaunchSpec& launch, const Device
   return out;
 }
 
-Status check_compiled(const KernelSpec& spec, const ProblemShape& problem,
-                      const Evaluation& evaluation, const DeviceInfo& device) {
-  if (spec.limits.empty()) return Status::ok();
+Status check_limits(const std::vector<SpecExpression>& limits, const KernelSpec& spec,
+                    const ProblemShape& problem, const Evaluation& evaluation,
+                    const DeviceInfo& device) {
+  if (limits.empty()) return Status::ok();
   Scope scope = config_scope(spec, problem, evaluation.config, device);
   scope.set("shared_bytes", evaluation.shared_bytes);
   scope.set("local_bytes", evaluation.local_bytes);
@@ -61,12 +63,15 @@ Status check_compiled(const KernelSpec& spec, const ProblemShape& problem,
     scope.set(kRegisters, std::int64_t{evaluation.registers});
     PURLIN_ASSIGN(LaunchShape launch, resolve_launch(spec.launch, scope, device));
     const std::int64_t fixed = evaluation.shared_bytes - launch.dynamic_shared_bytes;
-    if (const auto limits = sm_limits(device.arch)) {
-      const auto occupancy = occupancy_of(launch, evaluation.registers, fixed, *limits);
+    if (const auto sm = sm_limits(device.arch)) {
+      const auto occupancy = occupancy_of(launch, evaluation.registers, fixed, *sm);
       scope.set(kOccupancy, occupancy ? occupancy->theoretical : 0.0);
     }
   }
-  for (const SpecExpression& limit : spec.limits) {
+  if (evaluation.time_ms > 0) scope.set("time_ms", evaluation.time_ms);
+  if (evaluation.energy_mj > 0) scope.set("energy_mj", evaluation.energy_mj);
+  if (evaluation.power_w > 0) scope.set("power_w", evaluation.power_w);
+  for (const SpecExpression& limit : limits) {
     std::string facts;
     bool known = true;
     for (const std::string& name : limit.expression.names()) {
@@ -83,6 +88,40 @@ Status check_compiled(const KernelSpec& spec, const ProblemShape& problem,
     if (!*met) return error(Code::kInvalid, "limit '{}' is not met ({})", limit.text(), facts);
   }
   return Status::ok();
+}
+
+std::vector<std::string> limit_facts() {
+  return {kRegisters, "spills",  "local_bytes", "shared_bytes",
+          kOccupancy, "time_ms", "energy_mj",   "power_w"};
+}
+
+Result<SpecExpression> parse_limit(const KernelSpec& spec, std::string_view text) {
+  Result<Expression> parsed = Expression::parse(text);
+  if (!parsed.is_ok())
+    return error(Code::kInvalid, "limit '{}': {}", text, parsed.status().message());
+  const Scope scope = config_scope(spec, spec.problem, Config{}, DeviceInfo{});
+  const std::vector<std::string> facts = limit_facts();
+  std::vector<std::string> known = facts;
+  for (const Parameter& parameter : spec.parameters) known.push_back(parameter.name);
+  for (const std::string& name : parsed->names())
+    if (scope.find(name) == nullptr && std::find(known.begin(), known.end(), name) == known.end())
+      return error(Code::kInvalid,
+                   "limit '{}': there is no '{}'; limits know {}, parameters and dimensions", text,
+                   name, join(facts, ", "));
+  return SpecExpression{*std::move(parsed), "--limit"};
+}
+
+bool needs_energy(const std::vector<SpecExpression>& limits) {
+  return std::any_of(limits.begin(), limits.end(), [](const SpecExpression& limit) {
+    const auto& names = limit.expression.names();
+    return std::find(names.begin(), names.end(), "energy_mj") != names.end() ||
+           std::find(names.begin(), names.end(), "power_w") != names.end();
+  });
+}
+
+Status check_compiled(const KernelSpec& spec, const ProblemShape& problem,
+                      const Evaluation& evaluation, const DeviceInfo& device) {
+  return check_limits(spec.limits, spec, problem, evaluation, device);
 }
 
 Status check_compiled(const KernelSpec& spec, const Evaluation& evaluation,

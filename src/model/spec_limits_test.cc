@@ -76,6 +76,27 @@ TEST(LaunchLimits, AreTheConstraintsThatTheDeviceSets) {
     EXPECT_EQ(limit.expression.text().find("<="), 2u) << limit.expression.text();
 }
 
+TEST(CheckLimits, WhatIsMeasuredCountsOnceItIs) {
+  const KernelSpec spec = parse("limits = [\"power_w < 500\", \"time_ms < BX\"]", kSizes).value();
+  EXPECT_TRUE(needs_energy(spec.limits));
+  Evaluation evaluation;
+  evaluation.config = default_config(spec);  // BX = 32
+  EXPECT_TRUE(check_compiled(spec, evaluation, hopper()).is_ok()) << "nothing is known yet";
+  evaluation.time_ms = 33;
+  EXPECT_NE(check_compiled(spec, evaluation, hopper()).message().find("'time_ms < BX'"),
+            std::string::npos);
+  evaluation.time_ms = 31;
+  evaluation.power_w = 612;
+  EXPECT_NE(check_compiled(spec, evaluation, hopper()).message().find("power_w=612"),
+            std::string::npos);
+  const Result<SpecExpression> limit = parse_limit(spec, "energy_mj < 10 and registers < BX");
+  ASSERT_TRUE(limit.is_ok());
+  EXPECT_TRUE(needs_energy({*limit}));
+  EXPECT_FALSE(needs_energy({*parse_limit(spec, "registers < N")}));
+  EXPECT_NE(parse_limit(spec, "watts < 10").status().message().find("power_w"), std::string::npos);
+  EXPECT_FALSE(parse_limit(spec, "power_w <").is_ok());
+}
+
 TEST(CheckCompiled, RefusesWhatBreaksALimitAndSaysWhy) {
   const KernelSpec spec =
       parse("limits = [\"registers <= 128\", \"spills == 0\", \"occupancy >= 0.5 or BX == 32\"]",

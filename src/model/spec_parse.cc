@@ -24,10 +24,6 @@ constexpr const char* kLanguages[] = {"cuda", "opencl"};
 constexpr const char* kDeviceFacts[] = {"device_max_threads", "device_shared_memory",
                                         "device_units", "device_warp_size", "device_is_cpu"};
 
-// What limits may use besides.
-constexpr const char* kCompiledFacts[] = {"registers", "spills", "local_bytes", "shared_bytes",
-                                          "occupancy"};
-
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string near = nearest(word, candidates);
   if (!near.empty()) return fmt::format("; did you mean '{}'?", near);
@@ -146,6 +142,7 @@ class SpecReader {
     if (const Toml* node = top.optional("tolerance")) PURLIN_TRY(read_tolerance(*node));
     if (const Toml* node = top.optional("work")) PURLIN_TRY(read_work(*node));
     if (const Toml* node = top.optional("bucket")) PURLIN_TRY(read_bucket(*node));
+    if (const Toml* node = top.optional("measure")) PURLIN_TRY(read_measure(*node));
     PURLIN_TRY(top.finish());
     PURLIN_TRY(check_names());
     return std::move(spec_);
@@ -191,6 +188,7 @@ class SpecReader {
       inner.spec_.library_tolerance = false;
     }
     if (const Toml* bucket = top.optional("bucket")) PURLIN_TRY(inner.read_bucket(*bucket));
+    if (const Toml* measure = top.optional("measure")) PURLIN_TRY(inner.read_measure(*measure));
     PURLIN_TRY(top.finish());
     PURLIN_TRY(inner.check_names());
     return std::move(inner.spec_);
@@ -291,6 +289,8 @@ class SpecReader {
       SourceText text;
       PURLIN_ASSIGN(text.file, source.string("file"));
       PURLIN_ASSIGN(text.options, source.strings_or_empty("options"));
+      PURLIN_ASSIGN(text.include, source.strings_or_empty("include"));
+      if (std::string_view(language) == "cuda") PURLIN_TRY(read_compiler(source, text));
       PURLIN_TRY(source.finish());
       const std::string path = join_path(parent_path(spec_.file), text.file);
       Result<std::string> contents = read_(path);
@@ -306,9 +306,29 @@ class SpecReader {
     return sources;
   }
 
+  static Status read_compiler(TomlTable& table, SourceText& source) {
+    PURLIN_ASSIGN(const std::string compiler, table.string_or("compiler", "nvrtc"));
+    if (compiler != "nvrtc" && compiler != "nvcc")
+      return table.node()
+          .find("compiler")
+          ->complain(fmt::format("compiler is \"nvrtc\" or \"nvcc\", not '{}'", compiler));
+    source.compiler = compiler == "nvcc" ? compiler : "";
+    PURLIN_ASSIGN(source.archs, table.strings_or_empty("arch"));
+    for (const std::string& arch : source.archs)
+      if (!starts_with(arch, "sm_") || arch.find_first_of("0123456789") != 3)
+        return table.node().find("arch")->complain(
+            fmt::format("arch lists architectures such as \"sm_90a\", not '{}'", arch));
+    return Status::ok();
+  }
+
   Status read_headers(const Toml& node, const std::string& folder, SourceText& source) const {
+    std::vector<std::string> folders;
+    for (const std::string& include : source.include)
+      folders.push_back(join_path(parent_path(spec_.file), include));
+    for (std::string& include : include_folders(source.options))
+      folders.push_back(std::move(include));
     Result<std::string> hash =
-        headers_hash(source.text, folder, include_folders(source.options),
+        headers_hash(source.text, folder, folders,
                      [this](const std::string& path) -> std::optional<std::string> {
                        Result<std::string> text = read_(path);
                        if (!text.is_ok()) return std::nullopt;
@@ -707,6 +727,16 @@ class SpecReader {
     return Status::ok();
   }
 
+  Status read_measure(const Toml& node) {
+    PURLIN_ASSIGN(TomlTable table, TomlTable::of(node, "[measure]"));
+    PURLIN_ASSIGN(const std::string inputs, table.string_or("inputs", "reuse"));
+    if (inputs != "reuse" && inputs != "rotate")
+      return table.node().find("inputs")->complain(
+          fmt::format("inputs is \"reuse\" or \"rotate\", not '{}'", inputs));
+    spec_.rotate_inputs = inputs == "rotate";
+    return table.finish();
+  }
+
   Status check(const SpecExpression& expression, bool with_parameters,
                std::string_view why_not = "", const std::vector<std::string>& further = {}) const {
     std::vector<std::string> known = dimensions_;
@@ -740,16 +770,17 @@ class SpecReader {
     constexpr const char* kBuffer =
         "buffers other than scratch are the same for all configs; use its largest";
     for (const SpecExpression& constraint : spec_.constraints) PURLIN_TRY(check(constraint, true));
-    const std::vector<std::string> compiled(std::begin(kCompiledFacts), std::end(kCompiledFacts));
+    const std::vector<std::string> compiled = limit_facts();
     for (const SpecExpression& limit : spec_.limits) {
       PURLIN_TRY(check(limit, true, "", compiled));
       for (const std::string& fact : compiled)
         if (spec_.problem.find(fact) != nullptr ||
             std::find(parameters_.begin(), parameters_.end(), fact) != parameters_.end())
-          return error(Code::kInvalid,
-                       "{}: in limits '{}' is what the compiler tells; rename the {} '{}'",
-                       limit.where, fact,
-                       spec_.problem.find(fact) != nullptr ? "dimension" : "parameter", fact);
+          return error(
+              Code::kInvalid,
+              "{}: in limits '{}' is what compiling or measuring tells; rename the {} '{}'",
+              limit.where, fact, spec_.problem.find(fact) != nullptr ? "dimension" : "parameter",
+              fact);
     }
     PURLIN_TRY(check(spec_.launch, true, ""));
     PURLIN_TRY(check(spec_.reference.launch, false, kReference));

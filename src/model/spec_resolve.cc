@@ -158,6 +158,8 @@ std::string KernelSpec::source_hash(std::string_view language) const {
   if (const auto source = sources.find(std::string(language)); source != sources.end()) {
     hasher.add(source->second.text);
     for (const std::string& option : source->second.options) hasher.add(option);
+    if (!source->second.compiler.empty()) hasher.add("compiler").add(source->second.compiler);
+    for (const std::string& arch : source->second.archs) hasher.add("arch").add(arch);
     if (!source->second.headers_hash.empty())
       hasher.add("headers").add(source->second.headers_hash);
   }
@@ -169,6 +171,7 @@ std::string KernelSpec::source_hash(std::string_view language) const {
   }
   hasher.add("launch");
   add_launch(hasher, launch);
+  if (rotate_inputs) hasher.add("rotate");  // the winner is of another question
   return hasher.hex();
 }
 

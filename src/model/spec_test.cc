@@ -153,6 +153,25 @@ TEST(Spec, ReadsEverything) {
   EXPECT_EQ(spec.constraints[0].where, "specs/gemm.toml:5:16");
 }
 
+TEST(Spec, ReadsHowItIsCompiledAndMeasured) {
+  const KernelSpec plain = *parse(kGemm);
+  EXPECT_EQ(plain.sources.at("cuda").compiler, "");
+  EXPECT_FALSE(plain.rotate_inputs);
+  const std::string text =
+      gemm_with("file = \"cuda/gemm.cu\"",
+                "file = \"cuda/gemm.cu\"\ncompiler = \"nvcc\"\narch = [\"sm_90a\", \"sm_100a\"]\n"
+                "include = [\"cutlass/include\"]");
+  const Result<KernelSpec> parsed = parse(text + "\n[measure]\ninputs = \"rotate\"\n");
+  ASSERT_TRUE(parsed.is_ok()) << parsed.status().message();
+  const SourceText& source = parsed->sources.at("cuda");
+  EXPECT_EQ(source.compiler, "nvcc");
+  EXPECT_EQ(source.archs, (std::vector<std::string>{"sm_90a", "sm_100a"}));
+  EXPECT_EQ(source.include, (std::vector<std::string>{"cutlass/include"}));
+  EXPECT_TRUE(parsed->rotate_inputs);
+  EXPECT_NE(parsed->source_hash("cuda"), parse(text)->source_hash("cuda"));
+  EXPECT_NE(plain.source_hash("cuda"), parse(text)->source_hash("cuda"));
+}
+
 TEST(Spec, AnEmptyListOfConstraintsIsNone) {
   const auto spec = parse(gemm_with(
       R"(constraints = ["BM % TM == 0", "(BM // TM) * (BN // TN) <= device_max_threads"])",
@@ -258,6 +277,14 @@ TEST(Spec, EveryMistakeSaysWhereAndWhatToDo) {
       {"\"multiple:64\"", "\"multiple:0\"", ": a bucket is \"exact\", \"pow2\" or"},
       {"N = \"multiple:64\"", "X = \"pow2\"", ": [problem] has no dimension 'X'"},
       {"[work]", "[work", "specs/gemm.toml:"},
+      {"[work]", "[measure]\ninputs = \"new\"\n[work]",
+       ": inputs is \"reuse\" or \"rotate\", not 'new'"},
+      {"file = \"cuda/gemm.cu\"", "file = \"cuda/gemm.cu\"\ncompiler = \"clang\"",
+       ": compiler is \"nvrtc\" or \"nvcc\", not 'clang'"},
+      {"file = \"cuda/gemm.cu\"", "file = \"cuda/gemm.cu\"\narch = [\"hopper\"]",
+       ": arch lists architectures such as \"sm_90a\", not 'hopper'"},
+      {"file = \"gemm.cl\"", "file = \"gemm.cl\"\ncompiler = \"nvcc\"",
+       ": [kernel.opencl] has no key 'compiler'"},
   };
   for (const Mistake& mistake : kMistakes) {
     const Result<KernelSpec> parsed = parse(gemm_with(mistake.piece, mistake.replacement));

@@ -120,8 +120,9 @@ ProblemShape Dispatcher::problem_of(const std::int64_t* extents) const {
 
 Status Dispatcher::build(Variant& variant) {
   const SourceText& source = spec_.sources.find(std::string(device_->language()))->second;
-  const gpu::CompileRequest request =
+  gpu::CompileRequest request =
       measure::compile_request(spec_, source, spec_.entry, variant.config);
+  request.compiler_version = device_->compiler_version(request);
   const std::string key = measure::BinaryCache::key(device_->info(), request);
   std::optional<gpu::Binary> binary;
   if (!key.empty()) binary = binaries_.get(key);

@@ -4,16 +4,11 @@
 #include "gpu/cuda/facts.h"
 #include "gpu/launching.h"
 
-#include <algorithm>
-
 namespace purlin::gpu {
 namespace {
 
 constexpr int kDefaultDynamicShared = 48 << 10;  // what a launch gets without asking
 constexpr std::uint32_t kPortableCluster = 8;    // blocks; more needs the kernel's consent
-// Commands queued behind a closed gate. Drivers hold about a thousand before a launch blocks, and
-// a launch that blocks there would wait for the gate that it keeps closed.
-constexpr int kMostGated = 256;
 
 class CudaBuffer : public Buffer {
  public:
@@ -67,6 +62,7 @@ Status check_range(const Buffer& buffer, std::size_t offset, std::size_t bytes) 
 struct CudaDevice::Parameters {
   std::vector<CUdeviceptr> addresses;
   std::vector<void*> values;
+  std::vector<LibraryArgument> of_library;  // in place of those, for a library's kernel
 };
 
 CudaDevice::CudaDevice(const CudaDriver& driver, DeviceInfo info, CudaTools tools)
@@ -84,18 +80,14 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriver& driver, i
   PURLIN_TRY(self.make_current());
   PURLIN_TRY(self.check("cuStreamCreate", driver.cuStreamCreate(&self.stream_, CU_STREAM_DEFAULT)));
   self.pci_bus_id_ = pci_bus_id(driver, self.device_);
-  self.gate_ = StreamGate::create(self.driver_);
+  self.timer_ = std::make_unique<StreamTimer>(self.driver_, self.stream_, self.info_.id);
   return device;
 }
 
 CudaDevice::~CudaDevice() {
   library_.reset();
-  gate_.reset();
+  timer_.reset();
   scratch_.reset();
-  for (const auto& [start, end] : events_) {
-    driver_.cuEventDestroy_v2(start);
-    driver_.cuEventDestroy_v2(end);
-  }
   if (stream_ != nullptr) driver_.cuStreamDestroy_v2(stream_);
   if (context_ != nullptr) driver_.cuDevicePrimaryCtxRelease_v2(device_);
 }
@@ -130,10 +122,21 @@ Result<LibrarySpace> CudaDevice::library_space(const LibraryOperation& operation
   return started->space(operation, problem);
 }
 
+Result<Binary> CudaTools::compile(const CompileRequest& request,
+                                  const std::string& device_arch) const {
+  PURLIN_ASSIGN(const std::string arch, choose_arch(request.archs, device_arch));
+  if (request.compiler == "nvcc") return nvcc->compile(request, arch);
+  if (nvrtc == nullptr) return nvrtc_problem;
+  return nvrtc->compile(request, arch);
+}
+
 Result<Binary> CudaDevice::compile(const CompileRequest& request) {
   if (!request.library.empty()) return library_binary(request);
-  if (tools_.nvrtc == nullptr) return tools_.nvrtc_problem;
-  return tools_.nvrtc->compile(request, info_.arch);
+  return tools_.compile(request, info_.arch);
+}
+
+std::string CudaDevice::compiler_version(const CompileRequest& request) {
+  return request.compiler == "nvcc" ? tools_.nvcc->version().value_or("") : "";
 }
 
 Result<std::unique_ptr<Kernel>> CudaDevice::load(const Binary& binary) {
@@ -224,29 +227,27 @@ Status CudaDevice::synchronize(std::string_view what) {
   return status.is_ok() ? status : Status(Code::kFailed, status.message());
 }
 
-Status CudaDevice::prepare(const Launch& launch, Parameters& parameters) {
-  PURLIN_TRY(check_launch(info_, launch, buffer_alignment()));
-  PURLIN_TRY(make_current());
-  if (auto* of_library = dynamic_cast<LibraryKernel*>(launch.kernel)) {
-    std::vector<LibraryArgument> arguments;
-    for (const KernelArgument& argument : launch.arguments) {
-      LibraryArgument& given = arguments.emplace_back();
+Status CudaDevice::bind(const Launch& launch, const std::vector<KernelArgument>& arguments,
+                        Parameters& parameters) const {
+  if (dynamic_cast<LibraryKernel*>(launch.kernel) != nullptr) {
+    for (const KernelArgument& argument : arguments) {
+      LibraryArgument& given = parameters.of_library.emplace_back();
       given.scalar = argument.scalar;
       if (argument.buffer == nullptr) continue;
       given.address = reinterpret_cast<void*>(address_of(*argument.buffer, argument.offset));
       given.bytes = argument.bytes;
     }
-    return of_library->prepare(arguments);
+    return Status::ok();
   }
-  auto& kernel = static_cast<CudaKernel&>(*launch.kernel);
-  const std::size_t count = launch.arguments.size();
+  const auto& kernel = static_cast<const CudaKernel&>(*launch.kernel);
+  const std::size_t count = arguments.size();
   if (kernel.sizes_known && count != kernel.sizes.size())
     return error(Code::kInvalid, "the kernel takes {} arguments, the launch gives {}",
                  kernel.sizes.size(), count);
   parameters.addresses.resize(count);
   parameters.values.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const KernelArgument& argument = launch.arguments[i];
+    const KernelArgument& argument = arguments[i];
     const bool scalar = argument.buffer == nullptr;
     const std::size_t size = scalar ? argument.scalar.size() : sizeof(CUdeviceptr);
     if (kernel.sizes_known && size != kernel.sizes[i])
@@ -256,6 +257,16 @@ Status CudaDevice::prepare(const Launch& launch, Parameters& parameters) {
     parameters.values[i] = scalar ? const_cast<char*>(argument.scalar.data())
                                   : static_cast<void*>(&parameters.addresses[i]);
   }
+  return Status::ok();
+}
+
+Status CudaDevice::prepare(const Launch& launch, Parameters& parameters) {
+  PURLIN_TRY(check_launch(info_, launch, buffer_alignment()));
+  PURLIN_TRY(make_current());
+  PURLIN_TRY(bind(launch, launch.arguments, parameters));
+  if (auto* of_library = dynamic_cast<LibraryKernel*>(launch.kernel))
+    return of_library->prepare(parameters.of_library);
+  auto& kernel = static_cast<CudaKernel&>(*launch.kernel);
   const int dynamic = static_cast<int>(launch.shape.dynamic_shared_bytes);
   if (dynamic > kernel.dynamic_shared_allowed) {
     PURLIN_TRY(
@@ -317,73 +328,29 @@ Status CudaDevice::run(const Launch& launch) {
 }
 
 Result<std::vector<Sample>> CudaDevice::time(const Launch& launch, const TimingRequest& request) {
-  Parameters parameters;
-  PURLIN_TRY(prepare(launch, parameters));
+  std::vector<Parameters> sets(1 + launch.further_arguments.size());
+  PURLIN_TRY(prepare(launch, sets.front()));
+  for (std::size_t i = 1; i < sets.size(); ++i)
+    PURLIN_TRY(bind(launch, launch.further_arguments[i - 1], sets[i]));
   if (!warm_of(*launch.kernel)) PURLIN_TRY(run(launch));
-  if (request.flush_l2) PURLIN_TRY(make_scratch());
-  return sample_in_chunks(request, system_clock(), [&](int count, std::vector<Sample>& samples) {
-    // Two events and a flush beside the launches.
-    const int commands = request.launches_per_sample * commands_of(*launch.kernel) + 3;
-    const int most = std::max(1, (kMostGated - 1) / commands);
-    for (int left = count; left > 0; left -= most)
-      PURLIN_TRY(time_chunk(launch, parameters, request, std::min(left, most), samples));
-    return Status::ok();
-  });
-}
-
-Status CudaDevice::time_chunk(const Launch& launch, Parameters& parameters,
-                              const TimingRequest& request, int count,
-                              std::vector<Sample>& samples) {
-  PURLIN_TRY(make_events(static_cast<std::size_t>(count)));
-  const int commands = request.launches_per_sample * commands_of(*launch.kernel) + 3;
-  const bool gate = gate_ != nullptr && count * commands < kMostGated && gate_->close(stream_);
-  const Status enqueued =
-      enqueue_samples(launch, parameters, request, static_cast<std::size_t>(count));
-  if (gate) gate_->open();  // before anything else: behind a closed gate nothing ever finishes
-  // Read while the kernels run: an idle GPU lowers its clock.
-  const double clock_first = current_clock_mhz();
-  const Status finished = synchronize("timing the kernel");
-  const double clock_last = current_clock_mhz();
-  PURLIN_TRY(enqueued);
-  PURLIN_TRY(finished);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    float ms = 0;
-    PURLIN_TRY(check("cuEventElapsedTime",
-                     driver_.cuEventElapsedTime(&ms, events_[i].first, events_[i].second)));
-    const double place = (static_cast<double>(i) + 0.5) / count;
-    const double clock =
-        clock_first > 0 && clock_last > 0 ? clock_first + (clock_last - clock_first) * place : 0;
-    samples.push_back({static_cast<double>(ms) / request.launches_per_sample, clock});
+  StreamWork work;
+  auto* const of_library = dynamic_cast<LibraryKernel*>(launch.kernel);
+  work.enqueue = [&](std::size_t nth) -> Status {
+    Parameters& set = sets[nth % sets.size()];
+    if (of_library != nullptr && sets.size() > 1) PURLIN_TRY(of_library->prepare(set.of_library));
+    return enqueue(launch, set);
+  };
+  work.commands = commands_of(*launch.kernel);
+  work.clock_mhz = [this] { return current_clock_mhz(); };
+  if (request.flush_l2) {
+    PURLIN_TRY(make_scratch());
+    work.flush = [this](std::size_t sample) {
+      return check("flushing L2", driver_.cuMemsetD8Async(address_of(*scratch_, 0),
+                                                          static_cast<unsigned char>(sample),
+                                                          scratch_->bytes(), stream_));
+    };
   }
-  return Status::ok();
-}
-
-Status CudaDevice::enqueue_samples(const Launch& launch, Parameters& parameters,
-                                   const TimingRequest& request, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    if (request.flush_l2)
-      PURLIN_TRY(check("flushing L2", driver_.cuMemsetD8Async(address_of(*scratch_, 0),
-                                                              static_cast<unsigned char>(i),
-                                                              scratch_->bytes(), stream_)));
-    PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(events_[i].first, stream_)));
-    for (int n = 0; n < request.launches_per_sample; ++n) PURLIN_TRY(enqueue(launch, parameters));
-    PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(events_[i].second, stream_)));
-  }
-  return Status::ok();
-}
-
-Status CudaDevice::make_events(std::size_t count) {
-  while (events_.size() < count) {
-    CUevent start = nullptr, end = nullptr;
-    PURLIN_TRY(check("cuEventCreate", driver_.cuEventCreate(&start, CU_EVENT_DEFAULT)));
-    if (const CUresult result = driver_.cuEventCreate(&end, CU_EVENT_DEFAULT);
-        result != CUDA_SUCCESS) {
-      driver_.cuEventDestroy_v2(start);
-      return check("cuEventCreate", result);
-    }
-    events_.emplace_back(start, end);
-  }
-  return Status::ok();
+  return timer_->time(work, request);
 }
 
 // Twice L2: its replacement is not exactly least-recently-used.
@@ -396,6 +363,14 @@ Status CudaDevice::make_scratch() {
 
 double CudaDevice::current_clock_mhz() {
   return tools_.nvml != nullptr ? tools_.nvml->sm_clock_mhz(pci_bus_id_) : 0;
+}
+
+Result<double> CudaDevice::energy_mj() {
+  if (tools_.nvml != nullptr) return tools_.nvml->energy_mj(pci_bus_id_);
+  return error(
+      Code::kUnavailable,
+      "the energy of {} is read through NVML (libnvidia-ml.so.1), which does not load here",
+      info_.id);
 }
 
 }  // namespace purlin::gpu

@@ -7,15 +7,15 @@
 #pragma once
 
 #include "gpu/cuda/driver.h"
+#include "gpu/cuda/nvcc.h"
 #include "gpu/cuda/nvrtc.h"
-#include "gpu/cuda/stream_gate.h"
+#include "gpu/cuda/stream_timer.h"
 #include "gpu/device.h"
 #include "gpu/library_kernel.h"
 #include "gpu/nvml.h"
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace purlin::gpu {
@@ -25,6 +25,10 @@ struct CudaTools {
   std::unique_ptr<Nvrtc> nvrtc;
   Status nvrtc_problem;  // why nvrtc is nullptr
   std::shared_ptr<Nvml> nvml;
+  std::shared_ptr<Nvcc> nvcc = std::make_shared<Nvcc>();  // looked for when it is first needed
+
+  // By the compiler that the request asks for. [MT]
+  Result<Binary> compile(const CompileRequest& request, const std::string& device_arch) const;
 };
 
 class CudaDevice : public Device {
@@ -35,6 +39,7 @@ class CudaDevice : public Device {
 
   std::string_view language() const override { return "cuda"; }
   Result<Binary> compile(const CompileRequest& request) override;
+  std::string compiler_version(const CompileRequest& request) override;
   Result<std::unique_ptr<Kernel>> load(const Binary& binary) override;
   Result<std::string> library_version(std::string_view library) override;
   Result<LibrarySpace> library_space(const LibraryOperation& operation,
@@ -47,7 +52,10 @@ class CudaDevice : public Device {
   Status fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) override;
   Status run(const Launch& launch) override;
   Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;
+  bool has_graphs() const override { return timer_->has_graphs(); }
+  std::string_view how() const override { return timer_->how(); }
   double current_clock_mhz() override;
+  Result<double> energy_mj() override;
 
  private:
   struct Parameters;
@@ -55,14 +63,11 @@ class CudaDevice : public Device {
   Status check(std::string_view what, CUresult result) const;
   Result<LibraryRuntime*> library(std::string_view name);
   Status make_current();
+  Status bind(const Launch& launch, const std::vector<KernelArgument>& arguments,
+              Parameters& parameters) const;
   Status prepare(const Launch& launch, Parameters& parameters);
   Status enqueue(const Launch& launch, Parameters& parameters);
   Status synchronize(std::string_view what);
-  Status time_chunk(const Launch& launch, Parameters& parameters, const TimingRequest& request,
-                    int count, std::vector<Sample>& samples);
-  Status enqueue_samples(const Launch& launch, Parameters& parameters, const TimingRequest& request,
-                         std::size_t count);
-  Status make_events(std::size_t count);
   Status make_scratch();
 
   const CudaDriver driver_;
@@ -71,9 +76,8 @@ class CudaDevice : public Device {
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
   std::string pci_bus_id_;
-  std::vector<std::pair<CUevent, CUevent>> events_;  // made once, reused by every chunk
   std::unique_ptr<Buffer> scratch_;
-  std::unique_ptr<StreamGate> gate_;
+  std::unique_ptr<StreamTimer> timer_;
   std::unique_ptr<LibraryRuntime> library_;  // started when a spec asks for it
 };
 

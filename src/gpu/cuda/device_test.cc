@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <thread>
+#include <utility>
 
 namespace purlin::gpu {
 namespace {
@@ -27,6 +28,7 @@ struct FakeDriver {
   std::uint32_t gate_word = 0;
   std::uint32_t gate_turn = 0;
   bool gate_closed() { return std::atomic_ref(gate_word).load() < gate_turn; }
+  int captured = -1;       // launches of the capture under way; -1 = none
   bool serialise = false;  // as some profilers do: a launch returns once the kernel ran
   std::vector<std::vector<std::string>> launch_values;
   std::uint64_t next_address = 0x10000;
@@ -159,8 +161,27 @@ CudaDriver fake_table() {
       copied.emplace_back(static_cast<char*>(values[i]), fake->parameter_sizes[i]);
     fake->launch_values.push_back(copied);
     while (fake->serialise && fake->gate_closed()) std::this_thread::yield();
+    if (fake->captured >= 0) {
+      ++fake->captured;
+      return CUDA_SUCCESS;
+    }
     return fake->call("launch");
   };
+  table.cuStreamBeginCapture_v2 = [](CUstream, CUstreamCaptureMode) {
+    fake->captured = 0;
+    return fake->call("capture");
+  };
+  table.cuStreamEndCapture = [](CUstream, CUgraph* graph) {
+    fake->calls.push_back("of " + std::to_string(std::exchange(fake->captured, -1)));
+    return fake->make("graph", graph);
+  };
+  table.cuGraphInstantiateWithFlags = [](CUgraphExec* exec, CUgraph, unsigned long long) {
+    return fake->make("instantiate", exec);
+  };
+  table.cuGraphUpload = [](CUgraphExec, CUstream) { return fake->call("upload"); };
+  table.cuGraphLaunch = [](CUgraphExec, CUstream) { return fake->call("graph launch"); };
+  table.cuGraphExecDestroy = [](CUgraphExec) { return fake->release("end"); };
+  table.cuGraphDestroy = [](CUgraph) { return fake->release("drop"); };
   table.cuLaunchKernelEx = [](const CUlaunchConfig* config, CUfunction, void**, void**) {
     return fake->call("cluster",
                       std::to_string(config->numAttrs > 0 ? config->attrs->value.clusterDim.x : 0));
@@ -264,6 +285,59 @@ TEST_F(CudaDeviceTest, MoreCommandsThanTheQueueHoldsAreNotGated) {
   EXPECT_EQ(text.find("close") != std::string::npos, true);  // two samples fit, then one
   ASSERT_TRUE(device_->time(launch_, {1, 300, false, 0}).is_ok());
   EXPECT_EQ(calls().find("close"), std::string::npos);
+}
+
+TEST_F(CudaDeviceTest, ManyShortLaunchesAreOneGraph) {
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  calls();
+  EXPECT_TRUE(device_->has_graphs());
+  TimingRequest request;
+  request.samples = 2;
+  request.launches_per_sample = 300;  // more than the gate holds of single launches
+  request.graph = true;
+  auto samples = device_->time(launch_, request);
+  ASSERT_TRUE(samples.is_ok()) << samples.status().message();
+  EXPECT_EQ((*samples)[0].ms, 3.0 / 300);
+  EXPECT_EQ(device_->how(), "graph");
+  EXPECT_EQ(calls(),
+            "capture,of 300,graph,instantiate,drop,upload,event,event,event,event,close,"
+            "record,graph launch,record,record,graph launch,record,synchronize,elapsed,elapsed,"
+            "end");
+}
+
+TEST_F(CudaDeviceTest, WorkThatCannotBeCapturedIsABatch) {
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  driver_.failures["graph"] = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  TimingRequest request;
+  request.launches_per_sample = 3;
+  request.graph = true;
+  ASSERT_TRUE(device_->time(launch_, request).is_ok());
+  EXPECT_EQ(device_->how(), "batch");
+  request.launches_per_sample = 300;
+  ASSERT_TRUE(device_->time(launch_, request).is_ok());
+  EXPECT_EQ(device_->how(), "ungated batch");
+  request.launches_per_sample = 1;
+  ASSERT_TRUE(device_->time(launch_, request).is_ok());
+  EXPECT_EQ(device_->how(), "event");
+}
+
+TEST_F(CudaDeviceTest, LaunchesTakeTheSetsOfArgumentsInTurn) {
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  launch_.further_arguments = {launch_.arguments, launch_.arguments};
+  launch_.further_arguments[0][0].offset = 512;
+  launch_.further_arguments[1][0].offset = 768;
+  driver_.launch_values.clear();
+  ASSERT_TRUE(device_->time(launch_, {2, 1, false, 0}).is_ok());
+  ASSERT_TRUE(device_->time(launch_, {2, 1, false, 0}).is_ok());  // goes on where it was
+  std::vector<CUdeviceptr> offsets;
+  for (const auto& values : driver_.launch_values) {
+    CUdeviceptr address = 0;
+    std::memcpy(&address, values[0].data(), sizeof address);
+    offsets.push_back(address % 0x1000);
+  }
+  EXPECT_EQ(offsets, (std::vector<CUdeviceptr>{256, 512, 768, 256}));
+  launch_.further_arguments[0][0].offset = 100;
+  EXPECT_EQ(device_->time(launch_, {1, 1, false, 0}).status().code(), Code::kInvalid);
 }
 
 TEST_F(CudaDeviceTest, AFailedLaunchOpensTheGate) {

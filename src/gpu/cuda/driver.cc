@@ -76,6 +76,13 @@ Result<CudaDriver> load_cuda_driver() {
   library->bind(driver.cuFuncGetParamInfo, "cuFuncGetParamInfo");
   library->bind(driver.cuFuncLoad, "cuFuncLoad");
   library->bind(driver.cuStreamWaitValue32, "cuStreamWaitValue32_v2");
+  library->bind(driver.cuStreamBeginCapture_v2, "cuStreamBeginCapture_v2");
+  library->bind(driver.cuStreamEndCapture, "cuStreamEndCapture");
+  library->bind(driver.cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
+  library->bind(driver.cuGraphUpload, "cuGraphUpload");
+  library->bind(driver.cuGraphLaunch, "cuGraphLaunch");
+  library->bind(driver.cuGraphExecDestroy, "cuGraphExecDestroy");
+  library->bind(driver.cuGraphDestroy, "cuGraphDestroy");
   return driver;
 }
 

@@ -98,8 +98,10 @@ class CudaGuest : public GuestDevice {
 
   std::string_view language() const override { return "cuda"; }
   Result<Binary> compile(const CompileRequest& request) override {
-    if (tools_.nvrtc == nullptr) return tools_.nvrtc_problem;
-    return tools_.nvrtc->compile(request, info_.arch);
+    return tools_.compile(request, info_.arch);
+  }
+  std::string compiler_version(const CompileRequest& request) override {
+    return request.compiler == "nvcc" ? tools_.nvcc->version().value_or("") : "";
   }
 
   Result<std::unique_ptr<GuestKernel>> load(const Binary& binary,

@@ -4,6 +4,7 @@
 #include "base/library.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "gpu/cuda/nvcc.h"
 #include "gpu/launching.h"
 #include "gpu/vendor_libraries.h"
 
@@ -43,12 +44,6 @@ std::vector<int> preferred_majors(int newest) {
     std::stable_partition(majors.begin(), majors.end(),
                           [newest](int major) { return major <= newest; });
   return majors;
-}
-
-bool names_an_arch(const std::vector<std::string>& options) {
-  return std::any_of(options.begin(), options.end(), [](const std::string& option) {
-    return starts_with(option, "-arch") || starts_with(option, "--gpu-architecture");
-  });
 }
 
 }  // namespace

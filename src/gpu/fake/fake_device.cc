@@ -2,6 +2,7 @@
 #include "gpu/fake/fake_device.h"
 
 #include "base/text.h"
+#include "base/time.h"
 #include "gpu/launching.h"
 
 #include <cmath>
@@ -218,6 +219,15 @@ Status FakeDevice::write_outputs(const FakeKernel& kernel, const Launch& launch)
   return Status::ok();
 }
 
+Result<double> FakeDevice::energy_mj() {
+  if (!behaviour_.power_w) return Device::energy_mj();
+  const std::lock_guard lock(meter_);
+  const std::int64_t now_ns = system_clock().monotonic_ns();
+  if (counted_ns_ > 0) used_mj_ += drawn_w_ * static_cast<double>(now_ns - counted_ns_) * 1e-6;
+  counted_ns_ = now_ns;
+  return used_mj_;
+}
+
 Result<std::vector<Sample>> FakeDevice::time(const Launch& launch, const TimingRequest& request) {
   if (request.samples < 1 || request.launches_per_sample < 1)
     return error(Code::kInvalid, "timing takes at least one sample of one launch");
@@ -227,6 +237,12 @@ Result<std::vector<Sample>> FakeDevice::time(const Launch& launch, const TimingR
     kernel.config = of_library->config;
   else
     kernel = static_cast<const FakeKernel&>(*launch.kernel);
+  if (behaviour_.power_w) {
+    PURLIN_TRY(energy_mj().status());  // counts until now with what was drawn before
+    const std::lock_guard lock(meter_);
+    drawn_w_ = behaviour_.power_w(kernel);
+  }
+  how_ = request.launches_per_sample == 1 ? "event" : graphs && request.graph ? "graph" : "batch";
   const double ms = behaviour_.time_ms ? behaviour_.time_ms(kernel, launch.shape) : 1.0;
   std::vector<Sample> samples;
   double spent_s = 0;

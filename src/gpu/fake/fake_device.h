@@ -16,6 +16,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct FakeBehaviour {
                      std::size_t bytes)>
       write;
   std::function<double(const FakeKernel&, const LaunchShape&)> time_ms;  // 1 ms without
+  // Drawn from a launch until the next; without it no energy is counted.
+  std::function<double(const FakeKernel&)> power_w;
   double noise = 0;  // relative standard deviation of a sample
   std::uint64_t seed = 1;
 };
@@ -69,18 +72,26 @@ class FakeDevice : public Device {
   Status run(const Launch& launch) override;
   // Spends no time: the budget is counted in the samples' own milliseconds.
   Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;
+  bool has_graphs() const override { return graphs; }
+  std::string_view how() const override { return how_; }
   double current_clock_mhz() override { return info_.clock_mhz; }
+  Result<double> energy_mj() override;
 
   DeviceInfo& mutable_info() { return info_; }
   // What was asked of the device so far.
   std::atomic<int> compiles{0};
   int launches = 0;
+  bool graphs = false;
 
  private:
   Result<LibraryRuntime*> library(std::string_view name);
   Status write_outputs(const FakeKernel& kernel, const Launch& launch);
   Status run_library(LibraryKernel& kernel, const Launch& launch);
 
+  std::string_view how_ = "event";
+  std::mutex meter_;
+  double drawn_w_ = 0, used_mj_ = 0;  // guarded by meter_, as the next
+  std::int64_t counted_ns_ = 0;
   FakeBehaviour behaviour_;
   Random random_;
   std::unique_ptr<LibraryRuntime> library_;

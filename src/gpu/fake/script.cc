@@ -49,7 +49,7 @@ class Script {
     return expression.evaluate_double(scope.lookup());
   }
 
-  Expression time_ms, compile_s;
+  Expression time_ms, compile_s, power_w;
   Expression compile_error_if, slow_compile_if, launch_error_if, crash_if, hang_if;
   Expression wrong_if, out_of_bounds_if;
 
@@ -57,6 +57,7 @@ class Script {
   std::vector<std::pair<const char*, Expression*>> expressions() {
     return {{"time_ms", &time_ms},
             {"compile_s", &compile_s},
+            {"power_w", &power_w},
             {"compile_error_if", &compile_error_if},
             {"slow_compile_if", &slow_compile_if},
             {"launch_error_if", &launch_error_if},
@@ -102,6 +103,7 @@ Status launch(const Script& script, const FakeKernel& kernel, const LaunchShape&
   // Evaluated here as well, where a failure can be reported.
   PURLIN_TRY(Script::holds(script.wrong_if, kernel.config).status());
   PURLIN_TRY(Script::holds(script.out_of_bounds_if, kernel.config).status());
+  PURLIN_TRY(Script::number(script.power_w, kernel.config, 1).status());
   return Script::number(script.time_ms, kernel.config, 1, shape.blocks()).status();
 }
 
@@ -145,6 +147,10 @@ Result<std::unique_ptr<Device>> open_fake(const std::string& path) {
                              std::size_t offset, std::size_t bytes) {
     write_output(*script, kernel, buffer, offset, bytes);
   };
+  if (!script->power_w.empty())
+    behaviour.power_w = [script](const FakeKernel& kernel) {
+      return Script::number(script->power_w, kernel.config, 1).value_or(1);
+    };
   behaviour.time_ms = [script](const FakeKernel& kernel, const LaunchShape& shape) {
     if (is_reference(kernel.entry)) return 1.0;
     return Script::number(script->time_ms, kernel.config, 1, shape.blocks()).value_or(1);

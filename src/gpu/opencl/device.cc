@@ -103,9 +103,12 @@ class OpenClDevice : public Device {
     return finish("the launch");
   }
 
+  // A batch lies in one queue, in order; a host slower than the device leaves gaps in it.
+  std::string_view how() const override { return batched_ ? "batch" : "event"; }
   Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override {
     PURLIN_TRY(prepare(launch));
     if (request.flush_l2) PURLIN_TRY(make_scratch());
+    batched_ = request.launches_per_sample > 1;
     return sample_in_chunks(request, system_clock(), [&](int count, std::vector<Sample>& samples) {
       return time_chunk(launch, request, count, samples);
     });
@@ -146,12 +149,16 @@ class OpenClDevice : public Device {
     PURLIN_TRY(check_launch(info_, launch, alignment_));
     if (launch.shape.cluster != Dim3{1, 1, 1})
       return error(Code::kInvalid, "OpenCL has no clusters; leave the cluster at 1");
+    return bind(launch, launch.arguments);
+  }
+
+  Status bind(const Launch& launch, const std::vector<KernelArgument>& arguments) {
     const auto& kernel = static_cast<const OpenClKernel&>(*launch.kernel);
-    if (launch.arguments.size() != kernel.arguments())
+    if (arguments.size() != kernel.arguments())
       return error(Code::kInvalid, "the kernel takes {} arguments, the launch gives {}",
-                   kernel.arguments(), launch.arguments.size());
-    for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
-      const KernelArgument& argument = launch.arguments[i];
+                   kernel.arguments(), arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const KernelArgument& argument = arguments[i];
       cl_int code = CL_SUCCESS;
       if (argument.buffer != nullptr) {
         PURLIN_ASSIGN(const cl_mem window,
@@ -197,6 +204,11 @@ class OpenClDevice : public Device {
         ClOwned<cl_event>* event = n + 1 == launches ? &pairs[i].last
                                    : n == 0          ? &pairs[i].first
                                                      : nullptr;
+        // Arguments are taken over when a launch is queued.
+        if (const std::size_t further = launch.further_arguments.size(); further > 0) {
+          const std::size_t set = nth_++ % (further + 1);
+          PURLIN_TRY(bind(launch, set == 0 ? launch.arguments : launch.further_arguments[set - 1]));
+        }
         PURLIN_TRY(enqueue(launch, event));
       }
     }
@@ -234,6 +246,8 @@ class OpenClDevice : public Device {
   ClOwned<cl_context> context_;
   ClOwned<cl_command_queue> queue_;
   std::unique_ptr<Buffer> scratch_;
+  std::size_t nth_ = 0;   // launches with arguments in turn, so far
+  bool batched_ = false;  // in the last one
 };
 
 class OpenClBackend : public Backend {

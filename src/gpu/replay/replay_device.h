@@ -34,6 +34,7 @@ class ReplayDevice : public Device {
               std::size_t bytes) override;
   Status fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) override;
   Status run(const Launch& launch) override;
+  std::string_view how() const override { return "recorded"; }
   // A sample of several launches is the mean of as many recorded ones; the budget is in recorded
   // time.
   Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/model/ensemble.h"
 
+#include "tune/model/boosted_trees.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -15,7 +17,27 @@ constexpr double kFailed = 0.9;  // quantile that stands for a failure
 
 constexpr std::size_t kFitted = 1024;  // observations a fit takes at most
 
+class Trees : public Regressor {
+ public:
+  Trees(const FitRequest& request, Random& random)
+      : width_(request.width),
+        trees_(request.rows, request.width, request.targets, request.chosen, kBoosting, random) {}
+  void predict(std::span<const std::uint8_t> rows, std::span<float> out) const override {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = trees_.predict(rows.data() + i * width_);
+  }
+
+ private:
+  std::size_t width_;
+  BoostedTrees trees_;
+};
+
 }  // namespace
+
+FitRegressor fit_boosted_trees() {
+  return [](const FitRequest& request, Random& random) -> std::unique_ptr<Regressor> {
+    return std::make_unique<Trees>(request, random);
+  };
+}
 
 void Ensemble::add(std::size_t index, std::optional<double> time_ms) {
   const std::size_t width = encoding_.features(), begin = rows_.size();
@@ -60,8 +82,8 @@ void Ensemble::fit(Random& random) {
   members_.clear();
   for (std::size_t member = 0; member < kMembers; ++member) {
     random.shuffle(order);
-    members_.emplace_back(rows_, encoding_.features(), targets, std::span(order).first(used),
-                          kBoosting, random);
+    members_.push_back(
+        fit_({rows_, encoding_.features(), targets, std::span(order).first(used)}, random));
   }
 }
 
@@ -76,9 +98,11 @@ std::vector<std::uint8_t> Ensemble::encode(std::span<const std::size_t> indices)
 std::vector<Ensemble::Prediction> Ensemble::predict(std::span<const std::uint8_t> rows) const {
   const std::size_t width = encoding_.features();
   std::vector<Prediction> predictions(width == 0 ? 0 : rows.size() / width);
-  for (std::size_t i = 0; i < predictions.size(); ++i)
-    for (std::size_t member = 0; member < kMembers; ++member)
-      predictions[i][member] = members_[member].predict(rows.data() + i * width);
+  std::vector<float> each(predictions.size());
+  for (std::size_t member = 0; member < kMembers; ++member) {
+    members_[member]->predict(rows, each);
+    for (std::size_t i = 0; i < each.size(); ++i) predictions[i][member] = each[i];
+  }
   return predictions;
 }
 

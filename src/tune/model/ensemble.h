@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ensemble: what was observed of a space, and several boosted trees fitted to different parts of
-// it.
+// Ensemble: what was observed of a space, and several models, boosted trees, fitted to different
+// parts of it.
 //
 // Each member is a plausible account of the space: where they agree something is known, and taking
 // the favourite of one of them explores in proportion to what is not. They predict log times, all
@@ -11,14 +11,16 @@
 #pragma once
 
 #include "base/random.h"
-#include "tune/model/boosted_trees.h"
 #include "tune/model/encoding.h"
+#include "tune/model/regressor.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace purlin::tune {
@@ -28,7 +30,8 @@ class Ensemble {
   static constexpr std::size_t kMembers = 4;
   using Prediction = std::array<float, kMembers>;
 
-  explicit Ensemble(const Space& space) : encoding_(space) {}
+  explicit Ensemble(const Space& space, FitRegressor fit = fit_boosted_trees())
+      : encoding_(space), fit_(std::move(fit)) {}
 
   void add(std::size_t index, std::optional<double> time_ms);
   std::size_t observations() const { return log_times_.size(); }
@@ -45,10 +48,11 @@ class Ensemble {
   static std::vector<std::uint32_t> fitted_rows(const std::vector<float>& targets, Random& random);
 
   Encoding encoding_;
+  FitRegressor fit_;
   std::vector<std::uint8_t> rows_;
   std::vector<std::optional<float>> log_times_;
   std::size_t worked_ = 0;
-  std::vector<BoostedTrees> members_;
+  std::vector<std::unique_ptr<Regressor>> members_;
 };
 
 }  // namespace purlin::tune

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tune/model/boosted_trees.h"
 #include "tune/model/ensemble.h"
 #include "tune/space/build.h"
 

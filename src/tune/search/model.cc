@@ -33,11 +33,11 @@ constexpr double kGrowth = 0.06;  // of the observations, from one fit to the ne
 
 class ModelSearch : public Strategy {
  public:
-  explicit ModelSearch(const StrategyRequest& request)
+  ModelSearch(const StrategyRequest& request, FitRegressor fit)
       : space_(request.space),
         random_(request.seed),
         ledger_(space_, random_),
-        ensemble_(space_),
+        ensemble_(space_, std::move(fit)),
         budget_(static_cast<double>(request.evaluations)),
         budget_s_(request.seconds) {
     if (space_.index_count() > kListed) return;
@@ -203,7 +203,11 @@ class ModelSearch : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> make_model(const StrategyRequest& request) {
-  return std::make_unique<ModelSearch>(request);
+  return make_model_search(request, fit_boosted_trees());
+}
+
+std::unique_ptr<Strategy> make_model_search(const StrategyRequest& request, FitRegressor fit) {
+  return std::make_unique<ModelSearch>(request, std::move(fit));
 }
 
 }  // namespace purlin::tune

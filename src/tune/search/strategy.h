@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "tune/model/regressor.h"
 #include "tune/search/prior.h"
 #include "tune/space/space.h"
 
@@ -23,8 +24,11 @@ namespace purlin::tune {
 
 // How an evaluation ended.
 struct Outcome {
-  std::optional<double> time_ms;  // nullopt: it failed
-  double cost_s = 0;              // what it took, failed or not; 0 = not known
+  // What is to be as small as can be: the time, or another objective. nullopt: it failed.
+  std::optional<double> time_ms;
+  double cost_s = 0;  // what it took, failed or not; 0 = not known
+  // All that is known of it, for as long as the call takes; nullptr = no more than the above.
+  const Evaluation* evaluation = nullptr;
 };
 
 // What became of the knowledge of other runs.
@@ -80,6 +84,8 @@ std::unique_ptr<Strategy> make_genetic(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_evolution(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_swarm(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_model(const StrategyRequest& request);
+// The same search over another model.
+std::unique_ptr<Strategy> make_model_search(const StrategyRequest& request, FitRegressor fit);
 std::unique_ptr<Strategy> make_transfer(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_auto(const StrategyRequest& request);
 // `auto` where nothing is known from elsewhere: it does not look at the priors.

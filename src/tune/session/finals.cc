@@ -2,14 +2,22 @@
 #include "tune/session/finals.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace purlin::tune {
 namespace {
 
-double fastest_ms(const Evaluation& evaluation) {
-  double fastest = evaluation.time_ms;
-  for (const Sample& sample : evaluation.samples) fastest = std::min(fastest, sample.ms);
-  return fastest;
+// The lowest that was seen of the objective.
+double lowest(const Evaluation& evaluation, Objective objective) {
+  double low = objective_value(evaluation, objective);
+  if (objective == Objective::kTime)
+    for (const Sample& sample : evaluation.samples) low = std::min(low, sample.ms);
+  return low;
+}
+
+std::vector<Sample> values_of(const Evaluation& evaluation, Objective objective) {
+  if (objective == Objective::kTime) return evaluation.samples;
+  return {{objective_value(evaluation, objective), 0}};
 }
 
 // Samples after which the search may have given up a config for one disturbed sample.
@@ -21,29 +29,34 @@ std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
                              std::optional<std::size_t> default_evaluation,
                              const FinalsOptions& options) {
   std::vector<std::size_t> order;
+  const auto value = [&](std::size_t i) {
+    return objective_value(evaluations[i], options.objective);
+  };
   for (std::size_t i = 0; i < evaluations.size(); ++i)
-    if (evaluations[i].ok()) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return evaluations[a].time_ms < evaluations[b].time_ms;
-  });
+    if (std::isfinite(value(i))) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
   std::vector<Finalist> chosen;
   std::size_t chances = 0;
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     const Evaluation& evaluation = evaluations[order[rank]];
     const bool is_default = order[rank] == default_evaluation;
-    const double reach = evaluations[order.front()].time_ms * (1 + options.within);
-    const bool fast =
-        rank < options.candidates && (rank < options.at_least || fastest_ms(evaluation) <= reach);
-    const bool chance =
-        !fast && !is_default && evaluation.raced_out && evaluation.samples.size() <= kEarly &&
-        chances < options.second_chances &&
-        fastest_ms(evaluation) <= evaluations[order.front()].time_ms * (1 + options.chance_within);
+    const double best = value(order.front()), low = lowest(evaluation, options.objective);
+    const bool fast = rank < options.candidates &&
+                      (rank < options.at_least || low <= best * (1 + options.within));
+    const bool chance = !fast && !is_default && evaluation.raced_out &&
+                        evaluation.samples.size() <= kEarly && chances < options.second_chances &&
+                        low <= best * (1 + options.chance_within);
     if (!fast && !is_default && !chance) continue;
     chances += chance ? 1 : 0;
     Finalist finalist;
     finalist.evaluation = order[rank];
     finalist.samples = evaluation.samples;
     finalist.time_ms = evaluation.time_ms;
+    finalist.values = values_of(evaluation, options.objective);
+    finalist.value = value(order[rank]);
+    finalist.energy_mj = evaluation.energy_mj;
+    finalist.power_w = evaluation.power_w;
     finalist.is_default = is_default;
     chosen.push_back(std::move(finalist));
   }
@@ -56,14 +69,14 @@ void drop_beaten(std::vector<Finalist>& finalists, const FinalsOptions& options,
   double best = 0, bound = 0;
   for (const Finalist& finalist : finalists) {
     if (!finalist.problem.empty()) continue;
-    const double time = median_ms(finalist.samples);
-    if (best > 0 && time >= best) continue;
-    best = time;
-    bound = measure::median_interval_ms(finalist.samples).high;
+    const double value = median_ms(finalist.values);
+    if (best > 0 && value >= best) continue;
+    best = value;
+    bound = measure::median_interval_ms(finalist.values).high;
   }
   for (Finalist& finalist : finalists) {
     if (finalist.is_default || finalist.beaten || !finalist.problem.empty()) continue;
-    const measure::Interval interval = measure::median_interval_ms(finalist.samples);
+    const measure::Interval interval = measure::median_interval_ms(finalist.values);
     finalist.beaten = interval.low > best * (1 + options.within) ||
                       (rounds >= 2 && interval.low > std::max(bound, best * (1 + options.tie_cap)));
   }
@@ -74,7 +87,7 @@ void decide(Verdicts& verdict, const Space& space, const std::vector<Evaluation>
   std::vector<Finalist>& finalists = verdict.finalists;
   std::stable_sort(finalists.begin(), finalists.end(), [](const Finalist& a, const Finalist& b) {
     if (a.problem.empty() != b.problem.empty()) return a.problem.empty();
-    return a.time_ms < b.time_ms;
+    return a.value < b.value;
   });
   // A tie overlaps the lowest one's interval. The default wins a tie, for it costs nobody a change;
   // then the space's order decides, which is the same in every session.
@@ -86,7 +99,7 @@ void decide(Verdicts& verdict, const Space& space, const std::vector<Evaluation>
   for (std::size_t i = 0; i < finalists.size(); ++i)
     if (finalists[i].problem.empty() && !finalists[i].beaten &&
         finalists[i].interval.low <= finalists.front().interval.high &&
-        finalists[i].time_ms <= finalists.front().time_ms * (1 + tie_cap))
+        finalists[i].value <= finalists.front().value * (1 + tie_cap))
       equals.push_back(i);
   if (equals.empty()) equals.push_back(0);
   verdict.winner =
@@ -109,7 +122,8 @@ Finals::Finals(const Space& space, const std::vector<Evaluation>& evaluations,
       options_(options),
       again_(again),
       finalists_(choose(evaluations, default_evaluation, options)),
-      fresh_(finalists_.size()) {
+      fresh_(finalists_.size()),
+      fresh_values_(finalists_.size()) {
   policy_.give_up_ms = 0;
   policy_.min_samples = policy_.max_samples = options.samples;
 }
@@ -138,8 +152,12 @@ void Finals::report(const Evaluation& measured) {
   const std::size_t i = *out_;
   out_.reset();
   ++turn_;
-  if (measured.ok()) {
+  if (std::isfinite(objective_value(measured, options_.objective))) {
     fresh_[i].insert(fresh_[i].end(), measured.samples.begin(), measured.samples.end());
+    const std::vector<Sample> values = values_of(measured, options_.objective);
+    fresh_values_[i].insert(fresh_values_[i].end(), values.begin(), values.end());
+    finalists_[i].energy_mj = measured.energy_mj;
+    finalists_[i].power_w = measured.power_w;
   } else {
     finalists_[i].problem =
         measured.message.empty() ? std::string(status_name(measured.status)) : measured.message;
@@ -148,7 +166,10 @@ void Finals::report(const Evaluation& measured) {
 
 void Finals::end_round() {
   for (std::size_t i = 0; i < finalists_.size(); ++i)
-    if (finalists_[i].problem.empty() && !finalists_[i].beaten) finalists_[i].samples = fresh_[i];
+    if (finalists_[i].problem.empty() && !finalists_[i].beaten) {
+      finalists_[i].samples = fresh_[i];
+      finalists_[i].values = fresh_values_[i];
+    }
   turn_ = 0;
   drop_beaten(finalists_, options_, ++rounds_);
 }
@@ -166,7 +187,8 @@ Result<std::optional<Verdicts>> Finals::verdict() {
         evaluations_[finalists_.front().evaluation].config.text(), finalists_.front().problem);
   for (Finalist& finalist : verdict.finalists) {
     if (again_ && !finalist.samples.empty()) finalist.time_ms = median_ms(finalist.samples);
-    finalist.interval = measure::median_interval_ms(finalist.samples);
+    if (again_ && !finalist.values.empty()) finalist.value = median_ms(finalist.values);
+    finalist.interval = measure::median_interval_ms(finalist.values);
   }
   decide(verdict, space_, evaluations_, options_.tie_cap);
   return std::optional(std::move(verdict));

@@ -33,6 +33,7 @@ struct FinalsOptions {
   int rounds = 5;                  // 0 = no finals: the search's own measurements decide
   int samples = 5;                 // of each candidate in each round
   double tie_cap = 0.02;           // no tie is slower than the lowest median by more
+  Objective objective = Objective::kTime;
 };
 
 // A candidate as it stands in the end.
@@ -40,7 +41,10 @@ struct Finalist {
   std::size_t evaluation = 0;   // index into the session's evaluations
   std::vector<Sample> samples;  // of all rounds; of the search where there were no finals
   double time_ms = 0;           // their median
-  measure::Interval interval;   // 95 %, of the median
+  std::vector<Sample> values;   // of the objective: the samples, or for energy one for each round
+  double value = 0;             // their median: what decides
+  measure::Interval interval;   // 95 %, of that
+  double energy_mj = 0, power_w = 0;  // of the last round; 0 = not measured
   bool is_default = false;
   std::string problem;  // failed in the finals, so it cannot win
   bool beaten = false;  // dropped out before the last round: fewer samples
@@ -81,10 +85,11 @@ class Finals {
   FinalsOptions options_;
   bool again_;
   std::vector<Finalist> finalists_;
-  std::vector<std::vector<Sample>> fresh_;  // by finalist, this round's included
-  int rounds_ = 0;                          // made in full
-  std::size_t turn_ = 0;                    // in the round under way
-  std::optional<std::size_t> out_;          // the finalist being measured
+  // By finalist, this round's included.
+  std::vector<std::vector<Sample>> fresh_, fresh_values_;
+  int rounds_ = 0;                  // made in full
+  std::size_t turn_ = 0;            // in the round under way
+  std::optional<std::size_t> out_;  // the finalist being measured
 };
 
 // All of it on one evaluator. `go_on` is asked before each measurement.

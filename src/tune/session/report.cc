@@ -50,10 +50,12 @@ Json finalist_json(const ReportInput& input, const Finalist& finalist) {
     clocks.push(sample.sm_clock_mhz);
     clocks_known |= sample.sm_clock_mhz > 0;
   }
-  Json json =
-      Json::object({{"config", to_json(config_of(input, finalist))},
-                    {"time_ms", finalist.time_ms},
-                    {"interval_ms", Json::array({finalist.interval.low, finalist.interval.high})}});
+  Json json = Json::object(
+      {{"config", to_json(config_of(input, finalist))}, {"time_ms", finalist.time_ms}});
+  if (input.objective == Objective::kTime)
+    json.set("interval_ms", Json::array({finalist.interval.low, finalist.interval.high}));
+  if (finalist.energy_mj > 0)
+    json.set("energy_mj", finalist.energy_mj).set("power_w", finalist.power_w);
   add_rates(json, input, config_of(input, finalist), finalist.time_ms);
   json.set("is_default", finalist.is_default);
   if (!finalist.problem.empty()) json.set("problem", finalist.problem);
@@ -166,6 +168,7 @@ Json report_document(const ReportInput& input, const Environment& environment) {
       .set("strategy_used", input.strategy_used)
       .set("seed", input.seed)
       .set("budget", input.budget.text())
+      .set("objective", objective_name(input.objective))
       .set("policy", to_json(input.policy))
       .set("space", space_json(input));
   if (result.verdict) {
@@ -223,7 +226,7 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
     return text;
   }
   struct Row {
-    double time_ms;
+    double value, time_ms;
     const Finalist* finalist;
     std::size_t evaluation;
   };
@@ -234,15 +237,16 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
   for (const Finalist& finalist : verdict.finalists) {
     in_finals[finalist.evaluation] = true;
     if (finalist.problem.empty())
-      rows.push_back({finalist.time_ms, &finalist, finalist.evaluation});
+      rows.push_back({finalist.value, finalist.time_ms, &finalist, finalist.evaluation});
   }
   for (std::size_t i = 0; i < result.evaluations.size(); ++i)
     if (result.evaluations[i].ok() && !in_finals[i])
-      rows.push_back({result.evaluations[i].time_ms, nullptr, i});
+      rows.push_back({objective_value(result.evaluations[i], input.objective),
+                      result.evaluations[i].time_ms, nullptr, i});
   std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
     const bool first = a.finalist != nullptr, second = b.finalist != nullptr;
     const bool final_round = verdict.rounds > 0 && first != second;
-    return final_round ? first : a.time_ms < b.time_ms;
+    return final_round ? first : a.value < b.value;
   });
   // The winner leads, also where a tie was measured a hair faster.
   const auto winner = std::find_if(rows.begin(), rows.end(),
@@ -254,6 +258,12 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
   table.column("time", Table::Align::kRight);
   table.column("of best", Table::Align::kRight);
   table.column("rate", Table::Align::kRight);
+  const bool energy = std::any_of(result.evaluations.begin(), result.evaluations.end(),
+                                  [](const Evaluation& e) { return e.energy_mj > 0; });
+  if (energy) {
+    table.column("energy", Table::Align::kRight);
+    table.column("power", Table::Align::kRight);
+  }
   table.column("config");
   table.column("");
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -269,10 +279,20 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
     for (const std::size_t tie : verdict.ties)
       if (row.finalist == &verdict.finalists[tie]) note += note.empty() ? "tie" : ", tie";
     if (i == 0) note += note.empty() ? "best" : ", best";
-    table.row({std::to_string(i + 1), bound + format_ns(row.time_ms * 1e6),
-               fmt::format("{}{:.2f}x", bound, row.time_ms / verdict.best().time_ms),
-               raced_out ? "" : rate_text(input, config, row.time_ms), config.text(),
-               i == 0 ? terminal.paint(Style::kGreen, note) : note});
+    std::vector<std::string> cells = {
+        std::to_string(i + 1), bound + format_ns(row.time_ms * 1e6),
+        fmt::format("{}{:.2f}x", bound, row.time_ms / verdict.best().time_ms),
+        raced_out ? "" : rate_text(input, config, row.time_ms)};
+    if (energy) {
+      const Evaluation& searched = result.evaluations[row.evaluation];
+      const double mj = row.finalist != nullptr ? row.finalist->energy_mj : searched.energy_mj;
+      const double watts = row.finalist != nullptr ? row.finalist->power_w : searched.power_w;
+      cells.push_back(mj > 0 ? fmt::format("{:.3g} mJ", mj) : "");
+      cells.push_back(watts > 0 ? fmt::format("{:.0f} W", watts) : "");
+    }
+    cells.push_back(config.text());
+    cells.push_back(i == 0 ? terminal.paint(Style::kGreen, note) : note);
+    table.row(cells);
   }
   text += table.render(terminal) + "\n";
   append_failures(text, input, terminal);

@@ -27,6 +27,7 @@ struct ReportInput {
   std::uint64_t seed = 1;
   Budget budget;
   measure::Policy policy;
+  Objective objective = Objective::kTime;
   std::vector<PriorSource> transfer_sources;  // what the strategy was given to start from
   std::optional<TransferOutcome> transfer;    // none: it started from nothing
   double space_s = 0;                         // time to build the space

@@ -4,6 +4,7 @@
 #include "measure/race.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,10 @@ namespace {
 // While the device's noise is not known, a config whose time cannot fall below this multiple of the
 // best is not worth more samples; measure/ adds its own margin.
 constexpr double kBlindReach = 1.15;
+// By objective: how much slower than the best one may be that wins. A GPU under load draws at most
+// some four times what it draws when little of it is busy, so a kernel that takes longer than that
+// needs more energy; in the product time counts twice.
+constexpr double kReach[] = {1, 4, 2};
 
 // A config the strategy asked for.
 struct Proposal {
@@ -69,6 +74,7 @@ class Session::Impl {
       return error(Code::kInvalid, "an evaluation was reported that was not asked for: {}",
                    request.config.text());
     out_.erase(out);
+    judge(made);
     if (request.finals) {
       finals_->report(made);
       return Status::ok();
@@ -100,7 +106,7 @@ class Session::Impl {
     if (finals_) {
       PURLIN_ASSIGN(made.verdict, finals_->verdict());
     } else {
-      FinalsOptions none = options_.finals;
+      FinalsOptions none = finals_options();
       none.rounds = 0;
       Finals by_search(space_, result_.evaluations, result_.default_evaluation, options_.policy,
                        none, traits_.executes);
@@ -115,6 +121,11 @@ class Session::Impl {
  private:
   enum class Phase { kDefault, kSearch, kFinals, kOver };
 
+  FinalsOptions finals_options() const {
+    FinalsOptions options = options_.finals;
+    options.objective = options_.objective;
+    return options;
+  }
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(); }
   double wall_s() const {
     return earlier_s_ + static_cast<double>(clock_.monotonic_ns() - start_ns_) * 1e-9;
@@ -124,6 +135,28 @@ class Session::Impl {
 
   bool is_spent() const {
     return options_.budget.spent(result_.evaluations.size(), passed_s()) >= 1;
+  }
+
+  // By what the session asks of a config beside the spec.
+  void judge(Evaluation& made) const {
+    if (!made.ok() || !options_.accept) return;
+    const Status accepted = options_.accept(made);
+    if (accepted.is_ok()) return;
+    made.status = EvaluationStatus::kInvalid;
+    made.message = accepted.message();
+    made.samples.clear();
+    made.raced_out = false;
+  }
+
+  // What the search minimises. Of a config that was out of the race there is no energy: it is taken
+  // to draw as much as the others.
+  std::optional<double> value_of(const Evaluation& made) const {
+    if (!made.ok()) return std::nullopt;
+    const double value = objective_value(made, options_.objective);
+    if (std::isfinite(value)) return value;
+    const double energy_mj = powers_w_.empty() ? 0 : median_ms(powers_w_) * made.time_ms;
+    if (energy_mj <= 0) return std::nullopt;
+    return energy_mj * (options_.objective == Objective::kEdp ? made.time_ms : 1);
   }
 
   void recall() {
@@ -144,7 +177,10 @@ class Session::Impl {
     ++by_status_[static_cast<std::size_t>(made.status)];
     if (const double noise = measure::relative_noise(made.samples); made.ok() && noise > 0)
       noises_.push_back(noise);
-    if (made.ok() && (!best_ || made.time_ms < result_.evaluations[*best_].time_ms))
+    if (made.ok() && made.power_w > 0) powers_w_.push_back({made.power_w, 0});
+    const double value = objective_value(made, options_.objective);
+    if (std::isfinite(value) &&
+        (!best_ || value < objective_value(result_.evaluations[*best_], options_.objective)))
       best_ = result_.evaluations.size() - 1;
   }
 
@@ -166,8 +202,9 @@ class Session::Impl {
     Request request{++last_id_, config, options_.policy};
     if (may_give_up && best_ && traits_.executes) {
       request.policy.noise = measure::pooled_noise(noises_);
-      request.policy.give_up_ms =
-          (request.policy.noise > 0 ? 1.0 : kBlindReach) * result_.evaluations[*best_].time_ms;
+      request.policy.give_up_ms = kReach[static_cast<std::size_t>(options_.objective)] *
+                                  (request.policy.noise > 0 ? 1.0 : kBlindReach) *
+                                  result_.evaluations[*best_].time_ms;
     }
     out_.push_back(request.id);
     return request;
@@ -175,8 +212,9 @@ class Session::Impl {
 
   void tell(std::size_t index, const Evaluation& evaluation) {
     Outcome outcome;
-    if (evaluation.ok()) outcome.time_ms = evaluation.time_ms;
+    outcome.time_ms = value_of(evaluation);
     outcome.cost_s = evaluation.cost_s;
+    outcome.evaluation = &evaluation;
     strategy_.tell(index, outcome);
   }
 
@@ -263,7 +301,7 @@ class Session::Impl {
     ahead_.clear();
     phase_ = Phase::kFinals;
     finals_.emplace(space_, result_.evaluations, result_.default_evaluation, options_.policy,
-                    options_.finals, traits_.executes);
+                    finals_options(), traits_.executes);
   }
 
   std::optional<Request> next_of_finals() {
@@ -284,7 +322,8 @@ class Session::Impl {
   Clock& clock_;
   std::int64_t start_ns_;
   double earlier_s_ = 0, cost_s_ = 0;
-  std::vector<double> noises_;  // measure::relative_noise of each config that was timed in full
+  std::vector<double> noises_;    // measure::relative_noise of each config that was timed in full
+  std::vector<Sample> powers_w_;  // of each config whose energy was measured
   std::array<std::size_t, 8> by_status_{};
   std::optional<std::size_t> best_;
   std::unordered_map<std::string, std::size_t> known_;  // by config, in result_.evaluations

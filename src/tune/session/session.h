@@ -45,6 +45,11 @@ struct SessionOptions {
   Budget budget;
   measure::Policy policy;
   FinalsOptions finals;
+  // Other than the time: the policy measures the energy.
+  Objective objective = Objective::kTime;
+  // What a measured config has to keep to beside the spec: one that does not is kInvalid, for the
+  // reason it returns. May be empty.
+  std::function<Status(const Evaluation&)> accept;
   std::optional<Config> default_config;  // evaluated first, and measured again in the finals
   std::function<void(const SessionState&)> on_progress;
   const std::atomic<bool>* stop = nullptr;

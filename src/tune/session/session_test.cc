@@ -337,6 +337,63 @@ TEST(Finals, OneDisturbedSampleIsNoDefeatAndWhoIsBeatenDropsOut) {
   EXPECT_NE(evaluations[hold(none).best().evaluation].config.text(), "a=7 b=0");
 }
 
+// Power by config: the fastest, a=2, draws the most.
+class MeteredEvaluator : public ScriptedEvaluator {
+ public:
+  Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override {
+    Result<Evaluation> made = ScriptedEvaluator::evaluate(config, policy);
+    if (!made.is_ok() || !made->ok()) return made;
+    made->raced_out = policy.give_up_ms > 0 && made->time_ms > policy.give_up_ms;
+    if (made->raced_out) return made;
+    const std::int64_t a = std::get<std::int64_t>(*config.find("a"));
+    made->power_w = a == 2 ? 700 : 200;
+    made->energy_mj = made->power_w * made->time_ms;
+    return made;
+  }
+};
+
+TEST_F(SessionTest, AnotherObjectiveHasAnotherWinner) {
+  const auto winner = [&](Objective objective) {
+    MeteredEvaluator evaluator;
+    options_.objective = objective;
+    const SessionResult result = *run(evaluator, nullptr, "exhaustive");
+    const Finalist& best = result.verdict->best();
+    EXPECT_EQ(best.value, objective == Objective::kTime     ? best.time_ms
+                          : objective == Objective::kEnergy ? best.energy_mj
+                                                            : best.energy_mj * best.time_ms);
+    return result.evaluations[best.evaluation].config.text();
+  };
+  EXPECT_EQ(winner(Objective::kTime), "a=2 b=0");
+  EXPECT_EQ(winner(Objective::kEnergy), "a=1 b=0");  // 2 ms of 200 W, not 1 ms of 700 W
+  EXPECT_EQ(winner(Objective::kEdp), "a=2 b=0");
+}
+
+TEST_F(SessionTest, AnEnergySessionLetsSlowerConfigsRun) {
+  MeteredEvaluator evaluator;
+  options_.objective = Objective::kEnergy;
+  ASSERT_TRUE(run(evaluator, nullptr, "exhaustive").is_ok());
+  double most = 0;
+  for (const double give_up : evaluator.give_ups) most = std::max(most, give_up);
+  EXPECT_GE(most, 4.0);
+}
+
+TEST_F(SessionTest, AConfigThatBreaksALimitOfTheSessionCannotWin) {
+  MeteredEvaluator evaluator;
+  options_.accept = [](const Evaluation& made) {
+    return made.power_w < 500 ? Status::ok()
+                              : error(Code::kInvalid, "limit 'power_w < 500' is not met");
+  };
+  const SessionResult result = *run(evaluator, nullptr, "exhaustive");
+  EXPECT_EQ(result.evaluations[result.verdict->best().evaluation].config.text(), "a=1 b=0");
+  std::size_t refused = 0;
+  for (const Evaluation& evaluation : result.evaluations)
+    if (evaluation.message.find("power_w < 500") != std::string::npos) {
+      ++refused;
+      EXPECT_EQ(evaluation.status, EvaluationStatus::kInvalid);
+    }
+  EXPECT_EQ(refused, 2u);  // the third was out of the race, and its power is not known
+}
+
 TEST(ParseBudget, TakesEvaluationsAndTime) {
   EXPECT_EQ(parse_budget("200")->evaluations, 200u);
   EXPECT_EQ(parse_budget("2m")->seconds, 120);

@@ -35,6 +35,7 @@ class WorkerPool : public Evaluator {
 
   const DeviceInfo& device() const override;
   bool executes() const override;
+  const std::string& energy_problem() const { return worker_->energy_problem(); }
   std::size_t lookahead() const override;
   void announce(const Config& config) override;
   Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override;

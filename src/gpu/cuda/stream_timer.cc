@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/cuda/stream_timer.h"
+
+#include "gpu/launching.h"
+
+#include <algorithm>
+
+namespace purlin::gpu {
+namespace {
+
+// Commands queued behind a closed gate. Drivers hold about a thousand before a launch blocks, and
+// a launch that blocks there would wait for the gate that it keeps closed.
+constexpr int kMostGated = 256;
+
+}  // namespace
+
+class StreamTimer::Graph {
+ public:
+  Graph(const CudaDriver& driver, CUgraphExec exec) : driver_(driver), exec_(exec) {}
+  ~Graph() { driver_.cuGraphExecDestroy(exec_); }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  CUresult launch(CUstream stream) const { return driver_.cuGraphLaunch(exec_, stream); }
+
+ private:
+  const CudaDriver& driver_;
+  CUgraphExec exec_;
+};
+
+StreamTimer::StreamTimer(const CudaDriver& driver, CUstream stream, std::string where)
+    : driver_(driver),
+      stream_(stream),
+      where_(std::move(where)),
+      gate_(StreamGate::create(driver)) {}
+
+StreamTimer::~StreamTimer() {
+  for (const auto& [start, end] : events_) {
+    driver_.cuEventDestroy_v2(start);
+    driver_.cuEventDestroy_v2(end);
+  }
+}
+
+Status StreamTimer::check(std::string_view what, CUresult result) const {
+  return result == CUDA_SUCCESS
+             ? Status::ok()
+             : cuda_failure(driver_, fmt::format("{} on {}", what, where_), result);
+}
+
+Status StreamTimer::synchronize() {
+  const Status status = check("timing the kernel", driver_.cuStreamSynchronize(stream_));
+  // What shows only here happened on the device, and has cost it the context.
+  return status.is_ok() ? status : Status(Code::kFailed, status.message());
+}
+
+// Of a sample: two events and a flush beside the launches.
+int StreamTimer::commands_of(const StreamWork& work, const TimingRequest& request) const {
+  return (graph_ ? 1 : request.launches_per_sample * work.commands) + 3;
+}
+
+bool StreamTimer::has_graphs() const {
+  return driver_.cuStreamBeginCapture_v2 != nullptr && driver_.cuStreamEndCapture != nullptr &&
+         driver_.cuGraphInstantiateWithFlags != nullptr && driver_.cuGraphUpload != nullptr &&
+         driver_.cuGraphLaunch != nullptr && driver_.cuGraphExecDestroy != nullptr &&
+         driver_.cuGraphDestroy != nullptr;
+}
+
+// nullptr where the work cannot be captured: a library may refuse, or ask the device something.
+std::unique_ptr<StreamTimer::Graph> StreamTimer::capture(const StreamWork& work, int launches) {
+  if (driver_.cuStreamBeginCapture_v2(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) != CUDA_SUCCESS)
+    return nullptr;
+  Status captured = Status::ok();
+  for (int n = 0; n < launches && captured.is_ok(); ++n)
+    captured = work.enqueue(static_cast<std::size_t>(n));
+  CUgraph graph = nullptr;
+  const CUresult ended = driver_.cuStreamEndCapture(stream_, &graph);
+  CUgraphExec exec = nullptr;
+  const bool made = captured.is_ok() && ended == CUDA_SUCCESS && graph != nullptr &&
+                    driver_.cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS;
+  if (graph != nullptr) driver_.cuGraphDestroy(graph);
+  if (!made) return nullptr;
+  auto owned = std::make_unique<Graph>(driver_, exec);
+  // So that the first launch has nothing left to do; it would do it inside the first sample.
+  if (driver_.cuGraphUpload(exec, stream_) != CUDA_SUCCESS) return nullptr;
+  return owned;
+}
+
+Result<std::vector<Sample>> StreamTimer::time(const StreamWork& work,
+                                              const TimingRequest& request) {
+  graph_.reset();
+  how_ = request.launches_per_sample > 1 ? "batch" : "event";
+  if (request.graph && request.launches_per_sample > 1 && has_graphs()) {
+    graph_ = capture(work, request.launches_per_sample);
+    if (graph_) how_ = "graph";
+  }
+  Result<std::vector<Sample>> samples =
+      sample_in_chunks(request, system_clock(), [&](int count, std::vector<Sample>& taken) {
+        const int commands = commands_of(work, request);
+        const int most = std::max(1, (kMostGated - 1) / commands);
+        for (int left = count; left > 0; left -= most)
+          PURLIN_TRY(time_chunk(work, request, std::min(left, most), taken));
+        return Status::ok();
+      });
+  graph_.reset();
+  return samples;
+}
+
+Status StreamTimer::time_chunk(const StreamWork& work, const TimingRequest& request, int count,
+                               std::vector<Sample>& samples) {
+  PURLIN_TRY(make_events(static_cast<std::size_t>(count)));
+  const int commands = commands_of(work, request);
+  const bool gated = gate_ != nullptr && count * commands < kMostGated && gate_->close(stream_);
+  // Without the gate a batch goes at the pace of the host, which for short kernels is what shows.
+  if (!gated && how_ == "batch") how_ = "ungated batch";
+  const Status enqueued = enqueue_samples(work, request, static_cast<std::size_t>(count));
+  if (gated) gate_->open();  // before anything else: behind a closed gate nothing ever finishes
+  // Read while the kernels run: an idle GPU lowers its clock.
+  const double clock_first = work.clock_mhz ? work.clock_mhz() : 0;
+  const Status finished = synchronize();
+  const double clock_last = work.clock_mhz ? work.clock_mhz() : 0;
+  PURLIN_TRY(enqueued);
+  PURLIN_TRY(finished);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    float ms = 0;
+    PURLIN_TRY(check("cuEventElapsedTime",
+                     driver_.cuEventElapsedTime(&ms, events_[i].first, events_[i].second)));
+    const double place = (static_cast<double>(i) + 0.5) / count;
+    const double clock =
+        clock_first > 0 && clock_last > 0 ? clock_first + (clock_last - clock_first) * place : 0;
+    samples.push_back({static_cast<double>(ms) / request.launches_per_sample, clock});
+  }
+  return Status::ok();
+}
+
+Status StreamTimer::enqueue_samples(const StreamWork& work, const TimingRequest& request,
+                                    std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (request.flush_l2 && work.flush) PURLIN_TRY(work.flush(i));
+    PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(events_[i].first, stream_)));
+    if (graph_) {
+      PURLIN_TRY(check("cuGraphLaunch", graph_->launch(stream_)));
+    } else {
+      for (int n = 0; n < request.launches_per_sample; ++n) PURLIN_TRY(work.enqueue(nth_++));
+    }
+    PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(events_[i].second, stream_)));
+  }
+  return Status::ok();
+}
+
+Status StreamTimer::make_events(std::size_t count) {
+  while (events_.size() < count) {
+    CUevent start = nullptr, end = nullptr;
+    PURLIN_TRY(check("cuEventCreate", driver_.cuEventCreate(&start, CU_EVENT_DEFAULT)));
+    if (const CUresult result = driver_.cuEventCreate(&end, CU_EVENT_DEFAULT);
+        result != CUDA_SUCCESS) {
+      driver_.cuEventDestroy_v2(start);
+      return check("cuEventCreate", result);
+    }
+    events_.emplace_back(start, end);
+  }
+  return Status::ok();
+}
+
+}  // namespace purlin::gpu
