@@ -292,6 +292,8 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
   }
   for (auto& [key, copy] : copies) report.copies.push_back(std::move(copy));
   std::stable_sort(report.copies.begin(), report.copies.end(), heavier<CopyStat>);
+  report.waits = profile.waits;
+  std::stable_sort(report.waits.begin(), report.waits.end(), heavier<WaitRow>);
   return report;
 }
 

@@ -230,7 +230,7 @@ Json alerts_json(const Report& report) {
   return out;
 }
 
-Json sampling_json(const StallSampling& sampling) {
+Json stall_sampling_json(const StallSampling& sampling) {
   if (sampling.windows <= 0 && sampling.samples <= 0) return {};
   Json elsewhere = Json::array();
   for (const auto& [function, samples] : sampling.elsewhere)
@@ -246,6 +246,16 @@ Json sampling_json(const StallSampling& sampling) {
                        {"elsewhere", std::move(elsewhere)}});
 }
 
+// null where nothing was sampled.
+Json sampling_json(const Sampling& sampling) {
+  if (sampling.budget <= 0) return Json();
+  return Json::object({{"budget", sampling.budget},
+                       {"governed_ns", number(sampling.governed_ns)},
+                       {"recorded_ns", number(sampling.recorded_ns)},
+                       {"windows", number(sampling.windows)},
+                       {"total_error", rounded(sampling.total_error())}});
+}
+
 Json coverage_json(const Coverage& coverage, bool partial) {
   Json notes = Json::array();
   for (const CoverageNote& note : coverage.notes)
@@ -259,6 +269,7 @@ Json coverage_json(const Coverage& coverage, bool partial) {
                            {"launches_lost", number(coverage.launches_lost)},
                            {"launches_sampled_out", number(coverage.launches_sampled_out)},
                            {"overhead_ns", number(coverage.overhead_ns)},
+                           {"sampling", sampling_json(coverage.sampling)},
                            {"bytes_written", coverage.bytes_written}});
   out.set("notes", std::move(notes));
   return out;
@@ -311,11 +322,18 @@ Json to_json(const Report& report, std::size_t most_rows) {
     copies.push(std::move(item));
   }
   out.set("copies", std::move(copies));
+  Json waits = Json::array();
+  for (const WaitRow& wait : report.waits) {
+    Json item = Json::object({{"kind", wait.kind}});
+    add_durations(item, wait.duration);
+    waits.push(std::move(item));
+  }
+  out.set("waits", std::move(waits));
   Json ceilings = Json::array();
   for (const Ceilings& device : report.ceilings)
     if (!device.empty()) ceilings.push(to_json(device));
   out.set("ceilings", std::move(ceilings));
-  out.set("stall_sampling", sampling_json(report.stall_sampling));
+  out.set("stall_sampling", stall_sampling_json(report.stall_sampling));
   out.set("timeline", to_json(report.timeline));
   out.set("coverage", coverage_json(report.coverage, report.partial));
   Json processes = Json::array();

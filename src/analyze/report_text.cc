@@ -62,6 +62,7 @@ class Renderer {
     const std::string timeline = render_timeline(report_.timeline, report_.environment, terminal_);
     if (!timeline.empty()) out_ += "\n" + timeline;
     copies();
+    waits();
     advice();
     coverage();
     return std::move(out_);
@@ -302,6 +303,21 @@ class Renderer {
     paragraph(Style::kDim, "purlin advise " + file + " says why, how, and what would not help", "");
   }
 
+  void waits() {
+    if (report_.waits.empty()) return;
+    Table table;
+    table.column("the host waited for");
+    table.column("count", Table::Align::kRight);
+    table.column("total", Table::Align::kRight);
+    table.column("p50", Table::Align::kRight);
+    table.column("p95", Table::Align::kRight);
+    for (const WaitRow& wait : report_.waits)
+      table.row({"a " + clean(wait.kind), format_count(wait.duration.count()),
+                 short_ns(wait.duration.total_ns()), short_ns(wait.duration.quantile(0.5)),
+                 short_ns(wait.duration.quantile(0.95))});
+    out_ += "\n" + table.render(terminal_);
+  }
+
   void coverage() {
     const Coverage& coverage = report_.coverage;
     out_ += "\n" + bold("coverage") + "\n";
@@ -320,6 +336,7 @@ class Renderer {
     if (coverage.launches_sampled_out > 0)
       line += fmt::format(", {} sampled out", format_count(coverage.launches_sampled_out));
     out_ += fold(line, "  ", width());
+    sampling();
     cost();
     sampling();
     processes();
@@ -332,12 +349,24 @@ class Renderer {
     unknown();
   }
 
+  void sampling() {
+    const Sampling& sampling = report_.coverage.sampling;
+    if (sampling.governed_ns <= 0 || report_.coverage.launches_sampled_out < 0.5) return;
+    std::string text = fmt::format(
+        "sampled: recording was on for {} of the time, in {} windows; counts and times are "
+        "estimates",
+        percent(sampling.recorded_ns / sampling.governed_ns), format_count(sampling.windows));
+    if (sampling.total_error() > 0)
+      text += fmt::format(", the kernels' total within ±{} (95 %)", percent(sampling.total_error()));
+    out_ += fold(text, "  ", width());
+  }
+
   // What Purlin's own capture took; other tools do not say.
   void cost() {
     const Coverage& coverage = report_.coverage;
     if (coverage.overhead_ns <= 0 && coverage.bytes_written == 0) return;
     std::string text =
-        fmt::format("{} spent in Purlin's callbacks", format_ns(coverage.overhead_ns));
+        fmt::format("{} taken from the program", format_ns(coverage.overhead_ns));
     if (report_.wall_ns > 0)
       text += fmt::format(" ({:.2f}% of the wall time)",
                           100 * coverage.overhead_ns / static_cast<double>(report_.wall_ns));

@@ -38,7 +38,15 @@ class ProfileCommand : public Command {
   }
   void declare(Flags& flags) override {
     flags.option("-o,--output", output_, "where to write the profile", "FILE");
-    flags.flag("--full", full_, "keep a timeline of every launch, not only the distribution");
+    flags.option("--budget", budget_,
+                 "how much of the program's time capture of CUDA may take", "SHARE");
+    flags.flag("--full", full_,
+               "record every launch, with a timeline, whatever it costs (5 to 25 %)");
+    flags.option("--window", window_, "timelines in windows: 2s@60s is two seconds a minute",
+                 "TIME@TIME");
+    flags.option("--sample", sample_, "one run in N, or one rank in N of a run; others are not slowed",
+                 "1/N");
+    flags.flag("--idle", idle_, "record nothing until `purlin capture` starts it");
     flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
     flags.option(
         "--ops", ops_,
@@ -57,6 +65,10 @@ class ProfileCommand : public Command {
     profile::CaptureOptions options;
     options.command = command_;
     options.full = full_;
+    options.idle = idle_;
+    PURLIN_TRY(parse_budget(options));
+    PURLIN_TRY(parse_window(options));
+    PURLIN_TRY(parse_sample(options));
     options.stdout_to_stderr = json_;
     options.build = build_;
     options.gemm_shapes = gemm_shapes_;
@@ -90,6 +102,46 @@ class ProfileCommand : public Command {
   }
 
  private:
+  Status parse_budget(profile::CaptureOptions& options) const {
+    std::string_view text = budget_;
+    double scale = 1;
+    if (!text.empty() && text.back() == '%') text.remove_suffix(1), scale = 0.01;
+    const std::optional<double> value = parse_double(text);
+    if (!value || !(*value * scale >= 0.0001 && *value * scale <= 1))
+      return error(Code::kInvalid, "--budget '{}': give a share from 0.01% to 100%, such as 1%",
+                   budget_);
+    options.budget = *value * scale;
+    return Status::ok();
+  }
+
+  Status parse_window(profile::CaptureOptions& options) const {
+    if (window_.empty()) return Status::ok();
+    if (full_)
+      return error(Code::kInvalid, "--window is about parts of a run and --full about all of it: "
+                                   "give one of them");
+    const std::vector<std::string> parts = split(window_, '@');
+    std::optional<double> length, cell;
+    if (parts.size() == 2) length = parse_duration_s(parts[0]), cell = parse_duration_s(parts[1]);
+    if (!length || !cell || *length < 0.01 || *length > *cell || *cell > 86'400)
+      return error(Code::kInvalid,
+                   "--window '{}': give a length from 10ms and how often, at most a day, such as "
+                   "2s@60s",
+                   window_);
+    options.full_window_s = *length;
+    options.full_cell_s = *cell;
+    return Status::ok();
+  }
+
+  Status parse_sample(profile::CaptureOptions& options) const {
+    if (sample_.empty()) return Status::ok();
+    const std::optional<double> n =
+        sample_.starts_with("1/") ? parse_double(sample_.substr(2)) : std::nullopt;
+    if (!n || *n < 1 || *n > 1'000'000 || *n != static_cast<int>(*n))
+      return error(Code::kInvalid, "--sample '{}': give 1/N, such as 1/16", sample_);
+    options.sample = static_cast<int>(*n);
+    return Status::ok();
+  }
+
   // A run of hours is not to be lost for a disk that filled up meanwhile.
   Status write(const Profile& profile) {
     const Status written = profile::write_profile(output_, profile);
@@ -103,8 +155,8 @@ class ProfileCommand : public Command {
     return written;
   }
 
-  std::string output_, build_, period_ = "1s", ops_ = "auto";
-  bool full_ = false, json_ = false, gemm_shapes_ = false;
+  std::string output_, build_, period_ = "1s", ops_ = "auto", budget_ = "1%", window_, sample_;
+  bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false;
   std::vector<std::string> command_;
 };
 

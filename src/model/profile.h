@@ -9,6 +9,7 @@
 #include "model/sketch.h"
 #include "model/timeline.h"
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct KernelRow {
   std::uint32_t static_shared_bytes = 0;   // per block
   std::uint32_t local_bytes = 0;           // per thread: spills and stack
   int device = 0;                          // index into Environment::devices
+  LaunchOrigin origin = LaunchOrigin::kStream;
   std::string op;                          // as the program named it: "aten::mm"; "" unknown
   std::string shape;                       // problem shape (model/problem.h), "" where unknown
   std::string dtype;                       // of that problem: "bf16"; "" where unknown
@@ -46,6 +48,12 @@ struct CopyRow {
   std::string kind;
   int device = 0;
   double bytes = 0;
+  Sketch duration;
+};
+
+// The host's waits for a device: "stream", "event", "context".
+struct WaitRow {
+  std::string kind;
   Sketch duration;
 };
 
@@ -67,12 +75,30 @@ struct CoverageNote {
   double seconds = 0;  // time, where that is known
 };
 
+// What a capture that records in windows saw of the time, over all its processes.
+struct Sampling {
+  double budget = 0;       // the share of the program's time that capture might take; 0: no windows
+  double governed_ns = 0;  // the time that the recorded launches stand for
+  double recorded_ns = 0;  // of that, with recording on
+  double windows = 0;
+  double total_ns = 0;           // of the recorded kernels, weighted
+  double total_variance = 0;     // its, ns², from how windows differ
+
+  // Relative, 95 %; 0 where it is not known.
+  double total_error() const {
+    return total_ns > 0 && total_variance > 0 ? 1.96 * std::sqrt(total_variance) / total_ns : 0;
+  }
+};
+
 struct Coverage {
   double launches_seen = 0;     // launches whose duration was recorded
   double launches_counted = 0;  // launches the program made, where counted; 0 = not counted
   double launches_lost = 0;
   double launches_sampled_out = 0;
-  double overhead_ns = 0;  // time spent in Purlin's own callbacks, measured
+  // What capture took from the program: measured (calls, callbacks) and, for CUDA's records,
+  // estimated by their number.
+  double overhead_ns = 0;
+  Sampling sampling;
   std::uint64_t bytes_written = 0;
   std::vector<CoverageNote> notes;
 };
@@ -86,6 +112,7 @@ struct Profile {
   std::vector<ProcessInfo> processes;
   std::vector<KernelRow> kernels;
   std::vector<CopyRow> copies;
+  std::vector<WaitRow> waits;
   Timeline timeline;     // empty where only sketches were kept
   SampledStalls stalls;  // empty where program counters were not sampled
   Coverage coverage;

@@ -17,6 +17,10 @@ namespace purlin {
 
 inline constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
+// How a launch came to the device: by a call of the program's into a stream, or as a node of a graph
+// that was launched whole.
+enum class LaunchOrigin : std::uint8_t { kStream, kGraph };
+
 enum class ActivityKind : std::uint8_t { kKernel, kCopy, kSet };
 
 struct Activity {  // work of a device

@@ -123,6 +123,14 @@ const char* name_of(OpsCapture ops) {
   return ops == OpsCapture::kOn ? "on" : ops == OpsCapture::kOff ? "off" : "auto";
 }
 
+// What all ranks of a run know it by, so that they choose alike.
+std::string run_id() {
+  for (const char* name : {"PURLIN_RUN_ID", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID",
+                           "LSB_JOBID", "OMPI_MCA_ess_base_jobid"})
+    if (std::string id = environment_variable(name); !id.empty()) return id;
+  return fmt::format("{}-{}", ::getpid(), system_clock().monotonic_ns());
+}
+
 // What the program's environment gets. What the user set for other tools stays as it is.
 std::map<std::string, std::string> injection(const CaptureOptions& options,
                                              const std::string& spool,
@@ -132,6 +140,14 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
       {"PURLIN_FULL", options.full ? "1" : "0"},
       {"PURLIN_OPS", name_of(options.ops)},
       {"PURLIN_GEMM_SHAPES", options.gemm_shapes ? "1" : "0"},
+      {"PURLIN_BUDGET", fmt::format("{:g}", options.budget)},
+      {"PURLIN_IDLE", options.idle ? "1" : "0"},
+      {"PURLIN_WINDOW", options.full_window_s > 0
+                            ? fmt::format("{:.0f}@{:.0f}", options.full_window_s * 1000,
+                                          options.full_cell_s * 1000)
+                            : std::string()},
+      {"PURLIN_SAMPLE", std::to_string(options.sample)},
+      {"PURLIN_RUN_ID", run_id()},
       {"PURLIN_SEAL_PERIOD_MS",
        std::to_string(std::clamp(std::llround(options.seal_period_s * 1000), 10ll, 3'600'000ll))}};
   const std::string cuda = find_library(options, kCudaLibrary);

@@ -2,95 +2,369 @@
 #include "profile/capture/governor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace purlin::profile::capture {
+namespace {
 
-Governor::Governor(const GovernorOptions& options, std::vector<Wishes> tiers, std::int64_t now_ns)
-    : options_(options), random_(options.seed) {
-  for (const Wishes& wishes : tiers) {
+constexpr double kSecondNs = 1e9;
+constexpr double kHeadNs = 10 * kSecondNs;  // of the budget, and of time
+constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
+constexpr double kFullPurseNs = 5 * kSecondNs;
+// Of the budget what is planned with: costs are estimates, and windows end late, not early.
+constexpr double kSafety = 0.85;
+constexpr double kSavingsPerPeriod = 0.125;  // of the purse
+constexpr double kThroughout = 0.8;       // a window this long leaves nothing worth a pause
+constexpr std::int64_t kRefusedForNs = 100'000'000;
+constexpr std::int64_t kSteadyPeriodNs = 1'000'000'000;  // of periods that nothing interrupts
+
+}  // namespace
+
+Governor::Governor(const GovernorOptions& options, const std::vector<Wishes>& tiers,
+                   std::int64_t now_ns)
+    : options_(options),
+      random_(options.seed),
+      stopped_(options.idle),
+      head_(!options.every_launch) {
+  double others = 0;
+  for (std::size_t i = 1; i < tiers.size(); ++i) others += tiers[i].share;
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
     State state;
-    state.wishes = wishes;
-    state.window_cost_ns = static_cast<double>(wishes.first_cost_ns);
+    state.wishes = tiers[i];
+    // However much the others ask for, launches keep half of the budget.
+    if (others > 0.5) state.wishes.share *= 0.5 / others;
+    if (i == 0) state.wishes.share = 1 - std::min(others, 0.5);
+    state.window_cost_ns = static_cast<double>(tiers[i].first_cost_ns);
     tiers_.push_back(state);
+    tiers_.back().purse_ns = i == 0 ? 0 : income(tiers_.back()) * kSecondNs;
   }
-  period_end_ns_ = now_ns;
-  begin_period(now_ns);
+  earned_until_ns_ = full_cell_end_ns_ = now_ns;
 }
+
+double Governor::income(const State& tier) const {
+  const double lasting = lasting_ ? lasting_share() : 0;
+  return kSafety * std::max(0.05 * options_.budget, options_.budget - lasting) * tier.wishes.share;
+}
+
+void Governor::earn(std::int64_t now_ns) {
+  const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - earned_until_ns_));
+  earned_until_ns_ = now_ns;
+  for (State& tier : tiers_) {
+    const double most = std::max(income(tier) * kFullPurseNs, 2 * tier.window_cost_ns);
+    tier.purse_ns = std::max(tier.purse_ns, std::min(most, tier.purse_ns + income(tier) * elapsed));
+  }
+}
+
+// ---- periods ----
 
 void Governor::begin_period(std::int64_t now_ns) {
-  const auto elapsed = static_cast<double>(now_ns - period_begin_ns_);
-  if (period_begin_ns_ != 0)
-    for (State& state : tiers_) {
-      const double income = options_.budget * state.wishes.share * elapsed;
-      // Idle hours are not saved up for a burst.
-      state.tokens_ns = std::min(state.tokens_ns + income, 5 * state.window_cost_ns + 10 * income);
-    }
-  period_begin_ns_ = now_ns;
-  period_end_ns_ = now_ns + kPeriodNs;
   planned_.clear();
-  for (int tier = 1; tier < static_cast<int>(tiers_.size()); ++tier) place(tier, now_ns);
+  running_ = true;
+  period_begin_ns_ = now_ns;
+  period_is_new_ = true;
+  plan_launches(now_ns);
+  if (!head_ && !full_) plan_others(now_ns);
+  double gaps = 0;
+  for (const Planned& planned : planned_)
+    if (planned.tier != 0)
+      gaps += static_cast<double>(planned.window.close_ns - planned.window.open_ns);
+  const auto length = static_cast<double>(period_end_ns_ - period_begin_ns_);
+  if (throughout_) planned_weight_ = length / std::max(1.0, length - gaps);
 }
 
-// Somewhere in the period where nothing else is planned; not at all where the draw is unlucky.
-void Governor::place(int tier, std::int64_t now_ns) {
-  State& state = tiers_[static_cast<std::size_t>(tier)];
-  const std::int64_t length = std::min(state.wishes.window_ns, kPeriodNs / 4);
-  if (state.never || state.tokens_ns < state.window_cost_ns) return;
-  if (state.opened && now_ns - state.last_open_ns < state.wishes.least_period_ns) return;
-  std::uniform_int_distribution<std::int64_t> offset(0, kPeriodNs - length - 1);
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    const std::int64_t open = period_begin_ns_ + offset(random_);
-    const Window window = {open, open + length,
-                           static_cast<double>(kPeriodNs) / static_cast<double>(length)};
-    const bool free = std::none_of(planned_.begin(), planned_.end(), [&](const Planned& other) {
-      return window.open_ns < other.window.close_ns && other.window.open_ns < window.close_ns;
-    });
-    if (!free) continue;
-    const auto later = std::find_if(planned_.begin(), planned_.end(), [&](const Planned& other) {
-      return other.window.open_ns > window.open_ns;
-    });
-    planned_.insert(later, {tier, window});
+bool Governor::due(const State& tier, std::int64_t now_ns) const {
+  return !tier.never && tier.purse_ns >= tier.window_cost_ns &&
+         (!tier.opened || now_ns - tier.last_open_ns >= tier.wishes.least_period_ns / 2);
+}
+
+bool Governor::others_due(std::int64_t now_ns) const {
+  return std::any_of(tiers_.begin() + 1, tiers_.end(),
+                     [&](const State& tier) { return due(tier, now_ns); });
+}
+
+void Governor::plan_launches(std::int64_t now_ns) {
+  double least = static_cast<double>(kLeastPeriodNs);
+  if (tiers_.size() > 1 && others_due(now_ns))
+    for (std::size_t i = 1; i < tiers_.size(); ++i)
+      least = std::max(least, 3.0 * static_cast<double>(tiers_[i].wishes.window_ns));
+  const double jitter = between(0.75, 1.25);
+  const auto period = [&](double length_ns) {
+    const double most = static_cast<double>(full_ ? std::max(now_ns, full_until_ns_) - now_ns
+                                                  : kMostPeriodNs);
+    period_end_ns_ = now_ns + static_cast<std::int64_t>(std::min(most, length_ns * jitter));
+  };
+  throughout_ = true;
+  planned_weight_ = 1;
+  if (tiers_.empty() || full_ || options_.every_launch)
+    return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
+  State& tier = tiers_[0];
+  if (head_) {
+    if (!overspent() && (first_launch_ns_ < 0 || static_cast<double>(now_ns - first_launch_ns_) < kHeadNs))
+      return period(least);
+    head_ = false;
+    tier.purse_ns = 0;
+  }
+  if (launch_bound_) {
+    throughout_ = false;
+    return period(static_cast<double>(kSteadyPeriodNs));
+  }
+  // What the period may cost, and the window that costs as much.
+  const double savings = tier.purse_ns < 0 ? tier.purse_ns : kSavingsPerPeriod * tier.purse_ns;
+  const auto affordable = [&](double length_ns) {
+    const double rest = savings + income(tier) * length_ns - toggle_cost_ns_;
+    return rest <= 0 ? 0 : cost_density_ > 0 ? rest / cost_density_ : length_ns;
+  };
+  if (affordable(kSteadyPeriodNs) >= kThroughout * kSteadyPeriodNs)
+    return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
+  if (affordable(least) >= kThroughout * least) return period(least);
+  throughout_ = false;
+  if (!windows_are_worth_it()) return period(static_cast<double>(kSteadyPeriodNs));
+  double window = affordable(least);
+  double length = least;
+  if (window < static_cast<double>(kLeastWindowNs)) {
+    window = static_cast<double>(kLeastWindowNs);
+    const double cost = toggle_cost_ns_ + cost_density_ * window - savings;
+    length = std::clamp(cost / income(tier), least, static_cast<double>(kMostPeriodNs));
+  }
+  period(length);
+  const auto whole = static_cast<double>(period_end_ns_ - now_ns);
+  window = std::min(window, kThroughout * whole);
+  const auto open = now_ns + static_cast<std::int64_t>(between(0, whole - window));
+  planned_weight_ = whole / window;
+  insert(0, {open, open + static_cast<std::int64_t>(window), planned_weight_});
+}
+
+void Governor::plan_others(std::int64_t now_ns) {
+  for (int i = 1; i < static_cast<int>(tiers_.size()); ++i) {
+    const State& tier = state(i);
+    const auto whole = static_cast<double>(period_end_ns_ - period_begin_ns_);
+    const auto length = static_cast<double>(tier.wishes.window_ns);
+    if (!due(tier, now_ns) || length > whole / 2) continue;
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      const std::int64_t open =
+          period_begin_ns_ + static_cast<std::int64_t>(between(0, whole - length));
+      const Window window = {open, open + tier.wishes.window_ns, whole / length};
+      if (overlaps(window)) continue;
+      insert(i, window);
+      break;
+    }
+  }
+}
+
+bool Governor::overlaps(const Window& window) const {
+  return std::any_of(planned_.begin(), planned_.end(), [&](const Planned& other) {
+    return window.open_ns < other.window.close_ns && other.window.open_ns < window.close_ns;
+  });
+}
+
+void Governor::insert(int tier, const Window& window) {
+  const auto later = std::find_if(planned_.begin(), planned_.end(), [&](const Planned& other) {
+    return other.window.open_ns > window.open_ns;
+  });
+  planned_.insert(later, {tier, window});
+}
+
+void Governor::end_period(std::int64_t now_ns) {
+  if (!std::exchange(running_, false)) return;
+  const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - period_begin_ns_));
+  totals_.spent_ns += elapsed * launch_rate_ *
+                      (options_.costs.initialised_launch_ns +
+                       (lasting_ ? options_.costs.lasting_launch_ns : 0));
+  if (launch_bound_ && !full_ && open_since_ns_ < 0) {
+    totals_.unseen_ns += elapsed;
     return;
   }
+  standing_ns_ += elapsed;
+  totals_.governed_ns += elapsed;
+  if (open_since_ns_ >= 0) {
+    const std::int64_t since = std::exchange(open_since_ns_, now_ns);
+    open_ns_ += static_cast<double>(now_ns - since);
+    lesson_open_ns_ += static_cast<double>(now_ns - since);
+    totals_.recorded_ns += static_cast<double>(now_ns - since);
+  }
+  learn();
+}
+
+// Dearer than thought is believed at once, cheaper by and by.
+void Governor::learn() {
+  const auto believe = [](double& known, double seen) {
+    known = seen > known ? seen : 0.7 * known + 0.3 * seen;
+  };
+  if (lesson_open_ns_ < static_cast<double>(kLeastWindowNs) / 2) return;
+  believe(cost_density_, lesson_cost_ns_ / lesson_open_ns_);
+  believe(toggle_cost_ns_, lesson_calls_ns_);
+  // The head's rate is that of its last period with any; later bursts count as part of the whole.
+  if (lesson_launches_ + lesson_nodes_ > 0 || !head_) {
+    const double part = head_ ? 1 : std::min(1.0, lesson_open_ns_ / kRateMemoryNs);
+    launch_rate_ += part * (lesson_launches_ / lesson_open_ns_ - launch_rate_);
+    node_rate_ += part * (lesson_nodes_ / lesson_open_ns_ - node_rate_);
+  }
+  lesson_open_ns_ = lesson_cost_ns_ = lesson_calls_ns_ = lesson_launches_ = lesson_nodes_ = 0;
+}
+
+bool Governor::overspent() const {
+  return head_ ? head_cost_ns_ >= options_.budget * kHeadNs : tiers_[0].purse_ns < 0;
+}
+
+// Asked when tier 0 can no longer stay open. To close it for a window to come costs nothing where
+// that price is paid already, and pays where the head's graphs cost more as they are.
+bool Governor::windows_are_worth_it() {
+  const CostModel& costs = options_.costs;
+  const bool graphs = node_rate_ * costs.instrumented_node_ns > launch_rate_ * costs.lasting_launch_ns;
+  launch_bound_ = !lasting_ && !graphs && lasting_share() > options_.budget / 2;
+  lasting_ = lasting_ || !launch_bound_;
+  return !launch_bound_;
+}
+
+// ---- decisions ----
+
+// One stretch at a random place in each cell.
+void Governor::follow_full_windows(std::int64_t now_ns) {
+  if (options_.full_window_ns > 0 && !stopped_) {
+    while (now_ns >= full_cell_end_ns_) {
+      const double room =
+          std::max(0.0, static_cast<double>(options_.full_cell_ns - options_.full_window_ns));
+      full_next_ns_ = full_cell_end_ns_ + static_cast<std::int64_t>(between(0, room));
+      full_cell_end_ns_ += options_.full_cell_ns;
+    }
+    if (now_ns >= full_next_ns_) {
+      full_until_ns_ = std::max(full_until_ns_, full_next_ns_ + options_.full_window_ns);
+      full_next_ns_ = kNever;
+    }
+  }
+  const bool full = now_ns < full_until_ns_;
+  if (full == full_) return;
+  end_period(now_ns);
+  full_ = full;
 }
 
 Governor::Decision Governor::decide(std::int64_t now_ns) {
-  if (now_ns >= period_end_ns_) begin_period(now_ns);
+  earn(now_ns);
+  follow_full_windows(now_ns);
   Decision decision;
-  decision.ask_again_ns = period_end_ns_;
+  if (stopped_ && !full_) {
+    decision.ask_again_ns = kNever;
+    return decision;
+  }
+  const bool cut = running_ && throughout_ && !full_ && !options_.every_launch && !tiers_.empty() && overspent() &&
+                   now_ns > period_begin_ns_;
+  if (!running_ || now_ns >= period_end_ns_ || cut) {
+    end_period(now_ns);
+    begin_period(now_ns);
+  }
+  decision.full = full_ || options_.every_launch;
+  decision.ask_again_ns = std::min(period_end_ns_, full_next_ns_);
+  if (options_.full_window_ns > 0)
+    decision.ask_again_ns = std::min(decision.ask_again_ns, full_cell_end_ns_);
   for (const Planned& planned : planned_) {
     if (now_ns >= planned.window.close_ns) continue;
     if (now_ns < planned.window.open_ns) {
-      decision.ask_again_ns = planned.window.open_ns;
+      decision.ask_again_ns = std::min(decision.ask_again_ns, planned.window.open_ns);
       break;
     }
-    State& state = tiers_[static_cast<std::size_t>(planned.tier)];
-    if (!state.opened || state.last_open_ns < planned.window.open_ns) {
-      state.opened = true;
-      state.last_open_ns = now_ns;
-      state.spent_ns = 0;
-    }
-    return {planned.tier, planned.window, planned.window.close_ns};
+    decision.tier = planned.tier;
+    decision.window = planned.window;
+    decision.ask_again_ns = std::min(decision.ask_again_ns, planned.window.close_ns);
+    break;
   }
-  if (tiers_.empty() || tiers_[0].never) return decision;
-  decision.tier = 0;
-  decision.window = {now_ns, decision.ask_again_ns, 1};
+  if (decision.tier == kNone && throughout_ && !tiers_.empty() && !tiers_[0].never) {
+    decision.tier = 0;
+    decision.window = {now_ns, decision.ask_again_ns, planned_weight_};
+  }
+  if (decision.tier == 0) decision.new_period = std::exchange(period_is_new_, false);
   return decision;
 }
 
-void Governor::spent(int tier, std::int64_t cost_ns) {
-  State& state = tiers_[static_cast<std::size_t>(tier)];
-  state.tokens_ns -= static_cast<double>(cost_ns);
-  state.spent_ns += static_cast<double>(cost_ns);
-  if (state.opened) state.window_cost_ns = std::max(state.spent_ns, state.window_cost_ns / 2);
+void Governor::opened(int tier, std::int64_t now_ns) {
+  State& opened = state(tier);
+  opened.opened = true;
+  opened.last_open_ns = now_ns;
+  opened.since_open_ns = 0;
+  if (tier != 0) return;
+  open_since_ns_ = now_ns;
+  totals_.windows += 1;
+  if (totals_.windows > 1 || options_.idle) {  // whoever asked for it
+    lasting_ = true;
+    launch_bound_ = false;
+  }
 }
 
-void Governor::refused(int tier, bool forever) {
-  if (forever) tiers_[static_cast<std::size_t>(tier)].never = true;
+void Governor::refused(int tier, bool forever, std::int64_t now_ns) {
+  if (forever) state(tier).never = true;
   planned_.erase(std::remove_if(planned_.begin(), planned_.end(),
                                 [&](const Planned& planned) { return planned.tier == tier; }),
                  planned_.end());
+  if (tier != 0) return;
+  // Nothing for a while, and then a period of its own.
+  throughout_ = false;
+  period_end_ns_ = std::max(now_ns + kRefusedForNs, period_end_ns_);
 }
+
+void Governor::closed(int tier, std::int64_t now_ns) {
+  if (tier != 0 || open_since_ns_ < 0) return;
+  const auto open = static_cast<double>(now_ns - std::exchange(open_since_ns_, -1));
+  open_ns_ += open;
+  lesson_open_ns_ += open;
+  totals_.recorded_ns += open;
+}
+
+void Governor::spent(int tier, std::int64_t cost_ns) {
+  State& payer = state(tier);
+  const auto cost = static_cast<double>(cost_ns);
+  payer.purse_ns -= cost;
+  totals_.spent_ns += cost;
+  if (tier == 0) lesson_calls_ns_ += cost;
+  if (tier == 0 && head_) head_cost_ns_ += cost;
+  if (tier == 0 || !payer.opened) return;
+  payer.since_open_ns += cost;
+  payer.window_cost_ns = std::max(payer.since_open_ns, 0.9 * payer.window_cost_ns);
+}
+
+void Governor::recorded(double launches, double nodes) {
+  if (tiers_.empty() || launches + nodes <= 0) return;
+  const double cost = launches * options_.costs.launch_ns + nodes * options_.costs.node_ns;
+  tiers_[0].purse_ns -= cost;
+  totals_.spent_ns += cost;
+  lesson_cost_ns_ += cost;
+  lesson_launches_ += launches;
+  lesson_nodes_ += nodes;
+  if (head_) head_cost_ns_ += cost;
+  if (first_launch_ns_ < 0) first_launch_ns_ = earned_until_ns_;
+}
+
+void Governor::interrupted(std::int64_t now_ns) {
+  end_period(now_ns);
+  planned_.clear();
+}
+
+Governor::Standing Governor::take_weight() {
+  if (open_ns_ <= 0) return {};  // nothing was recorded: what comes stands for this time too
+  const double time = std::exchange(standing_ns_, 0);
+  return {std::max(1.0, time / std::exchange(open_ns_, 0)), time};
+}
+
+// ---- on demand ----
+
+void Governor::start(std::int64_t now_ns) {
+  if (!stopped_) return;
+  stopped_ = false;
+  full_cell_end_ns_ = std::max(full_cell_end_ns_, now_ns);
+}
+
+void Governor::stop(std::int64_t now_ns) {
+  interrupted(now_ns);
+  stopped_ = true;
+  full_until_ns_ = now_ns;
+  full_next_ns_ = kNever;
+  full_ = false;
+}
+
+void Governor::record(std::int64_t now_ns, std::int64_t length_ns) {
+  full_until_ns_ = std::max(full_until_ns_, now_ns + length_ns);
+  if (full_) period_end_ns_ = std::min(period_end_ns_, now_ns);  // planned anew, to the new end
+}
+
+void Governor::back_off() { options_.budget /= 2; }
 
 }  // namespace purlin::profile::capture

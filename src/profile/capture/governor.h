@@ -1,14 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Governor: decides which tier records when, so that what capture takes from the program stays
-// within a budget. It owns no clock and calls nothing: it is told the time and what was spent, and
-// says what should be open now and when to ask again.
+// within a budget, and knows what the recorded launches stand for. It owns no clock and calls
+// nothing: it is told the time and what was spent, and says what should be open now and when to ask
+// again.
 //
-// Time is cut into periods; in each, every tier that can afford it gets one window at a random
-// place. Tier 0 records launches: what each of its records stands for follows from its windows, so
-// its place is drawn first. No two windows overlap. Owned by the Arbiter; thread-safety: none.
+// Time is cut into periods of random length. In each, tier 0 (the one that records launches) has
+// one window at a random place, or stays open throughout where the budget allows it; other tiers
+// that can afford it have one window each in what is left. Length and place are drawn before the
+// period begins, from what earlier periods cost, never from what the window sees: hence a launch is
+// recorded with a chance that does not depend on it, and its weight, the period's time divided by
+// the window's, is an unbiased estimate (Horvitz and Thompson). Only a period that is recorded
+// throughout, at weight 1, may be cut short by what it sees.
+//
+// Each tier has a purse: it fills with the budget's share of passing time, up to five seconds'
+// worth, and pays for what its windows cost.
+//
+// The *head*: tier 0 is open from the start, so that start, warm-up and short programs are recorded
+// in full, until that has cost ten seconds' worth of the budget or ten seconds have passed since the
+// first launch. It goes on where it is cheap. Where it is not, opening again has a lasting price for
+// every later launch (cost_model.h): if that is more than half of the budget, the program is launch
+// bound and tier 0 stays shut, but for what is asked for expressly; else windows begin, with
+// what the lasting price leaves of the budget.
+//
+// Owned by the Arbiter. Thread-safety: none.
 #pragma once
 
+#include "profile/capture/cost_model.h"
+
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -21,8 +41,8 @@ struct Window {
 
 // What a tier asks of its windows.
 struct Wishes {
-  double share = 0.2;                            // of the budget
-  std::int64_t window_ns = 30'000'000;           // length
+  double share = 0.2;                            // of the budget; tier 0 has what the others leave
+  std::int64_t window_ns = 30'000'000;           // length; tier 0's is worked out
   std::int64_t least_period_ns = 1'000'000'000;  // from one window to the next
   std::int64_t first_cost_ns = 5'000'000;        // of one window, until the first was measured
 };
@@ -30,26 +50,78 @@ struct Wishes {
 struct GovernorOptions {
   double budget = 0.01;  // of the program's time
   std::uint64_t seed = 1;
-  bool every_launch = false;  // tier 0 is open whenever no other tier is
+  bool every_launch = false;  // tier 0 is open whenever no other tier is, whatever it costs
+  bool idle = false;          // nothing is open until start() or record()
+  // Recorded in full, whatever it costs: so much time at a random place in each such cell. 0: none.
+  std::int64_t full_window_ns = 0, full_cell_ns = 0;
+  CostModel costs;
 };
 
 class Governor {
  public:
   static constexpr int kNone = -1;
-  static constexpr std::int64_t kPeriodNs = 1'000'000'000;
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t kLeastWindowNs = 5'000'000;
+  static constexpr std::int64_t kLeastPeriodNs = 250'000'000, kMostPeriodNs = 10'000'000'000;
 
   struct Decision {
     int tier = kNone;  // what should be open now
     Window window;
+    bool full = false;  // every launch is wanted, with its time
+    // Tier 0's records from here on stand for another time than those before: see take_weight.
+    bool new_period = false;
     std::int64_t ask_again_ns = 0;
   };
 
+  struct Totals {
+    double governed_ns = 0;  // time that records stand for, and that they may
+    double recorded_ns = 0;  // of that, with tier 0 open
+    double windows = 0;      // of tier 0
+    double unseen_ns = 0;    // with nothing recorded, in a program that is launch bound
+    double spent_ns = 0;     // by all tiers
+  };
+
   // The first of the tiers records launches.
-  Governor(const GovernorOptions& options, std::vector<Wishes> tiers, std::int64_t now_ns);
+  Governor(const GovernorOptions& options, const std::vector<Wishes>& tiers, std::int64_t now_ns);
 
   Decision decide(std::int64_t now_ns);
-  void spent(int tier, std::int64_t cost_ns);  // of the program's time
-  void refused(int tier, bool forever);        // it did not open: not again in this period, or ever
+
+  // What happened.
+  void opened(int tier, std::int64_t now_ns);
+  void refused(int tier, bool forever, std::int64_t now_ns);
+  void closed(int tier, std::int64_t now_ns);
+  void spent(int tier, std::int64_t cost_ns);
+  void recorded(double launches, double nodes);  // by tier 0: into streams, of graphs
+  // Nothing can be open from here on: CUPTI is another's, or the program ends.
+  void interrupted(std::int64_t now_ns);
+
+  struct Standing {
+    double weight = 1;
+    double time_ns = 0;  // that they stand for
+  };
+  // What tier 0's records since the last call stand for each. To be asked before a window of
+  // another period opens, and when there will be none.
+  Standing take_weight();
+  // The same of the window that opens now, as planned; exact where it says so.
+  double planned_weight() const { return planned_weight_; }
+  bool weight_is_final() const { return throughout_; }
+
+  // On demand.
+  void start(std::int64_t now_ns);  // govern
+  void stop(std::int64_t now_ns);   // nothing open
+  void record(std::int64_t now_ns, std::int64_t length_ns);  // in full, then as before
+  bool stopped() const { return stopped_; }
+  bool recording(std::int64_t now_ns) const { return now_ns < full_until_ns_; }
+  void back_off();  // from now on, half the budget
+
+  bool launch_bound() const { return launch_bound_; }
+  double launches_per_s() const { return launch_rate_ * 1e9; }
+  double lasting_share() const { return launch_rate_ * options_.costs.lasting_launch_ns; }
+
+  std::int64_t period_end_ns() const { return running_ ? period_end_ns_ : kNever; }
+
+  const Totals& totals() const { return totals_; }
+  double budget() const { return options_.budget; }
 
  private:
   struct Planned {
@@ -58,21 +130,59 @@ class Governor {
   };
   struct State {
     Wishes wishes;
-    double tokens_ns = 0;  // what it may spend
-    double window_cost_ns = 0;
-    double spent_ns = 0;  // since its window opened
+    double purse_ns = 0;
+    double window_cost_ns = 0;  // of a whole window: tiers after the first
+    double since_open_ns = 0;
     std::int64_t last_open_ns = 0;
     bool opened = false, never = false;
   };
 
+  State& state(int tier) { return tiers_[static_cast<std::size_t>(tier)]; }
   void begin_period(std::int64_t now_ns);
-  void place(int tier, std::int64_t now_ns);
+  void end_period(std::int64_t now_ns);
+  void earn(std::int64_t now_ns);
+  void plan_launches(std::int64_t now_ns);
+  void plan_others(std::int64_t now_ns);
+  void learn();
+  bool windows_are_worth_it();
+  bool others_due(std::int64_t now_ns) const;
+  bool due(const State& tier, std::int64_t now_ns) const;
+  void follow_full_windows(std::int64_t now_ns);
+  bool overspent() const;
+  bool overlaps(const Window& window) const;
+  void insert(int tier, const Window& window);
+  double income(const State& tier) const;  // per ns
+  double between(double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random_);
+  }
 
-  const GovernorOptions options_;
+  GovernorOptions options_;
   std::vector<State> tiers_;
   std::mt19937_64 random_;
-  std::int64_t period_begin_ns_ = 0, period_end_ns_ = 0;
-  std::vector<Planned> planned_;  // in order of time, all but tier 0's
+  bool stopped_ = false, running_ = false;  // running: inside a period
+
+  std::int64_t period_begin_ns_ = 0, period_end_ns_ = 0, earned_until_ns_ = 0;
+  std::vector<Planned> planned_;  // windows of the period, in order of time
+  bool throughout_ = false;       // tier 0 is open whenever nothing else is
+  double planned_weight_ = 1;
+  bool period_is_new_ = true;
+  bool head_ = true, launch_bound_ = false;
+  bool lasting_ = false;  // a window was opened after the head: its price is being paid
+  double head_cost_ns_ = 0, launch_rate_ = 0, node_rate_ = 0;  // rates: per ns
+  std::int64_t first_launch_ns_ = -1;
+  bool full_ = false;
+
+  // Of tier 0: costs of being open, learnt, and of the open time since the last lesson.
+  double cost_density_ = 0, toggle_cost_ns_ = 0;
+  double lesson_open_ns_ = 0, lesson_cost_ns_ = 0, lesson_calls_ns_ = 0;
+  double lesson_launches_ = 0, lesson_nodes_ = 0;
+  std::int64_t open_since_ns_ = -1;
+
+  // Of tier 0: the time not yet stood for, and the windows that stand for it.
+  double standing_ns_ = 0, open_ns_ = 0;
+
+  std::int64_t full_until_ns_ = 0, full_next_ns_ = kNever, full_cell_end_ns_ = 0;
+  Totals totals_;
 };
 
 }  // namespace purlin::profile::capture

@@ -1,47 +1,353 @@
 // SPDX-License-Identifier: Apache-2.0
+// The governor in simulated programs: it is woken late, its calls take time, and every launch that
+// is enqueued while tier 0 is open costs the program something.
 #include "profile/capture/governor.h"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
 
 namespace purlin::profile::capture {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000, kSecond = 1'000 * kMs;
 
-// Two tiers never have a window at once, and every affordable tier gets its turn.
-TEST(Governor, WindowsOfTheOtherTiersAreSpacedByTheirCost) {
+struct Program {
+  std::function<double(std::int64_t)> launches_per_s;
+  double record_cost_ns = 1100;  // as the cost model has it
+  std::int64_t call_cost_ns = 100'000;  // opening, closing
+  std::int64_t latest_wake_ns = 300'000;
+  std::int64_t step_ns = 500'000;  // of the simulation
+};
+
+struct Outcome {
+  double truth = 0, estimate = 0, recorded = 0, cost_ns = 0, worst_ten_seconds = 0;
+  Governor::Totals totals;
+  std::vector<int> opened;
+  double first_second = 0;  // recorded, of its launches
+};
+
+// Estimates Σ launches by weighing what windows held, as Folding does.
+Outcome simulate(const GovernorOptions& options, const std::vector<Wishes>& tiers,
+                 std::int64_t length_ns, const Program& program) {
+  Outcome out;
+  out.opened.resize(tiers.size());
+  std::mt19937_64 random(options.seed + 99);
+  Governor governor(options, tiers, 1);
+  int open = Governor::kNone;
+  double unweighted = 0, unpaid = 0;
+  std::int64_t wake = 0;
+  std::vector<double> cost_until;
+  for (std::int64_t now = 1; now < length_ns; now += program.step_ns) {
+    const double launches =
+        program.launches_per_s(now) * static_cast<double>(program.step_ns) / 1e9;
+    out.truth += launches;
+    if (open == 0) {
+      unweighted += launches;
+      unpaid += launches;
+      out.cost_ns += launches * program.record_cost_ns;
+      out.recorded += launches;
+      if (now < kSecond) out.first_second += launches;
+    }
+    const bool buffer_full = unpaid > 4855;
+    cost_until.push_back(out.cost_ns);
+    if (now < wake && !buffer_full) continue;
+    if (buffer_full || now >= governor.period_end_ns())
+      governor.recorded(std::exchange(unpaid, 0), 0);
+    const Governor::Decision decision = governor.decide(now);
+    EXPECT_GT(decision.ask_again_ns, now);
+    const auto late = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(program.latest_wake_ns));
+    wake = decision.ask_again_ns == Governor::kNever ? Governor::kNever : decision.ask_again_ns + late;
+    const auto call = [&](int tier) {
+      governor.spent(tier, program.call_cost_ns);
+      out.cost_ns += static_cast<double>(program.call_cost_ns);
+    };
+    if (decision.tier != open && open != Governor::kNone) {
+      governor.closed(open, now);
+      call(open);
+      if (open > 0) governor.spent(open, 2 * kMs), out.cost_ns += 2 * kMs;
+      open = Governor::kNone;
+    }
+    if (decision.new_period) {
+      const double weight = governor.take_weight().weight;
+      out.estimate += std::exchange(unweighted, 0) * weight;
+    }
+    if (decision.tier != open) {
+      open = decision.tier;
+      call(open);
+      governor.opened(open, now);
+      ++out.opened[static_cast<std::size_t>(open)];
+    }
+  }
+  governor.interrupted(length_ns);
+  const double weight = governor.take_weight().weight;
+  out.estimate += unweighted * weight;
+  out.totals = governor.totals();
+  const auto span = static_cast<std::size_t>(10 * kSecond / program.step_ns);
+  for (std::size_t i = span; i < cost_until.size(); ++i)
+    out.worst_ten_seconds = std::max(out.worst_ten_seconds, (cost_until[i] - cost_until[i - span]) / 1e10);
+  return out;
+}
+
+// On a CUPTI whose windows leave nothing behind.
+GovernorOptions seeded(std::uint64_t seed) {
+  GovernorOptions options;
+  options.seed = seed;
+  options.costs.lasting_launch_ns = 0;
+  options.costs.initialised_launch_ns = 0;
+  return options;
+}
+
+Program steady(double launches_per_s) {
+  Program program;
+  program.launches_per_s = [=](std::int64_t) { return launches_per_s; };
+  return program;
+}
+
+TEST(Governor, TheBudgetHoldsAtAnyRateOfLaunches) {
+  for (const double rate : {0.0, 100.0, 3e3, 1e4, 5e4, 2e5, 1e6}) {
+    const Outcome out = simulate(seeded(7), {Wishes{}}, 120 * kSecond, steady(rate));
+    EXPECT_LE(out.cost_ns / 120e9, 0.01) << rate;
+    EXPECT_LE(out.worst_ten_seconds, 0.021) << rate;  // the budget, and the head's
+    if (rate > 0) {
+      EXPECT_NEAR(out.estimate / out.truth, 1, 0.02) << rate;
+    }
+    if (rate >= 1e4) {
+      EXPECT_GT(out.cost_ns / 120e9, 0.004) << "a budget is there to be used: " << rate;
+    }
+  }
+}
+
+TEST(Governor, WhatCostsLittleIsRecordedThroughout) {
+  const Outcome out = simulate(seeded(7), {Wishes{}}, 60 * kSecond, steady(1000));
+  EXPECT_EQ(out.opened[0], 1);
+  EXPECT_NEAR(out.recorded, out.truth, 1);  // the simulation opens after its first step
+  EXPECT_DOUBLE_EQ(out.estimate, out.recorded);
+}
+
+TEST(Governor, BurstsAndPausesHoldTheBudgetToo) {
+  Program program;
+  for (const std::int64_t half : {50 * kMs, kSecond, 20 * kSecond}) {
+    program.launches_per_s = [=](std::int64_t now) { return now / half % 2 == 1 ? 3e5 : 0.0; };
+    const Outcome out = simulate(seeded(3), {Wishes{}}, 120 * kSecond, program);
+    EXPECT_LE(out.cost_ns / 120e9, 0.0105) << half;
+    EXPECT_LE(out.worst_ten_seconds, 0.026) << half;
+    EXPECT_NEAR(out.estimate / out.truth, 1, 0.15) << half;
+  }
+}
+
+// The mean over many runs is the truth, also for programs whose period is the governor's.
+TEST(Governor, WeightsAreUnbiasedOverSeeds) {
+  for (const std::int64_t period : {std::int64_t{25}, std::int64_t{250}, std::int64_t{1000}}) {
+    double ratios = 0, squares = 0;
+    constexpr int kRuns = 60;
+    for (int run = 0; run < kRuns; ++run) {
+      Program program;
+      program.launches_per_s = [=](std::int64_t now) {
+        const double phase = std::fmod(static_cast<double>(now) / static_cast<double>(period * kMs), 1);
+        return phase < 0.1 ? 8e5 : 3e4;
+      };
+      const Outcome out = simulate(seeded(static_cast<std::uint64_t>(run) + 1), {Wishes{}}, 30 * kSecond, program);
+      ratios += out.estimate / out.truth;
+      squares += std::pow(out.estimate / out.truth, 2);
+    }
+    const double mean = ratios / kRuns;
+    const double error = std::sqrt(std::max(0.0, squares / kRuns - mean * mean) / kRuns);
+    EXPECT_NEAR(mean, 1, 3 * error + 0.004) << period << " ms, ± " << error;
+    
+  }
+}
+
+// Whatever is left at the end is stood for by the last window.
+TEST(Governor, AllOfTheTimeIsStoodForAtWhateverMomentTheProgramEnds) {
+  for (int run = 0; run < 40; ++run) {
+    const std::int64_t length = 700 * kMs + run * 137 * kMs;
+    const Outcome out = simulate(seeded(static_cast<std::uint64_t>(run)), {Wishes{}}, length, steady(2e5));
+    EXPECT_NEAR(out.estimate / out.truth, 1, 0.02) << length;
+    EXPECT_NEAR(out.totals.governed_ns, static_cast<double>(length), 2e6);
+  }
+}
+
+TEST(Governor, AShortProgramHasItsBeginningInFull) {
+  const Outcome fast = simulate(seeded(5), {Wishes{}}, 2 * kSecond, steady(2e5));
+  EXPECT_GT(fast.first_second, 80'000);
+  EXPECT_GE(fast.totals.windows, 3);
+  EXPECT_LE(fast.cost_ns, 0.12e9);
+  const Outcome slow = simulate(seeded(5), {Wishes{}}, 2 * kSecond, steady(3e3));
+  EXPECT_NEAR(slow.recorded, slow.truth, 2);
+}
+
+TEST(Governor, ABigBudgetBuysMore) {
+  GovernorOptions options = seeded(1);
+  options.budget = 0.05;
+  const Outcome more = simulate(options, {Wishes{}}, 60 * kSecond, steady(2e5));
+  const Outcome less = simulate(seeded(1), {Wishes{}}, 60 * kSecond, steady(2e5));
+  EXPECT_LE(more.cost_ns / 60e9, 0.05);
+  EXPECT_GT(more.recorded, 3 * less.recorded);
+}
+
+TEST(Governor, EveryLaunchWhateverItCosts) {
+  GovernorOptions options;
+  options.every_launch = true;
+  const Outcome out = simulate(options, {Wishes{}}, 20 * kSecond, steady(3e5));
+  EXPECT_NEAR(out.recorded, out.truth, 200);
+  EXPECT_DOUBLE_EQ(out.estimate, out.recorded);
+}
+
+TEST(Governor, OtherTiersLiveFromTheirShare) {
   Wishes cheap, dear;
   cheap.first_cost_ns = kMs;
-  dear.first_cost_ns = 100 * kMs;
-  Governor governor({}, {Wishes{}, cheap, dear}, 0);
-  int windows[3] = {};
-  int last = Governor::kNone;
-  for (std::int64_t now = 1; now < 100 * kSecond;) {
+  dear.share = 0.3;
+  for (const double rate : {100.0, 2e5}) {
+    const Outcome out = simulate(seeded(2), {Wishes{}, cheap, dear}, 100 * kSecond, steady(rate));
+    EXPECT_LE(out.cost_ns / 100e9, 0.0115);
+    EXPECT_GT(out.opened[1], 30) << rate;
+    EXPECT_GT(out.opened[2], 30) << rate;
+    EXPECT_NEAR(out.estimate / out.truth, 1, 0.02) << "what their windows kept from tier 0: " << rate;
+  }
+}
+
+// What opening again would cost for good is more than the budget: the head is all there is.
+TEST(Governor, ALaunchBoundProgramHasItsHeadOnly) {
+  GovernorOptions options;
+  const Outcome out = simulate(options, {Wishes{}}, 60 * kSecond, steady(6e4));
+  EXPECT_EQ(out.opened[0], 1);
+  EXPECT_NEAR(out.recorded, 0.1 / 1100e-9, 0.2 * 0.1 / 1100e-9);
+  EXPECT_DOUBLE_EQ(out.estimate, out.recorded);  // at weight 1: it stands for itself
+  EXPECT_NEAR(out.totals.unseen_ns, 58.4e9, 1e9);
+  EXPECT_NEAR(out.totals.governed_ns, 1.6e9, 1e9);
+  // A budget that can bear it has windows all along.
+  options.budget = 0.2;
+  const Outcome rich = simulate(options, {Wishes{}}, 60 * kSecond, steady(6e4));
+  EXPECT_NEAR(rich.estimate / rich.truth, 1, 0.02);
+  // 8,000 a second: the lasting 0.4 % leave 0.6 % for windows.
+  const Outcome modest = simulate(GovernorOptions(), {Wishes{}}, 60 * kSecond, steady(8e3));
+  EXPECT_GT(modest.opened[0], 10);
+  EXPECT_NEAR(modest.estimate / modest.truth, 1, 0.02);
+  EXPECT_LE(modest.totals.spent_ns / 60e9, 0.0115);
+}
+
+// Graphs of the head stay instrumented until tier 0 is opened and closed once more.
+TEST(Governor, GraphsAreWorthAnotherWindow) {
+  Governor governor(GovernorOptions(), {Wishes{}}, 0);
+  ASSERT_EQ(governor.decide(1).tier, 0);
+  governor.opened(0, 1);
+  governor.recorded(1000, 400'000);
+  bool closed = false;
+  int again = 0;
+  for (std::int64_t now = 250 * kMs; now < 20 * kSecond;) {
     const Governor::Decision decision = governor.decide(now);
-    ASSERT_GT(decision.ask_again_ns, now);
-    if (decision.tier != last) {
-      if (last > 0) governor.spent(last, last == 1 ? kMs : 100 * kMs);
-      ++windows[decision.tier];
-    }
-    last = decision.tier;
+    if (decision.tier == 0 && closed) ++again;
+    if (decision.tier != 0 && !closed) governor.closed(0, now), closed = true;
+    if (!closed) governor.recorded(1000, 100'000);
     now = decision.ask_again_ns;
   }
-  EXPECT_GT(windows[0], 50);
-  EXPECT_GT(windows[1], 40);  // its least period is one second, and its place in each is random
-  EXPECT_GE(windows[2], 1);
-  EXPECT_LE(windows[2], 3);  // 0.2 of 1 % of 100 s is 200 ms
+  EXPECT_FALSE(governor.launch_bound());
+  EXPECT_GE(again, 1);
+}
+
+TEST(Governor, WhatIsAskedForIsRecordedWhateverItCosts) {
+  Governor governor(GovernorOptions(), {Wishes{}}, 0);
+  ASSERT_EQ(governor.decide(1).tier, 0);
+  governor.opened(0, 1);
+  governor.recorded(300'000, 0);
+  EXPECT_EQ(governor.decide(kSecond).tier, Governor::kNone);
+  governor.closed(0, kSecond);
+  EXPECT_TRUE(governor.launch_bound());
+  governor.record(2 * kSecond, kSecond);
+  const Governor::Decision asked = governor.decide(2 * kSecond);
+  EXPECT_EQ(asked.tier, 0);
+  EXPECT_TRUE(asked.full);
+  governor.opened(0, 2 * kSecond);
+  EXPECT_FALSE(governor.launch_bound()) << "the price is paid now";
 }
 
 TEST(Governor, ARefusedTierStaysShut) {
   Wishes eager;
   eager.first_cost_ns = 0;
-  Governor governor({}, {Wishes{}, eager}, 0);
-  governor.refused(1, true);
+  Governor governor(GovernorOptions(), {Wishes{}, eager}, 0);
   for (std::int64_t now = 1; now < 10 * kSecond;) {
     const Governor::Decision decision = governor.decide(now);
-    EXPECT_EQ(decision.tier, 0);
+    if (decision.tier == 1) governor.refused(1, true, now);
+    if (now > 5 * kSecond) {
+      EXPECT_EQ(decision.tier, 0);
+    }
     now = decision.ask_again_ns;
   }
+}
+
+TEST(Governor, WhereLaunchesAreRefusedItAsksAgainLater) {
+  Governor governor({}, {Wishes{}}, 0);
+  ASSERT_EQ(governor.decide(1).tier, 0);
+  governor.refused(0, false, 1);
+  const Governor::Decision later = governor.decide(2);
+  EXPECT_EQ(later.tier, Governor::kNone);
+  EXPECT_GT(later.ask_again_ns, 50 * kMs);
+  const Governor::Decision again = governor.decide(later.ask_again_ns);
+  EXPECT_EQ(again.tier, 0);
+  EXPECT_TRUE(again.new_period);
+}
+
+TEST(Governor, IdleUntilStartedAndOnDemand) {
+  GovernorOptions options;
+  options.idle = true;
+  Governor governor(options, {Wishes{}}, 0);
+  EXPECT_EQ(governor.decide(kSecond).tier, Governor::kNone);
+  EXPECT_EQ(governor.decide(kSecond).ask_again_ns, Governor::kNever);
+  governor.record(2 * kSecond, 3 * kSecond);
+  std::int64_t now = 2 * kSecond;
+  for (; now < 5 * kSecond;) {
+    const Governor::Decision decision = governor.decide(now);
+    EXPECT_EQ(decision.tier, 0);
+    EXPECT_TRUE(decision.full);
+    governor.opened(0, now);
+    now = decision.ask_again_ns;
+  }
+  EXPECT_EQ(now, 5 * kSecond);
+  EXPECT_EQ(governor.decide(now).tier, Governor::kNone);
+  governor.start(6 * kSecond);
+  EXPECT_EQ(governor.decide(6 * kSecond).tier, 0);
+  EXPECT_FALSE(governor.decide(6 * kSecond).full);
+  governor.stop(7 * kSecond);
+  EXPECT_EQ(governor.decide(7 * kSecond).tier, Governor::kNone);
+}
+
+TEST(Governor, FullWindowsComeOnceInEachCellAtAnotherPlace) {
+  GovernorOptions options;
+  options.full_window_ns = 2 * kSecond;
+  options.full_cell_ns = 20 * kSecond;
+  Governor governor(options, {Wishes{}}, 0);
+  double full[10] = {};
+  std::vector<std::int64_t> begins;
+  bool was = false;
+  for (std::int64_t now = 1; now < 200 * kSecond; now += 10 * kMs) {
+    const Governor::Decision decision = governor.decide(now);
+    if (decision.full && !was) begins.push_back(now % (20 * kSecond));
+    if (decision.full) full[now / (20 * kSecond)] += 0.01;
+    was = decision.full;
+  }
+  for (const double seconds : full) EXPECT_NEAR(seconds, 2, 0.05);
+  ASSERT_EQ(begins.size(), 10u);
+  EXPECT_NE(begins[0] / kSecond, begins[1] / kSecond);
+}
+
+// While CUPTI is another's no time is stood for, and afterwards a period begins anew.
+TEST(Governor, TimeAsideIsNobodys) {
+  Governor governor({}, {Wishes{}}, 0);
+  ASSERT_EQ(governor.decide(1).tier, 0);
+  governor.opened(0, 1);
+  governor.closed(0, 100 * kMs);
+  governor.interrupted(100 * kMs);
+  EXPECT_NEAR(governor.take_weight().weight, 1, 1e-6);
+  const Governor::Decision after = governor.decide(50 * kSecond);
+  EXPECT_EQ(after.tier, 0);
+  EXPECT_TRUE(after.new_period);
+  governor.opened(0, 50 * kSecond);
+  governor.interrupted(50 * kSecond + 50 * kMs);
+  EXPECT_NEAR(governor.take_weight().weight, 1, 1e-6);
+  EXPECT_NEAR(governor.totals().governed_ns, 150e6, 10);
 }
 
 }  // namespace

@@ -80,6 +80,11 @@ void Recorder::add_overhead_ns(double ns) {
   overhead_ns_ += ns;
 }
 
+void Recorder::set_sampling(const SamplingFacts& facts) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  sampling_ = facts;
+}
+
 void Recorder::add_bytes_written(std::size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   bytes_written_ += bytes;
@@ -116,6 +121,11 @@ std::uint32_t Recorder::define(const RowKey& key) {
   shapes_.emplace(shape_of(key.definition), id);
   wire::encode(new_kernels_, key.definition);
   ++new_kernel_count_;
+  if (key.definition.origin != 0) {
+    new_origins_.varint(id);
+    new_origins_.varint(key.definition.origin);
+    ++new_origin_count_;
+  }
   if (key.dtype == 0) return id;
   new_dtypes_.varint(id);
   new_dtypes_.varint(key.dtype);
@@ -132,7 +142,7 @@ std::uint32_t Recorder::add_op(std::string_view op, std::string_view shape,
 }
 
 std::uint32_t Recorder::add_call(const CallFacts& facts) {
-  if (!timeline_has_room()) return kNone;
+  if (!has_room_for(true)) return kNone;
   Call call;
   call.name = host_.name(string_id(facts.name));
   call.kind = facts.kind;
@@ -143,7 +153,7 @@ std::uint32_t Recorder::add_call(const CallFacts& facts) {
 }
 
 void Recorder::add_range(const RangeFacts& facts) {
-  if (!timeline_has_room()) return;
+  if (!has_room_for(true)) return;
   Range range;
   range.name = host_.name(string_id(facts.name));
   range.thread = facts.thread;
@@ -165,6 +175,7 @@ std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
     definition.op = op.op;
     definition.shape = op.shape;
     key.dtype = op.dtype;
+    definition.origin = static_cast<std::uint32_t>(facts.origin);
     const auto known = ids_.find(key);
     if (known != ids_.end()) return known->second;
     if (facts.op != 0 && rows_.size() >= kMaxKernelsByOp) {
@@ -200,10 +211,11 @@ void Recorder::add(const LaunchFacts& facts) {
   }
   row.first_ns = std::min(row.first_ns, facts.start_ns);
   row.last_ns = std::max(row.last_ns, end);
-  row.added.add(static_cast<double>(facts.duration_ns));
+  row.added.add(static_cast<double>(facts.duration_ns), facts.weight);
   seen_ += 1;
+  sampled_out_ += facts.weight - 1;
   dirty_ = true;
-  if (!timeline_has_room()) return;
+  if (!has_room_for(facts.timed)) return;
   if (facts.call == kNone && facts.graph == 0)
     return launches_.add(id, facts.stream, facts.start_ns, facts.duration_ns);
   Activity activity;
@@ -217,8 +229,8 @@ void Recorder::add(const LaunchFacts& facts) {
   timed_.add(activity);
 }
 
-bool Recorder::timeline_has_room() {
-  if (!timeline_) return false;
+bool Recorder::has_room_for(bool timed) {
+  if (!timeline_ || !timed) return false;
   if (launches_.size() + timed_.size() + host_.size() < kMaxTimelineBytes) return true;
   add_note("timeline_full",
            "launches, copies, calls and ranges missing from the timeline: more than 64 MiB in one "
@@ -233,10 +245,10 @@ void Recorder::add_copy(const CopyFacts& facts) {
       copy_rows_.try_emplace({kind, facts.device}, static_cast<std::uint32_t>(copies_.size()));
   if (added) copies_.push_back({kind, facts.device, 0, {}});
   CopyTotals& totals = copies_[position->second];
-  totals.bytes += static_cast<double>(facts.bytes);
-  totals.added.add(static_cast<double>(facts.duration_ns));
+  totals.bytes += static_cast<double>(facts.bytes) * facts.weight;
+  totals.added.add(static_cast<double>(facts.duration_ns), facts.weight);
   dirty_ = true;
-  if (!timeline_has_room()) return;
+  if (!has_room_for(facts.timed)) return;
   Activity activity;
   activity.kind =
       facts.kind == "memset" || facts.kind == "fill" ? ActivityKind::kSet : ActivityKind::kCopy;
@@ -255,7 +267,7 @@ void Recorder::add_copy(const CopyFacts& facts) {
 Recorder::RowKey Recorder::shape_of(const wire::KernelDefinition& definition) {
   RowKey key;
   key.definition = definition;
-  key.definition.op = key.definition.shape = 0;
+  key.definition.op = key.definition.shape = key.definition.origin = 0;
   key.definition.registers = key.definition.local_bytes = 0;
   return key;
 }
@@ -275,6 +287,23 @@ void Recorder::add_counters(const LaunchFacts& facts, const std::vector<std::str
   const std::uint32_t row = known != shapes_.end() ? known->second : define(key);
   for (std::size_t i = 0; i < names.size(); ++i) counters_.add(row, string_id(names[i]), values[i]);
   dirty_ = true;
+}
+
+void Recorder::add_wait(const WaitFacts& facts) {
+  waits_[string_id(facts.kind)].add(static_cast<double>(facts.duration_ns), facts.weight);
+  dirty_ = true;
+}
+
+void Recorder::append_waits(std::string& out) {
+  if (waits_.empty()) return;
+  wire::Encoder waits;
+  waits.varint(waits_.size());
+  for (const auto& [kind, sketch] : waits_) {
+    waits.varint(kind);
+    wire::encode(waits, sketch);
+  }
+  waits_.clear();
+  wire::append_chunk(out, wire::ChunkType::kWaits, waits.bytes());
 }
 
 void Recorder::append_rows(std::string& out) {
@@ -298,10 +327,17 @@ void Recorder::append_rows(std::string& out) {
   }
   if (const std::string counters = counters_.take(); !counters.empty())
     wire::append_chunk(out, wire::ChunkType::kDetails, counters);
+  if (new_origin_count_ > 0) {
+    wire::Encoder origins;
+    origins.varint(new_origin_count_);
+    origins.raw(new_origins_.bytes());
+    wire::append_chunk(out, wire::ChunkType::kOrigins, origins.bytes());
+  }
   new_strings_.clear();
   new_kernels_.clear();
   new_dtypes_.clear();
-  new_string_count_ = new_kernel_count_ = new_dtype_count_ = 0;
+  new_origins_.clear();
+  new_string_count_ = new_kernel_count_ = new_dtype_count_ = new_origin_count_ = 0;
   if (touched_.empty()) return;
   wire::Encoder sketches;
   sketches.varint(touched_.size());
@@ -348,14 +384,23 @@ std::string Recorder::coverage() const {
                  .real("seconds", note.seconds)
                  .finish();
   }
-  return JsonText()
-      .real("launches_seen", seen_)
+  JsonText json;
+  json.real("launches_seen", seen_)
       .real("launches_counted", counted_)
       .real("launches_lost", lost_)
+      .real("launches_sampled_out", sampled_out_)
       .real("overhead_ns", overhead_ns_)
-      .integer("bytes_written", static_cast<std::int64_t>(bytes_written_))
-      .raw("notes", '[' + notes + ']')
-      .finish();
+      .integer("bytes_written", static_cast<std::int64_t>(bytes_written_));
+  if (sampling_.budget > 0)
+    json.raw("sampling", JsonText()
+                             .real("budget", sampling_.budget)
+                             .real("governed_ns", sampling_.governed_ns)
+                             .real("recorded_ns", sampling_.recorded_ns)
+                             .real("windows", sampling_.windows)
+                             .real("total_ns", sampling_.total_ns)
+                             .real("total_variance", sampling_.total_variance)
+                             .finish());
+  return json.raw("notes", '[' + notes + ']').finish();
 }
 
 std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool final) {
@@ -374,6 +419,7 @@ std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool fin
   meta_changed_ = dirty_ = false;
   append_rows(out);
   append_copies(out);
+  append_waits(out);
   host_.append(out);
   if (launches_.count() > 0)
     wire::append_chunk(out, wire::ChunkType::kLaunches, launches_.finish(0));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder: folds launches into one sketch per (kernel, launch shape, op, device) as they complete
-// and yields the bytes of each period. It lives inside the user's program, so its memory is
-// bounded: at most kMaxKernels rows, then one row "(other kernels)" per device; at most
-// kMaxTimelineBytes of timeline between two seals. What does not fit is counted.
+// Recorder: folds launches into one sketch per (kernel, launch shape, op, device, origin) as they
+// complete, each with the weight that undoes sampling, and yields the bytes of each period. It lives
+// inside the user's program, so its memory is bounded: at most kMaxKernels rows, then one row
+// "(other kernels)" per device; at most kMaxTimelineBytes of timeline between two seals. What does
+// not fit is counted.
 //
 // Owned by a Session. [MT] every method; nothing throws but std::bad_alloc, which the libraries
 // catch at their C boundary.
@@ -24,6 +25,13 @@
 
 namespace purlin::profile::capture {
 
+// How far what was recorded reaches: COVERAGE's `sampling`.
+struct SamplingFacts {
+  double budget = 0;  // 0: nothing governs
+  double governed_ns = 0, recorded_ns = 0, windows = 0;
+  double total_ns = 0, total_variance = 0;  // of all kernels' time
+};
+
 struct LaunchFacts {
   std::string_view name;
   // The block is all zero where the driver chose it unseen; the grid is then in work-items.
@@ -35,6 +43,9 @@ struct LaunchFacts {
   std::uint32_t op = 0;                        // of Recorder::add_op
   std::uint32_t call = kNone;                  // of Recorder::add_call: for a timeline
   std::uint32_t graph = 0;                     // it was a node of; 0 = none
+  double weight = 1;                           // launches that this one stands for
+  bool timed = true;                           // it belongs in the timeline, where there is one
+  LaunchOrigin origin = LaunchOrigin::kStream;
 };
 
 struct CopyFacts {
@@ -43,7 +54,10 @@ struct CopyFacts {
   std::uint64_t bytes = 0;
   std::int64_t start_ns = 0, duration_ns = 0;  // wall clock
   std::uint32_t call = kNone;
+  double weight = 1;
+  bool timed = true;
 };
+
 
 // Of the host, for a timeline: calls that launch or wait, ranges that the program marked.
 struct CallFacts {
@@ -57,6 +71,13 @@ struct RangeFacts {
   std::string_view name;
   std::uint32_t thread = 0;
   std::int64_t start_ns = 0, duration_ns = 0;
+};
+
+struct WaitFacts {
+  std::string_view kind;  // "stream", "event", "context": what the host waited for
+  std::int64_t start_ns = 0, duration_ns = 0;
+  double weight = 1;
+  bool timed = true;
 };
 
 class Recorder {
@@ -80,6 +101,7 @@ class Recorder {
     // kNone where there is no timeline, or no room in it.
     std::uint32_t add_call(const CallFacts& facts) { return recorder_.add_call(facts); }
     void range(const RangeFacts& facts) { recorder_.add_range(facts); }
+    void wait(const WaitFacts& facts) { recorder_.add_wait(facts); }
 
    private:
     Recorder& recorder_;
@@ -99,6 +121,7 @@ class Recorder {
   void add_counters(const LaunchFacts& facts, const std::vector<std::string_view>& names,
                     const std::vector<double>& values);
   void add_overhead_ns(double ns);
+  void set_sampling(const SamplingFacts& facts);
   void add_bytes_written(std::size_t bytes);
 
   // The chunks of the period that ends now, closed by a seal for a file of `offset` bytes. Empty
@@ -139,7 +162,8 @@ class Recorder {
   std::uint32_t add_op(std::string_view op, std::string_view shape, std::string_view dtype);
   std::uint32_t add_call(const CallFacts& facts);
   void add_range(const RangeFacts& facts);
-  bool timeline_has_room();
+  void add_wait(const WaitFacts& facts);
+  bool has_room_for(bool timed);
   void add_note(std::string_view cause, std::string_view text, double count, double seconds);
   static RowKey shape_of(const wire::KernelDefinition& definition);
   std::uint32_t row_of(const LaunchFacts& facts);
@@ -147,6 +171,7 @@ class Recorder {
   std::uint32_t string_id(std::string_view text);
   void append_rows(std::string& out);
   void append_copies(std::string& out);
+  void append_waits(std::string& out);
   std::string coverage() const;
 
   std::mutex mutex_;
@@ -161,16 +186,18 @@ class Recorder {
   std::vector<Row> rows_;
   std::vector<std::uint32_t> touched_;  // rows that changed since the last drain
   CounterSums counters_;
-  wire::Encoder new_strings_, new_kernels_, new_dtypes_;
-  std::size_t new_string_count_ = 0, new_kernel_count_ = 0, new_dtype_count_ = 0;
+  wire::Encoder new_strings_, new_kernels_, new_dtypes_, new_origins_;
+  std::size_t new_string_count_ = 0, new_kernel_count_ = 0, new_dtype_count_ = 0, new_origin_count_ = 0;
   // Their places are the rows that the timeline's copies name.
   std::vector<CopyTotals> copies_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copy_rows_;  // (kind, device)
+  std::map<std::uint32_t, Sketch> waits_;  // by kind, since the last drain
   wire::LaunchEncoder launches_;
   wire::ActivityEncoder timed_;  // copies, and launches whose call is known
   HostEvents host_;
   std::map<std::string, Note, std::less<>> notes_;
-  double seen_ = 0, counted_ = 0, lost_ = 0, overhead_ns_ = 0;
+  double seen_ = 0, sampled_out_ = 0, counted_ = 0, lost_ = 0, overhead_ns_ = 0;
+  SamplingFacts sampling_;
   std::uint64_t bytes_written_ = 0;
 };
 

@@ -68,6 +68,36 @@ class NoSizeSignal {
   bool was_pending_ = false;
 };
 
+// The rank as launchers of distributed programs tell it, -1 where none does.
+long rank_of_process() {
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+    const std::string text = variable(name);
+    char* end = nullptr;
+    const long rank = std::strtol(text.c_str(), &end, 10);
+    if (!text.empty() && *end == '\0' && rank >= 0) return rank;
+  }
+  return -1;
+}
+
+// FNV-1a: all ranks of a run, on whatever machine, come to the same number.
+std::uint64_t number_of(const std::string& text) {
+  std::uint64_t hash = 14695981039346656037u;
+  for (const char character : text)
+    hash = (hash ^ static_cast<unsigned char>(character)) * 1099511628211u;
+  return hash ^ (hash >> 32);
+}
+
+std::string why_left_out() {
+  const long n = std::strtol(variable("PURLIN_SAMPLE").c_str(), nullptr, 10);
+  if (n <= 1) return "";
+  const long rank = rank_of_process();
+  const std::uint64_t run = number_of(variable("PURLIN_RUN_ID")) % static_cast<std::uint64_t>(n);
+  const std::uint64_t place = rank < 0 ? run : (run + static_cast<std::uint64_t>(rank)) % static_cast<std::uint64_t>(n);
+  if (place == 0) return "";
+  const std::string one = " in " + std::to_string(n) + " is recorded (--sample): not this one";
+  return rank < 0 ? "one run" + one : "one rank" + one + ", rank " + std::to_string(rank);
+}
+
 }  // namespace
 
 std::int64_t wall_ns() { return now_ns(CLOCK_REALTIME); }
@@ -76,14 +106,24 @@ std::int64_t monotonic_ns() { return now_ns(CLOCK_MONOTONIC); }
 bool SessionOptions::from_environment(const char* layer, SessionOptions& options) {
   options.spool = variable("PURLIN_SPOOL");
   options.layer = layer;
-  options.timeline = variable("PURLIN_FULL") == "1";
+  options.every_launch = variable("PURLIN_FULL") == "1";
+  options.idle = variable("PURLIN_IDLE") == "1";
+  options.left_out = why_left_out();
+  const double budget = std::strtod(variable("PURLIN_BUDGET").c_str(), nullptr);
+  if (budget > 0 && budget <= 1) options.budget = budget;
+  long window_ms = 0, cell_ms = 0;
+  if (std::sscanf(variable("PURLIN_WINDOW").c_str(), "%ld@%ld", &window_ms, &cell_ms) == 2 &&
+      window_ms > 0 && window_ms <= cell_ms && cell_ms <= 86'400'000) {
+    options.full_window_ns = window_ms * 1'000'000;
+    options.full_cell_ns = cell_ms * 1'000'000;
+  }
   const long period = std::strtol(variable("PURLIN_SEAL_PERIOD_MS").c_str(), nullptr, 10);
   if (period >= 10 && period <= 3'600'000) options.period_ms = period;
   return !options.spool.empty();
 }
 
 Session::Session(SessionOptions options, Source& source)
-    : options_(std::move(options)), source_(source), recorder_(options_.timeline) {
+    : options_(std::move(options)), source_(source), recorder_(options_.keeps_times()) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -171,6 +211,13 @@ void Session::wake() {
   pthread_mutex_unlock(&mutex_);
 }
 
+void Session::poke() {
+  pthread_mutex_lock(&mutex_);
+  poked_ = true;
+  pthread_cond_signal(&condition_);
+  pthread_mutex_unlock(&mutex_);
+}
+
 void* Session::run(void* self) {
   try {
     static_cast<Session*>(self)->loop();
@@ -188,8 +235,9 @@ void Session::loop() {
     const timespec until = {static_cast<time_t>(next / 1'000'000'000),
                             static_cast<long>(next % 1'000'000'000)};
     pthread_mutex_lock(&mutex_);
-    while (!awake_ && monotonic_ns() < next) pthread_cond_timedwait(&condition_, &mutex_, &until);
+    while (!awake_ && !poked_ && monotonic_ns() < next) pthread_cond_timedwait(&condition_, &mutex_, &until);
     const bool woken = std::exchange(awake_, false);
+    poked_ = false;
     pthread_mutex_unlock(&mutex_);
     if (finished_) return;
     const bool due = monotonic_ns() >= next_seal;

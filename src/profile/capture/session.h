@@ -33,8 +33,17 @@ struct SessionOptions {
   std::string spool;              // folder; PURLIN_SPOOL
   std::string layer;              // "cuda", "opencl"
   std::int64_t period_ms = 1000;  // PURLIN_SEAL_PERIOD_MS
-  bool timeline = false;          // PURLIN_FULL=1
+  bool every_launch = false;      // PURLIN_FULL=1
+  double budget = 0.01;           // PURLIN_BUDGET, of the program's time
+  bool idle = false;              // PURLIN_IDLE=1: nothing is recorded until asked for
+  // PURLIN_WINDOW="LENGTH_MS@CELL_MS": launches with their times for so long in each cell.
+  std::int64_t full_window_ns = 0, full_cell_ns = 0;
 
+  // "" or why this process records nothing: PURLIN_SAMPLE=N takes one run in N, or one rank in N, by
+  // PURLIN_RUN_ID and the launcher's rank.
+  std::string left_out;
+  // CUDA's records say of themselves whether they are for the timeline.
+  bool keeps_times() const { return every_launch || layer == "cuda"; }
   // False where PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
   static bool from_environment(const char* layer, SessionOptions& options);
 };
@@ -48,6 +57,7 @@ class Session {
   void start();                                  // writes the first seal, starts the thread
   void set_devices(const std::string& devices);  // a JSON array, as in the document's environment
   void wake();                                   // tick and collect soon, without sealing
+  void poke();                              // tick soon
   void finish();                                 // at exit: the final seal; later calls do nothing
 
  private:
@@ -64,7 +74,7 @@ class Session {
   std::string process_;  // JSON of META
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t condition_;
-  bool awake_ = false;
+  bool awake_ = false, poked_ = false;
   std::atomic<bool> finished_ = false;
   std::mutex file_mutex_;
   std::string path_, pending_;  // pending_: a period that could not be written yet

@@ -33,6 +33,15 @@ ProcessInfo process_from_json(const Json& json) {
   return process;
 }
 
+Json to_json(const Sampling& sampling) {
+  return Json::object({{"budget", sampling.budget},
+                       {"governed_ns", sampling.governed_ns},
+                       {"recorded_ns", sampling.recorded_ns},
+                       {"windows", sampling.windows},
+                       {"total_ns", sampling.total_ns},
+                       {"total_variance", sampling.total_variance}});
+}
+
 Json to_json(const Coverage& coverage) {
   Json notes = Json::array();
   for (const CoverageNote& note : coverage.notes)
@@ -45,6 +54,7 @@ Json to_json(const Coverage& coverage) {
                        {"launches_lost", coverage.launches_lost},
                        {"launches_sampled_out", coverage.launches_sampled_out},
                        {"overhead_ns", coverage.overhead_ns},
+                       {"sampling", to_json(coverage.sampling)},
                        {"bytes_written", coverage.bytes_written},
                        {"notes", std::move(notes)}});
 }
@@ -56,6 +66,10 @@ Coverage coverage_from_json(const Json& json) {
   coverage.launches_lost = json["launches_lost"].as_double();
   coverage.launches_sampled_out = json["launches_sampled_out"].as_double();
   coverage.overhead_ns = json["overhead_ns"].as_double();
+  const Json& sampling = json["sampling"];
+  coverage.sampling = {sampling["budget"].as_double(), sampling["governed_ns"].as_double(),
+                       sampling["recorded_ns"].as_double(), sampling["windows"].as_double(),
+                       sampling["total_ns"].as_double(), sampling["total_variance"].as_double()};
   coverage.bytes_written =
       static_cast<std::uint64_t>(std::max<std::int64_t>(0, json["bytes_written"].as_int()));
   for (const Json& item : json["notes"].items()) {

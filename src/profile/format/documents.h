@@ -11,6 +11,7 @@ namespace purlin::profile {
 
 Json to_json(const ProcessInfo& process);
 ProcessInfo process_from_json(const Json& json);
+Json to_json(const Sampling& sampling);
 Json to_json(const Coverage& coverage);
 Coverage coverage_from_json(const Json& json);
 

@@ -16,6 +16,7 @@ using wire::ChunkType;
 constexpr std::size_t kMaxText = std::size_t{512} << 20;  // of rows and names, which may share it
 constexpr std::size_t kMaxRows = std::size_t{1} << 23;
 constexpr std::size_t kMaxNames = std::size_t{1} << 25;
+constexpr std::size_t kMaxWaitKinds = 64;
 constexpr std::size_t kMaxCounters = 20'000;              // of one row
 constexpr std::size_t kMaxJson = std::size_t{128} << 20;  // a few hundred thousand processes
 constexpr std::size_t kMaxStallReasons = 256;
@@ -153,6 +154,36 @@ bool HeadReader::copies(wire::Decoder in) {
     CopyRow& row = profile_.copies[position->second];
     row.bytes += bytes;
     if (!merge(row.duration, sketch)) return false;
+  }
+  return !in.failed();
+}
+
+bool HeadReader::origins(wire::Decoder in) {
+  const std::size_t count = in.count(2);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t kernel = in.varint32(), origin = in.varint32();
+    if (in.failed() || kernel >= profile_.kernels.size()) return false;
+    // One that a newer Purlin tells apart is not one of ours.
+    if (origin == 1) profile_.kernels[kernel].origin = LaunchOrigin::kGraph;
+  }
+  return !in.failed();
+}
+
+bool HeadReader::waits(wire::Decoder in) {
+  const std::size_t count = in.count(2);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string_view kind;
+    const bool named = string(in.varint32(), kind);
+    Sketch sketch;
+    if (!wire::decode(in, sketch, bucket_budget_) || !named) return false;
+    const auto known = std::find_if(profile_.waits.begin(), profile_.waits.end(),
+                                    [&](const WaitRow& row) { return row.kind == kind; });
+    if (known == profile_.waits.end()) {
+      if (profile_.waits.size() >= kMaxWaitKinds || !take_text(kind.size())) return false;
+      profile_.waits.push_back({std::string(kind), std::move(sketch)});
+    } else if (!merge(known->duration, sketch)) {
+      return false;
+    }
   }
   return !in.failed();
 }
@@ -304,6 +335,10 @@ bool HeadReader::decode(std::uint16_t type, std::uint16_t version, std::string_v
         return names(in);
       case ChunkType::kStallSites:
         return stall_sites(in);
+      case ChunkType::kOrigins:
+        return origins(in);
+      case ChunkType::kWaits:
+        return waits(in);
       case ChunkType::kSeal:
       case ChunkType::kLaunches:  // events are not ours
       case ChunkType::kRanges:

@@ -34,6 +34,8 @@ class HeadReader {
   bool kernels(wire::Decoder in);
   bool sketches(wire::Decoder in);
   bool copies(wire::Decoder in);
+  bool origins(wire::Decoder in);
+  bool waits(wire::Decoder in);
   bool coverage(std::string_view payload);
   bool details(wire::Decoder in);
   bool names(wire::Decoder in);

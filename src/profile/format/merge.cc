@@ -25,7 +25,8 @@ std::uint64_t hash_of(const KernelRow& row, int device, const std::string& build
                                    launch.cluster[0], launch.cluster[1],
                                    launch.cluster[2], launch.dynamic_shared_bytes,
                                    row.registers,     row.static_shared_bytes,
-                                   row.local_bytes,   static_cast<std::uint32_t>(device)};
+                                   row.local_bytes,   static_cast<std::uint32_t>(device),
+                                   static_cast<std::uint32_t>(row.origin)};
   std::uint64_t hash = XXH3_64bits(numbers, sizeof numbers);
   for (const std::string* text : {&row.name, &row.op, &row.shape, &row.dtype, &build})
     hash = XXH3_64bits_withSeed(text->data(), text->size(), hash);
@@ -33,7 +34,7 @@ std::uint64_t hash_of(const KernelRow& row, int device, const std::string& build
 }
 
 bool same(const KernelRow& known, const KernelRow& row, int device, const std::string& build) {
-  return known.device == device && known.launch == row.launch && known.registers == row.registers &&
+  return known.device == device && known.origin == row.origin && known.launch == row.launch && known.registers == row.registers &&
          known.static_shared_bytes == row.static_shared_bytes &&
          known.local_bytes == row.local_bytes && known.name == row.name && known.op == row.op &&
          known.shape == row.shape && known.dtype == row.dtype && known.build == build;
@@ -203,6 +204,7 @@ void Merger::add(const Profile& from) {
   moved.processes = static_cast<std::uint32_t>(into_.processes.size());
   add_kernels(from, moved);
   add_copies(from, moved);
+  add_waits(from);
   into_.processes.insert(into_.processes.end(), from.processes.begin(), from.processes.end());
   add_timeline(from, moved);
   add_stalls(from, moved);
@@ -269,6 +271,18 @@ void Merger::add_copies(const Profile& from, Moved& moved) {
     } else {
       into_.copies[known->second].bytes += row.bytes;
       into_.copies[known->second].duration.merge(row.duration);
+    }
+  }
+}
+
+void Merger::add_waits(const Profile& from) {
+  for (const WaitRow& row : from.waits) {
+    const auto known = std::find_if(into_.waits.begin(), into_.waits.end(),
+                                    [&](const WaitRow& other) { return other.kind == row.kind; });
+    if (known == into_.waits.end()) {
+      into_.waits.push_back(row);
+    } else {
+      known->duration.merge(row.duration);
     }
   }
 }
@@ -385,6 +399,12 @@ void Merger::add_coverage(const Coverage& from) {
   into.launches_lost += from.launches_lost;
   into.launches_sampled_out += from.launches_sampled_out;
   into.overhead_ns += from.overhead_ns;
+  into.sampling.budget = std::max(into.sampling.budget, from.sampling.budget);
+  into.sampling.governed_ns += from.sampling.governed_ns;
+  into.sampling.recorded_ns += from.sampling.recorded_ns;
+  into.sampling.windows += from.sampling.windows;
+  into.sampling.total_ns += from.sampling.total_ns;
+  into.sampling.total_variance += from.sampling.total_variance;
   into.bytes_written += from.bytes_written;
   for (const CoverageNote& note : from.notes) {
     const auto [known, added] = notes_.try_emplace(key_of(note), into.notes.size());

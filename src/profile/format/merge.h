@@ -38,6 +38,7 @@ class Merger {
   void add_environment(const Profile& part, Moved& moved);
   std::uint32_t add_kernel(const KernelRow& row, int device, const std::string& build);
   void add_kernels(const Profile& from, Moved& moved);
+  void add_waits(const Profile& from);
   void add_copies(const Profile& from, Moved& moved);
   void add_timeline(const Profile& from, const Moved& moved);
   void add_stalls(const Profile& from, const Moved& moved);

@@ -39,6 +39,8 @@ enum class ChunkType : std::uint16_t {
   kCalls = 13,
   kOps = 14,
   kStallSites = 15,  // sampled program counters: stall_sites.h
+  kOrigins = 16,  // of kernels that were not launched into a stream
+  kWaits = 17,    // what waits added since the previous seal
 };
 
 class Encoder {
@@ -108,6 +110,7 @@ struct KernelDefinition {
   std::array<std::uint32_t, 3> grid = {}, block = {}, cluster = {};
   std::uint32_t dynamic_shared_bytes = 0, static_shared_bytes = 0;
   std::uint32_t registers = 0, local_bytes = 0;
+  std::uint32_t origin = 0;  // in ORIGINS, not in KERNELS
 };
 constexpr std::size_t kLeastDefinitionBytes = 17;
 void encode(Encoder& out, const KernelDefinition& definition);

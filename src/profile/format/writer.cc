@@ -149,10 +149,20 @@ class Writer {
     }
     strings_.append_new(out_);
     wire::append_chunk(out_, ChunkType::kCopies, copies.bytes());
+    if (profile_.waits.empty()) return;
+    Encoder waits;
+    waits.varint(profile_.waits.size());
+    for (const WaitRow& row : profile_.waits) {
+      waits.varint(strings_.id(row.kind));
+      wire::encode(waits, row.duration);
+    }
+    strings_.append_new(out_);
+    wire::append_chunk(out_, ChunkType::kWaits, waits.bytes());
   }
 
   void rows(std::size_t first, std::size_t last) {
-    Encoder kernels, sketches, details;
+    Encoder kernels, sketches, details, origins;
+    std::size_t of_graphs = 0;
     kernels.varint(last - first);
     sketches.varint(last - first);
     std::size_t detailed = 0;
@@ -164,6 +174,10 @@ class Writer {
       sketches.fixed64(static_cast<std::uint64_t>(row.last_ns));
       wire::encode(sketches, row.duration);
       detailed += detail(details, row, i) ? 1 : 0;
+      if (row.origin == LaunchOrigin::kStream) continue;
+      ++of_graphs;
+      origins.varint(i);
+      origins.varint(static_cast<std::uint64_t>(row.origin));
     }
     Encoder counted;
     counted.varint(detailed);
@@ -172,6 +186,11 @@ class Writer {
     wire::append_chunk(out_, ChunkType::kKernels, kernels.bytes());
     wire::append_chunk(out_, ChunkType::kSketches, sketches.bytes());
     if (detailed > 0) wire::append_chunk(out_, ChunkType::kDetails, counted.bytes());
+    if (of_graphs == 0) return;
+    Encoder counted_origins;
+    counted_origins.varint(of_graphs);
+    counted_origins.raw(origins.bytes());
+    wire::append_chunk(out_, ChunkType::kOrigins, counted_origins.bytes());
   }
 
   // Nothing for a row that has nothing more to tell.

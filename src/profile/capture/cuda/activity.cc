@@ -5,10 +5,8 @@ namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
-
-// What a record costs the thread that launches (bench/gpu, H200).
-constexpr std::int64_t kRecordNs = 1300;
+                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+                                         CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
 
 }  // namespace
 
@@ -42,11 +40,6 @@ void ActivityTier::collect(bool final) {
   if (open_ && !final) attribution_.open();  // the program may have begun to name ranges
 }
 
-std::int64_t ActivityTier::take_cost_ns() {
-  const std::uint64_t records = folding_.records();
-  const std::uint64_t added = records - paid_records_;
-  paid_records_ = records;
-  return static_cast<std::int64_t>(added) * kRecordNs;
-}
+std::int64_t ActivityTier::take_cost_ns() { return folding_.take_cost_ns(); }
 
 }  // namespace purlin::profile::capture::cuda

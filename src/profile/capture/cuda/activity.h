@@ -29,7 +29,6 @@ class ActivityTier : public Tier {
   Folding& folding_;
   Attribution& attribution_;
   bool open_ = false;
-  std::uint64_t paid_records_ = 0;
 };
 
 }  // namespace purlin::profile::capture::cuda

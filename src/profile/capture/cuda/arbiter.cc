@@ -3,12 +3,14 @@
 
 #include "profile/capture/session.h"
 
+#include <cstdio>
 #include <utility>
 
 namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
+constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
 
 std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
   std::vector<Wishes> wishes;
@@ -16,10 +18,22 @@ std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
   return wishes;
 }
 
+// How long it took.
+template <class Call>
+std::int64_t timed(Call call) {
+  const std::int64_t began = monotonic_ns();
+  call();
+  return monotonic_ns() - began;
+}
+
 }  // namespace
 
-Arbiter::Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers)
-    : tiers_(std::move(tiers)), governor_(options, wishes_of(tiers_), monotonic_ns()) {}
+Arbiter::Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers,
+                 Folding& folding, Recorder& recorder)
+    : tiers_(std::move(tiers)),
+      folding_(folding),
+      recorder_(recorder),
+      governor_(options, wishes_of(tiers_), monotonic_ns()) {}
 
 void Arbiter::begin() {
   for (const std::unique_ptr<Tier>& tier : tiers_) tier->prepare();
@@ -28,46 +42,116 @@ void Arbiter::begin() {
 std::int64_t Arbiter::tick(Ownership& ownership) {
   const Ownership::Turn turn = ownership.take_turn();
   if (!turn) return monotonic_ns() + kAskAgainNs;
+  // What the period brought is known before the next one is planned.
+  if (monotonic_ns() >= governor_.period_end_ns()) collect(0, false);
+  account(0);
   const Governor::Decision decision = governor_.decide(monotonic_ns());
-  if (decision.tier == open_) return decision.ask_again_ns;
-  // Where another client has replaced Purlin unseen, what is on is that client's, and stays on.
-  if (!ownership.confirm()) return monotonic_ns() + kAskAgainNs;
-  close_open_tier();
-  if (decision.tier == Governor::kNone) return decision.ask_again_ns;
-  Tier& tier = *tiers_[static_cast<std::size_t>(decision.tier)];
-  const Tier::Opened opened = tier.open(decision.window);
-  if (opened == Tier::Opened::kYes) {
-    open_ = decision.tier;
-    return decision.ask_again_ns;
+  if (decision.tier != open_) {
+    // Where another client has replaced Purlin unseen, what is on is that client's, and stays on.
+    if (!ownership.confirm()) return monotonic_ns() + kAskAgainNs;
+    close_open_tier();
   }
-  governor_.refused(decision.tier, opened == Tier::Opened::kNever);
-  return monotonic_ns();  // to whom the time belongs now
+  if (decision.new_period) {
+    settle();
+    folding_.begin_period(governor_.planned_weight(), governor_.weight_is_final(), decision.full);
+  }
+  if (decision.tier != open_) open(decision);
+  if (const bool bound = governor_.launch_bound();
+      bound && !std::exchange(told_launch_bound_, bound)) {
+    // What graphs that were made in the head go on to record is of no period.
+    folding_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
+  }
+  return decision.ask_again_ns;
 }
 
-void Arbiter::account(int tier) {
-  governor_.spent(tier, tiers_[static_cast<std::size_t>(tier)]->take_cost_ns());
+void Arbiter::open(const Governor::Decision& decision) {
+  Tier& tier = *tiers_[static_cast<std::size_t>(decision.tier)];
+  Tier::Opened opened = Tier::Opened::kNotNow;
+  const std::int64_t cost = timed([&] { opened = tier.open(decision.window); });
+  if (decision.tier == 0) governor_.spent(0, cost);
+  if (opened == Tier::Opened::kYes) {
+    open_ = decision.tier;
+    governor_.opened(open_, monotonic_ns());
+  } else {
+    governor_.refused(decision.tier, opened == Tier::Opened::kNever, monotonic_ns());
+  }
 }
 
 void Arbiter::close_open_tier() {
   if (open_ == Governor::kNone) return;
-  tiers_[static_cast<std::size_t>(open_)]->close();
-  account(std::exchange(open_, Governor::kNone));
+  const int tier = std::exchange(open_, Governor::kNone);
+  governor_.closed(tier, monotonic_ns());
+  const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
+  if (tier == 0) governor_.spent(0, cost);
+  account(tier);
+}
+
+void Arbiter::account(int tier) {
+  governor_.spent(tier, tiers_[static_cast<std::size_t>(tier)]->take_cost_ns());
+  if (tier != 0) return;
+  const Folding::Counts counts = folding_.take_counts();
+  governor_.recorded(counts.launches, counts.nodes);
+}
+
+// A flush runs beside the program, which waits for it now and then only: a quarter of its time is
+// taken to be the program's.
+void Arbiter::collect(int tier, bool final) {
+  const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->collect(final); });
+  if (tier == 0) governor_.spent(0, cost / 4);
+  account(tier);
+}
+
+void Arbiter::settle() {
+  const Governor::Standing standing = governor_.take_weight();
+  folding_.settle(standing.weight, standing.time_ns);
+}
+
+void Arbiter::report() {
+  const Governor::Totals& totals = governor_.totals();
+  recorder_.add_overhead_ns(totals.spent_ns - std::exchange(told_spent_ns_, totals.spent_ns));
+  const Folding::Estimate estimate = folding_.estimate();
+  if (governor_.launch_bound()) note_launch_bound();
+  recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
+                          totals.windows, estimate.total_ns, estimate.variance});
+}
+
+// Each time the seconds since: notes of one cause add up.
+void Arbiter::note_launch_bound() {
+  const Governor::Totals& totals = governor_.totals();
+  const double unseen = totals.unseen_ns - std::exchange(told_unseen_ns_, totals.unseen_ns);
+  if (unseen <= 0) return;
+  char text[512];
+  std::snprintf(text, sizeof text,
+                "the program makes %.0f launches a second, and to record again would cost each "
+                "later one 0.5 us, %.1f %% of its time: more than half of the budget of %g %%. Only "
+                "what came before is in this profile. --budget 10%%, --full, or --sample 1/N of "
+                "the runs or ranks record more",
+                governor_.launches_per_s(), governor_.lasting_share() * 100,
+                governor_.budget() * 100);
+  recorder_.note("launch_bound", text, 0, unseen * 1e-9);
 }
 
 void Arbiter::collect(Ownership& ownership, bool final) {
   const Ownership::Turn turn = ownership.take_turn(final);
   if (!turn || (!final && !ownership.confirm())) return;
   if (final) close_open_tier();
-  for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) {
-    tiers_[static_cast<std::size_t>(tier)]->collect(final);
-    account(tier);
+  for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) collect(tier, final);
+  if (final) {
+    governor_.interrupted(monotonic_ns());
+    settle();
   }
+  report();
 }
 
 void Arbiter::yield() {
   for (const std::unique_ptr<Tier>& tier : tiers_) tier->yield();
 }
 
-void Arbiter::vacate() { close_open_tier(); }
+void Arbiter::vacate() {
+  close_open_tier();
+  governor_.interrupted(monotonic_ns());
+  settle();
+  report();
+}
 
 }  // namespace purlin::profile::capture::cuda

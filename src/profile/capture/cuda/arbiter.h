@@ -7,6 +7,7 @@
 // that exits; vacate() comes from a client's. CUPTI is called with the ownership's turn held only.
 #pragma once
 
+#include "profile/capture/cuda/folding.h"
 #include "profile/capture/cuda/ownership.h"
 #include "profile/capture/cuda/tier.h"
 #include "profile/capture/governor.h"
@@ -18,7 +19,8 @@ namespace purlin::profile::capture::cuda {
 
 class Arbiter : public Tenant {
  public:
-  Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers);
+  Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers,
+          Folding& folding, Recorder& recorder);
 
   void begin();  // prepares the tiers
   // Opens and closes what is due; returns when to be called again (monotonic).
@@ -28,12 +30,21 @@ class Arbiter : public Tenant {
   void yield() override;
 
  private:
+  void open(const Governor::Decision& decision);
   void close_open_tier();
+  void collect(int tier, bool final);
   void account(int tier);
+  void settle();
+  void report();
+  void note_launch_bound();
 
   std::vector<std::unique_ptr<Tier>> tiers_;
+  Folding& folding_;
+  Recorder& recorder_;
   Governor governor_;
   int open_ = Governor::kNone;
+  bool told_launch_bound_ = false;
+  double told_spent_ns_ = 0, told_unseen_ns_ = 0;
 };
 
 }  // namespace purlin::profile::capture::cuda

@@ -128,7 +128,7 @@ void Attribution::choose_records() {
 }
 
 Correlation::Ended Attribution::span_writer(Recorder::Batch& recorder) {
-  if (!options_.timeline) return {};
+  if (!timed()) return {};
   return [this, &recorder](const Correlation::Span& span) {
     RangeFacts range;
     range.name = correlation_.name_of(span.name).text;
@@ -200,7 +200,7 @@ void Attribution::Batch::call(const CUpti_ActivityAPI& record) {
   place.context = a.correlation_.context_of(record.threadId, start);
   place.begin_ns = start;
   place.graph = known->kind == CallKind::kGraphLaunch;
-  if (a.options_.timeline)
+  if (a.timed())
     place.call = recorder_->add_call({known->name, known->kind,
                                       a.correlation_.system_thread(record.threadId), start,
                                       static_cast<std::int64_t>(record.end) - start});
@@ -220,7 +220,7 @@ bool Attribution::Batch::place(LaunchFacts& facts, std::uint32_t correlation) {
 }
 
 void Attribution::Batch::place(CopyFacts& facts, std::uint32_t correlation) {
-  if (!attribution_.options_.timeline) return;
+  if (!attribution_.timed()) return;
   const auto place = attribution_.correlation_.find(correlation, false);
   if (place) facts.call = place->call;
 }

@@ -49,6 +49,9 @@ class Attribution {
   // Whether records may belong to calls: then, and only then, a buffer needs a Batch.
   bool active() const { return active_.load(std::memory_order_acquire); }
 
+  // Whether what windows see from here on is for a timeline, where one is kept.
+  void keep_times(bool keep) { keep_times_ = keep; }
+
   class Batch {
    public:
     explicit Batch(Attribution& attribution)
@@ -77,6 +80,7 @@ class Attribution {
 
   bool wanted();
   void watch_libraries();
+  bool timed() const { return options_.timeline && keep_times_; }
   void choose_records();
   bool try_place(LaunchFacts& facts, std::uint32_t correlation, Recorder::Batch& recorder);
   std::uint32_t op_of(std::uint32_t context, Recorder::Batch& recorder);
@@ -89,7 +93,7 @@ class Attribution {
   RangeLog* const log_;
   CallRecords records_;  // changed by collect(), on the thread of open()
   bool open_ = false, refused_ = false;
-  std::atomic<bool> active_ = false;
+  std::atomic<bool> active_ = false, keep_times_ = false;
 
   std::mutex mutex_;
   Correlation correlation_;

@@ -37,6 +37,10 @@ class Buffers {
     const std::lock_guard<std::mutex> lock(mutex_);
     return std::binary_search(all_.begin(), all_.end(), buffer);
   }
+  std::size_t bytes() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return all_.size() * kBytes;
+  }
   void give_back(std::uint8_t* buffer) {
     const std::lock_guard<std::mutex> lock(mutex_);
     free_.push_back(buffer);

@@ -12,7 +12,11 @@ namespace {
 
 GovernorOptions governor_options(const SessionOptions& options) {
   GovernorOptions result;
-  result.every_launch = options.timeline;
+  result.every_launch = options.every_launch;
+  result.budget = options.budget;
+  result.idle = options.idle;
+  result.full_window_ns = options.full_window_ns;
+  result.full_cell_ns = options.full_cell_ns;
   result.seed =
       static_cast<std::uint64_t>(wall_ns()) ^ (static_cast<std::uint64_t>(getpid()) << 32);
   return result;
@@ -24,23 +28,25 @@ Capture::Capture(const Cupti& cupti, const SessionOptions& options)
     : cupti_(cupti),
       session_(options, *this),
       attribution_(cupti, session_.recorder(),
-                   AttributionOptions::from_environment(session_.options().timeline)),
-      folding_(cupti, session_.recorder(), attribution_),
+                   AttributionOptions::from_environment(session_.options().keeps_times())),
+      folding_(cupti, session_, attribution_),
       arbiter_(
           governor_options(options),
-          make_tiers({cupti, session_.options(), session_.recorder(), folding_, attribution_})),
+          make_tiers({cupti, session_.options(), session_.recorder(), folding_, attribution_}),
+          folding_, session_.recorder()),
       ownership_(cupti, session_.recorder(), folding_, arbiter_) {}
 
 void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,
                     CUpti_BuffersCallbackCompleteFunc completed) {
+  if (!ownership_.begin(requested, completed)) return;
   // The first window opens here: the program's first launches come before the session's thread
   // does.
-  if (!ownership_.begin(requested, completed)) return;
   arbiter_.begin();
   arbiter_.tick(ownership_);
+  begun_ = true;
 }
 
-std::int64_t Capture::tick() { return arbiter_.tick(ownership_); }
+std::int64_t Capture::tick() { return begun_ ? arbiter_.tick(ownership_) : Governor::kNever; }
 
 void Capture::collect(bool final) {
   if (!final) redirect_new_copies(cupti_, session_.recorder());

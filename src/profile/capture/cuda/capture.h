@@ -15,6 +15,7 @@
 #include "profile/capture/cuda/ownership.h"
 #include "profile/capture/session.h"
 
+#include <atomic>
 #include <string>
 
 namespace purlin::profile::capture::cuda {
@@ -25,7 +26,8 @@ class Capture : public Source {
 
   Session& session() { return session_; }
   Ownership& ownership() { return ownership_; }
-  // Registers the callbacks (see injection.cc) and begins to record.
+  // Registers the callbacks (see injection.cc) and opens the first window, inside cuInit: before the
+  // program has a context (cost_model.h says why), and before its first launch.
   void begin(CUpti_BuffersCallbackRequestFunc requested,
              CUpti_BuffersCallbackCompleteFunc completed);
   void refuse(const char* cause, const std::string& text) { session_.recorder().note(cause, text); }
@@ -40,6 +42,7 @@ class Capture : public Source {
   Folding folding_;
   Arbiter arbiter_;
   Ownership ownership_;
+  std::atomic<bool> begun_ = false;
   bool devices_known_ = false;
 };
 

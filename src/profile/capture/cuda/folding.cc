@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/folding.h"
 
-#include "profile/capture/session.h"
-
+#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <type_traits>
 
 namespace purlin::profile::capture::cuda {
 namespace {
@@ -71,6 +71,7 @@ LaunchFacts facts_of(const CUpti_ActivityKernel10& record) {
   facts.graph = record.graphId;
   facts.start_ns = static_cast<std::int64_t>(record.start);
   facts.duration_ns = static_cast<std::int64_t>(record.end - record.start);
+  if (record.graphId != 0) facts.origin = LaunchOrigin::kGraph;
   return facts;
 }
 
@@ -87,6 +88,30 @@ CopyFacts facts_of(const Record& record, const char* kind) {
   return facts;
 }
 
+// nullptr: no wait of the host's (a stream that waits for an event keeps nobody there).
+const char* wait_kind(CUpti_ActivitySynchronizationType type) {
+  switch (type) {
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE:
+      return "event";
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE:
+      return "stream";
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE:
+      return "context";
+    default:
+      return nullptr;
+  }
+}
+
+WaitFacts facts_of(const CUpti_ActivitySynchronization2& record) {
+  WaitFacts facts;
+  facts.kind = wait_kind(record.type);
+  facts.start_ns = static_cast<std::int64_t>(record.start);
+  facts.duration_ns = static_cast<std::int64_t>(record.end - record.start);
+  return facts;
+}
+
+constexpr std::int64_t kCallNs = 300;  // of a call's record, the program's thread's
+
 }  // namespace
 
 void Folding::lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
@@ -94,51 +119,150 @@ void Folding::lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_r
   *buffer = buffers_.lend();
   *size = *buffer != nullptr ? Buffers::kBytes : 0;
   *most_records = 0;
-  overhead_ns_ += monotonic_ns() - began;
+  cost_ns_ += monotonic_ns() - began;
 }
 
-void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
+void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
                    std::size_t valid) {
   const std::int64_t began = monotonic_ns();
   std::size_t dropped = 0;  // asked before any lock is taken: CUPTI may hold its own
   if (cupti_.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS) dropped_ += dropped;
-  if (valid > 0) fold(buffer, valid);
-  buffers_.give_back(buffer);
-  overhead_ns_ += monotonic_ns() - began;
+  const Buffer buffer = {bytes, valid};
+  if (valid > 0) count(buffer);
+  if (valid == 0 || !hold(buffer)) {
+    if (valid > 0) fold(buffer);
+    buffers_.give_back(bytes);
+  }
+  cost_ns_ += monotonic_ns() - began;
+  // A full one: the governor may not want many of these.
+  if (valid > Buffers::kBytes / 8 * 7) session_.poke();
+}
+
+// Copies, sets and waits cost as launches do, about.
+void Folding::count(const Buffer& buffer) {
+  CUpti_Activity* record = nullptr;
+  std::uint64_t all = 0, nodes = 0, calls = 0;
+  while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS) {
+    ++all;
+    if (record->kind == CUPTI_ACTIVITY_KIND_RUNTIME || record->kind == CUPTI_ACTIVITY_KIND_DRIVER)
+      ++calls;
+    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
+        record->kind == CUPTI_ACTIVITY_KIND_KERNEL)
+      nodes += reinterpret_cast<const CUpti_ActivityKernel10*>(record)->graphId != 0 ? 1 : 0;
+  }
+  launches_ += all - nodes - calls;
+  cost_ns_ += static_cast<std::int64_t>(calls) * kCallNs;
+  nodes_ += nodes;
+}
+
+Folding::Counts Folding::take_counts() {
+  return {static_cast<double>(launches_.exchange(0)), static_cast<double>(nodes_.exchange(0))};
+}
+
+void Folding::leave_out_from(std::int64_t from_ns) {
+  begin_period_at({from_ns, 0, true, false, 0});
+}
+
+void Folding::begin_period(double weight, bool final, bool timed) {
+  begin_period_at({wall_ns(), weight, final, timed, 0});
+  attribution_.keep_times(timed);
+}
+
+void Folding::begin_period_at(const Period& period) {
+  constexpr std::size_t kRemembered = 16;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (periods_.size() >= kRemembered) periods_.erase(periods_.begin());
+  // One that was to begin later is overtaken.
+  while (periods_.size() > 1 && periods_.back().from_ns >= period.from_ns) periods_.pop_back();
+  periods_.push_back(period);
+}
+
+bool Folding::hold(const Buffer& buffer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const bool known = std::all_of(periods_.begin(), periods_.end(),
+                                 [](const Period& period) { return period.final; });
+  if (known || held_.size() >= kMostHeld) return false;
+  held_.push_back(buffer);
+  return true;
+}
+
+void Folding::settle(double weight, double time_ns) {
+  std::vector<Buffer> held;
+  bool settled = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (Period& period : periods_)
+      if (!std::exchange(period.final, true)) settled = true, period.weight = weight;
+    held.swap(held_);
+  }
+  for (const Buffer& buffer : held) {
+    fold(buffer);
+    buffers_.give_back(buffer.bytes);
+  }
+  if (!settled || weight < 1.01) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const double z = weight * periods_.back().kernel_ns, t = time_ns;
+  sums_.z += z, sums_.t += t;
+  sums_.zz += z * z, sums_.zt += z * t, sums_.tt += t * t;
+}
+
+Folding::Estimate Folding::estimate() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (sums_.t <= 0) return {total_ns_, 0};
+  const double rate = sums_.z / sums_.t;
+  return {total_ns_, std::max(0.0, sums_.zz - 2 * rate * sums_.zt + rate * rate * sums_.tt)};
 }
 
 // A buffer's calls come before its launches: most launches then find theirs at once.
-std::uint64_t Folding::take_calls(const std::uint8_t* buffer, std::size_t valid,
-                                  Attribution::Batch& ops) {
+void Folding::take_calls(const Buffer& buffer, Attribution::Batch& ops) {
   CUpti_Activity* record = nullptr;
-  std::uint64_t count = 0;
-  while (cupti_.next_record(const_cast<std::uint8_t*>(buffer), valid, &record) == CUPTI_SUCCESS) {
-    if (record->kind != CUPTI_ACTIVITY_KIND_RUNTIME && record->kind != CUPTI_ACTIVITY_KIND_DRIVER)
-      continue;
-    ops.call(*reinterpret_cast<const CUpti_ActivityAPI*>(record));
-    ++count;
-  }
-  return count;
+  while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS)
+    if (record->kind == CUPTI_ACTIVITY_KIND_RUNTIME || record->kind == CUPTI_ACTIVITY_KIND_DRIVER)
+      ops.call(*reinterpret_cast<const CUpti_ActivityAPI*>(record));
 }
 
-void Folding::fold(const std::uint8_t* buffer, std::size_t valid) {
+void Folding::fold(const Buffer& buffer) {
+  std::vector<Period> periods;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    periods = periods_;
+  }
+  for (Period& period : periods) period.kernel_ns = 0;
+  const auto period_of = [&](std::int64_t start_ns) -> Period& {
+    auto period = periods.end() - 1;
+    while (period != periods.begin() && start_ns < period->from_ns) --period;
+    return *period;
+  };
+  const auto weighed = [&](auto facts) {
+    Period& period = period_of(facts.start_ns);
+    if constexpr (std::is_same_v<decltype(facts), LaunchFacts>)
+      period.kernel_ns += static_cast<double>(facts.duration_ns);
+    facts.weight = period.weight;
+    facts.timed = facts.timed && period.timed;
+    return facts;
+  };
   CUpti_Activity* record = nullptr;
-  std::uint64_t count = 0;
   std::optional<Attribution::Batch> ops;  // its lock is taken before the recorder's
   if (attribution_.active()) ops.emplace(attribution_);
   Recorder::Batch batch(recorder_);
   if (ops) {
     ops->begin(batch);
-    take_calls(buffer, valid, *ops);
+    take_calls(buffer, *ops);
   }
-  while (cupti_.next_record(const_cast<std::uint8_t*>(buffer), valid, &record) == CUPTI_SUCCESS) {
-    ++count;
+  const auto copied = [&](const CopyFacts& facts, std::uint32_t correlation) {
+    CopyFacts weighted = weighed(facts);
+    if (weighted.weight <= 0) return;
+    if (ops) ops->place(weighted, correlation);
+    batch.copy(weighted);
+  };
+  while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS) {
     switch (record->kind) {
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
       case CUPTI_ACTIVITY_KIND_KERNEL: {
         const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel10*>(record);
         if (has_times(kernel.start, kernel.end)) {
-          LaunchFacts facts = facts_of(kernel);
+          LaunchFacts facts = weighed(facts_of(kernel));
+          if (facts.weight <= 0) break;
           if (!ops || ops->place(facts, kernel.correlationId)) batch.launch(facts);
         } else {
           ++unfinished_;
@@ -147,26 +271,36 @@ void Folding::fold(const std::uint8_t* buffer, std::size_t valid) {
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY: {
         const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-        if (!has_times(copy.start, copy.end)) break;
-        CopyFacts facts = facts_of(copy, copy_kind(copy.copyKind));
-        if (ops) ops->place(facts, copy.correlationId);
-        batch.copy(facts);
+        if (has_times(copy.start, copy.end))
+          copied(facts_of(copy, copy_kind(copy.copyKind)), copy.correlationId);
         break;
       }
       case CUPTI_ACTIVITY_KIND_MEMSET: {
         const auto& set = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-        if (!has_times(set.start, set.end)) break;
-        CopyFacts facts = facts_of(set, "memset");
-        if (ops) ops->place(facts, set.correlationId);
-        batch.copy(facts);
+        if (has_times(set.start, set.end)) copied(facts_of(set, "memset"), set.correlationId);
+        break;
+      }
+      case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: {
+        const auto& wait = *reinterpret_cast<const CUpti_ActivitySynchronization2*>(record);
+        if (wait_kind(wait.type) != nullptr && has_times(wait.start, wait.end))
+          if (const WaitFacts facts = weighed(facts_of(wait)); facts.weight > 0) batch.wait(facts);
         break;
       }
       default:
         break;
     }
   }
-  records_ += count;
   seen_records_ = true;
+  add_up(periods);
+}
+
+void Folding::add_up(const std::vector<Period>& folded) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Period& part : folded) {
+    total_ns_ += part.weight * part.kernel_ns;
+    for (Period& period : periods_)
+      if (period.from_ns == part.from_ns) period.kernel_ns += part.kernel_ns;
+  }
 }
 
 void Folding::account() {
@@ -177,7 +311,6 @@ void Folding::account() {
     recorder_.lose_launches(static_cast<double>(unfinished), "unfinished_launches",
                             "launches that had not ended when their record had to be taken, or "
                             "that CUPTI gave no times");
-  recorder_.add_overhead_ns(static_cast<double>(overhead_ns_.exchange(0)));
 }
 
 }  // namespace purlin::profile::capture::cuda

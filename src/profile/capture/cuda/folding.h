@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding: Purlin's buffers of activity records, and what becomes of the records: rows of the
-// session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them back
-// on a thread of its own or on the one that flushes.
+// session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them back on
+// a thread of its own or on the one that flushes, often after the window that filled them.
+//
+// What a record stands for belongs to the period in which its work was enqueued: the last one whose
+// window opened before the work began. Where that is not yet known the buffers are held back, and
+// folded when it is settled; at most kMostHeld of them, beyond which what was planned is taken.
 //
 // Owned by Capture. [MT] every method; takes no lock that is held while CUPTI is called. What CUPTI
 // dropped or gave no times is counted as lost.
@@ -10,40 +14,94 @@
 #include "profile/capture/cuda/attribution.h"
 #include "profile/capture/cuda/buffers.h"
 #include "profile/capture/cuda/cupti_library.h"
-#include "profile/capture/recorder.h"
+#include "profile/capture/session.h"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace purlin::profile::capture::cuda {
 
 class Folding {
  public:
-  Folding(const Cupti& cupti, Recorder& recorder, Attribution& attribution)
-      : cupti_(cupti), recorder_(recorder), attribution_(attribution) {}
+  static constexpr std::size_t kMostHeld = 48;
+
+  Folding(const Cupti& cupti, Session& session, Attribution& attribution)
+      : cupti_(cupti),
+        session_(session),
+        recorder_(session.recorder()),
+        attribution_(attribution) {}
 
   bool owns(const std::uint8_t* buffer) { return buffers_.owns(buffer); }
   void lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);
   // REQUIRES: owns(buffer).
   void take(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
 
-  // Losses and own time since the last call go to the recorder.
-  void account();
+  // Records of work that begins from now on are of a new period; `final`: their weight is known.
+  void begin_period(double weight, bool final, bool timed);
+  // The weight of the records of periods so far that had none, and the time they stand for.
+  void settle(double weight, double time_ns);
+
+  // Records of work that begins later than that (wall clock) are nobody's, until a period begins.
+  void leave_out_from(std::int64_t from_ns);
+
+  // Of the kernels' time, all of it: what was recorded, weighted, and how uncertain that is, by how
+  // the periods differ (a ratio estimate's variance).
+  struct Estimate {
+    double total_ns = 0, variance = 0;
+  };
+  Estimate estimate();
+
+  void account();  // losses since the last call go to the recorder
   bool seen_records() const { return seen_records_; }
-  std::uint64_t records() const { return records_; }  // folded so far, of kernels and copies
+  // Launches into streams and nodes of graphs that CUPTI recorded since the last call.
+  struct Counts {
+    double launches = 0, nodes = 0;
+  };
+  Counts take_counts();
+  // Purlin's own time in CUPTI's callbacks since the last call.
+  std::int64_t take_cost_ns() { return cost_ns_.exchange(0); }
+  std::size_t memory_bytes() { return buffers_.bytes(); }
 
  private:
-  void fold(const std::uint8_t* buffer, std::size_t valid);
-  std::uint64_t take_calls(const std::uint8_t* buffer, std::size_t valid, Attribution::Batch& ops);
+  struct Period {
+    std::int64_t from_ns = 0;  // wall clock
+    double weight = 1;
+    bool final = true, timed = true;
+    double kernel_ns = 0;  // recorded in it so far
+  };
+  struct Buffer {
+    std::uint8_t* bytes = nullptr;
+    std::size_t valid = 0;
+  };
+
+  void begin_period_at(const Period& period);
+  bool hold(const Buffer& buffer);
+  void fold(const Buffer& buffer);
+  void take_calls(const Buffer& buffer, Attribution::Batch& ops);
+  void add_up(const std::vector<Period>& folded);
+  void count(const Buffer& buffer);
 
   const Cupti& cupti_;
+  Session& session_;
   Recorder& recorder_;
   Attribution& attribution_;
   Buffers buffers_;
+  std::mutex mutex_;  // of what follows
+  std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
+  std::vector<Buffer> held_;
+  double total_ns_ = 0;
+  // Of settled periods, z their weighted kernel time and t the time they stand for.
+  struct Sums {
+    double z = 0, t = 0, zz = 0, zt = 0, tt = 0;
+  } sums_;
+
   std::atomic<bool> seen_records_ = false;
-  std::atomic<std::int64_t> overhead_ns_ = 0;
-  std::atomic<std::uint64_t> dropped_ = 0, unfinished_ = 0, records_ = 0;
+  std::atomic<std::int64_t> cost_ns_ = 0;
+  std::atomic<std::uint64_t> dropped_ = 0, unfinished_ = 0, launches_ = 0, nodes_ = 0;
 };
 
 }  // namespace purlin::profile::capture::cuda

@@ -34,6 +34,7 @@ Collector* collector() noexcept {
     try {
       SessionOptions options;
       if (!SessionOptions::from_environment("opencl", options)) return nullptr;
+      if (!options.left_out.empty()) return nullptr;
       auto* made = new Collector(*driver, options);
       made->session().start();
       return made;

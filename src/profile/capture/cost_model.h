@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUPTI 13.0 takes from a program, as measured on an H200 host (driver 580, 22 Nov 2026,
+// ratios of in-process pairs; bench/gpu/capture_overhead.py measures the whole of it). The governor
+// plans with these and the coverage block's overhead is made of them. Constants; rounded up.
+//
+// That a kind which is enabled when the program already has a context costs every later launch half
+// a microsecond, also after it is disabled, is why a launch-bound program has no windows: no duty
+// cycle is short enough. A kind that was enabled before the context leaves nothing behind.
+#pragma once
+
+namespace purlin::profile::capture {
+
+struct CostModel {
+  double launch_ns = 1100;           // of a launch into a stream, while it is recorded
+  double node_ns = 400;              // of a node of a graph, while it is recorded
+  double lasting_launch_ns = 500;    // of any launch after a second window was opened
+  double instrumented_node_ns = 250; // of a node of a graph that was made in the first window
+  double initialised_launch_ns = 75; // of any launch, with CUPTI in the process
+};
+
+}  // namespace purlin::profile::capture
