@@ -100,7 +100,7 @@ struct Report {
   std::size_t rows_left_out = 0;    // by that filter; shares are of all kernels all the same
   std::vector<CopyStat> copies;     // by total time
   StallSampling stall_sampling;
-  std::vector<WaitRow> waits;       // of the host, by total time
+  std::vector<WaitRow> waits;  // of the host, by total time
   double kernel_ns = 0, launches = 0;
   double copy_ns = 0;
   std::vector<Ceilings> ceilings;  // of each GPU model, where known

@@ -336,7 +336,7 @@ class Renderer {
     if (coverage.launches_sampled_out > 0)
       line += fmt::format(", {} sampled out", format_count(coverage.launches_sampled_out));
     out_ += fold(line, "  ", width());
-    sampling();
+    windows();
     cost();
     sampling();
     processes();
@@ -349,7 +349,7 @@ class Renderer {
     unknown();
   }
 
-  void sampling() {
+  void windows() {
     const Sampling& sampling = report_.coverage.sampling;
     if (sampling.governed_ns <= 0 || report_.coverage.launches_sampled_out < 0.5) return;
     std::string text = fmt::format(
@@ -357,7 +357,8 @@ class Renderer {
         "estimates",
         percent(sampling.recorded_ns / sampling.governed_ns), format_count(sampling.windows));
     if (sampling.total_error() > 0)
-      text += fmt::format(", the kernels' total within ±{} (95 %)", percent(sampling.total_error()));
+      text +=
+          fmt::format(", the kernels' total within ±{} (95 %)", percent(sampling.total_error()));
     out_ += fold(text, "  ", width());
   }
 
@@ -365,8 +366,7 @@ class Renderer {
   void cost() {
     const Coverage& coverage = report_.coverage;
     if (coverage.overhead_ns <= 0 && coverage.bytes_written == 0) return;
-    std::string text =
-        fmt::format("{} taken from the program", format_ns(coverage.overhead_ns));
+    std::string text = fmt::format("{} taken from the program", format_ns(coverage.overhead_ns));
     if (report_.wall_ns > 0)
       text += fmt::format(" ({:.2f}% of the wall time)",
                           100 * coverage.overhead_ns / static_cast<double>(report_.wall_ns));

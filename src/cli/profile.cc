@@ -38,14 +38,14 @@ class ProfileCommand : public Command {
   }
   void declare(Flags& flags) override {
     flags.option("-o,--output", output_, "where to write the profile", "FILE");
-    flags.option("--budget", budget_,
-                 "how much of the program's time capture of CUDA may take", "SHARE");
+    flags.option("--budget", budget_, "how much of the program's time capture of CUDA may take",
+                 "SHARE");
     flags.flag("--full", full_,
                "record every launch, with a timeline, whatever it costs (5 to 25 %)");
     flags.option("--window", window_, "timelines in windows: 2s@60s is two seconds a minute",
                  "TIME@TIME");
-    flags.option("--sample", sample_, "one run in N, or one rank in N of a run; others are not slowed",
-                 "1/N");
+    flags.option("--sample", sample_,
+                 "one run in N, or one rank in N of a run; others are not slowed", "1/N");
     flags.flag("--idle", idle_, "record nothing until `purlin capture` starts it");
     flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
     flags.option(
@@ -117,8 +117,9 @@ class ProfileCommand : public Command {
   Status parse_window(profile::CaptureOptions& options) const {
     if (window_.empty()) return Status::ok();
     if (full_)
-      return error(Code::kInvalid, "--window is about parts of a run and --full about all of it: "
-                                   "give one of them");
+      return error(Code::kInvalid,
+                   "--window is about parts of a run and --full about all of it: "
+                   "give one of them");
     const std::vector<std::string> parts = split(window_, '@');
     std::optional<double> length, cell;
     if (parts.size() == 2) length = parse_duration_s(parts[0]), cell = parse_duration_s(parts[1]);

@@ -28,10 +28,10 @@ struct Counter {
 struct KernelRow {
   std::string name;  // as recorded: mangled where the source was
   LaunchShape launch;
-  std::uint32_t registers = 0;             // per thread
-  std::uint32_t static_shared_bytes = 0;   // per block
-  std::uint32_t local_bytes = 0;           // per thread: spills and stack
-  int device = 0;                          // index into Environment::devices
+  std::uint32_t registers = 0;            // per thread
+  std::uint32_t static_shared_bytes = 0;  // per block
+  std::uint32_t local_bytes = 0;          // per thread: spills and stack
+  int device = 0;                         // index into Environment::devices
   LaunchOrigin origin = LaunchOrigin::kStream;
   std::string op;                          // as the program named it: "aten::mm"; "" unknown
   std::string shape;                       // problem shape (model/problem.h), "" where unknown
@@ -81,8 +81,8 @@ struct Sampling {
   double governed_ns = 0;  // the time that the recorded launches stand for
   double recorded_ns = 0;  // of that, with recording on
   double windows = 0;
-  double total_ns = 0;           // of the recorded kernels, weighted
-  double total_variance = 0;     // its, ns², from how windows differ
+  double total_ns = 0;        // of the recorded kernels, weighted
+  double total_variance = 0;  // its, ns², from how windows differ
 
   // Relative, 95 %; 0 where it is not known.
   double total_error() const {

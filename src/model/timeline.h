@@ -17,8 +17,8 @@ namespace purlin {
 
 inline constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-// How a launch came to the device: by a call of the program's into a stream, or as a node of a graph
-// that was launched whole.
+// How a launch came to the device: by a call of the program's into a stream, or as a node of a
+// graph that was launched whole.
 enum class LaunchOrigin : std::uint8_t { kStream, kGraph };
 
 enum class ActivityKind : std::uint8_t { kKernel, kCopy, kSet };

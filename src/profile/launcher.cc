@@ -142,10 +142,10 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
       {"PURLIN_GEMM_SHAPES", options.gemm_shapes ? "1" : "0"},
       {"PURLIN_BUDGET", fmt::format("{:g}", options.budget)},
       {"PURLIN_IDLE", options.idle ? "1" : "0"},
-      {"PURLIN_WINDOW", options.full_window_s > 0
-                            ? fmt::format("{:.0f}@{:.0f}", options.full_window_s * 1000,
-                                          options.full_cell_s * 1000)
-                            : std::string()},
+      {"PURLIN_WINDOW",
+       options.full_window_s > 0
+           ? fmt::format("{:.0f}@{:.0f}", options.full_window_s * 1000, options.full_cell_s * 1000)
+           : std::string()},
       {"PURLIN_SAMPLE", std::to_string(options.sample)},
       {"PURLIN_RUN_ID", run_id()},
       {"PURLIN_SEAL_PERIOD_MS",

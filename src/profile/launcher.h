@@ -23,14 +23,14 @@ enum class OpsCapture { kAuto, kOn, kOff };
 struct CaptureOptions {
   std::vector<std::string> command;
   OpsCapture ops = OpsCapture::kAuto;
-  bool gemm_shapes = false;       // what cuBLAS and cuBLASLt are asked for
-  bool full = false;              // a timeline of every launch, not only sketches
-  double budget = 0.01;           // of the program's time: what capture of CUDA may take
+  bool gemm_shapes = false;  // what cuBLAS and cuBLASLt are asked for
+  bool full = false;         // a timeline of every launch, not only sketches
+  double budget = 0.01;      // of the program's time: what capture of CUDA may take
   double full_window_s = 0, full_cell_s = 0;  // a timeline of so much time in each such cell
   bool idle = false;                          // nothing until `purlin capture` asks for it
   int sample = 1;                             // one run, or one rank of a run, in so many
-  double seal_period_s = 1;       // what a kill -9 can lose
-  std::string build;              // label
+  double seal_period_s = 1;                   // what a kill -9 can lose
+  std::string build;                          // label
   bool stdout_to_stderr = false;  // the command's stdout, so that ours holds nothing else
   std::string library_directory;  // "" = beside the executable: ../lib/purlin, or the build tree
 };

@@ -9,13 +9,13 @@ namespace purlin::profile::capture {
 namespace {
 
 constexpr double kSecondNs = 1e9;
-constexpr double kHeadNs = 10 * kSecondNs;  // of the budget, and of time
+constexpr double kHeadNs = 10 * kSecondNs;        // of the budget, and of time
 constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
 constexpr double kFullPurseNs = 5 * kSecondNs;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
 constexpr double kSafety = 0.85;
 constexpr double kSavingsPerPeriod = 0.125;  // of the purse
-constexpr double kThroughout = 0.8;       // a window this long leaves nothing worth a pause
+constexpr double kThroughout = 0.8;          // a window this long leaves nothing worth a pause
 constexpr std::int64_t kRefusedForNs = 100'000'000;
 constexpr std::int64_t kSteadyPeriodNs = 1'000'000'000;  // of periods that nothing interrupts
 
@@ -90,8 +90,8 @@ void Governor::plan_launches(std::int64_t now_ns) {
       least = std::max(least, 3.0 * static_cast<double>(tiers_[i].wishes.window_ns));
   const double jitter = between(0.75, 1.25);
   const auto period = [&](double length_ns) {
-    const double most = static_cast<double>(full_ ? std::max(now_ns, full_until_ns_) - now_ns
-                                                  : kMostPeriodNs);
+    const double most =
+        static_cast<double>(full_ ? std::max(now_ns, full_until_ns_) - now_ns : kMostPeriodNs);
     period_end_ns_ = now_ns + static_cast<std::int64_t>(std::min(most, length_ns * jitter));
   };
   throughout_ = true;
@@ -100,7 +100,8 @@ void Governor::plan_launches(std::int64_t now_ns) {
     return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
   State& tier = tiers_[0];
   if (head_) {
-    if (!overspent() && (first_launch_ns_ < 0 || static_cast<double>(now_ns - first_launch_ns_) < kHeadNs))
+    if (!overspent() &&
+        (first_launch_ns_ < 0 || static_cast<double>(now_ns - first_launch_ns_) < kHeadNs))
       return period(least);
     head_ = false;
     tier.purse_ns = 0;
@@ -168,9 +169,9 @@ void Governor::insert(int tier, const Window& window) {
 void Governor::end_period(std::int64_t now_ns) {
   if (!std::exchange(running_, false)) return;
   const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - period_begin_ns_));
-  totals_.spent_ns += elapsed * launch_rate_ *
-                      (options_.costs.initialised_launch_ns +
-                       (lasting_ ? options_.costs.lasting_launch_ns : 0));
+  totals_.spent_ns +=
+      elapsed * launch_rate_ *
+      (options_.costs.initialised_launch_ns + (lasting_ ? options_.costs.lasting_launch_ns : 0));
   if (launch_bound_ && !full_ && open_since_ns_ < 0) {
     totals_.unseen_ns += elapsed;
     return;
@@ -211,7 +212,8 @@ bool Governor::overspent() const {
 // that price is paid already, and pays where the head's graphs cost more as they are.
 bool Governor::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
-  const bool graphs = node_rate_ * costs.instrumented_node_ns > launch_rate_ * costs.lasting_launch_ns;
+  const bool graphs =
+      node_rate_ * costs.instrumented_node_ns > launch_rate_ * costs.lasting_launch_ns;
   launch_bound_ = !lasting_ && !graphs && lasting_share() > options_.budget / 2;
   lasting_ = lasting_ || !launch_bound_;
   return !launch_bound_;
@@ -247,8 +249,8 @@ Governor::Decision Governor::decide(std::int64_t now_ns) {
     decision.ask_again_ns = kNever;
     return decision;
   }
-  const bool cut = running_ && throughout_ && !full_ && !options_.every_launch && !tiers_.empty() && overspent() &&
-                   now_ns > period_begin_ns_;
+  const bool cut = running_ && throughout_ && !full_ && !options_.every_launch && !tiers_.empty() &&
+                   overspent() && now_ns > period_begin_ns_;
   if (!running_ || now_ns >= period_end_ns_ || cut) {
     end_period(now_ns);
     begin_period(now_ns);

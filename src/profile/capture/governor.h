@@ -16,11 +16,11 @@
 // worth, and pays for what its windows cost.
 //
 // The *head*: tier 0 is open from the start, so that start, warm-up and short programs are recorded
-// in full, until that has cost ten seconds' worth of the budget or ten seconds have passed since the
-// first launch. It goes on where it is cheap. Where it is not, opening again has a lasting price for
-// every later launch (cost_model.h): if that is more than half of the budget, the program is launch
-// bound and tier 0 stays shut, but for what is asked for expressly; else windows begin, with
-// what the lasting price leaves of the budget.
+// in full, until that has cost ten seconds' worth of the budget or ten seconds have passed since
+// the first launch. It goes on where it is cheap. Where it is not, opening again has a lasting
+// price for every later launch (cost_model.h): if that is more than half of the budget, the program
+// is launch bound and tier 0 stays shut, but for what is asked for expressly; else windows begin,
+// with what the lasting price leaves of the budget.
 //
 // Owned by the Arbiter. Thread-safety: none.
 #pragma once
@@ -107,8 +107,8 @@ class Governor {
   bool weight_is_final() const { return throughout_; }
 
   // On demand.
-  void start(std::int64_t now_ns);  // govern
-  void stop(std::int64_t now_ns);   // nothing open
+  void start(std::int64_t now_ns);                           // govern
+  void stop(std::int64_t now_ns);                            // nothing open
   void record(std::int64_t now_ns, std::int64_t length_ns);  // in full, then as before
   bool stopped() const { return stopped_; }
   bool recording(std::int64_t now_ns) const { return now_ns < full_until_ns_; }

@@ -16,7 +16,7 @@ constexpr std::int64_t kMs = 1'000'000, kSecond = 1'000 * kMs;
 
 struct Program {
   std::function<double(std::int64_t)> launches_per_s;
-  double record_cost_ns = 1100;  // as the cost model has it
+  double record_cost_ns = 1100;         // as the cost model has it
   std::int64_t call_cost_ns = 100'000;  // opening, closing
   std::int64_t latest_wake_ns = 300'000;
   std::int64_t step_ns = 500'000;  // of the simulation
@@ -58,8 +58,10 @@ Outcome simulate(const GovernorOptions& options, const std::vector<Wishes>& tier
       governor.recorded(std::exchange(unpaid, 0), 0);
     const Governor::Decision decision = governor.decide(now);
     EXPECT_GT(decision.ask_again_ns, now);
-    const auto late = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(program.latest_wake_ns));
-    wake = decision.ask_again_ns == Governor::kNever ? Governor::kNever : decision.ask_again_ns + late;
+    const auto late =
+        static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(program.latest_wake_ns));
+    wake =
+        decision.ask_again_ns == Governor::kNever ? Governor::kNever : decision.ask_again_ns + late;
     const auto call = [&](int tier) {
       governor.spent(tier, program.call_cost_ns);
       out.cost_ns += static_cast<double>(program.call_cost_ns);
@@ -87,7 +89,8 @@ Outcome simulate(const GovernorOptions& options, const std::vector<Wishes>& tier
   out.totals = governor.totals();
   const auto span = static_cast<std::size_t>(10 * kSecond / program.step_ns);
   for (std::size_t i = span; i < cost_until.size(); ++i)
-    out.worst_ten_seconds = std::max(out.worst_ten_seconds, (cost_until[i] - cost_until[i - span]) / 1e10);
+    out.worst_ten_seconds =
+        std::max(out.worst_ten_seconds, (cost_until[i] - cost_until[i - span]) / 1e10);
   return out;
 }
 
@@ -146,17 +149,18 @@ TEST(Governor, WeightsAreUnbiasedOverSeeds) {
     for (int run = 0; run < kRuns; ++run) {
       Program program;
       program.launches_per_s = [=](std::int64_t now) {
-        const double phase = std::fmod(static_cast<double>(now) / static_cast<double>(period * kMs), 1);
+        const double phase =
+            std::fmod(static_cast<double>(now) / static_cast<double>(period * kMs), 1);
         return phase < 0.1 ? 8e5 : 3e4;
       };
-      const Outcome out = simulate(seeded(static_cast<std::uint64_t>(run) + 1), {Wishes{}}, 30 * kSecond, program);
+      const Outcome out =
+          simulate(seeded(static_cast<std::uint64_t>(run) + 1), {Wishes{}}, 30 * kSecond, program);
       ratios += out.estimate / out.truth;
       squares += std::pow(out.estimate / out.truth, 2);
     }
     const double mean = ratios / kRuns;
     const double error = std::sqrt(std::max(0.0, squares / kRuns - mean * mean) / kRuns);
     EXPECT_NEAR(mean, 1, 3 * error + 0.004) << period << " ms, ± " << error;
-    
   }
 }
 
@@ -164,7 +168,8 @@ TEST(Governor, WeightsAreUnbiasedOverSeeds) {
 TEST(Governor, AllOfTheTimeIsStoodForAtWhateverMomentTheProgramEnds) {
   for (int run = 0; run < 40; ++run) {
     const std::int64_t length = 700 * kMs + run * 137 * kMs;
-    const Outcome out = simulate(seeded(static_cast<std::uint64_t>(run)), {Wishes{}}, length, steady(2e5));
+    const Outcome out =
+        simulate(seeded(static_cast<std::uint64_t>(run)), {Wishes{}}, length, steady(2e5));
     EXPECT_NEAR(out.estimate / out.truth, 1, 0.02) << length;
     EXPECT_NEAR(out.totals.governed_ns, static_cast<double>(length), 2e6);
   }
@@ -205,7 +210,8 @@ TEST(Governor, OtherTiersLiveFromTheirShare) {
     EXPECT_LE(out.cost_ns / 100e9, 0.0115);
     EXPECT_GT(out.opened[1], 30) << rate;
     EXPECT_GT(out.opened[2], 30) << rate;
-    EXPECT_NEAR(out.estimate / out.truth, 1, 0.02) << "what their windows kept from tier 0: " << rate;
+    EXPECT_NEAR(out.estimate / out.truth, 1, 0.02)
+        << "what their windows kept from tier 0: " << rate;
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorder: folds launches into one sketch per (kernel, launch shape, op, device, origin) as they
-// complete, each with the weight that undoes sampling, and yields the bytes of each period. It lives
-// inside the user's program, so its memory is bounded: at most kMaxKernels rows, then one row
+// complete, each with the weight that undoes sampling, and yields the bytes of each period. It
+// lives inside the user's program, so its memory is bounded: at most kMaxKernels rows, then one row
 // "(other kernels)" per device; at most kMaxTimelineBytes of timeline between two seals. What does
 // not fit is counted.
 //
@@ -57,7 +57,6 @@ struct CopyFacts {
   double weight = 1;
   bool timed = true;
 };
-
 
 // Of the host, for a timeline: calls that launch or wait, ranges that the program marked.
 struct CallFacts {
@@ -187,7 +186,8 @@ class Recorder {
   std::vector<std::uint32_t> touched_;  // rows that changed since the last drain
   CounterSums counters_;
   wire::Encoder new_strings_, new_kernels_, new_dtypes_, new_origins_;
-  std::size_t new_string_count_ = 0, new_kernel_count_ = 0, new_dtype_count_ = 0, new_origin_count_ = 0;
+  std::size_t new_string_count_ = 0, new_kernel_count_ = 0, new_dtype_count_ = 0,
+              new_origin_count_ = 0;
   // Their places are the rows that the timeline's copies name.
   std::vector<CopyTotals> copies_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copy_rows_;  // (kind, device)

@@ -70,7 +70,8 @@ class NoSizeSignal {
 
 // The rank as launchers of distributed programs tell it, -1 where none does.
 long rank_of_process() {
-  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+  for (const char* name :
+       {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
     const std::string text = variable(name);
     char* end = nullptr;
     const long rank = std::strtol(text.c_str(), &end, 10);
@@ -92,7 +93,8 @@ std::string why_left_out() {
   if (n <= 1) return "";
   const long rank = rank_of_process();
   const std::uint64_t run = number_of(variable("PURLIN_RUN_ID")) % static_cast<std::uint64_t>(n);
-  const std::uint64_t place = rank < 0 ? run : (run + static_cast<std::uint64_t>(rank)) % static_cast<std::uint64_t>(n);
+  const std::uint64_t place =
+      rank < 0 ? run : (run + static_cast<std::uint64_t>(rank)) % static_cast<std::uint64_t>(n);
   if (place == 0) return "";
   const std::string one = " in " + std::to_string(n) + " is recorded (--sample): not this one";
   return rank < 0 ? "one run" + one : "one rank" + one + ", rank " + std::to_string(rank);
@@ -235,7 +237,8 @@ void Session::loop() {
     const timespec until = {static_cast<time_t>(next / 1'000'000'000),
                             static_cast<long>(next % 1'000'000'000)};
     pthread_mutex_lock(&mutex_);
-    while (!awake_ && !poked_ && monotonic_ns() < next) pthread_cond_timedwait(&condition_, &mutex_, &until);
+    while (!awake_ && !poked_ && monotonic_ns() < next)
+      pthread_cond_timedwait(&condition_, &mutex_, &until);
     const bool woken = std::exchange(awake_, false);
     poked_ = false;
     pthread_mutex_unlock(&mutex_);

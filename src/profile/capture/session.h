@@ -39,8 +39,8 @@ struct SessionOptions {
   // PURLIN_WINDOW="LENGTH_MS@CELL_MS": launches with their times for so long in each cell.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
 
-  // "" or why this process records nothing: PURLIN_SAMPLE=N takes one run in N, or one rank in N, by
-  // PURLIN_RUN_ID and the launcher's rank.
+  // "" or why this process records nothing: PURLIN_SAMPLE=N takes one run in N, or one rank in N,
+  // by PURLIN_RUN_ID and the launcher's rank.
   std::string left_out;
   // CUDA's records say of themselves whether they are for the timeline.
   bool keeps_times() const { return every_launch || layer == "cuda"; }
@@ -57,7 +57,7 @@ class Session {
   void start();                                  // writes the first seal, starts the thread
   void set_devices(const std::string& devices);  // a JSON array, as in the document's environment
   void wake();                                   // tick and collect soon, without sealing
-  void poke();                              // tick soon
+  void poke();                                   // tick soon
   void finish();                                 // at exit: the final seal; later calls do nothing
 
  private:

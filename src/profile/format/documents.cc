@@ -67,9 +67,9 @@ Coverage coverage_from_json(const Json& json) {
   coverage.launches_sampled_out = json["launches_sampled_out"].as_double();
   coverage.overhead_ns = json["overhead_ns"].as_double();
   const Json& sampling = json["sampling"];
-  coverage.sampling = {sampling["budget"].as_double(), sampling["governed_ns"].as_double(),
+  coverage.sampling = {sampling["budget"].as_double(),      sampling["governed_ns"].as_double(),
                        sampling["recorded_ns"].as_double(), sampling["windows"].as_double(),
-                       sampling["total_ns"].as_double(), sampling["total_variance"].as_double()};
+                       sampling["total_ns"].as_double(),    sampling["total_variance"].as_double()};
   coverage.bytes_written =
       static_cast<std::uint64_t>(std::max<std::int64_t>(0, json["bytes_written"].as_int()));
   for (const Json& item : json["notes"].items()) {

@@ -19,13 +19,20 @@ namespace {
 // What decides whether two rows are one, apart from device and build.
 std::uint64_t hash_of(const KernelRow& row, int device, const std::string& build) {
   const LaunchShape& launch = row.launch;
-  const std::uint32_t numbers[] = {launch.grid[0],    launch.grid[1],
-                                   launch.grid[2],    launch.block[0],
-                                   launch.block[1],   launch.block[2],
-                                   launch.cluster[0], launch.cluster[1],
-                                   launch.cluster[2], launch.dynamic_shared_bytes,
-                                   row.registers,     row.static_shared_bytes,
-                                   row.local_bytes,   static_cast<std::uint32_t>(device),
+  const std::uint32_t numbers[] = {launch.grid[0],
+                                   launch.grid[1],
+                                   launch.grid[2],
+                                   launch.block[0],
+                                   launch.block[1],
+                                   launch.block[2],
+                                   launch.cluster[0],
+                                   launch.cluster[1],
+                                   launch.cluster[2],
+                                   launch.dynamic_shared_bytes,
+                                   row.registers,
+                                   row.static_shared_bytes,
+                                   row.local_bytes,
+                                   static_cast<std::uint32_t>(device),
                                    static_cast<std::uint32_t>(row.origin)};
   std::uint64_t hash = XXH3_64bits(numbers, sizeof numbers);
   for (const std::string* text : {&row.name, &row.op, &row.shape, &row.dtype, &build})
@@ -34,8 +41,8 @@ std::uint64_t hash_of(const KernelRow& row, int device, const std::string& build
 }
 
 bool same(const KernelRow& known, const KernelRow& row, int device, const std::string& build) {
-  return known.device == device && known.origin == row.origin && known.launch == row.launch && known.registers == row.registers &&
-         known.static_shared_bytes == row.static_shared_bytes &&
+  return known.device == device && known.origin == row.origin && known.launch == row.launch &&
+         known.registers == row.registers && known.static_shared_bytes == row.static_shared_bytes &&
          known.local_bytes == row.local_bytes && known.name == row.name && known.op == row.op &&
          known.shape == row.shape && known.dtype == row.dtype && known.build == build;
 }

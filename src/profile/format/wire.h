@@ -39,8 +39,8 @@ enum class ChunkType : std::uint16_t {
   kCalls = 13,
   kOps = 14,
   kStallSites = 15,  // sampled program counters: stall_sites.h
-  kOrigins = 16,  // of kernels that were not launched into a stream
-  kWaits = 17,    // what waits added since the previous seal
+  kOrigins = 16,     // of kernels that were not launched into a stream
+  kWaits = 17,       // what waits added since the previous seal
 };
 
 class Encoder {

@@ -9,7 +9,7 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
+constexpr std::int64_t kAskAgainNs = 100'000'000;        // where it is not Purlin's turn
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
 
 std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
@@ -121,13 +121,13 @@ void Arbiter::note_launch_bound() {
   const double unseen = totals.unseen_ns - std::exchange(told_unseen_ns_, totals.unseen_ns);
   if (unseen <= 0) return;
   char text[512];
-  std::snprintf(text, sizeof text,
-                "the program makes %.0f launches a second, and to record again would cost each "
-                "later one 0.5 us, %.1f %% of its time: more than half of the budget of %g %%. Only "
-                "what came before is in this profile. --budget 10%%, --full, or --sample 1/N of "
-                "the runs or ranks record more",
-                governor_.launches_per_s(), governor_.lasting_share() * 100,
-                governor_.budget() * 100);
+  std::snprintf(
+      text, sizeof text,
+      "the program makes %.0f launches a second, and to record again would cost each "
+      "later one 0.5 us, %.1f %% of its time: more than half of the budget of %g %%. Only "
+      "what came before is in this profile. --budget 10%%, --full, or --sample 1/N of "
+      "the runs or ranks record more",
+      governor_.launches_per_s(), governor_.lasting_share() * 100, governor_.budget() * 100);
   recorder_.note("launch_bound", text, 0, unseen * 1e-9);
 }
 

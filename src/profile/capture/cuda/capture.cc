@@ -30,10 +30,9 @@ Capture::Capture(const Cupti& cupti, const SessionOptions& options)
       attribution_(cupti, session_.recorder(),
                    AttributionOptions::from_environment(session_.options().keeps_times())),
       folding_(cupti, session_, attribution_),
-      arbiter_(
-          governor_options(options),
-          make_tiers({cupti, session_.options(), session_.recorder(), folding_, attribution_}),
-          folding_, session_.recorder()),
+      arbiter_(governor_options(options),
+               make_tiers({cupti, session_.options(), session_.recorder(), folding_, attribution_}),
+               folding_, session_.recorder()),
       ownership_(cupti, session_.recorder(), folding_, arbiter_) {}
 
 void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,

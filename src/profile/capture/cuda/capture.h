@@ -26,8 +26,8 @@ class Capture : public Source {
 
   Session& session() { return session_; }
   Ownership& ownership() { return ownership_; }
-  // Registers the callbacks (see injection.cc) and opens the first window, inside cuInit: before the
-  // program has a context (cost_model.h says why), and before its first launch.
+  // Registers the callbacks (see injection.cc) and opens the first window, inside cuInit: before
+  // the program has a context (cost_model.h says why), and before its first launch.
   void begin(CUpti_BuffersCallbackRequestFunc requested,
              CUpti_BuffersCallbackCompleteFunc completed);
   void refuse(const char* cause, const std::string& text) { session_.recorder().note(cause, text); }

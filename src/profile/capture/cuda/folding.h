@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding: Purlin's buffers of activity records, and what becomes of the records: rows of the
-// session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them back on
-// a thread of its own or on the one that flushes, often after the window that filled them.
+// session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them back
+// on a thread of its own or on the one that flushes, often after the window that filled them.
 //
 // What a record stands for belongs to the period in which its work was enqueued: the last one whose
 // window opened before the work began. Where that is not yet known the buffers are held back, and
@@ -90,7 +90,7 @@ class Folding {
   Recorder& recorder_;
   Attribution& attribution_;
   Buffers buffers_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;                          // of what follows
   std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
   std::vector<Buffer> held_;
   double total_ns_ = 0;
