@@ -232,7 +232,7 @@ def main():
     parser.add_argument("--heavy-pairs", type=int, default=2)
     parser.add_argument("--heavy-seconds", type=float, default=2)
     parser.add_argument("--default-options", default="", help="more options of the default row")
-    parser.add_argument("--idle-options", default="--budget 0", help="what makes the idle row idle")
+    parser.add_argument("--idle-options", default="--idle", help="what makes the idle row idle")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--fresh", type=int, default=2, help="rounds after which the server is started anew (other addresses)")
     parser.add_argument("-o", "--output")
