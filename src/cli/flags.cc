@@ -27,7 +27,8 @@ struct Flags::Impl {
     return settings->find(names.substr(dashes + 2));
   }
   const Settings* settings = nullptr;
-  std::string bad_setting;  // of the wrong type, reported by parse
+  std::vector<std::pair<std::string, std::string>> bare;  // options that may stand without a value
+  std::string bad_setting;                                // of the wrong type, reported by parse
   std::vector<std::string>* command = nullptr;
   bool command_required = false;
 };
@@ -100,6 +101,12 @@ void Flags::flag(const std::string& names, bool& variable, const std::string& he
   impl_->app.add_flag(names, variable, help);
 }
 
+void Flags::optional_value(const std::string& name, std::string& variable, const std::string& given,
+                           const std::string& help, const std::string& value_name) {
+  impl_->app.add_option(name, variable, help)->type_name("[=" + value_name + "]");
+  impl_->bare.emplace_back(name, given);
+}
+
 void Flags::positional(const std::string& name, std::string& variable, const std::string& help,
                        bool required) {
   impl_->app.add_option(name, variable, help)->required(required)->type_name("");
@@ -125,6 +132,9 @@ Status Flags::parse(const std::vector<std::string>& arguments) {
     impl_->command->assign(split + 1, own.end());
     own.erase(split, own.end());
   }
+  for (std::string& argument : own)
+    for (const auto& [name, given] : impl_->bare)
+      if (argument == name) argument += "=" + given;
   std::reverse(own.begin(), own.end());  // CLI11 takes its vector back to front
   try {
     impl_->app.parse(own);

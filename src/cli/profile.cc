@@ -10,6 +10,7 @@
 #include "profile/format/file.h"
 #include "profile/launcher.h"
 
+#include <cmath>
 #include <unistd.h>
 
 namespace purlin::cli {
@@ -47,6 +48,10 @@ class ProfileCommand : public Command {
     flags.option("--sample", sample_,
                  "one run in N, or one rank in N of a run; others are not slowed", "1/N");
     flags.flag("--idle", idle_, "record nothing until `purlin capture` starts it");
+    flags.optional_value("--stalls", stalls_, "262144",
+                         "sample on which lines warps wait, and for what: one sample of an SM in so "
+                         "many cycles (262144)",
+                         "CYCLES");
     flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
     flags.option(
         "--ops", ops_,
@@ -81,6 +86,7 @@ class ProfileCommand : public Command {
     if (!period || *period < 0.01 || *period > 3600)
       return error(Code::kInvalid, "--seal-period '{}': give a time from 10ms to 1h", period_);
     options.seal_period_s = *period;
+    PURLIN_ASSIGN(options.stall_period_log2, stall_period());
     if (output_.empty()) output_ = fmt::format("purlin-profile-{}.plprof", ::getpid());
     // Found out now rather than after hours of a run.
     const std::string folder = parent_path(absolute_path(output_));
@@ -143,6 +149,18 @@ class ProfileCommand : public Command {
     return Status::ok();
   }
 
+  // The nearest power of two, which is what the GPU can do; 0 where stalls were not asked for.
+  Result<std::uint32_t> stall_period() const {
+    if (stalls_.empty()) return std::uint32_t{0};
+    const std::optional<std::int64_t> cycles = parse_int(stalls_);
+    if (!cycles || *cycles < 32 || *cycles > INT32_MAX)
+      return error(Code::kInvalid,
+                   "--stalls '{}': give the GPU cycles between two samples, from 32 to {}; a power "
+                   "of two is taken as it is",
+                   stalls_, INT32_MAX);
+    return static_cast<std::uint32_t>(std::lround(std::log2(static_cast<double>(*cycles))));
+  }
+
   // A run of hours is not to be lost for a disk that filled up meanwhile.
   Status write(const Profile& profile) {
     const Status written = profile::write_profile(output_, profile);
@@ -156,7 +174,8 @@ class ProfileCommand : public Command {
     return written;
   }
 
-  std::string output_, build_, period_ = "1s", ops_ = "auto", budget_ = "1%", window_, sample_;
+  std::string output_, build_, period_ = "1s", ops_ = "auto", budget_ = "1%", window_, sample_,
+                                          stalls_;
   bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false;
   std::vector<std::string> command_;
 };

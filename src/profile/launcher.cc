@@ -150,6 +150,7 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
       {"PURLIN_RUN_ID", run_id()},
       {"PURLIN_SEAL_PERIOD_MS",
        std::to_string(std::clamp(std::llround(options.seal_period_s * 1000), 10ll, 3'600'000ll))}};
+  result["PURLIN_STALLS"] = std::to_string(options.stall_period_log2);
   const std::string cuda = find_library(options, kCudaLibrary);
   const std::string taken = environment_variable("CUDA_INJECTION64_PATH");
   if (!taken.empty() && taken != cuda) {

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "model/profile.h"
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct CaptureOptions {
   int sample = 1;                             // one run, or one rank of a run, in so many
   double seal_period_s = 1;                   // what a kill -9 can lose
   std::string build;                          // label
+  // Stalls are sampled, one of an SM in 2^this GPU cycles; 0 = not.
+  std::uint32_t stall_period_log2 = 0;
   bool stdout_to_stderr = false;  // the command's stdout, so that ours holds nothing else
   std::string library_directory;  // "" = beside the executable: ../lib/purlin, or the build tree
 };

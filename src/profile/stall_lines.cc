@@ -60,9 +60,10 @@ void find_lines(Profile& profile, const std::string& spool, const LineLookup& lo
   if (without > 0)
     profile.coverage.notes.push_back(
         {"stall_lines",
-         fmt::format("source lines were looked up for {:g} s only: {:.0f} of the sampled stalls are "
-                     "left with their instruction's offset",
-                     limit_s, without),
+         fmt::format(
+             "source lines were looked up for {:g} s only: {:.0f} of the sampled stalls are "
+             "left with their instruction's offset",
+             limit_s, without),
          0, limit_s});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source lines for sampled stalls. The capture leaves the code of sampled modules beside the
-// processes' files, if it has line tables; lines are looked up here, when the program has ended, and
-// not inside it. Free functions. What cannot be looked up stays an offset and is noted.
+// processes' files, if it has line tables; lines are looked up here, when the program has ended,
+// and not inside it. Free functions. What cannot be looked up stays an offset and is noted.
 #pragma once
 
 #include "model/profile.h"
@@ -20,8 +20,7 @@ struct FoundLine {
   std::uint32_t line = 0;  // 0 = not known
 };
 // (module's bytes, function, offset)
-using LineLookup =
-    std::function<FoundLine(std::string_view, const std::string&, std::uint64_t)>;
+using LineLookup = std::function<FoundLine(std::string_view, const std::string&, std::uint64_t)>;
 
 // Each site once; stops after `limit_s` seconds, with a note.
 void find_lines(Profile& profile, const std::string& spool, const LineLookup& lookup,

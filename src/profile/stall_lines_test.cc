@@ -54,7 +54,12 @@ TEST_F(StallLines, SitesOfModulesThatWereLeftGetTheirLines) {
 
 TEST_F(StallLines, TimeThatRanOutIsNoted) {
   Profile profile = sampled();
-  find_lines(profile, spool_, [](auto, const auto&, auto) { return FoundLine{"a", 1}; }, -1);
+  find_lines(
+      profile, spool_,
+      [](auto, const auto&, auto) {
+        return FoundLine{"a", 1};
+      },
+      -1);
   EXPECT_EQ(profile.stalls.functions[0].sites[0].line, 0u);
   ASSERT_EQ(profile.coverage.notes.size(), 1u);
   EXPECT_EQ(profile.coverage.notes[0].cause, "stall_lines");

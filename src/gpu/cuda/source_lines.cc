@@ -26,11 +26,12 @@ Result<SourceLines> SourceLines::open() {
   auto library = Library::open(vendor_library_names("cupti", {13, 12}));
   Correlate correlate = nullptr;
   if (!library.is_ok() || !library->bind(correlate, "cuptiGetSassToSourceCorrelation"))
-    return error(Code::kUnavailable,
-                 "source lines of GPU code cannot be looked up: libcupti is not found ({}). Install "
-                 "the CUDA toolkit's CUPTI or the Python package nvidia-cuda-cupti, or name it in "
-                 "PURLIN_CUPTI",
-                 library.is_ok() ? library->name() + " is too old" : library.status().message());
+    return error(
+        Code::kUnavailable,
+        "source lines of GPU code cannot be looked up: libcupti is not found ({}). Install "
+        "the CUDA toolkit's CUPTI or the Python package nvidia-cuda-cupti, or name it in "
+        "PURLIN_CUPTI",
+        library.is_ok() ? library->name() + " is too old" : library.status().message());
   SourceLines lines;
   lines.correlate_ = reinterpret_cast<void*>(correlate);
   return lines;

@@ -11,7 +11,8 @@
 namespace purlin::gpu {
 namespace {
 
-constexpr const char* kSource = R"(extern "C" __global__ void chase(const int* next, int* out, int n) {
+constexpr const char* kSource =
+    R"(extern "C" __global__ void chase(const int* next, int* out, int n) {
   int at = threadIdx.x;
   for (int i = 0; i < n; ++i)
     at = next[at];

@@ -417,9 +417,13 @@ std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool fin
                            .raw("environment", "{\"devices\":" + devices_ + '}')
                            .finish());
   meta_changed_ = dirty_ = false;
+  std::string stalls;  // made first: it brings strings
+  if (!stalls_.empty())
+    stalls = stalls_.drain([&](std::string_view text) { return string_id(text); });
   append_rows(out);
   append_copies(out);
   append_waits(out);
+  if (!stalls.empty()) wire::append_chunk(out, wire::ChunkType::kStallSites, stalls);
   host_.append(out);
   if (launches_.count() > 0)
     wire::append_chunk(out, wire::ChunkType::kLaunches, launches_.finish(0));

@@ -11,6 +11,7 @@
 
 #include "profile/capture/counter_sums.h"
 #include "profile/capture/host_events.h"
+#include "profile/capture/stall_log.h"
 #include "profile/format/events.h"
 #include "profile/format/wire.h"
 
@@ -107,6 +108,19 @@ class Recorder {
     std::lock_guard<std::mutex> lock_;
   };
 
+  // Takes the lock once for what was sampled.
+  class StallBatch {
+   public:
+    explicit StallBatch(Recorder& recorder) : recorder_(recorder), lock_(recorder.mutex_) {
+      recorder.dirty_ = true;
+    }
+    StallLog* operator->() { return &recorder_.stalls_; }
+
+   private:
+    Recorder& recorder_;
+    std::lock_guard<std::mutex> lock_;
+  };
+
   explicit Recorder(bool timeline) : timeline_(timeline) {}
 
   // The JSON of META; it is written with the next period. `devices` is a JSON array.
@@ -192,6 +206,7 @@ class Recorder {
   std::vector<CopyTotals> copies_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copy_rows_;  // (kind, device)
   std::map<std::uint32_t, Sketch> waits_;  // by kind, since the last drain
+  StallLog stalls_;
   wire::LaunchEncoder launches_;
   wire::ActivityEncoder timed_;  // copies, and launches whose call is known
   HostEvents host_;

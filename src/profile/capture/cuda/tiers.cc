@@ -4,6 +4,7 @@
 #include "profile/capture/cuda/activity.h"
 #include "profile/capture/cuda/counter_tier.h"
 #include "profile/capture/cuda/cupti_counters.h"
+#include "profile/capture/cuda/stall_tier.h"
 
 namespace purlin::profile::capture::cuda {
 
@@ -14,6 +15,15 @@ std::vector<std::unique_ptr<Tier>> make_tiers(const TierNeeds& needs) {
   if (CounterOptions counters; CounterOptions::from_environment(counters))
     tiers.push_back(
         std::make_unique<CounterTier>(make_cupti_counters(needs.cupti), needs.recorder, counters));
+  if (StallOptions stalls;
+      needs.cupti.handle != nullptr && StallOptions::from_environment(stalls)) {
+    PcSampling sampling;
+    if (std::string reason; bind_pc_sampling(needs.cupti, sampling, reason)) {
+      tiers.push_back(std::make_unique<StallTier>(sampling, needs.recorder, stalls));
+    } else {
+      needs.recorder.note("no_stalls", "stalls are not sampled: " + reason);
+    }
+  }
   return tiers;
 }
 
