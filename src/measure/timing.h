@@ -24,9 +24,9 @@ struct Policy {
   int max_samples = 40;
   double budget_s = 0.5;       // of device and host time per kernel, once min_samples are there
   double target_error = 0.01;  // stop once half the median's 95 % interval is this narrow, relative
-  double min_sample_ms = 0.02;   // shorter kernels run back to back, the sample is their mean
-  double graph_sample_ms = 0.3;  // the same where the device has graphs: its events cost 4 us
-  bool flush_l2 = false;         // false: warm cache, the state of a kernel inside a pipeline
+  double min_sample_ms = 0.02;  // shorter kernels run back to back, the sample is their mean
+  double graph_sample_ms = 1;   // the same where the device has graphs: its events cost 4 us
+  bool flush_l2 = false;        // false: warm cache, the state of a kernel inside a pipeline
   // Whether launches find the inputs of the one before (kReuse), or take copies of them in turn, so
   // many that they do not lie in the L2 cache any more (kRotate). The spec's [measure] says which.
   enum class Inputs { kAsSpec, kReuse, kRotate } inputs = Inputs::kAsSpec;

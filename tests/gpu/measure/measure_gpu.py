@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -73,14 +74,14 @@ def short_kernels(tmp):
         rows.append({"cycles": cycles, "us": us, "how": evaluation.get("how"), "samples": len(evaluation["samples_ms"]),
                      "ncu_us": ncu.get(cycles), "cupti_us": cupti.get(cycles)})
     for row in sorted(rows, key=lambda r: r["cycles"]):
-        known = row["ncu_us"] or row["cupti_us"]
+        known = row["cupti_us"] or row["ncu_us"]
         print(f"  {row['cycles']:7d} cycles: {row['us']:8.2f}  ncu {row['ncu_us'] or 0:8.2f}  CUPTI {row['cupti_us'] or 0:8.2f}  "
               f"{row['how']}")
-        if row["us"] < 200:
+        if row["us"] < 500:
             expect(row["how"].startswith("graph"), f"{row['cycles']} cycles were not timed as a graph: {row['how']}")
         if known:
             # A step from launch to launch more than the kernel alone, no less than it by more than noise.
-            expect(-0.4 - 0.02 * known < row["us"] - known < 1.2 + 0.02 * known,
+            expect(-1 - 0.02 * known < row["us"] - known < 1 + 0.02 * known,
                    f"{row['cycles']} cycles: {row['us']:.2f} us, a profiler says {known:.2f}")
     results["short_kernels"] = rows
 
@@ -114,10 +115,10 @@ def rotating(tmp):
 def energy(tmp):
     print("energy")
     rows = []
-    for name, shape in (("elementwise", "large"), ("gemm_bf16", "large"), ("elementwise", "R=512,C=1024")):
+    for name, shape in (("elementwise", "large"), ("gemm_bf16", "large")):
         for attempt in range(2):
-            document = tune(KERNELS / name / f"{name}.toml", "--shape", shape, "--strategy", "random", "--budget", "3",
-                            "--finals", "1", "--objective", "energy")
+            document = tune(KERNELS / name / f"{name}.toml", "--shape", shape, "--strategy", "random", "--budget", "2",
+                            "--finals", "0", "--objective", "energy")
             best = document["best"]
             rows.append({"kernel": name, "shape": shape, "config": best["config"], "ms": best["time_ms"],
                          "mj": best["energy_mj"], "w": best["power_w"],
@@ -152,8 +153,10 @@ def nvcc(tmp):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    for part in (short_kernels, rotating, energy, nvcc):
+    for part in (short_kernels, energy, nvcc, rotating):
+        start = time.monotonic()
         part(Path(folder))
+        print(f"  ({part.__name__}: {time.monotonic() - start:.0f} s)", flush=True)
 results["problems"] = problems
 if os.environ.get("OUT"):
     Path(os.environ["OUT"]).mkdir(parents=True, exist_ok=True)
