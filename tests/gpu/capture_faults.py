@@ -4,9 +4,9 @@
 
     python3 tests/gpu/capture_faults.py --purlin DIR/bin/purlin --program capture_faults [--only NAME,…] [--cycles 10000]
 
-Every case runs the program under a watchdog, with --full and with very short windows of the default capture. Under
---full the profile has to hold what the program counted, kernel by kernel, or say in its coverage what is missing and
-why; with windows the program has to end as it would alone. OUT, if set, gets capture_faults.json.
+Every case runs the program under a watchdog: with --full, by default, and with very short windows. Under --full the
+profile has to hold what the program counted, kernel by kernel, or say in its coverage what is missing and why; in the
+other modes the program has to end as it would alone. OUT, if set, gets capture_faults.json.
 """
 
 import argparse
@@ -63,11 +63,10 @@ def merged(documents):
 class Bench:
     def __init__(self, arguments, folder):
         self.purlin, self.program, self.folder = arguments.purlin, arguments.program, Path(folder)
-        self.short = dict(pair.split("=", 1) for pair in arguments.short_windows.split(",") if pair)
         self.watchdog = arguments.watchdog
         self.rows = []
 
-    def run(self, options, command, environment=None, kill_after=None):
+    def run(self, options, command, kill_after=None, environment=None):
         profile = self.folder / "run.plprof"
         profile.unlink(missing_ok=True)
         whole = [self.purlin, "profile", "--quiet", *options, "-o", str(profile), "--", *command] if options is not None else command
@@ -142,9 +141,8 @@ def main():
     parser.add_argument("--program", default="./capture_faults")
     parser.add_argument("--cupti", default="/usr/local/cuda/lib64/libcupti.so.13")
     parser.add_argument("--only", default="")
-    parser.add_argument("--short-windows", default=os.environ.get("SHORT_WINDOWS", ""), help="VARIABLE=VALUE,… for very short windows")
+    parser.add_argument("--window", default="10ms@20ms", help="windows of the third mode: as short as they go")
     parser.add_argument("--cycle-seconds", type=float, default=20, help="of the many-windows case")
-    parser.add_argument("--least-cycles", type=int, default=10_000)
     parser.add_argument("--watchdog", type=float, default=90)
     arguments = parser.parse_args()
     only = [o for o in arguments.only.split(",") if o]
@@ -156,22 +154,34 @@ def main():
             command = [arguments.program, *command]
             if "own profiler" in name or "resolved" in name:
                 command.append(arguments.cupti)
-            modes = {"full": (["--full", "--seal-period", "100ms"], {}), "windows": (["--seal-period", "100ms"], bench.short)}
-            for mode, (options, environment) in modes.items():
-                bench.judge(name, mode, bench.run(options, command, environment), code, needed, allowed, share)
+            for mode, options in (("full", ["--full"]), ("default", []), ("windows", ["--window", arguments.window])):
+                done = bench.run([*options, "--seal-period", "100ms"], command)
+                bench.judge(name, mode, done, code, needed, allowed, share)
         if not only or "kill -9" in only:
             done = bench.run(["--full", "--seal-period", "100ms"], [arguments.program, "hang", "20000"], kill_after=1.0)
             bench.judge("kill -9", "full", done, 137, ["ended_without_seal"], [], 1.0)
         if not only or "many windows" in only:
             # Windows as short as they go, for a while: memory at each quarter, and that it ends.
-            done = bench.run(["--seal-period", "100ms"], [arguments.program, "seconds", str(arguments.cycle_seconds)], bench.short)
+            done = bench.run(["--seal-period", "100ms", "--window", arguments.window], [arguments.program, "seconds", str(arguments.cycle_seconds)])
             bench.judge("many windows", "windows", done, 0, [], [], 0.0)
             row = bench.rows[-1]
+            windows = row["coverage"].get("windows", row["coverage"].get("sampling", {}).get("windows", 0))
+            print(f"         {windows:.0f} windows in {arguments.cycle_seconds} s", flush=True)
             marks = row["rss_kb"][0] if row["rss_kb"] else []
             if len(marks) >= 4 and marks[-1] - marks[0] > 4096:
                 row["ok"] = False
                 row["problems"].append(f"memory grew: {marks} kB")
                 print(f"         memory grew: {marks} kB", flush=True)
+        if not only or "ten thousand" in only:
+            # Purlin stands aside ten thousand times, and comes back in between whenever it can.
+            done = bench.run(["--full", "--seal-period", "10ms"], [arguments.program, "own-profiler", "10000", "2", arguments.cupti],
+                             environment={"PURLIN_CUPTI_GRACE_MS": "0"})
+            bench.judge("ten thousand", "full", done, 0, ["stood_aside"], [], 0.0)
+            marks = bench.rows[-1]["rss_kb"][0] if bench.rows[-1]["rss_kb"] else [0]
+            print(f"         memory: {marks} kB", flush=True)
+            if max(marks) - marks[0] > 16384:
+                bench.rows[-1]["ok"] = False
+                bench.rows[-1]["problems"].append(f"memory grew: {marks} kB")
     if os.environ.get("OUT"):
         Path(os.environ["OUT"], "capture_faults.json").write_text(json.dumps(bench.rows, indent=1) + "\n")
     failed = [f"{r['case']} ({r['capture']})" for r in bench.rows if not r["ok"]]
