@@ -21,37 +21,62 @@ row() {  # NAME ok|FAILED|skipped TEXT
 notes() { purlin report "$1" --json 2>/dev/null | python3 -c 'import json,sys; print(" ".join("%s=%.1fs" % (n["cause"], n["seconds"]) for n in json.load(sys.stdin)["coverage"]["notes"]) or "-")'; }
 launches() { purlin report "$1" --json 2>/dev/null | python3 -c 'import json,sys; print(int(sum(k["count"] for k in json.load(sys.stdin)["kernels"])))'; }
 judge() {  # NAME CONDITION TEXT
-  if eval "$2"; then row "$1" ok "$3"; else row "$1" FAILED "$3"; tail -5 ./*.log 2>/dev/null | cut -c1-300; fi
+  if eval "$2"; then row "$1" ok "$3"; else row "$1" FAILED "$3"; tail -n 3 ./*.log ./*/log 2>/dev/null | cut -c1-200 | tail -n 30; fi
 }
 
-# --- PyTorch's profiler: from before the first use of CUDA, in the middle, on and off
-if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-  script=$here/profile_pytorch.py
+# --- PyTorch's and JAX's profilers, all at once: nothing here is timed
+start() {  # LABEL OPTIONS COMMAND…: in a folder of its own; "-" = without Purlin
+  local folder=$tmp/$1 options=$2
+  shift 2
+  mkdir -p "$folder"
+  (
+    cd "$folder" || exit 1
+    if [ "$options" = - ]; then
+      timeout 120 "$@" >log 2>&1
+    else
+      timeout 120 purlin profile --quiet $options -o run.plprof -- "$@" >log 2>&1
+    fi
+    echo $? >code
+  ) &
+}
+torch=no jax=no
+python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null && torch=yes
+python3 -c 'import importlib.util,sys; sys.exit(importlib.util.find_spec("jax") is None)' 2>/dev/null && jax=yes
+if [ $torch = yes ]; then
   for mode in own middle often; do
-    timeout 120 python3 "$script" $mode 30 alone.json >alone.log 2>&1
-    for options in "" --full; do
-      rm -f under.json
-      timeout 120 purlin profile --quiet $options -o $mode.plprof -- python3 "$script" $mode 30 under.json >under.log 2>&1
-      judge "torch.profiler $mode ${options:-default}" '[ -s under.json ] && cmp -s alone.json under.json && notes $mode.plprof | grep -q stood_aside' \
-        "profiler's events $(python3 -c 'import json; print(json.load(open("under.json"))["total"], "under Purlin,", json.load(open("alone.json"))["total"], "alone")' 2>&1 | tail -1); Purlin $(launches $mode.plprof), $(notes $mode.plprof)"
-    done
+    start torch-$mode-alone - python3 "$here/profile_pytorch.py" $mode 30 counts.json
+    start torch-$mode-default "" python3 "$here/profile_pytorch.py" $mode 30 counts.json
+    start torch-$mode-full --full python3 "$here/profile_pytorch.py" $mode 30 counts.json
   done
 else
   row "torch.profiler" skipped "no PyTorch with CUDA"
 fi
-
-# --- JAX's profiler
-if python3 -c 'import jax' 2>/dev/null; then
+if [ $jax = yes ]; then
   export XLA_PYTHON_CLIENT_PREALLOCATE=false
   for mode in late early; do
-    timeout 120 python3 "$here/profile_jax.py" $mode >alone.log 2>&1
-    timeout 120 purlin profile --quiet -o jax.plprof -- python3 "$here/profile_jax.py" $mode >under.log 2>&1
-    alone=$(grep '^events' alone.log) under=$(grep '^events' under.log)
-    judge "jax.profiler $mode" '[ -n "$under" ] && [ "$under" = "$alone" ] && notes jax.plprof | grep -q stood_aside' \
-      "alone: $alone; under Purlin: $under; $(notes jax.plprof)"
+    start jax-$mode-alone - python3 "$here/profile_jax.py" $mode
+    start jax-$mode-default "" python3 "$here/profile_jax.py" $mode
   done
 else
   row "jax.profiler" skipped "no JAX"
+fi
+wait
+if [ $torch = yes ]; then
+  total() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["total"])' "$tmp/$1/counts.json" 2>/dev/null || echo none; }
+  for mode in own middle often; do
+    for options in default full; do
+      under=torch-$mode-$options
+      judge "torch.profiler $mode $options" 'cmp -s torch-$mode-alone/counts.json $under/counts.json && notes $under/run.plprof | grep -q stood_aside' \
+        "profiler's events $(total $under) under Purlin, $(total torch-$mode-alone) alone; Purlin $(launches $under/run.plprof), $(notes $under/run.plprof)"
+    done
+  done
+fi
+if [ $jax = yes ]; then
+  for mode in late early; do
+    alone=$(grep -h '^events' jax-$mode-alone/log) under=$(grep -h '^events' jax-$mode-default/log)
+    judge "jax.profiler $mode" '[ -n "$under" ] && [ "$under" = "$alone" ]' \
+      "alone: $alone; under Purlin: $under; Purlin $(launches jax-$mode-default/run.plprof), $(notes jax-$mode-default/run.plprof)"
+  done
 fi
 
 # --- tools around and under Purlin

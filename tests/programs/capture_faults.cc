@@ -303,7 +303,10 @@ int main(int argc, char** argv) {
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i)
       threads.emplace_back([&done] {
-        while (!done) launch("work", work, 10);
+        while (!done) {
+          launch("work", work, 10);
+          usleep(50);
+        }
       });
     for (int i = 0; i < n; ++i) profile(m);
     done = true;

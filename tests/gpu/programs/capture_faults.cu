@@ -332,7 +332,9 @@ int main(int argc, char** argv) {
   } else if (mode == "dlsym-early") {  // … LAUNCHES CUPTI: it resolved CUPTI's functions before CUDA was initialised
     check(cudaFree(nullptr), "init");
     launch(1000);
-    code = own_profiler(5, static_cast<long>(n), false);
+    // Purlin's kinds may be on for it too, so it may have more than it asked for.
+    own_profiler(5, static_cast<long>(n), false);
+    code = own_records >= 5 * static_cast<long>(n) ? 0 : 1;
   } else {
     std::fprintf(stderr, "no mode '%s'\n", mode.c_str());
     return 2;

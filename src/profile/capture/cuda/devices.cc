@@ -110,4 +110,21 @@ std::string describe_devices() {
   return '[' + all + ']';
 }
 
+bool context_exists() {
+  void* handle = ::dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+  if (handle == nullptr) return false;
+  const auto count =
+      reinterpret_cast<decltype(&cuDeviceGetCount)>(::dlsym(handle, "cuDeviceGetCount"));
+  const auto state = reinterpret_cast<decltype(&cuDevicePrimaryCtxGetState)>(
+      ::dlsym(handle, "cuDevicePrimaryCtxGetState"));
+  int devices = 0;
+  if (count == nullptr || state == nullptr || count(&devices) != CUDA_SUCCESS) return false;
+  for (int device = 0; device < devices; ++device) {
+    unsigned flags = 0;
+    int active = 0;
+    if (state(device, &flags, &active) == CUDA_SUCCESS && active != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace purlin::profile::capture::cuda

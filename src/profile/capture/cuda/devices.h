@@ -11,4 +11,7 @@ namespace purlin::profile::capture::cuda {
 // driver does not tell.
 std::string describe_devices();
 
+// Whether a device's primary context is in use: the one of CUDA's runtime, PyTorch and most others.
+bool context_exists();
+
 }  // namespace purlin::profile::capture::cuda

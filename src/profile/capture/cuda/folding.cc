@@ -286,7 +286,12 @@ void Folding::fold(const Buffer& buffer) {
           if (const WaitFacts facts = weighed(facts_of(wait)); facts.weight > 0) batch.wait(facts);
         break;
       }
+      case CUPTI_ACTIVITY_KIND_CONTEXT:  // asked for by Ownership
+      case CUPTI_ACTIVITY_KIND_RUNTIME:  // seen to above
+      case CUPTI_ACTIVITY_KIND_DRIVER:
+        break;
       default:
+        ++unasked_;
         break;
     }
   }

@@ -56,6 +56,8 @@ class Folding {
   Estimate estimate();
 
   void account();  // losses since the last call go to the recorder
+  // Records since the last call of kinds that Purlin never enables.
+  std::uint64_t take_unasked() { return unasked_.exchange(0); }
   bool seen_records() const { return seen_records_; }
   // Launches into streams and nodes of graphs that CUPTI recorded since the last call.
   struct Counts {
@@ -101,7 +103,7 @@ class Folding {
 
   std::atomic<bool> seen_records_ = false;
   std::atomic<std::int64_t> cost_ns_ = 0;
-  std::atomic<std::uint64_t> dropped_ = 0, unfinished_ = 0, launches_ = 0, nodes_ = 0;
+  std::atomic<std::uint64_t> dropped_ = 0, unfinished_ = 0, launches_ = 0, nodes_ = 0, unasked_ = 0;
 };
 
 }  // namespace purlin::profile::capture::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/ownership.h"
 
+#include "profile/capture/cuda/devices.h"
 #include "profile/capture/session.h"
 
 #include <chrono>
@@ -50,7 +51,6 @@ Ownership::Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, T
       programs_thread_(pthread_self()) {
   if (const char* grace = std::getenv("PURLIN_CUPTI_GRACE_MS"))
     grace_ns_ = std::strtoll(grace, nullptr, 10) * 1'000'000;
-  if (const char* confirm = std::getenv("PURLIN_CUPTI_CONFIRM")) confirms_ = confirm[0] == '1';
 }
 
 bool Ownership::begin(CUpti_BuffersCallbackRequestFunc requested,
@@ -110,7 +110,7 @@ bool Ownership::answers() {
 bool Ownership::confirm() {
   // A thread that launches may hold a buffer with work in flight, which is not given back; before
   // CUDA 13 that is so of all threads.
-  if (!confirms_ || cupti_.enable_and_dump == nullptr || cupti_.version < kBuffersPerThread ||
+  if (cupti_.enable_and_dump == nullptr || cupti_.version < kBuffersPerThread ||
       pthread_equal(pthread_self(), programs_thread_) != 0)
     return true;
   if (answers()) {
@@ -118,7 +118,7 @@ bool Ownership::confirm() {
     return has_answered_ = true;
   }
   // Before there is a context CUPTI has nothing to say.
-  if (!has_answered_) return true;
+  if (!has_answered_ && !context_exists()) return true;
   if (++silences_ < kSilences) return false;
   give_up("client_unseen",
           "another CUPTI client took CUPTI over without Purlin's being told (it had CUPTI's "
@@ -205,7 +205,19 @@ bool Ownership::client_is_idle() const {
   return client_kinds_.empty() && monotonic_ns() - last_client_call_ns_ >= grace_ns_;
 }
 
+// Stragglers of a client that was seen mean nothing.
+void Ownership::note_unasked() {
+  const std::uint64_t records = folding_.take_unasked();
+  if (records == 0 || client_requested_ != nullptr) return;
+  recorder_.note("client_replaced",
+                 "records of kinds that Purlin did not ask for: another CUPTI client was active "
+                 "before CUDA was initialised, and since then its records come to Purlin; start it "
+                 "later, or without Purlin",
+                 static_cast<double>(records));
+}
+
 void Ownership::resume_if_idle() {
+  note_unasked();
   std::unique_lock<std::timed_mutex> lock(transition_, std::try_to_lock);
   if (!lock || owner_ != Owner::kClient) return;
   if (clear_up_.exchange(false)) tenant_.vacate();

@@ -101,6 +101,7 @@ class Ownership {
   bool answers();
   void take_back(std::unique_lock<std::timed_mutex>& lock);
   void account_time_aside();
+  void note_unasked();
   CUptiResult set_clock(CUpti_TimestampCallbackFunc clock);
   std::vector<ClientKind> client_kinds() const;
   CUptiResult enable_for_client(const ClientKind& each);
@@ -121,7 +122,6 @@ class Ownership {
   std::timed_mutex transition_;  // a turn holds it, and whoever changes the owner
   std::atomic<Owner> owner_ = Owner::kNobody;
   std::atomic<bool> clear_up_ = false;  // a client went ahead while the tier was open
-  bool confirms_ = false;               // not yet tried on a real CUPTI
   bool has_answered_ = false;           // CUPTI asked Purlin for a buffer when it had to
   int silences_ = 0;
   // Of the calls of clients, which need not hold the transition. Never held while CUPTI is called.

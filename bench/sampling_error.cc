@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench_sampling_error [SEEDS [SECONDS]]: what the governor's sampling does to a profile, without a
+// GPU. SHARED_DATA names the folder of recorded traces (../shared/data where it is not set).
+//
+// Launch streams recorded on GPUs (data/traces) are replayed through the governor by a clock of
+// their own: repeated for SECONDS (default 120) at a given number of launches a second, with noise
+// on every duration, a clock that drifts, and phases in which only a part of the step runs. Each of
+// SEEDS (default 1,000) draws other windows over the same launches. What the windows record, at its
+// weights, is compared with all launches: total and count, shares of the 20 kernels that own most,
+// their p50 and p95. Rows at rates and budgets where the governor neither records everything nor,
+// launch bound, stops after the head, and one of each of those. Exit code 1 where the mean of the
+// totals is off by more than three of its standard errors.
+#include "base/files.h"
+#include "base/text.h"
+#include "model/profile.h"
+#include "profile/capture/governor.h"
+#include "profile/import/import.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace purlin;
+using profile::capture::Governor;
+using profile::capture::GovernorOptions;
+
+namespace {
+
+constexpr double kSecondNs = 1e9;
+constexpr double kPi = 3.14159265358979323846;
+constexpr std::size_t kTop = 20;
+
+struct Launch {
+  std::int64_t start_ns = 0;
+  std::uint32_t kernel = 0;
+  float duration_ns = 0;
+};
+
+struct Stream {
+  std::vector<Launch> launches;  // in order of time
+  std::size_t kernels = 0;
+};
+
+struct Totals {
+  std::vector<Sketch> kernels;
+  double time_ns = 0, count = 0;
+
+  explicit Totals(std::size_t size) : kernels(size) {}
+  void add(const Launch& launch, double weight) {
+    kernels[launch.kernel].add(launch.duration_ns, weight);
+    time_ns += static_cast<double>(launch.duration_ns) * weight;
+    count += weight;
+  }
+};
+
+// A step of the trace, as it was recorded.
+Result<Stream> step_of(const std::string& path) {
+  PURLIN_ASSIGN(const Profile profile, profile::open_profile(path));
+  Stream step;
+  std::map<std::uint32_t, std::uint32_t> kernels;
+  for (const Activity& activity : profile.timeline.activities) {
+    if (activity.kind != ActivityKind::kKernel) continue;
+    const auto id = static_cast<std::uint32_t>(kernels.size());
+    const std::uint32_t kernel = kernels.try_emplace(activity.row, id).first->second;
+    step.launches.push_back({activity.start_ns, kernel, static_cast<float>(activity.duration_ns)});
+  }
+  std::sort(step.launches.begin(), step.launches.end(),
+            [](const Launch& a, const Launch& b) { return a.start_ns < b.start_ns; });
+  step.kernels = kernels.size();
+  return step;
+}
+
+// The step again and again at `rate` launches a second.
+Stream program_of(const Stream& step, double rate, double seconds) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise(0, 0.05);
+  Stream program;
+  program.kernels = step.kernels;
+  const auto launches = static_cast<double>(step.launches.size());
+  const std::int64_t first = step.launches.front().start_ns;
+  const double span = static_cast<double>(step.launches.back().start_ns - first) * launches /
+                      std::max(1.0, launches - 1);
+  const double stretch = launches / rate * kSecondNs / std::max(1.0, span);
+  for (double begin = 0; begin < seconds * kSecondNs; begin += span * stretch) {
+    // Three seconds of every twenty are an evaluation: the first third of the step.
+    const bool part = std::fmod(begin / kSecondNs, 20) > 17;
+    const double drift = 1 + 0.1 * std::sin(2 * kPi * begin / (37 * kSecondNs));
+    const std::size_t end = part ? step.launches.size() / 3 : step.launches.size();
+    for (std::size_t i = 0; i < end; ++i) {
+      Launch launch = step.launches[i];
+      launch.start_ns =
+          static_cast<std::int64_t>(begin + static_cast<double>(launch.start_ns - first) * stretch);
+      launch.duration_ns *= static_cast<float>(drift * std::exp(noise(random)));
+      program.launches.push_back(launch);
+    }
+  }
+  return program;
+}
+
+// The arbiter's part, with a clock that only this moves.
+class Replay {
+ public:
+  Replay(const Stream& program, double budget, std::uint64_t seed)
+      : program_(program), governor_(options(budget, seed), {{}}, 0), seen_(program.kernels) {}
+
+  Totals run(std::int64_t end_ns) {
+    std::int64_t now = 0;
+    while (now < end_ns) {
+      const Governor::Decision decision = governor_.decide(now);
+      if (open_ && decision.tier != 0) {
+        governor_.closed(0, now);
+        governor_.spent(0, 20'000);
+        open_ = false;
+      }
+      if (decision.new_period) settle();
+      if (!open_ && decision.tier == 0) {
+        governor_.opened(0, now);
+        governor_.spent(0, 30'000);
+        open_ = true;
+      }
+      // The session's thread wakes at least ten times a second while something is open.
+      std::int64_t next = std::min(decision.ask_again_ns, now + 100'000'000);
+      next = std::clamp(next, now + 1000, end_ns);
+      advance(next);
+      now = next;
+      governor_.spent(0, 25'000);  // a flush, as far as the program waits for it
+    }
+    governor_.interrupted(end_ns);
+    settle();
+    return std::move(seen_);
+  }
+  const Governor& governor() const { return governor_; }
+
+ private:
+  static GovernorOptions options(double budget, std::uint64_t seed) {
+    GovernorOptions result;
+    result.budget = budget;
+    result.seed = seed;
+    return result;
+  }
+  void advance(std::int64_t to_ns) {
+    const std::size_t from = next_;
+    while (next_ < program_.launches.size() && program_.launches[next_].start_ns < to_ns) ++next_;
+    if (!open_ || next_ == from) return;
+    pending_.emplace_back(from, next_);
+    governor_.recorded(static_cast<double>(next_ - from), 0);
+  }
+  void settle() {
+    const double weight = governor_.take_weight().weight;
+    for (const auto& [from, to] : pending_)
+      for (std::size_t i = from; i < to; ++i) seen_.add(program_.launches[i], weight);
+    pending_.clear();
+  }
+
+  const Stream& program_;
+  Governor governor_;
+  Totals seen_;
+  std::vector<std::pair<std::size_t, std::size_t>> pending_;
+  std::size_t next_ = 0;
+  bool open_ = false;
+};
+
+struct Errors {
+  double total = 0, count = 0;         // ratios
+  double share = 0, p50 = 0, p95 = 0;  // the worst of the top kernels: points, ratio - 1
+  double recorded = 0;                 // of the launches
+};
+
+Errors compare(const Totals& truth, const Totals& seen, const std::vector<std::size_t>& top) {
+  Errors errors;
+  errors.total = seen.time_ns / truth.time_ns;
+  errors.count = seen.count / truth.count;
+  for (const std::size_t kernel : top) {
+    const Sketch &all = truth.kernels[kernel], &some = seen.kernels[kernel];
+    const double share = all.total_ns() / truth.time_ns;
+    errors.share = std::max(errors.share, 100 * std::abs(some.total_ns() / seen.time_ns - share));
+    errors.p50 = std::max(errors.p50, std::abs(some.quantile(0.5) / all.quantile(0.5) - 1));
+    errors.p95 = std::max(errors.p95, std::abs(some.quantile(0.95) / all.quantile(0.95) - 1));
+  }
+  return errors;
+}
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+template <class Value>
+std::vector<double> each(const std::vector<Errors>& runs, Value value) {
+  std::vector<double> result;
+  for (const Errors& run : runs) result.push_back(value(run));
+  return result;
+}
+
+// False where the total is biased.
+bool row(const std::string& name, const Stream& step, double rate, double budget, int seeds,
+         double seconds) {
+  const Stream program = program_of(step, rate, seconds);
+  Totals truth(program.kernels);
+  for (const Launch& launch : program.launches) truth.add(launch, 1);
+  std::vector<std::size_t> top(program.kernels);
+  for (std::size_t i = 0; i < top.size(); ++i) top[i] = i;
+  std::sort(top.begin(), top.end(), [&](std::size_t a, std::size_t b) {
+    return truth.kernels[a].total_ns() > truth.kernels[b].total_ns();
+  });
+  top.resize(std::min(top.size(), kTop));
+  std::vector<Errors> runs;
+  double open = 0;
+  int bound = 0, within = 0;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Replay replay(program, budget, static_cast<std::uint64_t>(seed));
+    const Totals seen = replay.run(static_cast<std::int64_t>(seconds * kSecondNs));
+    open += replay.governor().totals().recorded_ns / (seconds * kSecondNs) / seeds;
+    bound += replay.governor().launch_bound() ? 1 : 0;
+    runs.push_back(compare(truth, seen, top));
+    const Errors& last = runs.back();
+    within +=
+        std::abs(last.total - 1) <= 0.02 && last.share <= 2 && last.p50 <= 0.05 && last.p95 <= 0.05;
+  }
+  const std::vector<double> totals = each(runs, [](const Errors& e) { return e.total; });
+  double mean = 0, square = 0;
+  for (const double total : totals) mean += total / seeds;
+  for (const double total : totals)
+    square += (total - mean) * (total - mean) / std::max(1, seeds - 1);
+  const double error = std::sqrt(square / seeds);
+  const auto worst = [&](auto value) { return quantile(each(runs, value), 0.99); };
+  std::printf(
+      "| %s | %.0f | %g %% | %.1f %% | %.5f ± %.5f | %.2f %% | %.2f | %.2f %% | %.2f %% | %.1f %% "
+      "|\n",
+      name.c_str(), rate, budget * 100, open * 100, mean, error,
+      100 * worst([](const Errors& e) { return std::abs(e.total - 1); }),
+      worst([](const Errors& e) { return e.share; }),
+      100 * worst([](const Errors& e) { return e.p50; }),
+      100 * worst([](const Errors& e) { return e.p95; }), 100.0 * within / seeds);
+  std::fflush(stdout);
+  if (bound > seeds / 2) {
+    std::printf("| | | | launch bound: the head only | | | | | | |\n");
+    return true;
+  }
+  return std::abs(mean - 1) <= 3 * error + 1e-9;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int seeds = argc > 1 ? std::atoi(argv[1]) : 1000;
+  const double seconds = argc > 2 ? std::atof(argv[2]) : 120;
+  std::string folder = environment_variable("SHARED_DATA");
+  if (folder.empty()) folder = "../shared/data";
+  std::printf(
+      "Windows drawn by %d seeds over %.0f s of the same launches; worst: 99th percentile of the "
+      "seeds.\n\n"
+      "| launches of | per s | budget | time open | total, mean | total, worst | share, worst, "
+      "points | "
+      "p50, worst | p95, worst | within all limits |\n|---|---|---|---|---|---|---|---|---|---|\n",
+      seeds, seconds);
+  struct Row {
+    const char* name;
+    const char* file;
+    double rate, budget;
+  };
+  const Row rows[] = {
+      {"transformer training step", "transformer_train.json.gz", 4000, 0.01},
+      {"transformer training step", "transformer_train.json.gz", 8000, 0.01},
+      {"transformer training step", "transformer_train.json.gz", 9500, 0.01},
+      {"transformer training step", "transformer_train.json.gz", 25655, 0.01},
+      {"transformer training step", "transformer_train.json.gz", 25655, 0.03},
+      {"ResNet-50 training step", "kineto_resnet50_v100_workers0.json.gz", 9000, 0.01},
+      {"ResNet-50 training step", "kineto_resnet50_v100_workers0.json.gz", 1800, 0.002},
+      {"graphs of a decoder", "graphs_decode_before.json.gz", 43865, 0.05},
+  };
+  bool unbiased = true;
+  for (const Row& each : rows) {
+    Result<Stream> step = step_of(folder + "/traces/" + each.file);
+    if (!step.is_ok()) {
+      std::fprintf(stderr, "%s: %s\n", each.file, step.status().message().c_str());
+      return 2;
+    }
+    if (!row(each.name, *step, each.rate, each.budget, seeds, seconds)) unbiased = false;
+  }
+  return unbiased ? 0 : 1;
+}
