@@ -12,14 +12,13 @@ trap 'rm -rf "$tmp"' EXIT
 cd "$tmp"
 steps=${STEPS:-100}
 script=$here/ops_pytorch.py
-run() {  # NAME MODE OPTIONS…
+# NAME MODE OPTIONS…: all at once, as most of each is importing PyTorch.
+run() {
   local name=$1 mode=$2
   shift 2
   echo "== $name: purlin profile $* -- ops_pytorch.py $mode $steps"
-  purlin profile "$@" -o "$name.plprof" --json -- "$python" "$script" "$mode" "$steps" >"$name.first" 2>"$name.out" || {
-    cat "$name.out"; exit 1; }
-  purlin report "$name.plprof" --by launch --limit 0 --json >"$name.json" 2>/dev/null ||
-    purlin report "$name.plprof" --by launch --json >"$name.json"
+  purlin profile "$@" -o "$name.plprof" --json -- "$python" "$script" "$mode" "$steps" >"$name.first" 2>"$name.out" &&
+    purlin report "$name.plprof" --by launch --json >"$name.json" || { echo "FAILED: $name"; tail -5 "$name.out"; } &
 }
 run nvtx nvtx --full --ops on
 run gemm plain --full --ops off --gemm-shapes
@@ -27,16 +26,16 @@ run both nvtx --full --ops on --gemm-shapes
 run sampled nvtx                       # as anyone would run it
 run sampled_gemm plain --gemm-shapes
 run off nvtx --full --ops off
+"$python" "$script" profiler 20 alone.trace >alone.out &
+purlin profile --full --ops on --gemm-shapes -o profiler.plprof --json -- "$python" "$script" profiler 20 under.trace >/dev/null 2>profiler.out &
+wait
 purlin export nvtx.plprof --format chrome -o nvtx.chrome.json
-purlin export both.plprof --format perfetto -o both.perfetto 2>export.err
-"$python" "$script" profiler 20 alone.trace >alone.out
-purlin profile --full --ops on --gemm-shapes -o profiler.plprof --json -- "$python" "$script" profiler 20 under.trace >/dev/null 2>profiler.out
-
+purlin export both.plprof --format perfetto -o both.perfetto
 "$python" - "$steps" <<'PY'
 import collections, json, os, sys
 steps = int(sys.argv[1])
 load = lambda name: json.load(open(name + ".json"))
-said = lambda name: next(json.loads(l) for l in open(name) if l.startswith('{"steps"'))
+said = lambda name: json.loads(next(l[l.index('{"steps"'):] for l in open(name) if '{"steps"' in l))
 products = [tuple(p) for p in said("nvtx.out")["products"]]
 shape = lambda m, n, k, b: (f"B={b}," if b > 1 else "") + f"M={m},N={n},K={k}"
 
