@@ -5,7 +5,7 @@
 # Exit 1 if an unchanged suite was red more than once in forty, or +10 % was missed.
 #   RUNS=40          of each kind (default 40; 4 where run_all.sh runs everything)
 #   LIMIT=270        seconds after which no further run is started
-#   GUARD_DEVICE     default: each GPU of nvidia-smi; "opencl:0" is what CI uses
+#   GUARD_DEVICE     default: each GPU of nvidia-smi, or those of GPUS="2,3"; "opencl:0" is what CI uses
 #   PLANTED="3 5 10" percent;  THRESHOLDS='' further lines of [thresholds];  SHAPES=medium|large|small
 #   (medium: each kernel takes more than 30 us on an H200, and as little memory as that allows)
 set -euo pipefail
@@ -26,7 +26,7 @@ done
 if [ -n "${GUARD_DEVICE:-}" ]; then
   slots=(none)
 else
-  mapfile -t slots < <(nvidia-smi --query-gpu=uuid --format=csv,noheader)
+  mapfile -t slots < <(nvidia-smi --query-gpu=uuid --format=csv,noheader ${GPUS:+--id="$GPUS"})
   [ "${#slots[@]}" -gt 0 ] || { echo 'guard_gpu: no GPU (nvidia-smi)' >&2; exit 2; }
 fi
 export GUARD_DEVICE=${GUARD_DEVICE:-cuda:0}
