@@ -120,6 +120,7 @@ class Autotuner(TritonAutotuner):
         super().__init__(*arguments, **keywords)
         self._purlin = purlin
         self._warm = {}  # fast key -> (config, its keyword arguments)
+        self._direct, self._direct_warm = None, {}  # the same by keys of the usual arguments
         self._ops = {}   # what decides the winner but the shape -> (Op, key fields, cache)
         self._positions = {name: i for i, name in enumerate(self.arg_names)}
         self.purlin_log = []
@@ -130,14 +131,41 @@ class Autotuner(TritonAutotuner):
     # -- The hot path ---------------------------------------------------------------------------
 
     def run(self, *args, **kwargs):
+        found = None
         try:
-            found = self._warm.get(self._fast_key(args, kwargs))
-        except TypeError:  # a key argument that cannot be hashed
-            found = None
+            if self._direct is not None and len(kwargs) == 2:  # grid and warmup: no argument by name
+                found = self._direct_warm.get(self._direct(*args))
+            if found is None:
+                found = self._warm.get(self._fast_key(args, kwargs))
+        except (TypeError, AttributeError):  # a key argument that cannot be hashed, other arguments
+            found = self._slow_known(args, kwargs)
         if found is not None:
             self.best_config = found[0]
             return self.fn.run(*args, **kwargs, **found[1])
         return self._first_run(args, kwargs)
+
+    def _slow_known(self, args, kwargs):
+        try:
+            return self._warm.get(self._fast_key(args, kwargs))
+        except TypeError:
+            return None
+
+    def _make_direct(self, args):
+        """Writes the key of calls whose arguments are of these kinds as one expression: the loop of
+        _fast_key takes several microseconds. Whatever is of another kind raises, or has another
+        class, and goes the long way."""
+        parts, device = [], ""
+        for at, value in enumerate(args):
+            if torch.is_tensor(value):
+                parts.append("a%d.dtype, a%d.is_contiguous() or layout(a%d)" % (at, at, at))
+                device = device or "a%d.device" % at
+            elif at < len(self.arg_names) and self.arg_names[at] in self.keys:
+                parts.append("a%d, a%d.__class__" % (at, at))
+            else:
+                parts.append("a%d.__class__" % at)
+        names = ", ".join("a%d" % at for at in range(len(args)))
+        text = "lambda %s: (%s,)" % (names, ", ".join(parts + [device] if device else parts))
+        return eval(text, {"layout": _layout})
 
     def _fast_key(self, args, kwargs):
         """Argument values for the key's names, the dtype of each tensor, and the device."""
@@ -180,6 +208,13 @@ class Autotuner(TritonAutotuner):
                 # A config with a hook of its own runs through Triton's path, which calls it.
                 if keep and config.pre_hook is None:
                     self._warm[fast] = found
+            if fast in self._warm and len(kwargs) == 2 and len(args) > 0:
+                if self._direct is None:
+                    self._direct = self._make_direct(args)
+                try:
+                    self._direct_warm[self._direct(*args)] = found
+                except (TypeError, AttributeError):
+                    pass
         config = found[0]
         self.best_config = config
         if config.pre_hook is not None:

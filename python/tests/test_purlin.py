@@ -191,6 +191,25 @@ class AutotuneTest(WithCache):
         fresh[(1,)](x.transpose(0, 1), out, 4)
         self.assertEqual(len(made.launches), 1)
 
+    def test_the_direct_key_tells_apart_what_the_long_one_does(self):
+        kernel, made = self.kernel()
+        self.call(kernel)
+        x, out = torch.Tensor(range(4)), torch.Tensor([7.0] * 4)
+        half, elsewhere = torch.Tensor(range(4), torch.float16), torch.Tensor(range(4), on=1)
+        for turn in range(2):
+            for args in ((half, out, 4), (x, out, 5), (x, out, True), (elsewhere, out, 4), (x, out, 4)):
+                kernel[(1,)](*args)
+            self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 64})
+            # By name, by keyword, and with another kind of argument: the long way, to the same winner.
+            before = len(kernel.purlin_log)
+            kernel.run(x, out=out, n=4, grid=(1,), warmup=False)
+            with self.assertRaises(Exception):
+                kernel[(1,)](None, out, 4)
+        self.assertEqual(len(kernel.purlin_log), before)
+        self.assertGreaterEqual(len(kernel._direct_warm), 4)
+        keys = set(kernel._direct_warm)
+        self.assertEqual(len(keys), len(kernel._direct_warm))
+
     def test_a_wrong_config_is_out_although_it_is_the_fastest(self):
         def work(x, out, options):
             if options["BLOCK"] == 32:

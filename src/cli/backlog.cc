@@ -6,6 +6,10 @@
 #include "cache/store.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/kernels_directory.h"
+#include "cli/profile_backlog.h"
+#include "cli/profile_files.h"
+#include "cli/spec_files.h"
 #include "cli/work_backlog.h"
 #include "model/document.h"
 
@@ -26,17 +30,25 @@ class BacklogCommand : public Command {
            "goes\n"
            "by itself once there is an entry. Tasks lie beside the config cache\n"
            "(docs/formats/backlog.md, docs/formats/worklist.md).\n\n"
+           "--profile queues the heaviest kernels of a profile whose problem a spec computes "
+           "(--specs,\n"
+           "else the sample kernels), with the shapes the program had.\n\n"
            "Example: purlin backlog; purlin tune --backlog 3; purlin backlog --done ID\n"
+           "         purlin backlog --profile train.plprof --specs kernels --top 5\n"
            "Exit codes: 0 listed, 2 error.";
   }
   void declare(Flags& flags) override {
     flags.option("--cache", cache_, "The config cache's directory", "DIR");
     flags.list("--done", done_, "Take this task off the list; may be repeated", "ID");
+    flags.list("--profile", profiles_, "Queue the heaviest kernels of this profile", "FILE");
+    flags.list("--specs", specs_, "Specs that compute them, or folders of specs", "SPEC");
+    flags.option("--top", top_, "How many of the profile's kernels are looked at");
     flags.flag("--json", json_, "Print one JSON document (purlin.backlog-list/1)");
   }
   Result<int> run(Context& context) override {
     const std::string directory = cache_.empty() ? cache::Store::default_directory() : cache_;
     for (const std::string& id : done_) PURLIN_TRY(cache::finish(directory, id));
+    if (!profiles_.empty()) PURLIN_TRY(queue_profile(context, directory));
     PURLIN_ASSIGN(const std::vector<cache::Task> tasks, all_tasks(context, directory));
     if (json_) {
       Json document = new_document("purlin.backlog-list/1", host_environment());
@@ -68,6 +80,26 @@ class BacklogCommand : public Command {
   }
 
  private:
+  Status queue_profile(Context& context, const std::string& directory) {
+    if (top_ < 1) return error(Code::kInvalid, "--top takes 1 or more, not {}", top_);
+    if (specs_.empty()) {
+      PURLIN_ASSIGN(std::string samples, kernels_directory());
+      specs_.push_back(std::move(samples));
+    }
+    PURLIN_ASSIGN(const std::vector<KernelSpec> specs, load_specs(specs_, context.log));
+    PURLIN_ASSIGN(const Profile profile, read_profiles(context, profiles_));
+    PURLIN_ASSIGN(const cache::Store store, cache::Store::open(directory));
+    const ProfileTasks made =
+        tasks_of_profile(analyze::build_rows(profile, analyze::GroupBy::kShape), specs,
+                         static_cast<std::size_t>(top_), store);
+    for (const std::string& line : made.left_out) context.log.info("no job: {}", line);
+    context.log.info("{} of the {} heaviest kernels queued", made.tasks.size(),
+                     made.tasks.size() + made.left_out.size());
+    return made.tasks.empty() ? Status::ok() : cache::queue(directory, made.tasks);
+  }
+
+  std::vector<std::string> profiles_, specs_;
+  int top_ = 20;
   std::string cache_;
   std::vector<std::string> done_;
   bool json_ = false;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # cache_gpu.sh DIR: the config cache on a real GPU: a winner is tuned with its bucket's regret, checked again, taken
 # over from an older driver once it was validated here, and quarantined when its outputs turn out wrong; a program
-# reads it through a lower layer. DIR is an unpacked bundle or a build folder. 100 s at most.
+# reads it through a lower layer. DIR is an unpacked bundle or a build folder. about a minute.
 set -euo pipefail
 where=$(cd "$1" && pwd)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -26,7 +26,7 @@ run() {  # EXPECTED-CODES COMMAND…: stdout to $tmp/out
 }
 json() { python3 -c "import json, sys; d = json.load(open('$tmp/out')); assert $1, d" || fail "not so: $1"; }
 
-run 0 "$purlin" tune "$spec" "${device[@]}" "${shape[@]}" --budget 24 --cache "$tmp/a" --bucket-regret 2 --regret-budget 12 --json
+run 0 "$purlin" tune "$spec" "${device[@]}" "${shape[@]}" --budget 20 --cache "$tmp/a" --bucket-regret 2 --regret-budget 8 --json
 json 'len(d["bucket_regret"]) == 2 and all(r >= 1 for r in d["bucket_regret"].values())'
 cp "$tmp/out" "$out/tune_regret.json"
 run 0 "$purlin" cache get "$spec" "${device[@]}" "${shape[@]}" --cache "$tmp/a" --explain
@@ -34,7 +34,7 @@ cat "$tmp/out"
 grep -q "layout: 'A=row,B=row,C=row'" "$tmp/out" || fail "the layout is not explained"
 
 # Checked again: it stands, or the runner-up took its place, or the machine was too noisy to say.
-run "0 1 3" "$purlin" cache verify "$spec" "${device[@]}" --cache "$tmp/a" --time-limit 30s --json
+run "0 1 3" "$purlin" cache verify "$spec" "${device[@]}" --cache "$tmp/a" --time-limit 12s --json
 json '[w["verdict"] for w in d["winners"]][0] in ("validated", "replaced", "inconclusive")'
 cp "$tmp/out" "$out/cache_verify.json"
 python3 -c "import json; w = json.load(open('$tmp/out'))['winners'][0]; print('verify:', w['verdict'], w['winner_ns'], w['default_ns'], w['runner_up_ns'])"
@@ -49,7 +49,7 @@ json.dump(entry, open(sys.argv[2], "w"))
 PY
 run 0 "$purlin" cache put --entry "$tmp/old.json" --cache "$tmp/b"
 run 3 "$purlin" cache get "$spec" "${device[@]}" "${shape[@]}" --cache "$tmp/b"
-run "0 1 3" "$purlin" cache verify "$spec" "${device[@]}" --cache "$tmp/b" --changed --time-limit 30s --json
+run "0 1 3" "$purlin" cache verify "$spec" "${device[@]}" --cache "$tmp/b" --changed --time-limit 12s --json
 verdict=$(python3 -c "import json; print(json.load(open('$tmp/out'))['winners'][0]['verdict'])")
 echo "older driver: $verdict"
 if [ "$verdict" = validated ]; then
@@ -70,7 +70,7 @@ PY
 
 # Wrong outputs (it is the reference that changes here, which no key holds): quarantined, and served no more.
 sed -i 's/\bC\[\(.*\)\] = \(.*\);/C[\1] = 2.0f * (\2) + 1.0f;/' "$tmp"/gemm/gemm_reference.c*
-run 1 "$purlin" cache verify "$spec" "${device[@]}" --cache "$tmp/a" --time-limit 30s --json
+run 1 "$purlin" cache verify "$spec" "${device[@]}" --cache "$tmp/a" --time-limit 12s --json
 json '[w["verdict"] for w in d["winners"]] == ["quarantined"]'
 run 3 "$purlin" cache get "$spec" "${device[@]}" "${shape[@]}" --cache "$tmp/a" --explain
 grep -q quarantined "$tmp/out" || fail "the withdrawal is not explained"

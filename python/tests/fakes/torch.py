@@ -159,3 +159,7 @@ class cuda:
     @staticmethod
     def current_device():
         return 0
+
+
+def is_tensor(value):
+    return isinstance(value, Tensor)

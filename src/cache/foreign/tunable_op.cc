@@ -84,6 +84,14 @@ std::string layout_of(std::string_view letters) {
   return fmt::format("A={},B={},C=column", word(letters[0]), word(letters[1]));
 }
 
+// What the kernel's name here is made of, so that it can be taken apart again.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  });
+}
+
 struct Validators {
   std::string text;  // "PT_VERSION=2.4.0;HIP_VERSION=702"
   std::string arch;
@@ -126,7 +134,9 @@ Result<ForeignEntries> read_tunable_op(std::string_view bytes, const ForeignFact
         cells.size() >= 4 ? parse_parameters(cells[1]) : std::nullopt;
     if (cells.size() < 4) {
       skip("it has fewer than four cells; files of untuned ops hold no winners");
-    } else if (!parameters) {
+    } else if (!is_plain(cells[0])) {
+      skip(fmt::format("'{}' is no name of an op", elide_middle(cells[0], 60)));
+    } else if (!parameters || !is_plain(parameters->rest)) {
       skip(fmt::format("'{}' is not such as tn_512_256_4096", elide_middle(cells[1], 60)));
     } else if (!ms || !std::isfinite(*ms) || *ms <= 0) {
       skip(fmt::format("'{}' is no time in milliseconds", elide_middle(cells[3], 20)));
