@@ -151,4 +151,24 @@ if [ -x "$example" ]; then
   expect_exit 0 "$example" "$PURLIN_SOURCE/kernels/gemm/gemm.cl" 64 48 32
   expect_contains "$tmp/out" "lookup: miss" "-DBM=16" "check:  ok"
 fi
+# Winners of other tools: taken in as what they are, told by name or contents, and written again.
+moe='E=8,N=64,device_name=NVIDIA_H200,dtype=fp8_w8a8.json'
+printf '{"triton_version": "3.6.0", "16": {"BLOCK_SIZE_M": 16, "num_warps": 4}, "64": {"BLOCK_SIZE_M": 64, "num_warps": 8}}' >"$tmp/$moe"
+printf 'Validator,PT_VERSION,2.11.0\nGemmTunableOp_BFloat16_TN,tn_512_256_4096_ld_4096_4096_512,Gemm_Cublas_3,0.01\nGemmTunableOp_BFloat16_TN,tn_x,a,1\n' >"$tmp/tunable.csv"
+expect_exit 0 purlin cache import "$tmp/$moe" --cache "$tmp/foreign" --json
+expect_json "$tmp/out" 'd["added"] == 2'
+expect_exit 2 purlin cache import "$tmp/tunable.csv" --cache "$tmp/foreign"
+expect_contains "$tmp/err" 'state it: --with arch=sm_90' tunable.csv
+expect_exit 2 purlin cache import "$tmp/tunable.csv" --cache "$tmp/foreign" --with ach=sm_90
+expect_contains "$tmp/err" "did you mean 'arch'"
+expect_exit 0 purlin cache import "$tmp/tunable.csv" --cache "$tmp/foreign" --with arch=sm_90
+expect_contains "$tmp/err" 'tunable.csv: left out: line 3'
+expect_exit 0 purlin cache ls --cache "$tmp/foreign" --json
+expect_json "$tmp/out" 'sorted((e["strategy"], e["verified"]) for e in d["entries"]) == [("import tunableop", False), ("import vllm-moe", False), ("import vllm-moe", False)]'
+expect_exit 0 purlin cache export --format vllm-moe --cache "$tmp/foreign" -o "$tmp/written"
+expect_json "$tmp/written/$moe" 'd["64"] == {"BLOCK_SIZE_M": 64, "num_warps": 8} and d["triton_version"] == "3.6.0"'
+expect_exit 0 purlin cache export --format tunableop --cache "$tmp/foreign" -o "$tmp/written"
+expect_contains "$tmp/written/tunableop_results.csv" 'GemmTunableOp_BFloat16_TN,tn_512_256_4096_ld_4096_4096_512,Gemm_Cublas_3,0.01' 'Validator,PT_VERSION,2.11.0'
+expect_exit 2 purlin cache import "$tmp/tunable.csv" --format vllm-moe --cache "$tmp/foreign"
+expect_exit 2 purlin cache export --format triton --cache "$tmp/foreign" -o "$tmp/written"
 echo "cache: every outcome, bad input, damage, a full disk, and a program that uses it"
