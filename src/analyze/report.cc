@@ -190,6 +190,32 @@ bool heavier(const Stat& a, const Stat& b) {
   return a.duration.total_ns() > b.duration.total_ns();
 }
 
+// Where nothing else ranks them, by samples.
+bool ranks_before(const KernelStat& a, const KernelStat& b) {
+  return std::pair(a.duration.total_ns(), a.sampled.samples) >
+         std::pair(b.duration.total_ns(), b.sampled.samples);
+}
+
+// Functions that were much sampled and of which no launch was recorded, as rows without durations:
+// a kernel of which CUPTI gave no records, or a function that kernels call.
+std::vector<KernelRow> sampled_only(const Profile& profile) {
+  constexpr double kMuch = 0.05;
+  std::set<std::string_view> launched;
+  for (const KernelRow& row : profile.kernels) launched.insert(row.name);
+  const double all = profile.stalls.samples();
+  std::vector<KernelRow> rows;
+  for (const StallFunction& function : profile.stalls.functions) {
+    double samples = 0;
+    for (const StallSite& site : function.sites) samples += site.samples();
+    if (launched.count(function.name) > 0 || samples < kMuch * all) continue;
+    KernelRow& row = rows.emplace_back();
+    row.name = function.name;
+    row.device = function.device;
+    row.build = function.build;
+  }
+  return rows;
+}
+
 constexpr std::pair<GroupBy, std::string_view> kGroupings[] = {{GroupBy::kKernel, "kernel"},
                                                                {GroupBy::kShape, "shape"},
                                                                {GroupBy::kLaunch, "launch"},
@@ -238,7 +264,7 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
   std::map<std::string, KernelName> names;
   const bool builds_told = std::any_of(profile.kernels.begin(), profile.kernels.end(),
                                        [](const KernelRow& row) { return !row.build.empty(); });
-  for (const KernelRow& row : profile.kernels) {
+  const auto add = [&](const KernelRow& row) {
     auto [name, added] = names.try_emplace(row.name);
     if (added) name->second = describe_kernel(row.name);
     const KernelName kernel = classified(name->second, row.op);
@@ -258,12 +284,18 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
     group.work->add(row, name->second);
     report.kernel_ns += row.duration.total_ns();
     report.launches += row.duration.count();
+  };
+  for (const KernelRow& row : profile.kernels) add(row);
+  if (!profile.stalls.empty()) {
+    const std::size_t rows = group_of.size();
+    for (const KernelRow& row : sampled_only(profile)) add(row);
+    group_of.resize(rows);  // those of the profile
+    add_stalls(profile, group_by, groups, names, builds_told, report);
   }
-  if (!profile.stalls.empty()) add_stalls(profile, group_by, groups, names, builds_told, report);
   std::vector<const Group*> order;
   for (const auto& [key, group] : groups) order.push_back(&group);
   std::stable_sort(order.begin(), order.end(),
-                   [](const Group* a, const Group* b) { return heavier(a->stat, b->stat); });
+                   [](const Group* a, const Group* b) { return ranks_before(a->stat, b->stat); });
   if (row_of != nullptr) {
     std::map<const Group*, std::size_t> places;
     for (std::size_t i = 0; i < order.size(); ++i) places[order[i]] = i;
@@ -277,7 +309,7 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
     group.stat.roof = group.work->roof();
     report.kernels.push_back(std::move(group.stat));
   }
-  std::stable_sort(report.kernels.begin(), report.kernels.end(), heavier<KernelStat>);
+  std::stable_sort(report.kernels.begin(), report.kernels.end(), ranks_before);
   label_kernels(report.kernels);
 
   std::map<std::pair<std::string, std::string>, CopyStat> copies;

@@ -63,6 +63,22 @@ TEST(StallSites, FunctionsThatAreNoKernelAreToldApart) {
     EXPECT_TRUE(op.sampled.empty());  // of which op they are is not known
 }
 
+// Where CUPTI gave no records of launches beside the samples, these rank the kernels.
+TEST(StallSites, KernelsWithoutRecordsAreRowsRankedBySamples) {
+  Profile profile = sampled();
+  profile.kernels.clear();
+  profile.stalls.functions[1].sites[0].counts[0].samples = 4000;
+  std::vector<std::size_t> row_of;
+  const Report report = build_rows(profile, GroupBy::kKernel, {}, &row_of);
+  ASSERT_EQ(report.kernels.size(), 2u);
+  EXPECT_EQ(report.kernels[0].name.full, "helper(float)");
+  EXPECT_EQ(report.kernels[0].sampled.samples, 4000);
+  EXPECT_EQ(report.kernels[1].sampled.lines[0].line, 14u);
+  EXPECT_TRUE(report.stall_sampling.elsewhere.empty());
+  EXPECT_TRUE(row_of.empty());
+  EXPECT_TRUE(report.kernels[0].duration.empty());
+}
+
 TEST(StallSites, AnotherBuildsSamplesAreNotThisOnes) {
   Profile profile = sampled();
   for (KernelRow& row : profile.kernels) row.build = "v2";

@@ -227,6 +227,13 @@ void explain(Profile& profile, double seal_period_s) {
                                  running, running == 1 ? "process" : "processes"),
                      0, 0});
   if (!profile.kernels.empty()) return;
+  if (!profile.stalls.functions.empty()) {
+    notes.push_back({"stalls_only",
+                     "CUPTI gave no records of launches while stalls were sampled: kernels are "
+                     "ranked by samples, and have no durations; profile without --stalls for those",
+                     0, 0});
+    return;
+  }
   if (profile.processes.empty()) {
     notes.push_back(
         {"no_gpu_use",

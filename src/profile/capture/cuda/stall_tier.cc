@@ -120,7 +120,8 @@ void StallTier::refuse(const char* what, CUptiResult result) {
           "with `dcgmi profile --pause`, or end that tool";
       break;
     case CUPTI_ERROR_OUT_OF_MEMORY:
-      text = "stalls are not sampled: no room for the GPU's buffer of 32 MB";
+      text =
+          "stalls are not sampled: no room for the GPU's buffer of samples, 16 MB of pinned memory";
       break;
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
       text = "stalls are not sampled: another CUPTI client of the program has its subscription";
@@ -275,14 +276,11 @@ void StallTier::fetch(Sampled& sampled) {
     CUpti_PCSamplingGetDataParams params = {CUpti_PCSamplingGetDataParamsSize, nullptr,
                                             sampled.context, &data};
     const CUptiResult result = cupti_.get_data(&params);
-    if (result == CUPTI_ERROR_OUT_OF_MEMORY || data.hardwareBufferFull != 0) {
-      // It samples no more until it is switched off and on again, which cannot be done safely.
-      sampled.ended = true;
+    if (result == CUPTI_ERROR_OUT_OF_MEMORY || data.hardwareBufferFull != 0)
       recorder_.note("stalls_full",
-                     "the GPU's buffer of samples ran full: stalls were sampled up to then; give "
-                     "--stalls a longer period",
+                     "the GPU's buffer of samples was full when it was looked at: samples of such "
+                     "moments are missing; give --stalls a longer period",
                      1);
-    }
     if (result != CUPTI_SUCCESS) return;
     const bool more = data.remainingNumPcs > 0;
     if (!fold(sampled, data) || !more) break;

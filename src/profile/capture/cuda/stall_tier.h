@@ -35,8 +35,8 @@ struct StallOptions {
 
 class StallTier : public Tier {
  public:
-  // CUPTI's default of 512 MB of the device's memory for each context is not ours to take.
-  static constexpr std::size_t kHardwareBytes = std::size_t{32} << 20;
+  // CUPTI's default of 512 MB of pinned memory for each context is not ours to take.
+  static constexpr std::size_t kHardwareBytes = std::size_t{16} << 20;
 
   StallTier(const PcSampling& cupti, Recorder& recorder, const StallOptions& options);
   ~StallTier() override;

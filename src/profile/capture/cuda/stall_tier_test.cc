@@ -275,13 +275,13 @@ TEST_F(StallTierTest, AContextThatCannotBeConfiguredIsLeftAsItWas) {
   EXPECT_NE(notes(profile()).find("dcgmi profile --pause"), std::string::npos);
 }
 
-TEST_F(StallTierTest, AFullBufferEndsTheSamplingOfItsContextWithANote) {
+TEST_F(StallTierTest, AFullBufferIsNotedAndSamplingGoesOn) {
   tier_->prepare();
   create_context();
   fake_.answers = {{{}, 0, 0, 0, CUPTI_ERROR_OUT_OF_MEMORY}};
   tier_->collect(false);
   tier_->collect(false);
-  EXPECT_EQ(std::count(fake_.calls.begin(), fake_.calls.end(), "get"), 1);
+  EXPECT_EQ(std::count(fake_.calls.begin(), fake_.calls.end(), "get"), 2);
   EXPECT_NE(notes(profile()).find("stalls_full"), std::string::npos);
 }
 
