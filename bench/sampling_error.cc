@@ -3,7 +3,7 @@
 // GPU. SHARED_DATA names the folder of recorded traces (../shared/data where it is not set).
 //
 // Launch streams recorded on GPUs (data/traces) are replayed through the governor by a clock of
-// their own: repeated for SECONDS (default 120) at a given number of launches a second, with noise
+// their own: repeated for SECONDS (default 60) at a given number of launches a second, with noise
 // on every duration, a clock that drifts, and phases in which only a part of the step runs. Each of
 // SEEDS (default 1,000) draws other windows over the same launches. What the windows record, at its
 // weights, is compared with all launches: total and count, shares of the 20 kernels that own most,
@@ -95,6 +95,7 @@ Stream program_of(const Stream& step, double rate, double seconds) {
       Launch launch = step.launches[i];
       launch.start_ns =
           static_cast<std::int64_t>(begin + static_cast<double>(launch.start_ns - first) * stretch);
+      if (static_cast<double>(launch.start_ns) >= seconds * kSecondNs) break;
       launch.duration_ns *= static_cast<float>(drift * std::exp(noise(random)));
       program.launches.push_back(launch);
     }
@@ -249,7 +250,7 @@ bool row(const std::string& name, const Stream& step, double rate, double budget
 
 int main(int argc, char** argv) {
   const int seeds = argc > 1 ? std::atoi(argv[1]) : 1000;
-  const double seconds = argc > 2 ? std::atof(argv[2]) : 120;
+  const double seconds = argc > 2 ? std::atof(argv[2]) : 60;
   std::string folder = environment_variable("SHARED_DATA");
   if (folder.empty()) folder = "../shared/data";
   std::printf(
@@ -270,8 +271,8 @@ int main(int argc, char** argv) {
       {"transformer training step", "transformer_train.json.gz", 9500, 0.01},
       {"transformer training step", "transformer_train.json.gz", 25655, 0.01},
       {"transformer training step", "transformer_train.json.gz", 25655, 0.03},
-      {"ResNet-50 training step", "kineto_resnet50_v100_workers0.json.gz", 9000, 0.01},
-      {"ResNet-50 training step", "kineto_resnet50_v100_workers0.json.gz", 1800, 0.002},
+      {"ResNet-50 training step", "kineto_resnet50_v100_workers0.json.gz", 7500, 0.01},
+      {"ResNet-50 training step", "kineto_resnet50_v100_workers0.json.gz", 1500, 0.002},
       {"graphs of a decoder", "graphs_decode_before.json.gz", 43865, 0.05},
   };
   bool unbiased = true;

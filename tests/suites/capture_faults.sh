@@ -112,6 +112,8 @@ for function in cuptiActivityRegisterCallbacks cuptiActivityEnable; do
 done
 FAKE_CUPTI_FAIL=cuptiActivityDisable:15:1:1000 capture 0 --full -- profiles 20
 holds 'm["seen"] == m["profiled"]'
+FAKE_CUPTI_FAIL=cuptiActivityFlushAll:999:1:1000 capture 0 --full -- loop 500
+holds '"flush_refused" in n and k == {} and m["work"] == 600'
 for function in cuptiActivityFlushAll cuptiActivityEnable cuptiActivityDisable; do
   FAKE_CUPTI_SLOW=$function:20000 capture 0 --full -- profiles-threads 5
   holds 'm["seen"] == m["profiled"] and m["foreign"] == 0'

@@ -35,7 +35,11 @@ void ActivityTier::close() {
 }
 
 void ActivityTier::collect(bool final) {
-  cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  const CUptiResult result = cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  if (final && result != CUPTI_SUCCESS)
+    recorder_.note(
+        "flush_refused",
+        "at exit CUPTI did not hand over its last records, but answered " + cupti_.text_of(result));
   attribution_.collect(final);
   if (open_ && !final) attribution_.open();  // the program may have begun to name ranges
 }

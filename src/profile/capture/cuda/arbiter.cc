@@ -48,7 +48,7 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
   const Governor::Decision decision = governor_.decide(monotonic_ns());
   if (decision.tier != open_) {
     // Where another client has replaced Purlin unseen, what is on is that client's, and stays on.
-    if (!ownership.confirm()) return monotonic_ns() + kAskAgainNs;
+    if (open_ != Governor::kNone && !ownership.confirm()) return monotonic_ns() + kAskAgainNs;
     close_open_tier();
   }
   if (decision.new_period) {
@@ -133,7 +133,7 @@ void Arbiter::note_launch_bound() {
 
 void Arbiter::collect(Ownership& ownership, bool final) {
   const Ownership::Turn turn = ownership.take_turn(final);
-  if (!turn || (!final && !ownership.confirm())) return;
+  if (!turn || (!final && open_ != Governor::kNone && !ownership.confirm())) return;
   if (final) close_open_tier();
   for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) collect(tier, final);
   if (final) {

@@ -113,7 +113,9 @@ bool Ownership::confirm() {
   if (cupti_.enable_and_dump == nullptr || cupti_.version < kBuffersPerThread ||
       pthread_equal(pthread_self(), programs_thread_) != 0)
     return true;
-  if (answers()) {
+  // Where CUPTI has called back meanwhile it need not be asked, while threads launch.
+  if (heard_.exchange(false) || answers()) {
+    heard_ = false;
     silences_ = 0;
     return has_answered_ = true;
   }
@@ -140,6 +142,7 @@ void Ownership::buffer_requested(std::uint8_t** buffer, std::size_t* size,
   const CUpti_BuffersCallbackRequestFunc client = client_requested_;
   if (owner_ != Owner::kPurlin && client != nullptr) return client(buffer, size, most_records);
   called_back = true;
+  heard_ = true;
   folding_.lend(buffer, size, most_records);
 }
 
@@ -148,6 +151,7 @@ void Ownership::buffer_completed(CUcontext context, std::uint32_t stream, std::u
   if (buffer == nullptr) return;
   if (folding_.owns(buffer)) {
     called_back = true;
+    heard_ = true;
     return folding_.take(context, stream, buffer, valid);
   }
   const CUpti_BuffersCallbackCompleteFunc client = client_completed_;

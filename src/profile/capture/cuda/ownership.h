@@ -122,6 +122,7 @@ class Ownership {
   std::timed_mutex transition_;  // a turn holds it, and whoever changes the owner
   std::atomic<Owner> owner_ = Owner::kNobody;
   std::atomic<bool> clear_up_ = false;  // a client went ahead while the tier was open
+  std::atomic<bool> heard_ = false;     // from CUPTI, since the last confirmation
   bool has_answered_ = false;           // CUPTI asked Purlin for a buffer when it had to
   int silences_ = 0;
   // Of the calls of clients, which need not hold the transition. Never held while CUPTI is called.
