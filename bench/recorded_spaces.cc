@@ -76,7 +76,9 @@ Run play(const Recorded& recorded, const MakeStrategy& make, std::uint64_t seed,
     const std::int64_t between = now();
     if (!index) break;
     const gpu::RecordedRun& recording = *recorded.runs[*index];
-    tune::Outcome outcome{recorded.values[*index], recording.cost_s()};
+    Evaluation evaluation;
+    evaluation.counters = recording.counters;
+    tune::Outcome outcome{recorded.values[*index], recording.cost_s(), &evaluation};
     if (outcome.time_ms && noisy)
       outcome.time_ms = recording.samples_ms[noise.below(recording.samples_ms.size())];
     spent_s += outcome.cost_s;

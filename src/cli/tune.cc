@@ -77,7 +77,7 @@ class TuneCommand : public Command {
            "  purlin tune --device replay:convolution-A100.json.gz --budget 100 --json\n"
            "  purlin tune convolution.t1.json --device replay:convolution-A100.json.gz\n\n"
            "Strategies: auto, exhaustive, random, local, steepest, ils, annealing, genetic,\n"
-           "evolution, swarm, model, transfer. auto starts from what the cache's\n"
+           "evolution, swarm, model, counters, transfer. auto starts from what the cache's\n"
            "folder knows of the kernel on other devices, at other shapes, and from --transfer "
            "FILE\n"
            "(Kernel Tuner, T4, KTT, wisdom, `tune --json`), and drops that where it misleads.\n"

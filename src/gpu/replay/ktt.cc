@@ -55,6 +55,12 @@ Result<Recording> read_ktt(const Json& document) {
     run.samples_ms = samples_of(Json::array({result["TotalDuration"]}), unit_s * 1e3);
     run.benchmark_s = seconds_of(result["TotalDuration"], unit_s);
     run.overhead_s = seconds_of(result["TotalOverhead"], unit_s);
+    // Of a config of several kernels, the sum is of no use to anyone: the first one's.
+    const Json::Array& kernels = result["ComputationResults"].items();
+    if (!kernels.empty())
+      for (const Json& counter : kernels.front()["ProfilingData"]["Counters"].items())
+        if (const Json* value = counter.find("Value"); value != nullptr && value->is_number())
+          run.counters[counter["Name"].as_string()] = value->as_double();
     const std::string& state = result["Status"].as_string();
     add_run(recording, std::move(run), state == "Ok" ? "" : state.empty() ? "no Status" : state);
   }

@@ -11,6 +11,7 @@
 #include "model/evaluation.h"
 #include "model/value.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,7 @@ struct RecordedRun {
   double overhead_s = 0;                                // the recording tuner's own
   std::string timestamp;                                // as recorded, "" = not
   std::vector<std::pair<std::string, double>> metrics;  // others than time: "GFLOP/s"
+  std::map<std::string, double> counters{};             // the hardware's, by the profiler's names
 
   bool ok() const { return status == EvaluationStatus::kOk; }
   // Mean of the samples, which is what recordings and the community's score compare. REQUIRES: ok.

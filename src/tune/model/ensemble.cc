@@ -31,6 +31,21 @@ class Trees : public Regressor {
   BoostedTrees trees_;
 };
 
+// Rows of `width` bytes, each followed by its part of `more`.
+std::vector<std::uint8_t> joined(std::span<const std::uint8_t> rows, std::size_t width,
+                                 std::span<const std::uint8_t> more, std::size_t more_width) {
+  const std::size_t count = width == 0 ? 0 : rows.size() / width;
+  std::vector<std::uint8_t> all;
+  all.reserve(rows.size() + more.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto own = rows.subspan(i * width, width);
+    const auto added = more.subspan(i * more_width, more_width);
+    all.insert(all.end(), own.begin(), own.end());
+    all.insert(all.end(), added.begin(), added.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 FitRegressor fit_boosted_trees() {
@@ -39,7 +54,8 @@ FitRegressor fit_boosted_trees() {
   };
 }
 
-void Ensemble::add(std::size_t index, std::optional<double> time_ms) {
+void Ensemble::add(std::size_t index, std::optional<double> time_ms,
+                   const std::map<std::string, double>& counters) {
   const std::size_t width = encoding_.features(), begin = rows_.size();
   rows_.resize(begin + width);
   encoding_.encode(index, std::span(rows_).subspan(begin));
@@ -47,6 +63,7 @@ void Ensemble::add(std::size_t index, std::optional<double> time_ms) {
   if (time_ms) log_time = static_cast<float>(std::log(std::max(*time_ms, 1e-9)));
   worked_ += log_time.has_value();
   log_times_.push_back(log_time);
+  counters_.add(std::span(rows_).subspan(begin), counters);
 }
 
 // All rows, or the fastest and as many of the others, so that the time of a fit is bounded.
@@ -79,11 +96,17 @@ void Ensemble::fit(Random& random) {
 
   std::vector<std::uint32_t> order = fitted_rows(targets, random);
   const auto used = static_cast<std::size_t>(std::ceil(kRows * static_cast<double>(order.size())));
+  const std::size_t width = encoding_.features();
+  counters_.fit(width, fit_, random);
+  std::vector<std::uint8_t> with_counters;
+  if (counters_.width() > 0)
+    with_counters = joined(rows_, width, counters_.observed(), counters_.width());
+  const std::span<const std::uint8_t> rows = counters_.width() > 0 ? with_counters : rows_;
   members_.clear();
   for (std::size_t member = 0; member < kMembers; ++member) {
     random.shuffle(order);
     members_.push_back(
-        fit_({rows_, encoding_.features(), targets, std::span(order).first(used)}, random));
+        fit_({rows, width + counters_.width(), targets, std::span(order).first(used)}, random));
   }
 }
 
@@ -98,6 +121,11 @@ std::vector<std::uint8_t> Ensemble::encode(std::span<const std::size_t> indices)
 std::vector<Ensemble::Prediction> Ensemble::predict(std::span<const std::uint8_t> rows) const {
   const std::size_t width = encoding_.features();
   std::vector<Prediction> predictions(width == 0 ? 0 : rows.size() / width);
+  std::vector<std::uint8_t> with_counters;
+  if (counters_.width() > 0) {
+    with_counters = joined(rows, width, counters_.expected(rows, width), counters_.width());
+    rows = with_counters;
+  }
   std::vector<float> each(predictions.size());
   for (std::size_t member = 0; member < kMembers; ++member) {
     members_[member]->predict(rows, each);

@@ -11,15 +11,18 @@
 #pragma once
 
 #include "base/random.h"
+#include "tune/model/counter_features.h"
 #include "tune/model/encoding.h"
 #include "tune/model/regressor.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,7 +36,9 @@ class Ensemble {
   explicit Ensemble(const Space& space, FitRegressor fit = fit_boosted_trees())
       : encoding_(space), fit_(std::move(fit)) {}
 
-  void add(std::size_t index, std::optional<double> time_ms);
+  // With counters, what they were expected to be goes before the model of the time.
+  void add(std::size_t index, std::optional<double> time_ms,
+           const std::map<std::string, double>& counters = {});
   std::size_t observations() const { return log_times_.size(); }
   std::size_t worked() const { return worked_; }
 
@@ -49,6 +54,7 @@ class Ensemble {
 
   Encoding encoding_;
   FitRegressor fit_;
+  CounterFeatures counters_;
   std::vector<std::uint8_t> rows_;
   std::vector<std::optional<float>> log_times_;
   std::size_t worked_ = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/model/boosted_trees.h"
+#include "tune/model/counter_features.h"
 #include "tune/model/ensemble.h"
 #include "tune/space/build.h"
 
@@ -110,6 +111,58 @@ TEST(Ensemble, ToleratesOneObservationAndManyAlike) {
   for (int i = 0; i < 3000; ++i) ensemble.add(static_cast<std::size_t>(i) % space.size(), 5.0);
   ensemble.fit(random);
   EXPECT_NEAR(mean(ensemble, space, "X=1,Y=1,T=b,F=3"), std::log(5.0), 1e-3);
+}
+
+TEST(CounterFeatures, AreMeasuredWhereProfiledAndExpectedElsewhere) {
+  CounterFeatures features;
+  std::vector<std::uint8_t> rows;
+  for (std::uint8_t v = 0; v < 40; ++v) {
+    const std::uint8_t row[] = {v};
+    rows.push_back(v);
+    std::map<std::string, double> counters = {{"inst.sum", std::exp2(v / 4.0)}, {"same.sum", 7}};
+    if (v == 3) counters["rare.sum"] = 1;  // not of every profile
+    if (v % 5 == 4) counters.clear();      // not profiled
+    features.add(row, counters);
+  }
+  Random random(1);
+  features.fit(1, fit_boosted_trees(), random);
+  ASSERT_EQ(features.width(), 1u);  // what does not vary says nothing
+  const std::vector<std::uint8_t> expected = features.expected(rows, 1);
+  ASSERT_EQ(expected.size(), 40u);
+  EXPECT_LT(expected[9], expected[19]);
+  EXPECT_LT(expected[19], expected[34]);
+  EXPECT_EQ(features.observed()[4], expected[4]);
+  for (std::size_t i = 5; i < 40; ++i)
+    if (i % 5 != 4) {
+      EXPECT_GE(features.observed()[i], features.observed()[i - 5]) << i;
+    }
+  for (const std::uint8_t byte : expected) EXPECT_LT(byte, 64);
+}
+
+TEST(CounterFeatures, TooFewProfilesAreNone) {
+  CounterFeatures features;
+  Random random(1);
+  features.fit(1, fit_boosted_trees(), random);
+  for (std::uint8_t v = 0; v < 7; ++v) {
+    const std::uint8_t row[] = {v};
+    features.add(row, {{"inst.sum", v}});
+  }
+  features.fit(1, fit_boosted_trees(), random);
+  EXPECT_EQ(features.width(), 0u);
+}
+
+TEST(Ensemble, LearnsThroughCounters) {
+  const Space space = tiles();
+  Ensemble ensemble(space);
+  for (std::size_t index = 0; index < space.size(); ++index) {
+    const Config config = space.config(index);
+    const double x = to_double(*config.find("X")).value(), y = to_double(*config.find("Y")).value();
+    ensemble.add(index, 100 / (x * y), {{"sectors.sum", 1e6 / (x * y)}});
+  }
+  Random random(3);
+  ensemble.fit(random);
+  EXPECT_LT(mean(ensemble, space, "X=4,Y=4,T=a,F=3"), mean(ensemble, space, "X=2,Y=2,T=a,F=3"));
+  EXPECT_LT(mean(ensemble, space, "X=8,Y=4,T=a,F=3"), mean(ensemble, space, "X=1,Y=1,T=a,F=3"));
 }
 
 }  // namespace

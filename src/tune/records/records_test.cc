@@ -139,7 +139,10 @@ TEST(Records, KttInItsUnit) {
       R"({"Metadata": {"Device": "NVIDIA GeForce RTX 2080 Ti", "TimeUnit": "Microseconds"},
           "Results": [
            {"KernelName": "Convolution", "Status": "Ok", "TotalDuration": 2500.0,
-            "TotalOverhead": 1000000.0, "Configuration": [{"Name": "BLOCK", "Value": 32}]},
+            "TotalOverhead": 1000000.0, "Configuration": [{"Name": "BLOCK", "Value": 32}],
+            "ComputationResults": [{"ProfilingData": {"Counters": [
+              {"Name": "dram__sectors_read.sum", "Type": "Double", "Value": 2112299.0},
+              {"Name": "odd", "Type": "String", "Value": "x"}]}}]},
            {"KernelName": "Convolution", "Status": "ComputationFailed", "TotalDuration": 0.0,
             "TotalOverhead": 4000.0, "Configuration": [{"Name": "BLOCK", "Value": 64}]}]})");
   ASSERT_TRUE(read.is_ok()) << read.status().message();
@@ -147,6 +150,9 @@ TEST(Records, KttInItsUnit) {
   EXPECT_EQ(recording.kernel, "Convolution");
   EXPECT_DOUBLE_EQ(recording.runs[0].time_ms(), 2.5);
   EXPECT_DOUBLE_EQ(recording.runs[0].cost_s(), 1.0025);
+  EXPECT_EQ(recording.runs[0].counters,
+            (std::map<std::string, double>{{"dram__sectors_read.sum", 2112299.0}}));
+  EXPECT_TRUE(recording.runs[1].counters.empty());
   EXPECT_EQ(recording.runs[1].status, EvaluationStatus::kLaunch);
   EXPECT_DOUBLE_EQ(recording.runs[1].cost_s(), 0.004);
 }

@@ -33,11 +33,12 @@ constexpr double kGrowth = 0.06;  // of the observations, from one fit to the ne
 
 class ModelSearch : public Strategy {
  public:
-  ModelSearch(const StrategyRequest& request, FitRegressor fit)
+  ModelSearch(const StrategyRequest& request, FitRegressor fit, bool counters)
       : space_(request.space),
         random_(request.seed),
         ledger_(space_, random_),
         ensemble_(space_, std::move(fit)),
+        counters_(counters),
         budget_(static_cast<double>(request.evaluations)),
         budget_s_(request.seconds) {
     if (space_.index_count() > kListed) return;
@@ -45,7 +46,7 @@ class ModelSearch : public Strategy {
       if (space_.valid(index)) pool_.push_back(index);
     rows_ = ensemble_.encode(pool_);
   }
-  std::string_view name() const override { return "model"; }
+  std::string_view name() const override { return counters_ ? "counters" : "model"; }
 
   std::optional<std::size_t> ask() override {
     if (drawn_ < first()) return draw();
@@ -61,7 +62,9 @@ class ModelSearch : public Strategy {
 
   void tell(std::size_t index, const Outcome& outcome) override {
     ledger_.take(index);
-    ensemble_.add(index, outcome.time_ms);
+    static const std::map<std::string, double> kNone;
+    const bool profiled = counters_ && outcome.evaluation != nullptr;
+    ensemble_.add(index, outcome.time_ms, profiled ? outcome.evaluation->counters : kNone);
     cost_s_ += outcome.cost_s;
     if (!outcome.time_ms || (best_ && *outcome.time_ms >= best_ms_)) return;
     best_ = index;
@@ -188,6 +191,7 @@ class ModelSearch : public Strategy {
   Random random_;
   Ledger ledger_;
   Ensemble ensemble_;
+  const bool counters_;             // used where evaluations have them
   double budget_, budget_s_;        // evaluations, seconds; 0 = not known
   double cost_s_ = 0;               // of what was told
   std::vector<std::size_t> pool_;   // configs to choose among
@@ -207,7 +211,11 @@ std::unique_ptr<Strategy> make_model(const StrategyRequest& request) {
 }
 
 std::unique_ptr<Strategy> make_model_search(const StrategyRequest& request, FitRegressor fit) {
-  return std::make_unique<ModelSearch>(request, std::move(fit));
+  return std::make_unique<ModelSearch>(request, std::move(fit), false);
+}
+
+std::unique_ptr<Strategy> make_counters(const StrategyRequest& request) {
+  return std::make_unique<ModelSearch>(request, fit_boosted_trees(), true);
 }
 
 }  // namespace purlin::tune

@@ -18,6 +18,7 @@ Result<Evaluation> ReplayEvaluator::evaluate(const Config& config, const measure
   evaluation.verify_s = run->verification_s;
   evaluation.measure_s = run->benchmark_s;
   evaluation.cost_s = run->cost_s();
+  evaluation.counters = run->counters;
   if (!evaluation.ok()) return evaluation;
   if (run->samples_ms.empty())
     return error(Code::kInvalid, "the recording has no sample of {}", config.text());

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/model/counter_features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+namespace purlin::tune {
+namespace {
+
+constexpr std::size_t kFewest = 8;   // profiled observations that a model of a counter takes
+constexpr std::size_t kMost = 16;    // counters, those that vary most
+constexpr std::size_t kLimits = 31;  // a byte has one value more
+constexpr double kVaries = 1e-3;     // standard deviation of the logarithm
+
+}  // namespace
+
+void CounterFeatures::add(std::span<const std::uint8_t> row,
+                          const std::map<std::string, double>& counters) {
+  rows_.insert(rows_.end(), row.begin(), row.end());
+  std::map<std::string, float> logs;
+  for (const auto& [name, value] : counters)
+    if (std::isfinite(value) && value >= 0) logs[name] = static_cast<float>(std::log1p(value));
+  profiled_ += !logs.empty();
+  logs_.push_back(std::move(logs));
+}
+
+std::uint8_t CounterFeatures::byte_of(const std::vector<float>& limits, float value) {
+  const auto at = std::upper_bound(limits.begin(), limits.end(), value);
+  return static_cast<std::uint8_t>(at - limits.begin());
+}
+
+void CounterFeatures::fit(std::size_t row_width, const FitRegressor& regressor, Random& random) {
+  chosen_.clear();
+  observed_.clear();
+  if (profiled_ < kFewest) return;
+  std::vector<std::uint32_t> profiled;
+  for (std::size_t i = 0; i < logs_.size(); ++i)
+    if (!logs_[i].empty()) profiled.push_back(static_cast<std::uint32_t>(i));
+  // Counters that every profile has, those that vary most first.
+  std::vector<std::pair<double, std::string>> varying;
+  for (const auto& [name, first] : logs_[profiled.front()]) {
+    double sum = 0, squares = 0;
+    bool everywhere = true;
+    for (const std::uint32_t i : profiled) {
+      const auto found = logs_[i].find(name);
+      everywhere &= found != logs_[i].end();
+      if (!everywhere) break;
+      sum += found->second;
+      squares += static_cast<double>(found->second) * found->second;
+    }
+    const double n = static_cast<double>(profiled.size());
+    const double deviation = std::sqrt(std::max(squares / n - sum / n * (sum / n), 0.0));
+    if (everywhere && deviation > kVaries) varying.push_back({-deviation, name});
+  }
+  std::sort(varying.begin(), varying.end());
+  varying.resize(std::min(varying.size(), kMost));
+  std::vector<float> targets(logs_.size());
+  for (const auto& [deviation, name] : varying) {
+    std::vector<float> sorted;
+    for (const std::uint32_t i : profiled) {
+      targets[i] = logs_[i].find(name)->second;
+      sorted.push_back(targets[i]);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    Chosen chosen;
+    chosen.name = name;
+    // Between neighbours of the observed values, evenly by rank.
+    std::set<float> limits;
+    for (std::size_t k = 1; k <= kLimits; ++k) {
+      const std::size_t at = k * sorted.size() / (kLimits + 1);
+      if (at > 0 && sorted[at] > sorted[at - 1]) limits.insert((sorted[at] + sorted[at - 1]) / 2);
+    }
+    chosen.limits.assign(limits.begin(), limits.end());
+    chosen.model = regressor({rows_, row_width, targets, profiled}, random);
+    chosen_.push_back(std::move(chosen));
+  }
+  observed_ = expected(rows_, row_width);
+  for (const std::uint32_t i : profiled)
+    for (std::size_t c = 0; c < chosen_.size(); ++c)
+      observed_[i * chosen_.size() + c] =
+          byte_of(chosen_[c].limits, logs_[i].find(chosen_[c].name)->second);
+}
+
+std::vector<std::uint8_t> CounterFeatures::expected(std::span<const std::uint8_t> rows,
+                                                    std::size_t row_width) const {
+  const std::size_t count = row_width == 0 ? 0 : rows.size() / row_width;
+  std::vector<std::uint8_t> bytes(count * width());
+  std::vector<float> values(count);
+  for (std::size_t c = 0; c < chosen_.size(); ++c) {
+    chosen_[c].model->predict(rows, values);
+    for (std::size_t i = 0; i < count; ++i)
+      bytes[i * width() + c] = byte_of(chosen_[c].limits, values[i]);
+  }
+  return bytes;
+}
+
+}  // namespace purlin::tune
