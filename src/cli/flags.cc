@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+
 namespace purlin::cli {
 
 struct Flags::Impl {
@@ -132,9 +133,10 @@ Status Flags::parse(const std::vector<std::string>& arguments) {
     impl_->command->assign(split + 1, own.end());
     own.erase(split, own.end());
   }
-  for (std::string& argument : own)
+  for (std::size_t i = 0; i < own.size(); ++i)
     for (const auto& [name, given] : impl_->bare)
-      if (argument == name) argument += "=" + given;
+      if (own[i] == name && (i + 1 == own.size() || starts_with(own[i + 1], "-")))
+        own[i] += "=" + given;
   std::reverse(own.begin(), own.end());  // CLI11 takes its vector back to front
   try {
     impl_->app.parse(own);

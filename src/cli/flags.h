@@ -29,7 +29,7 @@ class Flags {
   void list(const std::string& names, std::vector<std::string>& variable, const std::string& help,
             const std::string& value_name = "TEXT");  // may be repeated
   void flag(const std::string& names, bool& variable, const std::string& help);
-  // An option whose value may be left out: "--stalls" is "--stalls=GIVEN". The value follows '='.
+  // An option whose value may be left out: "--stalls" is "--stalls=GIVEN".
   void optional_value(const std::string& name, std::string& variable, const std::string& given,
                       const std::string& help, const std::string& value_name);
   void positional(const std::string& name, std::string& variable, const std::string& help,

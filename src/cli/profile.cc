@@ -7,10 +7,13 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/measured_ceilings.h"
+#include "model/counter_cards.h"
 #include "profile/format/file.h"
 #include "profile/launcher.h"
 
 #include <cmath>
+#include <iterator>
+#include <regex.h>
 #include <unistd.h>
 
 namespace purlin::cli {
@@ -30,8 +33,10 @@ class ProfileCommand : public Command {
            "the report is printed on stdout when the program has ended. Nothing needs "
            "recompiling.\n"
            "A program that is killed leaves all but its last second.\n\n"
-           "Example:\n"
+           "Examples:\n"
            "  purlin profile -o run.plprof -- python3 train.py --epochs 1\n"
+           "  purlin profile --counters -- python3 train.py\n"
+           "  purlin profile --counters full --kernel 'gemm|attention' -- ./program\n"
            "  purlin report run.plprof\n\n"
            "Exit code: the program's own (128 + N after signal N); 2 if it could not be started "
            "or\n"
@@ -48,11 +53,17 @@ class ProfileCommand : public Command {
     flags.option("--sample", sample_,
                  "one run in N, or one rank in N of a run; others are not slowed", "1/N");
     flags.flag("--idle", idle_, "record nothing until `purlin capture` starts it");
-    flags.optional_value(
-        "--stalls", stalls_, "262144",
-        "sample on which lines warps wait, and for what: one sample of an SM in so "
-        "many cycles (262144)",
-        "CYCLES");
+    flags.optional_value("--stalls", stalls_, "262144",
+                         "sample on which lines warps wait, and for what: one sample of an SM in so "
+                         "many cycles (262144)",
+                         "CYCLES");
+    flags.optional_value("--counters", counters_, "memory,tensor,caches,issue",
+                         "read hardware counters of some launches: memory,tensor,caches,issue if "
+                         "no topics are given; flops; all; or full, by running kernels again",
+                         "TOPICS");
+    flags.option("--kernel", kernels_, "counters of kernels whose name matches only", "REGEX");
+    flags.option("--launches", replays_,
+                 "with --counters full: launches of each kernel that are run again");
     flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
     flags.option(
         "--ops", ops_,
@@ -75,6 +86,7 @@ class ProfileCommand : public Command {
     PURLIN_TRY(parse_budget(options));
     PURLIN_TRY(parse_window(options));
     PURLIN_TRY(parse_sample(options));
+    PURLIN_TRY(parse_counters(options));
     options.stdout_to_stderr = json_;
     options.build = build_;
     options.gemm_shapes = gemm_shapes_;
@@ -98,6 +110,11 @@ class ProfileCommand : public Command {
       return error(Code::kIo, "cannot write '{}': the folder {} does not exist or is not writable",
                    output_, folder);
 
+    if (counters_ == "full")
+      context.log.warn(
+          "kernels {}are run again and again for their counters: the program is much "
+          "slower, and its times are not those of a usual run",
+          kernels_.empty() ? "" : "that match '" + kernels_ + "' ");
     PURLIN_ASSIGN(const profile::CaptureResult result, profile::run_capture(options));
     PURLIN_TRY(write(result.profile));
     context.log.info("profile: {}", output_);
@@ -162,6 +179,31 @@ class ProfileCommand : public Command {
     return static_cast<std::uint32_t>(std::lround(std::log2(static_cast<double>(*cycles))));
   }
 
+  Status parse_counters(profile::CaptureOptions& options) const {
+    std::vector<std::string_view> topics;
+    if (counters_.empty() && (!kernels_.empty() || replays_ != options.counter_replays))
+      return error(Code::kInvalid,
+                   "--kernel and --launches say of what counters are read: give "
+                   "--counters, too");
+    if (!counters_.empty() && counters_ != "full" && !parse_counter_topics(counters_, topics))
+      return error(Code::kInvalid,
+                   "--counters '{}': give full, all, or some of {} with commas between", counters_,
+                   join({std::begin(kCounterTopics), std::end(kCounterTopics)}, ", "));
+    if (!kernels_.empty()) {
+      regex_t compiled = {};
+      if (::regcomp(&compiled, kernels_.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
+        return error(Code::kInvalid, "--kernel '{}' is no regular expression (POSIX, extended)",
+                     kernels_);
+      ::regfree(&compiled);
+    }
+    if (replays_ < 1 || replays_ > 1000)
+      return error(Code::kInvalid, "--launches {}: give 1 to 1000", replays_);
+    options.counters = counters_;
+    options.counter_kernels = kernels_;
+    options.counter_replays = replays_;
+    return Status::ok();
+  }
+
   // A run of hours is not to be lost for a disk that filled up meanwhile.
   Status write(const Profile& profile) {
     const Status written = profile::write_profile(output_, profile);
@@ -176,7 +218,8 @@ class ProfileCommand : public Command {
   }
 
   std::string output_, build_, period_ = "1s", ops_ = "auto", budget_ = "1%", window_, sample_,
-                               stalls_;
+                                          stalls_, counters_, kernels_;
+  int replays_ = profile::CaptureOptions().counter_replays;
   bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false;
   std::vector<std::string> command_;
 };

@@ -249,6 +249,10 @@ std::vector<std::string_view> full_counters(std::string_view name) {
 
 bool parse_counter_topics(std::string_view text, std::vector<std::string_view>& topics) {
   topics.clear();
+  if (text == "all") {
+    topics.assign(std::begin(kCounterTopics), std::end(kCounterTopics));
+    return true;
+  }
   if (text.empty()) {
     for (const std::string_view topic : kCounterTopics)
       if (topic != kInstrumentedTopic) topics.push_back(topic);

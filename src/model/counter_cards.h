@@ -35,7 +35,8 @@ std::vector<CounterCard> counter_cards(std::string_view chip);
 // passes.
 std::vector<std::string_view> full_counters(std::string_view chip);
 
-// "memory,tensor" -> topics, "" -> all but the instrumented one. False where one is not known.
+// "memory,tensor" -> topics; "all"; "" -> all but the instrumented one. False where one is not
+// known.
 bool parse_counter_topics(std::string_view text, std::vector<std::string_view>& topics);
 
 }  // namespace purlin

@@ -33,6 +33,8 @@ TEST(CounterCards, TheInstrumentedTopicIsOnlyThereWhenNamed) {
   EXPECT_EQ(topics.size(), std::size(kCounterTopics) - 1);
   ASSERT_TRUE(parse_counter_topics("flops,memory,flops", topics));
   EXPECT_EQ(topics, (std::vector<std::string_view>{"flops", "memory"}));
+  ASSERT_TRUE(parse_counter_topics("all", topics));
+  EXPECT_EQ(topics.size(), std::size(kCounterTopics));
   EXPECT_FALSE(parse_counter_topics("memory,everything", topics));
   EXPECT_FALSE(parse_counter_topics(",", topics));
 }

@@ -151,6 +151,11 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
       {"PURLIN_SEAL_PERIOD_MS",
        std::to_string(std::clamp(std::llround(options.seal_period_s * 1000), 10ll, 3'600'000ll))}};
   result["PURLIN_STALLS"] = std::to_string(options.stall_period_log2);
+  if (!options.counters.empty()) {
+    result["PURLIN_COUNTERS"] = options.counters;
+    result["PURLIN_COUNTERS_KERNEL"] = options.counter_kernels;
+    result["PURLIN_COUNTERS_REPLAYS"] = std::to_string(options.counter_replays);
+  }
   const std::string cuda = find_library(options, kCudaLibrary);
   const std::string taken = environment_variable("CUDA_INJECTION64_PATH");
   if (!taken.empty() && taken != cuda) {

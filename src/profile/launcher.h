@@ -30,6 +30,9 @@ struct CaptureOptions {
   double full_window_s = 0, full_cell_s = 0;  // a timeline of so much time in each such cell
   bool idle = false;                          // nothing until `purlin capture` asks for it
   int sample = 1;                             // one run, or one rank of a run, in so many
+  std::string counters;         // topics of hardware counters, "all", "full"; "" = none
+  std::string counter_kernels;  // an expression: of these kernels only
+  int counter_replays = 3;      // "full": launches of each kernel that are run again
   double seal_period_s = 1;                   // what a kill -9 can lose
   std::string build;                          // label
   // Stalls are sampled, one of an SM in 2^this GPU cycles; 0 = not.

@@ -30,9 +30,8 @@ bool CounterOptions::from_environment(CounterOptions& options) {
   const std::string wanted = variable("PURLIN_COUNTERS");
   if (wanted.empty()) return false;
   options.replay = wanted == "full";
-  const bool named = wanted != "all" && !options.replay;
   // What is not known is left to the command line to reject.
-  if (!parse_counter_topics(named ? wanted : "", options.topics))
+  if (options.replay || !parse_counter_topics(wanted, options.topics))
     parse_counter_topics("", options.topics);
   options.only = variable("PURLIN_COUNTERS_KERNEL");
   options.never = variable("PURLIN_COUNTERS_NEVER");

@@ -32,8 +32,8 @@ struct CounterOptions {
   std::uint32_t replays = 3;  // launches of each kernel and launch shape
   std::string only, never;    // expressions for kernel names
 
-  // False where no counters were asked for. PURLIN_COUNTERS: topics with commas between, "all" or
-  // "full"; PURLIN_COUNTERS_KERNEL and _NEVER: expressions; PURLIN_COUNTERS_REPLAYS.
+  // False where no counters were asked for. PURLIN_COUNTERS: as --counters; PURLIN_COUNTERS_KERNEL
+  // and _NEVER: expressions; PURLIN_COUNTERS_REPLAYS.
   static bool from_environment(CounterOptions& options);
 };
 
