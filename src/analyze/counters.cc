@@ -83,7 +83,7 @@ void read_vector_flops(const Counters& counters, FlopsByUnit& flops) {
 std::string_view tensor_dtype(std::string_view source) {
   constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
       {"src_bf16", "bf16"}, {"src_fp16", "f16"}, {"src_tf32", "tf32"}, {"src_fp8", "f8"},
-      {"src_int8", "i8"},   {"src_fp64", "f64"}, {"src_fp4", "f4"}};
+      {"src_int8", "i8"},   {"src_fp64", "f64"}, {"src_fp4_fp6", "f8"}, {"src_fp4", "f4"}};
   for (const auto& [prefix, dtype] : kTypes)
     if (source.substr(0, prefix.size()) == prefix) return dtype;
   return "";
@@ -218,10 +218,16 @@ CounterFigures read_counters(const std::vector<Counter>& list, double duration_n
       out.unit_flops = count;
     }
   }
-  // Without the tensor cores' own counts, what they did is not in the sum.
-  const bool tensor_counted = std::any_of(flops.begin(), flops.end(), [](const auto& entry) {
-    return entry.first.find("tensor") != std::string::npos;
-  });
+  // Counters that were read of some launches only may lack a part: without the tensor cores' own
+  // counts, what they did is not in the sum; and no product of theirs says nothing of the others.
+  double tensor_flops = 0;
+  bool others_counted = false;
+  for (const auto& [unit, count] : flops) {
+    const bool tensor = unit.find("tensor") != std::string::npos;
+    if (tensor) tensor_flops += count;
+    others_counted = others_counted || !tensor;
+  }
+  const bool tensor_counted = tensor_flops > 0;
   out.tensor_busy =
       counters.share("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed");
   if (!out.tensor_busy)
@@ -233,6 +239,8 @@ CounterFigures read_counters(const std::vector<Counter>& list, double duration_n
   const double tensor_instructions = counters.get("sm__inst_executed_pipe_tensor.sum").value_or(0);
   if (!tensor_counted && (out.tensor_busy.value_or(0) > 0.001 || tensor_instructions > 0))
     out.flops.reset();
+  if (!others_counted && !tensor_counted) out.flops.reset();
+  if (!out.flops) out.unit.clear(), out.unit_flops = 0;
 
   out.dram_bytes = dram_bytes(counters);
   out.l2_bytes = l2_bytes(counters);

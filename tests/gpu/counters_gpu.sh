@@ -28,7 +28,7 @@ cp ncu.txt "$out/counters_ncu.csv"
 
 echo "2. the same kernels without capture, and under Purlin"
 ./counters work 3 | tee alone.json
-PURLIN_COUNTERS_NEVER= purlin profile -o work.plprof --json --counters all -- ./counters work "${SECONDS_OF_WORK:-30}" >work.out 2>work.err || { cat work.err; broken=1; }
+purlin profile -o work.plprof --json --budget 30% --counters all -- ./counters work "${SECONDS_OF_WORK:-30}" >work.out 2>work.err || { cat work.err; broken=1; }
 grep rounds work.err work.out || true
 keep work
 
@@ -38,7 +38,7 @@ keep full
 
 echo "4. programs that must not notice"
 for what in captures waits threads; do
-  timeout 40 purlin profile -o $what.plprof --json --counters all -- ./counters $what 8 >$what.out 2>$what.err || { echo "BROKEN: $what"; broken=1; }
+  timeout 40 purlin profile -o $what.plprof --json --budget 30% --counters all -- ./counters $what 8 >$what.out 2>$what.err || { echo "BROKEN: $what"; broken=1; }
   grep -h ok $what.err $what.out || { echo "BROKEN: $what"; tail -3 $what.err; broken=1; }
   keep $what
 done

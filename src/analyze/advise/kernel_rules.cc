@@ -178,8 +178,11 @@ class KernelRules {
     double sectors = 0, requests = 0;
     for (const char* op : {"ld", "st"}) {
       const std::string tail = fmt::format("_pipe_lsu_mem_global_op_{}.sum", op);
-      sectors += counter(kernel, "l1tex__t_sectors" + tail).value_or(0);
-      requests += counter(kernel, "l1tex__t_requests" + tail).value_or(0);
+      const auto moved = counter(kernel, "l1tex__t_sectors" + tail);
+      const auto asked = counter(kernel, "l1tex__t_requests" + tail);
+      if (!moved || !asked) continue;  // counters of some launches may lack one of them
+      sectors += *moved;
+      requests += *asked;
     }
     const double per_request = requests > 0 ? sectors / requests : 0;
     const auto excessive =

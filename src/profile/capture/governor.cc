@@ -8,6 +8,7 @@
 namespace purlin::profile::capture {
 namespace {
 
+constexpr std::int64_t kAloneNs = 1'000'000'000;
 constexpr double kSecondNs = 1e9;
 constexpr double kHeadNs = 10 * kSecondNs;        // of the budget, and of time
 constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
@@ -64,7 +65,11 @@ void Governor::begin_period(std::int64_t now_ns) {
   period_begin_ns_ = now_ns;
   period_is_new_ = true;
   plan_launches(now_ns);
-  if (!head_ && !full_) plan_others(now_ns);
+  // What was asked for besides launches need not wait for the head's end, but its very beginning is
+  // the launches' alone. Opening tier 0 again has its lasting price then, too.
+  const bool begun = !head_ || (first_launch_ns_ >= 0 && now_ns - first_launch_ns_ >= kAloneNs);
+  if (begun && !full_) plan_others(now_ns);
+  if (head_ && !planned_.empty()) lasting_ = true;
   double gaps = 0;
   for (const Planned& planned : planned_)
     if (planned.tier != 0)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 namespace purlin::profile::capture::cuda {
@@ -55,14 +56,18 @@ void CounterTier::prepare() {
   if (over_) return;
   std::string reason;
   subscribed_ = hardware_->subscribe(*this, reason);
-  if (!subscribed_) refuse("counters_unavailable", reason);
+  if (!subscribed_) return refuse("counters_unavailable", reason);
+  if (!options_.replay) return;
+  deadline_ns_ = std::numeric_limits<std::int64_t>::max();
+  open_ = true;
+  hardware_->watch_launches(true);
 }
 
 Wishes CounterTier::wishes() const {
   Wishes wishes;
   wishes.share = 0.5;
-  wishes.window_ns = 50'000'000;
-  wishes.least_period_ns = 200'000'000;
+  wishes.window_ns = 150'000'000;  // a session takes some 60 ms to begin, a reading 1.3 ms
+  wishes.least_period_ns = 300'000'000;
   wishes.first_cost_ns = 0;  // the first window is worth having even in a short program
   return wishes;
 }
@@ -82,7 +87,7 @@ void CounterTier::failed() {
 // ---- the arbiter's side ----
 
 Tier::Opened CounterTier::open(const Window& window) {
-  if (over_) return Opened::kNever;
+  if (over_ || options_.replay) return Opened::kNever;
   deadline_ns_ = window.close_ns;
   ++windows_;
   if (windows_ == 1) hardware_->warm_up();
@@ -220,15 +225,20 @@ bool CounterTier::entering(const LaunchSite& site) {
 
 bool CounterTier::is_over(const Session& session) const {
   return session.ranges >= kRangesPerSession ||
-         (!options_.replay && window_ - session.first_window >= kWindowsPerCard);
+         (!options_.replay && session.first_window != window_);
+}
+
+// Where something was in the way.
+void CounterTier::end_window() {
+  constexpr int kMostStrikes = 20;
+  window_readings_ = kReadingsPerWindow;
+  if (options_.replay && ++strikes_ > kMostStrikes) open_ = false;
 }
 
 // True: a range is open for the launch that comes now.
 bool CounterTier::prepare(const LaunchSite& site) {
   if (const std::uint64_t now = windows_; std::exchange(window_, now) != now) window_readings_ = 0;
-  if (!open_ || over_ || !quiet() || window_readings_ >= kReadingsPerWindow ||
-      entered_ns_ >= deadline_ns_)
-    return false;
+  if (!open_ || over_ || !quiet() || window_is_over() || entered_ns_ >= deadline_ns_) return false;
   if (session_ != nullptr && session_->context != site.context) return false;
   if (session_ != nullptr && session_->range_open && !settle_open_range()) return false;
   const auto ready = [&] {
@@ -240,9 +250,11 @@ bool CounterTier::prepare(const LaunchSite& site) {
     return open_ && quiet();
   };
   if (session_ != nullptr && is_over(*session_)) {
-    if (ready()) finish_session();
-    end_window();  // what it brought decides which card comes next
-    return false;
+    const bool tells_next = cards_[session_->card].topic == "memory";
+    if (!ready()) return false;
+    finish_session();
+    // Whether any kernel uses the tensor cores is known when this has been evaluated.
+    if (tells_next && cards_[next_card()].topic == "tensor") return end_window(), false;
   }
   if (!know_cards(site.context)) return false;
   const std::size_t card = session_ != nullptr ? session_->card : next_card();
@@ -286,6 +298,7 @@ void CounterTier::left() {
     ++disturbed_;
   } else {
     session.readings.push_back(std::move(reading));
+    if (window_is_over()) finish_session();  // now that nothing is under way
   }
   account();
 }

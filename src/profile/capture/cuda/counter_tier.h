@@ -8,8 +8,8 @@
 // go on, and its kind is not chosen again. Nothing is done while a stream capture is in progress
 // anywhere in the process; one that begins waits until the reading is over.
 //
-// A session (one card) lasts several windows, since beginning one is dear. With `replay` each
-// chosen launch is run once per pass instead.
+// A window has one session (one card). With `replay` each chosen launch is run once per pass
+// instead, whenever it comes: there are no windows then, and the program is said to be slowed.
 //
 // Owned by the Arbiter. open, close, collect: its threads. The listener's side: the program's.
 #pragma once
@@ -40,8 +40,7 @@ struct CounterOptions {
 class CounterTier : public Tier, private LaunchListener {
  public:
   static constexpr std::int64_t kQueuePatienceNs = 300'000'000, kLaunchPatienceNs = 100'000'000;
-  static constexpr std::size_t kReadingsPerWindow = 8, kRangesPerSession = 48;
-  static constexpr int kWindowsPerCard = 3;
+  static constexpr std::size_t kReadingsPerWindow = 16, kRangesPerSession = 48;
   // Counters are asked for by name: they may take ten times a tier's share of the budget.
   static constexpr int kBudgetTimes = 10;
 
@@ -93,7 +92,10 @@ class CounterTier : public Tier, private LaunchListener {
   bool settle_open_range();
   bool wait_until_idle(const void* context, std::int64_t patience_ns, bool while_open);
   bool quiet() const { return captures_ == 0; }
-  void end_window() { window_readings_ = kReadingsPerWindow; }
+  bool window_is_over() const {
+    return !options_.replay && window_readings_ >= kReadingsPerWindow;
+  }
+  void end_window();
   void failed();
   std::size_t next_card();
   void account();
@@ -120,7 +122,7 @@ class CounterTier : public Tier, private LaunchListener {
   std::unique_ptr<Session> session_;
   std::uint64_t window_ = 0;  // the last one that brought a thread here
   std::size_t window_readings_ = 0, last_card_ = 0;
-  int failures_ = 0;
+  int failures_ = 0, strikes_ = 0;
   bool any_card_ = false;
   LaunchSite site_;
   std::uint64_t others_before_ = 0;
