@@ -82,7 +82,7 @@ void read_vector_flops(const Counters& counters, FlopsByUnit& flops) {
 // "src_bf16_dst_fp32" -> "bf16"; "" for what is no floating or 8-bit type of a ceiling.
 std::string_view tensor_dtype(std::string_view source) {
   constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-      {"src_bf16", "bf16"}, {"src_fp16", "f16"}, {"src_tf32", "tf32"}, {"src_fp8", "f8"},
+      {"src_bf16", "bf16"}, {"src_fp16", "f16"}, {"src_tf32", "tf32"},  {"src_fp8", "f8"},
       {"src_int8", "i8"},   {"src_fp64", "f64"}, {"src_fp4_fp6", "f8"}, {"src_fp4", "f4"}};
   for (const auto& [prefix, dtype] : kTypes)
     if (source.substr(0, prefix.size()) == prefix) return dtype;

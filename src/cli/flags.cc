@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 
-
 namespace purlin::cli {
 
 struct Flags::Impl {

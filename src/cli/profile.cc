@@ -53,10 +53,11 @@ class ProfileCommand : public Command {
     flags.option("--sample", sample_,
                  "one run in N, or one rank in N of a run; others are not slowed", "1/N");
     flags.flag("--idle", idle_, "record nothing until `purlin capture` starts it");
-    flags.optional_value("--stalls", stalls_, "262144",
-                         "sample on which lines warps wait, and for what: one sample of an SM in so "
-                         "many cycles (262144)",
-                         "CYCLES");
+    flags.optional_value(
+        "--stalls", stalls_, "262144",
+        "sample on which lines warps wait, and for what: one sample of an SM in so "
+        "many cycles (262144)",
+        "CYCLES");
     flags.optional_value("--counters", counters_, "memory,tensor,caches,issue",
                          "read hardware counters of some launches: memory,tensor,caches,issue if "
                          "no topics are given; flops; all; or full, by running kernels again",
@@ -218,7 +219,7 @@ class ProfileCommand : public Command {
   }
 
   std::string output_, build_, period_ = "1s", ops_ = "auto", budget_ = "1%", window_, sample_,
-                                          stalls_, counters_, kernels_;
+                               stalls_, counters_, kernels_;
   int replays_ = profile::CaptureOptions().counter_replays;
   bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false;
   std::vector<std::string> command_;

@@ -33,8 +33,8 @@ struct CaptureOptions {
   std::string counters;         // topics of hardware counters, "all", "full"; "" = none
   std::string counter_kernels;  // an expression: of these kernels only
   int counter_replays = 3;      // "full": launches of each kernel that are run again
-  double seal_period_s = 1;                   // what a kill -9 can lose
-  std::string build;                          // label
+  double seal_period_s = 1;     // what a kill -9 can lose
+  std::string build;            // label
   // Stalls are sampled, one of an SM in 2^this GPU cycles; 0 = not.
   std::uint32_t stall_period_log2 = 0;
   bool stdout_to_stderr = false;  // the command's stdout, so that ours holds nothing else

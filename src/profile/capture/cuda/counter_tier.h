@@ -31,6 +31,7 @@ struct CounterOptions {
   bool replay = false;        // all counters of the chosen launches, by running them again
   std::uint32_t replays = 3;  // launches of each kernel and launch shape
   std::string only, never;    // expressions for kernel names
+  bool shared = false;        // another tier needs the hardware between windows
 
   // False where no counters were asked for. PURLIN_COUNTERS: as --counters; PURLIN_COUNTERS_KERNEL
   // and _NEVER: expressions; PURLIN_COUNTERS_REPLAYS.
@@ -92,9 +93,7 @@ class CounterTier : public Tier, private LaunchListener {
   bool settle_open_range();
   bool wait_until_idle(const void* context, std::int64_t patience_ns, bool while_open);
   bool quiet() const { return captures_ == 0; }
-  bool window_is_over() const {
-    return !options_.replay && window_readings_ >= kReadingsPerWindow;
-  }
+  bool window_is_over() const { return !options_.replay && window_readings_ >= kReadingsPerWindow; }
   void end_window();
   void failed();
   std::size_t next_card();
