@@ -10,6 +10,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(make_doctor_command());
   commands.push_back(make_profile_command());
+  commands.push_back(make_capture_command());
   commands.push_back(make_report_command());
   commands.push_back(make_diff_command());
   commands.push_back(make_advise_command());

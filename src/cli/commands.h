@@ -10,6 +10,7 @@ class Command;
 
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_profile_command();
+std::unique_ptr<Command> make_capture_command();
 std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_diff_command();
 std::unique_ptr<Command> make_advise_command();

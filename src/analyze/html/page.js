@@ -36,6 +36,13 @@
         c.bytes > 0 ? bytes(c.bytes) : '–', c.bytes > 0 && c.total_ns > 0 ? si(c.bytes / c.total_ns * 1e9, 'B/s') : '–'])));
   }
 
+  function waits() {
+    if (!doc.waits.length) return null;
+    return section('waits', 'What the host waited for', table(
+      [['a'], ['total', 1], ['count', 1], ['p50', 1], ['p95', 1]],
+      doc.waits.map((w) => [w.kind, ns(w.total_ns), count(w.count), ns(w.p50_ns), ns(w.p95_ns)])));
+  }
+
   function coverage() {
     const c = doc.coverage, wall = doc.wall_ns;
     const limits = [...(doc.timeline ? doc.timeline.limits : [])];
@@ -45,7 +52,8 @@
       facts([
         ['launches', `${count(c.launches_seen)} recorded${c.launches_counted > 0 ? ` of ${count(c.launches_counted)} counted (${percent(c.launches_seen / c.launches_counted)})` : '; how many there were was not counted'}` +
                      `${c.launches_lost > 0 ? `, ${count(c.launches_lost)} lost` : ', none known to be lost'}${c.launches_sampled_out > 0 ? `, ${count(c.launches_sampled_out)} sampled out` : ''}`],
-        ['cost', c.overhead_ns > 0 ? `${ns(c.overhead_ns)} spent in Purlin's callbacks${wall > 0 ? ` (${(100 * c.overhead_ns / wall).toFixed(2)}% of the wall time)` : ''}` : null],
+        ['sampled', c.sampling && c.launches_sampled_out >= 0.5 ? `recording was on for ${percent(c.sampling.recorded_ns / c.sampling.governed_ns)} of the time, in ${count(c.sampling.windows)} windows: counts and times are estimates` : null],
+        ['cost', c.overhead_ns > 0 ? `${ns(c.overhead_ns)} taken from the program${wall > 0 ? ` (${(100 * c.overhead_ns / wall).toFixed(2)}% of the wall time)` : ''}` : null],
         ['profile', el('span', {id: `profile-${doc.profile.id}`}, [doc.profile.id, ...doc.profile.files].join(' '))],
         ['recorded by', doc.source],
         ['recorded at', environment.recorded_at],
@@ -61,8 +69,8 @@
       doc.page.processes_left_out > 0 ? el('p', {class: 'soft'}, `and ${count(doc.page.processes_left_out)} more processes`) : null);
   }
 
-  const sections = [kernel_table.render(), roofline.render(), timeline.render(), steps.render(), copies(), coverage()].filter(Boolean);
-  const names = {kernels: 'Kernels', roofline: 'Roofline', timeline: 'Timeline', steps: 'Steps', copies: 'Copies', coverage: 'Coverage'};
+  const sections = [kernel_table.render(), roofline.render(), timeline.render(), steps.render(), copies(), waits(), coverage()].filter(Boolean);
+  const names = {kernels: 'Kernels', roofline: 'Roofline', timeline: 'Timeline', steps: 'Steps', copies: 'Copies', waits: 'Waits', coverage: 'Coverage'};
   const [first, ...others] = doc.findings;
   document.body.replaceChildren(
     el('a', {class: 'skip', href: '#kernels'}, 'Skip to the kernels'),

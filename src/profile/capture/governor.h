@@ -122,6 +122,7 @@ class Governor {
 
   const Totals& totals() const { return totals_; }
   double budget() const { return options_.budget; }
+  bool every_launch() const { return options_.every_launch; }
 
  private:
   struct Planned {

@@ -24,6 +24,8 @@ std::int64_t now_ns(clockid_t clock) {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+constexpr std::int64_t kControlNs = 500'000'000;  // how long `purlin capture` may have to wait
+
 // The arguments with spaces between, as `ps` shows them.
 std::string command_line() {
   char buffer[4096];
@@ -103,6 +105,10 @@ std::string why_left_out() {
 }  // namespace
 
 std::int64_t wall_ns() { return now_ns(CLOCK_REALTIME); }
+std::string Source::control(const ControlRequest&) {
+  return JsonText().text("error", "this layer is captured as a whole").finish();
+}
+
 std::int64_t monotonic_ns() { return now_ns(CLOCK_MONOTONIC); }
 
 bool SessionOptions::from_environment(const char* layer, SessionOptions& options) {
@@ -110,6 +116,8 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
   options.layer = layer;
   options.every_launch = variable("PURLIN_FULL") == "1";
   options.idle = variable("PURLIN_IDLE") == "1";
+  if (const std::string lasting = variable("PURLIN_LASTING_LAUNCH_NS"); !lasting.empty())
+    options.lasting_launch_ns = std::clamp(std::strtod(lasting.c_str(), nullptr), 0.0, 1e6);
   options.left_out = why_left_out();
   const double budget = std::strtod(variable("PURLIN_BUDGET").c_str(), nullptr);
   if (budget > 0 && budget <= 1) options.budget = budget;
@@ -188,6 +196,7 @@ bool Session::write_pending() {
 void Session::start() {
   open_file();
   seal(false);
+  if (options_.has_control()) (void)control_.open(options_.spool);
   // The program's signal handlers must not run on a thread it does not know of.
   sigset_t all, before;
   sigfillset(&all);
@@ -233,7 +242,9 @@ void Session::loop() {
   std::int64_t period_ns = std::max<std::int64_t>(options_.period_ms * 1'000'000 / 16, 10'000'000);
   std::int64_t next_seal = monotonic_ns() + period_ns;
   while (!finished_) {
-    const std::int64_t next = std::min(next_seal, source_.tick());
+    control_.serve([&](const ControlRequest& request) { return source_.control(request); });
+    std::int64_t next = std::min(next_seal, source_.tick());
+    if (control_.is_open()) next = std::min(next, monotonic_ns() + kControlNs);
     const timespec until = {static_cast<time_t>(next / 1'000'000'000),
                             static_cast<long>(next % 1'000'000'000)};
     pthread_mutex_lock(&mutex_);
@@ -264,6 +275,7 @@ void Session::finish() {
   if (finished_.exchange(true)) return;
   source_.collect(true);
   seal(true);
+  control_.close();
 }
 
 }  // namespace purlin::profile::capture

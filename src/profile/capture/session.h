@@ -9,6 +9,7 @@
 // counts and writes nothing.
 #pragma once
 
+#include "profile/capture/control.h"
 #include "profile/capture/recorder.h"
 
 #include <atomic>
@@ -27,6 +28,8 @@ class Source {
   // Does what is due and says when to be called again (monotonic ns); at each wake-up.
   virtual std::int64_t tick() { return std::numeric_limits<std::int64_t>::max(); }
   virtual void collect(bool final) = 0;  // [MT]
+  // Does what `purlin capture` asks, between two ticks; a JSON object.
+  virtual std::string control(const ControlRequest& request);
 };
 
 struct SessionOptions {
@@ -39,10 +42,14 @@ struct SessionOptions {
   // PURLIN_WINDOW="LENGTH_MS@CELL_MS": launches with their times for so long in each cell.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
 
+  // PURLIN_LASTING_LAUNCH_NS: what a second window costs each later launch, where it is another
+  // CUPTI than the one that cost_model.h was measured on; -1: as there.
+  double lasting_launch_ns = -1;
   // "" or why this process records nothing: PURLIN_SAMPLE=N takes one run in N, or one rank in N,
   // by PURLIN_RUN_ID and the launcher's rank.
   std::string left_out;
   // CUDA's records say of themselves whether they are for the timeline.
+  bool has_control() const { return layer == "cuda" && left_out.empty(); }
   bool keeps_times() const { return every_launch || layer == "cuda"; }
   // False where PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
   static bool from_environment(const char* layer, SessionOptions& options);
@@ -77,6 +84,7 @@ class Session {
   bool awake_ = false, poked_ = false;
   std::atomic<bool> finished_ = false;
   std::mutex file_mutex_;
+  Control control_;
   std::string path_, pending_;  // pending_: a period that could not be written yet
   int fd_ = -1;
   dev_t device_ = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/arbiter.h"
 
+#include "profile/capture/json_text.h"
 #include "profile/capture/session.h"
 
 #include <cstdio>
+#include <ctime>
 #include <utility>
 
 namespace purlin::profile::capture::cuda {
@@ -115,6 +117,38 @@ void Arbiter::report() {
                           totals.windows, estimate.total_ns, estimate.variance});
 }
 
+// Of the session's own thread, which folds what windows brought; and of the buffers, which CUPTI
+// takes as it likes. Whoever asked for every launch has asked for that, too, but not for the
+// machine's memory.
+void Arbiter::watch_self() {
+  constexpr std::int64_t kWatchNs = 5'000'000'000;
+  constexpr double kMostCpu = 0.05;  // of a processor
+  constexpr std::size_t kMostBufferBytes = std::size_t{512} << 20;
+  if (folding_.memory_bytes() > kMostBufferBytes && !governor_.stopped()) {
+    close_open_tier();
+    governor_.stop(monotonic_ns());
+    settle();
+    recorder_.note("memory_limit",
+                   "capture ended: CUPTI held more than 512 MiB of Purlin's buffers, as in programs "
+                   "of very many threads");
+  }
+  const std::int64_t now = monotonic_ns();
+  if (now - watched_since_ns_ < kWatchNs) return;
+  timespec used = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  const std::int64_t cpu = std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
+  const double share = static_cast<double>(cpu - watched_cpu_ns_) /
+                       static_cast<double>(now - std::exchange(watched_since_ns_, now));
+  const bool first = watched_cpu_ns_ == 0;
+  watched_cpu_ns_ = cpu;
+  if (first || share <= kMostCpu || governor_.every_launch()) return;
+  governor_.back_off();
+  recorder_.note("backed_off",
+                 "Purlin's own thread used more than 5 % of a processor: each time the budget was "
+                 "halved",
+                 1);
+}
+
 // Each time the seconds since: notes of one cause add up.
 void Arbiter::note_launch_bound() {
   const Governor::Totals& totals = governor_.totals();
@@ -141,6 +175,48 @@ void Arbiter::collect(Ownership& ownership, bool final) {
     settle();
   }
   report();
+  if (!final) watch_self();
+}
+
+std::string Arbiter::control(Ownership& ownership, const ControlRequest& request) {
+  const Ownership::Turn turn = ownership.take_turn();
+  if (!turn)
+    return JsonText()
+        .text("error", "another CUPTI client of the program is active, or capture has ended")
+        .finish();
+  const std::int64_t now = monotonic_ns();
+  switch (request.verb) {
+    case ControlRequest::Verb::kStatus:
+      break;
+    case ControlRequest::Verb::kStart:
+      governor_.start(now);
+      recorder_.note("started", "capture was started by `purlin capture`", 1);
+      break;
+    case ControlRequest::Verb::kStop:
+      close_open_tier();
+      governor_.stop(now);
+      settle();
+      recorder_.note("stopped", "capture was stopped by `purlin capture`", 1);
+      break;
+    case ControlRequest::Verb::kWindow:
+      governor_.record(now, request.length_ns);
+      recorder_.note("asked_window", "every launch was recorded for as long as was asked for", 0,
+                     static_cast<double>(request.length_ns) * 1e-9);
+      break;
+  }
+  const Governor::Totals& totals = governor_.totals();
+  const char* state = governor_.recording(now)   ? "recording"
+                      : governor_.stopped()      ? "stopped"
+                      : governor_.launch_bound() ? "launch_bound"
+                                                 : "governed";
+  return JsonText()
+      .text("state", state)
+      .real("budget", governor_.budget())
+      .real("governed_ns", totals.governed_ns)
+      .real("recorded_ns", totals.recorded_ns)
+      .real("windows", totals.windows)
+      .real("overhead_ns", totals.spent_ns)
+      .finish();
 }
 
 void Arbiter::yield() {

@@ -11,8 +11,10 @@
 #include "profile/capture/cuda/ownership.h"
 #include "profile/capture/cuda/tier.h"
 #include "profile/capture/governor.h"
+#include "profile/control_text.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace purlin::profile::capture::cuda {
@@ -26,6 +28,8 @@ class Arbiter : public Tenant {
   // Opens and closes what is due; returns when to be called again (monotonic).
   std::int64_t tick(Ownership& ownership);
   void collect(Ownership& ownership, bool final);
+  // On demand: what the governor would not do by itself. A JSON object with what is so afterwards.
+  std::string control(Ownership& ownership, const ControlRequest& request);
   void vacate() override;
   void yield() override;
 
@@ -37,6 +41,7 @@ class Arbiter : public Tenant {
   void settle();
   void report();
   void note_launch_bound();
+  void watch_self();
 
   std::vector<std::unique_ptr<Tier>> tiers_;
   Folding& folding_;
@@ -44,6 +49,7 @@ class Arbiter : public Tenant {
   Governor governor_;
   int open_ = Governor::kNone;
   bool told_launch_bound_ = false;
+  std::int64_t watched_since_ns_ = 0, watched_cpu_ns_ = 0;
   double told_spent_ns_ = 0, told_unseen_ns_ = 0;
 };
 

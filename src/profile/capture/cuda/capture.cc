@@ -4,6 +4,7 @@
 #include "profile/capture/cuda/devices.h"
 #include "profile/capture/cuda/hooks.h"
 #include "profile/capture/cuda/tiers.h"
+#include "profile/capture/json_text.h"
 
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ GovernorOptions governor_options(const SessionOptions& options) {
   result.every_launch = options.every_launch;
   result.budget = options.budget;
   result.idle = options.idle;
+  if (options.lasting_launch_ns >= 0) result.costs.lasting_launch_ns = options.lasting_launch_ns;
   result.full_window_ns = options.full_window_ns;
   result.full_cell_ns = options.full_cell_ns;
   result.seed =
@@ -47,6 +49,11 @@ void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,
 
 std::int64_t Capture::tick() { return begun_ ? arbiter_.tick(ownership_) : Governor::kNever; }
 
+std::string Capture::control(const ControlRequest& request) {
+  if (!begun_) return JsonText().text("error", "CUDA is not captured in this process").finish();
+  return arbiter_.control(ownership_, request);
+}
+
 void Capture::collect(bool final) {
   if (!final) redirect_new_copies(cupti_, session_.recorder());
   arbiter_.collect(ownership_, final);
@@ -54,6 +61,8 @@ void Capture::collect(bool final) {
   if (folding_.seen_records() && !devices_known_) {
     devices_known_ = true;
     session_.set_devices(describe_devices());
+    if (const std::string sharing = sharing_of_devices(); !sharing.empty())
+      session_.recorder().note("shared_device", sharing);
   }
   folding_.account();
 }

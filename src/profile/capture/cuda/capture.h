@@ -34,6 +34,7 @@ class Capture : public Source {
 
   std::int64_t tick() override;
   void collect(bool final) override;
+  std::string control(const ControlRequest& request) override;
 
  private:
   const Cupti& cupti_;

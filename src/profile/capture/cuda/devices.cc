@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <dlfcn.h>
 
 namespace purlin::profile::capture::cuda {
@@ -98,6 +99,31 @@ std::string describe(const Driver& driver, int index, const std::string& version
 }
 
 }  // namespace
+
+std::string sharing_of_devices() {
+  Driver driver;
+  int count = 0;
+  if (!driver.load() || driver.get_count(&count) != CUDA_SUCCESS) return "";
+  bool shared = false, part = false;
+  for (int i = 0; i < std::min(count, 1024); ++i) {
+    CUdevice device = 0;
+    char name[256] = {};
+    int value = 0;
+    if (driver.get(&device, i) != CUDA_SUCCESS) continue;
+    shared = shared || (driver.get_attribute(&value, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) ==
+                            CUDA_SUCCESS &&
+                        value != 0);
+    part = part || (driver.get_name(name, sizeof name - 1, device) == CUDA_SUCCESS &&
+                    std::strstr(name, " MIG ") != nullptr);
+  }
+  std::string text;
+  if (shared)
+    text = "the process is a client of MPS: others may run on the device at the same time";
+  if (part)
+    text +=
+        std::string(text.empty() ? "" : "; ") + "the device is an instance of MIG, a part of a GPU";
+  return text;
+}
 
 std::string describe_devices() {
   Driver driver;

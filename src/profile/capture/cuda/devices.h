@@ -14,4 +14,8 @@ std::string describe_devices();
 // Whether a device's primary context is in use: the one of CUDA's runtime, PyTorch and most others.
 bool context_exists();
 
+// Of devices that other processes work on beside this one, or of which this one has a part:
+// durations are then not those of the whole device. "" where neither is known to be so.
+std::string sharing_of_devices();
+
 }  // namespace purlin::profile::capture::cuda

@@ -33,7 +33,9 @@ class Folding {
       : cupti_(cupti),
         session_(session),
         recorder_(session.recorder()),
-        attribution_(attribution) {}
+        attribution_(attribution) {
+    periods_.front().timed = session.options().every_launch;
+  }
 
   bool owns(const std::uint8_t* buffer) { return buffers_.owns(buffer); }
   void lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);

@@ -30,11 +30,16 @@ cl_icd_dispatch table = {};
 
 // Null when the process is not captured or memory ran out: the call is then passed on as it is.
 Collector* collector() noexcept {
+  static std::atomic<bool> unwanted =
+      false;  // asked once: the program's calls must not wait for it
+  if (unwanted.load(std::memory_order_relaxed)) return nullptr;
   return Instance::get([]() -> Collector* {
     try {
       SessionOptions options;
-      if (!SessionOptions::from_environment("opencl", options)) return nullptr;
-      if (!options.left_out.empty()) return nullptr;
+      if (!SessionOptions::from_environment("opencl", options) || !options.left_out.empty()) {
+        unwanted = true;
+        return nullptr;
+      }
       auto* made = new Collector(*driver, options);
       made->session().start();
       return made;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/control_client.h"
+
+#include "base/files.h"
+#include "base/text.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace purlin::profile {
+namespace {
+
+constexpr std::size_t kMostAnswer = 4096;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Result<std::string> spool_of(std::int64_t pid) {
+  const Result<std::string> environment = read_file(fmt::format("/proc/{}/environ", pid));
+  if (!environment.is_ok())
+    return error(Code::kNotFound,
+                 "process {} cannot be asked: it does not run, or is another user's", pid);
+  constexpr std::string_view kName = "PURLIN_SPOOL=";
+  for (const std::string& variable : split(*environment, '\0'))
+    if (starts_with(variable, kName)) return variable.substr(kName.size());
+  return error(
+      Code::kNotFound,
+      "process {} does not run under `purlin profile`: give the number of the program, not "
+      "of purlin",
+      pid);
+}
+
+}  // namespace
+
+Result<Json> ask_capture(std::int64_t pid, const ControlRequest& request, double timeout_s) {
+  PURLIN_ASSIGN(const std::string spool, spool_of(pid));
+  const Descriptor folder(::open(spool.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (folder.get() < 0 || connection.get() < 0)
+    return error(Code::kNotFound, "the spool {} of process {} cannot be opened: {}", spool, pid,
+                 std::strerror(errno));
+  // By the folder's descriptor: a socket's path holds 107 characters.
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const std::string path = fmt::format("/proc/self/fd/{}/{}", folder.get(), control_name(pid));
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const std::string text = to_text(request);
+  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+          0 ||
+      ::send(connection.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0)
+    return error(Code::kNotFound,
+                 "process {} does not listen: it has not initialised CUDA, or has ended", pid);
+  pollfd waiting = {connection.get(), POLLIN, 0};
+  const int ready = ::poll(&waiting, 1, static_cast<int>(timeout_s * 1000));
+  std::string answer(kMostAnswer, '\0');
+  const ssize_t got =
+      ready > 0 ? ::recv(connection.get(), answer.data(), answer.size(), MSG_DONTWAIT) : -1;
+  if (got <= 0)
+    return error(Code::kFailed, "process {} did not answer within {:g} s: it may be stopped", pid,
+                 timeout_s);
+  answer.resize(static_cast<std::size_t>(got));
+  PURLIN_ASSIGN(Json json, Json::parse(answer));
+  if (const std::string refused = json["error"].as_string(); !refused.empty())
+    return error(Code::kFailed, "process {}: {}", pid, refused);
+  return json;
+}
+
+}  // namespace purlin::profile

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks a captured process of the same user to start, stop or widen its capture, through the control
+// socket in its spool (capture/control.h). The process is found by its number; its spool is read
+// from its environment in /proc. One request, one answer, bounded in time.
+#pragma once
+
+#include "base/json.h"
+#include "base/status.h"
+#include "profile/control_text.h"
+
+namespace purlin::profile {
+
+// The process's answer. kNotFound where it does not run, runs without capture or has not used CUDA.
+Result<Json> ask_capture(std::int64_t pid, const ControlRequest& request, double timeout_s = 5);
+
+}  // namespace purlin::profile

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program on the fake CUPTI that launches at a rate for a while: what a governor has to do with.
+//
+//   paced_client SECONDS LAUNCHES_PER_MS   prints "ready", then how many launches it made
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <thread>
+
+extern "C" void fake_launch(const char* name, int launches, std::uint64_t duration_ns);
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const double seconds = std::atof(argv[1]);
+  const int per_ms = std::atoi(argv[2]);
+  if (const char* path = std::getenv("CUDA_INJECTION64_PATH")) {
+    void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return 9;
+    reinterpret_cast<int (*)()>(dlsym(handle, "InitializeInjection"))();
+  }
+  std::puts("ready");
+  std::fflush(stdout);
+  using Clock = std::chrono::steady_clock;
+  const auto began = Clock::now();
+  long made = 0;
+  // By the clock, not by sleeps: a busy machine makes steps longer, not fewer launches.
+  for (;;) {
+    const double elapsed = std::chrono::duration<double>(Clock::now() - began).count();
+    if (elapsed >= seconds) break;
+    const long due = static_cast<long>(elapsed * 1000 * per_ms);
+    if (due > made) fake_launch("paced", static_cast<int>(due - made), 500);
+    made = due > made ? due : made;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::printf("made %ld launches\n", made);
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Capture of CUDA within a budget, on a fake CUPTI: head, windows and their weights, launch-bound
+# programs, runs and ranks sampled, capture on demand.
+# labels: profile
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+export CUDA_INJECTION64_PATH= OPENCL_LAYERS=
+unset CUDA_INJECTION64_PATH OPENCL_LAYERS
+client=$PURLIN_BUILD/tests/paced_client
+[ -x "$client" ] || { echo "no CUDA headers: nothing to test"; exit 0; }
+export PURLIN_CUPTI=$PURLIN_BUILD/tests/fake_cupti/libcupti.so.13
+cd "$tmp"
+
+report() { purlin report "$1" --json >"$tmp/report.json"; }
+notes() { report "$1"; json "$tmp/report.json" "' '.join(n['cause'] for n in d['coverage']['notes'])"; }
+made() { sed -n 's/^made \([0-9]*\) launches/\1/p' "$1"; }
+
+# --- flags
+for bad in "--budget 0" "--budget 101%" "--budget much" "--window 2s" "--window 60s@2s" "--window 2@60" "--sample 16" \
+  "--sample 1/0" "--sample 1/1.5" "--full --window 2s@60s"; do
+  # shellcheck disable=SC2086
+  expect_exit 2 purlin profile $bad -- true
+done
+expect_exit 2 purlin capture
+expect_exit 2 purlin capture pause 1
+expect_exit 2 purlin capture window --for 2h 1
+expect_exit 2 purlin capture status nobody
+expect_exit 2 purlin capture status $$
+expect_contains err "does not run under"
+
+# --- few launches: all of them
+expect_exit 0 purlin profile -o few.plprof -- "$client" 1.5 2
+report few.plprof
+expect_json report.json "d['launches'] == $(made out) == d['coverage']['launches_seen']"
+expect_json report.json "d['coverage']['launches_sampled_out'] == 0 and d['coverage']['sampling']['windows'] == 1"
+
+# --- more than the budget bears, where windows leave nothing behind: the head, then windows whose
+#     weights add up to what was launched
+PURLIN_LASTING_LAUNCH_NS=0 expect_exit 0 purlin profile -o windows.plprof -- "$client" 6 100
+report windows.plprof
+total=$(made out)
+expect_json report.json "d['coverage']['sampling']['windows'] > 3"
+expect_json report.json "d['coverage']['sampling']['recorded_ns'] < 0.7 * d['coverage']['sampling']['governed_ns']"
+expect_json report.json "d['coverage']['launches_seen'] < 0.7 * $total"
+expect_json report.json "abs(d['launches'] / $total - 1) < 0.25"
+expect_json report.json "abs(d['launches'] - d['coverage']['launches_seen'] - d['coverage']['launches_sampled_out']) < 1"
+expect_json report.json "[k['p50_ns'] for k in d['kernels']][0] == 500 or abs([k['p50_ns'] for k in d['kernels']][0] / 500 - 1) < 0.006"
+expect_exit 0 purlin report windows.plprof
+expect_contains out "sampled: recording was on for"
+
+# --- with a lasting price a launch-bound program has its head only, and the profile says so
+expect_exit 0 purlin profile -o bound.plprof -- "$client" 3 100
+[ "$(notes bound.plprof)" = launch_bound ] || fail "notes: $(notes bound.plprof)"
+expect_json report.json "next(n for n in d['coverage']['notes'])['seconds'] > 1"
+expect_json report.json "d['launches'] == d['coverage']['launches_seen'] < $(made out)"
+expect_json report.json "d['coverage']['sampling']['windows'] == 1"
+# --full is every launch all the same.
+expect_exit 0 purlin profile --full -o full.plprof -- "$client" 2 100
+[ "$(notes full.plprof)" = "" ] || fail "notes: $(notes full.plprof)"
+expect_json report.json "d['launches'] == $(made out)"
+expect_json report.json "d['timeline']['activities'] == d['launches']"
+# --window: a timeline of parts.
+expect_exit 0 purlin profile --window 300ms@1s -o parts.plprof -- "$client" 3 20
+report parts.plprof
+expect_json report.json "0 < d['timeline']['activities'] < 0.7 * d['launches']"
+
+# --- one rank in four, the same one whoever decides
+chosen=
+for rank in 0 1 2 3; do
+  RANK=$rank PURLIN_RUN_ID=job-17 expect_exit 0 purlin profile --sample 1/4 -o rank.plprof -- "$client" 0.2 2
+  case $(notes rank.plprof) in
+    *not_sampled*) ;;
+    *) chosen="$chosen $rank"; expect_json report.json "d['launches'] == $(made out)" ;;
+  esac
+done
+[ "$(echo $chosen | wc -w)" = 1 ] || fail "chosen ranks: $chosen"
+RANK=${chosen# } PURLIN_RUN_ID=job-17 expect_exit 0 purlin profile --sample 1/4 -o rank.plprof -- "$client" 0.2 2
+[ "$(notes rank.plprof)" = "" ] || fail "the choice is not the same again"
+
+# --- on demand
+mkfifo ready
+"$PURLIN" profile --idle -o asked.plprof -- "$client" 30 5 >ready 2>err &
+purlin_pid=$!
+exec 3<ready
+read -t 120 -r word <&3
+[ "$word" = ready ] || fail "the program did not start"
+child=$(pgrep -P "$purlin_pid")
+listens() { purlin capture status "$child" >"$tmp/status" 2>"$tmp/status_err"; }
+wait_until 'the program listens' listens
+expect_contains status "stopped"
+expect_exit 0 purlin capture window --for 200ms "$child" --json
+expect_json out "d['state'] == 'recording'"
+recorded() { purlin capture status --json "$child" >"$tmp/status" && json "$tmp/status" "d['recorded_ns'] >= 2e8 and d['state'] == 'stopped'" | grep -q True; }
+wait_until 'a window has been' recorded
+expect_exit 0 purlin capture start "$child"
+expect_contains out "governed"
+expect_exit 0 purlin capture stop "$child"
+expect_contains out "stopped"
+python3 - "$child" <<'END' || fail "nonsense was answered as if it were a request"
+import glob, os, socket, sys
+environment = open(f"/proc/{sys.argv[1]}/environ").read().split("\0")
+spool = next(v for v in environment if v.startswith("PURLIN_SPOOL=")).split("=", 1)[1]
+path = f"{spool}/control-{sys.argv[1]}"
+assert os.stat(path).st_mode & 0o777 == 0o600
+for text in (b"hello", b"x" * 5000, b"purlin-control/1 window 0\n"):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(path)
+    s.send(text)
+    assert b"error" in s.recv(4096)
+END
+kill -9 "$child"
+code=0; wait "$purlin_pid" || code=$?
+exec 3<&-
+[ "$code" = 137 ] || fail "exit code $code of a killed program"
+expect_exit 2 purlin capture status "$child"
+notes asked.plprof | grep -q asked_window || fail "notes: $(notes asked.plprof)"
+expect_json report.json "0 < d['launches'] < 30 * 5000"
+
+echo "capture_governor: ok"
