@@ -24,6 +24,7 @@ from pathlib import Path
 CASES = [
     ("loop", ["loop", "20000"], 0, [], [], 1.0),
     ("64 threads and streams", ["threads", "2000", "64"], 0, [], [], 1.0),
+    ("64 threads for a while", ["threads", "15000", "64"], 0, [], [], 1.0),
     ("threads that come and go", ["thread-churn", "500"], 0, [], [], 1.0),
     ("never synchronises", ["never-synchronises", "50000"], 0, [], ["unfinished_launches"], 0.9),
     ("modules loaded and unloaded", ["modules", "400"], 0, [], [], "names"),  # CUPTI 13.0 mixes them up
