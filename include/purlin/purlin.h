@@ -59,7 +59,7 @@ extern "C" {
 #endif
 
 /* Grows when something is added; a library of a higher number serves programs of a lower one. */
-#define PURLIN_ABI_VERSION 3
+#define PURLIN_ABI_VERSION 4
 
 typedef enum purlin_status {
   PURLIN_OK = 0,
@@ -314,6 +314,76 @@ typedef struct purlin_choice {
 PURLIN_API purlin_status purlin_dispatcher_choice(purlin_dispatcher* dispatcher,
                                                   const int64_t* extents, size_t count,
                                                   purlin_choice* choice);
+
+/* --- cuBLASLt: tuned algorithms for a program's own matrix products --------------------------- */
+
+typedef struct purlin_cublaslt purlin_cublaslt;
+
+/* D = epilogue(A * B), row-major and packed: A of M x K (K x M where transposed), B of K x N (N x
+ * K), D of M x N; a column-major product is the same with A and B, M and N exchanged. What a spec
+ * with a [library] says: docs/formats/spec.md. */
+typedef struct purlin_cublaslt_desc {
+  size_t size;
+  const char* a; /* "bf16", "f16", "f32", "f64", "i8", "f8e4m3", "f8e5m2" */
+  const char* b; /* NULL: as a */
+  const char* d; /* NULL: as a, i32 for i8, bf16 for 8-bit reals */
+  int transpose_a, transpose_b;
+  int batched;                 /* 1: a fourth extent, so many products one after another */
+  const char* compute;         /* "f32", "tf32", "i32", "f64"; NULL: what a suggests */
+  const char* epilogue;        /* "bias", "relu", "gelu", "relu_bias", "gelu_bias"; NULL: none */
+  size_t workspace_bytes;      /* what the program will give each product */
+  const purlin_device* device; /* toolkit is not read: it is the library's version */
+  void* handle; /* the program's cublasLtHandle_t; NULL: one is made, on the current context */
+  const char* policy; /* "warm" or "cold" measurements; NULL: any */
+  unsigned flags;     /* PURLIN_ALLOW_STALE: of another driver; never of another cuBLASLt */
+} purlin_cublaslt_desc;
+#define PURLIN_CUBLASLT_DESC_INIT \
+  { sizeof(purlin_cublaslt_desc), NULL, NULL, NULL, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, 0 }
+
+/* Of the libcublasLt this process has loaded. Entries are of its very version. What is asked for in
+ * vain goes to the work list, with a spec beside the cache for `purlin tune --backlog`. */
+PURLIN_API purlin_status purlin_cublaslt_open(purlin_cache* cache, const purlin_cublaslt_desc* desc,
+                                              purlin_cublaslt** product);
+/* Plans are freed with it: finish what was launched first. */
+PURLIN_API void purlin_cublaslt_close(purlin_cublaslt* product);
+
+/* [MT] Fills in the cublasLtMatmulAlgo_t that a shape was tuned to, for the program to pass to
+ * cublasLtMatmul. `extents` are M, N, K and, where batched, BATCH. `descriptors` are the program's
+ * own: the cublasLtMatmulDesc_t and the layouts of the library's A, B, C and D; NULL: packed ones.
+ * An algorithm that cublasLtMatmulAlgoCheck refuses for them, or that needs more than the
+ * workspace, is never handed out: *algo is then left as it is and the outcome is PURLIN_MISS
+ * (purlin_last_error says why), so the program goes on with its heuristic. Makes no call to the
+ * device: allowed while a stream is captured. Takes some microseconds: keep the algorithm for as
+ * long as the shape. */
+PURLIN_API purlin_outcome purlin_cublaslt_algo(purlin_cublaslt* product, const int64_t* extents,
+                                               size_t count, void* const descriptors[5], void* algo,
+                                               size_t algo_bytes, size_t* workspace_bytes);
+
+/* With purlin_cublaslt_launch.fallback: what happens on a miss. */
+#define PURLIN_CUBLASLT_TUNED_ONLY 0     /* nothing is launched */
+#define PURLIN_CUBLASLT_ELSE_HEURISTIC 1 /* the library's own first choice */
+#define PURLIN_CUBLASLT_HEURISTIC 2      /* always that: to compare with */
+
+typedef struct purlin_cublaslt_launch {
+  size_t size;
+  const int64_t* extents;
+  size_t extent_count;
+  const void *a, *b, *bias; /* on the device; bias NULL where the epilogue has none */
+  void* d;
+  void* workspace;
+  size_t workspace_bytes;
+  void* stream; /* cudaStream_t */
+  int fallback;
+} purlin_cublaslt_launch;
+#define PURLIN_CUBLASLT_LAUNCH_INIT \
+  { sizeof(purlin_cublaslt_launch), NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0 }
+
+/* [MT] The whole product in one call, asynchronously, with packed row-major operands aligned to 16
+ * bytes. *outcome is PURLIN_MISS where no tuned algorithm was launched. The first product of a
+ * shape plans it; from then on: a lookup, a lock and the library's call. */
+PURLIN_API purlin_status purlin_cublaslt_matmul(purlin_cublaslt* product,
+                                                const purlin_cublaslt_launch* launch,
+                                                purlin_outcome* outcome);
 
 #ifdef __cplusplus
 }

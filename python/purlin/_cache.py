@@ -149,6 +149,10 @@ class Cache:
         entry = dict(members, key=dict(key), config=dict(config), problem=dict(problem), time_ms=time_ms)
         check(library().purlin_cache_put(self._handle, json.dumps(entry).encode()))
 
+    def flush(self):
+        """Adds what was asked for since to the work list."""
+        check(library().purlin_cache_flush(self._handle))
+
     def reload(self):
         """Takes in what other processes stored since."""
         check(library().purlin_cache_reload(self._handle))

@@ -9,7 +9,7 @@ import os
 import shutil
 import threading
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 STATUS = {0: "ok", 1: "invalid", 2: "not found", 3: "unavailable", 4: "io", 5: "corrupt", 6: "failed"}
 OUTCOMES = {0: "miss", 1: "exact", 2: "bucket", 3: "transferred"}
 ALLOW_TRANSFERRED = 1
@@ -51,6 +51,45 @@ class OpDesc(ctypes.Structure):
         ("device", ctypes.POINTER(Device)),
         ("flags", ctypes.c_uint),
         ("layout", ctypes.c_char_p),
+    ]
+
+
+class CublasLtDesc(ctypes.Structure):
+    """purlin_cublaslt_desc."""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("a", ctypes.c_char_p),
+        ("b", ctypes.c_char_p),
+        ("d", ctypes.c_char_p),
+        ("transpose_a", ctypes.c_int),
+        ("transpose_b", ctypes.c_int),
+        ("batched", ctypes.c_int),
+        ("compute", ctypes.c_char_p),
+        ("epilogue", ctypes.c_char_p),
+        ("workspace_bytes", ctypes.c_size_t),
+        ("device", ctypes.POINTER(Device)),
+        ("handle", ctypes.c_void_p),
+        ("policy", ctypes.c_char_p),
+        ("flags", ctypes.c_uint),
+    ]
+
+
+class CublasLtLaunch(ctypes.Structure):
+    """purlin_cublaslt_launch."""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("extents", ctypes.POINTER(ctypes.c_int64)),
+        ("extent_count", ctypes.c_size_t),
+        ("a", ctypes.c_void_p),
+        ("b", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("d", ctypes.c_void_p),
+        ("workspace", ctypes.c_void_p),
+        ("workspace_bytes", ctypes.c_size_t),
+        ("stream", ctypes.c_void_p),
+        ("fallback", ctypes.c_int),
     ]
 
 
@@ -101,6 +140,12 @@ _SIGNATURES = {
     "purlin_entry_verified": (ctypes.c_int, [_HANDLE]),
     "purlin_entry_id": (_TEXT, [_HANDLE]),
     "purlin_entry_layer": (_TEXT, [_HANDLE]),
+    "purlin_cache_flush": (ctypes.c_int, [_HANDLE]),
+    "purlin_cublaslt_open": (
+        ctypes.c_int, [_HANDLE, ctypes.POINTER(CublasLtDesc), ctypes.POINTER(_HANDLE)]),
+    "purlin_cublaslt_close": (None, [_HANDLE]),
+    "purlin_cublaslt_matmul": (
+        ctypes.c_int, [_HANDLE, ctypes.POINTER(CublasLtLaunch), ctypes.POINTER(ctypes.c_int)]),
 }
 
 _lock = threading.Lock()

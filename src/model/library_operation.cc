@@ -143,6 +143,16 @@ Result<LibraryOperation> LibraryOperation::parse(std::string_view text) {
   return operation;
 }
 
+Dtype default_result(Dtype a) {
+  if (!is_floating(a)) return Dtype::kI32;
+  return is_eight_bits(a) ? Dtype::kBf16 : a;
+}
+
+std::string default_compute(Dtype a) {
+  if (!is_floating(a)) return "i32";
+  return a == Dtype::kF64 ? "f64" : "f32";
+}
+
 double library_rtol(const LibraryOperation& operation) {
   switch (operation.d) {
     case Dtype::kI32:

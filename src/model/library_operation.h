@@ -38,6 +38,10 @@ struct LibraryOperation {
   static Result<LibraryOperation> parse(std::string_view text);
 };
 
+// What a spec that says only `a` means.
+Dtype default_result(Dtype a);
+std::string default_compute(Dtype a);
+
 // What each is, for messages and `did you mean`.
 const std::vector<std::string>& library_computes();
 const std::vector<std::string>& library_epilogues();

@@ -119,17 +119,11 @@ class SpecReader {
     };
     PURLIN_ASSIGN(operation.a, dtype("a", operation.a));
     PURLIN_ASSIGN(operation.b, dtype("b", operation.a));
-    const bool real = is_floating(operation.a);
-    PURLIN_ASSIGN(operation.d, dtype("d", !real                       ? Dtype::kI32
-                                          : size_of(operation.a) == 1 ? Dtype::kBf16
-                                                                      : operation.a));
+    PURLIN_ASSIGN(operation.d, dtype("d", default_result(operation.a)));
     PURLIN_ASSIGN(operation.transpose_a, table.boolean_or("transpose_a", false));
     PURLIN_ASSIGN(operation.transpose_b, table.boolean_or("transpose_b", false));
     PURLIN_ASSIGN(operation.batched, table.boolean_or("batched", false));
-    PURLIN_ASSIGN(operation.compute,
-                  table.string_or("compute", !real                        ? "i32"
-                                             : operation.a == Dtype::kF64 ? "f64"
-                                                                          : "f32"));
+    PURLIN_ASSIGN(operation.compute, table.string_or("compute", default_compute(operation.a)));
     PURLIN_ASSIGN(operation.epilogue, table.string_or("epilogue", "none"));
     PURLIN_ASSIGN(const std::int64_t workspace, table.integer_or("workspace_mib", 32));
     if (workspace < 0 || workspace > 4096)

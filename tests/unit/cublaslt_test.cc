@@ -116,17 +116,24 @@ TEST_F(CublasLt, AProgramIsNeverHandedWhatTheLibraryRefuses) {
   const cublasLtMatmulAlgo_t untouched = algo;
   const Config good = config({6, 18, 8, 4, 2, 0, 0, 0, 0});
   const ProblemShape problem = shape(16, 8, 32);
-  const Result<std::size_t> bytes = (*guest)->algorithm(operation(), problem, {}, good, &algo);
+  const auto product = LtProduct::create(lt_, handle_, operation(), problem);
+  ASSERT_TRUE(product.is_ok()) << product.status().message();
+  const LtDescriptors& own = (*product)->descriptors();
+  const LibraryDescriptors of{own.operation, own.a, own.b, own.c, own.d};
+  const Result<std::size_t> bytes = (*guest)->algorithm(operation(), of, good, &algo);
   ASSERT_TRUE(bytes.is_ok()) << bytes.status().message();
   EXPECT_EQ(*bytes, 16u * 8 * 4 * 4);
   EXPECT_NE(std::memcmp(&algo, &untouched, sizeof algo), 0);
+  EXPECT_TRUE((*guest)->plan(operation(), problem, &good).is_ok());
+  EXPECT_TRUE((*guest)->plan(operation(), problem, nullptr).is_ok());
   algo = untouched;
-  EXPECT_FALSE((*guest)->algorithm(operation(100), problem, {}, good, &algo).is_ok());
+  EXPECT_FALSE((*guest)->algorithm(operation(100), of, good, &algo).is_ok());
+  EXPECT_FALSE((*guest)->plan(operation(100), problem, &good).is_ok());
   ::setenv("FAKE_CUBLASLT_REFUSE", "18", 1);
-  EXPECT_FALSE((*guest)->algorithm(operation(), problem, {}, good, &algo).is_ok());
+  EXPECT_FALSE((*guest)->algorithm(operation(), of, good, &algo).is_ok());
   Config incomplete;
   incomplete.set("algo", std::int64_t{6});
-  EXPECT_FALSE((*guest)->algorithm(operation(), problem, {}, incomplete, &algo).is_ok());
+  EXPECT_FALSE((*guest)->algorithm(operation(), of, incomplete, &algo).is_ok());
   EXPECT_EQ(std::memcmp(&algo, &untouched, sizeof algo), 0);
 }
 

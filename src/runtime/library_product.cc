@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/library_product.h"
+
+#include "base/files.h"
+#include "base/text.h"
+
+#include <cstring>
+
+namespace purlin::runtime {
+namespace {
+
+constexpr std::size_t kMostPlans = 4096;  // a program of ever new shapes starts anew
+
+std::vector<std::string> dimensions_of(const LibraryOperation& operation) {
+  std::vector<std::string> names = {"M", "N", "K"};
+  if (operation.batched) names.emplace_back("BATCH");
+  return names;
+}
+
+// What the work list names, written once; "" where it cannot be.
+std::string spec_beside(const Session& session, const LibraryOperation& operation) {
+  if (!session.settings().record || session.settings().disabled) return "";
+  const std::string folder = join_path(session.directory(), "specs");
+  const std::string path =
+      join_path(folder, fmt::format("{}-{}m.toml", operation.label(),
+                                    operation.workspace_bytes >> 20));
+  if (file_exists(path)) return path;
+  std::string text = fmt::format(
+      "# Written by libpurlin: a product that a program asked for (docs/formats/spec.md).\n"
+      "schema = \"purlin.spec/1\"\n[problem]\nM = 128\nN = 128\nK = 128\n{}[library]\nname = \"{}\"\n"
+      "a = \"{}\"\nb = \"{}\"\nd = \"{}\"\ntranspose_a = {}\ntranspose_b = {}\nbatched = {}\n"
+      "compute = \"{}\"\nepilogue = \"{}\"\nworkspace_mib = {}\n",
+      operation.batched ? "BATCH = 1\n" : "", operation.library, name_of(operation.a),
+      name_of(operation.b), name_of(operation.d), operation.transpose_a, operation.transpose_b,
+      operation.batched, operation.compute, operation.epilogue, operation.workspace_bytes >> 20);
+  const bool written = make_directories(folder).is_ok() && write_atomic(path, text).is_ok();
+  return written ? path : "";
+}
+
+OpOptions options_of(const Session& session, const gpu::LibraryGuest& guest,
+                     const LibraryProduct::Setup& setup) {
+  OpOptions options;
+  options.wanted = setup.device;
+  options.wanted.op = "gemm";
+  options.wanted.kernel = setup.operation.label();
+  options.wanted.dtype = "";
+  options.wanted.source_hash = "";  // the workspace is asked of each algorithm
+  options.wanted.toolkit = guest.version();
+  if (setup.any_driver) options.wanted.driver = "";
+  options.dimensions = dimensions_of(setup.operation);
+  options.spec = spec_beside(session, setup.operation);
+  for (const std::string& name : options.dimensions)
+    options.rules.emplace_back(name, cache::BucketRule{});
+  return options;
+}
+
+}  // namespace
+
+LibraryProduct::LibraryProduct(std::shared_ptr<Session> session,
+                               std::unique_ptr<gpu::LibraryGuest> guest, Setup setup)
+    : operation_(setup.operation),
+      guest_(std::move(guest)),
+      session_(session),
+      op_(session, options_of(*session, *guest_, setup)) {}
+
+ProblemShape LibraryProduct::shape_of(const std::int64_t* extents) const {
+  ProblemShape problem;
+  for (std::size_t i = 0; i < op_.dimensions().size(); ++i)
+    problem.set(op_.dimensions()[i], extents[i]);
+  return problem;
+}
+
+void LibraryProduct::say_refused(const std::int64_t* extents, const Status& why) {
+  session_->log().warn("{} {}: the stored algorithm is not used: {}", operation_.label(),
+                       shape_of(extents).text(), why.message());
+}
+
+LibraryProduct::Planned LibraryProduct::planned(const std::int64_t* extents,
+                                                const cache::IndexedEntry* entry, bool heuristic) {
+  cache::Extents key{};
+  std::copy_n(extents, op_.dimensions().size(), key.begin());
+  const auto complete = [&](const Planned& plan) {
+    return plan.entry == entry && (!heuristic || plan.heuristic != nullptr);
+  };
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = plans_.find(key);
+    if (found != plans_.end() && complete(found->second)) return found->second;
+  }
+  const std::unique_lock lock(mutex_);
+  if (plans_.size() >= kMostPlans) plans_.clear();
+  Planned& plan = plans_[key];
+  if (plan.entry != entry) {
+    plan.entry = entry;
+    plan.tuned.reset();
+    plan.refused = Status::ok();
+    if (entry != nullptr) {
+      auto made = guest_->plan(operation_, shape_of(extents), &entry->config);
+      if (made.is_ok()) {
+        plan.tuned = std::move(made).value();
+      } else {
+        plan.refused = made.status();
+        say_refused(extents, plan.refused);
+      }
+    }
+  }
+  if (heuristic && plan.heuristic == nullptr) {
+    auto made = guest_->plan(operation_, shape_of(extents), nullptr);
+    if (made.is_ok())
+      plan.heuristic = std::move(made).value();
+    else if (plan.refused.is_ok())
+      plan.refused = made.status();
+  }
+  return plan;
+}
+
+LibraryProduct::Found LibraryProduct::algorithm(const std::int64_t* extents,
+                                                const gpu::LibraryDescriptors* descriptors,
+                                                void* out) {
+  Found found;
+  const cache::OpIndex::Hit hit = op_.find(extents);
+  if (hit.entry == nullptr) return found;
+  if (descriptors != nullptr) {
+    const Result<std::size_t> bytes =
+        guest_->algorithm(operation_, *descriptors, hit.entry->config, out);
+    if (!bytes.is_ok()) {
+      found.refused = bytes.status();
+      return found;
+    }
+    found.workspace_bytes = *bytes;
+  } else {
+    const Planned plan = planned(extents, hit.entry, false);
+    found.refused = plan.refused;
+    if (plan.tuned == nullptr) return found;
+    std::memcpy(out, plan.tuned->algorithm(), guest_->algorithm_bytes());
+    found.workspace_bytes = plan.tuned->workspace_bytes();
+  }
+  found.outcome = hit.outcome;
+  return found;
+}
+
+Result<std::shared_ptr<gpu::LibraryPlan>> LibraryProduct::plan(const std::int64_t* extents,
+                                                               Fallback fallback,
+                                                               cache::Outcome* outcome) {
+  *outcome = cache::Outcome::kMiss;
+  const cache::OpIndex::Hit hit =
+      fallback == Fallback::kAlwaysHeuristic ? cache::OpIndex::Hit{} : op_.find(extents);
+  if (hit.entry == nullptr && fallback == Fallback::kNone)
+    return std::shared_ptr<gpu::LibraryPlan>();
+  const Planned plan =
+      planned(extents, fallback == Fallback::kAlwaysHeuristic ? nullptr : hit.entry,
+              fallback != Fallback::kNone && hit.entry == nullptr);
+  if (plan.tuned != nullptr && hit.entry != nullptr) {
+    *outcome = hit.outcome;
+    return plan.tuned;
+  }
+  if (fallback == Fallback::kNone) return std::shared_ptr<gpu::LibraryPlan>();
+  const Planned untuned =
+      plan.heuristic != nullptr ? plan : planned(extents, hit.entry, true);
+  if (untuned.heuristic != nullptr) return untuned.heuristic;
+  return untuned.refused.is_ok() ? error(Code::kInvalid, "the library proposes no algorithm")
+                                 : untuned.refused;
+}
+
+}  // namespace purlin::runtime
