@@ -66,6 +66,19 @@ def reload():
         cache.reload()
 
 
+def library_path():
+    """The libcublasLt that this process has loaded, "" for none: what PURLIN_CUBLASLT should be for `purlin tune`, so
+    that it tunes the version PyTorch brings. Run as a module, it is printed: python -m purlin.torch"""
+    try:
+        with open("/proc/self/maps") as maps:
+            for line in maps:
+                if "/libcublasLt.so" in line:
+                    return line.split(None, 5)[5].strip()
+    except OSError:
+        pass
+    return ""
+
+
 def disabled():
     return os.environ.get("PURLIN_DISABLE", "0") not in ("", "0")
 
@@ -314,3 +327,10 @@ def use_in(model):
             module.__class__ = Linear
             count += 1
     return count
+
+
+if __name__ == "__main__":
+    if torch.cuda.is_available():
+        one = torch.ones(16, 16, device="cuda", dtype=torch.bfloat16)
+        torch.mm(one, one)
+    print(library_path())

@@ -49,4 +49,22 @@ tune f32 M=64,N=1024,K=1024 30 $'a = "f32"\ntranspose_b = true'
 tune tf32 M=64,N=1024,K=1024 30 $'a = "f32"\ncompute = "tf32"\ntranspose_b = true\nepilogue = "relu"'
 tune batched M=128,N=128,K=256 30 $'batched = true' $'BATCH = 16\n'
 "$purlin" cache ls --json >"$out/cache_ls.json"
+
+# In a program: PyTorch asks, the backlog lists, tuning fills in, a fresh process is served.
+if python3 -c 'import torch' 2>/dev/null; then
+  here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+  export PYTHONPATH=$here/../../python PURLIN_CACHE=$tmp/torch PURLIN=$purlin
+  [ -e "$build/lib/libpurlin.so" ] && PURLIN_LIBRARY=$(realpath "$build/lib/libpurlin.so") && export PURLIN_LIBRARY
+  lt=$(python3 -m purlin.torch) && [ -n "$lt" ] && export PURLIN_CUBLASLT=$lt
+  echo "PyTorch's library: ${lt:-not found}"
+  {
+    python3 "$here/cublaslt_torch.py" ask &&
+      "$purlin" backlog &&
+      timeout 200 "$purlin" tune --backlog 4 --device cuda:0 --budget 30 --seed 2 &&
+      python3 "$here/cublaslt_torch.py" served
+  } >"$out/torch.log" 2>&1 || { failed=1; tail -15 "$out/torch.log"; }
+  grep -E "launch|served|gradient|graph" "$out/torch.log" || true
+else
+  echo "PyTorch is missing: purlin.torch not tried"
+fi
 [ $failed = 0 ] && echo "cublaslt_gpu: ok" || { echo "cublaslt_gpu: FAILED"; exit 1; }

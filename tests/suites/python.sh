@@ -8,6 +8,13 @@ library=${PURLIN_BUILD:-}/lib/libpurlin.so
 PURLIN_LIBRARY=$library PYTHONDONTWRITEBYTECODE=1 PURLIN_CACHE=$tmp/cache \
   expect_exit 0 python3 "$PURLIN_SOURCE/python/tests/test_purlin.py"
 expect_contains "$tmp/err" OK
+# purlin.torch, where cublasLt.h was at hand to build the fake library against.
+fake=${PURLIN_BUILD:-}/tests/fake_cublaslt/libcublasLt.so.13
+if [ -e "$fake" ]; then
+  FAKE_CUBLASLT=$fake PURLIN_LIBRARY=$library PYTHONDONTWRITEBYTECODE=1 PURLIN_CACHE=$tmp/cache \
+    expect_exit 0 python3 "$PURLIN_SOURCE/python/tests/test_torch.py"
+  expect_contains "$tmp/err" OK
+fi
 # Installed beside its command, the library is found without being named.
 mkdir -p "$tmp/root/bin" "$tmp/root/lib"
 cp "$PURLIN" "$tmp/root/bin/purlin" && cp -L "$library" "$tmp/root/lib/libpurlin.so"
