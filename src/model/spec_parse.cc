@@ -7,6 +7,7 @@
 #include "model/expression_node.h"
 #include "model/includes.h"
 #include "model/spec.h"
+#include "model/spec_library.h"
 #include "model/spec_nodes.h"
 #include "model/t1.h"
 
@@ -65,7 +66,7 @@ class SpecReader {
  private:
   // A library's operation: what else a spec has follows from it (library_spec_text).
   Result<KernelSpec> read_library(TomlTable& top, const Toml& node) {
-    PURLIN_ASSIGN(const LibraryOperation operation, read_operation(node));
+    PURLIN_ASSIGN(const LibraryOperation operation, read_library_operation(node));
     std::vector<std::string> wanted = {"M", "N", "K"};
     if (operation.batched) wanted.insert(wanted.begin(), "BATCH");
     std::vector<std::string> given = dimensions_;
@@ -102,37 +103,11 @@ class SpecReader {
       inner.spec_.library_tolerance = false;
     }
     if (const Toml* bucket = top.optional("bucket")) PURLIN_TRY(inner.read_bucket(*bucket));
+    inner.spec_.rotate_inputs = true;  // weights come from memory in a model
     if (const Toml* measure = top.optional("measure")) PURLIN_TRY(inner.read_measure(*measure));
     PURLIN_TRY(top.finish());
     PURLIN_TRY(inner.check_names());
     return std::move(inner.spec_);
-  }
-
-  static Result<LibraryOperation> read_operation(const Toml& node) {
-    PURLIN_ASSIGN(TomlTable table, TomlTable::of(node, "[library]"));
-    LibraryOperation operation;
-    PURLIN_ASSIGN(operation.library, table.string("name"));
-    const auto dtype = [&](const char* key, Dtype fallback) -> Result<Dtype> {
-      PURLIN_ASSIGN(const std::string name, table.string_or(key, std::string(name_of(fallback))));
-      if (const auto known = dtype_from_name(name)) return *known;
-      return node.find(key)->complain(fmt::format("unknown dtype '{}'", name));
-    };
-    PURLIN_ASSIGN(operation.a, dtype("a", operation.a));
-    PURLIN_ASSIGN(operation.b, dtype("b", operation.a));
-    PURLIN_ASSIGN(operation.d, dtype("d", default_result(operation.a)));
-    PURLIN_ASSIGN(operation.transpose_a, table.boolean_or("transpose_a", false));
-    PURLIN_ASSIGN(operation.transpose_b, table.boolean_or("transpose_b", false));
-    PURLIN_ASSIGN(operation.batched, table.boolean_or("batched", false));
-    PURLIN_ASSIGN(operation.compute, table.string_or("compute", default_compute(operation.a)));
-    PURLIN_ASSIGN(operation.epilogue, table.string_or("epilogue", "none"));
-    PURLIN_ASSIGN(const std::int64_t workspace, table.integer_or("workspace_mib", 32));
-    if (workspace < 0 || workspace > 4096)
-      return node.find("workspace_mib")->complain("workspace_mib is 0 to 4096");
-    operation.workspace_bytes = workspace << 20;
-    PURLIN_TRY(table.finish());
-    if (const Status status = operation.check(); !status.is_ok())
-      return node.complain(status.message());
-    return operation;
   }
 
   Status read_head(TomlTable& top) {
