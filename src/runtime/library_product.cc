@@ -21,13 +21,13 @@ std::vector<std::string> dimensions_of(const LibraryOperation& operation) {
 std::string spec_beside(const Session& session, const LibraryOperation& operation) {
   if (!session.settings().record || session.settings().disabled) return "";
   const std::string folder = join_path(session.directory(), "specs");
-  const std::string path =
-      join_path(folder, fmt::format("{}-{}m.toml", operation.label(),
-                                    operation.workspace_bytes >> 20));
+  const std::string path = join_path(
+      folder, fmt::format("{}-{}m.toml", operation.label(), operation.workspace_bytes >> 20));
   if (file_exists(path)) return path;
   std::string text = fmt::format(
       "# Written by libpurlin: a product that a program asked for (docs/formats/spec.md).\n"
-      "schema = \"purlin.spec/1\"\n[problem]\nM = 128\nN = 128\nK = 128\n{}[library]\nname = \"{}\"\n"
+      "schema = \"purlin.spec/1\"\n[problem]\nM = 128\nN = 128\nK = 128\n{}[library]\nname = "
+      "\"{}\"\n"
       "a = \"{}\"\nb = \"{}\"\nd = \"{}\"\ntranspose_a = {}\ntranspose_b = {}\nbatched = {}\n"
       "compute = \"{}\"\nepilogue = \"{}\"\nworkspace_mib = {}\n",
       operation.batched ? "BATCH = 1\n" : "", operation.library, name_of(operation.a),
@@ -79,37 +79,36 @@ LibraryProduct::Planned LibraryProduct::planned(const std::int64_t* extents,
                                                 const cache::IndexedEntry* entry, bool heuristic) {
   cache::Extents key{};
   std::copy_n(extents, op_.dimensions().size(), key.begin());
-  const auto complete = [&](const Planned& plan) {
-    return plan.entry == entry && (!heuristic || plan.heuristic != nullptr);
+  const auto is_complete = [&](const Planned& plan) {
+    return (entry == nullptr || plan.entry == entry) &&
+           (!heuristic || plan.heuristic != nullptr || !plan.no_heuristic.is_ok());
   };
   {
     const std::shared_lock lock(mutex_);
     const auto found = plans_.find(key);
-    if (found != plans_.end() && complete(found->second)) return found->second;
+    if (found != plans_.end() && is_complete(found->second)) return found->second;
   }
   const std::unique_lock lock(mutex_);
   if (plans_.size() >= kMostPlans) plans_.clear();
   Planned& plan = plans_[key];
-  if (plan.entry != entry) {
+  if (entry != nullptr && plan.entry != entry) {
     plan.entry = entry;
     plan.tuned.reset();
     plan.refused = Status::ok();
-    if (entry != nullptr) {
-      auto made = guest_->plan(operation_, shape_of(extents), &entry->config);
-      if (made.is_ok()) {
-        plan.tuned = std::move(made).value();
-      } else {
-        plan.refused = made.status();
-        say_refused(extents, plan.refused);
-      }
+    auto made = guest_->plan(operation_, shape_of(extents), &entry->config);
+    if (made.is_ok()) {
+      plan.tuned = std::move(made).value();
+    } else {
+      plan.refused = made.status();
+      say_refused(extents, plan.refused);
     }
   }
-  if (heuristic && plan.heuristic == nullptr) {
+  if (heuristic && plan.heuristic == nullptr && plan.no_heuristic.is_ok()) {
     auto made = guest_->plan(operation_, shape_of(extents), nullptr);
     if (made.is_ok())
       plan.heuristic = std::move(made).value();
-    else if (plan.refused.is_ok())
-      plan.refused = made.status();
+    else
+      plan.no_heuristic = made.status();
   }
   return plan;
 }
@@ -143,23 +142,20 @@ Result<std::shared_ptr<gpu::LibraryPlan>> LibraryProduct::plan(const std::int64_
                                                                Fallback fallback,
                                                                cache::Outcome* outcome) {
   *outcome = cache::Outcome::kMiss;
-  const cache::OpIndex::Hit hit =
-      fallback == Fallback::kAlwaysHeuristic ? cache::OpIndex::Hit{} : op_.find(extents);
-  if (hit.entry == nullptr && fallback == Fallback::kNone)
-    return std::shared_ptr<gpu::LibraryPlan>();
-  const Planned plan =
-      planned(extents, fallback == Fallback::kAlwaysHeuristic ? nullptr : hit.entry,
-              fallback != Fallback::kNone && hit.entry == nullptr);
-  if (plan.tuned != nullptr && hit.entry != nullptr) {
-    *outcome = hit.outcome;
-    return plan.tuned;
+  if (fallback != Fallback::kAlwaysHeuristic) {
+    const cache::OpIndex::Hit hit = op_.find(extents);
+    if (hit.entry != nullptr) {
+      const Planned plan = planned(extents, hit.entry, false);
+      if (plan.tuned != nullptr) {
+        *outcome = hit.outcome;
+        return plan.tuned;
+      }
+    }
+    if (fallback == Fallback::kNone) return std::shared_ptr<gpu::LibraryPlan>();
   }
-  if (fallback == Fallback::kNone) return std::shared_ptr<gpu::LibraryPlan>();
-  const Planned untuned =
-      plan.heuristic != nullptr ? plan : planned(extents, hit.entry, true);
-  if (untuned.heuristic != nullptr) return untuned.heuristic;
-  return untuned.refused.is_ok() ? error(Code::kInvalid, "the library proposes no algorithm")
-                                 : untuned.refused;
+  const Planned plan = planned(extents, nullptr, true);
+  if (plan.heuristic == nullptr) return plan.no_heuristic;
+  return plan.heuristic;
 }
 
 }  // namespace purlin::runtime

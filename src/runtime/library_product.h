@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// LibraryProduct: one operation of a vendor's library in a program: its lookups, and a plan for each
-// shape with the algorithm that was tuned for it.
+// LibraryProduct: one operation of a vendor's library in a program: its lookups, and a plan for
+// each shape with the algorithm that was tuned for it.
 //
-// Lookups count as any op's do, and what is missing goes to the work list, together with a spec that
-// it writes beside the cache, so that `purlin tune --backlog` can tune it. Plans follow the entries:
-// a reload that brings another makes a new plan at the next launch. Thread-safety: [MT]. Failure: a
-// config the library refuses is a miss, said once in the log.
+// Lookups count as any op's do, and what is missing goes to the work list, together with a spec
+// that it writes beside the cache, so that `purlin tune --backlog` can tune it. Plans follow the
+// entries: a reload that brings another makes a new plan at the next launch. Thread-safety: [MT].
+// Failure: a config the library refuses is a miss, said once in the log.
 #pragma once
 
 #include "gpu/library_guest.h"
@@ -49,8 +49,9 @@ class LibraryProduct {
   struct Planned {
     const cache::IndexedEntry* entry = nullptr;  // what `tuned` was made from
     std::shared_ptr<gpu::LibraryPlan> tuned, heuristic;
-    Status refused;
+    Status refused, no_heuristic;  // why there is none
   };
+  // `entry` nullptr: the tuned plan is not asked for.
   ProblemShape shape_of(const std::int64_t* extents) const;
   Planned planned(const std::int64_t* extents, const cache::IndexedEntry* entry, bool heuristic);
   void say_refused(const std::int64_t* extents, const Status& why);
