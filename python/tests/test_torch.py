@@ -110,14 +110,15 @@ class TorchTest(unittest.TestCase):
         for ta in (False, True):
             for tb in (False, True):
                 self.put("cublaslt-%s%s-f32-f32-f32" % ("nt"[ta], "nt"[tb]), SPLIT, M=6, N=8, K=12)
+                ours.reload()
                 a = matrix(12, 6, 1).t() if ta else matrix(6, 12, 1)
                 b = matrix(8, 12, 2).t() if tb else matrix(12, 8, 2)
                 torch.calls.clear()
                 y = ours.matmul(a, b)
                 self.assertEqual(torch.calls, [], (ta, tb))
                 self.same(y, torch.mm(a, b))
-                ours.reload()
         self.put("cublaslt-nn-f32-f32-f32-batched", CLUSTER, M=4, N=5, K=12, BATCH=3)
+        ours.reload()
         a = torch.tensor([matrix(4, 12, s).values() for s in (1, 2, 3)])
         b = torch.tensor([matrix(12, 5, s).values() for s in (4, 5, 6)])
         torch.calls.clear()

@@ -71,8 +71,7 @@ purlin_status purlin_cublaslt_open(purlin_cache* cache, const purlin_cublaslt_de
     setup.device.policy = text_or_empty(desc->policy);
     setup.any_driver =
         cache->session->settings().serve_stale.value_or((desc->flags & PURLIN_ALLOW_STALE) != 0);
-    *product =
-        new purlin_cublaslt{{cache->session, std::move(guest).value(), std::move(setup)}};
+    *product = new purlin_cublaslt{{cache->session, std::move(guest).value(), std::move(setup)}};
     return PURLIN_OK;
   });
 }
@@ -103,8 +102,7 @@ purlin_outcome purlin_cublaslt_algo(purlin_cublaslt* product, const int64_t* ext
   return outcome;
 }
 
-purlin_status purlin_cublaslt_matmul(purlin_cublaslt* product,
-                                     const purlin_cublaslt_launch* launch,
+purlin_status purlin_cublaslt_matmul(purlin_cublaslt* product, const purlin_cublaslt_launch* launch,
                                      purlin_outcome* outcome) {
   if (outcome != nullptr) *outcome = PURLIN_MISS;
   if (product == nullptr || launch == nullptr)
@@ -116,16 +114,16 @@ purlin_status purlin_cublaslt_matmul(purlin_cublaslt* product,
     return fail(PURLIN_INVALID, "purlin_cublaslt_matmul: wrong number of extents");
   return guarded([&]() -> purlin_status {
     using Fallback = LibraryProduct::Fallback;
-    const Fallback fallback = launch->fallback == PURLIN_CUBLASLT_HEURISTIC ? Fallback::kAlwaysHeuristic
-                              : launch->fallback == PURLIN_CUBLASLT_ELSE_HEURISTIC
-                                  ? Fallback::kHeuristic
-                                  : Fallback::kNone;
+    const Fallback fallback =
+        launch->fallback == PURLIN_CUBLASLT_HEURISTIC        ? Fallback::kAlwaysHeuristic
+        : launch->fallback == PURLIN_CUBLASLT_ELSE_HEURISTIC ? Fallback::kHeuristic
+                                                             : Fallback::kNone;
     purlin::cache::Outcome found = purlin::cache::Outcome::kMiss;
     const auto plan = product->product.plan(launch->extents, fallback, &found);
     if (!plan.is_ok()) return fail(plan.status());
     if (*plan == nullptr) return PURLIN_OK;
-    const purlin::gpu::LibraryPointers pointers{launch->a, launch->b,         launch->bias,
-                                                launch->d, launch->workspace, launch->workspace_bytes};
+    const purlin::gpu::LibraryPointers pointers{
+        launch->a, launch->b, launch->bias, launch->d, launch->workspace, launch->workspace_bytes};
     const purlin::Status launched = (*plan)->launch(pointers, launch->stream);
     if (!launched.is_ok()) return fail(launched);
     if (outcome != nullptr) *outcome = purlin::runtime::outcome_of(found);
