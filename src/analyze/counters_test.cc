@@ -19,6 +19,21 @@ TEST(Counters, CuptisSassInstructionsAreWeighted) {
   EXPECT_FALSE(f.dram_bytes);
 }
 
+// Capture reads one card of counters at a time: some are there and some are not yet.
+TEST(Counters, WhatWasReadInPartIsNotTakenForAll) {
+  constexpr const char* kBusy = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active";
+  constexpr const char* kBf16 = "sm__ops_path_tensor_src_bf16_dst_fp32.sum";
+  constexpr const char* kFma = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum";
+  EXPECT_FALSE(read_counters({{kBf16, 0, 2}}, 0).flops) << "a copy, or an fp32 kernel";
+  EXPECT_FALSE(read_counters({{kBf16, 0, 2}, {kFma, 100, 1}, {kBusy, 40, 3}}, 0).flops)
+      << "tensor cores work in a type whose card has not come yet";
+  const CounterFigures vector = read_counters({{kBf16, 0, 2}, {kFma, 100, 1}, {kBusy, 0, 3}}, 0);
+  EXPECT_EQ(vector.flops, 200);
+  const CounterFigures tensor = read_counters({{kBf16, 1e12, 2}, {kBusy, 60, 3}}, 0);
+  EXPECT_EQ(tensor.flops, 1e12);
+  EXPECT_EQ(tensor.unit, "bf16 tensor");
+}
+
 TEST(Counters, NsightComputesRatesBecomeAmounts) {
   // saxpy over 64 Mi elements on an H200.
   const CounterFigures f = read_counters(

@@ -190,6 +190,9 @@ class ProfileCommand : public Command {
       return error(Code::kInvalid,
                    "--counters '{}': give full, all, or some of {} with commas between", counters_,
                    join({std::begin(kCounterTopics), std::end(kCounterTopics)}, ", "));
+    if (!counters_.empty() && !stalls_.empty())
+      return error(Code::kInvalid,
+                   "--counters and --stalls need the same hardware: profile the program twice");
     if (!kernels_.empty()) {
       regex_t compiled = {};
       if (::regcomp(&compiled, kernels_.c_str(), REG_EXTENDED | REG_NOSUB) != 0)

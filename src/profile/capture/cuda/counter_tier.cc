@@ -36,8 +36,6 @@ bool CounterOptions::from_environment(CounterOptions& options) {
     parse_counter_topics("", options.topics);
   options.only = variable("PURLIN_COUNTERS_KERNEL");
   options.never = variable("PURLIN_COUNTERS_NEVER");
-  const std::string stalls = variable("PURLIN_STALLS");
-  options.shared = !stalls.empty() && stalls != "0";
   const long replays = std::strtol(variable("PURLIN_COUNTERS_REPLAYS").c_str(), nullptr, 10);
   if (replays > 0 && replays <= 1000) options.replays = static_cast<std::uint32_t>(replays);
   return true;
@@ -105,12 +103,6 @@ void CounterTier::close() {
   hardware_->watch_launches(false);
   const std::int64_t until = hardware_->now_ns() + kHardwareWaitNs;
   while (busy_ && hardware_->now_ns() < until) hardware_->pause();
-  if (!options_.shared || busy_.exchange(true)) return;
-  waited_ns_ = 0;
-  if (session_ != nullptr && quiet() && wait_until_idle(session_->context, kQueuePatienceNs, false))
-    finish_session();
-  if (session_ == nullptr) hardware_->leave();
-  busy_ = false;
 }
 
 std::int64_t CounterTier::take_cost_ns() { return cost_ns_.exchange(0) / kBudgetTimes; }

@@ -31,7 +31,6 @@ struct CounterOptions {
   bool replay = false;        // all counters of the chosen launches, by running them again
   std::uint32_t replays = 3;  // launches of each kernel and launch shape
   std::string only, never;    // expressions for kernel names
-  bool shared = false;        // another tier needs the hardware between windows
 
   // False where no counters were asked for. PURLIN_COUNTERS: as --counters; PURLIN_COUNTERS_KERNEL
   // and _NEVER: expressions; PURLIN_COUNTERS_REPLAYS.

@@ -423,18 +423,6 @@ TEST_F(CounterTierTest, ASessionEndsWithItsContext) {
   EXPECT_GT(counters(finish(), "a").size(), 0u);
 }
 
-TEST_F(CounterTierTest, WhereTheHardwareIsSharedAWindowGivesItBack) {
-  CounterOptions options;
-  options.shared = true;
-  make("memory", options);
-  ASSERT_TRUE(open());
-  launch(site("a"));
-  tier_->close();
-  EXPECT_EQ(fake_.finished, 1u);
-  EXPECT_TRUE(fake_.left);
-  EXPECT_GT(counters(finish(), "a").size(), 0u);
-}
-
 TEST_F(CounterTierTest, ReplayTakesTheFirstLaunchesOfEachKernel) {
   CounterOptions options;
   options.replay = true;
