@@ -109,7 +109,8 @@ void Control::close() {
   if (!ours()) return;
   inherited = -1;
   ::unlink(path_.c_str());
-  ::close(fd_.exchange(-1));
+  // Its number goes with the process: the session's thread may be using it now.
+  ::shutdown(fd_, SHUT_RDWR);
 }
 
 void Control::close_in_child() {
