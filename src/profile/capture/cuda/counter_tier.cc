@@ -98,11 +98,16 @@ Tier::Opened CounterTier::open(const Window& window) {
 
 // A thread at the hardware sees that the window is over, unless it is in a call of CUPTI's: those
 // are made when the context is idle, so that they end.
-void CounterTier::close() {
-  if (!open_.exchange(false)) return;
-  hardware_->watch_launches(false);
+void CounterTier::wait_for_hardware() {
   const std::int64_t until = hardware_->now_ns() + kHardwareWaitNs;
   while (busy_ && hardware_->now_ns() < until) hardware_->pause();
+}
+
+// The callbacks stay on until the launch that is being read has been made: its end is told by one.
+void CounterTier::close() {
+  if (!open_.exchange(false)) return;
+  wait_for_hardware();
+  hardware_->watch_launches(false);
 }
 
 std::int64_t CounterTier::take_cost_ns() { return cost_ns_.exchange(0) / kBudgetTimes; }
@@ -125,7 +130,10 @@ void CounterTier::collect(bool final) {
       finish_session();
     busy_ = false;
   }
-  if (over_ && subscribed_.exchange(false)) hardware_->unsubscribe();
+  if (over_ && subscribed_.exchange(false)) {
+    wait_for_hardware();
+    hardware_->unsubscribe();
+  }
   std::vector<Finished> finished;
   std::size_t denied = 0;
   {
@@ -178,8 +186,7 @@ void CounterTier::graph_launched() {
 // The count is raised first: whoever comes to the hardware now sees it.
 void CounterTier::capture_begins() {
   ++captures_;
-  const std::int64_t until = hardware_->now_ns() + kHardwareWaitNs;
-  while (busy_ && hardware_->now_ns() < until) hardware_->pause();
+  wait_for_hardware();
 }
 
 void CounterTier::context_ends() {

@@ -84,6 +84,7 @@ class CounterTier : public Tier, private LaunchListener {
   void context_ends() override;
 
   bool start();
+  void wait_for_hardware();
   bool prepare(const LaunchSite& site);
   bool know_cards(const void* context);
   bool is_over(const Session& session) const;

@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <set>
 #include <thread>
+#include <utility>
 
 namespace purlin::profile::capture::cuda {
 namespace {
@@ -32,6 +34,7 @@ struct Fake {
   std::vector<std::string_view> topics;  // of the sessions begun
   const CounterCard* card = nullptr;
   double tensor_busy = 20;
+  std::function<void()> while_waiting;  // once
 };
 
 class FakeHardware : public CounterHardware {
@@ -103,7 +106,10 @@ class FakeHardware : public CounterHardware {
     return true;
   }
   std::int64_t now_ns() override { return fake_.now; }
-  void pause() override { fake_.now += 1'000'000; }
+  void pause() override {
+    fake_.now += 1'000'000;
+    if (const auto action = std::exchange(fake_.while_waiting, nullptr)) action();
+  }
 
  private:
   Fake& fake_;
@@ -336,6 +342,21 @@ TEST_F(CounterTierTest, ALaunchOfAnotherThreadSpoilsTheReading) {
   const Profile profile = finish();
   EXPECT_EQ(counters(profile, "a").size(), 0u);
   EXPECT_EQ(notes_["counters_disturbed"].count, 1);
+}
+
+// Its callback at the end must still come: without it nobody would be let near the hardware again.
+TEST_F(CounterTierTest, AWindowThatClosesDuringALaunchWaitsForIt) {
+  make("memory");
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(fake_.listener->entering(site("a")));
+  fake_.while_waiting = [&] {
+    EXPECT_TRUE(fake_.watching);
+    fake_.listener->left();
+  };
+  tier_->close();
+  EXPECT_FALSE(fake_.watching);
+  EXPECT_FALSE(fake_.in_range);
+  EXPECT_GT(counters(finish(), "a").size(), 0u);
 }
 
 TEST_F(CounterTierTest, WithoutPermissionItSaysSoOnceAndNeverTriesAgain) {
