@@ -84,7 +84,9 @@ for name, typed in (("nvtx", False), ("gemm", True), ("both", True)):
     missing = [w for w in wanted if (w[0], w[1] if typed else "") not in seen]
     check(f"{name}: the shapes of all products{' and their types' if typed else ''}; missing {missing}", not missing)
     # A product may take two kernels; of each there is one a step, and in plain runs three to warm up.
-    counts = {s: c for _, s, _, c in result[name]["products"]}
+    counts = collections.Counter()
+    for _, s, _, c in result[name]["products"]:
+        counts[s] += c
     check(f"{name}: each product as often as it was asked for", all(counts.get(w[0], 0) >= steps for w in wanted))
 check("nvtx: 90 % of the GPU's time has an op", result["nvtx"]["share_with_op"] >= 0.9)
 check("both: 90 % of the GPU's time has an op and a shape", min(result["both"]["share_with_op"], result["both"]["share_with_shape"]) >= 0.9)
