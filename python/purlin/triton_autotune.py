@@ -159,6 +159,8 @@ class Autotuner(TritonAutotuner):
             if torch.is_tensor(value):
                 parts.append("a%d.dtype, a%d.is_contiguous() or layout(a%d)" % (at, at, at))
                 device = device or "a%d.device" % at
+            elif hasattr(value, "dtype"):
+                return None  # a wrapper of a tensor: its type would be missing
             elif at < len(self.arg_names) and self.arg_names[at] in self.keys:
                 parts.append("a%d, a%d.__class__" % (at, at))
             else:
@@ -212,7 +214,8 @@ class Autotuner(TritonAutotuner):
                 if self._direct is None:
                     self._direct = self._make_direct(args)
                 try:
-                    self._direct_warm[self._direct(*args)] = found
+                    if self._direct is not None:
+                        self._direct_warm[self._direct(*args)] = found
                 except (TypeError, AttributeError):
                     pass
         config = found[0]

@@ -210,6 +210,14 @@ class AutotuneTest(WithCache):
         keys = set(kernel._direct_warm)
         self.assertEqual(len(keys), len(kernel._direct_warm))
 
+    def test_what_wraps_a_tensor_goes_the_long_way(self):
+        class Wrapper:  # as triton.reinterpret's
+            def __init__(self, dtype):
+                self.values, self.dtype = [0.0], dtype
+
+        kernel, _ = self.kernel()
+        self.assertIsNone(kernel._make_direct((Wrapper(torch.float32), torch.Tensor([1.0]), 4)))
+
     def test_a_wrong_config_is_out_although_it_is_the_fastest(self):
         def work(x, out, options):
             if options["BLOCK"] == 32:
