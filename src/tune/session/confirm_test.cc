@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds up in fresh processes, over evaluators with times as a test sets them.
+#include "tune/session/confirm.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::tune {
+namespace {
+
+struct Times {
+  double winner_ms = 1, fallback_ms = 1;
+  bool fails = false;
+};
+
+Config config(std::int64_t value) {
+  Config made;
+  made.set("A", value);
+  return made;
+}
+
+class Fixed : public Evaluator {
+ public:
+  explicit Fixed(const Times& times) : times_(times) {}
+  const DeviceInfo& device() const override { return device_; }
+  bool executes() const override { return true; }
+  Result<Evaluation> evaluate(const Config& config_given, const measure::Policy& policy) override {
+    const bool is_winner = config_given == config(1);
+    Evaluation made;
+    made.config = config_given;
+    if (is_winner && times_.fails) {
+      made.status = EvaluationStatus::kCrash;
+      made.message = "gone";
+      return made;
+    }
+    made.samples.assign(static_cast<std::size_t>(policy.max_samples),
+                        {is_winner ? times_.winner_ms : times_.fallback_ms, 0});
+    made.time_ms = made.samples.front().ms;
+    return made;
+  }
+
+ private:
+  DeviceInfo device_;
+  Times times_;
+};
+
+Confirmation confirmed(const std::vector<Times>& processes, int* started = nullptr) {
+  std::size_t next = 0;
+  const auto fresh = [&]() -> Result<std::unique_ptr<Evaluator>> {
+    if (started != nullptr) ++*started;
+    return std::unique_ptr<Evaluator>(std::make_unique<Fixed>(processes.at(next++)));
+  };
+  ConfirmOptions options;
+  options.processes = static_cast<int>(processes.size());
+  return confirm(config(1), config(2), measure::Policy{}, options, fresh, [] { return true; })
+      .value();
+}
+
+TEST(Confirm, ALeadInEveryProcessHolds) {
+  const Confirmation made = confirmed({{1, 1.02}, {1, 1.05}, {1, 1.01}});
+  EXPECT_TRUE(made.holds) << made.problem;
+  EXPECT_NEAR(made.median, 1.02, 1e-9);
+  EXPECT_EQ(made.ratios.size(), 3u);
+}
+
+TEST(Confirm, OneProcessThatShowsItSlowerIsEnough) {
+  int started = 0;
+  const Confirmation made = confirmed({{1, 1.10}, {1, 0.995}, {1, 1.10}}, &started);
+  EXPECT_FALSE(made.holds);
+  EXPECT_EQ(started, 2);
+  EXPECT_NE(made.problem.find("slower"), std::string::npos) << made.problem;
+}
+
+TEST(Confirm, ALeadWithinNoiseIsNone) {
+  const Confirmation made = confirmed({{1, 1.004}, {1, 1.001}, {1, 1.01}});
+  EXPECT_FALSE(made.holds);
+  EXPECT_NE(made.problem.find("gains"), std::string::npos) << made.problem;
+}
+
+TEST(Confirm, AWinnerThatFailsDoesNotHold) {
+  const Confirmation made = confirmed({{1, 1.1}, {1, 1.1, true}});
+  EXPECT_FALSE(made.holds);
+  EXPECT_NE(made.problem.find("gone"), std::string::npos) << made.problem;
+}
+
+}  // namespace
+}  // namespace purlin::tune
