@@ -24,6 +24,7 @@ import os
 import platform
 import random
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
@@ -103,7 +104,7 @@ class Runner:
         self.profile.unlink(missing_ok=True)
         command = [sys.executable, "-S", str(PROGRAMS_FILE)]
         command += ["run"] if program == "cpu" and self.zygote is None else ["shim", self.socket]
-        command += [program, str(seconds), str(out), *(["profiler"] if row == "torch" else [])]
+        command += [program, str(seconds), str(self.arguments.warm_up), str(out), *(["profiler"] if row == "torch" else [])]
         environment = dict(os.environ)
         options = {"default": self.arguments.default_options, "full": "--full", "idle": self.arguments.idle_options}
         if row in options:
@@ -128,15 +129,15 @@ class Runner:
         return result
 
 
-def one_group(runner, rows, pairs, seconds, programs, flips, runs):
-    for pair in range(pairs):
+def one_group(runner, rows, rounds, seconds, programs, flips, done):
+    for pair in rounds:
         for program in programs:
             order = ["none", *rows]
             flips.shuffle(order)
             for row in order:
                 result = runner.run(program, row, seconds)
                 result.update(round=pair, seconds=seconds, order=order.index(row))
-                runs.append(result)
+                done(result)
                 print(f"{program:9s} {row:8s} mean {result['mean_ms']:9.4f} ms  median {result['median_ms']:9.4f} ms  "
                       f"({result['process_s']:.1f} s)", file=sys.stderr, flush=True)
 
@@ -231,6 +232,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--heavy-pairs", type=int, default=2)
     parser.add_argument("--heavy-seconds", type=float, default=2)
+    parser.add_argument("--warm-up", type=float, default=0.5,
+                        help="seconds of steps before the timed ones; the governor's head, which records all, lasts up to 10")
     parser.add_argument("--default-options", default="", help="more options of the default row")
     parser.add_argument("--idle-options", default="--idle", help="what makes the idle row idle")
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -245,6 +248,26 @@ def main():
     heavy = [r for r in arguments.rows if r in HEAVY]
     groups = [(rows, seconds, pairs) for rows, seconds, pairs in (
         (light, arguments.seconds, arguments.pairs), (heavy, arguments.heavy_seconds, arguments.heavy_pairs)) if rows and pairs]
+    document = {
+        "schema": "purlin.bench.capture_overhead/2",
+        "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command": shlex.join(["python3", *sys.argv]),
+        "seed": arguments.seed,
+        "environment": environment(arguments.purlin),
+        "runs": runs,
+    }
+
+    # After each run: what is cut short has what it had.
+    def done(run):
+        runs.append(run)
+        document["wall_s"] = time.monotonic() - began
+        document["rows"] = summarize(
+            runs, programs, [([*rows, *(["A/A"] if rows is light else [])], seconds) for rows, seconds, _ in groups])
+        if arguments.output:
+            Path(arguments.output).write_text(json.dumps(document, indent=1) + "\n")
+            Path(arguments.output).with_suffix(".md").write_text(markdown(document))
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of runner.stop()
     with tempfile.TemporaryDirectory() as folder:
         runner = Runner(arguments, folder)
         try:
@@ -252,28 +275,10 @@ def main():
                 for first in range(0, pairs, arguments.fresh):
                     if programs != ["cpu"]:
                         runner.start()
-                    these = []
-                    one_group(runner, rows, min(arguments.fresh, pairs - first), seconds, programs, flips, these)
-                    for run in these:
-                        run["round"] += first
-                    runs += these
+                    one_group(runner, rows, range(first, min(first + arguments.fresh, pairs)), seconds, programs, flips, done)
         finally:
             runner.stop()
-    document = {
-        "schema": "purlin.bench.capture_overhead/2",
-        "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": shlex.join(["python3", *sys.argv]),
-        "seed": arguments.seed,
-        "wall_s": time.monotonic() - began,
-        "environment": environment(arguments.purlin),
-        "rows": summarize(runs, programs, [([*rows, *(["A/A"] if rows is light else [])], seconds) for rows, seconds, _ in groups]),
-        "runs": runs,
-    }
-    table = markdown(document)
-    if arguments.output:
-        Path(arguments.output).write_text(json.dumps(document, indent=1) + "\n")
-        Path(arguments.output).with_suffix(".md").write_text(table)
-    print(table)
+    print(markdown(document))
 
 
 if __name__ == "__main__":

@@ -100,8 +100,8 @@ def cpu_only():
 PROGRAMS = {"tiny": tiny_launches, "training": training_step, "gemm": gemm, "graph": graph_replay, "cpu": cpu_only}
 
 
-def measure(program, seconds, profiler=False):
-    """Steps for `seconds` after warm-up, timed as a whole: a duty cycle's windows are a part of the mean."""
+def measure(program, seconds, warm_up=0.5, profiler=False):
+    """Steps for `seconds` after at least `warm_up` of them, timed as a whole: a duty cycle's windows are a part of the mean."""
     began = time.perf_counter()
     if program == "cpu":
         synchronize = lambda: None  # noqa: E731
@@ -111,7 +111,7 @@ def measure(program, seconds, profiler=False):
         synchronize = torch.cuda.synchronize
         torch.manual_seed(1)
     step = PROGRAMS[program]()
-    warm_until = time.perf_counter() + 0.5
+    warm_until = time.perf_counter() + warm_up
     warm = 0
     while warm < 10 or time.perf_counter() < warm_until:
         step()
@@ -209,9 +209,9 @@ def main():
         arguments = work[1]["arguments"]
     else:
         arguments = sys.argv[2:]
-    program, seconds, out = arguments[:3]
+    program, seconds, warm_up, out = arguments[:4]
     try:
-        result = measure(program, float(seconds), profiler="profiler" in arguments[3:])
+        result = measure(program, float(seconds), float(warm_up), profiler="profiler" in arguments[4:])
     except BaseException:
         traceback.print_exc()
         return 1
