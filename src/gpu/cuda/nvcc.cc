@@ -8,8 +8,9 @@
 #include "gpu/launching.h"
 
 #include <algorithm>
-#include <cctype>
+#include <cstdlib>
 #include <cstring>
+#include <cxxabi.h>
 #include <elf.h>
 #include <memory>
 #include <unistd.h>
@@ -114,6 +115,22 @@ std::vector<std::string> kernels_of(std::string_view cubin) {
   return names;
 }
 
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return text != nullptr ? text.get() : "";
+}
+
+// A template's instance is told by its full text, "void purlin_entry<&(void
+// ns::f<float>(float*))>()", for within another a mangled name abbreviates otherwise; a plain
+// function, whose parameters that text leaves out, by its mangled name.
+bool stands_for(const std::string& marker, const std::string& marked, const std::string& name) {
+  if (!starts_with(name, "_Z")) return false;
+  return starts_with(marked, fmt::format("void purlin_entry<&({})>", demangled(name))) ||
+         starts_with(marker, fmt::format("_Z12purlin_entryIXadL{}EE", name));
+}
+
 }  // namespace
 
 bool names_an_arch(const std::vector<std::string>& options) {
@@ -133,16 +150,13 @@ Result<std::string> choose_arch(const std::vector<std::string>& archs, const std
 }
 
 std::optional<std::string> marked_entry(std::string_view cubin, const std::string& entry) {
-  constexpr std::string_view kMarker = "_Z12purlin_entryIXadL_Z";
+  constexpr std::string_view kMarker = "_Z12purlin_entryI";
   const std::vector<std::string> names = kernels_of(cubin);
   for (const std::string& marker : names) {
     if (!starts_with(marker, kMarker)) continue;
-    // What follows the L is the kernel's own mangled name, its parameters included.
-    const std::string_view marked = std::string_view(marker).substr(kMarker.size() - 2);
+    const std::string marked = demangled(marker);
     for (const std::string& name : names)
-      if (!starts_with(name, kMarker) && starts_with(name, "_Z") &&
-          starts_with(marked, name + "EE"))
-        return name;
+      if (!starts_with(name, kMarker) && stands_for(marker, marked, name)) return name;
   }
   // extern "C": as written.
   if (std::find(names.begin(), names.end(), entry) != names.end()) return entry;

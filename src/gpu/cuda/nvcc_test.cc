@@ -25,6 +25,10 @@ template <class T, int N, bool TWICE> __global__ void add(T* x) {
   x[threadIdx.x] += T(N) * (TWICE ? 2 : 1);
 }
 __global__ void plain(float* x) { x[0] = kBeside; }
+// Its mangled name abbreviates what it repeats, and otherwise where it is part of another.
+template <class T, int N> __global__ void repeated(const T* x, T* out, const T* y, int n) {
+  if (threadIdx.x < n) out[threadIdx.x] = x[threadIdx.x] + y[threadIdx.x] * T(N);
+}
 }
 template __global__ void deep::add<float, 7, true>(float*);
 )";
@@ -89,6 +93,7 @@ TEST_F(NvccTest, CompilesHostHeadersAndFindsTheEntryOfEachKind) {
   // Its arguments are macros of the config, and another instance is in the binary as well.
   EXPECT_EQ(entry_of("deep::add<PAIR, false>"), "_ZN4deep3addIdLi3ELb0EEEvPT_");
   EXPECT_EQ(entry_of("deep::add<float, 7, true>"), "_ZN4deep3addIfLi7ELb1EEEvPT_");
+  EXPECT_EQ(entry_of("deep::repeated<float, COUNT>"), "_ZN4deep8repeatedIfLi3EEEvPKT_PS1_S3_i");
 }
 
 TEST_F(NvccTest, ErrorsBeginWithTheCompilersFirst) {
