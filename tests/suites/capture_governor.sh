@@ -2,6 +2,7 @@
 # Capture of CUDA within a budget, on a fake CUPTI: head, windows and their weights, launch-bound
 # programs, runs and ranks sampled, capture on demand.
 # labels: profile
+# serial
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 export CUDA_INJECTION64_PATH= OPENCL_LAYERS=
 unset CUDA_INJECTION64_PATH OPENCL_LAYERS
@@ -38,7 +39,7 @@ expect_json report.json "d['coverage']['launches_sampled_out'] == 0 and d['cover
 PURLIN_LASTING_LAUNCH_NS=0 expect_exit 0 purlin profile -o windows.plprof -- "$client" 6 100
 report windows.plprof
 total=$(made out)
-expect_json report.json "d['coverage']['sampling']['windows'] > 3"
+expect_json report.json "d['coverage']['sampling']['windows'] > 1"
 expect_json report.json "d['coverage']['sampling']['recorded_ns'] < 0.7 * d['coverage']['sampling']['governed_ns']"
 expect_json report.json "d['coverage']['launches_seen'] < 0.7 * $total"
 expect_json report.json "abs(d['launches'] / $total - 1) < 0.25"

@@ -177,6 +177,7 @@ void Governor::end_period(std::int64_t now_ns) {
   totals_.spent_ns +=
       elapsed * launch_rate_ *
       (options_.costs.initialised_launch_ns + (lasting_ ? options_.costs.lasting_launch_ns : 0));
+  totals_.spent_ns += elapsed * node_rate_ * options_.costs.initialised_node_ns;
   if (launch_bound_ && !full_ && open_since_ns_ < 0) {
     totals_.unseen_ns += elapsed;
     return;

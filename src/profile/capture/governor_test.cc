@@ -99,7 +99,7 @@ GovernorOptions seeded(std::uint64_t seed) {
   GovernorOptions options;
   options.seed = seed;
   options.costs.lasting_launch_ns = 0;
-  options.costs.initialised_launch_ns = 0;
+  options.costs.initialised_launch_ns = options.costs.initialised_node_ns = 0;
   return options;
 }
 
