@@ -16,7 +16,7 @@ struct CostModel {
   double lasting_launch_ns = 500;     // of any launch after a second window was opened
   double instrumented_node_ns = 250;  // of a node of a graph that was made in the first window
   double initialised_launch_ns = 75;  // of any launch, with CUPTI in the process
-  double initialised_node_ns = 40;    // of any node of a graph, likewise; tiny ones three times that
+  double initialised_node_ns = 40;  // of any node of a graph, likewise; tiny ones three times that
 };
 
 }  // namespace purlin::profile::capture

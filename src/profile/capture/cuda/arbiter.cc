@@ -128,9 +128,10 @@ void Arbiter::watch_self() {
     close_open_tier();
     governor_.stop(monotonic_ns());
     settle();
-    recorder_.note("memory_limit",
-                   "capture ended: CUPTI held more than 512 MiB of Purlin's buffers, as in programs "
-                   "of very many threads");
+    recorder_.note(
+        "memory_limit",
+        "capture ended: CUPTI held more than 512 MiB of Purlin's buffers, as in programs "
+        "of very many threads");
   }
   const std::int64_t now = monotonic_ns();
   if (now - watched_since_ns_ < kWatchNs) return;

@@ -30,10 +30,7 @@ class Folding {
   static constexpr std::size_t kMostHeld = 48;
 
   Folding(const Cupti& cupti, Session& session, Attribution& attribution)
-      : cupti_(cupti),
-        session_(session),
-        recorder_(session.recorder()),
-        attribution_(attribution) {
+      : cupti_(cupti), session_(session), recorder_(session.recorder()), attribution_(attribution) {
     periods_.front().timed = session.options().every_launch;
   }
 
