@@ -3,10 +3,11 @@
 // library (CUDA_INJECTION64_PATH) that registers buffers, enables the kinds Purlin's full capture
 // enables, walks every record and drops it.
 //
-//   g++ -std=c++20 -O2 -shared -fPIC -isystem /usr/local/cuda/include bench/gpu/bare_cupti.cc -o bare_cupti.so
+//   g++ -std=c++20 -O2 -shared -fPIC -isystem /usr/local/cuda/include bench/gpu/bare_cupti.cc -o
+//   bare_cupti.so
 //
-// BARE_CUPTI names the libcupti to open when none is loaded yet; BARE_OUT a file that gets, at exit,
-// "kernels copies sets dropped" as the library counted them.
+// BARE_CUPTI names the libcupti to open when none is loaded yet; BARE_OUT a file that gets, at
+// exit, "kernels copies sets dropped" as the library counted them.
 #include <cupti.h>
 
 #include <atomic>
