@@ -420,16 +420,25 @@ class TuneCommand : public Command {
       if (i != verdict.winner && i != fallback && verdict.finalists[i].problem.empty() &&
           verdict.finalists[i].time_ms < verdict.finalists[fallback].time_ms)
         candidates.push_back(i);
+    // A program may find its inputs in the state that was not tuned for.
+    using Inputs = measure::Policy::Inputs;
+    const bool rotates = policy_.inputs == Inputs::kAsSpec ? subject.spec->rotate_inputs
+                                                           : policy_.inputs == Inputs::kRotate;
+    tune::ConfirmOptions confirm_options;
+    if (!policy_.flush_l2)
+      confirm_options.other_inputs = rotates ? Inputs::kReuse : Inputs::kRotate;
     std::optional<std::size_t> held;
     for (const std::size_t candidate : candidates) {
       PURLIN_ASSIGN(
           const tune::Confirmation confirmation,
-          tune::confirm(config_of(candidate), config_of(fallback), policy_, tune::ConfirmOptions{},
+          tune::confirm(config_of(candidate), config_of(fallback), policy_, confirm_options,
                         subject.fresh, [] { return !Interrupt::requested(); }));
-      Json ratios = Json::array();
+      Json ratios = Json::array(), other = Json::array();
       for (const double ratio : confirmation.ratios) ratios.push(ratio);
+      for (const double ratio : confirmation.other_ratios) other.push(ratio);
       all.push(Json::object({{"config", to_json(config_of(candidate))},
                              {"gain_by_process", std::move(ratios)},
+                             {"gain_with_other_inputs", std::move(other)},
                              {"holds", confirmation.holds},
                              {"problem", confirmation.problem}}));
       if (confirmation.holds) {

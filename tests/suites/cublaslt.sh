@@ -23,6 +23,7 @@ expect_json "$tmp/out" 'd["evaluations"][0]["config"]["algo"] == 66 and d["evalu
 expect_json "$tmp/out" 'd["evaluations"][1]["config"]["split_k"] == 4'
 expect_json "$tmp/out" 'd["best"]["config"]["tile"] == 393 and d["best"]["config"]["cluster"] == 3'
 expect_json "$tmp/out" 'd["confirmations"][0]["holds"] and len(d["confirmations"][0]["gain_by_process"]) == 3'
+expect_json "$tmp/out" 'len(d["confirmations"][0]["gain_with_other_inputs"]) == 3'
 expect_exit 0 purlin cache ls --json
 expect_json "$tmp/out" '[e["key"]["toolkit"] for e in d["entries"]] == ["cuBLASLt 13.1.0"]'
 expect_json "$tmp/out" 'd["entries"][0]["key"]["op"] == "gemm" and "algo" in d["entries"][0]["config"]'

@@ -10,6 +10,7 @@ namespace {
 struct Times {
   double winner_ms = 1, fallback_ms = 1;
   bool fails = false;
+  double reused_ms = 0;  // of the winner where inputs are reused; 0: as ever
 };
 
 Config config(std::int64_t value) {
@@ -32,8 +33,11 @@ class Fixed : public Evaluator {
       made.message = "gone";
       return made;
     }
-    made.samples.assign(static_cast<std::size_t>(policy.max_samples),
-                        {is_winner ? times_.winner_ms : times_.fallback_ms, 0});
+    const bool reused =
+        policy.inputs == measure::Policy::Inputs::kReuse && times_.reused_ms > 0 && is_winner;
+    made.samples.assign(
+        static_cast<std::size_t>(policy.max_samples),
+        {reused ? times_.reused_ms : (is_winner ? times_.winner_ms : times_.fallback_ms), 0});
     made.time_ms = made.samples.front().ms;
     return made;
   }
@@ -51,6 +55,7 @@ Confirmation confirmed(const std::vector<Times>& processes, int* started = nullp
   };
   ConfirmOptions options;
   options.processes = static_cast<int>(processes.size());
+  options.other_inputs = measure::Policy::Inputs::kReuse;
   return confirm(config(1), config(2), measure::Policy{}, options, fresh, [] { return true; })
       .value();
 }
@@ -74,6 +79,14 @@ TEST(Confirm, ALeadWithinNoiseIsNone) {
   const Confirmation made = confirmed({{1, 1.004}, {1, 1.001}, {1, 1.01}});
   EXPECT_FALSE(made.holds);
   EXPECT_NE(made.problem.find("gains"), std::string::npos) << made.problem;
+}
+
+// As one of 43 shapes on an H200 did: 3.6 % faster with all inputs from memory, 3 % slower else.
+TEST(Confirm, AWinnerThatLosesInTheOtherStateOfTheCacheDoesNotHold) {
+  const Confirmation made = confirmed({{1, 1.036, false, 1.07}, {1, 1.036}, {1, 1.036}});
+  EXPECT_FALSE(made.holds);
+  EXPECT_EQ(made.ratios.size(), 1u);
+  EXPECT_NE(made.problem.find("lie in the cache"), std::string::npos) << made.problem;
 }
 
 TEST(Confirm, AWinnerThatFailsDoesNotHold) {
