@@ -4,6 +4,7 @@
 #include "gpu/cuda/nvcc.h"
 
 #include "base/files.h"
+#include "gpu/cuda/toolkit_for_test.h"
 
 #include <gtest/gtest.h>
 
@@ -78,7 +79,7 @@ class NvccTest : public testing::Test {
 };
 
 TEST_F(NvccTest, CompilesHostHeadersAndFindsTheEntryOfEachKind) {
-  if (!here_) GTEST_SKIP() << "no nvcc";
+  PURLIN_NEED_TOOLKIT(here_, "nvcc");
   EXPECT_EQ(nvcc_.version()->rfind("nvcc 1", 0), 0u) << *nvcc_.version();
   const auto entry_of = [&](const std::string& entry) {
     const Result<Binary> binary = nvcc_.compile(request(entry), "sm_90");
@@ -97,7 +98,7 @@ TEST_F(NvccTest, CompilesHostHeadersAndFindsTheEntryOfEachKind) {
 }
 
 TEST_F(NvccTest, ErrorsBeginWithTheCompilersFirst) {
-  if (!here_) GTEST_SKIP() << "no nvcc";
+  PURLIN_NEED_TOOLKIT(here_, "nvcc");
   CompileRequest broken = request("scale");
   broken.source = "extern \"C\" __global__ void scale(float* x) {\n  x[0] = no_such_thing;\n}";
   Status status = nvcc_.compile(broken, "sm_90").status();
@@ -110,7 +111,7 @@ TEST_F(NvccTest, ErrorsBeginWithTheCompilersFirst) {
 }
 
 TEST_F(NvccTest, AFeatureOfTheArchitectureTakesItsName) {
-  if (!here_) GTEST_SKIP() << "no nvcc";
+  PURLIN_NEED_TOOLKIT(here_, "nvcc");
   CompileRequest wgmma = request("scale");
   wgmma.source = R"(extern "C" __global__ void scale(float* x, int) {
     asm volatile("wgmma.fence.sync.aligned;"); })";

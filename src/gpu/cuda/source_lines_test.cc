@@ -3,6 +3,7 @@
 #include "gpu/source_lines.h"
 
 #include "gpu/cuda/nvrtc.h"
+#include "gpu/cuda/toolkit_for_test.h"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +37,7 @@ std::string module_with(const std::vector<std::string>& options) {
 TEST(SourceLines, InstructionsHaveTheLinesTheyWereCompiledFrom) {
   const Result<SourceLines> lines = SourceLines::open();
   const std::string module = module_with({"-lineinfo"});
-  if (!lines.is_ok() || module.empty()) GTEST_SKIP() << "no CUPTI or no NVRTC here";
+  PURLIN_NEED_TOOLKIT(lines.is_ok() && !module.empty(), "CUPTI or NVRTC");
   std::set<std::uint32_t> seen;
   for (std::uint64_t offset = 0; offset < 0x200; offset += 16) {
     const SourceLine line = lines->find(module, "chase", offset);
@@ -53,7 +54,7 @@ TEST(SourceLines, InstructionsHaveTheLinesTheyWereCompiledFrom) {
 TEST(SourceLines, CodeWithoutLinesHasNone) {
   const Result<SourceLines> lines = SourceLines::open();
   const std::string module = module_with({});
-  if (!lines.is_ok() || module.empty()) GTEST_SKIP() << "no CUPTI or no NVRTC here";
+  PURLIN_NEED_TOOLKIT(lines.is_ok() && !module.empty(), "CUPTI or NVRTC");
   EXPECT_EQ(lines->find(module, "chase", 16).line, 0u);
 }
 

@@ -57,7 +57,9 @@ struct RangeLog::Thread {
     std::uint32_t id = 0;
   };
   std::array<Known, kKnownNames> known = {};
+  std::uint32_t open_in_all = 0;
   Chunk* tail = nullptr;
+  Chunk* spare = nullptr;  // for the ends of what is open
   std::atomic<bool> ended = false;
   // The reader's.
   std::atomic<Chunk*> head = nullptr;
@@ -150,14 +152,19 @@ int RangeLog::enter_while_listening(NameKind kind, std::string_view text, std::u
     const std::uint32_t window = window_.load(std::memory_order_relaxed);
     if (thread->window != window) {
       thread->open = thread->left_out = {};
-      if (append(*thread, {Event::kWindow, 0, 0, wall_clock_ns()})) thread->window = window;
+      thread->open_in_all = 0;
+      if (has_room(*thread, 1) && append(*thread, {Event::kWindow, 0, 0, wall_clock_ns()}))
+        thread->window = window;
     }
+    // With room for its end and those of the ranges around it.
     if (thread->window != window || thread->left_out[domain] > 0 ||
+        !has_room(*thread, thread->open_in_all + 2) ||
         !append(*thread, {Event::kEnter, domain, id_of(*thread, kind, text), wall_clock_ns()})) {
       ++thread->left_out[domain];
       ++lost_;
     } else {
       ++thread->open[domain];
+      ++thread->open_in_all;
     }
   } catch (...) {
     ++lost_;
@@ -177,8 +184,8 @@ int RangeLog::leave(std::uint8_t domain) {
     --thread->left_out[domain];
   } else if (thread->open[domain] > 0) {  // else it was entered before the window
     --thread->open[domain];
-    // An end that does not fit would leave the range open for good.
-    if (!append(*thread, {Event::kLeave, domain, 0, wall_clock_ns()})) thread->window = 0, ++lost_;
+    --thread->open_in_all;
+    append(*thread, {Event::kLeave, domain, 0, wall_clock_ns()});
   }
   return depth;
 }
@@ -214,10 +221,17 @@ RangeLog::Chunk* RangeLog::take_chunk() {
   return chunk;
 }
 
+bool RangeLog::has_room(Thread& thread, std::uint32_t events) {
+  const std::uint32_t left = kChunkEvents - thread.tail->used.load(std::memory_order_relaxed);
+  if (events <= left) return true;
+  if (thread.spare == nullptr) thread.spare = take_chunk();
+  return thread.spare != nullptr && events <= left + kChunkEvents;
+}
+
 bool RangeLog::append(Thread& thread, const Event& event) {
   std::uint32_t at = thread.tail->used.load(std::memory_order_relaxed);
   if (at == kChunkEvents) {
-    Chunk* next = take_chunk();
+    Chunk* next = thread.spare != nullptr ? std::exchange(thread.spare, nullptr) : take_chunk();
     if (next == nullptr) return false;
     thread.tail->next.store(next, std::memory_order_release);
     thread.tail = next;
@@ -299,6 +313,7 @@ void RangeLog::drain(Reader& reader) {
     if (ended) {
       reader.end();
       done.push_back(chunk);
+      if (thread->spare != nullptr) done.push_back(thread->spare);
       const std::lock_guard<std::mutex> lock(threads_mutex_);
       std::erase(threads_, thread);
       delete thread;

@@ -94,6 +94,7 @@ class RangeLog {
   std::uint32_t add_name(NameKind kind, std::string_view text);
   Thread* thread_of(ThreadState& state);
   struct Event;
+  bool has_room(Thread& thread, std::uint32_t events);
   bool append(Thread& thread, const Event& event);
   Chunk* take_chunk();
 

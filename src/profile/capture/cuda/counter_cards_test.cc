@@ -2,6 +2,7 @@
 // Every card of every chip against CUPTI itself: its host interface needs no GPU and no driver.
 #include "model/counter_cards.h"
 
+#include "gpu/cuda/toolkit_for_test.h"
 #include "profile/capture/cuda/counter_host.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <set>
+#include <string>
 
 namespace purlin::profile::capture::cuda {
 namespace {
@@ -24,11 +26,9 @@ class CounterCards : public testing::Test {
     for (const char* path : {named, "libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so",
                              "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so", "libcupti.so.12"})
       if (path != nullptr && (library_ = ::dlopen(path, RTLD_LAZY | RTLD_LOCAL)) != nullptr) break;
-    if (library_ == nullptr)
-      GTEST_SKIP() << "no CUPTI on this machine (PURLIN_CUPTI names another place): the counters' "
-                      "names and pass counts are not checked";
+    PURLIN_NEED_TOOLKIT(library_ != nullptr, "CUPTI (PURLIN_CUPTI names another place)");
     std::string reason;
-    if (!host_.bind(library_, reason)) GTEST_SKIP() << reason;
+    PURLIN_NEED_TOOLKIT(host_.bind(library_, reason), reason);
   }
 
   void* library_ = nullptr;
