@@ -16,6 +16,7 @@ namespace purlin::profile {
 namespace {
 
 constexpr std::size_t kMostAnswer = 4096;
+constexpr int kAttempts = 50;  // a process hangs up on who is slow to say what it wants
 
 class Descriptor {
  public:
@@ -48,11 +49,37 @@ Result<std::string> spool_of(std::int64_t pid) {
 
 }  // namespace
 
+namespace {
+
+struct Reply {
+  bool connected = false, hung_up = false;
+  std::string text;  // "": nothing came in time
+};
+
+Reply ask_once(const sockaddr_un& address, const std::string& text, double timeout_s) {
+  Reply reply;
+  const Descriptor connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (connection.get() < 0 ||
+      ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return reply;
+  reply.connected = true;
+  reply.hung_up = ::send(connection.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0;
+  if (reply.hung_up) return reply;
+  pollfd waiting = {connection.get(), POLLIN, 0};
+  if (::poll(&waiting, 1, static_cast<int>(timeout_s * 1000)) <= 0) return reply;
+  reply.text.resize(kMostAnswer);
+  const ssize_t got = ::recv(connection.get(), reply.text.data(), reply.text.size(), MSG_DONTWAIT);
+  reply.hung_up = got <= 0;
+  reply.text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return reply;
+}
+
+}  // namespace
+
 Result<Json> ask_capture(std::int64_t pid, const ControlRequest& request, double timeout_s) {
   PURLIN_ASSIGN(const std::string spool, spool_of(pid));
   const Descriptor folder(::open(spool.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const Descriptor connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (folder.get() < 0 || connection.get() < 0)
+  if (folder.get() < 0)
     return error(Code::kNotFound, "the spool {} of process {} cannot be opened: {}", spool, pid,
                  std::strerror(errno));
   // By the folder's descriptor: a socket's path holds 107 characters.
@@ -61,21 +88,16 @@ Result<Json> ask_capture(std::int64_t pid, const ControlRequest& request, double
   const std::string path = fmt::format("/proc/self/fd/{}/{}", folder.get(), control_name(pid));
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   const std::string text = to_text(request);
-  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
-          0 ||
-      ::send(connection.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0)
+  Reply reply;
+  for (int i = 0; i < kAttempts && (i == 0 || reply.hung_up); ++i)
+    reply = ask_once(address, text, timeout_s);
+  if (!reply.connected)
     return error(Code::kNotFound,
                  "process {} does not listen: it has not initialised CUDA, or has ended", pid);
-  pollfd waiting = {connection.get(), POLLIN, 0};
-  const int ready = ::poll(&waiting, 1, static_cast<int>(timeout_s * 1000));
-  std::string answer(kMostAnswer, '\0');
-  const ssize_t got =
-      ready > 0 ? ::recv(connection.get(), answer.data(), answer.size(), MSG_DONTWAIT) : -1;
-  if (got <= 0)
+  if (reply.text.empty())
     return error(Code::kFailed, "process {} did not answer within {:g} s: it may be stopped", pid,
                  timeout_s);
-  answer.resize(static_cast<std::size_t>(got));
-  PURLIN_ASSIGN(Json json, Json::parse(answer));
+  PURLIN_ASSIGN(Json json, Json::parse(reply.text));
   if (const std::string refused = json["error"].as_string(); !refused.empty())
     return error(Code::kFailed, "process {}: {}", pid, refused);
   return json;

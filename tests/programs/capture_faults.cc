@@ -174,6 +174,39 @@ void print(long rss_before) {
   std::fflush(stdout);
 }
 
+// A little of everything, until the file is there or the time is up.
+void mixed(int seconds, const char* stop_file) {
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  const auto run = [&](auto step) {
+    threads.emplace_back([&done, step] {
+      while (!done) {
+        step();
+        usleep(500);
+      }
+      synchronize();
+    });
+  };
+  for (int i = 0; i < 3; ++i) run([] { launch("work", work, 8); });
+  run([] {
+    copies[0].launch_graph("node", 20, kDuration);
+    work += 20;
+  });
+  run([] {
+    launch(copies[0].load_module("module"), work, 4);
+    synchronize();
+  });
+  run([] {
+    std::thread([] { launch("work", work, 1); }).join();
+    usleep(5000);
+  });
+  std::printf("ready\n");
+  std::fflush(stdout);
+  for (int i = 0; i < seconds * 100 && access(stop_file, F_OK) != 0; ++i) usleep(10'000);
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
 int run_again(const char* mode, const char* number) {
   execl("/proc/self/exe", "capture_faults", mode, number, static_cast<char*>(nullptr));
   return 127;
@@ -248,6 +281,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < n; ++i) copies[0].launch_graph("node", m, kDuration);
     work += static_cast<long>(n) * m;
     synchronize();
+  } else if (mode == "mixed") {
+    mixed(n, argc > 3 ? argv[3] : "");
   } else if (mode == "hang") {
     launch("work", work, n);
     synchronize();

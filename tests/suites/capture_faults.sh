@@ -69,23 +69,29 @@ capture 0 --full -- exec 500
 holds '600 <= k["work"] <= 1200 and list(n) == ["ended_without_seal"]'
 capture 134 --full -- abort 500
 holds 'list(n)[0] == "ended_without_seal" and k.get("work", 0) <= 600'
-mkfifo ready
-mkdir spool
-TMPDIR=$tmp/spool "$PURLIN" profile --quiet --full --seal-period 20ms -o run.plprof -- "$program" hang 500 >ready 2>err &
-purlin_pid=$!
-exec 3<ready
-read -t 120 -r line <&3
-echo "$line" >made.json
-child=$(pgrep -P "$purlin_pid")
-sealed() { grep -qa '"launches_seen":600' spool/purlin-spool*/cuda-"$child"-*.plprof; }
-wait_until 'a seal while the program hangs' sealed
-kill -9 "$child"
-code=0
-wait "$purlin_pid" || code=$?
-exec 3<&-
-[ "$code" = 137 ] || fail "exit code $code of a killed program"
-purlin report run.plprof --json >report.json 2>err
-holds 'k == {"work": 600} and list(n) == ["ended_without_seal"]'
+# killed PERIOD: with kill -9, once what it launched is sealed.
+killed() {
+  rm -rf ready spool
+  mkfifo ready
+  mkdir spool
+  TMPDIR=$tmp/spool "$PURLIN" profile --quiet --full --seal-period "$1" -o run.plprof -- "$program" hang 500 >ready 2>err &
+  purlin_pid=$!
+  exec 3<ready
+  read -t 120 -r line <&3
+  echo "$line" >made.json
+  child=$(pgrep -P "$purlin_pid")
+  sealed() { grep -qa '"launches_seen":600' spool/purlin-spool*/cuda-"$child"-*.plprof; }
+  wait_until 'a seal while the program hangs' sealed
+  kill -9 "$child"
+  code=0
+  wait "$purlin_pid" || code=$?
+  exec 3<&-
+  [ "$code" = 137 ] || fail "exit code $code of a killed program"
+  purlin report run.plprof --json >report.json 2>err
+  holds 'k == {"work": 600} and list(n) == ["ended_without_seal"]'
+}
+killed 20ms
+killed 1h  # first launches are sealed soon, whatever the period
 
 # --- the program's own profiler has its records, whenever it comes, and the report says where Purlin was
 capture 0 --full -- profiles 50
@@ -122,4 +128,13 @@ done
 # --- ten thousand comings and goings: memory stays, and so do the buffers
 PURLIN_CUPTI_GRACE_MS=0 capture 0 -- profiles 10000 1
 holds 'm["seen"] == m["profiled"] == 10000 and m["foreign"] == 0 and m["rss_kb"][1] - m["rss_kb"][0] < 4096 and f["most_buffers_out"] < 8'
+# --- windows by the hundred, governed and asked for, over threads, graphs, modules and the control socket
+rm -f fake.json
+OUT=$tmp timeout -k 5 300 python3 "$PURLIN_SOURCE/tests/gpu/capture_cycles.py" --purlin "$PURLIN" --program "$program" \
+  --cycles 600 --seconds 240 >out 2>err || { cat out err >&2; fail "window cycles"; }
+python3 - <<'PY' || { cat fake.json >&2; fail "CUPTI under window cycles"; }
+import json
+f = json.load(open("fake.json"))
+assert f["illegal_calls"] == 0 and f["buffers_out"] == 0 and f["calls"]["cuptiActivityEnable"] >= 600
+PY
 echo "capture_faults: ok"

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@ namespace purlin::profile::capture {
 namespace {
 
 constexpr int kMostAnswersAtOnce = 4;
+constexpr int kPatienceMs = 5;  // from a connection to what it asks
 
 // What a forked child has to close: the listening socket of its parent.
 std::atomic<int> inherited = -1;
@@ -78,31 +80,36 @@ bool Control::ours() const {
   return fd_ >= 0 && ::fstat(fd_, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
 }
 
-void Control::serve(const Answer& answer) {
-  if (fd_ < 0) return;
+bool Control::serve(const Answer& answer) {
+  if (fd_ < 0) return false;
   if (!ours()) {
     inherited = -1;
     fd_ = -1;
-    return;
+    return false;
   }
+  bool answered = false;
   for (int i = 0; i < kMostAnswersAtOnce; ++i) {
     const int connection = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (connection < 0) return;
-    if (same_user(connection)) answer_one(connection, answer);
+    if (connection < 0) return answered;
+    if (same_user(connection)) answered = answer_one(connection, answer) || answered;
     ::close(connection);
   }
+  return answered;
 }
 
-void Control::answer_one(int connection, const Answer& answer) {
+bool Control::answer_one(int connection, const Answer& answer) {
+  pollfd speaking = {connection, POLLIN, 0};
+  (void)::poll(&speaking, 1, kPatienceMs);
   char text[kMostControlBytes + 1];
   const ssize_t got = ::recv(connection, text, sizeof text, MSG_DONTWAIT);
+  if (got <= 0) return false;  // who was too slow tries again
   ControlRequest request;
-  const bool parsed =
-      got > 0 && parse_control(std::string_view(text, static_cast<std::size_t>(got)), request);
+  const bool parsed = parse_control(std::string_view(text, static_cast<std::size_t>(got)), request);
   const std::string reply =
       parsed ? answer(request)
              : JsonText().text("error", "not a request of purlin-control/1").finish();
   (void)!::send(connection, reply.data(), reply.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return parsed;
 }
 
 void Control::close() {

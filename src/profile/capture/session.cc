@@ -25,6 +25,11 @@ std::int64_t now_ns(clockid_t clock) {
 }
 
 constexpr std::int64_t kControlNs = 500'000'000;  // how long `purlin capture` may have to wait
+// Who has asked may ask again: for so long, so soon.
+constexpr std::int64_t kAfterRequestNs = 2'000'000'000, kControlSoonNs = 10'000'000;
+constexpr std::int64_t kFirstSealsNs = 10'000'000;
+
+thread_local bool own_thread = false;
 
 // The arguments with spaces between, as `ps` shows them.
 std::string command_line() {
@@ -229,7 +234,17 @@ void Session::poke() {
   pthread_mutex_unlock(&mutex_);
 }
 
+bool Session::hurry() {
+  if (own_thread) return false;
+  pthread_mutex_lock(&mutex_);
+  hurried_ = poked_ = true;
+  pthread_cond_signal(&condition_);
+  pthread_mutex_unlock(&mutex_);
+  return true;
+}
+
 void* Session::run(void* self) {
+  own_thread = true;
   try {
     static_cast<Session*>(self)->loop();
   } catch (...) {  // out of memory: the program goes on, capture ends with what is sealed
@@ -238,13 +253,19 @@ void* Session::run(void* self) {
 }
 
 void Session::loop() {
-  // The first periods are short, so that a program that crashes early leaves something.
+  // The first periods are short, so that a program that crashes early leaves something; and once
+  // more when it begins to use the device, which may be long after.
   std::int64_t period_ns = std::max<std::int64_t>(options_.period_ms * 1'000'000 / 16, 10'000'000);
   std::int64_t next_seal = monotonic_ns() + period_ns;
+  std::int64_t asked_until = 0;
   while (!finished_) {
-    control_.serve([&](const ControlRequest& request) { return source_.control(request); });
+    if (control_.serve([&](const ControlRequest& request) { return source_.control(request); }))
+      asked_until = monotonic_ns() + kAfterRequestNs;
     std::int64_t next = std::min(next_seal, source_.tick());
-    if (control_.is_open()) next = std::min(next, monotonic_ns() + kControlNs);
+    if (control_.is_open()) {
+      const std::int64_t now = monotonic_ns();
+      next = std::min(next, now + (now < asked_until ? kControlSoonNs : kControlNs));
+    }
     const timespec until = {static_cast<time_t>(next / 1'000'000'000),
                             static_cast<long>(next % 1'000'000'000)};
     pthread_mutex_lock(&mutex_);
@@ -252,8 +273,13 @@ void Session::loop() {
       pthread_cond_timedwait(&condition_, &mutex_, &until);
     const bool woken = std::exchange(awake_, false);
     poked_ = false;
+    const bool hurried = std::exchange(hurried_, false);
     pthread_mutex_unlock(&mutex_);
     if (finished_) return;
+    if (hurried) {
+      period_ns = std::min(kFirstSealsNs, options_.period_ms * 1'000'000);
+      next_seal = monotonic_ns() + period_ns;
+    }
     const bool due = monotonic_ns() >= next_seal;
     if (woken || due) source_.collect(false);
     if (!due) continue;

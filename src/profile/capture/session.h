@@ -65,7 +65,10 @@ class Session {
   void set_devices(const std::string& devices);  // a JSON array, as in the document's environment
   void wake();                                   // tick and collect soon, without sealing
   void poke();                                   // tick soon
-  void finish();                                 // at exit: the final seal; later calls do nothing
+  // The program's first work is under way: the next seals come soon after one another, so that one
+  // that aborts at once leaves something. False on the session's own thread, whose work it is not.
+  bool hurry();
+  void finish();  // at exit: the final seal; later calls do nothing
 
  private:
   static void* run(void* self);
@@ -81,7 +84,7 @@ class Session {
   std::string process_;  // JSON of META
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t condition_;
-  bool awake_ = false, poked_ = false;
+  bool awake_ = false, poked_ = false, hurried_ = false;
   std::atomic<bool> finished_ = false;
   std::mutex file_mutex_;
   Control control_;

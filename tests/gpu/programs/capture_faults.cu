@@ -95,11 +95,13 @@ cudaGraphExec_t make_graph(int nodes) {
   cudaStream_t stream;
   cudaGraph_t graph;
   cudaGraphExec_t exec;
-  check(cudaStreamCreate(&stream), "stream");
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
   for (int i = 0; i < nodes; ++i) fault_node<<<1, 32, 0, stream>>>();
   check(cudaStreamEndCapture(stream, &graph), "end capture");
   check(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  check(cudaGraphDestroy(graph), "destroy");
+  check(cudaStreamDestroy(stream), "stream");
   return exec;
 }
 
@@ -116,6 +118,63 @@ void fresh_graph() {
   held_graph = make_graph(kNodes);
   replay();
   check(cudaGraphExecDestroy(held_graph), "destroy");
+}
+
+// A little of everything at a moderate rate, until the file is there or the time is up: what windows by the thousand
+// are opened over. Prints a line once all is under way.
+void mixed(double seconds, const char* stop_file) {
+  std::atomic<bool> done{false};
+  std::atomic<long> launches{0}, nodes{0};
+  check(cudaFree(nullptr), "init");
+  std::vector<std::thread> threads;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto run = [&](auto work) {
+    threads.emplace_back([&done, work] {
+      cudaStream_t stream;
+      check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+      while (!done) {
+        work(stream);
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+      check(cudaStreamSynchronize(stream), "synchronize");
+    });
+  };
+  for (int i = 0; i < 4; ++i)
+    run([&launches, i](cudaStream_t stream) {
+      for (int k = 0; k < 8; ++k) fault_empty<<<1, 32, 0, i == 0 ? nullptr : stream>>>();
+      check(cudaStreamSynchronize(stream), "synchronize");
+      launches += 8;
+    });
+  static cudaGraphExec_t held = make_graph(kNodes);
+  run([&nodes](cudaStream_t stream) {
+    check(cudaGraphLaunch(held, stream), "graph launch");
+    check(cudaStreamSynchronize(stream), "synchronize");
+    nodes += kNodes;
+  });
+  run([&nodes](cudaStream_t stream) {  // made, replayed and destroyed, within windows and across them
+    cudaGraphExec_t fresh = make_graph(kNodes);
+    check(cudaGraphLaunch(fresh, stream), "graph launch");
+    check(cudaStreamSynchronize(stream), "synchronize");
+    check(cudaGraphExecDestroy(fresh), "destroy");
+    nodes += kNodes;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  run([&launches](cudaStream_t) {  // threads that come, launch once, and go
+    std::thread([&launches] {
+      fault_empty<<<1, 32>>>();
+      launches += 1;
+    }).join();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  });
+  std::printf("ready\n");
+  std::fflush(stdout);
+  while (seconds_since(begin) < seconds && access(stop_file, F_OK) != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  check(cudaDeviceSynchronize(), "synchronize");
+  count("fault_empty()", launches);
+  count("fault_node()", nodes);
 }
 
 template <class F>
@@ -243,6 +302,8 @@ int main(int argc, char** argv) {
     launch(static_cast<long>(n));
   } else if (mode == "seconds") {
     for_seconds(n, [] { launch(256); });
+  } else if (mode == "mixed") {  // … SECONDS FILE
+    mixed(n, argc > 3 ? argv[3] : "");
   } else if (mode == "idle") {  // a second of launches, a long nothing, a second of launches
     for_seconds(1, [] { launch(256); });
     std::this_thread::sleep_for(std::chrono::duration<double>(n));
@@ -312,6 +373,7 @@ int main(int argc, char** argv) {
     return 127;
   } else if (mode == "abort") {
     launch(static_cast<long>(n));
+    std::this_thread::sleep_for(std::chrono::milliseconds(static_cast<int>(number(3, 0))));
     print(mode.c_str());
     std::abort();
   } else if (mode == "hang") {  // to be killed

@@ -119,6 +119,7 @@ void Folding::lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_r
   *buffer = buffers_.lend();
   *size = *buffer != nullptr ? Buffers::kBytes : 0;
   *most_records = 0;
+  if (!work_began_.load(std::memory_order_relaxed) && session_.hurry()) work_began_ = true;
   cost_ns_ += monotonic_ns() - began;
 }
 

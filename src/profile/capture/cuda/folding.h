@@ -100,7 +100,7 @@ class Folding {
     double z = 0, t = 0, zz = 0, zt = 0, tt = 0;
   } sums_;
 
-  std::atomic<bool> seen_records_ = false;
+  std::atomic<bool> seen_records_ = false, work_began_ = false;
   std::atomic<std::int64_t> cost_ns_ = 0;
   std::atomic<std::uint64_t> dropped_ = 0, unfinished_ = 0, launches_ = 0, nodes_ = 0, unasked_ = 0;
 };

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Windows by the thousand over one running program of many threads, streams and graphs.
+
+    python3 tests/gpu/capture_cycles.py --purlin DIR/bin/purlin --program capture_faults [--cycles 10000]
+
+PURLIN_WINDOW has the governor open and close one every few milliseconds, while the control socket is asked to stop, to
+start and for windows of its own. At a tenth, half and the whole of the cycles the program's memory is read. It fails
+where cycles cease to come, where the program ends otherwise than alone or not at all, where memory goes on growing, or
+where the profile holds what the program did not do. OUT, if set, gets capture_cycles.json. The suite
+tests/suites/capture_faults.sh does the same, smaller, on the fake CUPTI.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+
+class Control:
+    """The capture's socket in one process: docs/formats/profile.md, "Control"."""
+
+    def __init__(self, pid):
+        environment = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+        spool = next(v for v in environment if v.startswith("PURLIN_SPOOL=")).split("=", 1)[1]
+        self.path = f"{spool}/control-{pid}"
+        self.asked = {"status": 0, "start": 0, "stop": 0, "window": 0}
+
+    def ask(self, verb, milliseconds=None):
+        for _ in range(50):  # it hangs up on who is slow to say what it wants
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.settimeout(20)
+                connection.connect(self.path)
+                try:
+                    connection.send(f"purlin-control/1 {verb}{'' if milliseconds is None else f' {milliseconds}'}\n".encode())
+                    answer = connection.recv(4096)
+                except (BrokenPipeError, ConnectionResetError):
+                    continue
+            if answer:
+                self.asked[verb] += 1
+                return json.loads(answer)
+        raise OSError("nobody answers")
+
+
+def rss_kb(pid):
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1])
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--purlin", default="purlin")
+    parser.add_argument("--program", default="./capture_faults")
+    parser.add_argument("--cycles", type=int, default=10000)
+    parser.add_argument("--seconds", type=float, default=90, help="at most")
+    parser.add_argument("--window", default="1@4", help="milliseconds; shorter than --window of `purlin profile` may be")
+    parser.add_argument("--growth-mb", type=float, default=32, help="of memory, from a tenth of the cycles to the end")
+    arguments = parser.parse_args()
+    problems, memory, answers = [], {}, []
+    with tempfile.TemporaryDirectory() as folder:
+        profile, stop = Path(folder, "run.plprof"), Path(folder, "stop")
+        began = time.monotonic()
+        process = subprocess.Popen([arguments.purlin, "profile", "--quiet", "--seal-period", "100ms", "-o", str(profile), "--",
+                                    "env", f"PURLIN_WINDOW={arguments.window}", arguments.program, "mixed", str(int(arguments.seconds) + 30), str(stop)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        windows, status, round_number = 0, {}, 0
+        try:
+            while (line := process.stdout.readline()) and line != "ready\n":
+                pass
+            child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+            control = Control(child)
+            marks = [arguments.cycles // 10, arguments.cycles // 2, arguments.cycles]
+            last_progress = time.monotonic()
+            first_window = last_progress
+            while windows < arguments.cycles:
+                round_number += 1
+                verb, length = [("status", None), ("stop", None), ("start", None), ("window", 3)][round_number % 4]
+                asked = time.monotonic()
+                status = control.ask(verb, length)
+                answers.append(time.monotonic() - asked)
+                if "error" in status:
+                    problems.append(f"{verb}: {status['error']}")
+                    break
+                if status["windows"] > windows:
+                    last_progress = time.monotonic()
+                windows = status["windows"]
+                while marks and windows >= marks[0]:
+                    memory[str(marks.pop(0))] = rss_kb(child)
+                if time.monotonic() - last_progress > 20:
+                    problems.append(f"no window for 20 s, after {windows:.0f}")
+                    break
+                if time.monotonic() - began > arguments.seconds:
+                    problems.append(f"only {windows:.0f} windows within {arguments.seconds} s")
+                    break
+                time.sleep(0.03)
+            last_window = time.monotonic()
+        except (OSError, StopIteration, ValueError, IndexError) as failure:
+            problems.append(f"the program is gone or does not answer: {failure!r}")
+            first_window = last_window = time.monotonic()
+        stop.touch()
+        try:
+            out, err = process.communicate(timeout=40)
+        except subprocess.TimeoutExpired:
+            problems.append("the program did not end within 40 s")
+            os.killpg(process.pid, signal.SIGKILL)  # of the session begun above
+            out, err = process.communicate()
+        if process.returncode != 0:
+            problems.append(f"exit code {process.returncode}: {err[-600:]}")
+        report = None
+        size = profile.stat().st_size if profile.exists() else 0
+        if profile.exists():
+            done = subprocess.run([arguments.purlin, "report", str(profile), "--json"], capture_output=True, text=True)
+            report = json.loads(done.stdout) if done.returncode == 0 else None
+    made = next((json.loads(line) for line in out.splitlines() if line.startswith("{")), {})
+    row = {"cycles": windows, "seconds": round(last_window - first_window, 1), "asked": control.asked if answers else {},
+           "answer_ms": {"median": round(1e3 * sorted(answers)[len(answers) // 2], 2), "longest": round(1e3 * max(answers), 1)} if answers else {},
+           "rss_kb": memory, "made": made, "profile_bytes": size}
+    if report is None:
+        problems.append("no profile that can be read")
+    else:
+        coverage = report["coverage"]
+        row["coverage"] = {k: v for k, v in coverage.items() if k != "notes"}
+        row["notes"] = {n["cause"]: {"count": n["count"], "seconds": n["seconds"]} for n in coverage["notes"]}
+        row["recorded"] = coverage["launches_seen"]
+        total = sum(made["launches"].values()) if "launches" in made else made.get("work", 0)
+        if coverage["launches_seen"] <= 0 or coverage["launches_seen"] > total:
+            problems.append(f"{coverage['launches_seen']} launches seen of {total} made")
+        if coverage["launches_lost"]:
+            problems.append(f"{coverage['launches_lost']} launches lost")
+        strange = {k["name"] for k in report["kernels"]} - {"fault_empty()", "fault_node()", "work", "node", "module"}
+        if strange:
+            problems.append(f"kernels that the program does not have: {sorted(strange)[:5]}")
+    if len(memory) == 3:
+        first, _, last = memory.values()
+        if last - first > arguments.growth_mb * 1024:
+            problems.append(f"memory grew: {memory} kB")
+    row["ok"], row["problems"] = not problems, problems
+    if os.environ.get("OUT"):
+        Path(os.environ["OUT"], "capture_cycles.json").write_text(json.dumps(row, indent=1) + "\n")
+    print(f"{'ok' if not problems else 'FAILED'}: {windows:.0f} windows in {row['seconds']} s, asked {row['asked']}, memory {memory} kB, "
+          f"recorded {row.get('recorded')} of {made.get('launches', made.get('work'))}, profile {size} bytes, notes {sorted(row.get('notes', {}))}")
+    for problem in problems:
+        print(f"    {problem}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
