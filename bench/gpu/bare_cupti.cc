@@ -7,10 +7,14 @@
 //   bare_cupti.so
 //
 // BARE_CUPTI names the libcupti to open when none is loaded yet; BARE_OUT a file that gets, at
-// exit, "kernels copies sets dropped" as the library counted them.
+// exit, "kernels copies sets dropped flushes longest_flush_us" as the library counted them. To ask
+// what a part of a capture costs: BARE_FLUSH_MS=N has a thread of its own flush every N ms,
+// BARE_SYNC=1 enables the kind SYNCHRONIZATION too.
 #include <cupti.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +23,7 @@
 #include <link.h>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -28,7 +33,19 @@ constexpr std::size_t kBytes = std::size_t{1} << 20;
 decltype(&cuptiActivityGetNextRecord) next_record;
 decltype(&cuptiActivityGetNumDroppedRecords) dropped_records;
 decltype(&cuptiActivityFlushAll) flush_all;
-std::atomic<std::uint64_t> kernels, copies, sets, dropped;
+std::atomic<std::uint64_t> kernels, copies, sets, dropped, flushes, longest_flush_us;
+
+void flush_every(int milliseconds) {
+  for (;;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    const auto began = std::chrono::steady_clock::now();
+    flush_all(0);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - began;
+    ++flushes;
+    longest_flush_us =
+        std::max<std::uint64_t>(longest_flush_us, static_cast<std::uint64_t>(took.count()));
+  }
+}
 
 struct Pool {
   std::mutex mutex;
@@ -74,10 +91,12 @@ void finish() {
   const char* path = std::getenv("BARE_OUT");
   FILE* out = path != nullptr ? std::fopen(path, "w") : nullptr;
   if (out == nullptr) return;
-  std::fprintf(out, "%llu %llu %llu %llu\n", static_cast<unsigned long long>(kernels.load()),
-               static_cast<unsigned long long>(copies.load()),
-               static_cast<unsigned long long>(sets.load()),
-               static_cast<unsigned long long>(dropped.load()));
+  std::fprintf(
+      out, "%llu %llu %llu %llu %llu %llu\n", static_cast<unsigned long long>(kernels.load()),
+      static_cast<unsigned long long>(copies.load()), static_cast<unsigned long long>(sets.load()),
+      static_cast<unsigned long long>(dropped.load()),
+      static_cast<unsigned long long>(flushes.load()),
+      static_cast<unsigned long long>(longest_flush_us.load()));
   std::fclose(out);
 }
 
@@ -118,6 +137,10 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
       enable(CUPTI_ACTIVITY_KIND_MEMCPY) != CUPTI_SUCCESS ||
       enable(CUPTI_ACTIVITY_KIND_MEMSET) != CUPTI_SUCCESS)
     std::fprintf(stderr, "bare_cupti: CUPTI refused\n");
+  if (const char* sync = std::getenv("BARE_SYNC"); sync != nullptr && *sync == '1')
+    enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  if (const char* every = std::getenv("BARE_FLUSH_MS"))
+    std::thread(&flush_every, std::atoi(every)).detach();
   std::atexit(&finish);
   return 1;
 }
