@@ -253,7 +253,8 @@ Json sampling_json(const Sampling& sampling) {
                        {"governed_ns", number(sampling.governed_ns)},
                        {"recorded_ns", number(sampling.recorded_ns)},
                        {"windows", number(sampling.windows)},
-                       {"total_error", rounded(sampling.total_error())}});
+                       {"total_error", rounded(sampling.total_error())},
+                       {"waits", sampling.waits ? Json(*sampling.waits) : Json()}});
 }
 
 Json coverage_json(const Coverage& coverage, bool partial) {

@@ -337,6 +337,7 @@ class Renderer {
       line += fmt::format(", {} sampled out", format_count(coverage.launches_sampled_out));
     out_ += fold(line, "  ", width());
     windows();
+    unrecorded_waits();
     cost();
     sampling();
     processes();
@@ -347,6 +348,12 @@ class Renderer {
       paragraph(Style::kYellow, "! " + clean(text), "  ");
     }
     unknown();
+  }
+
+  // Where nobody would know that there is more to ask for.
+  void unrecorded_waits() {
+    if (report_.coverage.sampling.waits.value_or(true) || !report_.waits.empty()) return;
+    paragraph(Style::kDim, "the host's waits were not recorded: purlin profile --waits does", "  ");
   }
 
   void windows() {

@@ -52,6 +52,9 @@ class ProfileCommand : public Command {
                  "TIME@TIME");
     flags.option("--sample", sample_,
                  "one run in N, or one rank in N of a run; others are not slowed", "1/N");
+    flags.flag("--waits", waits_,
+               "record for how long the host waits for the device, too; makes steps of many short "
+               "launches half as long again while it records");
     flags.flag("--idle", idle_, "record nothing until `purlin capture` starts it");
     flags.optional_value(
         "--stalls", stalls_, "262144",
@@ -84,6 +87,7 @@ class ProfileCommand : public Command {
     options.command = command_;
     options.full = full_;
     options.idle = idle_;
+    options.waits = waits_;
     PURLIN_TRY(parse_budget(options));
     PURLIN_TRY(parse_window(options));
     PURLIN_TRY(parse_sample(options));
@@ -224,7 +228,7 @@ class ProfileCommand : public Command {
   std::string output_, build_, period_ = "1s", ops_ = "auto", budget_ = "1%", window_, sample_,
                                stalls_, counters_, kernels_;
   int replays_ = profile::CaptureOptions().counter_replays;
-  bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false;
+  bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false, waits_ = false;
   std::vector<std::string> command_;
 };
 

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,7 @@ struct Sampling {
   double windows = 0;
   double total_ns = 0;        // of the recorded kernels, weighted
   double total_variance = 0;  // its, ns², from how windows differ
+  std::optional<bool> waits;  // whether the host's waits were recorded too, in every process
 
   // Relative, 95 %; 0 where it is not known.
   double total_error() const {

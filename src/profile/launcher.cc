@@ -138,6 +138,7 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
   std::map<std::string, std::string> result = {
       {"PURLIN_SPOOL", spool},
       {"PURLIN_FULL", options.full ? "1" : "0"},
+      {"PURLIN_WAITS", options.waits ? "1" : "0"},
       {"PURLIN_OPS", name_of(options.ops)},
       {"PURLIN_GEMM_SHAPES", options.gemm_shapes ? "1" : "0"},
       {"PURLIN_BUDGET", fmt::format("{:g}", options.budget)},

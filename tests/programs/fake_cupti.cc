@@ -180,6 +180,9 @@ void set_end(std::uint8_t* at, std::uint64_t end) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
       reinterpret_cast<CUpti_ActivityKernel10*>(record)->end = end;
       break;
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      reinterpret_cast<CUpti_ActivitySynchronization2*>(record)->end = end;
+      break;
     default:
       break;
   }
@@ -399,6 +402,13 @@ void fake_graph_launch(const char* node, int nodes, std::uint64_t duration_ns) {
 
 // What this thread has in flight ends.
 void fake_synchronize() {
+  CUpti_ActivitySynchronization2 record = {};
+  record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE;
+  const auto [start, end] = advance(2000);
+  record.start = start;
+  record.end = end;
+  append(record);
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   const auto mine = s.buffers.find(std::this_thread::get_id());

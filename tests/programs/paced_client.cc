@@ -10,6 +10,7 @@
 #include <thread>
 
 extern "C" void fake_launch(const char* name, int launches, std::uint64_t duration_ns);
+extern "C" void fake_synchronize();
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
@@ -34,5 +35,6 @@ int main(int argc, char** argv) {
     made = due > made ? due : made;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  fake_synchronize();
   std::printf("made %ld launches\n", made);
 }

@@ -33,6 +33,15 @@ expect_exit 0 purlin profile -o few.plprof -- "$client" 1.5 2
 report few.plprof
 expect_json report.json "d['launches'] == $(made out) == d['coverage']['launches_seen']"
 expect_json report.json "d['coverage']['launches_sampled_out'] == 0 and d['coverage']['sampling']['windows'] == 1"
+# The host's waits are dear: not even --full records them unasked, and the report says how to ask.
+expect_json report.json "d['waits'] == [] and d['coverage']['sampling']['waits'] is False"
+expect_exit 0 purlin report few.plprof
+expect_contains out "waits were not recorded: purlin profile --waits does"
+expect_exit 0 purlin profile --full --waits -o waits.plprof -- "$client" 0.2 2
+report waits.plprof
+expect_json report.json "[(w['kind'], w['count']) for w in d['waits']] == [('context', 1)] and d['coverage']['sampling']['waits'] is True"
+expect_exit 0 purlin report few.plprof waits.plprof --json
+expect_json out "d['coverage']['sampling']['waits'] is False and len(d['waits']) == 1"
 
 # --- more than the budget bears, where windows leave nothing behind: the head, then windows whose
 #     weights add up to what was launched

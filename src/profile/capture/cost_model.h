@@ -13,6 +13,7 @@ namespace purlin::profile::capture {
 struct CostModel {
   double launch_ns = 1100;            // of a launch into a stream, while it is recorded
   double node_ns = 400;               // of a node of a graph, while it is recorded
+  double waits_launch_ns = 4300;      // besides, of a launch while the host's waits are recorded
   double lasting_launch_ns = 500;     // of any launch after a second window was opened
   double instrumented_node_ns = 250;  // of a node of a graph that was made in the first window
   double initialised_launch_ns = 75;  // of any launch, with CUPTI in the process

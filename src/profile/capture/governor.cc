@@ -331,7 +331,9 @@ void Governor::spent(int tier, std::int64_t cost_ns) {
 
 void Governor::recorded(double launches, double nodes) {
   if (tiers_.empty() || launches + nodes <= 0) return;
-  const double cost = launches * options_.costs.launch_ns + nodes * options_.costs.node_ns;
+  const CostModel& costs = options_.costs;
+  const double launch = costs.launch_ns + (options_.waits ? costs.waits_launch_ns : 0);
+  const double cost = launches * launch + nodes * costs.node_ns;
   tiers_[0].purse_ns -= cost;
   totals_.spent_ns += cost;
   lesson_cost_ns_ += cost;

@@ -52,6 +52,7 @@ struct GovernorOptions {
   std::uint64_t seed = 1;
   bool every_launch = false;  // tier 0 is open whenever no other tier is, whatever it costs
   bool idle = false;          // nothing is open until start() or record()
+  bool waits = false;         // tier 0 records the host's waits, too, at their price
   // Recorded in full, whatever it costs: so much time at a random place in each such cell. 0: none.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
   CostModel costs;
@@ -123,6 +124,7 @@ class Governor {
   const Totals& totals() const { return totals_; }
   double budget() const { return options_.budget; }
   bool every_launch() const { return options_.every_launch; }
+  bool waits() const { return options_.waits; }
 
  private:
   struct Planned {

@@ -399,6 +399,7 @@ std::string Recorder::coverage() const {
                              .real("windows", sampling_.windows)
                              .real("total_ns", sampling_.total_ns)
                              .real("total_variance", sampling_.total_variance)
+                             .raw("waits", sampling_.waits ? "true" : "false")
                              .finish());
   return json.raw("notes", '[' + notes + ']').finish();
 }

@@ -31,6 +31,7 @@ struct SamplingFacts {
   double budget = 0;  // 0: nothing governs
   double governed_ns = 0, recorded_ns = 0, windows = 0;
   double total_ns = 0, total_variance = 0;  // of all kernels' time
+  bool waits = false;                       // the host's are recorded, too
 };
 
 struct LaunchFacts {

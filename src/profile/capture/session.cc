@@ -121,6 +121,7 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
   options.layer = layer;
   options.every_launch = variable("PURLIN_FULL") == "1";
   options.idle = variable("PURLIN_IDLE") == "1";
+  options.waits = variable("PURLIN_WAITS") == "1";
   if (const std::string lasting = variable("PURLIN_LASTING_LAUNCH_NS"); !lasting.empty())
     options.lasting_launch_ns = std::clamp(std::strtod(lasting.c_str(), nullptr), 0.0, 1e6);
   options.left_out = why_left_out();

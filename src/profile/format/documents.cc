@@ -39,7 +39,8 @@ Json to_json(const Sampling& sampling) {
                        {"recorded_ns", sampling.recorded_ns},
                        {"windows", sampling.windows},
                        {"total_ns", sampling.total_ns},
-                       {"total_variance", sampling.total_variance}});
+                       {"total_variance", sampling.total_variance},
+                       {"waits", sampling.waits ? Json(*sampling.waits) : Json()}});
 }
 
 Json to_json(const Coverage& coverage) {
@@ -67,9 +68,14 @@ Coverage coverage_from_json(const Json& json) {
   coverage.launches_sampled_out = json["launches_sampled_out"].as_double();
   coverage.overhead_ns = json["overhead_ns"].as_double();
   const Json& sampling = json["sampling"];
-  coverage.sampling = {sampling["budget"].as_double(),      sampling["governed_ns"].as_double(),
-                       sampling["recorded_ns"].as_double(), sampling["windows"].as_double(),
-                       sampling["total_ns"].as_double(),    sampling["total_variance"].as_double()};
+  coverage.sampling = {sampling["budget"].as_double(),
+                       sampling["governed_ns"].as_double(),
+                       sampling["recorded_ns"].as_double(),
+                       sampling["windows"].as_double(),
+                       sampling["total_ns"].as_double(),
+                       sampling["total_variance"].as_double(),
+                       std::nullopt};
+  if (sampling["waits"].is_bool()) coverage.sampling.waits = sampling["waits"].as_bool();
   coverage.bytes_written =
       static_cast<std::uint64_t>(std::max<std::int64_t>(0, json["bytes_written"].as_int()));
   for (const Json& item : json["notes"].items()) {

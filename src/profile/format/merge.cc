@@ -412,6 +412,8 @@ void Merger::add_coverage(const Coverage& from) {
   into.sampling.windows += from.sampling.windows;
   into.sampling.total_ns += from.sampling.total_ns;
   into.sampling.total_variance += from.sampling.total_variance;
+  if (from.sampling.waits)
+    into.sampling.waits = into.sampling.waits.value_or(true) && *from.sampling.waits;
   into.bytes_written += from.bytes_written;
   for (const CoverageNote& note : from.notes) {
     const auto [known, added] = notes_.try_emplace(key_of(note), into.notes.size());

@@ -5,31 +5,33 @@ namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
-                                         CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
+                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
+
+// The dear one: every call of the program that waits or may becomes slower, not its record only.
+constexpr CUpti_ActivityKind kWaits = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
 
 }  // namespace
 
 Tier::Opened ActivityTier::open(const Window&) {
   open_ = true;
   attribution_.open();  // before the kinds: every launch that is recorded has its call recorded
-  for (const CUpti_ActivityKind kind : kKinds) {
-    const CUptiResult result = cupti_.enable(kind);
-    if (result == CUPTI_SUCCESS) continue;
-    close();
-    recorder_.note("cupti_refused", "CUDA is not captured: CUPTI answered " +
-                                        cupti_.text_of(result) +
-                                        "; another profiler may hold it, or the driver may be "
-                                        "older than " +
-                                        cupti_.path);
-    return Opened::kNever;
-  }
-  return Opened::kYes;
+  CUptiResult result = CUPTI_SUCCESS;
+  for (const CUpti_ActivityKind kind : kKinds)
+    if (result == CUPTI_SUCCESS) result = cupti_.enable(kind);
+  if (waits_ && result == CUPTI_SUCCESS) result = cupti_.enable(kWaits);
+  if (result == CUPTI_SUCCESS) return Opened::kYes;
+  close();
+  recorder_.note("cupti_refused", "CUDA is not captured: CUPTI answered " + cupti_.text_of(result) +
+                                      "; another profiler may hold it, or the driver may be "
+                                      "older than " +
+                                      cupti_.path);
+  return Opened::kNever;
 }
 
 void ActivityTier::close() {
   if (!open_) return;
   for (const CUpti_ActivityKind kind : kKinds) cupti_.disable(kind);
+  if (waits_) cupti_.disable(kWaits);
   attribution_.close();
   open_ = false;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ActivityTier: records of every kernel, copy, set and synchronisation that is enqueued while its
-// window is open. The records arrive later, in Folding.
+// ActivityTier: records of every kernel, copy and set that is enqueued while its window is open,
+// and of the host's waits where they were asked for: those cost several times as much as all the
+// others (cost_model.h). The records arrive later, in Folding.
 //
 // Owned by the Arbiter; called as every Tier.
 #pragma once
@@ -14,8 +15,13 @@ namespace purlin::profile::capture::cuda {
 
 class ActivityTier : public Tier {
  public:
-  ActivityTier(const Cupti& cupti, Recorder& recorder, Folding& folding, Attribution& attribution)
-      : cupti_(cupti), recorder_(recorder), folding_(folding), attribution_(attribution) {}
+  ActivityTier(const Cupti& cupti, Recorder& recorder, Folding& folding, Attribution& attribution,
+               bool waits)
+      : cupti_(cupti),
+        recorder_(recorder),
+        folding_(folding),
+        attribution_(attribution),
+        waits_(waits) {}
 
   const char* name() const override { return "activity"; }
   Opened open(const Window& window) override;
@@ -28,6 +34,7 @@ class ActivityTier : public Tier {
   Recorder& recorder_;
   Folding& folding_;
   Attribution& attribution_;
+  const bool waits_;
   bool open_ = false;
 };
 

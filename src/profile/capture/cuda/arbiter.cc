@@ -114,7 +114,7 @@ void Arbiter::report() {
   const Folding::Estimate estimate = folding_.estimate();
   if (governor_.launch_bound()) note_launch_bound();
   recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
-                          totals.windows, estimate.total_ns, estimate.variance});
+                          totals.windows, estimate.total_ns, estimate.variance, governor_.waits()});
 }
 
 // Of the session's own thread, which folds what windows brought; and of the buffers, which CUPTI

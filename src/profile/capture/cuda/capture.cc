@@ -16,6 +16,7 @@ GovernorOptions governor_options(const SessionOptions& options) {
   result.every_launch = options.every_launch;
   result.budget = options.budget;
   result.idle = options.idle;
+  result.waits = options.waits;
   if (options.lasting_launch_ns >= 0) result.costs.lasting_launch_ns = options.lasting_launch_ns;
   result.full_window_ns = options.full_window_ns;
   result.full_cell_ns = options.full_cell_ns;
