@@ -120,6 +120,12 @@ struct TimingRequest {
   bool graph = false;           // the launches of a sample as one graph, where has_graphs()
 };
 
+// What keep_busy() had the device do.
+struct Busy {
+  double launches = 0;
+  double busy_s = 0;  // by the device's clock: what is between batches of launches is not in it
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -155,6 +161,11 @@ class Device {
   virtual Status run(const Launch& launch) = 0;
   // Launches and times on the device's own clock. At least one sample unless it fails.
   virtual Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) = 0;
+
+  // Launches as time() makes them, request.samples at once, until `go_on` says no; it is asked
+  // after each batch. Where the backend can, the next batch is queued before one ends.
+  virtual Result<Busy> keep_busy(const Launch& launch, const TimingRequest& request,
+                                 const std::function<bool()>& go_on);
 
   // Whether launches can be made a graph, which costs the host nothing while it is timed.
   virtual bool has_graphs() const { return false; }

@@ -90,6 +90,18 @@ Status check_launch(const DeviceInfo& device, const Launch& launch, std::size_t 
   return Status::ok();
 }
 
+Result<Busy> Device::keep_busy(const Launch& launch, const TimingRequest& request,
+                               const std::function<bool()>& go_on) {
+  Busy busy;
+  do {
+    PURLIN_ASSIGN(const std::vector<Sample> samples, time(launch, request));
+    for (const Sample& sample : samples)
+      busy.busy_s += sample.ms * 1e-3 * request.launches_per_sample;
+    busy.launches += static_cast<double>(samples.size()) * request.launches_per_sample;
+  } while (go_on());
+  return busy;
+}
+
 Result<std::vector<Sample>> sample_in_chunks(const TimingRequest& request, Clock& clock,
                                              const SampleChunk& chunk) {
   if (request.samples < 1 || request.launches_per_sample < 1)

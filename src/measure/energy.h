@@ -11,6 +11,7 @@
 
 #include "measure/timing.h"
 
+#include <optional>
 #include <vector>
 
 namespace purlin::measure {
@@ -25,13 +26,34 @@ struct Power {
   double watts = 0;
   double error = 0;  // relative: how uncertain it is when the counter moved
 };
-// From the first step of the counter after `from_s` to its last: between steps it stands, and what
-// it will add is not known. kUnavailable with fewer than two steps.
-Result<Power> power_of(const std::vector<EnergyReading>& readings, double from_s);
+
+// Says when to look at a counter that moves in steps, so that two of its steps are seen closely and
+// it is left alone between them. Pure: it is told what the readings were.
+class EnergyWatch {
+ public:
+  // Steps from `from_s` on count, and the second is `seconds` or more after the first.
+  EnergyWatch(double from_s, double seconds) : from_s_(from_s), seconds_(seconds) {}
+  // When to look next; nullopt: power() has its answer.
+  std::optional<double> next_s() const;
+  void saw(const EnergyReading& reading);
+  // The mean between the two steps: before and after them it is not known what the counter will
+  // add. kUnavailable when it stood still, or went backwards.
+  Result<Power> power() const;
+
+ private:
+  struct Step {
+    double at_s, within_s, mj;
+  };
+  double from_s_, seconds_;
+  std::vector<Step> steps_;              // two at most
+  std::optional<EnergyReading> before_;  // the look before, if nothing was left out since
+  double looking_since_s_ = 0, looked_s_ = 0;
+  bool gave_up_ = false;
+};
 
 struct Energy {
   double power_w = 0;    // while launches follow each other
-  double energy_mj = 0;  // of a launch: that power for as long as the launch takes
+  double energy_mj = 0;  // of a launch: that power for as long as launches took meanwhile
   double error = 0;      // relative, an upper estimate
 };
 // `timing` is what time_kernel() found for the same launch; `seconds` is how long to measure, once

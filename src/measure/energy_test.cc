@@ -5,40 +5,74 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <optional>
 
 namespace purlin::measure {
 namespace {
 
-// Looks every 5 ms at a counter that moves every 100 ms, `watts` up to `from_s` and 500 W then.
-std::vector<EnergyReading> readings(double watts, double from_s, double until_s) {
-  std::vector<EnergyReading> made;
-  for (double t = 0.003; t < until_s; t += 0.005) {
-    const double step = std::floor(t * 10) / 10;
-    const double mj = 1e3 * (step < from_s ? watts * step : watts * from_s + 500 * (step - from_s));
-    made.push_back({t - 0.002, t + 0.002, std::floor(mj)});
+// A counter that moves every `pace_s`, of a device that draws `watts` up to `from_s` and 500 W
+// then; asking it takes 5 ms, and it answers in the midst of them. Nothing here takes real time.
+struct Counter {
+  double pace_s = 0.1, watts = 100, from_s = 0, phase_s = 0.037;
+  double stands_from_s = 1e9;
+  int looks = 0;
+
+  double mj(double at_s) const {
+    const double told = std::min(at_s, stands_from_s) - phase_s;
+    const double step = std::floor(told / pace_s) * pace_s + phase_s;
+    return std::floor(1e3 * (watts * std::min(step, from_s) + 500 * std::max(0.0, step - from_s)));
   }
-  return made;
+  Result<Power> watched_by(EnergyWatch watch, double now_s) {
+    while (const std::optional<double> next_s = watch.next_s()) {
+      now_s = std::max(now_s, *next_s);
+      watch.saw({now_s, now_s + 0.005, mj(now_s + 0.0025)});
+      now_s += 0.005;
+      ++looks;
+    }
+    return watch.power();
+  }
+};
+
+TEST(EnergyWatch, FindsThePowerBetweenTwoSteps) {
+  for (const double pace_s : {0.1, 0.02, 0.073, 0.11}) {
+    Counter counter;
+    counter.pace_s = pace_s;
+    counter.from_s = 0.3;
+    const Result<Power> power = counter.watched_by(EnergyWatch(0.4, 0.5), 0.4);
+    ASSERT_TRUE(power.is_ok()) << pace_s << ": " << power.status().message();
+    EXPECT_NEAR(power->watts, 500, 500 * power->error) << pace_s;
+    EXPECT_LT(power->error, 0.03) << pace_s;
+    EXPECT_GT(power->error, 0.01) << pace_s;
+    EXPECT_LT(counter.looks, 50) << pace_s << ": it was asked all the time";
+  }
 }
 
-TEST(PowerOf, IsBetweenStepsOfTheCounter) {
-  const Result<Power> power = power_of(readings(100, 0.3, 1.0), 0.3);
-  ASSERT_TRUE(power.is_ok()) << power.status().message();
-  EXPECT_NEAR(power->watts, 500, 500 * power->error);
-  EXPECT_LT(power->error, 0.02);
-  EXPECT_GT(power->error, 0.01);
-  // Steps from before would have shown another power.
-  EXPECT_LT(power_of(readings(100, 0.3, 1.0), 0)->watts, 420);
+// Whatever the moment it begins at: a window not aligned to the steps would be off by up to one.
+TEST(EnergyWatch, DoesNotDependOnWhenItBegins) {
+  for (double from_s = 1; from_s < 1.2; from_s += 0.0017) {
+    const Result<Power> power = Counter{}.watched_by(EnergyWatch(from_s, 0.5), from_s);
+    ASSERT_TRUE(power.is_ok());
+    EXPECT_NEAR(power->watts, 500, 500 * 0.03) << from_s;
+  }
 }
 
-TEST(PowerOf, ACounterThatStandsOrGoesBackSaysNothing) {
-  const Result<Power> few = power_of(readings(100, 0.3, 0.45), 0.3);
-  EXPECT_EQ(few.status().message(), "the energy counter moved 1 times in 0.15 s under load");
-  EXPECT_EQ(power_of({}, 0).status().code(), Code::kUnavailable);
-  std::vector<EnergyReading> back = readings(100, 0, 1);
-  for (EnergyReading& reading : back) reading.mj = -reading.mj;
-  EXPECT_EQ(power_of(back, 0).status().code(), Code::kUnavailable);
+TEST(EnergyWatch, ACounterThatStandsOrGoesBackSaysNothing) {
+  Counter counter;
+  counter.stands_from_s = 1;
+  const Result<Power> few = counter.watched_by(EnergyWatch(0.9, 0.5), 0.9);
+  EXPECT_EQ(few.status().code(), Code::kUnavailable);
+  EXPECT_NE(few.status().message().find("the energy counter moved 1 times in 1."),
+            std::string::npos)
+      << few.status().message();
+  counter.stands_from_s = 0;
+  EXPECT_EQ(counter.watched_by(EnergyWatch(0.9, 0.5), 0.9).status().code(), Code::kUnavailable);
+
+  EnergyWatch back(0, 0.1);
+  for (int i = 0; back.next_s() && i < 100; ++i) back.saw({i * 0.1, i * 0.1 + 0.01, 100.0 - i});
+  EXPECT_EQ(back.power().status().message(), "the energy counter went backwards");
 }
 
 // A meter over real time; its kernels take none.

@@ -327,15 +327,16 @@ Status CudaDevice::run(const Launch& launch) {
   return Status::ok();
 }
 
-Result<std::vector<Sample>> CudaDevice::time(const Launch& launch, const TimingRequest& request) {
-  std::vector<Parameters> sets(1 + launch.further_arguments.size());
+Result<StreamWork> CudaDevice::work_of(const Launch& launch, const TimingRequest& request,
+                                       std::vector<Parameters>& sets) {
+  sets.resize(1 + launch.further_arguments.size());
   PURLIN_TRY(prepare(launch, sets.front()));
   for (std::size_t i = 1; i < sets.size(); ++i)
     PURLIN_TRY(bind(launch, launch.further_arguments[i - 1], sets[i]));
   if (!warm_of(*launch.kernel)) PURLIN_TRY(run(launch));
   StreamWork work;
   auto* const of_library = dynamic_cast<LibraryKernel*>(launch.kernel);
-  work.enqueue = [&](std::size_t nth) -> Status {
+  work.enqueue = [this, &launch, &sets, of_library](std::size_t nth) -> Status {
     Parameters& set = sets[nth % sets.size()];
     if (of_library != nullptr && sets.size() > 1) PURLIN_TRY(of_library->prepare(set.of_library));
     return enqueue(launch, set);
@@ -350,7 +351,20 @@ Result<std::vector<Sample>> CudaDevice::time(const Launch& launch, const TimingR
                                                           scratch_->bytes(), stream_));
     };
   }
+  return work;
+}
+
+Result<std::vector<Sample>> CudaDevice::time(const Launch& launch, const TimingRequest& request) {
+  std::vector<Parameters> sets;
+  PURLIN_ASSIGN(const StreamWork work, work_of(launch, request, sets));
   return timer_->time(work, request);
+}
+
+Result<Busy> CudaDevice::keep_busy(const Launch& launch, const TimingRequest& request,
+                                   const std::function<bool()>& go_on) {
+  std::vector<Parameters> sets;
+  PURLIN_ASSIGN(const StreamWork work, work_of(launch, request, sets));
+  return timer_->keep_busy(work, request, go_on);
 }
 
 // Twice L2: its replacement is not exactly least-recently-used.

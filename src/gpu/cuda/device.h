@@ -52,6 +52,8 @@ class CudaDevice : public Device {
   Status fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) override;
   Status run(const Launch& launch) override;
   Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;
+  Result<Busy> keep_busy(const Launch& launch, const TimingRequest& request,
+                         const std::function<bool()>& go_on) override;
   bool has_graphs() const override { return timer_->has_graphs(); }
   std::string_view how() const override { return timer_->how(); }
   double current_clock_mhz() override;
@@ -67,6 +69,9 @@ class CudaDevice : public Device {
               Parameters& parameters) const;
   Status prepare(const Launch& launch, Parameters& parameters);
   Status enqueue(const Launch& launch, Parameters& parameters);
+  // `sets` holds the arguments for as long as the work is used.
+  Result<StreamWork> work_of(const Launch& launch, const TimingRequest& request,
+                             std::vector<Parameters>& sets);
   Status synchronize(std::string_view what);
   Status make_scratch();
 

@@ -130,6 +130,7 @@ CudaDriver fake_table() {
   table.cuEventCreate = [](CUevent* event, unsigned) { return fake->make("event", event); };
   table.cuEventDestroy_v2 = [](CUevent) { return fake->release("cuEventDestroy"); };
   table.cuEventRecord = [](CUevent, CUstream) { return fake->call("record"); };
+  table.cuEventQuery = [](CUevent) { return fake->call("query"); };
   table.cuEventElapsedTime = [](float* ms, CUevent, CUevent) {
     *ms = 3;
     return fake->call("elapsed");
@@ -303,6 +304,37 @@ TEST_F(CudaDeviceTest, ManyShortLaunchesAreOneGraph) {
             "capture,of 300,graph,instantiate,drop,upload,event,event,event,event,close,"
             "record,graph launch,record,record,graph launch,record,synchronize,elapsed,elapsed,"
             "end");
+}
+
+// So that it never waits for the host: energy is counted meanwhile.
+TEST_F(CudaDeviceTest, KeptBusyTheNextBatchIsQueuedBeforeOneEnds) {
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  calls();
+  int asked = 0;
+  auto busy = device_->keep_busy(launch_, {2, 1, false, 0}, [&] { return ++asked < 3; });
+  ASSERT_TRUE(busy.is_ok()) << busy.status().message();
+  EXPECT_EQ(busy->launches, 6);
+  EXPECT_NEAR(busy->busy_s, 3 * 0.003, 1e-12);
+  EXPECT_EQ(calls(),
+            "event,event,event,event,record,launch,launch,record,record,launch,launch,record,"
+            "query,elapsed,record,launch,launch,record,query,elapsed,query,elapsed,synchronize");
+  TimingRequest request;
+  request.samples = 2;
+  request.launches_per_sample = 300;
+  request.graph = true;
+  busy = device_->keep_busy(launch_, request, [] { return false; });
+  ASSERT_TRUE(busy.is_ok()) << busy.status().message();
+  EXPECT_EQ(busy->launches, 600);
+  EXPECT_EQ(calls(),
+            "capture,of 300,graph,instantiate,drop,upload,record,graph launch,graph launch,record,"
+            "query,elapsed,synchronize,end");
+}
+
+TEST_F(CudaDeviceTest, ADeviceLostWhileKeptBusyIsSaidToBe) {
+  ASSERT_TRUE(device_->run(launch_).is_ok());
+  driver_.failures["query"] = CUDA_ERROR_ILLEGAL_ADDRESS;
+  const auto busy = device_->keep_busy(launch_, {2, 1, false, 0}, [] { return true; });
+  EXPECT_EQ(busy.status().code(), Code::kFailed);
 }
 
 TEST_F(CudaDeviceTest, WorkThatCannotBeCapturedIsABatch) {

@@ -11,6 +11,8 @@ namespace {
 // Commands queued behind a closed gate. Drivers hold about a thousand before a launch blocks, and
 // a launch that blocks there would wait for the gate that it keeps closed.
 constexpr int kMostGated = 256;
+constexpr std::size_t kBatches = 2;        // queued at once by keep_busy()
+constexpr std::int64_t kLookNs = 200'000;  // at whether a batch is over
 
 }  // namespace
 
@@ -84,14 +86,17 @@ std::unique_ptr<StreamTimer::Graph> StreamTimer::capture(const StreamWork& work,
   return owned;
 }
 
-Result<std::vector<Sample>> StreamTimer::time(const StreamWork& work,
-                                              const TimingRequest& request) {
+void StreamTimer::choose_how(const StreamWork& work, const TimingRequest& request) {
   graph_.reset();
   how_ = request.launches_per_sample > 1 ? "batch" : "event";
-  if (request.graph && request.launches_per_sample > 1 && has_graphs()) {
-    graph_ = capture(work, request.launches_per_sample);
-    if (graph_) how_ = "graph";
-  }
+  if (!request.graph || request.launches_per_sample <= 1 || !has_graphs()) return;
+  graph_ = capture(work, request.launches_per_sample);
+  if (graph_) how_ = "graph";
+}
+
+Result<std::vector<Sample>> StreamTimer::time(const StreamWork& work,
+                                              const TimingRequest& request) {
+  choose_how(work, request);
   Result<std::vector<Sample>> samples =
       sample_in_chunks(request, system_clock(), [&](int count, std::vector<Sample>& taken) {
         const int commands = commands_of(work, request);
@@ -120,15 +125,20 @@ Status StreamTimer::time_chunk(const StreamWork& work, const TimingRequest& requ
   PURLIN_TRY(enqueued);
   PURLIN_TRY(finished);
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    float ms = 0;
-    PURLIN_TRY(check("cuEventElapsedTime",
-                     driver_.cuEventElapsedTime(&ms, events_[i].first, events_[i].second)));
+    PURLIN_ASSIGN(const double ms, elapsed_ms(i));
     const double place = (static_cast<double>(i) + 0.5) / count;
     const double clock =
         clock_first > 0 && clock_last > 0 ? clock_first + (clock_last - clock_first) * place : 0;
-    samples.push_back({static_cast<double>(ms) / request.launches_per_sample, clock});
+    samples.push_back({ms / request.launches_per_sample, clock});
   }
   return Status::ok();
+}
+
+Result<double> StreamTimer::elapsed_ms(std::size_t events) const {
+  float ms = 0;
+  PURLIN_TRY(check("cuEventElapsedTime",
+                   driver_.cuEventElapsedTime(&ms, events_[events].first, events_[events].second)));
+  return static_cast<double>(ms);
 }
 
 Status StreamTimer::enqueue_samples(const StreamWork& work, const TimingRequest& request,
@@ -136,14 +146,68 @@ Status StreamTimer::enqueue_samples(const StreamWork& work, const TimingRequest&
   for (std::size_t i = 0; i < count; ++i) {
     if (request.flush_l2 && work.flush) PURLIN_TRY(work.flush(i));
     PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(events_[i].first, stream_)));
-    if (graph_) {
-      PURLIN_TRY(check("cuGraphLaunch", graph_->launch(stream_)));
-    } else {
-      for (int n = 0; n < request.launches_per_sample; ++n) PURLIN_TRY(work.enqueue(nth_++));
-    }
+    PURLIN_TRY(enqueue_sample(work, request));
     PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(events_[i].second, stream_)));
   }
   return Status::ok();
+}
+
+Status StreamTimer::enqueue_sample(const StreamWork& work, const TimingRequest& request) {
+  if (graph_) return check("cuGraphLaunch", graph_->launch(stream_));
+  for (int n = 0; n < request.launches_per_sample; ++n) PURLIN_TRY(work.enqueue(nth_++));
+  return Status::ok();
+}
+
+Status StreamTimer::enqueue_batch(const StreamWork& work, const TimingRequest& request,
+                                  std::size_t events) {
+  PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(events_[events].first, stream_)));
+  for (int i = 0; i < request.samples; ++i) PURLIN_TRY(enqueue_sample(work, request));
+  return check("cuEventRecord", driver_.cuEventRecord(events_[events].second, stream_));
+}
+
+// Looks now and then: waiting in the driver would keep a processor busy for as long.
+Status StreamTimer::wait_for(CUevent event) {
+  for (;;) {
+    const CUresult result = driver_.cuEventQuery(event);
+    if (result != CUDA_ERROR_NOT_READY) {
+      const Status status = check("keeping the device busy", result);
+      return status.is_ok() ? status : Status(Code::kFailed, status.message());
+    }
+    system_clock().sleep_ns(kLookNs);
+  }
+}
+
+Result<Busy> StreamTimer::keep_busy(const StreamWork& work, const TimingRequest& request,
+                                    const std::function<bool()>& go_on) {
+  choose_how(work, request);
+  TimingRequest batch = request;
+  batch.samples =
+      std::clamp(request.samples, 1, std::max(1, kMostGated / commands_of(work, request)));
+  PURLIN_TRY(make_events(kBatches));
+  Busy busy;
+  std::size_t begun = 0, ended = 0;
+  const auto end_one = [&]() -> Status {
+    PURLIN_TRY(wait_for(events_[ended % kBatches].second));
+    PURLIN_ASSIGN(const double ms, elapsed_ms(ended % kBatches));
+    busy.busy_s += ms * 1e-3;
+    busy.launches += static_cast<double>(batch.samples) * batch.launches_per_sample;
+    ++ended;
+    return Status::ok();
+  };
+  const auto all = [&]() -> Status {
+    do {
+      if (begun - ended == kBatches) PURLIN_TRY(end_one());
+      PURLIN_TRY(enqueue_batch(work, batch, begun++ % kBatches));
+    } while (go_on());
+    while (ended < begun) PURLIN_TRY(end_one());
+    return Status::ok();
+  };
+  const Status status = all();
+  const Status finished = synchronize();  // before the graph goes
+  graph_.reset();
+  PURLIN_TRY(status);
+  PURLIN_TRY(finished);
+  return busy;
 }
 
 Status StreamTimer::make_events(std::size_t count) {

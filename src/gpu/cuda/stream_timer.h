@@ -42,6 +42,10 @@ class StreamTimer {
 
   // The work has run once before: a first launch may load code, and waits for the device.
   Result<std::vector<Sample>> time(const StreamWork& work, const TimingRequest& request);
+  // Launches until `go_on` says no, two batches queued at any time, so that the device never waits
+  // for the host. As Device::keep_busy().
+  Result<Busy> keep_busy(const StreamWork& work, const TimingRequest& request,
+                         const std::function<bool()>& go_on);
   bool has_graphs() const;
   // How the last call timed, as Device::how() says it.
   std::string_view how() const { return how_; }
@@ -50,12 +54,17 @@ class StreamTimer {
   class Graph;
   Status check(std::string_view what, CUresult result) const;
   Status synchronize();
+  Status wait_for(CUevent event);
+  Result<double> elapsed_ms(std::size_t events) const;
   Status make_events(std::size_t count);
+  void choose_how(const StreamWork& work, const TimingRequest& request);
   int commands_of(const StreamWork& work, const TimingRequest& request) const;
   std::unique_ptr<Graph> capture(const StreamWork& work, int launches);
   Status time_chunk(const StreamWork& work, const TimingRequest& request, int count,
                     std::vector<Sample>& samples);
   Status enqueue_samples(const StreamWork& work, const TimingRequest& request, std::size_t count);
+  Status enqueue_sample(const StreamWork& work, const TimingRequest& request);
+  Status enqueue_batch(const StreamWork& work, const TimingRequest& request, std::size_t events);
 
   const CudaDriver& driver_;
   CUstream stream_;
