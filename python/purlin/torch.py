@@ -11,11 +11,15 @@ algorithm, on torch's current stream; whatever else, torch computes. What was mi
 `purlin backlog` lists it and `purlin tune --backlog N` tunes it. Under CUDA-graph capture it works as outside.
 Gradients: the products of the backward pass take tuned algorithms too where there are entries for their shapes.
 
-log() says for each product and shape what was chosen. PURLIN_DISABLE=1 makes all of it plain torch.
+log() says for each product and shape what was chosen. PURLIN_DISABLE=1, read at import and by configure(), makes all
+of it plain torch.
+What a call needs is worked out once for each shape and kept (_Prepared): a call then costs a dictionary's lookup, one
+allocation and one call of ctypes.
 Thread-safety: as torch's. Failure: a product the library refuses is torch's to compute, and said once as a warning.
 """
 import ctypes
 import os
+import struct
 import threading
 import warnings
 
@@ -28,20 +32,48 @@ WORKSPACE_BYTES = 32 << 20
 TUNED_ONLY, ELSE_HEURISTIC, HEURISTIC = 0, 1, 2
 
 _NAMES = {torch.bfloat16: b"bf16", torch.float16: b"f16", torch.float32: b"f32", torch.float64: b"f64"}
+# What has its data where data_ptr() says: a subclass (DTensor, a quantized weight) may be anything.
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_MOST_SHAPES = 4096  # a program of ever new shapes starts anew
+_fill_in = struct.Struct("@7P").pack_into  # CublasLtLaunch from a to stream
+_FIRST_POINTER = CublasLtLaunch.a.offset
+_ALGORITHM_BYTES = 64  # sizeof(cublasLtMatmulAlgo_t)
+
 _lock = threading.RLock()
+_prepared = {}    # what tells one shape of a product from another -> _Prepared
 _products = {}    # (device index, dtype, transposes, batched, compute, epilogue) -> Product, or None where there is none
-_workspaces = {}  # (device index, stream) -> tensor
+_workspaces = {}  # (device index, stream) -> address, of a tensor in _held
+_held = []
 _log = {}         # (label, extents) -> outcome
 _settings = {"cache": None, "stale": False, "policy": None}
 _caches = {}
 _warned = set()
 
+# The public ways to these three facts cost microseconds.
+_stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
+    lambda device: torch.cuda.current_stream(device).cuda_stream)
+_current_device = getattr(torch._C, "_cuda_getDevice", None) or (lambda: torch.cuda.current_device())
+_tf32 = getattr(torch._C, "_get_cublas_allow_tf32", None) or (lambda: torch.backends.cuda.matmul.allow_tf32)
+_autocast, _grad_enabled = torch.is_autocast_enabled, torch.is_grad_enabled
+_autocast_dtype = (lambda: torch.get_autocast_dtype("cuda")) if hasattr(torch, "get_autocast_dtype") else (
+    lambda: torch.get_autocast_gpu_dtype())
+
+
+def _disabled():
+    return os.environ.get("PURLIN_DISABLE", "0") not in ("", "0")
+
+
+_off = _disabled()
+
 
 def configure(cache=None, allow_stale=False, policy=None):
     """Which cache to use (a directory; None: $PURLIN_CACHE, else the user's), whether entries of another driver may
     be served, and whether "warm" or "cold" measurements are wanted. Products opened before are opened anew."""
+    global _off
     with _lock:
+        _off = _disabled()
         _settings.update(cache=cache, stale=allow_stale, policy=policy)
+        _prepared.clear()
         _products.clear()
         _caches.clear()
         _log.clear()
@@ -79,12 +111,8 @@ def library_path():
     return ""
 
 
-def disabled():
-    return os.environ.get("PURLIN_DISABLE", "0") not in ("", "0")
-
-
 class Product:
-    """One kind of product on one device; __call__ launches, and says whether a tuned algorithm was launched."""
+    """One kind of product on one device."""
 
     def __init__(self, cache, device, facts, dtype, transpose_a, transpose_b, batched, compute, epilogue,
                  workspace_bytes=WORKSPACE_BYTES, stale=False, policy=None):
@@ -94,7 +122,7 @@ class Product:
         self.label = "cublaslt-%s%s-%s-%s-%s%s%s" % (
             "t" if transpose_a else "n", "t" if transpose_b else "n", _NAMES[dtype].decode(), _NAMES[dtype].decode(),
             compute, "-" + epilogue if epilogue else "", "-batched" if batched else "")
-        self._workspace_bytes = workspace_bytes
+        self.device = device
         desc = CublasLtDesc(
             size=ctypes.sizeof(CublasLtDesc), a=_NAMES[dtype], transpose_a=transpose_a, transpose_b=transpose_b,
             batched=batched, compute=compute.encode(), epilogue=encoded(epilogue), workspace_bytes=workspace_bytes,
@@ -102,33 +130,81 @@ class Product:
         handle = ctypes.c_void_p()
         with torch.cuda.device(device):  # cuBLASLt's handle is of the current device
             check(self._library.purlin_cublaslt_open(cache._handle, ctypes.byref(desc), ctypes.byref(handle)))
-        self._handle = handle.value
-        self._local = threading.local()
-
-    def __call__(self, extents, a, b, bias, d, stream, workspace, fallback=TUNED_ONLY):
-        launch = getattr(self._local, "launch", None)
-        if launch is None:
-            array = (ctypes.c_int64 * 4)()
-            launch = CublasLtLaunch(size=ctypes.sizeof(CublasLtLaunch), extents=array)
-            self._local.launch, self._local.array = launch, array
-            self._local.outcome = ctypes.c_int()
-        self._local.array[:len(extents)] = extents
-        launch.extent_count = len(extents)
-        launch.a, launch.b, launch.bias, launch.d = a, b, bias, d
-        launch.workspace, launch.workspace_bytes = workspace, self._workspace_bytes
-        launch.stream, launch.fallback = stream, fallback
-        check(self._library.purlin_cublaslt_matmul(self._handle, ctypes.byref(launch),
-                                                   ctypes.byref(self._local.outcome)))
-        outcome = OUTCOMES[self._local.outcome.value]
-        key = (self.label, extents)
-        if _log.get(key) != outcome and fallback != HEURISTIC and len(_log) < 4096:
-            _log[key] = outcome
-        return outcome != "miss"
+        self.handle = ctypes.c_void_p(handle.value)
 
     def __del__(self):
-        if getattr(self, "_handle", None):
-            self._library.purlin_cublaslt_close(self._handle)
-            self._handle = None
+        if getattr(self, "handle", None):
+            self._library.purlin_cublaslt_close(self.handle)
+            self.handle = None
+
+
+class _Prepared:
+    """One shape of a product: what its calls have in common."""
+
+    __slots__ = ("_kind", "_handle", "_device", "_extents", "_out_shape", "_array", "_algorithm", "_calls", "_matmul",
+                 "_find", "_outcome")
+
+    def __init__(self, kind, extents, out_shape):
+        self._kind, self._handle, self._device = kind, kind.handle, kind.device
+        self._extents, self._out_shape = extents, out_shape
+        self._array = (ctypes.c_int64 * len(extents))(*extents)
+        self._algorithm = ctypes.create_string_buffer(_ALGORITHM_BYTES)  # written by any thread, read by none
+        self._calls = []  # memory of launches that no thread is about
+        self._matmul, self._find = library().purlin_cublaslt_matmul, library().purlin_cublaslt_algo
+        self._outcome = None
+
+    def run(self, like, a, b, bias):
+        """The product of the operands at these addresses; None where it is torch's to compute."""
+        # While nothing is known there is nothing to allocate for; asking counts the miss, and finds what came since.
+        if not self._outcome and not self._is_known():
+            return None
+        device = self._device
+        if _current_device() != device:
+            with torch.cuda.device(device):
+                return self.run(like, a, b, bias)
+        stream = _stream_of(device)
+        workspace = _workspaces.get((device, stream)) or _new_workspace(device, stream)
+        out = like.new_empty(self._out_shape)
+        calls = self._calls
+        try:
+            launch, of_launch, outcome, of_outcome = call = calls.pop()
+        except IndexError:
+            launch, of_launch, outcome, of_outcome = call = self._new_call()
+        _fill_in(launch, _FIRST_POINTER, a, b, bias, out.data_ptr(), workspace, WORKSPACE_BYTES, stream)
+        status = self._matmul(self._handle, of_launch, of_outcome)
+        found = outcome.value
+        calls.append(call)
+        if status:
+            self._refused(status)
+            return None
+        if found != self._outcome:
+            self._note(found)
+        return out if found else None
+
+    def _is_known(self):
+        outcome = self._find(self._handle, self._array, len(self._extents), None, self._algorithm, _ALGORITHM_BYTES,
+                             None)
+        if outcome == 0 and self._outcome is None:
+            self._note(0)
+        return outcome != 0
+
+    def _new_call(self):
+        launch = CublasLtLaunch(size=ctypes.sizeof(CublasLtLaunch), extents=self._array,
+                                extent_count=len(self._extents), fallback=TUNED_ONLY)
+        outcome = ctypes.c_int()
+        return launch, ctypes.byref(launch), outcome, ctypes.byref(outcome)
+
+    def _note(self, outcome):
+        self._outcome = outcome
+        key = (self._kind.label, self._extents)
+        if len(_log) < _MOST_SHAPES or key in _log:
+            _log[key] = OUTCOMES[outcome]
+
+    def _refused(self, status):
+        try:
+            check(status)
+        except PurlinError as problem:
+            _warn("purlin.torch: torch computes %s %s: %s" % (self._kind.label, self._extents, problem))
 
 
 def _cache_for(directory):
@@ -143,12 +219,9 @@ def product(device, dtype, transpose_a=False, transpose_b=False, batched=False, 
     compute = "f32"
     if dtype == torch.float64:
         compute = "f64"
-    elif dtype == torch.float32 and torch.backends.cuda.matmul.allow_tf32:
+    elif dtype == torch.float32 and _tf32():
         compute = "tf32"
     key = (device, dtype, transpose_a, transpose_b, batched, compute, epilogue)
-    found = _products.get(key, _products)
-    if found is not _products:
-        return found
     with _lock:
         if key in _products:
             return _products[key]
@@ -164,35 +237,53 @@ def product(device, dtype, transpose_a=False, transpose_b=False, batched=False, 
         return made
 
 
+def _prepare(key, device, dtype, extents, out_shape, **kind):
+    """Fills in `_prepared`: False where torch computes."""
+    with _lock:
+        made = product(device, dtype, **kind) if all(extents) and dtype in _NAMES else None
+        if len(_prepared) >= _MOST_SHAPES:
+            _prepared.clear()
+        _prepared[key] = made = _Prepared(made, extents, out_shape) if made is not None else False
+        return made
+
+
 def _warn(text):
     if text not in _warned:
         _warned.add(text)
         warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
-def _workspace(device, stream):
+def _new_workspace(device, stream):
     # One for each stream: products on different streams run at once.
-    tensor = _workspaces.get((device, stream))
-    if tensor is None:
-        with _lock:
-            tensor = torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device="cuda:%d" % device)
-            _workspaces[(device, stream)] = tensor
-    return tensor
+    with _lock:
+        tensor = torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device="cuda:%d" % device)
+        _held.append(tensor)
+        _workspaces[(device, stream)] = tensor.data_ptr()
+        return tensor.data_ptr()
 
 
-def _launch(kind, extents, a, b, bias, out):
-    """Whether `out` was computed by a tuned algorithm."""
-    stream = torch.cuda.current_stream(out.device).cuda_stream
-    try:
-        return kind(extents, a.data_ptr(), b.data_ptr(), bias.data_ptr() if bias is not None else None,
-                    out.data_ptr(), stream, _workspace(out.device.index, stream).data_ptr())
-    except PurlinError as problem:
-        _warn("purlin.torch: torch computes %s %s: %s" % (kind.label, extents, problem))
-        return False
+def _alike(first, other, dtype):
+    """Whether a second operand is one that the library could be given beside the first."""
+    return type(other) in _PLAIN and other.dtype is dtype and other.get_device() == first.get_device()
 
 
-def _fits(*tensors):
-    return all(t.data_ptr() % 16 == 0 for t in tensors if t is not None)
+def _mm(a, b, transpose_a=False):
+    """a @ b (or the transpose of a, @ b) of two matrices by a tuned algorithm; None where there is none."""
+    dtype, device = a.dtype, a.get_device()
+    key = (a.shape, b.shape, a.stride(), b.stride(), dtype, device, transpose_a, dtype is torch.float32 and _tf32())
+    known = _prepared.get(key)
+    if known is None:
+        (m, k), n = (a.shape[::-1] if transpose_a else a.shape), b.shape[1]
+        (a_turned, a_ok), (b_turned, b_ok) = _as_stored(a), _as_stored(b)
+        if not a_ok or not b_ok:
+            _prepared[key] = False
+            return None
+        known = _prepare(key, device, dtype, (m, n, k), (m, n), transpose_a=a_turned != transpose_a,
+                         transpose_b=b_turned)
+    if not known:
+        return None
+    at, bt = a.data_ptr(), b.data_ptr()
+    return None if (at | bt) & 15 else known.run(a, at, bt, 0)
 
 
 def _as_stored(matrix):
@@ -203,27 +294,6 @@ def _as_stored(matrix):
     if matrix.stride() == (1, rows):
         return True, True
     return False, False
-
-
-def _mm(a, b):
-    """a @ b of two matrices by a tuned algorithm; None where there is none."""
-    (m, k), n = a.shape, b.shape[1]
-    if not m or not n or not k:
-        return None
-    (ta, a_ok), (tb, b_ok) = _as_stored(a), _as_stored(b)
-    if not a_ok or not b_ok or not _fits(a, b):
-        return None
-    kind = product(a.device.index, a.dtype, ta, tb)
-    if kind is None:
-        return None
-    out = torch.empty((m, n), dtype=a.dtype, device=a.device)
-    return out if _launch(kind, (m, n, k), a, b, None, out) else None
-
-
-def _usable(*tensors):
-    first = tensors[0]
-    return (not disabled() and first.is_cuda and first.dtype in _NAMES
-            and all(t is None or (t.dtype == first.dtype and t.device == first.device) for t in tensors))
 
 
 class _LinearFunction(torch.autograd.Function):
@@ -237,37 +307,50 @@ class _LinearFunction(torch.autograd.Function):
     def backward(context, gradient):
         x, weight = context.saved_tensors
         of_x = of_weight = of_bias = None
-        flat = gradient.reshape(-1, gradient.shape[-1])
+        differentiable = torch.is_grad_enabled()  # gradients of gradients are wanted
+        flat = gradient if gradient.dim() == 2 else gradient.reshape(-1, gradient.shape[-1])
         if context.needs_input_grad[0]:
-            of_x = _mm(flat, weight)
-            of_x = (torch.mm(flat, weight) if of_x is None else of_x).reshape(x.shape)
+            of_x = matmul(flat, weight) if differentiable else _matmul(flat, weight)
+            if x.dim() != 2:
+                of_x = of_x.reshape(x.shape)
         if context.needs_input_grad[1]:
-            inputs = x.reshape(-1, x.shape[-1])
-            of_weight = _mm(flat.t(), inputs)
+            inputs = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+            of_weight = None if differentiable else _mm(flat, inputs, transpose_a=True)
             if of_weight is None:
-                of_weight = torch.mm(flat.t(), inputs)
+                of_weight = matmul(flat.t(), inputs) if differentiable else torch.mm(flat.t(), inputs)
         if context.has_bias and context.needs_input_grad[2]:
             of_bias = flat.sum(0)
         return of_x, of_weight, of_bias
 
 
 def _linear(x, weight, bias):
-    n, k = weight.shape
-    flat = x.reshape(-1, k)
-    if flat.is_contiguous() and weight.is_contiguous() and flat.shape[0] and _fits(flat, weight, bias):
-        kind = product(x.device.index, x.dtype, False, True, epilogue="bias" if bias is not None else None)
-        if kind is not None:
-            out = torch.empty(x.shape[:-1] + (n,), dtype=x.dtype, device=x.device)
-            if _launch(kind, (flat.shape[0], n, k), flat, weight, bias, out):
+    dtype, device, shape, weights = x.dtype, x.get_device(), x.shape, weight.shape
+    key = (shape, weights, dtype, device, bias is None, dtype is torch.float32 and _tf32())
+    known = _prepared.get(key)
+    if known is None:
+        n, k = weights
+        if k and shape[-1] == k and (bias is None or bias.shape == (n,)):
+            known = _prepare(key, device, dtype, (x.numel() // k, n, k), tuple(shape[:-1]) + (n,), transpose_b=True,
+                             epilogue=None if bias is None else "bias")
+    if known and x.is_contiguous() and weight.is_contiguous():
+        at, bt, extra = x.data_ptr(), weight.data_ptr(), 0
+        if bias is not None:
+            extra = bias.data_ptr() if bias.is_contiguous() and bias.numel() == weights[0] else 1
+        if not (at | bt | extra) & 15:
+            out = known.run(x, at, bt, extra)
+            if out is not None:
                 return out
     return torch.nn.functional.linear(x, weight, bias)
 
 
 def linear(x, weight, bias=None):
     """torch.nn.functional.linear, by the tuned algorithm of its shape where there is one."""
-    if not _usable(x, weight, bias) or weight.dim() != 2 or (bias is not None and bias.dim() != 1):
+    dtype = x.dtype
+    if (_off or not x.is_cuda or type(x) not in _PLAIN or not _alike(x, weight, dtype) or weight.dim() != 2
+            or (bias is not None and (not _alike(x, bias, dtype) or bias.dim() != 1))
+            or (_autocast() and dtype is not _autocast_dtype())):  # autocast would compute in another type
         return torch.nn.functional.linear(x, weight, bias)
-    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad or
+    if _grad_enabled() and (x.requires_grad or weight.requires_grad or
                                     (bias is not None and bias.requires_grad)):
         return _LinearFunction.apply(x, weight, bias)
     return _linear(x, weight, bias)
@@ -282,32 +365,38 @@ class _MatmulFunction(torch.autograd.Function):
     @staticmethod
     def backward(context, gradient):
         a, b = context.saved_tensors
-        of_a = _matmul(gradient, b.transpose(-1, -2)) if context.needs_input_grad[0] else None
-        of_b = _matmul(a.transpose(-1, -2), gradient) if context.needs_input_grad[1] else None
+        times = matmul if torch.is_grad_enabled() else _matmul
+        of_a = times(gradient, b.transpose(-1, -2)) if context.needs_input_grad[0] else None
+        of_b = times(a.transpose(-1, -2), gradient) if context.needs_input_grad[1] else None
         return of_a, of_b
 
 
 def _matmul(a, b):
-    if a.dim() == 2 and b.dim() == 2:
-        out = _mm(a, b)
-        return torch.matmul(a, b) if out is None else out
-    if a.is_contiguous() and b.is_contiguous() and a.numel() and b.numel() and _fits(a, b):
-        batch, m, k = a.shape
-        n = b.shape[2]
-        kind = product(a.device.index, a.dtype, batched=True)
-        if kind is not None:
-            out = torch.empty((batch, m, n), dtype=a.dtype, device=a.device)
-            if _launch(kind, (m, n, k, batch), a, b, None, out):
-                return out
-    return torch.matmul(a, b)
+    out = _mm(a, b) if a.dim() == 2 else _bmm(a, b)
+    return torch.matmul(a, b) if out is None else out
+
+
+def _bmm(a, b):
+    if not a.is_contiguous() or not b.is_contiguous():
+        return None
+    dtype, device = a.dtype, a.get_device()
+    key = (a.shape, b.shape, dtype, device, dtype is torch.float32 and _tf32())
+    known = _prepared.get(key)
+    if known is None:
+        (batch, m, k), n = a.shape, b.shape[2]
+        known = _prepare(key, device, dtype, (m, n, k, batch), (batch, m, n), batched=True)
+    at, bt = a.data_ptr(), b.data_ptr()
+    return None if not known or (at | bt) & 15 else known.run(a, at, bt, 0)
 
 
 def matmul(a, b):
     """torch.matmul for two matrices, or two equal batches of matrices; else torch's own."""
-    alike = a.dim() == b.dim() and (a.dim() == 2 or (a.dim() == 3 and a.shape[0] == b.shape[0]))
-    if not alike or a.shape[-1] != b.shape[-2] or not _usable(a, b):
+    dimensions, dtype = a.dim(), a.dtype
+    if (_off or not a.is_cuda or type(a) not in _PLAIN or not _alike(a, b, dtype) or not 2 <= dimensions <= 3
+            or b.dim() != dimensions or a.shape[-1] != b.shape[-2]
+            or (dimensions == 3 and a.shape[0] != b.shape[0]) or (_autocast() and dtype is not _autocast_dtype())):
         return torch.matmul(a, b)
-    if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
+    if _grad_enabled() and (a.requires_grad or b.requires_grad):
         return _MatmulFunction.apply(a, b)
     return _matmul(a, b)
 

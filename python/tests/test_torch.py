@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import unittest
 import warnings
 from unittest import mock
@@ -50,8 +51,12 @@ class TorchTest(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
         ours._warned.clear()
+        torch.state.update(grad=True, autocast=None, device=0, tf32=False)
         ours.configure(cache=self.folder)
         torch.calls.clear()
+
+    def without_gradients(self):
+        torch.state["grad"] = False
 
     def put(self, kernel, config, **problem):
         purlin.Cache(self.folder).put(dict(KEY, kernel=kernel), config, problem, 0.5, verified=True)
@@ -98,6 +103,7 @@ class TorchTest(unittest.TestCase):
         x, w = matrix(6, 12, 1), matrix(8, 12, 2)
         x.requires_grad = w.requires_grad = True
         y = ours.linear(x, w)
+        self.without_gradients()  # as in a backward pass
         gradient = matrix(6, 8, 5)
         of_x, of_w, of_bias = y.made_by(gradient)
         self.assertEqual(torch.calls, [])
@@ -105,6 +111,76 @@ class TorchTest(unittest.TestCase):
         self.assertEqual(len(self.launched()), 3)
         self.same(of_x, torch.mm(gradient, w))
         self.same(of_w, torch.mm(gradient.t(), x))
+
+    def test_gradients_of_gradients_are_not_cut_off(self):
+        self.put("cublaslt-nt-f32-f32-f32", SPLIT, M=6, N=8, K=12)
+        x, w = matrix(6, 12, 1), matrix(8, 12, 2)
+        x.requires_grad = w.requires_grad = True
+        y = ours.linear(x, w)
+        of_x, of_w, _ = y.made_by(matrix(6, 8, 5))  # with gradients enabled, as create_graph=True does
+        self.assertIsNotNone(of_x.made_by)
+        self.assertIsNotNone(of_w.made_by)
+        self.without_gradients()
+        of_x, of_w, _ = y.made_by(matrix(6, 8, 5))
+        self.assertIsNone(of_x.made_by)
+
+    def test_what_only_looks_like_plain_tensors_is_torchs(self):
+        self.put("cublaslt-nt-f32-f32-f32", SPLIT, M=6, N=8, K=12)
+        x, w = matrix(6, 12, 1), matrix(8, 12, 2)
+
+        class Quantized(torch.Tensor):
+            pass
+        ours.linear(x, torch.nn.Parameter(w))
+        self.assertEqual(torch.calls, [])
+        ours.linear(x, Quantized(w.memory, w.shape))
+        self.assertEqual(torch.calls, ["linear"])
+        torch.state["autocast"] = torch.bfloat16  # float32 operands would be cast by torch
+        ours.linear(x, w)
+        ours.matmul(x, w.t())
+        self.assertEqual(torch.calls, ["linear", "linear", "mm"])
+        torch.state["autocast"] = torch.float32
+        ours.linear(x, w)
+        self.assertEqual(len(torch.calls), 3)
+        torch.state["tf32"] = True  # another product: it has no entry
+        ours.linear(x, w)
+        self.assertEqual(torch.calls[3:], ["linear"])
+        self.assertIn("cublaslt-nt-f32-f32-tf32 M=6,N=8,K=12: miss", ours.log())
+
+    def test_a_product_runs_on_its_operands_device(self):
+        self.put("cublaslt-nt-f32-f32-f32", SPLIT, M=6, N=8, K=12)
+        torch.state["device"] = 1
+        with mock.patch.object(torch.cuda, "device", side_effect=torch.cuda.device) as entered:
+            ours.linear(matrix(6, 12, 1), matrix(8, 12, 2))
+        self.assertEqual(torch.calls, [])
+        self.assertEqual({call.args for call in entered.call_args_list}, {(0,)})
+        self.assertEqual(torch.state["device"], 1)
+
+    def test_a_running_program_takes_up_what_was_tuned_since(self):
+        x, w = matrix(6, 12, 1), matrix(8, 12, 2)
+        ours.linear(x, w)
+        self.put("cublaslt-nt-f32-f32-f32", SPLIT, M=6, N=8, K=12)
+        ours.reload()
+        self.same(ours.linear(x, w), torch.nn.functional.linear(x, w))
+        self.assertEqual(torch.calls, ["linear", "linear"])
+        self.assertEqual(ours.log(), ["cublaslt-nt-f32-f32-f32 M=6,N=8,K=12: exact"])
+
+    def test_threads_share_a_shape(self):
+        self.put("cublaslt-nt-f32-f32-f32", SPLIT, M=6, N=8, K=12)
+        wrong = []
+
+        def work(seed):
+            x, w = matrix(6, 12, seed), matrix(8, 12, seed + 1)
+            expected = torch.nn.functional.linear(x, w).values()
+            for _ in range(200):
+                got = ours.linear(x, w).values()
+                if any(abs(a - b) > 1e-3 for g, e in zip(got, expected) for a, b in zip(g, e)):
+                    wrong.append(seed)
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
 
     def test_matmul_in_every_layout_and_in_batches(self):
         for ta in (False, True):
@@ -157,8 +233,10 @@ class TorchTest(unittest.TestCase):
         model.first.forward(x)
         self.assertEqual(torch.calls, [])
         os.environ["PURLIN_DISABLE"] = "1"
+        ours.configure(cache=self.folder)
         model.first.forward(x)
         self.assertEqual(torch.calls, ["linear"])
+        self.assertEqual(ours.log(), [])
 
     def test_without_the_library_it_says_so_once(self):
         with mock.patch.object(ours, "Product", side_effect=purlin.PurlinError("not loaded")):

@@ -75,10 +75,22 @@ void LibraryProduct::say_refused(const std::int64_t* extents, const Status& why)
                        shape_of(extents).text(), why.message());
 }
 
-LibraryProduct::Planned LibraryProduct::planned(const std::int64_t* extents,
-                                                const cache::IndexedEntry* entry, bool heuristic) {
+cache::Extents LibraryProduct::key_of(const std::int64_t* extents) const {
   cache::Extents key{};
   std::copy_n(extents, op_.dimensions().size(), key.begin());
+  return key;
+}
+
+std::shared_ptr<gpu::LibraryPlan> LibraryProduct::planned_before(const std::int64_t* extents,
+                                                                 const cache::IndexedEntry* entry) {
+  const std::shared_lock lock(mutex_);
+  const auto found = plans_.find(key_of(extents));
+  return found != plans_.end() && found->second.entry == entry ? found->second.tuned : nullptr;
+}
+
+LibraryProduct::Planned LibraryProduct::planned(const std::int64_t* extents,
+                                                const cache::IndexedEntry* entry, bool heuristic) {
+  const cache::Extents key = key_of(extents);
   const auto is_complete = [&](const Planned& plan) {
     return (entry == nullptr || plan.entry == entry) &&
            (!heuristic || plan.heuristic != nullptr || !plan.no_heuristic.is_ok());
@@ -145,10 +157,11 @@ Result<std::shared_ptr<gpu::LibraryPlan>> LibraryProduct::plan(const std::int64_
   if (fallback != Fallback::kAlwaysHeuristic) {
     const cache::OpIndex::Hit hit = op_.find(extents);
     if (hit.entry != nullptr) {
-      const Planned plan = planned(extents, hit.entry, false);
-      if (plan.tuned != nullptr) {
+      std::shared_ptr<gpu::LibraryPlan> tuned = planned_before(extents, hit.entry);
+      if (tuned == nullptr) tuned = planned(extents, hit.entry, false).tuned;
+      if (tuned != nullptr) {
         *outcome = hit.outcome;
-        return plan.tuned;
+        return tuned;
       }
     }
     if (fallback == Fallback::kNone) return std::shared_ptr<gpu::LibraryPlan>();

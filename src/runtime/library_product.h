@@ -51,8 +51,12 @@ class LibraryProduct {
     std::shared_ptr<gpu::LibraryPlan> tuned, heuristic;
     Status refused, no_heuristic;  // why there is none
   };
-  // `entry` nullptr: the tuned plan is not asked for.
   ProblemShape shape_of(const std::int64_t* extents) const;
+  cache::Extents key_of(const std::int64_t* extents) const;
+  // The tuned plan where there is one already: what a launch goes by from its second time on.
+  std::shared_ptr<gpu::LibraryPlan> planned_before(const std::int64_t* extents,
+                                                   const cache::IndexedEntry* entry);
+  // `entry` nullptr: the tuned plan is not asked for.
   Planned planned(const std::int64_t* extents, const cache::IndexedEntry* entry, bool heuristic);
   void say_refused(const std::int64_t* extents, const Status& why);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# cublaslt_gpu.sh [BUILD]: cuBLASLt's algorithms listed, tuned, verified and stored on this GPU, for types and
-# epilogues that cublaslt.sh has only seen against a fake library. About a minute and a half; documents in $OUT.
+# cublaslt_gpu.sh [BUILD [torch]]: cuBLASLt's algorithms listed, tuned, verified and stored on this GPU, for types and
+# epilogues that cublaslt.sh has only seen against a fake library. About a minute and a half; documents in $OUT. `torch`: only
+# purlin.torch in a real PyTorch, half a minute.
 set -euo pipefail
 build=${1:-build/release}
 purlin=$build/bin/purlin
@@ -37,6 +38,7 @@ for e in bad[:5]:
 sys.exit(0 if d["evaluations"][0]["status"] == "ok" else 1)
 PY
 }
+if [ "${2:-}" != torch ]; then
 tune bf16 M=128,N=4096,K=4096 60 $'transpose_b = true'
 tune bf16_decode M=16,N=4096,K=14336 60 $'transpose_b = true'
 tune bf16_plain M=512,N=4096,K=4096 30 ''
@@ -49,6 +51,7 @@ tune f32 M=64,N=1024,K=1024 30 $'a = "f32"\ntranspose_b = true'
 tune tf32 M=64,N=1024,K=1024 30 $'a = "f32"\ncompute = "tf32"\ntranspose_b = true\nepilogue = "relu"'
 tune batched M=128,N=128,K=256 30 $'batched = true' $'BATCH = 16\n'
 "$purlin" cache ls --json >"$out/cache_ls.json"
+fi
 
 # In a program: PyTorch asks, the backlog lists, tuning fills in, a fresh process is served.
 if python3 -c 'import torch' 2>/dev/null; then
@@ -60,7 +63,7 @@ if python3 -c 'import torch' 2>/dev/null; then
   {
     python3 "$here/cublaslt_torch.py" ask &&
       "$purlin" backlog &&
-      timeout 200 "$purlin" tune --backlog 4 --device cuda:0 --budget 30 --seed 2 &&
+      timeout 120 "$purlin" tune --backlog 4 --device cuda:0 --budget 30 --seed 2 &&
       python3 "$here/cublaslt_torch.py" served
   } >"$out/torch.log" 2>&1 || { failed=1; tail -15 "$out/torch.log"; }
   grep -E "launch|served|gradient|graph" "$out/torch.log" || true

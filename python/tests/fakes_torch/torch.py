@@ -45,6 +45,12 @@ class Tensor:
     def dim(self):
         return len(self.shape)
 
+    def get_device(self):
+        return self.device.index
+
+    def new_empty(self, shape):
+        return empty(shape)
+
     def stride(self):
         return self._strides
 
@@ -137,6 +143,7 @@ class _Bytes:
 
 
 calls = []  # what torch itself computed
+state = {"grad": True, "autocast": None, "device": 0, "tf32": False}
 
 
 def mm(a, b):
@@ -191,12 +198,34 @@ class _Linear(_Module):
 
 
 def is_grad_enabled():
-    return True
+    return state["grad"]
+
+
+def is_autocast_enabled():
+    return state["autocast"] is not None
+
+
+def get_autocast_dtype(kind):
+    return state["autocast"]
+
+
+class _Parameter(Tensor):
+    def __init__(self, tensor):
+        super().__init__(tensor.memory, tensor.shape, requires_grad=True)
+
 
 
 autograd = types.SimpleNamespace(Function=_Function)
-nn = types.SimpleNamespace(Linear=_Linear, Module=_Module, functional=types.SimpleNamespace(linear=_linear))
-backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace(allow_tf32=False)))
-cuda = types.SimpleNamespace(
-    current_stream=lambda device=None: types.SimpleNamespace(cuda_stream=0),
-    device=lambda index: contextlib.nullcontext())
+nn = types.SimpleNamespace(Linear=_Linear, Module=_Module, Parameter=_Parameter, functional=types.SimpleNamespace(linear=_linear))
+
+
+@contextlib.contextmanager
+def _on(index):
+    before, state["device"] = state["device"], index
+    yield
+    state["device"] = before
+
+
+_C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda device: 0, _cuda_getDevice=lambda: state["device"],
+                           _get_cublas_allow_tf32=lambda: state["tf32"])
+cuda = types.SimpleNamespace(device=_on)
