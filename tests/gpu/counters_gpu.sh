@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Hardware counters of the capture against Nsight Compute on the same kernels: DRAM bytes, FLOPs and
-# occupancy within 2 %, times within noise; and programs that reading them must not break.
-# PATH holds purlin; needs nvcc, ncu and the right to read counters. OUT gets the numbers.
+# Hardware counters of the capture against Nsight Compute on the same kernels, in the same order:
+# DRAM bytes, FLOPs and occupancy within 2 %, times within noise; what reading them costs; programs
+# that it must not break. Nsight Compute replays the application, one pass a run: replaying each
+# kernel would show it the caches as its own last pass left them. Under 90 s.
+# PATH holds purlin; needs nvcc, ncu and the right to read counters. OUT gets counters_h200.{md,json}.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 python=${PYTHON:-python3}
@@ -14,35 +16,42 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp"
 out=${OUT:-$tmp}
+mkdir -p "$out"
 nvcc -std=c++17 -O2 -arch=native -o counters "$here/counters.cu" || nvcc -std=c++17 -O2 -arch=sm_90 -o counters "$here/counters.cu"
-
 broken=0
-keep() { purlin report "$1.plprof" --json >"$out/counters_$1.json" 2>>"$out/counters_err.txt" || broken=1; }
+step() { echo "$SECONDS s: $*"; }
+# Runs a program under capture: what it said in NAME.err, its report in OUT/counters_NAME.json.
+under() {
+  local name=$1; shift
+  timeout 45 purlin profile -o "$name.plprof" --json "$@" >"$out/counters_$name.json" 2>"$name.err" || { echo "BROKEN: $name"; tail -3 "$name.err"; broken=1; }
+}
 
-echo "1. Nsight Compute"
+step "Nsight Compute"
 ops=$(for op in ffma fadd fmul; do echo -n ",smsp__sass_thread_inst_executed_op_${op}_pred_on.sum"; done)
-timeout 100 ncu --csv --page raw --clock-control none --cache-control none --kernel-name-base function \
-  --metrics "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,sm__warps_active.avg.pct_of_peak_sustained_active,sm__ops_path_tensor_src_bf16_dst_fp32.sum,lts__t_sector_hit_rate.pct,lts__t_bytes.sum$ops" \
-  ./counters work x6 >ncu.txt 2>ncu.err || { cat ncu.txt ncu.err; broken=1; }
+timeout 60 ncu --csv --page raw --clock-control none --cache-control none --replay-mode application --kernel-name-base function \
+  --metrics "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,sm__warps_active.avg.pct_of_peak_sustained_active,sm__ops_path_tensor_src_bf16_dst_fp32.sum,lts__t_sectors_lookup_hit.sum,lts__t_sectors_lookup_miss.sum,lts__t_bytes.sum$ops" \
+  ./counters work x8 >ncu.txt 2>ncu.err || { tail -5 ncu.txt ncu.err; broken=1; }
 cp ncu.txt "$out/counters_ncu.csv"
 
-echo "2. the same kernels without capture, and under Purlin"
-./counters work 3 | tee alone.json
-purlin profile -o work.plprof --json --budget 30% --counters all -- ./counters work "${SECONDS_OF_WORK:-30}" >work.out 2>work.err || { cat work.err; broken=1; }
-grep rounds work.err work.out || true
-keep work
+step "under capture, with much of its time"
+under work --budget 30% --counters all -- ./counters work "${SECONDS_OF_WORK:-20}"
 
-echo "3. the deep dive"
-timeout 60 purlin profile -o full.plprof --json --counters full --kernel 'tensor|copy' --launches 2 -- ./counters work 4 >full.out 2>full.err || { cat full.err; broken=1; }
-keep full
+step "the deep dive"
+under full --counters full --kernel 'tensor|copy' --launches 2 -- ./counters work 3
 
-echo "4. programs that must not notice"
-for what in captures waits threads; do
-  timeout 40 purlin profile -o $what.plprof --json --budget 30% --counters all -- ./counters $what 8 >$what.out 2>$what.err || { echo "BROKEN: $what"; broken=1; }
-  grep -h ok $what.err $what.out || { echo "BROKEN: $what"; tail -3 $what.err; broken=1; }
-  keep $what
+step "what it costs: alone, under capture, with counters, in turn"
+for round in 1 2; do
+  ./counters work 4 >alone$round.err
+  under plain$round -- ./counters work 4
+  under default$round --counters -- ./counters work 6
 done
-cp *.err "$out/" 2>/dev/null || true
 
-"$python" "$here/counters_compare.py" "$out" ncu.txt alone.json || broken=1
+step "programs that must not notice"
+for what in captures waits threads; do
+  under $what --budget 30% --counters all -- ./counters $what 5
+  grep -h ok $what.err || broken=1
+done
+cp ./*.err "$out/" 2>/dev/null || true
+"$python" "$here/counters_compare.py" "$out" ncu.txt || broken=1
+step "done"
 exit $broken

@@ -29,7 +29,10 @@ Governor::Governor(const GovernorOptions& options, const std::vector<Wishes>& ti
       stopped_(options.idle),
       head_(!options.every_launch) {
   double others = 0;
-  for (std::size_t i = 1; i < tiers.size(); ++i) others += tiers[i].share;
+  for (std::size_t i = 1; i < tiers.size(); ++i) {
+    if (tiers[i].windows) others += tiers[i].share;
+    pinned_ |= tiers[i].pins_launches;
+  }
   for (std::size_t i = 0; i < tiers.size(); ++i) {
     State state;
     state.wishes = tiers[i];
@@ -37,6 +40,7 @@ Governor::Governor(const GovernorOptions& options, const std::vector<Wishes>& ti
     if (others > 0.5) state.wishes.share *= 0.5 / others;
     if (i == 0) state.wishes.share = 1 - std::min(others, 0.5);
     state.window_cost_ns = static_cast<double>(tiers[i].first_cost_ns);
+    state.never = !tiers[i].windows;
     tiers_.push_back(state);
     tiers_.back().purse_ns = i == 0 ? 0 : income(tiers_.back()) * kSecondNs;
   }
@@ -45,7 +49,9 @@ Governor::Governor(const GovernorOptions& options, const std::vector<Wishes>& ti
 
 double Governor::income(const State& tier) const {
   const double lasting = lasting_ ? lasting_share() : 0;
-  return kSafety * std::max(0.05 * options_.budget, options_.budget - lasting) * tier.wishes.share;
+  const double share =
+      std::max(0.05 * options_.budget, options_.budget - lasting) * tier.wishes.share;
+  return kSafety * std::max(share, tier.wishes.least_budget);
 }
 
 void Governor::earn(std::int64_t now_ns) {
@@ -101,7 +107,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
   };
   throughout_ = true;
   planned_weight_ = 1;
-  if (tiers_.empty() || full_ || options_.every_launch)
+  if (tiers_.empty() || full_ || pinned_ || options_.every_launch)
     return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
   State& tier = tiers_[0];
   if (head_) {
@@ -255,8 +261,8 @@ Governor::Decision Governor::decide(std::int64_t now_ns) {
     decision.ask_again_ns = kNever;
     return decision;
   }
-  const bool cut = running_ && throughout_ && !full_ && !options_.every_launch && !tiers_.empty() &&
-                   overspent() && now_ns > period_begin_ns_;
+  const bool cut = running_ && throughout_ && !full_ && !pinned_ && !options_.every_launch &&
+                   !tiers_.empty() && overspent() && now_ns > period_begin_ns_;
   if (!running_ || now_ns >= period_end_ns_ || cut) {
     end_period(now_ns);
     begin_period(now_ns);

@@ -41,7 +41,10 @@ struct Window {
 
 // What a tier asks of its windows.
 struct Wishes {
-  double share = 0.2;                            // of the budget; tier 0 has what the others leave
+  double share = 0.2;          // of the budget; tier 0 has what the others leave
+  double least_budget = 0;     // of the program's time: where its share of the budget is less
+  bool windows = true;         // false: it works without any
+  bool pins_launches = false;  // tier 0 cannot open again beside it, and stays open
   std::int64_t window_ns = 30'000'000;           // length; tier 0's is worked out
   std::int64_t least_period_ns = 1'000'000'000;  // from one window to the next
   std::int64_t first_cost_ns = 5'000'000;        // of one window, until the first was measured
@@ -92,6 +95,7 @@ class Governor {
   void refused(int tier, bool forever, std::int64_t now_ns);
   void closed(int tier, std::int64_t now_ns);
   void spent(int tier, std::int64_t cost_ns);
+  void spent_once(std::int64_t cost_ns) { totals_.spent_ns += static_cast<double>(cost_ns); }
   void recorded(double launches, double nodes);  // by tier 0: into streams, of graphs
   // Nothing can be open from here on: CUPTI is another's, or the program ends.
   void interrupted(std::int64_t now_ns);
@@ -163,6 +167,7 @@ class Governor {
   std::vector<State> tiers_;
   std::mt19937_64 random_;
   bool stopped_ = false, running_ = false;  // running: inside a period
+  bool pinned_ = false;                     // tier 0 stays open whatever it costs
 
   std::int64_t period_begin_ns_ = 0, period_end_ns_ = 0, earned_until_ns_ = 0;
   std::vector<Planned> planned_;  // windows of the period, in order of time

@@ -89,7 +89,9 @@ void Arbiter::close_open_tier() {
 }
 
 void Arbiter::account(int tier) {
-  governor_.spent(tier, tiers_[static_cast<std::size_t>(tier)]->take_cost_ns());
+  Tier& payer = *tiers_[static_cast<std::size_t>(tier)];
+  governor_.spent(tier, payer.take_cost_ns());
+  governor_.spent_once(payer.take_once_ns());
   if (tier != 0) return;
   const Folding::Counts counts = folding_.take_counts();
   governor_.recorded(counts.launches, counts.nodes);

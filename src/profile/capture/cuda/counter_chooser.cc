@@ -77,23 +77,49 @@ CounterChooser::Key CounterChooser::key_of(const LaunchSite& site) {
            site.cluster[0], site.cluster[1], site.cluster[2], site.dynamic_shared_bytes}};
 }
 
-bool CounterChooser::choose(const LaunchSite& site, std::size_t card, bool tensor_card) {
+CounterChooser::Shape* CounterChooser::shape_of(const LaunchSite& site) {
+  if (shapes_.empty()) stream_ = site.stream;
+  several_streams_ |= site.stream != stream_;
   const Key key = key_of(site);
-  auto position = shapes_.find(key);
-  if (position == shapes_.end()) {
-    if (shapes_.size() >= kMaxShapes) return false;
-    position = shapes_.emplace(key, Shape{}).first;
-    const std::string symbol = site.symbol != nullptr ? site.symbol : "";
-    Shape& fresh = position->second;
-    // Without its name a launch cannot be given to a row.
-    fresh.denied = symbol.empty() || site.dependent || waits_for_others(symbol) ||
-                   (only_.is_set() && !only_.matches(symbol)) || never_.matches(symbol);
-    if (fresh.denied) ++denied_;
-  }
-  Shape& shape = position->second;
+  if (const auto known = shapes_.find(key); known != shapes_.end()) return &known->second;
+  if (shapes_.size() >= kMaxShapes) return nullptr;
+  const std::string symbol = site.symbol != nullptr ? site.symbol : "";
+  Shape& fresh = shapes_[key];
+  // Without its name a launch cannot be given to a row.
+  fresh.denied = symbol.empty() || site.dependent || waits_for_others(symbol) ||
+                 (only_.is_set() && !only_.matches(symbol)) || never_.matches(symbol);
+  if (fresh.denied) ++denied_;
+  return &fresh;
+}
+
+bool CounterChooser::wants_trial(const LaunchSite& site) {
+  const Shape* shape = shape_of(site);
+  return shape != nullptr && !shape->denied && needs_trial(*shape);
+}
+
+void CounterChooser::tried(const LaunchSite& site, std::int64_t took_ns) {
+  const auto position = shapes_.find(key_of(site));
+  if (position == shapes_.end()) return;
+  ++position->second.trials;
+  position->second.trial_ns = std::max(position->second.trial_ns, took_ns);
+}
+
+std::int64_t CounterChooser::trial_ns(const LaunchSite& site) const {
+  const auto position = shapes_.find(key_of(site));
+  return position == shapes_.end() ? 0 : position->second.trial_ns;
+}
+
+bool CounterChooser::choose(const LaunchSite& site, std::size_t card, bool tensor_card) {
+  Shape* const known = shape_of(site);
+  if (known == nullptr) return false;
+  Shape& shape = *known;
   ++shape.launches;
   total_time_ += shape.how_long;
   if (shape.denied || (tensor_card && shape.no_tensor)) return false;
+  if (needs_trial(shape)) {
+    untried_ = true;
+    return false;
+  }
   if (limit_ > 0) return shape.readings < limit_;
   if (shape.cards.size() <= card) shape.cards.resize(card + 1);
   if (shape.launches < shape.cards[card].next) return false;

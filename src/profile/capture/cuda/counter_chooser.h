@@ -6,8 +6,10 @@
 //
 // Never chosen: what may wait for another kernel or another GPU. While counters are read a kernel
 // runs alone, and one that waits for a later launch would wait for ever. By launch attribute
-// (cooperative, programmatic dependence) and by name (kWaiting in the .cc;
-// docs/guide/profiling.md).
+// (cooperative, programmatic dependence), by name (kWaiting in the .cc; docs/guide/profiling.md),
+// and until it has been seen to end by itself, with nothing launched after it: its *trial*, which
+// the tier makes without counting anything. Where launches come into several streams one such end
+// may be luck, and more are asked for.
 //
 // Owned by the counter tier, used under its gate; thread-safety: none. Memory is bounded.
 #pragma once
@@ -20,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace purlin::profile::capture::cuda {
@@ -57,10 +60,19 @@ class NamePattern {
 class CounterChooser {
  public:
   static constexpr std::size_t kMaxShapes = 10'000;
+  static constexpr std::uint32_t kTrials = 1, kTrialsOfSeveralStreams = 3;
 
   // Where one is given, only kernels that `only` matches, and none that `never` matches.
   CounterChooser(const NamePattern& only, const NamePattern& never, std::uint32_t limit = 0)
       : only_(only), never_(never), limit_(limit) {}
+
+  // Whether this launch should be seen to end by itself, before any like it is counted.
+  bool wants_trial(const LaunchSite& site);
+  // It did, in so many nanoseconds.
+  void tried(const LaunchSite& site, std::int64_t took_ns);
+  std::int64_t trial_ns(const LaunchSite& site) const;  // the longest; 0 without any
+  // Launches were left out since this was last asked that need a trial.
+  bool take_untried() { return std::exchange(untried_, false); }
 
   // Whether to read `card` of this launch; counts the launch.
   bool choose(const LaunchSite& site, std::size_t card, bool tensor_card);
@@ -68,7 +80,7 @@ class CounterChooser {
   void took(const LaunchSite& site, std::size_t card);
   // What came of it; a negative one is not known. How long: in any unit, always the same.
   void measured(const LaunchSite& site, double how_long, double tensor_busy);
-  // It could not be: its work did not end in time. Not chosen again.
+  // Its work did not end in time. Not chosen again.
   void give_up(const LaunchSite& site);
   // False when every kernel seen is known to leave the tensor cores alone.
   bool tensor_cores_used() const;
@@ -92,12 +104,17 @@ class CounterChooser {
   struct Shape {
     bool denied = false, no_tensor = false;
     std::uint64_t launches = 0;
-    std::uint32_t readings = 0;
+    std::uint32_t readings = 0, trials = 0;
+    std::int64_t trial_ns = 0;
     double how_long = 0;  // by the last reading
     std::vector<Card> cards;
     double time() const { return how_long * static_cast<double>(launches); }
   };
   static Key key_of(const LaunchSite& site);
+  Shape* shape_of(const LaunchSite& site);  // null where there is no room for another
+  bool needs_trial(const Shape& shape) const {
+    return shape.trials < (several_streams_ ? kTrialsOfSeveralStreams : kTrials);
+  }
 
   const NamePattern& only_;
   const NamePattern& never_;
@@ -105,6 +122,8 @@ class CounterChooser {
   const std::uint32_t limit_;
   double total_time_ = 0;  // of all shapes, as estimated
   std::size_t denied_ = 0;
+  const void* stream_ = nullptr;  // of the first launch
+  bool several_streams_ = false, untried_ = false;
 };
 
 }  // namespace purlin::profile::capture::cuda

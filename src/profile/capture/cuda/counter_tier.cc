@@ -10,6 +10,15 @@ namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr int kMostFailures = 3;
+constexpr int kMostWaiting = 8;  // kernels that did not end by themselves
+// Of readings and trials in a window, of such windows one after the other, and of launches while
+// one waits for its turn, before a program is one that launches from several threads all the time.
+constexpr int kMostDisturbed = 8, kMostDisturbedWindows = 3;
+constexpr std::uint64_t kMostOthers = 8;
+// A window begins with trials: for so long, or longer until there was one.
+constexpr std::int64_t kSeekNs = 15'000'000, kMostSeekNs = 60'000'000;
+// What a launch may take longer while it is counted than in its trial.
+constexpr std::int64_t kSlackNs = 10'000'000;
 // For a thread at the hardware: beginning a session takes a good part of a second.
 constexpr std::int64_t kHardwareWaitNs = 3'000'000'000;
 constexpr std::string_view kCycles = "sm__cycles_active.max";
@@ -59,13 +68,14 @@ void CounterTier::prepare() {
   if (!subscribed_) return refuse("counters_unavailable", reason);
   if (!options_.replay) return;
   deadline_ns_ = std::numeric_limits<std::int64_t>::max();
-  open_ = true;
+  open_ = watching_ = true;
   hardware_->watch_launches(true);
 }
 
 Wishes CounterTier::wishes() const {
   Wishes wishes;
   wishes.share = 0.5;
+  wishes.least_budget = kLeastBudget;
   wishes.window_ns = 150'000'000;  // a session takes some 60 ms to begin, a reading 1.3 ms
   wishes.least_period_ns = 300'000'000;
   wishes.first_cost_ns = 0;  // the first window is worth having even in a short program
@@ -91,7 +101,7 @@ Tier::Opened CounterTier::open(const Window& window) {
   deadline_ns_ = window.close_ns;
   ++windows_;
   if (windows_ == 1) hardware_->warm_up();
-  open_ = true;
+  open_ = watching_ = true;
   hardware_->watch_launches(true);
   return Opened::kYes;
 }
@@ -105,12 +115,11 @@ void CounterTier::wait_for_hardware() {
 
 // The callbacks stay on until the launch that is being read has been made: its end is told by one.
 void CounterTier::close() {
-  if (!open_.exchange(false)) return;
+  open_ = false;
+  if (!watching_.exchange(false)) return;
   wait_for_hardware();
   hardware_->watch_launches(false);
 }
-
-std::int64_t CounterTier::take_cost_ns() { return cost_ns_.exchange(0) / kBudgetTimes; }
 
 void CounterTier::yield() {
   close();
@@ -125,8 +134,7 @@ void CounterTier::yield() {
 void CounterTier::collect(bool final) {
   if (final && !busy_.exchange(true)) {
     waited_ns_ = 0;
-    if (session_ != nullptr && quiet() &&
-        wait_until_idle(session_->context, kLaunchPatienceNs, false))
+    if (session_ != nullptr && quiet() && wait_until_idle(session_->context, kEndPatienceNs, false))
       finish_session();
     busy_ = false;
   }
@@ -153,8 +161,8 @@ void CounterTier::collect(bool final) {
   note(unready_.exchange(0), "counters_unready",
        "windows of hardware counters that ended because the GPU did not fall idle within 300 ms");
   note(unended_.exchange(0), "counters_unended",
-       "launches whose hardware counters were not read, because they did not end within 100 ms: "
-       "such kernels may wait for others, and are left alone from then on");
+       "kernels and launch shapes whose hardware counters are not read, because a launch that was "
+       "tried did not end within 50 ms: such kernels may wait for others, and are left alone");
   if (final && options_.only.empty())
     note(denied, "counters_left_out",
          "kernels and launch shapes whose hardware counters are not read, because they may wait "
@@ -193,7 +201,7 @@ void CounterTier::context_ends() {
   if (busy_.exchange(true)) return;
   waited_ns_ = 0;
   if (session_ != nullptr) {
-    if (quiet() && wait_until_idle(session_->context, kLaunchPatienceNs, false)) finish_session();
+    if (quiet() && wait_until_idle(session_->context, kEndPatienceNs, false)) finish_session();
     session_.reset();
     hardware_->leave();
   }
@@ -202,8 +210,10 @@ void CounterTier::context_ends() {
 
 bool CounterTier::wait_until_idle(const void* context, std::int64_t patience_ns, bool while_open) {
   const std::int64_t began = hardware_->now_ns();
+  const std::uint64_t others = other_launches_;
   bool idle = quiet() && hardware_->idle(context, true);
-  while (!idle && quiet() && hardware_->now_ns() - began < patience_ns && (open_ || !while_open)) {
+  while (!idle && quiet() && hardware_->now_ns() - began < patience_ns &&
+         (!while_open || (open_ && other_launches_ - others <= kMostOthers))) {
     hardware_->pause();
     idle = hardware_->idle(context, false);
   }
@@ -235,6 +245,25 @@ bool CounterTier::is_over(const Session& session) const {
          (!options_.replay && session.first_window != window_);
 }
 
+// Another thread launched meanwhile, and what was seen is of both.
+void CounterTier::disturbed() {
+  ++disturbed_;
+  if (++disturbed_here_ < kMostDisturbed) return;
+  disturbed_here_ = 0;
+  end_window();
+  if (++disturbed_windows_ >= kMostDisturbedWindows)
+    end_for_good("counters_threads", "several threads of the program launch kernels all the time");
+}
+
+void CounterTier::end_for_good(const char* cause, const std::string& text) {
+  open_ = false;
+  if (session_ != nullptr && !session_->range_open && quiet() &&
+      hardware_->idle(session_->context, true))
+    finish_session();
+  if (session_ == nullptr) hardware_->leave();
+  refuse(cause, text);
+}
+
 // Where something was in the way.
 void CounterTier::end_window() {
   constexpr int kMostStrikes = 20;
@@ -242,19 +271,28 @@ void CounterTier::end_window() {
   if (options_.replay && ++strikes_ > kMostStrikes) open_ = false;
 }
 
-// True: a range is open for the launch that comes now.
+void CounterTier::begin_window() {
+  const bool first = window_ == 0;
+  window_ = windows_;
+  window_readings_ = window_trials_ = 0;
+  window_since_ns_ = entered_ns_;
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  seek_ = chooser_.take_untried() || first;
+}
+
+// True: a trial begins, or a range is open, for the launch that comes now.
 bool CounterTier::prepare(const LaunchSite& site) {
-  if (const std::uint64_t now = windows_; std::exchange(window_, now) != now) window_readings_ = 0;
+  if (window_ != windows_) begin_window();
   if (!open_ || over_ || !quiet() || window_is_over() || entered_ns_ >= deadline_ns_) return false;
   if (session_ != nullptr && session_->context != site.context) return false;
   if (session_ != nullptr && session_->range_open && !settle_open_range()) return false;
   const auto ready = [&] {
-    if (!wait_until_idle(site.context, kQueuePatienceNs, true)) {
-      if (open_) ++unready_;
-      end_window();
-      return false;
-    }
-    return open_ && quiet();
+    const std::uint64_t others = other_launches_;
+    if (wait_until_idle(site.context, kQueuePatienceNs, true)) return open_ && quiet();
+    if (other_launches_ - others > kMostOthers) return disturbed(), false;
+    if (open_) ++unready_;
+    end_window();
+    return false;
   };
   if (session_ != nullptr && is_over(*session_)) {
     const bool tells_next = cards_[session_->card].topic == "memory";
@@ -264,6 +302,19 @@ bool CounterTier::prepare(const LaunchSite& site) {
     if (tells_next && cards_[next_card()].topic == "tensor") return end_window(), false;
   }
   if (!know_cards(site.context)) return false;
+  bool trial = session_ == nullptr || options_.replay;
+  if (trial) {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    trial = chooser_.wants_trial(site);
+  }
+  if (trial) {
+    others_before_ = other_launches_;
+    if (!ready()) return false;
+    trial_ = true;
+    site_ = site;
+    return true;
+  }
+  if (seeking()) return false;
   const std::size_t card = session_ != nullptr ? session_->card : next_card();
   {
     const std::lock_guard<std::mutex> lock(state_mutex_);
@@ -278,7 +329,35 @@ bool CounterTier::prepare(const LaunchSite& site) {
   return true;
 }
 
+bool CounterTier::seeking() const {
+  return seek_ && session_ == nullptr && !options_.replay &&
+         entered_ns_ - window_since_ns_ < (window_trials_ > 0 ? kSeekNs : kMostSeekNs);
+}
+
 void CounterTier::left() {
+  left_ns_ = hardware_->now_ns();
+  std::exchange(trial_, false) ? end_trial() : end_reading();
+  account();
+}
+
+void CounterTier::end_trial() {
+  ++window_trials_;
+  const bool ended = wait_until_idle(site_.context, kTrialPatienceNs, false);
+  if (other_launches_ != others_before_ || (!ended && !quiet())) return disturbed();
+  undisturbed();
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    ended ? chooser_.tried(site_, hardware_->now_ns() - left_ns_) : chooser_.give_up(site_);
+  }
+  if (ended) return;
+  ++unended_;
+  end_window();
+  if (++waiting_ >= kMostWaiting)
+    end_for_good("counters_waiting",
+                 "too many of the program's kernels did not end within 50 ms of their launch");
+}
+
+void CounterTier::end_reading() {
   Session& session = *session_;
   Reading reading;
   reading.site = site_;
@@ -288,34 +367,39 @@ void CounterTier::left() {
   reading.range = session.ranges++;
   ++window_readings_;
   const std::int64_t waited_before = waited_ns_;
-  const bool ended = wait_until_idle(site_.context, kLaunchPatienceNs, false);
-  waited_ns_ = waited_before;  // this wait is a reading's price
+  std::int64_t patience_ns = kSlackNs;
   {
     const std::lock_guard<std::mutex> lock(state_mutex_);
     chooser_.took(site_, session.card);
-    if (!ended) chooser_.give_up(site_);
+    patience_ns += 2 * chooser_.trial_ns(site_);
   }
+  const bool ended = wait_until_idle(site_.context, patience_ns, false);
+  waited_ns_ = waited_before;  // this wait is a reading's price
   if (!ended) {
     session.range_open = true;
-    ++unended_;
     end_window();
+    if (quiet()) stuck_ = reading.symbol;  // else a capture ended the wait
   } else if (!hardware_->pop()) {
     failed();
   } else if (other_launches_ != others_before_) {
-    ++disturbed_;
+    disturbed();
   } else {
+    undisturbed();
     session.readings.push_back(std::move(reading));
     if (window_is_over()) finish_session();  // now that nothing is under way
   }
-  account();
 }
 
 // Once the launch that did not end has ended after all.
 bool CounterTier::settle_open_range() {
   if (!hardware_->idle(session_->context, true)) return false;
   session_->range_open = false;
-  if (hardware_->pop()) return true;
-  failed();
+  if (!hardware_->pop()) return failed(), false;
+  if (stuck_.empty()) return true;
+  end_for_good("counters_stuck",
+               "a kernel that had ended by itself did not while it was counted, and was let go "
+               "after 110 ms at most: " +
+                   stuck_ + "; PURLIN_COUNTERS_NEVER leaves kernels out");
   return false;
 }
 
@@ -333,6 +417,7 @@ bool CounterTier::know_cards(const void* context) {
   }
   if (cards_.empty())
     refuse("counters_unsupported", "Purlin knows none of this GPU's chip, '" + chip + "'");
+  hardware_->expect(cards_);
   return !cards_.empty();
 }
 
@@ -350,8 +435,14 @@ std::size_t CounterTier::next_card() {
 
 bool CounterTier::begin_session(const void* context, std::size_t card) {
   std::string reason;
+  const std::int64_t began = hardware_->now_ns();
   const CounterHardware::Answer answer =
       hardware_->begin(context, cards_[card], kRangesPerSession, options_.replay, reason);
+  if (!any_card_) {  // the first takes half a second
+    const std::int64_t took = hardware_->now_ns() - began;
+    once_ns_ += took;
+    entered_ns_ += took;
+  }
   last_card_ = card;  // one that fails is not asked for for ever
   any_card_ = true;
   if (answer == CounterHardware::Answer::kNever) refuse("counters_refused", reason);

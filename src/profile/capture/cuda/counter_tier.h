@@ -3,13 +3,19 @@
 //
 // Everything that touches the hardware happens on the program's own thread, inside the launch that
 // was chosen: CUPTI's calls wait for the context and would lock up with a thread that launches
-// meanwhile. Before each of them the context must have fallen idle by itself; a launch that does
-// not end within kLaunchPatienceNs is left alone, so that a kernel that waits for a later one can
-// go on, and its kind is not chosen again. Nothing is done while a stream capture is in progress
-// anywhere in the process; one that begins waits until the reading is over.
+// meanwhile. Before each of them the context must have fallen idle by itself. Nothing is done while
+// a stream capture is in progress anywhere in the process; one that begins waits until the reading
+// is over.
 //
-// A window has one session (one card). With `replay` each chosen launch is run once per pass
-// instead, whenever it comes: there are no windows then, and the program is said to be slowed.
+// A kernel may wait for one that is launched later, which cannot run beside it while it is counted.
+// So each kernel and launch shape has a trial first, when nothing is counted: the launch must end
+// within kTrialPatienceNs with nothing launched after it. If it does not, the program goes on as it
+// would have, and the shape is left alone. Should one that passed not end while it is counted, it
+// is let go after about twice its trial's time, and counters end for the process.
+//
+// A window has one session (one card), after the trials. With `replay` each chosen launch is run
+// once per pass instead, whenever it comes: there are no windows then, and the program is said to
+// be slowed.
 //
 // Owned by the Arbiter. open, close, collect: its threads. The listener's side: the program's.
 #pragma once
@@ -39,10 +45,11 @@ struct CounterOptions {
 
 class CounterTier : public Tier, private LaunchListener {
  public:
-  static constexpr std::int64_t kQueuePatienceNs = 300'000'000, kLaunchPatienceNs = 100'000'000;
-  static constexpr std::size_t kReadingsPerWindow = 16, kRangesPerSession = 48;
-  // Counters are asked for by name: they may take ten times a tier's share of the budget.
-  static constexpr int kBudgetTimes = 10;
+  static constexpr std::int64_t kQueuePatienceNs = 300'000'000, kTrialPatienceNs = 50'000'000;
+  static constexpr std::int64_t kEndPatienceNs = 100'000'000;  // of the process or of a context
+  static constexpr std::size_t kReadingsPerWindow = 24, kRangesPerSession = 48;
+  // Counters are asked for by name: where their share of the budget is less, they may take this.
+  static constexpr double kLeastBudget = 0.05;
 
   CounterTier(std::unique_ptr<CounterHardware> hardware, Recorder& recorder,
               const CounterOptions& options);
@@ -53,7 +60,8 @@ class CounterTier : public Tier, private LaunchListener {
   Opened open(const Window& window) override;
   void close() override;
   void collect(bool final) override;
-  std::int64_t take_cost_ns() override;
+  std::int64_t take_cost_ns() override { return cost_ns_.exchange(0); }
+  std::int64_t take_once_ns() override { return once_ns_.exchange(0); }
   void yield() override;
 
  private:
@@ -83,10 +91,12 @@ class CounterTier : public Tier, private LaunchListener {
   void capture_ended() override { --captures_; }
   void context_ends() override;
 
-  bool start();
   void wait_for_hardware();
   bool prepare(const LaunchSite& site);
   bool know_cards(const void* context);
+  bool seeking() const;
+  void end_trial();
+  void end_reading();
   bool is_over(const Session& session) const;
   bool begin_session(const void* context, std::size_t card);
   void finish_session();
@@ -94,12 +104,16 @@ class CounterTier : public Tier, private LaunchListener {
   bool wait_until_idle(const void* context, std::int64_t patience_ns, bool while_open);
   bool quiet() const { return captures_ == 0; }
   bool window_is_over() const { return !options_.replay && window_readings_ >= kReadingsPerWindow; }
+  void begin_window();
   void end_window();
+  void disturbed();
+  void undisturbed() { disturbed_windows_ = disturbed_here_ = 0; }
   void failed();
   std::size_t next_card();
   void account();
   void evaluate(Finished& finished);
   void refuse(const char* cause, const std::string& text);
+  void end_for_good(const char* cause, const std::string& text);
 
   const std::unique_ptr<CounterHardware> hardware_;
   Recorder& recorder_;
@@ -108,10 +122,11 @@ class CounterTier : public Tier, private LaunchListener {
   std::atomic<bool> subscribed_ = false, refused_ = false;
 
   std::atomic<bool> open_ = false, over_ = false;  // over_: never again in this process
+  std::atomic<bool> watching_ = false;             // launches
   std::atomic<bool> busy_ = false;  // a thread is at the hardware; the gate of all below
   std::atomic<int> captures_ = 0;
   std::atomic<std::uint64_t> other_launches_ = 0;  // made while a thread was at the hardware
-  std::atomic<std::int64_t> deadline_ns_ = 0, cost_ns_ = 0;
+  std::atomic<std::int64_t> deadline_ns_ = 0, cost_ns_ = 0, once_ns_ = 0;
   std::atomic<std::uint64_t> windows_ = 0;
   std::atomic<std::uint64_t> graphs_ = 0, disturbed_ = 0, unended_ = 0, unready_ = 0;
 
@@ -120,12 +135,15 @@ class CounterTier : public Tier, private LaunchListener {
   std::vector<CounterCard> cards_;
   std::unique_ptr<Session> session_;
   std::uint64_t window_ = 0;  // the last one that brought a thread here
-  std::size_t window_readings_ = 0, last_card_ = 0;
-  int failures_ = 0, strikes_ = 0;
-  bool any_card_ = false;
+  std::size_t window_readings_ = 0, window_trials_ = 0, last_card_ = 0;
+  std::int64_t window_since_ns_ = 0;
+  bool seek_ = true;  // this window begins with trials
+  int failures_ = 0, strikes_ = 0, waiting_ = 0, disturbed_here_ = 0, disturbed_windows_ = 0;
+  bool any_card_ = false, trial_ = false;
+  std::string stuck_;  // the kernel that did not end while it was counted
   LaunchSite site_;
   std::uint64_t others_before_ = 0;
-  std::int64_t entered_ns_ = 0, waited_ns_ = 0;
+  std::int64_t entered_ns_ = 0, waited_ns_ = 0, left_ns_ = 0;
 
   std::mutex state_mutex_;  // the chooser and what waits for collect(); no call of CUPTI under it
   CounterChooser chooser_;

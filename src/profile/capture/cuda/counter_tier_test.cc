@@ -30,7 +30,8 @@ struct Fake {
   std::string chip = "GH100";
   bool in_range = false, replay = false;
   int captures = 0;
-  std::size_t begun = 0, ranges = 0, finished = 0;
+  std::size_t expected = 0, begun = 0, ranges = 0, finished = 0;
+  std::int64_t begin_ns = 0;
   std::vector<std::string_view> topics;  // of the sessions begun
   const CounterCard* card = nullptr;
   double tensor_busy = 20;
@@ -48,6 +49,7 @@ class FakeHardware : public CounterHardware {
   void unsubscribe() override { fake_.listener = nullptr; }
   void watch_launches(bool on) override { fake_.watching = on; }
   std::string chip(const void*) override { return fake_.chip; }
+  void expect(const std::vector<CounterCard>& cards) override { fake_.expected = cards.size(); }
   bool idle(const void*, bool) override {
     EXPECT_EQ(fake_.captures, 0);
     return fake_.now >= fake_.busy_until;
@@ -56,6 +58,8 @@ class FakeHardware : public CounterHardware {
   Answer begin(const void*, const CounterCard& card, std::size_t, bool replay,
                std::string& reason) override {
     EXPECT_GE(fake_.now, fake_.busy_until) << "began while the GPU was busy";
+    EXPECT_GT(fake_.expected, 0u) << "its cards were not told beforehand";
+    fake_.now += fake_.begin_ns;
     reason = "no";
     if (fake_.answer != Answer::kYes) return fake_.answer;
     ++fake_.begun;
@@ -149,11 +153,20 @@ class CounterTierTest : public testing::Test {
   bool launch(const LaunchSite& site, std::int64_t run_ns = 10'000) {
     if (fake_.listener == nullptr || !fake_.watching) return false;
     const bool chosen = fake_.listener->entering(site);
-    EXPECT_EQ(chosen, fake_.in_range);
+    const bool counted = chosen && fake_.in_range;
     fake_.now += 5'000;
     fake_.busy_until = std::max(fake_.busy_until, fake_.now) + run_ns;
     if (chosen) fake_.listener->left();
-    return chosen;
+    if (chosen && !counted) ++trials_;
+    return counted;
+  }
+  // A window in which these pass their trials: the next begins with readings.
+  void meet(const std::vector<LaunchSite>& sites) {
+    ASSERT_TRUE(open());
+    const std::size_t before = trials_;
+    for (const LaunchSite& each : sites) EXPECT_FALSE(launch(each));
+    EXPECT_EQ(trials_ - before, sites.size());
+    tier_->close();
   }
   void capture(bool begin) {
     fake_.captures += begin ? 1 : -1;
@@ -181,12 +194,14 @@ class CounterTierTest : public testing::Test {
 
   Fake fake_;
   Recorder recorder_{false};
+  std::size_t trials_ = 0;
   std::unique_ptr<CounterTier> tier_;
   std::map<std::string, CoverageNote> notes_;
 };
 
 TEST_F(CounterTierTest, ReadsALaunchIntoItsRow) {
   make();
+  meet({site("gemm")});
   window([&] { EXPECT_TRUE(launch(site("gemm"))); });
   const Profile profile = finish();
   const auto read = counters(profile, "gemm");
@@ -199,6 +214,7 @@ TEST_F(CounterTierTest, ReadsALaunchIntoItsRow) {
 
 TEST_F(CounterTierTest, CardsTurnThroughAllTopics) {
   make("memory,caches,flops");
+  meet({site("a")});
   for (int i = 0; i < 40; ++i)
     window([&] {
       for (int k = 0; k < 30; ++k) launch(site("a"));
@@ -215,12 +231,14 @@ TEST_F(CounterTierTest, CardsTurnThroughAllTopics) {
 TEST_F(CounterTierTest, TensorCardsAreLeftOutWhereNothingUsesTensorCores) {
   fake_.tensor_busy = 0;
   make("memory,tensor");
+  meet({site("copy")});
   for (int i = 0; i < 20; ++i)
     window([&] {
       for (int k = 0; k < 30; ++k) launch(site("copy"));
     });
   EXPECT_EQ(std::count(fake_.topics.begin(), fake_.topics.end(), "tensor"), 0);
   fake_.tensor_busy = 50;
+  window([&] { launch(site("gemm")); });
   window([&] { launch(site("gemm")); });
   for (int i = 0; i < 20; ++i)
     window([&] {
@@ -231,13 +249,16 @@ TEST_F(CounterTierTest, TensorCardsAreLeftOutWhereNothingUsesTensorCores) {
 
 TEST_F(CounterTierTest, AWindowTakesFewReadingsAndNewKernelsFirst) {
   make("memory");
+  std::vector<LaunchSite> sites;
+  for (std::uint32_t i = 0; i < 40; ++i) sites.push_back(site("k", i));
+  meet(sites);
   std::size_t read = 0;
   std::set<std::uint32_t> shapes;
   window([&] {
-    for (std::uint32_t i = 0; i < 200; ++i)
-      if (launch(site("k", i % 20))) {
+    for (std::uint32_t i = 0; i < 400; ++i)
+      if (launch(site("k", i % 40))) {
         ++read;
-        shapes.insert(i % 20);
+        shapes.insert(i % 40);
       }
   });
   EXPECT_EQ(read, CounterTier::kReadingsPerWindow);
@@ -246,6 +267,7 @@ TEST_F(CounterTierTest, AWindowTakesFewReadingsAndNewKernelsFirst) {
 
 TEST_F(CounterTierTest, NothingIsReadAfterTheWindowsTime) {
   make();
+  meet({site("a")});
   ASSERT_TRUE(open(2'000'000));
   fake_.now += 3'000'000;
   EXPECT_FALSE(launch(site("a")));
@@ -255,6 +277,7 @@ TEST_F(CounterTierTest, NothingIsReadAfterTheWindowsTime) {
 
 TEST_F(CounterTierTest, KernelsThatMayWaitForOthersAreLeftAlone) {
   make();
+  meet({site("_ZN7cutlass6KernelINS_12NamedBarrierEEEvT_")});
   window([&] {
     EXPECT_FALSE(launch(site("_Z21ncclDevKernel_AllReduce_Sum_f32_RING_LLv")));
     EXPECT_FALSE(launch(site("_ZN4vllm26cross_device_reduce_1stageIfLi2EEEvPv")));
@@ -272,6 +295,7 @@ TEST_F(CounterTierTest, PatternsAllowAndDeny) {
   options.only = "gemm|conv";
   options.never = "slow_gemm";
   make("", options);
+  meet({site("_Z7my_gemmPf")});
   window([&] {
     EXPECT_TRUE(launch(site("_Z7my_gemmPf")));
     EXPECT_FALSE(launch(site("_Z9slow_gemmPf")));
@@ -297,18 +321,21 @@ TEST_F(CounterTierTest, ADeepQueueEndsTheWindowAndDoesNotStall) {
   EXPECT_EQ(notes_["counters_unready"].count, 1);
 }
 
-TEST_F(CounterTierTest, ALaunchThatDoesNotEndIsLetGo) {
+// What it waits for may be launched later: it is let go after its trial, before anything counts.
+TEST_F(CounterTierTest, AKernelThatDoesNotEndByItselfIsNeverCounted) {
   make("memory");
+  meet({site("other")});
   window([&] {
     const std::int64_t before = fake_.now;
-    EXPECT_TRUE(launch(site("waits"), 5'000'000'000));
-    EXPECT_LT(fake_.now - before, 2 * CounterTier::kLaunchPatienceNs);
-    EXPECT_TRUE(fake_.in_range);  // popping would wait for it
+    EXPECT_FALSE(launch(site("waits"), 5'000'000'000));
+    EXPECT_LT(fake_.now - before, 2 * CounterTier::kTrialPatienceNs);
+    EXPECT_EQ(fake_.begun, 0u);
     EXPECT_FALSE(fake_.watching && fake_.listener->entering(site("other")));
   });
   fake_.now = fake_.busy_until + 1;
   window([&] {
-    EXPECT_FALSE(launch(site("waits")));
+    EXPECT_FALSE(launch(site("waits"), 10));
+    EXPECT_FALSE(launch(site("waits"), 10));
     EXPECT_TRUE(launch(site("other")));
   });
   const Profile profile = finish();
@@ -317,8 +344,121 @@ TEST_F(CounterTierTest, ALaunchThatDoesNotEndIsLetGo) {
   EXPECT_EQ(notes_["counters_unended"].count, 1);
 }
 
+TEST_F(CounterTierTest, ManyKernelsThatDoNotEndByThemselvesEndIt) {
+  make("memory");
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    window([&] { launch(site("waits", i), 1'000'000'000); });
+    fake_.now += 2'000'000'000;
+  }
+  EXPECT_EQ(tier_->open({}), Tier::Opened::kNever);
+  finish();
+  EXPECT_EQ(notes_.count("counters_waiting"), 1u);
+  EXPECT_EQ(fake_.begun, 0u);
+}
+
+// One that passed its trial and waits later on: let go soon, and no counters ever after.
+TEST_F(CounterTierTest, ALaunchThatDoesNotEndWhileItIsCountedEndsIt) {
+  make("memory");
+  meet({site("waits"), site("other")});
+  window([&] {
+    EXPECT_TRUE(launch(site("other")));
+    const std::int64_t before = fake_.now;
+    EXPECT_TRUE(launch(site("waits"), 5'000'000'000));
+    EXPECT_LT(fake_.now - before, 30'000'000);
+    EXPECT_TRUE(fake_.in_range);  // popping would wait for it
+    EXPECT_FALSE(launch(site("other")));
+  });
+  fake_.now = fake_.busy_until + 1;
+  window([&] { EXPECT_FALSE(launch(site("other"))); });
+  EXPECT_TRUE(fake_.left);
+  EXPECT_EQ(fake_.listener, nullptr);
+  EXPECT_EQ(tier_->open({}), Tier::Opened::kNever);
+  const Profile profile = finish();
+  EXPECT_EQ(counters(profile, "waits").size(), 0u);
+  EXPECT_GT(counters(profile, "other").size(), 0u);  // what was read before is kept
+  EXPECT_NE(notes_["counters_stuck"].text.find("waits"), std::string::npos);
+}
+
+TEST_F(CounterTierTest, WithSeveralStreamsOneEndIsNotEnough) {
+  make("memory");
+  LaunchSite first = site("a"), second = site("b");
+  const int streams[2] = {};
+  first.stream = &streams[0];
+  second.stream = &streams[1];
+  window([&] {
+    launch(first);
+    launch(second);
+    for (int i = 0; i < 10; ++i) launch(first);
+  });
+  EXPECT_EQ(trials_, 4u);
+  EXPECT_EQ(fake_.begun, 0u);
+  window([&] {
+    EXPECT_TRUE(launch(first));
+    EXPECT_FALSE(launch(second));  // tried once
+  });
+}
+
+TEST_F(CounterTierTest, AWindowBeginsWithTrialsWhereTheLastLeftKernelsOut) {
+  make("memory");
+  meet({site("a")});
+  window([&] {
+    EXPECT_TRUE(launch(site("a")));
+    EXPECT_FALSE(launch(site("late")));
+  });
+  const std::size_t before = trials_;
+  window([&] {
+    EXPECT_FALSE(launch(site("a")));
+    EXPECT_FALSE(launch(site("late")));
+    EXPECT_FALSE(launch(site("a")));
+    fake_.now += 20'000'000;
+    EXPECT_FALSE(launch(site("a")));  // read lately
+    EXPECT_TRUE(launch(site("a")));
+  });
+  EXPECT_EQ(trials_ - before, 1u);
+  window([&] { EXPECT_TRUE(launch(site("late"))); });
+}
+
+TEST_F(CounterTierTest, ThreadsThatLaunchAllTheTimeEndIt) {
+  make("memory");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(notes_.count("counters_threads"), 0u);
+    ASSERT_TRUE(open());
+    for (int k = 0; k < 30; ++k) {
+      if (!fake_.listener->entering(site("a"))) continue;
+      fake_.listener->entering(site("b"));  // of another thread
+      fake_.listener->left();
+    }
+    tier_->close();
+    tier_->collect(false);
+  }
+  EXPECT_EQ(tier_->open({}), Tier::Opened::kNever);
+  EXPECT_EQ(fake_.begun, 0u);
+  finish();
+  EXPECT_EQ(notes_["counters_disturbed"].count, 24);
+  EXPECT_EQ(notes_.count("counters_threads"), 1u);
+}
+
+TEST_F(CounterTierTest, TheFirstCardsPriceIsPaidOnce) {
+  make("memory,caches");
+  meet({site("a")});
+  tier_->take_cost_ns();
+  fake_.begin_ns = 500'000'000;
+  ASSERT_TRUE(open(2'000'000'000));
+  EXPECT_TRUE(launch(site("a")));
+  EXPECT_GE(tier_->take_once_ns(), 500'000'000);
+  EXPECT_LT(tier_->take_cost_ns(), 100'000'000);
+  tier_->close();
+  ASSERT_TRUE(open(2'000'000'000));
+  for (int i = 0; i < 10; ++i) launch(site("a"));
+  EXPECT_EQ(fake_.begun, 2u);
+  EXPECT_EQ(tier_->take_once_ns(), 0);
+  EXPECT_GE(tier_->take_cost_ns(), 500'000'000);
+  tier_->close();
+}
+
 TEST_F(CounterTierTest, NothingHappensDuringAStreamCapture) {
   make();
+  meet({site("a"), site("b")});
   capture(true);  // before any window
   window([&] { EXPECT_FALSE(launch(site("a"))); });
   capture(false);
@@ -334,6 +474,7 @@ TEST_F(CounterTierTest, NothingHappensDuringAStreamCapture) {
 
 TEST_F(CounterTierTest, ALaunchOfAnotherThreadSpoilsTheReading) {
   make("memory");
+  meet({site("a")});
   window([&] {
     ASSERT_TRUE(fake_.listener->entering(site("a")));
     std::thread([&] { EXPECT_FALSE(fake_.listener->entering(site("b"))); }).join();
@@ -347,6 +488,7 @@ TEST_F(CounterTierTest, ALaunchOfAnotherThreadSpoilsTheReading) {
 // Its callback at the end must still come: without it nobody would be let near the hardware again.
 TEST_F(CounterTierTest, AWindowThatClosesDuringALaunchWaitsForIt) {
   make("memory");
+  meet({site("a")});
   ASSERT_TRUE(open());
   ASSERT_TRUE(fake_.listener->entering(site("a")));
   fake_.while_waiting = [&] {
@@ -361,6 +503,7 @@ TEST_F(CounterTierTest, AWindowThatClosesDuringALaunchWaitsForIt) {
 
 TEST_F(CounterTierTest, WithoutPermissionItSaysSoOnceAndNeverTriesAgain) {
   make();
+  meet({site("a")});
   fake_.answer = CounterHardware::Answer::kNever;
   window([&] {
     for (int i = 0; i < 10; ++i) EXPECT_FALSE(launch(site("a")));
@@ -374,6 +517,7 @@ TEST_F(CounterTierTest, WithoutPermissionItSaysSoOnceAndNeverTriesAgain) {
 
 TEST_F(CounterTierTest, CountersInUseElsewhereAreAskedForAgainInTheNextWindow) {
   make();
+  meet({site("a")});
   fake_.answer = CounterHardware::Answer::kNotNow;
   window([&] {
     for (int i = 0; i < 10; ++i) EXPECT_FALSE(launch(site("a")));
@@ -386,6 +530,7 @@ TEST_F(CounterTierTest, CountersInUseElsewhereAreAskedForAgainInTheNextWindow) {
 
 TEST_F(CounterTierTest, FailuresEndItAfterAFew) {
   make();
+  meet({site("a", 0), site("a", 1), site("a", 2)});
   fake_.push_works = false;
   for (int i = 0; i < 3; ++i)
     window([&] { EXPECT_FALSE(launch(site("a", static_cast<std::uint32_t>(i)))); });
@@ -397,6 +542,7 @@ TEST_F(CounterTierTest, FailuresEndItAfterAFew) {
 
 TEST_F(CounterTierTest, AnUndecodableSessionLosesItsReadingsOnly) {
   make("memory");
+  meet({site("a")});
   fake_.finish_works = false;
   window([&] { launch(site("a")); });
   const Profile profile = finish();
@@ -406,6 +552,7 @@ TEST_F(CounterTierTest, AnUndecodableSessionLosesItsReadingsOnly) {
 
 TEST_F(CounterTierTest, AClientThatNeedsTheCallbacksGetsThem) {
   make();
+  meet({site("a")});
   window([&] { launch(site("a")); });
   tier_->yield();
   EXPECT_EQ(fake_.listener, nullptr);
@@ -433,6 +580,7 @@ TEST_F(CounterTierTest, AnUnknownChipIsNamed) {
 
 TEST_F(CounterTierTest, ASessionEndsWithItsContext) {
   make("memory");
+  meet({site("a")});
   window([&] { launch(site("a")); });
   fake_.now += 1'000'000;
   fake_.listener->context_ends();
@@ -440,6 +588,7 @@ TEST_F(CounterTierTest, ASessionEndsWithItsContext) {
   EXPECT_TRUE(fake_.left);
   LaunchSite elsewhere = site("b");
   elsewhere.context = &kOtherContext;
+  meet({elsewhere});
   window([&] { EXPECT_TRUE(launch(elsewhere)); });
   EXPECT_GT(counters(finish(), "a").size(), 0u);
 }
@@ -451,13 +600,15 @@ TEST_F(CounterTierTest, ReplayTakesTheFirstLaunchesOfEachKernel) {
   options.only = "gemm";
   make("", options);
   EXPECT_EQ(tier_->open({}), Tier::Opened::kNever);  // it needs no windows
+  EXPECT_FALSE(launch(site("gemm", 1)));             // its trial
   EXPECT_TRUE(launch(site("gemm", 1)));
   EXPECT_TRUE(launch(site("gemm", 1)));
   EXPECT_FALSE(launch(site("gemm", 1)));
+  EXPECT_FALSE(launch(site("gemm", 2)));
   EXPECT_TRUE(launch(site("gemm", 2)));
   EXPECT_FALSE(launch(site("copy", 1)));
   std::size_t read = 0;  // more than a window's worth, and than a session's
-  for (std::uint32_t i = 10; i < 110; ++i) read += launch(site("gemm", i)) ? 1 : 0;
+  for (std::uint32_t i = 20; i < 220; ++i) read += launch(site("gemm", i / 2)) ? 1 : 0;
   EXPECT_EQ(read, 100u);
   EXPECT_TRUE(fake_.replay);
   EXPECT_EQ(counters(finish(), "gemm").count("sm__throughput.avg.pct_of_peak_sustained_elapsed"),

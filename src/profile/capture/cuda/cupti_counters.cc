@@ -138,6 +138,7 @@ void read_attributes(const CUlaunchConfig& config, LaunchSite& site) {
 template <class Params>
 void read_shape(const Params& params, LaunchSite& site) {
   site.function = params.f;
+  site.stream = params.hStream;
   site.grid = {params.gridDimX, params.gridDimY, params.gridDimZ};
   site.block = {params.blockDimX, params.blockDimY, params.blockDimZ};
   site.dynamic_shared_bytes = params.sharedMemBytes;
@@ -158,6 +159,7 @@ LaunchSite site_of(CUpti_CallbackId id, const CUpti_CallbackData& data) {
       site.function = params.f;
       if (params.config == nullptr) break;
       const CUlaunchConfig& config = *params.config;
+      site.stream = config.hStream;
       site.grid = {config.gridDimX, config.gridDimY, config.gridDimZ};
       site.block = {config.blockDimX, config.blockDimY, config.blockDimZ};
       site.dynamic_shared_bytes = config.sharedMemBytes;
@@ -193,6 +195,7 @@ class CuptiCounters : public CounterHardware {
   std::string chip(const void* context) override;
   bool idle(const void* context, bool afresh) override;
   void warm_up() override;
+  void expect(const std::vector<CounterCard>& cards) override;
   Answer begin(const void* context, const CounterCard& card, std::size_t ranges, bool replay,
                std::string& reason) override;
   bool push(std::size_t range) override;
@@ -246,6 +249,7 @@ class CuptiCounters : public CounterHardware {
   const void* context_ = nullptr;
   bool primary_ = false;  // its device had one when the session began
   const CounterConfig* config_ = nullptr;
+  std::vector<std::string_view> laid_out_;  // null-terminated; what images have room for
   std::vector<std::uint8_t> image_;
   bool replay_ = false;
 };
@@ -324,6 +328,14 @@ bool CuptiCounters::initialize() {
   CUpti_Profiler_Initialize_Params params = {};
   params.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
   return initialized_ = range_.initialize(&params) == CUPTI_SUCCESS;
+}
+
+void CuptiCounters::expect(const std::vector<CounterCard>& cards) {
+  laid_out_.clear();
+  for (const CounterCard& card : cards)
+    for (const std::string_view metric : card.metrics)
+      if (std::find(laid_out_.begin(), laid_out_.end(), metric) == laid_out_.end())
+        laid_out_.push_back(metric);
 }
 
 // Only once the program has a context: CUPTI must not be the first to use the driver.
@@ -437,7 +449,9 @@ const CounterConfig* CuptiCounters::config_for(const CounterCard& card, std::str
 }
 
 CUptiResult CuptiCounters::configure(const CounterConfig& config, std::size_t ranges, bool replay) {
-  std::vector<const char*> names = config.names;
+  std::vector<const char*> names;
+  for (const std::string_view metric : laid_out_) names.push_back(metric.data());
+  if (names.empty()) names = config.names;
   CUpti_RangeProfiler_GetCounterDataSize_Params size = {};
   size.structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE;
   size.pRangeProfilerObject = object_;

@@ -132,6 +132,14 @@ void StallTier::refuse(const char* what, CUptiResult result) {
   recorder_.note("no_stalls", text);
 }
 
+// Beside sampling CUPTI 13.0 refuses to record launches once it has been told to stop.
+Wishes StallTier::wishes() const {
+  Wishes wishes;
+  wishes.windows = false;
+  wishes.pins_launches = true;
+  return wishes;
+}
+
 void StallTier::prepare() {
   watching = this;
   const CUptiResult hashes = cupti_.register_hash(&hash_module);

@@ -42,6 +42,7 @@ class StallTier : public Tier {
   ~StallTier() override;
 
   const char* name() const override { return "stalls"; }
+  Wishes wishes() const override;
   void prepare() override;
   Opened open(const Window&) override { return Opened::kNever; }
   void close() override {}

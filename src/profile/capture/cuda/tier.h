@@ -40,6 +40,8 @@ class Tier {
   // What windows took from the program's own threads since the last call, estimated: the governor
   // spaces the tier's windows so that this stays within its share of the budget.
   virtual std::int64_t take_cost_ns() = 0;
+  // What it took once and will not take again: counted, but no window is put off for it.
+  virtual std::int64_t take_once_ns() { return 0; }
 };
 
 }  // namespace purlin::profile::capture::cuda
