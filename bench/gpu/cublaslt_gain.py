@@ -10,8 +10,10 @@ Two steps, each timed:
 
   python3 bench/gpu/cublaslt_gain.py --purlin build/release/bin/purlin -o bench/results/cublaslt_gain.json
   python3 bench/gpu/cublaslt_gain.py --measure RESULTS.json      (what step 2 runs)
+  python3 bench/gpu/cublaslt_gain.py --merge A.json B.json -o bench/results/cublaslt_gain_h200.json
+      --report bench/results/cublaslt_gain_h200.md      (of parts that ran side by side; the report is the table)
   options: --gpus 0,1 (tunes and measures on several at once; of those CUDA_VISIBLE_DEVICES lists), --seconds 200 (of
-  step 1), --part 0/2 (every second shape), --only REGEX, --budget 120; --merge A.json B.json (of parts)
+  step 1), --part 0/2 (every second shape), --only REGEX, --budget 120 (half of it for outputs of many elements)
 """
 import argparse
 import concurrent.futures
@@ -38,6 +40,14 @@ MODELS = {
 }
 
 
+PREFILL = [
+    ("bf16", 2048, "llama3-8b", "o"), ("bf16", 4096, "llama3-70b/tp8", "qkv"), ("f8e4m3", 2048, "llama3-8b", "qkv"),
+    ("f16", 2048, "llama3-8b", "down"), ("bf16", 8192, "llama3-70b/tp8", "qkv"), ("bf16", 2048, "qwen3-32b/tp4", "qkv"),
+    ("f16", 4096, "qwen3-32b/tp4", "qkv"), ("bf16", 8192, "deepseek-v3", "q_a"),
+    ("f8e4m3", 4096, "llama3-70b/tp8", "qkv"), ("bf16", 4096, "llama3-8b", "o"),
+]
+
+
 def shapes():
     """(name, dtype, M, N, K)."""
     listed = []
@@ -49,16 +59,13 @@ def shapes():
                 if m == 512 and name not in ("o", "qkv"):
                     continue
                 listed.append(("%s %s" % (model, name), "bf16", m, n, k))
-    for m, model, name in ((2048, "llama3-8b", "o"), (4096, "llama3-8b", "o"), (8192, "llama3-70b/tp8", "qkv"),
-                           (2048, "qwen3-32b/tp4", "qkv")):
-        listed.append(("%s %s" % (model, name), "bf16", m, *MODELS[model][name]))
     for m in (16, 128):
         for model, name in (("llama3-8b", "o"), ("llama3-8b", "down"), ("llama3-70b/tp8", "qkv")):
             listed.append(("%s %s" % (model, name), "f16", m, *MODELS[model][name]))
             listed.append(("%s %s" % (model, name), "f8e4m3", m, *MODELS[model][name]))
-    # Mixed by a fixed seed: a run that ends early has some of each.
+    # Mixed by a fixed seed: a run that ends early has some of each. Those of long prompts come first.
     random.Random(5).shuffle(listed)
-    return listed
+    return [("%s %s" % (model, name), dtype, m, *MODELS[model][name]) for dtype, m, model, name in PREFILL] + listed
 
 
 def visible(options):
@@ -88,10 +95,12 @@ def torch_library():
 
 def tune_one(options, folder, gpu, shape):
     name, dtype, m, n, k = shape
+    # Every output is checked on the host, which for these takes as long as compiling does elsewhere.
+    budget = options.budget if m * n < 6 << 20 else str(max(1, int(options.budget) // 2))
     spec = os.path.join(folder, dtype + ".toml")
     start = time.time()
     line = [options.purlin, "tune", spec, "--shape", "M=%d,N=%d,K=%d" % (m, n, k), "--device", "cuda:0", "--budget",
-            options.budget, "--samples", "12", "--finals", "3", "--cache", options.cache, "--json", "-q"]
+            budget, "--samples", "12", "--finals", "3", "--cache", options.cache, "--json", "-q"]
     done = subprocess.run(line, capture_output=True, text=True,
                           env=dict(os.environ, CUDA_VISIBLE_DEVICES=str(gpu),
                                    XDG_CACHE_HOME=os.path.join(folder, "cache")))
@@ -103,7 +112,7 @@ def tune_one(options, folder, gpu, shape):
     statuses = {}
     for e in d["evaluations"]:
         statuses[e["status"]] = statuses.get(e["status"], 0) + 1
-    row.update(algorithms=d["space"]["valid"], evaluations=statuses, best=d["best"]["config"],
+    row.update(library=d["environment"]["devices"][0]["toolkit"], algorithms=d["space"]["valid"], evaluations=statuses, best=d["best"]["config"],
                is_default=d["best"]["config"] == d["default"]["config"],
                tuner_gain=d["default"]["time_ms"] / d["best"]["time_ms"], default=d["default"]["config"],
                default_us=d["default"]["time_ms"] * 1e3,
@@ -272,6 +281,41 @@ def summary(found):
             "tune_s": found["tune_s"], "measure_s": found.get("measure_s")}
 
 
+def report(found, gpus, raw):
+    """The table as Markdown."""
+    total, rows = found["summary"], [r for r in found["rows"] if "gain" in r]
+    libraries = ", ".join(sorted({r["library"] for r in rows if "library" in r}))
+    commands = found["command"] if isinstance(found["command"], list) else [found["command"]]
+    low = [r for r in rows if r["gain"] < 0.99]
+    by_m = " · ".join("M=%s: %.3f (%d shapes, max %.3f)" % (m, g["geomean"], g["shapes"], g["max"])
+                      for m, g in total["by_m"].items())
+    lines = [
+        "# Tuned cuBLASLt algorithms against the heuristic's first choice", "",
+        "%d × %s, clocks untouched, %s; %d shapes. Raw: `%s`." % (gpus, found.get("gpu", "?"), libraries, len(rows), raw), "",
+        *("    python3 %s" % c for c in commands), "",
+        "y = x · wᵀ, weights from memory. Step 1, `purlin tune` of each shape, every output checked: %.1f s a shape (median; %.0f s"
+        " of GPU time in all). What is stored was no slower than the default in" % (
+            statistics.median(r["tune_s"] for r in rows), total["tune_s"]),
+        "each of three fresh processes, with inputs from memory and, within 0.5 %%, with inputs in the cache; else the library's"
+        " own choice stays. Step 2, %d fresh Python processes, which share only" % found["processes"],
+        "the cache with the tuner: CUDA graphs of tuned and heuristic products over rotating weights, in turns, through"
+        " `purlin_cublaslt_matmul`. The gain is the median over the processes.", "",
+        "**Geomean %.4f, max %.3f, min %.3f** over %d shapes; %d take another algorithm than the heuristic's, with a geomean of"
+        " %.3f; for the others the library's choice stayed." % (
+            total["geomean"], total["max"], total["min"], len(rows), total["changed"], total["geomean_changed"]),
+        "By rows: %s." % by_m, "",
+        "Below 0.99: %s." % (", ".join("%s %s M=%d (%.3f)" % (r["name"], r["dtype"], r["M"], r["gain"]) for r in low) or "none"),
+        "Products that failed to tune: %d; served without a stored winner: %d." % (total["errors"], total["misses"]), "",
+        "| product | type | M | N | K | algorithms | heuristic, µs | tuned, µs | gain | by process | tuner's own |",
+        "|---|---|---|---|---|---|---|---|---|---|---|"]
+    for r in sorted(rows, key=lambda row: -row["gain"]):
+        lines.append("| %s | %s | %d | %d | %d | %s | %.2f | %.2f | **%.3f** | %s | %s |" % (
+            r["name"], r["dtype"], r["M"], r["N"], r["K"], format(r["algorithms"], ","), r["heuristic_us"], r["tuned_us"],
+            r["gain"], ", ".join("%.3f" % g for g in r["gain_by_process"]),
+            "default kept" if r["is_default"] else "%.3f" % r["tuner_gain"]))
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--purlin", default=os.path.join(ROOT, "build/release/bin/purlin"))
@@ -281,6 +325,7 @@ def main():
     parser.add_argument("--budget", default="120")
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--merge", nargs="+")
+    parser.add_argument("--report")
     parser.add_argument("--only", default="")
     parser.add_argument("--processes", type=int, default=3)
     parser.add_argument("--cache")
@@ -293,9 +338,13 @@ def main():
         parts = [json.load(open(path)) for path in options.merge]
         found = dict(parts[0], rows=[row for part in parts for row in part["rows"]],
                      tune_s=sum(p["tune_s"] for p in parts), measure_s=sum(p["measure_s"] for p in parts),
-                     command=[p["command"] for p in parts])
+                     left_out=parts[0]["left_out"], command=[p["command"] for p in parts])
         found["summary"] = summary(found)
-        json.dump(found, open(options.output, "w"), indent=1)
+        with open(options.output, "w") as file:
+            file.write(json.dumps(found, indent=1) + "\n")
+        if options.report:
+            with open(options.report, "w") as file:
+                file.write(report(found, len(parts), os.path.basename(options.output)))
         return print(json.dumps(found["summary"], indent=1))
     options.purlin = os.path.abspath(options.purlin)
     options.cache = os.path.abspath(options.cache or options.output + ".cache")
