@@ -75,12 +75,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriver& driver, i
   std::unique_ptr<CudaDevice> device(new CudaDevice(driver, std::move(info), std::move(tools)));
   CudaDevice& self = *device;
   PURLIN_TRY(self.check("cuDeviceGet", driver.cuDeviceGet(&self.device_, index)));
-  PURLIN_TRY(self.check("cuDevicePrimaryCtxRetain",
-                        driver.cuDevicePrimaryCtxRetain(&self.context_, self.device_)));
-  PURLIN_TRY(self.make_current());
-  PURLIN_TRY(self.check("cuStreamCreate", driver.cuStreamCreate(&self.stream_, CU_STREAM_DEFAULT)));
   self.pci_bus_id_ = pci_bus_id(driver, self.device_);
-  self.timer_ = std::make_unique<StreamTimer>(self.driver_, self.stream_, self.info_.id);
   return device;
 }
 
@@ -98,9 +93,19 @@ Status CudaDevice::check(std::string_view what, CUresult result) const {
              : cuda_failure(driver_, fmt::format("{} on {}", what, info_.id), result);
 }
 
-// A thread may hold several devices, but only one context is current.
+// A thread may hold several devices, but only one context is current. It is made when it is first
+// needed: it takes a few tenths of a second and half a gigabyte of the device, and a process that
+// only compiles does without.
 Status CudaDevice::make_current() {
-  return check("cuCtxSetCurrent", driver_.cuCtxSetCurrent(context_));
+  if (context_ == nullptr)
+    PURLIN_TRY(
+        check("cuDevicePrimaryCtxRetain", driver_.cuDevicePrimaryCtxRetain(&context_, device_)));
+  PURLIN_TRY(check("cuCtxSetCurrent", driver_.cuCtxSetCurrent(context_)));
+  if (timer_ != nullptr) return Status::ok();
+  if (stream_ == nullptr)
+    PURLIN_TRY(check("cuStreamCreate", driver_.cuStreamCreate(&stream_, CU_STREAM_DEFAULT)));
+  timer_ = std::make_unique<StreamTimer>(driver_, stream_, info_.id);
+  return Status::ok();
 }
 
 Result<LibraryRuntime*> CudaDevice::library(std::string_view name) {

@@ -54,8 +54,8 @@ class CudaDevice : public Device {
   Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;
   Result<Busy> keep_busy(const Launch& launch, const TimingRequest& request,
                          const std::function<bool()>& go_on) override;
-  bool has_graphs() const override { return timer_->has_graphs(); }
-  std::string_view how() const override { return timer_->how(); }
+  bool has_graphs() const override { return StreamTimer::has_graphs(driver_); }
+  std::string_view how() const override { return timer_ ? timer_->how() : "event"; }
   double current_clock_mhz() override;
   Result<double> energy_mj() override;
 
@@ -78,7 +78,7 @@ class CudaDevice : public Device {
   const CudaDriver driver_;
   CudaTools tools_;
   CUdevice device_ = 0;
-  CUcontext context_ = nullptr;
+  CUcontext context_ = nullptr;  // this and what is made in it: when first needed
   CUstream stream_ = nullptr;
   std::string pci_bus_id_;
   std::unique_ptr<Buffer> scratch_;

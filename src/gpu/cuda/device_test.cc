@@ -208,6 +208,8 @@ class CudaDeviceTest : public testing::Test {
     auto device = CudaDevice::open(table, 0, *info, std::move(tools));
     ASSERT_TRUE(device.is_ok()) << device.status().message();
     device_ = std::move(*device);
+    EXPECT_EQ(calls(), "cuDeviceGet,cuDeviceGet")
+        << "a process that only compiles takes no context";
     auto kernel = device_->load({"scale", "cubin", "", 0});
     ASSERT_TRUE(kernel.is_ok()) << kernel.status().message();
     kernel_ = std::move(*kernel);

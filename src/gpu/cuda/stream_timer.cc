@@ -59,11 +59,11 @@ int StreamTimer::commands_of(const StreamWork& work, const TimingRequest& reques
   return (graph_ ? 1 : request.launches_per_sample * work.commands) + 3;
 }
 
-bool StreamTimer::has_graphs() const {
-  return driver_.cuStreamBeginCapture_v2 != nullptr && driver_.cuStreamEndCapture != nullptr &&
-         driver_.cuGraphInstantiateWithFlags != nullptr && driver_.cuGraphUpload != nullptr &&
-         driver_.cuGraphLaunch != nullptr && driver_.cuGraphExecDestroy != nullptr &&
-         driver_.cuGraphDestroy != nullptr;
+bool StreamTimer::has_graphs(const CudaDriver& driver) {
+  return driver.cuStreamBeginCapture_v2 != nullptr && driver.cuStreamEndCapture != nullptr &&
+         driver.cuGraphInstantiateWithFlags != nullptr && driver.cuGraphUpload != nullptr &&
+         driver.cuGraphLaunch != nullptr && driver.cuGraphExecDestroy != nullptr &&
+         driver.cuGraphDestroy != nullptr;
 }
 
 // nullptr where the work cannot be captured: a library may refuse, or ask the device something.
@@ -89,7 +89,7 @@ std::unique_ptr<StreamTimer::Graph> StreamTimer::capture(const StreamWork& work,
 void StreamTimer::choose_how(const StreamWork& work, const TimingRequest& request) {
   graph_.reset();
   how_ = request.launches_per_sample > 1 ? "batch" : "event";
-  if (!request.graph || request.launches_per_sample <= 1 || !has_graphs()) return;
+  if (!request.graph || request.launches_per_sample <= 1 || !has_graphs(driver_)) return;
   graph_ = capture(work, request.launches_per_sample);
   if (graph_) how_ = "graph";
 }

@@ -46,7 +46,7 @@ class StreamTimer {
   // for the host. As Device::keep_busy().
   Result<Busy> keep_busy(const StreamWork& work, const TimingRequest& request,
                          const std::function<bool()>& go_on);
-  bool has_graphs() const;
+  static bool has_graphs(const CudaDriver& driver);
   // How the last call timed, as Device::how() says it.
   std::string_view how() const { return how_; }
 

@@ -154,7 +154,7 @@ Result<SessionResult> run_session(const Space& space, Strategy& strategy,
                                   const std::vector<Evaluator*>& evaluators, Journal* journal,
                                   const SessionOptions& options, Clock& clock) {
   if (evaluators.empty()) return error(Code::kInvalid, "a session needs a device");
-  SessionTraits traits{evaluators.front()->executes(), 0};
+  SessionTraits traits{evaluators.front()->executes(), 0, evaluators.size()};
   for (const Evaluator* evaluator : evaluators) traits.lookahead += evaluator->lookahead();
   Session session(space, strategy, journal, options, traits, clock);
   if (evaluators.size() == 1) {

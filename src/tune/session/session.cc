@@ -20,6 +20,9 @@ constexpr double kBlindReach = 1.15;
 // needs more energy; in the product time counts twice.
 constexpr double kReach[] = {1, 4, 2};
 
+// Of a budget in evaluations: so many may be asked for and not yet told.
+constexpr std::size_t kBlindShare = 8, kBlindLow = 4;
+
 // A config the strategy asked for.
 struct Proposal {
   enum class State { kWaiting, kOut, kMade };
@@ -264,9 +267,17 @@ class Session::Impl {
     return std::nullopt;  // all are out
   }
 
+  // What a strategy is asked for before it is told of the others it has to choose blindly. Where
+  // evaluations are what is short, that counts for more than compilers that stand still.
+  std::size_t lookahead() const {
+    if (options_.budget.evaluations == 0) return traits_.lookahead;
+    const std::size_t share = options_.budget.evaluations / kBlindShare;
+    return std::min(traits_.lookahead, std::max({kBlindLow, 2 * traits_.devices, share}));
+  }
+
   // Asks the strategy for as many as it is worth knowing.
   void fill() {
-    while (ahead_.size() < traits_.lookahead) {
+    while (ahead_.size() < lookahead()) {
       // Nothing is compiled that the budget would not let run.
       const std::size_t to_come = static_cast<std::size_t>(
           std::count_if(ahead_.begin(), ahead_.end(),

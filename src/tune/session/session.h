@@ -72,6 +72,7 @@ std::string_view end_name(SessionResult::End end);  // "budget", "space", "stopp
 struct SessionTraits {
   bool executes = true;       // Evaluator::executes
   std::size_t lookahead = 1;  // how many configs it is worth knowing ahead
+  std::size_t devices = 1;    // at work at once
 };
 
 class Session {

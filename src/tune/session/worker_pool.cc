@@ -15,7 +15,7 @@ namespace purlin::tune {
 
 int default_compilers() {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(cores - 1, 1, 16);
+  return std::clamp(cores - 1, 1, 32);
 }
 
 // A queue of configs and the threads that compile them, each with a worker process of its own.
