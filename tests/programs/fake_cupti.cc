@@ -4,7 +4,9 @@
 //
 // As CUPTI 13.0 does, it keeps a buffer for each launching thread, requested from whoever is
 // registered then and given back to whoever is registered when it completes: what makes two
-// careless clients lose each other's records. Full buffers complete on a thread of its own. A clock
+// careless clients lose each other's records. A graph that is first launched while kernels are
+// recorded for the first time has its nodes recorded from then on, until the kind has been enabled
+// and disabled once more. Full buffers complete on a thread of its own. A clock
 // that is set takes the times from the records not yet delivered. A flush that is not forced keeps
 // buffers with work in flight. A process has one copy of it: what is asked of another is refused. A
 // name belongs to its module and is written over when that is gone.
@@ -58,6 +60,8 @@ struct State {
   CUpti_BuffersCallbackRequestFunc requested = nullptr;
   CUpti_BuffersCallbackCompleteFunc completed = nullptr;
   std::set<CUpti_ActivityKind> kinds;
+  long kernel_disables = 0;
+  std::map<std::string, bool> graphs;  // made while kernels were recorded for the first time
   std::map<std::thread::id, Buffer> buffers;
   std::deque<Buffer> full;    // to be completed by the worker, or by a flush
   std::set<long> delivering;  // numbers of the deliveries under way
@@ -244,10 +248,10 @@ void land(Buffer& buffer, std::size_t left_in_flight) {
 }
 
 template <class Record>
-void append(Record record) {
+void append(Record record, bool always = false) {
   State& s = state();
   std::unique_lock<std::mutex> lock(s.mutex);
-  if (s.kinds.count(record.kind) == 0 || s.requested == nullptr) return;
+  if ((!always && s.kinds.count(record.kind) == 0) || s.requested == nullptr) return;
   Buffer* buffer = &s.buffers[std::this_thread::get_id()];
   if (buffer->bytes != nullptr && buffer->size - buffer->used < sizeof record) {
     land(*buffer, 0);
@@ -374,10 +378,12 @@ void fake_copy(std::uint64_t bytes) {
 // One record for the graph, or one for each of its nodes: never both, as in CUPTI.
 void fake_graph_launch(const char* node, int nodes, std::uint64_t duration_ns) {
   State& s = state();
-  bool whole = false;
+  bool whole = false, instrumented = false;
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
     whole = s.kinds.count(CUPTI_ACTIVITY_KIND_GRAPH_TRACE) > 0;
+    const bool recorded = s.kinds.count(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) > 0;
+    instrumented = s.graphs.try_emplace(node, recorded && s.kernel_disables == 0).first->second;
   }
   const std::uint32_t correlation = call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000);
   if (!whole) {
@@ -386,7 +392,7 @@ void fake_graph_launch(const char* node, int nodes, std::uint64_t duration_ns) {
       record.correlationId = correlation;
       record.graphId = 1;
       record.graphNodeId = static_cast<std::uint64_t>(i) + 1;
-      append(record);
+      append(record, instrumented);
     }
     return;
   }
@@ -500,7 +506,9 @@ CUptiResult cuptiActivityEnableContext(CUcontext, CUpti_ActivityKind kind) {
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   ENTER();
   const std::lock_guard<std::mutex> lock(state().mutex);
-  state().kinds.erase(kind);
+  const bool was_on = state().kinds.erase(kind) > 0;
+  if (was_on && kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && ++state().kernel_disables > 1)
+    for (auto& [graph, instrumented] : state().graphs) instrumented = false;
   return CUPTI_SUCCESS;
 }
 

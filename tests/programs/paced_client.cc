@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program on the fake CUPTI that launches at a rate for a while: what a governor has to do with.
 //
-//   paced_client SECONDS LAUNCHES_PER_MS   prints "ready", then how many launches it made
+//   paced_client SECONDS LAUNCHES_PER_MS [NODES]   prints "ready", then how many launches it made;
+//   with NODES each is one of a graph of so many kernels, which count
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -10,12 +11,14 @@
 #include <thread>
 
 extern "C" void fake_launch(const char* name, int launches, std::uint64_t duration_ns);
+extern "C" void fake_graph_launch(const char* node, int nodes, std::uint64_t duration_ns);
 extern "C" void fake_synchronize();
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const double seconds = std::atof(argv[1]);
   const int per_ms = std::atoi(argv[2]);
+  const int nodes = argc > 3 ? std::atoi(argv[3]) : 0;
   if (const char* path = std::getenv("CUDA_INJECTION64_PATH")) {
     void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return 9;
@@ -31,10 +34,11 @@ int main(int argc, char** argv) {
     const double elapsed = std::chrono::duration<double>(Clock::now() - began).count();
     if (elapsed >= seconds) break;
     const long due = static_cast<long>(elapsed * 1000 * per_ms);
-    if (due > made) fake_launch("paced", static_cast<int>(due - made), 500);
+    if (due > made && nodes == 0) fake_launch("paced", static_cast<int>(due - made), 500);
+    for (long i = made; i < due && nodes > 0; ++i) fake_graph_launch("replayed", nodes, 500);
     made = due > made ? due : made;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   fake_synchronize();
-  std::printf("made %ld launches\n", made);
+  std::printf("made %ld launches\n", made * (nodes > 0 ? nodes : 1));
 }

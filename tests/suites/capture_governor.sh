@@ -63,6 +63,14 @@ expect_exit 0 purlin profile -o bound.plprof -- "$client" 3 100
 expect_json report.json "next(n for n in d['coverage']['notes'])['seconds'] > 1"
 expect_json report.json "d['launches'] == d['coverage']['launches_seen'] < $(made out)"
 expect_json report.json "d['coverage']['sampling']['windows'] == 1"
+# A graph that was made in the head stays instrumented until recording was on once more: that is done
+# at once, with an empty window, and windows stand for the rest.
+FAKE_CUPTI_LOG=$tmp/graphs.json expect_exit 0 purlin profile --budget 5% -o graphs.plprof -- "$client" 5 4 100
+[ "$(notes graphs.plprof)" = "" ] || fail "notes: $(notes graphs.plprof)"
+expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.15"
+expect_json report.json "d['coverage']['launches_seen'] < 0.8 * $(made out)"
+enables=$(json "$tmp/graphs.json" "d['calls']['cuptiActivityEnable']")
+expect_json report.json "$enables == 3 * (d['coverage']['sampling']['windows'] + 1)"
 # --full is every launch all the same.
 expect_exit 0 purlin profile --full -o full.plprof -- "$client" 2 100
 [ "$(notes full.plprof)" = "" ] || fail "notes: $(notes full.plprof)"

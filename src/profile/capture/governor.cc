@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kAloneNs = 1'000'000'000;
 constexpr double kSecondNs = 1e9;
-constexpr double kHeadNs = 10 * kSecondNs;        // of the budget, and of time
+constexpr double kHeadNs = 10 * kSecondNs;        // since the first launch
+constexpr double kHeadBudgetNs = 5 * kSecondNs;   // whose worth it may cost
 constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
 constexpr double kFullPurseNs = 5 * kSecondNs;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
@@ -217,7 +218,7 @@ void Governor::learn() {
 }
 
 bool Governor::overspent() const {
-  return head_ ? head_cost_ns_ >= options_.budget * kHeadNs : tiers_[0].purse_ns < 0;
+  return head_ ? head_cost_ns_ >= options_.budget * kHeadBudgetNs : tiers_[0].purse_ns < 0;
 }
 
 // Asked when tier 0 can no longer stay open. To close it for a window to come costs nothing where
@@ -227,6 +228,7 @@ bool Governor::windows_are_worth_it() {
   const bool graphs =
       node_rate_ * costs.instrumented_node_ns > launch_rate_ * costs.lasting_launch_ns;
   launch_bound_ = !lasting_ && !graphs && lasting_share() > options_.budget / 2;
+  cycle_due_ = cycle_due_ || (!lasting_ && graphs);
   lasting_ = lasting_ || !launch_bound_;
   return !launch_bound_;
 }
@@ -287,6 +289,7 @@ Governor::Decision Governor::decide(std::int64_t now_ns) {
     decision.window = {now_ns, decision.ask_again_ns, planned_weight_};
   }
   if (decision.tier == 0) decision.new_period = std::exchange(period_is_new_, false);
+  if (decision.tier == kNone) decision.cycle = std::exchange(cycle_due_, false);
   return decision;
 }
 
@@ -297,6 +300,7 @@ void Governor::opened(int tier, std::int64_t now_ns) {
   opened.since_open_ns = 0;
   if (tier != 0) return;
   open_since_ns_ = now_ns;
+  cycle_due_ = false;
   totals_.windows += 1;
   if (totals_.windows > 1 || options_.idle) {  // whoever asked for it
     lasting_ = true;

@@ -16,11 +16,13 @@
 // worth, and pays for what its windows cost.
 //
 // The *head*: tier 0 is open from the start, so that start, warm-up and short programs are recorded
-// in full, until that has cost ten seconds' worth of the budget or ten seconds have passed since
+// in full, until that has cost five seconds' worth of the budget or ten seconds have passed since
 // the first launch. It goes on where it is cheap. Where it is not, opening again has a lasting
 // price for every later launch (cost_model.h): if that is more than half of the budget, the program
 // is launch bound and tier 0 stays shut, but for what is asked for expressly; else windows begin,
-// with what the lasting price leaves of the budget.
+// with what the lasting price leaves of the budget. Graphs that were made in the head stay dearer
+// until tier 0 was open once more: where that saves more than its own lasting price it is cycled,
+// opened and shut with nothing between, as soon as the head has ended.
 //
 // Owned by the Arbiter. Thread-safety: none.
 #pragma once
@@ -69,7 +71,8 @@ class Governor {
   static constexpr std::int64_t kLeastPeriodNs = 250'000'000, kMostPeriodNs = 10'000'000'000;
 
   struct Decision {
-    int tier = kNone;  // what should be open now
+    int tier = kNone;    // what should be open now
+    bool cycle = false;  // nothing, but tier 0 is to be opened and closed before
     Window window;
     bool full = false;  // every launch is wanted, with its time
     // Tier 0's records from here on stand for another time than those before: see take_weight.
@@ -174,7 +177,7 @@ class Governor {
   bool throughout_ = false;       // tier 0 is open whenever nothing else is
   double planned_weight_ = 1;
   bool period_is_new_ = true;
-  bool head_ = true, launch_bound_ = false;
+  bool head_ = true, launch_bound_ = false, cycle_due_ = false;
   bool lasting_ = false;  // a window was opened after the head: its price is being paid
   double head_cost_ns_ = 0, launch_rate_ = 0, node_rate_ = 0;  // rates: per ns
   std::int64_t first_launch_ns_ = -1;

@@ -177,7 +177,7 @@ TEST(Governor, AllOfTheTimeIsStoodForAtWhateverMomentTheProgramEnds) {
 
 TEST(Governor, AShortProgramHasItsBeginningInFull) {
   const Outcome fast = simulate(seeded(5), {Wishes{}}, 2 * kSecond, steady(2e5));
-  EXPECT_GT(fast.first_second, 80'000);
+  EXPECT_GT(fast.first_second, 45'000);
   EXPECT_GE(fast.totals.windows, 3);
   EXPECT_LE(fast.cost_ns, 0.12e9);
   const Outcome slow = simulate(seeded(5), {Wishes{}}, 2 * kSecond, steady(3e3));
@@ -220,7 +220,7 @@ TEST(Governor, ALaunchBoundProgramHasItsHeadOnly) {
   GovernorOptions options;
   const Outcome out = simulate(options, {Wishes{}}, 60 * kSecond, steady(6e4));
   EXPECT_EQ(out.opened[0], 1);
-  EXPECT_NEAR(out.recorded, 0.1 / 1100e-9, 0.2 * 0.1 / 1100e-9);
+  EXPECT_NEAR(out.recorded, 0.05 / 1100e-9, 0.2 * 0.05 / 1100e-9);
   EXPECT_DOUBLE_EQ(out.estimate, out.recorded);  // at weight 1: it stands for itself
   EXPECT_NEAR(out.totals.unseen_ns, 58.4e9, 1e9);
   EXPECT_NEAR(out.totals.governed_ns, 1.6e9, 1e9);
@@ -242,16 +242,34 @@ TEST(Governor, GraphsAreWorthAnotherWindow) {
   governor.opened(0, 1);
   governor.recorded(1000, 400'000);
   bool closed = false;
-  int again = 0;
+  int again = 0, cycles = 0;
   for (std::int64_t now = 250 * kMs; now < 20 * kSecond;) {
     const Governor::Decision decision = governor.decide(now);
     if (decision.tier == 0 && closed) ++again;
+    if (decision.cycle) {
+      EXPECT_EQ(decision.tier, Governor::kNone);
+      EXPECT_EQ(again, 0) << "at the head's end, not at some later window";
+      ++cycles;
+    }
     if (decision.tier != 0 && !closed) governor.closed(0, now), closed = true;
     if (!closed) governor.recorded(1000, 100'000);
     now = decision.ask_again_ns;
   }
   EXPECT_FALSE(governor.launch_bound());
   EXPECT_GE(again, 1);
+  EXPECT_EQ(cycles, 1);
+}
+
+// Where later launches would pay more than the graphs save, they are left as they are.
+TEST(Governor, FewGraphsAreWorthNoCycle) {
+  Governor governor(GovernorOptions(), {Wishes{}}, 0);
+  ASSERT_EQ(governor.decide(1).tier, 0);
+  governor.opened(0, 1);
+  governor.recorded(60'000, 10'000);
+  EXPECT_FALSE(governor.decide(250 * kMs).cycle);
+  governor.closed(0, 250 * kMs);
+  EXPECT_TRUE(governor.launch_bound());
+  EXPECT_FALSE(governor.decide(20 * kSecond).cycle);
 }
 
 TEST(Governor, WhatIsAskedForIsRecordedWhateverItCosts) {

@@ -58,6 +58,7 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
     folding_.begin_period(governor_.planned_weight(), governor_.weight_is_final(), decision.full);
   }
   if (decision.tier != open_) open(decision);
+  if (decision.cycle) cycle();
   if (const bool bound = governor_.launch_bound();
       bound && !std::exchange(told_launch_bound_, bound)) {
     // What graphs that were made in the head go on to record is of no period.
@@ -86,6 +87,14 @@ void Arbiter::close_open_tier() {
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
   if (tier == 0) governor_.spent(0, cost);
   account(tier);
+}
+
+// What CUPTI has left in the graphs of the head goes with this (cost_model.h). Launches meanwhile
+// are recorded, and belong to the head.
+void Arbiter::cycle() {
+  governor_.spent(0, timed([&] {
+                    if (tiers_[0]->open({}) == Tier::Opened::kYes) tiers_[0]->close();
+                  }));
 }
 
 void Arbiter::account(int tier) {

@@ -36,6 +36,7 @@ class Arbiter : public Tenant {
  private:
   void open(const Governor::Decision& decision);
   void close_open_tier();
+  void cycle();
   void collect(int tier, bool final);
   void account(int tier);
   void settle();
