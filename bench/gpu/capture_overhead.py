@@ -1,20 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `purlin profile` costs a program, by interleaved pairs of processes.
+"""What `purlin profile` costs a program: processes with and without it that live at the same time and take turns.
 
-    python3 bench/gpu/capture_overhead.py --purlin build/release/bin/purlin -o OUT/capture_overhead_h200.json
+    python3 bench/gpu/capture_overhead.py --purlin build/release/bin/purlin --programs tiny --cores 0-15 \\
+        --seconds-total 200 -o OUT/capture_overhead_tiny.json
 
-For every round and program the rows run once each in random order, among them `none`, the program alone; a row's ratio
-in a round is its mean time per step over that of the round's `none`. Each process warms up and then times its own loop
-as a whole, so that the duty cycle's windows count for as much as they take. Rows with small effects (default, idle) run
-for --seconds in --pairs rounds; rows with large ones (full, bare, torch) for --heavy-seconds in --heavy-pairs rounds of
-their own. "A/A" is each `none` over the one of the round before: what the same method says of no difference.
+The speed of a launch-bound program changes by 15 % within seconds on a virtual machine, in one process; processes that
+run one after the other show nothing smaller. So a *group* is one fresh process for each row (of one server that has
+imported PyTorch, see capture_programs.py): all set up, pinned to the same two cores, and then given turns of a tenth of
+a second in random order, round after round. What changes meanwhile changes for all of them. A row's ratio in a group is
+its time per step over that of `none`, in the rounds that have both; over groups the table has the Hodges–Lehmann
+estimate of the log ratio with the exact interval of Wilcoxon's signed ranks, of at least 95 % coverage from 6 groups
+on (of fewer: their range; the coverage reached is in the JSON). "A/A" is a second process of `none`.
 
-The interval is the Hodges–Lehmann estimate of the log ratio with the exact interval of Wilcoxon's signed ranks, of at
-least 95 % coverage where the number of pairs allows it (from 6; the coverage reached is in the JSON).
+The *head*, in which everything is recorded, comes first, in shorter turns of `default` and `none` only: what it takes is
+the time that those steps took beyond what they would have at the ratio of after it. "Whole first minute" adds that to
+60 seconds.
 
-Rows: default, idle (library injected, capture off for the run), full, bare (bench/gpu/bare_cupti.cc), torch
-(torch.profiler in the program). Writes JSON and, beside it, a Markdown table.
+A process that waits for its turn makes no launches meanwhile, so a governor that looks at the clock takes it for less
+launch-heavy than it is. Where windows come after the head (graph) that would matter, and the host's noise does not: there
+each process of a group runs for one stretch by itself, in random order (--method). Where the head is followed by
+nothing (tiny, training) or by everything (gemm) it does not matter: the coverage, which says which of these it was, is in
+the document.
+
+Rows: none, A/A, default, idle (library injected, nothing recorded), full, bare (bench/gpu/bare_cupti.cc), torch
+(torch.profiler in the program). After each group JSON is written and, beside it, a Markdown table. Several documents are
+put together by --merge.
 """
 
 import argparse
@@ -24,7 +35,9 @@ import os
 import platform
 import random
 import shlex
+import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -34,11 +47,13 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS_FILE = HERE / "capture_programs.py"
-LIGHT, HEAVY = ("default", "idle"), ("full", "bare", "torch")
 TITLES = {"tiny": "(a) loop of tiny launches", "training": "(b) transformer training step", "gemm": "(c) GEMM-bound",
           "graph": "(d) CUDA graph replay", "cpu": "no GPU"}
-ROWS = {"default": "default settings", "idle": "injected, idle", "full": "`--full`", "bare": "bare CUPTI consumer",
-        "torch": "`torch.profiler`", "A/A": "none against none"}
+ROWS = {"default": "default settings", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
+        "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
+HEAVY = ("full", "bare", "torch")
+STRETCHES = ("graph",)  # programs with windows after the head: see above
+BIN_S = 0.05
 
 
 def signed_rank_counts(n):
@@ -69,136 +84,279 @@ def interval(logs, coverage=0.95):
     return (math.exp(statistics.median(averages)), math.exp(averages[cut - 1]), math.exp(averages[-cut]), reached)
 
 
-class Runner:
-    """Starts programs through the server of capture_programs.py, so that a pair costs two forks, not two imports."""
+class Server:
+    """capture_programs.py with PyTorch imported and CUDA untouched: starts programs by forking."""
 
+    def __init__(self, path, cores):
+        self.path = path
+        self.process = subprocess.Popen([sys.executable, str(PROGRAMS_FILE), "serve", path],
+                                        preexec_fn=lambda: os.sched_setaffinity(0, cores))
+
+    def ready(self):
+        while not os.path.exists(self.path):
+            if self.process.poll() is not None:
+                raise RuntimeError("the server of programs did not start")
+            time.sleep(0.02)
+
+    def stop(self):
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait()
+
+
+class Member:
+    """One process of a group."""
+
+    def __init__(self, row, process, profile):
+        self.row, self.process, self.profile, self.file, self.hello = row, process, profile, None, None
+
+    def ask(self, **request):
+        self.file.write(json.dumps(request) + "\n")
+        self.file.flush()
+        return self.answer()
+
+    def answer(self):
+        line = self.file.readline()
+        if not line:
+            self.process.wait(20)
+            raise RuntimeError(f"the process of row {self.row} ended: {self.process.stderr.read()[-3000:]}")
+        return json.loads(line)
+
+
+class Group:
+    def __init__(self, runner, program, rows, server, number):
+        self.runner, self.program, self.members = runner, program, {}
+        self.folder = runner.folder / f"group-{number}"
+        self.folder.mkdir()
+        path = str(self.folder / "turns")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        listener.listen(16)
+        listener.settimeout(90)
+        try:
+            for row in rows:
+                self.members[row] = self.start(row, path, server)
+            for _ in rows:
+                connection, _ = listener.accept()
+                connection.settimeout(120)
+                file = connection.makefile("rw")
+                self.members[json.loads(file.readline())["row"]].file = file
+            for member in self.members.values():
+                member.hello = member.answer()
+            for member in self.members.values():
+                member.hello.update(member.ask(do="pin", cores=runner.measuring))
+        except BaseException:
+            self.kill()
+            raise
+
+    def start(self, row, path, server):
+        arguments, environment = self.runner.arguments, dict(os.environ)
+        command = [sys.executable, "-S", str(PROGRAMS_FILE)]
+        command += ["run"] if server is None else ["shim", server.path]
+        command += [self.program, path, row]
+        profile = self.folder / f"{row}.plprof"
+        options = {"default": arguments.default_options, "full": "--full", "idle": arguments.idle_options}
+        if row in options:
+            command = [arguments.purlin, "profile", "-o", str(profile), *shlex.split(options[row]), "--", *command]
+        elif row == "bare":
+            environment.update(CUDA_INJECTION64_PATH=str(self.runner.bare), BARE_OUT=str(self.folder / "bare.txt"))
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
+                                   preexec_fn=lambda: os.sched_setaffinity(0, self.runner.others))
+        return Member(row, process, profile if row in options else None)
+
+    def end(self):
+        for member in self.members.values():
+            member.file.write('{"do": "end"}\n')
+            member.file.flush()
+        found = {}
+        for row, member in self.members.items():
+            if member.process.wait(60) != 0:
+                raise RuntimeError(f"row {row} exited {member.process.returncode}: {member.process.stderr.read()[-3000:]}")
+            found[row] = {**member.hello, **self.coverage(member)}
+        shutil.rmtree(self.folder)
+        return found
+
+    def coverage(self, member):
+        if member.profile is None:
+            return {}
+        report = subprocess.run([self.runner.arguments.purlin, "report", str(member.profile), "--json"],
+                                capture_output=True, text=True)
+        if report.returncode != 0:
+            return {"report_error": report.stderr[-500:]}
+        document = json.loads(report.stdout)
+        return {"coverage": document["coverage"], "launches": sum(kernel["count"] for kernel in document["kernels"]),
+                "profile_bytes": member.profile.stat().st_size}
+
+    def kill(self):
+        for member in self.members.values():
+            if member.process.poll() is None:
+                member.process.kill()
+
+
+class Runner:
     def __init__(self, arguments, folder):
-        self.arguments, self.folder, self.zygote = arguments, Path(folder), None
-        self.socket = str(self.folder / "zygote")
+        self.arguments, self.folder = arguments, Path(folder)
         self.bare = self.folder / "bare_cupti.so"
-        self.profile = self.folder / "run.plprof"
+        cores = arguments.core_list
+        self.measuring = cores[:2]
+        self.others = cores[2:] or cores
+        os.sched_setaffinity(0, self.others)
         if "bare" in arguments.rows:
             include = next(p for p in ("/usr/local/cuda/include", "/usr/local/cuda/extras/CUPTI/include")
                            if os.path.exists(f"{p}/cupti.h"))
             subprocess.run(["g++", "-std=c++20", "-O2", "-shared", "-fPIC", "-isystem", include, "-isystem",
                             "/usr/local/cuda/include", str(HERE / "bare_cupti.cc"), "-o", str(self.bare), "-ldl"], check=True)
 
-    def start(self):
-        self.stop()
-        self.zygote = subprocess.Popen([sys.executable, str(PROGRAMS_FILE), "serve", self.socket])
-        while not os.path.exists(self.socket):
-            if self.zygote.poll() is not None:
-                raise RuntimeError("the server of programs did not start")
-            time.sleep(0.05)
-
-    def stop(self):
-        if self.zygote is None:
-            return
-        os.unlink(self.socket)
-        self.zygote.wait()
-        self.zygote = None
-
-    def run(self, program, row, seconds):
-        out = self.folder / "result.json"
-        out.unlink(missing_ok=True)
-        self.profile.unlink(missing_ok=True)
-        command = [sys.executable, "-S", str(PROGRAMS_FILE)]
-        command += ["run"] if program == "cpu" and self.zygote is None else ["shim", self.socket]
-        command += [program, str(seconds), str(self.arguments.warm_up), str(out), *(["profiler"] if row == "torch" else [])]
-        environment = dict(os.environ)
-        options = {"default": self.arguments.default_options, "full": "--full", "idle": self.arguments.idle_options}
-        if row in options:
-            command = [self.arguments.purlin, "profile", "--quiet", "-o", str(self.profile), *shlex.split(options[row]), "--", *command]
-        elif row == "bare":
-            environment.update(CUDA_INJECTION64_PATH=str(self.bare), BARE_OUT=str(self.folder / "bare.txt"))
-        began = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
-        if done.returncode != 0 or not out.exists():
-            raise RuntimeError(f"{shlex.join(command)} exited {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
-        result = json.loads(out.read_text())
-        result.update(program=program, row=row, process_s=time.perf_counter() - began)
-        if row in options:
-            result["profile_bytes"] = self.profile.stat().st_size
-            report = subprocess.run([self.arguments.purlin, "report", str(self.profile), "--json"], capture_output=True, text=True)
-            if report.returncode == 0:
-                document = json.loads(report.stdout)
-                result["coverage"] = document["coverage"]
-                result["launches"] = sum(kernel["count"] for kernel in document["kernels"])
-        elif row == "bare":
-            result["records"] = [int(n) for n in (self.folder / "bare.txt").read_text().split()]
-        return result
-
-
-def one_group(runner, rows, rounds, seconds, programs, flips, done):
-    for pair in rounds:
-        for program in programs:
-            order = ["none", *rows]
+    def measure(self, group, seconds, flips):
+        """Turns: {row: {round: [steps, seconds]}}. `head`: turns of default and none. `stretches`: bins of each."""
+        members, result = group.members, {}
+        if self.method(group.program) == "stretches":
+            order = list(members)
+            flips.shuffle(order)
+            result["order"], result["stretches"] = order, {}
+            light = [row for row in order if row not in HEAVY]
+            for row in order:
+                length = seconds / len(light) * (0.4 if row in HEAVY else 1)
+                result["stretches"][row] = members[row].ask(do="stretch", seconds=length, bin=BIN_S)["bins"]
+            return result
+        until = time.monotonic() + seconds
+        if "default" in members and "none" in members:
+            head = result["head"] = {"default": [], "none": []}
+            while sum(s for _, s in head["default"]) < self.arguments.head_seconds:
+                for row in flips.sample(["default", "none"], 2):
+                    done = members[row].ask(do="turn", seconds=0.04, skip=0)
+                    head[row].append([done["steps"], done["seconds"]])
+        turns, number = result.setdefault("turns", {row: {} for row in members}), 0
+        while time.monotonic() < until or number < 2:
+            order = [row for row in members if row not in HEAVY or number % self.arguments.heavy_every == 0]
             flips.shuffle(order)
             for row in order:
-                result = runner.run(program, row, seconds)
-                result.update(round=pair, seconds=seconds, order=order.index(row))
-                done(result)
-                print(f"{program:9s} {row:8s} mean {result['mean_ms']:9.4f} ms  median {result['median_ms']:9.4f} ms  "
-                      f"({result['process_s']:.1f} s)", file=sys.stderr, flush=True)
+                done = members[row].ask(do="turn", seconds=self.arguments.turn, skip=self.arguments.skip)
+                turns[row][number] = [done["steps"], done["seconds"]]
+            number += 1
+        return result
+
+    def method(self, program):
+        if self.arguments.method != "auto":
+            return self.arguments.method
+        return "stretches" if program in STRETCHES else "turns"
 
 
-def by_round(runs, program, row, seconds, value):
-    return {r["round"]: r[value] for r in runs if (r["program"], r["row"], r["seconds"]) == (program, row, seconds)}
+# ---- what the figures say
 
 
-def summarize(runs, programs, groups):
+def per_step(pairs):
+    pairs = list(pairs)
+    return sum(s for _, s in pairs) / max(1, sum(n for n, _ in pairs))
+
+
+def of_turns(group, row, base):
+    """Ratio of a row to another, of time per step: of sums, the median round, and ms of both."""
+    mine, other = group["turns"][row], group["turns"][base]
+    rounds = sorted(mine.keys() & other.keys())
+    if not rounds:
+        return None
+    with_it, alone = per_step(mine[r] for r in rounds), per_step(other[r] for r in rounds)
+    middle = statistics.median((mine[r][1] / mine[r][0]) / (other[r][1] / other[r][0]) for r in rounds)
+    return {"ratio": with_it / alone, "median": middle, "ms": with_it * 1e3, "none_ms": alone * 1e3}
+
+
+def of_stretches(group, row, base, skip_s):
+    def steady(name):  # heavy rows have no head
+        skipped = 0.3 if name in HEAVY else skip_s
+        kept, passed = [], 0.0
+        for n, s in group["stretches"][name]:
+            passed += s
+            if passed > skipped:
+                kept.append((n, s))
+        return kept
+
+    mine, other = steady(row), steady(base)
+    if not mine or not other:
+        return None
+    with_it, alone = per_step(mine), per_step(other)
+    middle = statistics.median(s / n for n, s in mine) / statistics.median(s / n for n, s in other)
+    return {"ratio": with_it / alone, "median": middle, "ms": with_it * 1e3, "none_ms": alone * 1e3}
+
+
+def head_extra_s(group, steady, skip_s):
+    """What the head took beyond the ratio of after it."""
+    if "head" in group:
+        own, other = group["head"]["default"], group["head"]["none"]
+        return sum(s - n * (u / m) * steady["ratio"] for (n, s), (m, u) in zip(own, other))
+    if "stretches" in group:
+        passed, extra = 0.0, 0.0
+        for n, s in group["stretches"]["default"]:
+            if passed < skip_s:
+                extra += s - n * steady["ms"] / 1e3
+            passed += s
+        return extra
+    return 0.0
+
+
+def estimate_of(ratios):
+    estimate, low, high, reached = interval([math.log(r) for r in ratios])
+    return {"estimate": estimate, "low": low, "high": high, "coverage": reached}
+
+
+def summarize(groups, skip_s):
     rows = []
-    for program in programs:
-        for names, seconds in groups:
-            for row in names:
-                for value in ("mean_ms", "median_ms"):
-                    alone, with_it = (by_round(runs, program, r, seconds, value) for r in ("none", row))
-                    if row == "A/A":
-                        with_it = {r: alone[r + 1] for r in alone if r + 1 in alone}
-                    common = sorted(alone.keys() & with_it.keys())
-                    if not common:
-                        continue
-                    estimate, low, high, reached = interval([math.log(with_it[r] / alone[r]) for r in common])
-                    if value == "mean_ms":
-                        rows.append({"program": program, "row": row, "pairs": len(common), "seconds": seconds,
-                                     "none_ms": statistics.median(alone[r] for r in common),
-                                     "ms": statistics.median(with_it[r] for r in common)})
-                    rows[-1]["ratio" if value == "mean_ms" else "ratio_of_medians"] = {
-                        "estimate": estimate, "low": low, "high": high, "coverage": reached}
-            if {"full", "bare"} <= set(names):
-                full, bare = (by_round(runs, program, r, seconds, "mean_ms") for r in ("full", "bare"))
-                common = sorted(full.keys() & bare.keys())
-                if common:
-                    estimate, low, high, reached = interval([math.log(full[r] / bare[r]) for r in common])
-                    rows.append({"program": program, "row": "full/bare", "pairs": len(common), "seconds": seconds,
-                                 "none_ms": statistics.median(bare.values()), "ms": statistics.median(full.values()),
-                                 "ratio": {"estimate": estimate, "low": low, "high": high, "coverage": reached}})
+    for program in dict.fromkeys(g["program"] for g in groups):
+        mine = [g for g in groups if g["program"] == program]
+        for row in ROWS:
+            name, base = row.split("/") if row == "full/bare" else (row, "none")
+            found = []
+            for group in mine:
+                if name not in group["rows"] or base not in group["rows"]:
+                    continue
+                one = of_turns(group, name, base) if "turns" in group else of_stretches(group, name, base, skip_s)
+                if one is not None:
+                    one["head_s"] = head_extra_s(group, one, skip_s) if row == "default" else 0.0
+                    found.append(one)
+            if not found:
+                continue
+            rows.append({
+                "program": program, "row": row, "groups": len(found),
+                "method": "turns" if "turns" in mine[0] else "stretches",
+                "none_ms": statistics.median(f["none_ms"] for f in found), "ms": statistics.median(f["ms"] for f in found),
+                "after_head": estimate_of([f["ratio"] for f in found]),
+                "median_of_turns": estimate_of([f["median"] for f in found]),
+                "head_ms": statistics.median(f["head_s"] for f in found) * 1e3,
+                "first_minute": estimate_of([f["ratio"] + f["head_s"] / 60 for f in found]),
+            })
     return rows
 
 
 def markdown(document):
-    lines = [f"# What capture costs: {document['environment'].get('device', 'no GPU')}", "",
-             f"Recorded {document['recorded_at']} at {document['environment']['revision']}: `{document['command']}`, "
-             f"{document['wall_s'] / 60:.1f} minutes.", "",
-             "Time per step of the program with capture over its time without, in pairs of processes run next to each other in "
-             "random order; Hodges–Lehmann estimate with its exact 95 % interval (of fewer than 6 pairs: their range).", "",
-             "| program | | ratio | 95 % interval | alone, ms | with, ms | pairs × s |", "|---|---|---|---|---|---|---|"]
+    environment = document["environment"]
+    lines = [f"# What capture costs: {environment.get('device', 'no GPU')}", "",
+             f"Recorded {document['recorded_at']} at {environment['revision']}: " +
+             ", ".join(f"`{command}`" for command in document["commands"]) + ".", "",
+             "Time per step of the program with capture over its time without. The processes of a group live at the same time on the "
+             "same two cores and GPU and take turns of a tenth of a second in random order; (d) runs in one stretch each. Hodges–Lehmann "
+             "estimate over groups of fresh processes with its exact 95 % interval (of fewer than 6 groups: their range).", "",
+             "| program | | after the head | 95 % interval | median turn | first minute, head included | alone, ms | with, ms | groups |",
+             "|---|---|--:|--:|--:|--:|--:|--:|--:|"]
     for row in document["rows"]:
-        ratio = row["ratio"]
-        name = ROWS.get(row["row"], "`--full` over bare consumer")
-        lines.append(f"| {TITLES[row['program']]} | {name} | {ratio['estimate']:.4f} | {ratio['low']:.4f} … {ratio['high']:.4f} | "
-                     f"{row['none_ms']:.4f} | {row['ms']:.4f} | {row['pairs']} × {row['seconds']:g} |")
-    own = [r for r in document["runs"] if r["row"] == "default" and "coverage" in r]
-    if own:
-        lines += ["", "What the profiles of the default rows say of themselves (medians):", "",
-                  "| program | launches in the report | coverage block's numbers |", "|---|---|---|"]
-        for program in dict.fromkeys(r["program"] for r in own):
-            mine = [r for r in own if r["program"] == program]
-            middle = mine[len(mine) // 2]
-            numbers = {k: v for k, v in middle["coverage"].items() if isinstance(v, (int, float))}
-            lines.append(f"| {TITLES[program]} | {middle['launches']:.0f} | " +
-                         ", ".join(f"{k} {v:.6g}" for k, v in numbers.items()) + " |")
-    lines += ["", "Environment: " + ", ".join(f"{k} {v}" for k, v in document["environment"].items()) + ".", ""]
+        after, minute = row["after_head"], row["first_minute"]
+        first = f"{minute['estimate']:.4f} ({row['head_ms']:+.0f} ms)" if row["row"] == "default" else ""
+        lines.append(f"| {TITLES[row['program']]} | {ROWS[row['row']]} | {after['estimate']:.4f} | {after['low']:.4f} … {after['high']:.4f} | "
+                     f"{row['median_of_turns']['estimate']:.4f} | {first} | {row['none_ms']:.4f} | {row['ms']:.4f} | {row['groups']} |")
+    said = []
+    for program in dict.fromkeys(g["program"] for g in document["groups"]):
+        own = [g["rows"]["default"] for g in document["groups"] if g["program"] == program and "coverage" in g["rows"].get("default", {})]
+        if own:
+            coverage = own[-1]["coverage"]
+            sampling = coverage.get("sampling") or {}
+            said.append(f"| {TITLES[program]} | {coverage['launches_seen']:.0f} | {coverage['overhead_ns'] / 1e6:.0f} | "
+                        f"{sampling.get('recorded_ns', 0) / 1e9:.2f} of {sampling.get('governed_ns', 0) / 1e9:.2f} | {sampling.get('windows', 0):.0f} | "
+                        f"{', '.join(n['cause'] for n in coverage['notes'])} |")
+    if said:
+        lines += ["", "What the last profile of the default row says of itself:", "",
+                  "| program | launches recorded | overhead, ms | s recorded | windows | notes |", "|---|--:|--:|--:|--:|---|", *said]
+    lines += ["", "Environment: " + ", ".join(f"{k} {v}" for k, v in environment.items()) + ".", ""]
     return "\n".join(lines)
 
 
@@ -223,62 +381,128 @@ def environment(purlin):
     return found
 
 
+def core_list(text):
+    if not text:
+        return sorted(os.sched_getaffinity(0))
+    cores = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cores += range(int(first), int(last or first) + 1)
+    return cores
+
+
+def write(document, path):
+    text = json.dumps(document) + "\n"
+    Path(path + ".new").write_text(text)
+    os.rename(path + ".new", path)  # whoever is ended now leaves a whole document
+    Path(path).with_suffix(".md").write_text(markdown(document))
+
+
+def merge(paths, output):
+    documents = [json.loads(Path(p).read_text()) for p in paths]
+    whole = {**documents[0], "commands": [c for d in documents for c in d["commands"]],
+             "groups": [g for d in documents for g in d["groups"]]}
+    order = list(TITLES)
+    whole["groups"].sort(key=lambda g: order.index(g["program"]))
+    whole["rows"] = summarize(whole["groups"], whole["head_seconds"])
+    write(whole, output)
+    print(markdown(whole))
+
+
+def run(arguments):
+    programs = arguments.programs.split(",")
+    flips, groups, began, costs = random.Random(arguments.seed), [], time.monotonic(), {}
+    document = {
+        "schema": "purlin.bench.capture_overhead/3",
+        "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "commands": [shlex.join(["python3", *sys.argv])],
+        "seed": arguments.seed,
+        "head_seconds": arguments.head_seconds,
+        "environment": environment(arguments.purlin),
+        "groups": groups,
+    }
+    heavy_left = dict.fromkeys(programs, arguments.heavy_groups)
+    server = next_server = None
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(arguments, folder)
+
+        def new_server(number):
+            return None if set(programs) == {"cpu"} else Server(str(runner.folder / f"server-{number}"), runner.others)
+
+        try:
+            next_server = new_server(0)
+            for number in range(arguments.groups or 10_000):
+                program = programs[number % len(programs)]
+                left = arguments.seconds_total - (time.monotonic() - began) if arguments.seconds_total else math.inf
+                if left < costs.get(program, arguments.group_seconds + 8):
+                    break
+                started = time.monotonic()
+                rows = [row for row in arguments.rows if row not in HEAVY or heavy_left[program] > 0]
+                heavy_left[program] -= 1
+                flips.shuffle(rows)
+                server, next_server = next_server, None
+                if server is not None:
+                    server.ready()
+                group = Group(runner, program, rows, server, number)
+                try:
+                    next_server = new_server(number + 1)
+                    if next_server is not None:
+                        next_server.ready()  # its import is over before anything is measured
+                    measured = runner.measure(group, arguments.group_seconds, flips)
+                    found = group.end()
+                finally:
+                    group.kill()
+                    if server is not None:
+                        server.stop()
+                costs[program] = time.monotonic() - started
+                groups.append({"program": program, "wall_s": costs[program], "rows": found, **measured})
+                document["wall_s"] = time.monotonic() - began
+                document["rows"] = summarize(groups, arguments.head_seconds)
+                for row in document["rows"]:
+                    if row["program"] == program:
+                        print(f"{program:9s} {row['row']:9s} {row['after_head']['estimate']:.4f} [{row['after_head']['low']:.4f}, "
+                              f"{row['after_head']['high']:.4f}]  median {row['median_of_turns']['estimate']:.4f}  head {row['head_ms']:+.0f} ms  "
+                              f"{row['none_ms']:.4f} -> {row['ms']:.4f} ms  ({row['groups']} groups)", file=sys.stderr, flush=True)
+                print(f"group {number}: {costs[program]:.1f} s; " + "; ".join(
+                    f"{row} ready {f['ready_s']:.1f}" + (f" notes {[n['cause'] for n in f['coverage']['notes']]} seen {f['coverage']['launches_seen']:.0f}"
+                                                         if "coverage" in f else "") for row, f in found.items()), file=sys.stderr, flush=True)
+                if arguments.output:
+                    write(document, arguments.output)
+        finally:
+            for one in (server, next_server):
+                if one is not None:
+                    one.stop()
+    print(markdown(document) if groups else "no group was measured: --seconds-total is too short")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--purlin", default="purlin")
     parser.add_argument("--programs", default="tiny,training,gemm,graph")
-    parser.add_argument("--rows", default="default,full,bare,torch")
-    parser.add_argument("--pairs", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=6)
-    parser.add_argument("--heavy-pairs", type=int, default=2)
-    parser.add_argument("--heavy-seconds", type=float, default=2)
-    parser.add_argument("--warm-up", type=float, default=0.5,
-                        help="seconds of steps before the timed ones; the governor's head, which records all, lasts up to 10")
+    parser.add_argument("--rows", default="none,A/A,default,idle,full,bare,torch")
+    parser.add_argument("--cores", default="", help="0-15: the first two measure, the others set up")
+    parser.add_argument("--seconds-total", type=float, default=0, help="no group is begun that would not end by then")
+    parser.add_argument("--groups", type=int, default=0)
+    parser.add_argument("--group-seconds", type=float, default=16, help="of turns in a group")
+    parser.add_argument("--turn", type=float, default=0.1)
+    parser.add_argument("--skip", type=float, default=0.01, help="of each turn, before it is timed")
+    parser.add_argument("--head-seconds", type=float, default=1.5, help="of the default row's steps that may hold its head")
+    parser.add_argument("--heavy-every", type=int, default=3, help="full, bare, torch: a turn in so many rounds")
+    parser.add_argument("--heavy-groups", type=int, default=1000, help="full, bare, torch: in so many groups of a program")
+    parser.add_argument("--method", choices=("auto", "turns", "stretches"), default="auto")
     parser.add_argument("--default-options", default="", help="more options of the default row")
     parser.add_argument("--idle-options", default="--idle", help="what makes the idle row idle")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--fresh", type=int, default=2, help="rounds after which the server is started anew (other addresses)")
+    parser.add_argument("--merge", nargs="+", metavar="JSON", help="measure nothing: one document and table of these")
     parser.add_argument("-o", "--output")
     arguments = parser.parse_args()
+    if arguments.merge:
+        return merge(arguments.merge, arguments.output or "capture_overhead.json")
     arguments.rows = [r for r in arguments.rows.split(",") if r]
-    programs = arguments.programs.split(",")
     arguments.purlin = os.path.abspath(arguments.purlin) if "/" in arguments.purlin else arguments.purlin
-    flips, runs, began = random.Random(arguments.seed), [], time.monotonic()
-    light = [r for r in arguments.rows if r in LIGHT]
-    heavy = [r for r in arguments.rows if r in HEAVY]
-    groups = [(rows, seconds, pairs) for rows, seconds, pairs in (
-        (light, arguments.seconds, arguments.pairs), (heavy, arguments.heavy_seconds, arguments.heavy_pairs)) if rows and pairs]
-    document = {
-        "schema": "purlin.bench.capture_overhead/2",
-        "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command": shlex.join(["python3", *sys.argv]),
-        "seed": arguments.seed,
-        "environment": environment(arguments.purlin),
-        "runs": runs,
-    }
-
-    # After each run: what is cut short has what it had.
-    def done(run):
-        runs.append(run)
-        document["wall_s"] = time.monotonic() - began
-        document["rows"] = summarize(
-            runs, programs, [([*rows, *(["A/A"] if rows is light else [])], seconds) for rows, seconds, _ in groups])
-        if arguments.output:
-            Path(arguments.output).write_text(json.dumps(document, indent=1) + "\n")
-            Path(arguments.output).with_suffix(".md").write_text(markdown(document))
-
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of runner.stop()
-    with tempfile.TemporaryDirectory() as folder:
-        runner = Runner(arguments, folder)
-        try:
-            for rows, seconds, pairs in groups:
-                for first in range(0, pairs, arguments.fresh):
-                    if programs != ["cpu"]:
-                        runner.start()
-                    one_group(runner, rows, range(first, min(first + arguments.fresh, pairs)), seconds, programs, flips, done)
-        finally:
-            runner.stop()
-    print(markdown(document))
+    arguments.core_list = core_list(arguments.cores)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of what ends the processes
+    return run(arguments)
 
 
 if __name__ == "__main__":

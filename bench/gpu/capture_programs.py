@@ -11,8 +11,8 @@ addresses, which are a good part of the noise between processes.
 import gc
 import json
 import os
+import signal
 import socket
-import statistics
 import struct
 import sys
 import time
@@ -100,48 +100,96 @@ def cpu_only():
 PROGRAMS = {"tiny": tiny_launches, "training": training_step, "gemm": gemm, "graph": graph_replay, "cpu": cpu_only}
 
 
-def measure(program, seconds, warm_up=0.5, profiler=False):
-    """Steps for `seconds` after at least `warm_up` of them, timed as a whole: a duty cycle's windows are a part of the mean."""
-    began = time.perf_counter()
-    if program == "cpu":
-        synchronize = lambda: None  # noqa: E731
-    else:
-        import torch
+class Stepper:
+    """A program that takes its turns: runs steps when told to, over a socket, and says how long they took.
 
-        synchronize = torch.cuda.synchronize
-        torch.manual_seed(1)
-    step = PROGRAMS[program]()
-    warm_until = time.perf_counter() + warm_up
-    warm = 0
-    while warm < 10 or time.perf_counter() < warm_until:
-        step()
-        synchronize()
-        warm += 1
-    gc.collect()
-    ready = time.perf_counter() - began
-    around = None
-    if profiler:
-        from torch.profiler import ProfilerActivity, profile
+    Requests and answers are lines of JSON: {"do": "pin", "cores": [...]}, {"do": "turn", "seconds": S, "skip": S} which
+    answers with `steps` and their `seconds` after the skipped ones, {"do": "stretch", "seconds": S, "bin": S} with
+    [steps, seconds] of each bin, {"do": "end"}."""
 
-        around = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
-        around.__enter__()
-    times = []
-    start = now = time.perf_counter()
-    while now - start < seconds:
-        step()
-        synchronize()
-        then, now = now, time.perf_counter()
-        times.append(now - then)
-    if around is not None:
-        around.__exit__(None, None, None)
-    return {
-        "warm_up_s": ready,
-        "warm_up_steps": warm,
-        "steps": len(times),
-        "mean_ms": (now - start) / len(times) * 1e3,
-        "median_ms": statistics.median(times) * 1e3,
-        "p99_ms": sorted(times)[int(0.99 * (len(times) - 1))] * 1e3,
-    }
+    def __init__(self, program, profiler):
+        began = time.perf_counter()
+        if program == "cpu":
+            self.synchronize = lambda: None
+        else:
+            import torch
+
+            self.synchronize = torch.cuda.synchronize
+            torch.manual_seed(1)
+        self.step = PROGRAMS[program]()
+        for _ in range(5):
+            self.step()
+            self.synchronize()
+        self.around = None
+        if profiler:
+            from torch.profiler import ProfilerActivity, profile
+
+            self.around = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+            self.around.__enter__()
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        self.ready_s = time.perf_counter() - began
+
+    def pin(self, cores):
+        """All threads that there are: those of CUPTI and of a capture library, too."""
+        for thread in os.listdir("/proc/self/task"):
+            try:
+                os.sched_setaffinity(int(thread), cores)
+            except ProcessLookupError:
+                pass
+        return {"threads": len(os.listdir("/proc/self/task"))}
+
+    def turn(self, seconds, skip):
+        step, synchronize, clock = self.step, self.synchronize, time.perf_counter
+        until = clock() + skip
+        while clock() < until:
+            step()
+            synchronize()
+        steps, start = 0, clock()
+        now, until = start, start + seconds
+        while now < until:
+            step()
+            synchronize()
+            now = clock()
+            steps += 1
+        return {"steps": steps, "seconds": now - start}
+
+    def stretch(self, seconds, width):
+        start, bins = time.perf_counter(), []
+        while time.perf_counter() - start < seconds:
+            done = self.turn(width, 0)
+            bins.append([done["steps"], done["seconds"]])
+        return {"bins": bins}
+
+    def serve(self, file):
+        file.write(json.dumps({"pid": os.getpid(), "ready_s": self.ready_s}) + "\n")
+        file.flush()
+        for line in file:
+            request = json.loads(line)
+            if request["do"] == "end":
+                return
+            answer = (
+                self.pin(request["cores"])
+                if request["do"] == "pin"
+                else self.turn(request["seconds"], request["skip"])
+                if request["do"] == "turn"
+                else self.stretch(request["seconds"], request["bin"])
+            )
+            file.write(json.dumps(answer) + "\n")
+            file.flush()
+
+
+def take_turns(program, path, row):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    file = connection.makefile("rw")
+    file.write(json.dumps({"row": row}) + "\n")
+    file.flush()
+    stepper = Stepper(program, row == "torch")
+    stepper.serve(file)
+    if row == "torch":  # its events are of no interest, and take long to sort
+        os._exit(0)
 
 
 # ---- the server, its forked programs, and the shim that stands for one of them
@@ -158,7 +206,7 @@ def _send(connection, document):
 
 
 def serve(path):
-    """Until the socket's file is gone. Returns in a forked child with its work to do, else None."""
+    """Until the socket's file is gone. Returns in a forked child with its work to do, else None. Any number at a time."""
     import torch  # noqa: F401  the point of this process
 
     assert not torch.cuda.is_initialized()
@@ -169,6 +217,7 @@ def serve(path):
     listener.listen(8)
     os.rename(path + ".new", path)
     listener.settimeout(1.0)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while os.path.exists(path):
         try:
             connection, _ = listener.accept()
@@ -176,9 +225,14 @@ def serve(path):
             continue
         connection.settimeout(None)
         request = _receive(connection)
+        if os.fork() != 0:
+            connection.close()
+            continue
+        # The one that waits for the program, and says how it ended.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        listener.close()
         pid = os.fork()
         if pid == 0:
-            listener.close()
             os.environ.clear()
             os.environ.update(request["environment"])
             return connection, request
@@ -187,7 +241,7 @@ def serve(path):
             _send(connection, {"status": os.waitstatus_to_exitcode(status)})
         except OSError:
             pass
-        connection.close()
+        os._exit(0)
     return None
 
 
@@ -209,14 +263,11 @@ def main():
         arguments = work[1]["arguments"]
     else:
         arguments = sys.argv[2:]
-    program, seconds, warm_up, out = arguments[:4]
     try:
-        result = measure(program, float(seconds), float(warm_up), profiler="profiler" in arguments[4:])
+        take_turns(*arguments[:3])  # program, the socket of whoever gives turns, row
     except BaseException:
         traceback.print_exc()
         return 1
-    with open(out, "w") as file:
-        json.dump(result, file)
     return 0  # by way of exit handlers: an injected library seals its file there
 
 
