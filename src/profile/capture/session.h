@@ -43,8 +43,8 @@ struct SessionOptions {
   // PURLIN_WINDOW="LENGTH_MS@CELL_MS": launches with their times for so long in each cell.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
 
-  // PURLIN_LASTING_LAUNCH_NS: what a second window costs each later launch, where it is another
-  // CUPTI than the one that cost_model.h was measured on; -1: as there.
+  // PURLIN_LASTING_LAUNCH_NS (docs/guide/profiling.md): what a second window costs each later
+  // launch, where it is another CUPTI than the one that cost_model.h was measured on; -1: as there.
   double lasting_launch_ns = -1;
   // "" or why this process records nothing: PURLIN_SAMPLE=N takes one run in N, or one rank in N,
   // by PURLIN_RUN_ID and the launcher's rank.

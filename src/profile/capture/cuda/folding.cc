@@ -128,7 +128,7 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
   const std::int64_t began = monotonic_ns();
   std::size_t dropped = 0;  // asked before any lock is taken: CUPTI may hold its own
   if (cupti_.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS) dropped_ += dropped;
-  const Buffer buffer = {bytes, valid};
+  Buffer buffer = {bytes, valid};
   if (valid > 0) count(buffer);
   if (valid == 0 || !hold(buffer)) {
     if (valid > 0) fold(buffer);
@@ -178,12 +178,13 @@ void Folding::begin_period_at(const Period& period) {
   periods_.push_back(period);
 }
 
-bool Folding::hold(const Buffer& buffer) {
+bool Folding::hold(Buffer& buffer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const bool known = std::all_of(periods_.begin(), periods_.end(),
                                  [](const Period& period) { return period.final; });
   if (known || held_.size() >= kMostHeld) return false;
-  held_.push_back(buffer);
+  buffer.names.take_from(cupti_, buffer.bytes, buffer.valid);
+  held_.push_back(std::move(buffer));
   return true;
 }
 

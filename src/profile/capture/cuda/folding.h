@@ -14,6 +14,7 @@
 #include "profile/capture/cuda/attribution.h"
 #include "profile/capture/cuda/buffers.h"
 #include "profile/capture/cuda/cupti_library.h"
+#include "profile/capture/cuda/kernel_names.h"
 #include "profile/capture/session.h"
 
 #include <atomic>
@@ -77,10 +78,11 @@ class Folding {
   struct Buffer {
     std::uint8_t* bytes = nullptr;
     std::size_t valid = 0;
+    KernelNames names = {};  // of one that is held
   };
 
   void begin_period_at(const Period& period);
-  bool hold(const Buffer& buffer);
+  bool hold(Buffer& buffer);
   void fold(const Buffer& buffer);
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
   void add_up(const std::vector<Period>& folded);
