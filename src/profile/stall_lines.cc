@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/time.h"
 #include "gpu/source_lines.h"
+#include "profile/sass.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +24,14 @@ std::map<std::uint64_t, std::vector<StallFunction*>> by_module(Profile& profile,
     return !file_exists(join_path(spool, module_file(module.first)));
   });
   return out;
+}
+
+bool waits_at_barriers(const SampledStalls& stalls, const StallSite& site) {
+  double barrier = 0;
+  for (const StallCount& count : site.counts)
+    if (count.reason < stalls.reasons.size() && stalls.reasons[count.reason] == "barrier")
+      barrier += count.samples;
+  return barrier > site.samples() / 2;
 }
 
 }  // namespace
@@ -48,7 +57,10 @@ void find_lines(Profile& profile, const std::string& spool, const LineLookup& lo
           without += site.samples();
           continue;
         }
-        const FoundLine found = lookup(*module, function->name, site.offset);
+        const std::uint64_t at = waits_at_barriers(stalls, site)
+                                     ? waiting_at(*module, function->name, site.offset)
+                                     : site.offset;
+        const FoundLine found = lookup(*module, function->name, at);
         if (found.line == 0) continue;
         const auto [known, added] =
             files.try_emplace(found.file, static_cast<std::uint32_t>(stalls.files.size()));

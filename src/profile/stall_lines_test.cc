@@ -2,6 +2,7 @@
 #include "profile/stall_lines.h"
 
 #include "base/files.h"
+#include "profile/sass_for_test.h"
 
 #include <gtest/gtest.h>
 
@@ -50,6 +51,24 @@ TEST_F(StallLines, SitesOfModulesThatWereLeftGetTheirLines) {
   EXPECT_EQ(sites[2].line, 0u);
   EXPECT_EQ(profile.stalls.functions[1].sites[0].line, 0u);  // its module was not left
   EXPECT_TRUE(profile.coverage.notes.empty());
+}
+
+// The sample is told of the instruction after the barrier, where the source may be elsewhere.
+TEST_F(StallLines, SamplesThatWaitAtABarrierAreOfItsLine) {
+  ASSERT_TRUE(write_atomic(join_path(spool_, "0000000000000abc.cubin"),
+                           module_of({0x890, 0xb1d, 0xc0c, 0x947}))
+                  .is_ok());
+  for (const char* reason : {"barrier", "wait"}) {
+    Profile profile = sampled();
+    profile.stalls.reasons = {reason};
+    for (StallFunction& function : profile.stalls.functions) function.name = "f";
+    find_lines(profile, spool_, [](auto, const auto&, auto offset) {
+      return FoundLine{"/src/f.cu", static_cast<std::uint32_t>(offset)};
+    });
+    const StallSite& after = profile.stalls.functions[0].sites[1];
+    EXPECT_EQ(after.offset, 32u);
+    EXPECT_EQ(after.line, profile.stalls.reasons[0] == "barrier" ? 16u : 32u);
+  }
 }
 
 TEST_F(StallLines, TimeThatRanOutIsNoted) {

@@ -13,7 +13,8 @@ trap 'rm -rf "$tmp"' EXIT
 arch=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
 "$nvcc" -std=c++17 -O2 -arch="$arch" -lineinfo "$here/stalls.cu" -o "$tmp/stalls"
 cd "$tmp"
-timeout 60 purlin profile --stalls=${PERIOD:-65536} -o three.plprof --json -- ./stalls three 4 >three.json
+timeout 60 purlin profile --stalls=${PERIOD:-65536} -o three.plprof --json -- ./stalls three 4 >three.json 2>three.out
+cat three.out
 purlin report --kernel waits_for_loads three.plprof || true
 for what in threads graph tiny; do
   timeout 60 purlin profile --stalls -o $what.plprof --json -- ./stalls $what 3 >$what.json 2>$what.out || {
@@ -60,10 +61,15 @@ for name, (line, reason) in marks.items():
         wrong.append(f"{name}: no stalls"); continue
     top = [r for r in stalls["reasons"] if r["stalled_share"]][0]["reason"]
     site = stalls["sites"][0]
-    result["kernels"][name] = {"samples": stalls["samples"], "top": top, "share": stalls["reasons"][0]["share"],
+    result["kernels"][name] = {"samples": stalls["samples"], "offset": site["offset"], "top": top, "share": stalls["reasons"][0]["share"],
                                "file": site["file"], "line": site["line"], "site_share": site["share"], "expected": [line, reason]}
     if top != reason: wrong.append(f"{name}: waits for {top}, not {reason}")
     if site["line"] != line: wrong.append(f"{name}: line {site['line']}, not {line}")
+# Beside sampling launches must stay recorded: CUPTI does not take them up again.
+made = float(re.search(r"no error ([\d.]+)", open("three.out").read()).group(1)) * 4
+result["launches"] = {"made": made, "recorded": sum(k["count"] for k in three["kernels"])}
+if not 0.9 < result["launches"]["recorded"] / made < 1.1: wrong.append(f"launches: {result['launches']}")
+if any(n["cause"] == "cupti_refused" for n in result["notes"]): wrong.append("CUPTI refused to record launches")
 pairs = {}
 for text in open("pairs"):
     what, *values = text.split()

@@ -216,6 +216,33 @@ TEST(Governor, OtherTiersLiveFromTheirShare) {
 }
 
 // What opening again would cost for good is more than the budget: the head is all there is.
+// Asked for by name: a small budget does not starve it, and launches have theirs beside it.
+TEST(Governor, ATierMayHaveABudgetOfItsOwn) {
+  Wishes counters;
+  counters.least_budget = 0.05;
+  counters.share = 0.02;
+  counters.least_period_ns = 10 * kMs;
+  counters.first_cost_ns = 0;
+  const auto windows = [&](double least) {
+    counters.least_budget = least;
+    return simulate(seeded(3), {Wishes{}, counters}, 60 * kSecond, steady(1000)).opened[1];
+  };
+  // A window costs 2.2 ms here; 4 % of a minute is 2.4 s.
+  EXPECT_GT(windows(0.05), 2 * windows(0));
+  EXPECT_LT(windows(0.05), 0.05 * 60e3 / 2.2);
+}
+
+// Sampled stalls: no windows, and launches could not be recorded again.
+TEST(Governor, ATierWithoutWindowsThatPinsLaunches) {
+  Wishes stalls;
+  stalls.windows = false;
+  stalls.pins_launches = true;
+  const Outcome out = simulate(seeded(3), {Wishes{}, stalls}, 60 * kSecond, steady(2e5));
+  EXPECT_EQ(out.opened[0], 1);
+  EXPECT_EQ(out.opened[1], 0);
+  EXPECT_NEAR(out.recorded / out.truth, 1, 0.001);
+}
+
 TEST(Governor, ALaunchBoundProgramHasItsHeadOnly) {
   GovernorOptions options;
   const Outcome out = simulate(options, {Wishes{}}, 60 * kSecond, steady(6e4));
