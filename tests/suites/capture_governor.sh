@@ -94,6 +94,12 @@ done
 RANK=${chosen# } PURLIN_RUN_ID=job-17 expect_exit 0 purlin profile --sample 1/4 -o rank.plprof -- "$client" 0.2 2
 [ "$(notes rank.plprof)" = "" ] || fail "the choice is not the same again"
 
+# --- idle: CUPTI is not even initialised, which alone would cost every launch something
+FAKE_CUPTI_LOG=$tmp/idle.json expect_exit 0 purlin profile --idle -o idle.plprof -- "$client" 1.5 2
+expect_json idle.json "d['calls'] == {}"
+report idle.plprof
+expect_json report.json "d['launches'] == 0"
+
 # --- on demand
 mkfifo ready
 "$PURLIN" profile --idle -o asked.plprof -- "$client" 30 5 >ready 2>err &

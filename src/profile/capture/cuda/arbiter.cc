@@ -57,7 +57,7 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
     settle();
     folding_.begin_period(governor_.planned_weight(), governor_.weight_is_final(), decision.full);
   }
-  if (decision.tier != open_) open(decision);
+  if (decision.tier != open_) open(ownership, decision);
   if (decision.cycle) cycle();
   if (const bool bound = governor_.launch_bound();
       bound && !std::exchange(told_launch_bound_, bound)) {
@@ -67,7 +67,8 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
   return decision.ask_again_ns;
 }
 
-void Arbiter::open(const Governor::Decision& decision) {
+void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
+  if (!ownership.need()) return;  // which ends capture
   Tier& tier = *tiers_[static_cast<std::size_t>(decision.tier)];
   Tier::Opened opened = Tier::Opened::kNotNow;
   const std::int64_t cost = timed([&] { opened = tier.open(decision.window); });
@@ -181,7 +182,9 @@ void Arbiter::collect(Ownership& ownership, bool final) {
   const Ownership::Turn turn = ownership.take_turn(final);
   if (!turn || (!final && open_ != Governor::kNone && !ownership.confirm())) return;
   if (final) close_open_tier();
-  for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) collect(tier, final);
+  // Even a flush would bring CUPTI into a process that so far does without.
+  if (ownership.registered())
+    for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) collect(tier, final);
   if (final) {
     governor_.interrupted(monotonic_ns());
     settle();

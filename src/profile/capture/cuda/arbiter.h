@@ -34,7 +34,7 @@ class Arbiter : public Tenant {
   void yield() override;
 
  private:
-  void open(const Governor::Decision& decision);
+  void open(Ownership& ownership, const Governor::Decision& decision);
   void close_open_tier();
   void cycle();
   void collect(int tier, bool final);

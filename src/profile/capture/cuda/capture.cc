@@ -40,7 +40,7 @@ Capture::Capture(const Cupti& cupti, const SessionOptions& options)
 
 void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,
                     CUpti_BuffersCallbackCompleteFunc completed) {
-  if (!ownership_.begin(requested, completed)) return;
+  if (!ownership_.begin(requested, completed, session_.options().idle)) return;
   // The first window opens here: the program's first launches come before the session's thread
   // does.
   arbiter_.begin();

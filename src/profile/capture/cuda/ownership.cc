@@ -54,7 +54,7 @@ Ownership::Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, T
 }
 
 bool Ownership::begin(CUpti_BuffersCallbackRequestFunc requested,
-                      CUpti_BuffersCallbackCompleteFunc completed) {
+                      CUpti_BuffersCallbackCompleteFunc completed, bool later) {
   const std::lock_guard<std::timed_mutex> lock(transition_);
   own_requested_ = requested;
   own_completed_ = completed;
@@ -65,10 +65,15 @@ bool Ownership::begin(CUpti_BuffersCallbackRequestFunc requested,
   }
   // What was enabled by a client that takes no records yet is on for it when it does.
   for (const ClientKind& each : client_kinds()) disable_for_client(each);
-  if (const CUptiResult result = register_own(); result != CUPTI_SUCCESS)
-    return refused(result), false;
   owner_ = Owner::kPurlin;
-  return true;
+  return later || need();
+}
+
+bool Ownership::need() {
+  if (registered_) return true;
+  const CUptiResult result = register_own();
+  if (result != CUPTI_SUCCESS) refused(result);
+  return registered_;
 }
 
 CUptiResult Ownership::register_own() {

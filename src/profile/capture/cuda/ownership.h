@@ -57,10 +57,13 @@ class Ownership {
 
   Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, Tenant& tenant);
 
-  // Registers the callbacks (see injection.cc). False: CUPTI refused, which is noted, or a client
-  // is active.
+  // Registers the callbacks (see injection.cc); `later`: at the first need, as CUPTI in the process
+  // costs every launch something. False: CUPTI refused, which is noted, or a client is active.
   bool begin(CUpti_BuffersCallbackRequestFunc requested,
-             CUpti_BuffersCallbackCompleteFunc completed);
+             CUpti_BuffersCallbackCompleteFunc completed, bool later);
+  // That first need. False as above. REQUIRES: a turn.
+  bool need();
+  bool registered() const { return registered_; }
   // Empty where Purlin does not own CUPTI, or where a client is inside it now. At exit it is worth
   // a wait.
   Turn take_turn(bool wait = false);
