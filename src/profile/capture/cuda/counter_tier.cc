@@ -240,9 +240,13 @@ bool CounterTier::entering(const LaunchSite& site) {
   return false;
 }
 
+// One that a window left almost empty goes on in the next: to begin it was dear.
 bool CounterTier::is_over(const Session& session) const {
-  return session.ranges >= kRangesPerSession ||
-         (!options_.replay && session.first_window != window_);
+  constexpr std::uint64_t kMostWindows = 3;
+  if (session.ranges >= kRangesPerSession) return true;
+  const std::uint64_t windows = options_.replay ? 0 : window_ - session.first_window;
+  return windows > 0 &&
+         (seek_ || windows >= kMostWindows || session.ranges >= kReadingsPerWindow / 2);
 }
 
 // Another thread launched meanwhile, and what was seen is of both.

@@ -13,9 +13,9 @@
 // would have, and the shape is left alone. Should one that passed not end while it is counted, it
 // is let go after about twice its trial's time, and counters end for the process.
 //
-// A window has one session (one card), after the trials. With `replay` each chosen launch is run
-// once per pass instead, whenever it comes: there are no windows then, and the program is said to
-// be slowed.
+// A window has one session (one card) at most, after the trials. With `replay` each chosen launch
+// is run once per pass instead, whenever it comes: there are no windows then, and the program is
+// said to be slowed.
 //
 // Owned by the Arbiter. open, close, collect: its threads. The listener's side: the program's.
 #pragma once

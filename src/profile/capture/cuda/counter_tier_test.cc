@@ -448,12 +448,25 @@ TEST_F(CounterTierTest, TheFirstCardsPriceIsPaidOnce) {
   EXPECT_GE(tier_->take_once_ns(), 500'000'000);
   EXPECT_LT(tier_->take_cost_ns(), 100'000'000);
   tier_->close();
-  ASSERT_TRUE(open(2'000'000'000));
-  for (int i = 0; i < 10; ++i) launch(site("a"));
+  for (int turn = 0; turn < 3; ++turn) {
+    ASSERT_TRUE(open(2'000'000'000));
+    for (int i = 0; i < 10; ++i) launch(site("a"));
+    tier_->close();
+  }
   EXPECT_EQ(fake_.begun, 2u);
   EXPECT_EQ(tier_->take_once_ns(), 0);
   EXPECT_GE(tier_->take_cost_ns(), 500'000'000);
-  tier_->close();
+}
+
+TEST_F(CounterTierTest, ASessionThatIsAlmostEmptyGoesOnInTheNextWindow) {
+  make("memory,caches");
+  meet({site("a")});
+  for (int turn = 0; turn < 3; ++turn) window([&] { launch(site("a")); });
+  EXPECT_EQ(fake_.begun, 1u);
+  EXPECT_EQ(fake_.finished, 0u);
+  window([&] { launch(site("a")); });
+  EXPECT_EQ(fake_.begun, 2u);  // another card's turn
+  EXPECT_EQ(counters(finish(), "a").at("dram__bytes_read.sum").launches, 2);
 }
 
 TEST_F(CounterTierTest, NothingHappensDuringAStreamCapture) {
