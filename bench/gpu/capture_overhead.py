@@ -11,9 +11,10 @@ imported PyTorch, see capture_programs.py): all set up, pinned to the same two c
 a second in random order, round after round. What changes meanwhile changes for all of them. A row's ratio in a group is
 its time per step over that of `none`, in the rounds that have both; over groups the table has the Hodges–Lehmann
 estimate of the log ratio with the exact interval of Wilcoxon's signed ranks, of at least 95 % coverage from 6 groups
-on (of fewer: their range; the coverage reached is in the JSON). "A/A" is a second process of `none`.
+on (of fewer: their range; the coverage reached is in the JSON). Processes of one program differ, too: of `none` and
+`default` there are two in each group (--twice), whose mean counts; "A/A" is the one `none` over the other.
 
-The *head*, in which everything is recorded, comes first, in shorter turns of `default` and `none` only: what it takes is
+The *head*, in which everything is recorded, comes first, in shorter turns of these only: what it takes is
 the time that those steps took beyond what they would have at the ratio of after it. "Whole first minute" adds that to
 60 seconds.
 
@@ -23,7 +24,7 @@ each process of a group runs for one stretch by itself, in random order (--metho
 nothing (tiny, training) or by everything (gemm) it does not matter: the coverage, which says which of these it was, is in
 the document.
 
-Rows: none, A/A, default, idle (library injected, nothing recorded), full, bare (bench/gpu/bare_cupti.cc), torch
+Rows: none, default, idle (library injected, nothing recorded), full, bare (bench/gpu/bare_cupti.cc), torch
 (torch.profiler in the program). After each group JSON is written and, beside it, a Markdown table. Several documents are
 put together by --merge.
 """
@@ -54,6 +55,7 @@ ROWS = {"default": "default settings", "A/A": "none against none", "idle": "inje
 HEAVY = ("full", "bare", "torch")
 STRETCHES = ("graph",)  # programs with windows after the head: see above
 BIN_S = 0.05
+AGAIN = "+"  # a second process of a row
 
 
 def signed_rank_counts(n):
@@ -158,13 +160,14 @@ class Group:
         command += [self.program, path, row]
         profile = self.folder / f"{row}.plprof"
         options = {"default": arguments.default_options, "full": "--full", "idle": arguments.idle_options}
-        if row in options:
-            command = [arguments.purlin, "profile", "-o", str(profile), *shlex.split(options[row]), "--", *command]
-        elif row == "bare":
+        kind = row.removesuffix(AGAIN)
+        if kind in options:
+            command = [arguments.purlin, "profile", "-o", str(profile), *shlex.split(options[kind]), "--", *command]
+        elif kind == "bare":
             environment.update(CUDA_INJECTION64_PATH=str(self.runner.bare), BARE_OUT=str(self.folder / "bare.txt"))
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
                                    preexec_fn=lambda: os.sched_setaffinity(0, self.runner.others))
-        return Member(row, process, profile if row in options else None)
+        return Member(row, process, profile if kind in options else None)
 
     def end(self):
         for member in self.members.values():
@@ -222,10 +225,12 @@ class Runner:
                 result["stretches"][row] = members[row].ask(do="stretch", seconds=length, bin=BIN_S)["bins"]
             return result
         until = time.monotonic() + seconds
-        if "default" in members and "none" in members:
-            head = result["head"] = {"default": [], "none": []}
+        if "default" in members:
+            first = [row for row in members if row.removesuffix(AGAIN) in ("default", "none")]
+            head = result["head"] = {row: [] for row in first}
             while sum(s for _, s in head["default"]) < self.arguments.head_seconds:
-                for row in flips.sample(["default", "none"], 2):
+                flips.shuffle(first)
+                for row in first:
                     done = members[row].ask(do="turn", seconds=0.04, skip=0)
                     head[row].append([done["steps"], done["seconds"]])
         turns, number = result.setdefault("turns", {row: {} for row in members}), 0
@@ -252,20 +257,30 @@ def per_step(pairs):
     return sum(s for _, s in pairs) / max(1, sum(n for n, _ in pairs))
 
 
-def of_turns(group, row, base):
-    """Ratio of a row to another, of time per step: of sums, the median round, and ms of both."""
-    mine, other = group["turns"][row], group["turns"][base]
-    rounds = sorted(mine.keys() & other.keys())
+def named(group, row):
+    """The processes of a row in a group."""
+    return [name for name in group["rows"] if name.removesuffix(AGAIN) == row]
+
+
+def mean_of(times):
+    return sum(times) / len(times)
+
+
+def of_turns(group, mine, base):
+    """Of processes over others, of time per step: ratio of sums, the median round, and ms of both."""
+    turns = group["turns"]
+    rounds = sorted(set.intersection(*(set(turns[name]) for name in mine + base)))
     if not rounds:
         return None
-    with_it, alone = per_step(mine[r] for r in rounds), per_step(other[r] for r in rounds)
-    middle = statistics.median((mine[r][1] / mine[r][0]) / (other[r][1] / other[r][0]) for r in rounds)
+    with_it, alone = (mean_of([per_step(turns[name][r] for r in rounds) for name in names]) for names in (mine, base))
+    middle = statistics.median(mean_of([turns[name][r][1] / turns[name][r][0] for name in mine]) /
+                               mean_of([turns[name][r][1] / turns[name][r][0] for name in base]) for r in rounds)
     return {"ratio": with_it / alone, "median": middle, "ms": with_it * 1e3, "none_ms": alone * 1e3}
 
 
-def of_stretches(group, row, base, skip_s):
-    def steady(name):  # heavy rows have no head
-        skipped = 0.3 if name in HEAVY else skip_s
+def of_stretches(group, mine, base, skip_s):
+    def steady(name):
+        skipped = skip_s if name.startswith("default") else 0.3  # the others have no head
         kept, passed = [], 0.0
         for n, s in group["stretches"][name]:
             passed += s
@@ -273,27 +288,30 @@ def of_stretches(group, row, base, skip_s):
                 kept.append((n, s))
         return kept
 
-    mine, other = steady(row), steady(base)
-    if not mine or not other:
+    kept = {name: steady(name) for name in mine + base}
+    if not all(kept.values()):
         return None
-    with_it, alone = per_step(mine), per_step(other)
-    middle = statistics.median(s / n for n, s in mine) / statistics.median(s / n for n, s in other)
-    return {"ratio": with_it / alone, "median": middle, "ms": with_it * 1e3, "none_ms": alone * 1e3}
+    with_it, alone = (mean_of([per_step(kept[name]) for name in names]) for names in (mine, base))
+    middles = [mean_of([statistics.median(s / n for n, s in kept[name]) for name in names]) for names in (mine, base)]
+    return {"ratio": with_it / alone, "median": middles[0] / middles[1], "ms": with_it * 1e3, "none_ms": alone * 1e3}
 
 
 def head_extra_s(group, steady, skip_s):
-    """What the head took beyond the ratio of after it."""
+    """What the head took beyond the ratio of after it, of each process that has one."""
+    own = named(group, "default")
     if "head" in group:
-        own, other = group["head"]["default"], group["head"]["none"]
-        return sum(s - n * (u / m) * steady["ratio"] for (n, s), (m, u) in zip(own, other))
-    if "stretches" in group:
+        head, others = group["head"], [name for name in group["head"] if name not in own]
+        alone = [mean_of([head[name][i][1] / head[name][i][0] for name in others]) for i in range(len(head[own[0]]))]
+        return mean_of([sum(s - n * alone[i] * steady["ratio"] for i, (n, s) in enumerate(head[name])) for name in own])
+    extras = []
+    for name in own:
         passed, extra = 0.0, 0.0
-        for n, s in group["stretches"]["default"]:
+        for n, s in group["stretches"][name]:
             if passed < skip_s:
                 extra += s - n * steady["ms"] / 1e3
             passed += s
-        return extra
-    return 0.0
+        extras.append(extra)
+    return mean_of(extras)
 
 
 def estimate_of(ratios):
@@ -306,12 +324,16 @@ def summarize(groups, skip_s):
     for program in dict.fromkeys(g["program"] for g in groups):
         mine = [g for g in groups if g["program"] == program]
         for row in ROWS:
-            name, base = row.split("/") if row == "full/bare" else (row, "none")
             found = []
             for group in mine:
-                if name not in group["rows"] or base not in group["rows"]:
+                of, base = named(group, row), named(group, "none")
+                if row == "A/A":
+                    of, base = base[1:], base[:1]
+                elif row == "full/bare":
+                    of, base = named(group, "full"), named(group, "bare")
+                if not of or not base:
                     continue
-                one = of_turns(group, name, base) if "turns" in group else of_stretches(group, name, base, skip_s)
+                one = of_turns(group, of, base) if "turns" in group else of_stretches(group, of, base, skip_s)
                 if one is not None:
                     one["head_s"] = head_extra_s(group, one, skip_s) if row == "default" else 0.0
                     found.append(one)
@@ -439,6 +461,7 @@ def run(arguments):
                 started = time.monotonic()
                 rows = [row for row in arguments.rows if row not in HEAVY or heavy_left[program] > 0]
                 heavy_left[program] -= 1
+                rows += [row + AGAIN for row in rows if row in arguments.twice.split(",")]
                 flips.shuffle(rows)
                 server, next_server = next_server, None
                 if server is not None:
@@ -479,14 +502,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--purlin", default="purlin")
     parser.add_argument("--programs", default="tiny,training,gemm,graph")
-    parser.add_argument("--rows", default="none,A/A,default,idle,full,bare,torch")
+    parser.add_argument("--rows", default="none,default,idle,full,bare,torch")
+    parser.add_argument("--twice", default="none,default", help="rows that have two processes in each group")
     parser.add_argument("--cores", default="", help="0-15: the first two measure, the others set up")
     parser.add_argument("--seconds-total", type=float, default=0, help="no group is begun that would not end by then")
     parser.add_argument("--groups", type=int, default=0)
     parser.add_argument("--group-seconds", type=float, default=16, help="of turns in a group")
     parser.add_argument("--turn", type=float, default=0.1)
     parser.add_argument("--skip", type=float, default=0.01, help="of each turn, before it is timed")
-    parser.add_argument("--head-seconds", type=float, default=1.5, help="of the default row's steps that may hold its head")
+    parser.add_argument("--head-seconds", type=float, default=1.2, help="of the default row's steps that may hold its head")
     parser.add_argument("--heavy-every", type=int, default=3, help="full, bare, torch: a turn in so many rounds")
     parser.add_argument("--heavy-groups", type=int, default=1000, help="full, bare, torch: in so many groups of a program")
     parser.add_argument("--method", choices=("auto", "turns", "stretches"), default="auto")
