@@ -59,7 +59,7 @@ extern "C" {
 #endif
 
 /* Grows when something is added; a library of a higher number serves programs of a lower one. */
-#define PURLIN_ABI_VERSION 4
+#define PURLIN_ABI_VERSION 5
 
 typedef enum purlin_status {
   PURLIN_OK = 0,
@@ -181,6 +181,10 @@ PURLIN_API void purlin_op_close(purlin_op* op);
  * `count` is too. */
 PURLIN_API purlin_outcome purlin_lookup(const purlin_op* op, const int64_t* extents, size_t count,
                                         const purlin_entry** entry);
+/* [MT] Begins to bring what purlin_lookup will read for a shape into the processor's caches, and
+ * waits for nothing. For programs that know their next shapes ahead, of ops with so many entries
+ * (some 100,000) that a lookup has to wait for memory. */
+PURLIN_API void purlin_prefetch(const purlin_op* op, const int64_t* extents, size_t count);
 
 /* --- The entry: all [MT] ---------------------------------------------------------------------- */
 

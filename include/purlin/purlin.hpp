@@ -78,6 +78,10 @@ class Op {
     const purlin_outcome outcome = purlin_lookup(op_.get(), extents, count, &entry);
     return {outcome, entry};
   }
+  // Ahead of find(), where entries are so many that it would have to wait for memory.
+  void prefetch(const std::int64_t* extents, std::size_t count) const noexcept {
+    purlin_prefetch(op_.get(), extents, count);
+  }
   // A Hit refers to its Op, so one that is gone at the end of the line cannot be asked.
   template <class... Extents>
   Hit find(Extents...) const&& = delete;

@@ -142,7 +142,7 @@ class _Prepared:
     """One shape of a product: what its calls have in common."""
 
     __slots__ = ("_kind", "_handle", "_device", "_extents", "_out_shape", "_array", "_algorithm", "_calls", "_matmul",
-                 "_find", "_outcome")
+                 "_find", "outcome")
 
     def __init__(self, kind, extents, out_shape):
         self._kind, self._handle, self._device = kind, kind.handle, kind.device
@@ -151,13 +151,10 @@ class _Prepared:
         self._algorithm = ctypes.create_string_buffer(_ALGORITHM_BYTES)  # written by any thread, read by none
         self._calls = []  # memory of launches that no thread is about
         self._matmul, self._find = library().purlin_cublaslt_matmul, library().purlin_cublaslt_algo
-        self._outcome = None
+        self.outcome = None  # of the last call; 0 is a miss
 
     def run(self, like, a, b, bias):
         """The product of the operands at these addresses; None where it is torch's to compute."""
-        # While nothing is known there is nothing to allocate for; asking counts the miss, and finds what came since.
-        if not self._outcome and not self._is_known():
-            return None
         device = self._device
         if _current_device() != device:
             with torch.cuda.device(device):
@@ -177,14 +174,15 @@ class _Prepared:
         if status:
             self._refused(status)
             return None
-        if found != self._outcome:
+        if found != self.outcome:
             self._note(found)
         return out if found else None
 
-    def _is_known(self):
+    def known(self):
+        """Asked while `outcome` is none: whether there is an algorithm by now. It counts the miss."""
         outcome = self._find(self._handle, self._array, len(self._extents), None, self._algorithm, _ALGORITHM_BYTES,
                              None)
-        if outcome == 0 and self._outcome is None:
+        if outcome == 0 and self.outcome is None:
             self._note(0)
         return outcome != 0
 
@@ -195,7 +193,7 @@ class _Prepared:
         return launch, ctypes.byref(launch), outcome, ctypes.byref(outcome)
 
     def _note(self, outcome):
-        self._outcome = outcome
+        self.outcome = outcome
         key = (self._kind.label, self._extents)
         if len(_log) < _MOST_SHAPES or key in _log:
             _log[key] = OUTCOMES[outcome]
@@ -280,10 +278,15 @@ def _mm(a, b, transpose_a=False):
             return None
         known = _prepare(key, device, dtype, (m, n, k), (m, n), transpose_a=a_turned != transpose_a,
                          transpose_b=b_turned)
-    if not known:
+    return _run(known, a, b)
+
+
+def _run(prepared, a, b):
+    # While nothing is known there is nothing to allocate for.
+    if not prepared or not (prepared.outcome or prepared.known()):
         return None
     at, bt = a.data_ptr(), b.data_ptr()
-    return None if (at | bt) & 15 else known.run(a, at, bt, 0)
+    return None if (at | bt) & 15 else prepared.run(a, at, bt, 0)
 
 
 def _as_stored(matrix):
@@ -323,6 +326,18 @@ class _LinearFunction(torch.autograd.Function):
         return of_x, of_weight, of_bias
 
 
+def _direct(function):
+    """function.apply without what it does for functorch first, which takes longer than the rest of it."""
+    active = getattr(torch._C, "_are_functorch_transforms_active", None)
+    plain = getattr(super(torch.autograd.Function, function), "apply", None)
+    if active is None or plain is None:
+        return function.apply
+    return lambda *operands: function.apply(*operands) if active() else plain(*operands)
+
+
+_apply_linear = _direct(_LinearFunction)
+
+
 def _linear(x, weight, bias):
     dtype, device, shape, weights = x.dtype, x.get_device(), x.shape, weight.shape
     key = (shape, weights, dtype, device, bias is None, dtype is torch.float32 and _tf32())
@@ -332,7 +347,7 @@ def _linear(x, weight, bias):
         if k and shape[-1] == k and (bias is None or bias.shape == (n,)):
             known = _prepare(key, device, dtype, (x.numel() // k, n, k), tuple(shape[:-1]) + (n,), transpose_b=True,
                              epilogue=None if bias is None else "bias")
-    if known and x.is_contiguous() and weight.is_contiguous():
+    if known and (known.outcome or known.known()) and x.is_contiguous() and weight.is_contiguous():
         at, bt, extra = x.data_ptr(), weight.data_ptr(), 0
         if bias is not None:
             extra = bias.data_ptr() if bias.is_contiguous() and bias.numel() == weights[0] else 1
@@ -346,13 +361,14 @@ def _linear(x, weight, bias):
 def linear(x, weight, bias=None):
     """torch.nn.functional.linear, by the tuned algorithm of its shape where there is one."""
     dtype = x.dtype
-    if (_off or not x.is_cuda or type(x) not in _PLAIN or not _alike(x, weight, dtype) or weight.dim() != 2
+    if (_off or not x.is_cuda or type(x) not in _PLAIN or weight.dim() != 2
+            or type(weight) not in _PLAIN or weight.dtype is not dtype or weight.get_device() != x.get_device()
             or (bias is not None and (not _alike(x, bias, dtype) or bias.dim() != 1))
             or (_autocast() and dtype is not _autocast_dtype())):  # autocast would compute in another type
         return torch.nn.functional.linear(x, weight, bias)
     if _grad_enabled() and (x.requires_grad or weight.requires_grad or
                                     (bias is not None and bias.requires_grad)):
-        return _LinearFunction.apply(x, weight, bias)
+        return _apply_linear(x, weight, bias)
     return _linear(x, weight, bias)
 
 
@@ -371,6 +387,9 @@ class _MatmulFunction(torch.autograd.Function):
         return of_a, of_b
 
 
+_apply_matmul = _direct(_MatmulFunction)
+
+
 def _matmul(a, b):
     out = _mm(a, b) if a.dim() == 2 else _bmm(a, b)
     return torch.matmul(a, b) if out is None else out
@@ -385,8 +404,7 @@ def _bmm(a, b):
     if known is None:
         (batch, m, k), n = a.shape, b.shape[2]
         known = _prepare(key, device, dtype, (m, n, k, batch), (batch, m, n), batched=True)
-    at, bt = a.data_ptr(), b.data_ptr()
-    return None if not known or (at | bt) & 15 else known.run(a, at, bt, 0)
+    return _run(known, a, b)
 
 
 def matmul(a, b):
@@ -397,7 +415,7 @@ def matmul(a, b):
             or (dimensions == 3 and a.shape[0] != b.shape[0]) or (_autocast() and dtype is not _autocast_dtype())):
         return torch.matmul(a, b)
     if _grad_enabled() and (a.requires_grad or b.requires_grad):
-        return _MatmulFunction.apply(a, b)
+        return _apply_matmul(a, b)
     return _matmul(a, b)
 
 

@@ -148,12 +148,7 @@ OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
   for (std::size_t rules = exact_used_.load(std::memory_order_acquire) ? 0 : 1; rules < count;
        ++rules) {
     Extents bucket;
-    bool has_bucket = true;
-    for (std::size_t i = 0; i < dimensions; ++i) {
-      bucket[i] = rule_sets_[rules][i].apply(extents[i]);
-      has_bucket = has_bucket && bucket[i] != 0;
-    }
-    if (!has_bucket) continue;
+    if (!bucket_at(rules, extents, &bucket)) continue;
     const IndexedEntry* entry = nullptr;
     const Slot& slot = *probe(table, bucket, rules, &entry);
     if (entry == nullptr) continue;
@@ -187,6 +182,17 @@ OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
                 : hit_exact     ? Outcome::kExact
                                 : Outcome::kBucket;
   return hit;
+}
+
+void OpIndex::prefetch(const std::int64_t* extents) const noexcept {
+  const Table& table = *table_.load(std::memory_order_acquire);
+  const std::size_t count = rule_count_.load(std::memory_order_acquire);
+  for (std::size_t rules = exact_used_.load(std::memory_order_acquire) ? 0 : 1; rules < count;
+       ++rules) {
+    Extents bucket;
+    if (bucket_at(rules, extents, &bucket))
+      __builtin_prefetch(&table.at(hash(bucket.data(), rules) & table.mask));
+  }
 }
 
 std::size_t OpIndex::table_bytes() const {

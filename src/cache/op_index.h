@@ -74,6 +74,8 @@ class OpIndex {
   void update(const Store& store) { update(std::span(&store, 1)); }
   // [MT]
   Hit find(const std::int64_t* extents) const noexcept;
+  // [MT] Begins to bring what find() will read into the processor's caches; waits for nothing.
+  void prefetch(const std::int64_t* extents) const noexcept;
 
   const std::vector<std::string>& dimensions() const { return dimensions_; }
   std::size_t size() const { return size_; }
@@ -100,6 +102,15 @@ class OpIndex {
   // The slot of that bucket, or the empty one where it would be; and its entry.
   Slot* probe(const Table& table, const Extents& bucket, std::size_t rules,
               const IndexedEntry** held) const noexcept;
+  // The bucket under a rule set; false where there is none.
+  bool bucket_at(std::size_t rules, const std::int64_t* extents, Extents* bucket) const noexcept {
+    bool exists = true;
+    for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+      (*bucket)[i] = rule_sets_[rules][i].apply(extents[i]);
+      exists = exists && (*bucket)[i] != 0;
+    }
+    return exists;
+  }
   // The entry, or one below it, that is valid at the shape; nullptr where none is.
   const IndexedEntry* standing_in(const IndexedEntry* entry, const std::int64_t* extents,
                                   bool* exact) const noexcept;

@@ -33,6 +33,7 @@ struct Asked {
 };
 
 Asked ask(const OpIndex& index, const Extents& extents) {
+  index.prefetch(extents.data());  // of any shape, at any time
   const OpIndex::Hit hit = index.find(extents.data());
   return {hit.outcome, hit.entry == nullptr ? "" : hit.entry->record};
 }

@@ -20,8 +20,8 @@ class CacheExport : public Command {
            "--format, a file named .json is JSON and any other a bundle; without -o, JSON goes to\n"
            "stdout. Both hold the whole history of the entries chosen, and `cache import` and\n"
            "`cache merge` read them.\n"
-           "vllm-moe and tunableop write what is served as the files that vLLM and PyTorch read,\n"
-           "into the folder that -o names.\n\n"
+           "triton, vllm-moe and tunableop write what is served as the files that Triton, vLLM\n"
+           "and PyTorch read, into the folder that -o names.\n\n"
            "Examples: purlin cache export -o h100.bundle --arch sm_90\n"
            "          purlin cache export --op gemm | jq .records\n"
            "          purlin cache export --format vllm-moe -o configs\n"
@@ -29,7 +29,7 @@ class CacheExport : public Command {
   }
   void declare(Flags& flags) override {
     flags.option("-o,--output", output_, "The file to write", "FILE");
-    flags.option("--format", format_, "bundle, json, vllm-moe or tunableop", "FORMAT");
+    flags.option("--format", format_, "bundle, json, triton, vllm-moe or tunableop", "FORMAT");
     cache_.declare(flags);
     records_.declare(flags);
     signing_.declare(flags, "Sign the bundle with the secret in this file");
@@ -39,10 +39,11 @@ class CacheExport : public Command {
     PURLIN_TRY(signing_.load());
     std::string format = format_;
     if (format.empty()) format = output_.empty() || ends_with(output_, ".json") ? "json" : "bundle";
-    if (format == "vllm-moe" || format == "tunableop") return run_foreign(context, format);
+    if (format == "triton" || format == "vllm-moe" || format == "tunableop")
+      return run_foreign(context, format);
     if (format != "json" && format != "bundle")
-      return error(Code::kInvalid, "--format is bundle, json, vllm-moe or tunableop, not '{}'",
-                   format);
+      return error(Code::kInvalid,
+                   "--format is bundle, json, triton, vllm-moe or tunableop, not '{}'", format);
     if (format == "bundle" && output_.empty())
       return error(Code::kInvalid, "a bundle is not for a terminal; give -o FILE");
     if (format == "json" && signing_.key() != nullptr)
@@ -89,6 +90,8 @@ class CacheExport : public Command {
     PURLIN_ASSIGN(const cache::NamedFiles files, cache::write_foreign(wanted, entries));
     PURLIN_TRY(make_directories(output_));
     for (const auto& [name, text] : files) {
+      if (const std::size_t slash = name.rfind('/'); slash != std::string::npos)
+        PURLIN_TRY(make_directories(join_path(output_, name.substr(0, slash))));
       PURLIN_TRY(write_atomic(join_path(output_, name), text));
       context.print(join_path(output_, name) + "\n");
     }

@@ -2,10 +2,10 @@
 // `purlin cache gc`: forgets records by rule, and tidies a shared cache.
 #include "base/text.h"
 #include "cache/retention.h"
+#include "cli/answer.h"
 #include "cli/cache_share.h"
 #include "cli/cache_target.h"
 #include "cli/commands.h"
-#include "model/document.h"
 
 #include <algorithm>
 #include <optional>
@@ -81,22 +81,17 @@ class CacheGc : public Command {
     if (!dry_run_ && (!plan.drop.empty() || store.damaged() > 0))
       PURLIN_TRY(store.rewrite(
           [&](const cache::StoredRecord& record) { return plan.drop.count(record.id) == 0; }));
-    if (json_) {
-      Json document = new_document("purlin.cache-gc/1", host_environment());
-      document.set("directory", store.directory());
-      document.set("dry_run", dry_run_);
-      document.set("removed_entries", plan.entries);
-      document.set("removed_current", plan.current);
-      document.set("removed_statuses", plan.statuses);
-      document.set("left", plan.left);
-      context.print(document.dump(2) + "\n");
-    } else {
-      context.print(
-          fmt::format("{} {} ({} of them current) and {} status records from {}; {} left\n",
-                      dry_run_ ? "would remove" : "removed",
-                      plan.entries == 1 ? "1 entry" : fmt::format("{} entries", plan.entries),
-                      plan.current, plan.statuses, store.directory(), plan.left));
-    }
+    answer(context, json_,
+           document_of("purlin.cache-gc/1", {{"directory", store.directory()},
+                                             {"dry_run", dry_run_},
+                                             {"removed_entries", plan.entries},
+                                             {"removed_current", plan.current},
+                                             {"removed_statuses", plan.statuses},
+                                             {"left", plan.left}}),
+           fmt::format("{} {} ({} of them current) and {} status records from {}; {} left\n",
+                       dry_run_ ? "would remove" : "removed",
+                       plan.entries == 1 ? "1 entry" : fmt::format("{} entries", plan.entries),
+                       plan.current, plan.statuses, store.directory(), plan.left));
     return kExitOk;
   }
 
@@ -109,27 +104,23 @@ class CacheGc : public Command {
     shared->clear_progress();
     if (!done.is_ok()) return done.status();
     warn_of_problems(done->problems, context.log);
-    if (json_) {
-      Json document = new_document("purlin.cache-gc/1", host_environment());
-      document.set("target", shared->name());
-      document.set("dry_run", dry_run_);
-      document.set("segments_before", done->before);
-      document.set("segments_after", done->after);
-      document.set("merged", done->merged);
-      document.set("dropped", done->dropped);
-      document.set("removed_objects", done->removed);
-      document.set("removed_bytes", done->removed_bytes);
-      document.set("generation", done->generation);
-      document.set("problems", Json::array_of(done->problems));
-      context.print(document.dump(2) + "\n");
-    } else {
-      context.print(fmt::format("{}: {} {}, gave up {} and removed {} ({}); {} in the index\n",
-                                shared->name(), dry_run_ ? "would have merged" : "merged",
-                                count_text(done->merged, "segment"), done->dropped,
-                                count_text(done->removed, "object"),
-                                format_bytes(static_cast<double>(done->removed_bytes)),
-                                count_text(done->after, "segment")));
-    }
+    answer(
+        context, json_,
+        document_of("purlin.cache-gc/1", {{"target", shared->name()},
+                                          {"dry_run", dry_run_},
+                                          {"segments_before", done->before},
+                                          {"segments_after", done->after},
+                                          {"merged", done->merged},
+                                          {"dropped", done->dropped},
+                                          {"removed_objects", done->removed},
+                                          {"removed_bytes", done->removed_bytes},
+                                          {"generation", done->generation},
+                                          {"problems", Json::array_of(done->problems)}}),
+        fmt::format("{}: {} {}, gave up {} and removed {} ({}); {} in the index\n", shared->name(),
+                    dry_run_ ? "would have merged" : "merged", count_text(done->merged, "segment"),
+                    done->dropped, count_text(done->removed, "object"),
+                    format_bytes(static_cast<double>(done->removed_bytes)),
+                    count_text(done->after, "segment")));
     return kExitOk;
   }
 

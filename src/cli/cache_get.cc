@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin cache get`: the stored winner for a spec, shape and device, and why it is or is not one.
+#include "cli/answer.h"
 #include "cli/cache_target.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -43,36 +44,33 @@ class CacheGet : public Command {
       context.log.warn("{}; the layer was passed over", reason);
     const cache::Lookup lookup = layers.get(
         key, target.problem, {.allow_transferred = allow_transferred_, .nearest = nearest_});
-    if (json_) {
-      Json document = new_document("purlin.lookup/1", environment_of(target.device));
-      document.set("outcome", cache::outcome_name(lookup.outcome));
-      document.set("key", to_json(key));
-      document.set("problem", to_json(target.problem));
-      document.set("entry", lookup.entry ? to_json(*lookup.entry) : Json());
-      document.set("record", lookup.record);
-      document.set("decided_by", lookup.decided_by);
-      document.set("explain", Json::array_of(lookup.explain));
-      document.set("directory", lookup.layer);
-      context.print(document.dump(2) + "\n");
-    } else {
-      print(context, key, target.problem, lookup);
-    }
+    Json document = new_document("purlin.lookup/1", environment_of(target.device));
+    document.set("outcome", cache::outcome_name(lookup.outcome));
+    document.set("key", to_json(key));
+    document.set("problem", to_json(target.problem));
+    document.set("entry", lookup.entry ? to_json(*lookup.entry) : Json());
+    document.set("record", lookup.record);
+    document.set("decided_by", lookup.decided_by);
+    document.set("explain", Json::array_of(lookup.explain));
+    document.set("directory", lookup.layer);
+    answer(context, json_, document, text(context.terminal, key, target.problem, lookup));
     return lookup.entry ? kExitOk : kExitInconclusive;
   }
 
  private:
-  void print(Context& context, const cache::CacheKey& key, const ProblemShape& problem,
-             const cache::Lookup& lookup) const {
+  std::string text(const Terminal& terminal, const cache::CacheKey& key,
+                   const ProblemShape& problem, const cache::Lookup& lookup) const {
     const Style style = lookup.entry ? Style::kGreen : Style::kYellow;
-    context.print(fmt::format("{} {} {}: {}\n", key.kernel, problem.text(), key.device,
-                              context.terminal.paint(style, cache::outcome_name(lookup.outcome))));
-    if (lookup.entry) context.print(describe(*lookup.entry, context.terminal));
+    std::string text = fmt::format("{} {} {}: {}\n", key.kernel, problem.text(), key.device,
+                                   terminal.paint(style, cache::outcome_name(lookup.outcome)));
+    if (lookup.entry) text += describe(*lookup.entry, terminal);
     if (explain_ && !lookup.decided_by.empty())
-      context.print(fmt::format("  decided by: {}\n", lookup.decided_by));
+      text += fmt::format("  decided by: {}\n", lookup.decided_by);
     if (explain_)
-      for (const std::string& line : lookup.explain) context.print("  " + line + "\n");
+      for (const std::string& line : lookup.explain) text += "  " + line + "\n";
     else if (!lookup.entry)
-      context.print("  --explain says what differs; `purlin tune` fills the cache\n");
+      text += "  --explain says what differs; `purlin tune` fills the cache\n";
+    return text;
   }
 
   CacheTargetFlags target_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin cache pull`: takes a shared cache's records into this one.
 #include "base/text.h"
+#include "cli/answer.h"
 #include "cli/cache_share.h"
 #include "cli/cache_target.h"
 #include "cli/commands.h"
-#include "model/document.h"
 
 namespace purlin::cli {
 namespace {
@@ -46,8 +46,7 @@ class CachePull : public Command {
     shared->clear_progress();
     if (!pulled.is_ok()) return pulled.status();
     absorbed.refused += pulled->refused;
-    Json document = new_document("purlin.cache-pull/1", host_environment());
-    document.set("target", shared->name());
+    Json document = document_of("purlin.cache-pull/1", {{"target", shared->name()}});
     report_absorbed(absorbed, &document, context.log);
     document.set("newer", pulled->newer);
     document.set("segments", pulled->segments);
@@ -58,13 +57,10 @@ class CachePull : public Command {
     warn_of_problems(pulled->problems, context.log);
     if (pulled->newer > 0)
       context.log.warn("{} of a newer Purlin left out", count_text(pulled->newer, "record"));
-    if (json_)
-      context.print(document.dump(2) + "\n");
-    else
-      context.print(fmt::format("{} from {} ({} of {} segments read, {})\n",
-                                count_text(absorbed.added, "new record"), shared->name(),
-                                pulled->fetched, pulled->segments,
-                                format_bytes(static_cast<double>(pulled->bytes))));
+    answer(context, json_, document,
+           fmt::format("{} from {} ({} of {} segments read, {})\n",
+                       count_text(absorbed.added, "new record"), shared->name(), pulled->fetched,
+                       pulled->segments, format_bytes(static_cast<double>(pulled->bytes))));
     return kExitOk;
   }
 

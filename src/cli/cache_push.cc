@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin cache push`: adds this cache's records to a shared one.
 #include "base/text.h"
+#include "cli/answer.h"
 #include "cli/cache_share.h"
 #include "cli/cache_target.h"
 #include "cli/commands.h"
-#include "model/document.h"
 
 namespace purlin::cli {
 namespace {
@@ -42,22 +42,18 @@ class CachePush : public Command {
     shared->clear_progress();
     if (!pushed.is_ok()) return pushed.status();
     warn_of_problems(pushed->problems, context.log);
-    if (json_) {
-      Json document = new_document("purlin.cache-push/1", host_environment());
-      document.set("target", shared->name());
-      document.set("pushed", pushed->pushed);
-      document.set("known", pushed->known);
-      document.set("segments", pushed->segments);
-      document.set("bytes", pushed->bytes);
-      document.set("conflicts", pushed->conflicts);
-      document.set("generation", pushed->generation);
-      document.set("problems", Json::array_of(pushed->problems));
-      context.print(document.dump(2) + "\n");
-      return kExitOk;
-    }
-    context.print(fmt::format("pushed {} to {} ({}); {} there already\n",
-                              count_text(pushed->pushed, "record"), shared->name(),
-                              format_bytes(static_cast<double>(pushed->bytes)), pushed->known));
+    answer(context, json_,
+           document_of("purlin.cache-push/1", {{"target", shared->name()},
+                                               {"pushed", pushed->pushed},
+                                               {"known", pushed->known},
+                                               {"segments", pushed->segments},
+                                               {"bytes", pushed->bytes},
+                                               {"conflicts", pushed->conflicts},
+                                               {"generation", pushed->generation},
+                                               {"problems", Json::array_of(pushed->problems)}}),
+           fmt::format("pushed {} to {} ({}); {} there already\n",
+                       count_text(pushed->pushed, "record"), shared->name(),
+                       format_bytes(static_cast<double>(pushed->bytes)), pushed->known));
     return kExitOk;
   }
 

@@ -3,10 +3,10 @@
 // written by `purlin cache get --json` elsewhere.
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/answer.h"
 #include "cli/cache_target.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "model/document.h"
 
 #include <algorithm>
 
@@ -82,19 +82,14 @@ class CachePut : public Command {
       context.log.warn(
           "stored, but lookups go on to get {}, which is better; --replace displaces it",
           put.kept.empty() ? "nothing (it was withdrawn)" : put.kept);
-    if (json_) {
-      Json document = new_document("purlin.cache-put/1", host_environment());
-      document.set("entry", to_json(entry));
-      document.set("record", put.record);
-      document.set("known", put.known);
-      document.set("served", put.served);
-      document.set("directory", put.directory);
-      context.print(document.dump(2) + "\n");
-    } else {
-      context.print(fmt::format("stored {} {} in {}\n", entry.key.kernel, entry.problem.text(),
-                                put.directory));
-      context.print(describe(entry, context.terminal));
-    }
+    answer(context, json_,
+           document_of("purlin.cache-put/1", {{"entry", to_json(entry)},
+                                              {"record", put.record},
+                                              {"known", put.known},
+                                              {"served", put.served},
+                                              {"directory", put.directory}}),
+           fmt::format("stored {} {} in {}\n{}", entry.key.kernel, entry.problem.text(),
+                       put.directory, describe(entry, context.terminal)));
     return kExitOk;
   }
 

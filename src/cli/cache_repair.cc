@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin cache repair`: what damage a cache has, and back from the layers below what it lost.
+#include "cli/answer.h"
 #include "cli/cache_target.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "model/document.h"
 
 namespace purlin::cli {
 namespace {
@@ -36,17 +36,13 @@ class CacheRepair : public Command {
     const std::size_t damaged = store.damaged();
     if (drop_) PURLIN_TRY(store.rewrite([](const cache::StoredRecord&) { return true; }));
     const std::size_t records = store.catalog().entries() + store.catalog().statuses();
-    if (json_) {
-      Json document = new_document("purlin.cache-repair/1", host_environment());
-      document.set("directory", store.directory());
-      document.set("records", records);
-      document.set("damaged_records", damaged);
-      document.set("restored_records", restored);
-      context.print(document.dump(2) + "\n");
-    } else {
-      context.print(fmt::format("{}: {} records, {} damaged stretches, {} records restored\n",
-                                store.directory(), records, damaged, restored));
-    }
+    answer(context, json_,
+           document_of("purlin.cache-repair/1", {{"directory", store.directory()},
+                                                 {"records", records},
+                                                 {"damaged_records", damaged},
+                                                 {"restored_records", restored}}),
+           fmt::format("{}: {} records, {} damaged stretches, {} records restored\n",
+                       store.directory(), records, damaged, restored));
     return damaged > 0 && restored == 0 && !drop_ ? kExitInconclusive : kExitOk;
   }
 

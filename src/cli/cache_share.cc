@@ -2,7 +2,7 @@
 #include "cli/cache_share.h"
 
 #include "base/files.h"
-#include "model/document.h"
+#include "cli/answer.h"
 
 #include <unistd.h>
 
@@ -79,16 +79,13 @@ Result<int> absorb_bundles(Context& context, cache::Store& store,
     newer += bundle.newer;
     add(&absorbed, part);
   }
-  Json document = new_document(schema, host_environment());
-  document.set("directory", store.directory());
+  Json document = document_of(schema, {{"directory", store.directory()}});
   report_absorbed(absorbed, &document, context.log);
   document.set("newer", newer);
   if (newer > 0) context.log.warn("{} of a newer Purlin left out", count_text(newer, "record"));
-  if (json)
-    context.print(document.dump(2) + "\n");
-  else
-    context.print(fmt::format("{} in {}, {} known\n", count_text(absorbed.added, "new record"),
-                              store.directory(), absorbed.known));
+  answer(context, json, document,
+         fmt::format("{} in {}, {} known\n", count_text(absorbed.added, "new record"),
+                     store.directory(), absorbed.known));
   return kExitOk;
 }
 

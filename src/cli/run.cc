@@ -14,15 +14,23 @@
 namespace purlin::cli {
 namespace {
 
-std::string overview(const std::vector<std::unique_ptr<Command>>& commands) {
-  std::string text =
-      "purlin: finds slow GPU kernels and makes them fast for good\n\n"
-      "Usage: purlin VERB [OPTIONS] [-- COMMAND]\n\nVerbs:\n";
+bool in_group(const Command& command, std::string_view group) {
+  return !command.hidden() &&
+         (group.empty() || split(command.name(), ' ').front() == std::string(group));
+}
+
+// Of all verbs, or of those of a group such as "cache"; "" where there are none.
+std::string overview(const std::vector<std::unique_ptr<Command>>& commands,
+                     std::string_view group = "") {
+  std::string text = "purlin: finds slow GPU kernels and makes them fast for good\n\n";
+  text += fmt::format("Usage: purlin {} [OPTIONS] [-- COMMAND]\n\nVerbs:\n",
+                      group.empty() ? "VERB" : fmt::format("{} VERB", group));
   std::size_t width = 0;
   for (const auto& command : commands)
-    if (!command->hidden()) width = std::max(width, command->name().size());
+    if (in_group(*command, group)) width = std::max(width, command->name().size());
+  if (width == 0) return "";
   for (const auto& command : commands)
-    if (!command->hidden())
+    if (in_group(*command, group))
       text += fmt::format("  {:<{}}  {}\n", command->name(), width, command->summary());
   text +=
       "\nOptions of every verb: --help, --color auto|always|never, --quiet, --verbose\n"
@@ -97,7 +105,13 @@ int run(int argc, const char* const* argv) {
   }
   std::size_t words = 0;
   Command* command = find_command(commands, arguments, &words);
-  if (command == nullptr) return report(unknown_verb(commands, arguments));
+  if (command == nullptr) {
+    const bool help = arguments.size() == 2 && (arguments[1] == "--help" || arguments[1] == "-h");
+    const std::string text = help ? overview(commands, arguments[0]) : "";
+    if (text.empty()) return report(unknown_verb(commands, arguments));
+    fmt::print("{}", text);
+    return kExitOk;
+  }
 
   const Result<Settings> settings = Settings::load(".", user_config_directory());
   if (!settings.is_ok()) return report(settings.status());

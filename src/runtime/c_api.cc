@@ -177,6 +177,11 @@ purlin_outcome purlin_lookup(const purlin_op* op, const int64_t* extents, size_t
   return purlin::runtime::outcome_of(hit.outcome);
 }
 
+void purlin_prefetch(const purlin_op* op, const int64_t* extents, size_t count) {
+  if (op != nullptr && extents != nullptr && count == op->op.dimensions().size())
+    op->op.prefetch(extents);
+}
+
 namespace {
 
 // Without allocating: these are called before launches too.

@@ -312,6 +312,11 @@ TEST(CApi, NullIsAMiss) {
   const Op op = cache.op("gemm", kDimensions, h200());
   EXPECT_EQ(purlin_lookup(op.handle(), extents, 1, &entry), PURLIN_MISS);
   EXPECT_EQ(op.find(0, -1, 5).outcome(), PURLIN_MISS);
+  const std::int64_t shape[] = {0, -1, INT64_MAX};
+  purlin_prefetch(nullptr, shape, 3);
+  purlin_prefetch(op.handle(), nullptr, 3);
+  purlin_prefetch(op.handle(), shape, 2);  // what is no shape is passed over
+  op.prefetch(shape, 3);
 }
 
 TEST(CApi, LookupsDoNotAllocate) {

@@ -34,6 +34,7 @@ class Op final : public Session::Member {
 
   // `extents` in the order of the dimensions. Recorded.
   cache::OpIndex::Hit find(const std::int64_t* extents) noexcept;
+  void prefetch(const std::int64_t* extents) const noexcept { index_.prefetch(extents); }
   // Not recorded; for who counts for itself.
   cache::OpIndex::Hit peek(const std::int64_t* extents) const noexcept;
   // A row of the work list for a shape; its counts are the caller's.

@@ -171,4 +171,10 @@ expect_exit 0 purlin cache export --format tunableop --cache "$tmp/foreign" -o "
 expect_contains "$tmp/written/tunableop_results.csv" 'GemmTunableOp_BFloat16_TN,tn_512_256_4096_ld_4096_4096_512,Gemm_Cublas_3,0.01' 'Validator,PT_VERSION,2.11.0'
 expect_exit 2 purlin cache import "$tmp/tunable.csv" --format vllm-moe --cache "$tmp/foreign"
 expect_exit 2 purlin cache export --format triton --cache "$tmp/foreign" -o "$tmp/written"
+expect_contains "$tmp/err" "no entry of op triton"
+mkdir "$tmp/hash"
+printf '{"key": [64, "torch.float16"], "configs_timings": [[{"kwargs": {"BLOCK": 32}, "num_warps": 2, "num_stages": 1}, [0.5, 0.5, 0.6]], [{"kwargs": {"BLOCK": 64}, "num_warps": 4, "num_stages": 2}, [0.25, 0.24, 0.3]]]}' >"$tmp/hash/add.autotune.json"
+expect_exit 0 purlin cache import "$tmp/hash/add.autotune.json" --cache "$tmp/foreign" --dimensions N --with arch=sm_90 --with kernel=model.add
+expect_exit 0 purlin cache export --format triton --cache "$tmp/foreign" -o "$tmp/written" --op triton
+expect_json "$(cat "$tmp/out")" 'd["key"] == [64, "torch.float16"] and [c["kwargs"]["BLOCK"] for c, t in d["configs_timings"]] == [64, 32]'
 echo "cache: every outcome, bad input, damage, a full disk, and a program that uses it"

@@ -13,6 +13,10 @@ expect_contains "$tmp/err" "unknown verb 'tnue'" "did you mean 'tune'?"
 [ ! -s "$tmp/out" ] || fail "an error wrote to stdout"
 expect_exit 2 purlin cache gte
 expect_contains "$tmp/err" "did you mean 'cache get'?"
+expect_exit 0 purlin cache --help
+expect_contains "$tmp/out" "Usage: purlin cache VERB" "cache pull"
+! grep -q doctor "$tmp/out" || fail "the help of a group lists other verbs"
+expect_exit 2 purlin cahce --help
 expect_exit 2 purlin guard
 expect_contains "$tmp/err" "guard check"
 expect_exit 2 purlin tune spec.toml --bugdet 10s

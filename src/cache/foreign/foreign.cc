@@ -62,9 +62,7 @@ Result<ForeignEntries> read_foreign(ForeignFormat format, std::string_view name,
 Result<NamedFiles> write_foreign(ForeignFormat format, std::span<const Entry> entries) {
   switch (format) {
     case ForeignFormat::kTriton:
-      return error(Code::kInvalid,
-                   "Triton finds its autotune.json by a hash that only it can compute; "
-                   "@purlin.autotune reads the cache itself");
+      return foreign::write_triton(entries);
     case ForeignFormat::kVllmMoe:
       return foreign::write_vllm_moe(entries);
     case ForeignFormat::kTunableOp:

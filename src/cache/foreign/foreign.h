@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Winners in other tools' files: Triton's autotune.json, vLLM's fused-MoE configs, PyTorch's
-// TunableOp results. Read into entries, and the latter two written again.
+// TunableOp results. Read into entries, and written again.
 //
 // Such a file says what was fastest, and little of where: an entry states only what its file or the
 // caller does, is not verified, and names its origin as strategy ("import vllm-moe"). The rules of
@@ -41,8 +41,8 @@ struct ForeignEntries {
 Result<ForeignEntries> read_foreign(ForeignFormat format, std::string_view name,
                                     std::string_view bytes, const ForeignFacts& facts);
 
-// Files by name, from the entries that were imported in that format or are keyed as if. kNotFound
-// where there are none; kInvalid for Triton's, which names its files by what only Triton knows.
+// Files by name (Triton's in a folder each), from the entries that were imported in that format or
+// are keyed as if. kNotFound where there are none.
 using NamedFiles = std::vector<std::pair<std::string, std::string>>;
 Result<NamedFiles> write_foreign(ForeignFormat format, std::span<const Entry> entries);
 

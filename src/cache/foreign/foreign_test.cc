@@ -64,6 +64,24 @@ TEST(Foreign, ReadsTritonsResultsAsTheDecoratorKeysThem) {
   EXPECT_EQ(entry.evaluations, 3);
   EXPECT_FALSE(entry.verified);
   EXPECT_EQ(entry.strategy, "import triton");
+  const auto files = write_foreign(ForeignFormat::kTriton, read->entries);
+  ASSERT_TRUE(files.is_ok()) << files.status().message();
+  ASSERT_EQ(files->size(), 1u);
+  EXPECT_TRUE(starts_with(files->front().first, "M=2048_N=1024_K=512-")) << files->front().first;
+  EXPECT_TRUE(ends_with(files->front().first, "/matmul.autotune.json"));
+  const Json written = *Json::parse(files->front().second);
+  const Json& best = written["configs_timings"].items()[0].items()[0];
+  EXPECT_EQ(best["kwargs"].dump(), R"({"BM":128,"BN":64,"EVEN":1})");
+  EXPECT_EQ(best["num_ctas"].as_int(), 2);
+  EXPECT_TRUE(best["pre_hook"].is_null());
+  const auto again = read_foreign(ForeignFormat::kTriton, files->front().first,
+                                  files->front().second, stating("sm_90", {"M", "N", "K", "EVEN"}));
+  ASSERT_TRUE(again.is_ok()) << again.status().message();
+  EXPECT_EQ(again->entries[0].config, entry.config);
+  EXPECT_EQ(again->entries[0].runner_up, entry.runner_up);
+  EXPECT_EQ(again->entries[0].key, entry.key);
+  EXPECT_EQ(again->entries[0].time_ms, entry.time_ms);
+  EXPECT_EQ(write_foreign(ForeignFormat::kTriton, {}).status().code(), Code::kNotFound);
   const Status unnamed =
       read_foreign(ForeignFormat::kTriton, "matmul.autotune.json", kTriton, stating("sm_90", {"M"}))
           .status();

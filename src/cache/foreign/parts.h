@@ -9,6 +9,7 @@ namespace purlin::cache::foreign {
 
 Result<ForeignEntries> read_triton(std::string_view name, std::string_view bytes,
                                    const ForeignFacts& facts);
+Result<NamedFiles> write_triton(std::span<const Entry> entries);
 Result<ForeignEntries> read_vllm_moe(std::string_view name, std::string_view bytes,
                                      const ForeignFacts& facts);
 Result<NamedFiles> write_vllm_moe(std::span<const Entry> entries);

@@ -108,7 +108,76 @@ Status take_key(const Json& values, const ForeignFacts& facts, Entry& entry) {
   return Status::ok();
 }
 
+// The members of triton.Config that every version of Triton has.
+Json config_json(const Config& config) {
+  Json kwargs = Json::object(), json = Json::object();
+  json.set("kwargs", Json::object());
+  for (const auto& [name, fallback] :
+       {std::pair("num_warps", Json(4)), std::pair("num_ctas", Json(1)),
+        std::pair("num_stages", Json(3)), std::pair("maxnreg", Json()),
+        std::pair("pre_hook", Json())})
+    json.set(name, fallback);
+  for (const auto& [name, value] : config.items()) {
+    const Json written = std::visit([](const auto& v) { return Json(v); }, value);
+    if (name == "num_warps" || name == "num_ctas" || name == "num_stages" || name == "maxnreg")
+      json.set(name, written);
+    else
+      kwargs.set(name, written);
+  }
+  json.set("kwargs", std::move(kwargs));
+  return json;
+}
+
+Json timed_json(const Config& config, double ms) {
+  return Json::array({config_json(config), Json::array({ms, ms, ms})});
+}
+
+// The key's values as take_key() takes them: the problem, what else is named, the dtypes.
+Json key_json(const Entry& entry) {
+  Json key = Json::array(), types = Json::array();
+  for (const auto& [name, extent] : entry.problem.items())
+    if (name != "any") key.push(extent);
+  for (const std::string& part : split(entry.key.dtype, ',')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos) {
+      if (part != "none") types.push("torch." + part);
+      continue;
+    }
+    const std::string value = part.substr(equals + 1);
+    const std::optional<std::int64_t> number = parse_int(value);
+    key.push(value == "True" || value == "False" ? Json(value == "True")
+             : value == "None"                   ? Json()
+             : number                            ? Json(*number)
+                                                 : Json(value));
+  }
+  for (const Json& type : types.items()) key.push(type);
+  return key;
+}
+
 }  // namespace
+
+// A file for each tuning, in a folder of its own as Triton has it, but not of the name that Triton
+// looks for: that is a hash over Triton's own sources.
+Result<NamedFiles> write_triton(std::span<const Entry> entries) {
+  NamedFiles written;
+  for (const Entry& entry : entries) {
+    if (entry.key.op != "triton" || !(entry.time_ms > 0)) continue;
+    Json timings = Json::array({timed_json(entry.config, entry.time_ms)});
+    if (entry.runner_up_ms > 0) timings.push(timed_json(entry.runner_up, entry.runner_up_ms));
+    const std::string kernel = entry.key.kernel.substr(entry.key.kernel.rfind('.') + 1);
+    std::string problem = entry.problem.text();
+    std::replace(problem.begin(), problem.end(), ',', '_');
+    std::string name = fmt::format("{}-{}/{}.autotune.json", problem, entry.key.id().substr(0, 8),
+                                   kernel.empty() ? "kernel" : kernel);
+    written.emplace_back(
+        std::move(name),
+        Json::object({{"key", key_json(entry)}, {"configs_timings", std::move(timings)}}).dump() +
+            "\n");
+  }
+  if (written.empty())
+    return error(Code::kNotFound, "there is no entry of op triton that was timed");
+  return written;
+}
 
 Result<ForeignEntries> read_triton(std::string_view name, std::string_view bytes,
                                    const ForeignFacts& facts) {
