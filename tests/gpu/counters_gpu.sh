@@ -33,22 +33,22 @@ timeout 60 ncu --csv --page raw --clock-control none --cache-control none --repl
   ./counters work x8 >ncu.txt 2>ncu.err || { tail -5 ncu.txt ncu.err; broken=1; }
 cp ncu.txt "$out/counters_ncu.csv"
 
-step "under capture, with much of its time"
-under work --budget 30% --counters all -- ./counters work "${SECONDS_OF_WORK:-20}"
+step "under capture, with half of its time, so that all cards have their turns"
+under work --budget 100% --counters all -- ./counters work "${SECONDS_OF_WORK:-16}"
 
 step "the deep dive"
-under full --counters full --kernel 'tensor|copy' --launches 2 -- ./counters work 3
+under full --counters full --kernel 'tensor|copy' --launches 2 -- ./counters work 2
 
 step "what it costs: alone, under capture, with counters, in turn"
 for round in 1 2; do
-  ./counters work 4 >alone$round.err
-  under plain$round -- ./counters work 4
-  under default$round --counters -- ./counters work 6
+  ./counters work 2 >alone$round.err
+  under plain$round -- ./counters work 3
 done
+under default1 --counters -- ./counters work 16
 
 step "programs that must not notice"
 for what in captures waits threads; do
-  under $what --budget 30% --counters all -- ./counters $what 5
+  under $what --budget 30% --counters all -- ./counters $what 4
   grep -h ok $what.err || broken=1
 done
 cp ./*.err "$out/" 2>/dev/null || true

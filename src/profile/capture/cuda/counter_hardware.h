@@ -2,9 +2,7 @@
 // CounterHardware: what the counter tier needs of the driver and of CUPTI; the seam its tests fake.
 //
 // A session counts one card in one context: begin, then any number of ranges (push, launch, pop),
-// then finish, which yields the numbers of all of them. All cards are told beforehand: CUPTI 13.0
-// lays the numbers of an enabled context out for the counters it was first asked for, and leaves
-// others out in silence. begin, push, pop and finish wait for all of
+// then finish, which yields the numbers of all of them. begin, push, pop and finish wait for all of
 // the context's work, and break a stream capture that is in progress anywhere in it: the tier sees
 // to it that there is neither.
 #pragma once
@@ -56,8 +54,6 @@ class CounterHardware {
   virtual bool idle(const void* context, bool afresh) = 0;
   // What takes long and needs no context, on the session's thread before the first session.
   virtual void warm_up() = 0;
-  // The cards of all sessions to come.
-  virtual void expect(const std::vector<CounterCard>& cards) = 0;
   // kNotNow: the counters are in use by somebody else.
   virtual Answer begin(const void* context, const CounterCard& card, std::size_t ranges,
                        bool replay, std::string& reason) = 0;

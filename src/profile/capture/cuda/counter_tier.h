@@ -7,7 +7,7 @@
 // a stream capture is in progress anywhere in the process; one that begins waits until the reading
 // is over.
 //
-// A kernel may wait for one that is launched later, which cannot run beside it while it is counted.
+// A kernel may wait for one that is launched later, and all that is done here waits for the kernel.
 // So each kernel and launch shape has a trial first, when nothing is counted: the launch must end
 // within kTrialPatienceNs with nothing launched after it. If it does not, the program goes on as it
 // would have, and the shape is left alone. Should one that passed not end while it is counted, it
@@ -47,7 +47,7 @@ class CounterTier : public Tier, private LaunchListener {
  public:
   static constexpr std::int64_t kQueuePatienceNs = 300'000'000, kTrialPatienceNs = 50'000'000;
   static constexpr std::int64_t kEndPatienceNs = 100'000'000;  // of the process or of a context
-  static constexpr std::size_t kReadingsPerWindow = 24, kRangesPerSession = 48;
+  static constexpr std::size_t kReadingsPerWindow = 48, kRangesPerSession = 96;
   // Counters are asked for by name: where their share of the budget is less, they may take this.
   static constexpr double kLeastBudget = 0.05;
 

@@ -195,7 +195,6 @@ class CuptiCounters : public CounterHardware {
   std::string chip(const void* context) override;
   bool idle(const void* context, bool afresh) override;
   void warm_up() override;
-  void expect(const std::vector<CounterCard>& cards) override;
   Answer begin(const void* context, const CounterCard& card, std::size_t ranges, bool replay,
                std::string& reason) override;
   bool push(std::size_t range) override;
@@ -219,6 +218,7 @@ class CuptiCounters : public CounterHardware {
     range_.enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
   }
   bool initialize();
+  void disable();
   bool primary_is_active() const {
     unsigned flags = 0;
     int active = 0;
@@ -249,7 +249,6 @@ class CuptiCounters : public CounterHardware {
   const void* context_ = nullptr;
   bool primary_ = false;  // its device had one when the session began
   const CounterConfig* config_ = nullptr;
-  std::vector<std::string_view> laid_out_;  // null-terminated; what images have room for
   std::vector<std::uint8_t> image_;
   bool replay_ = false;
 };
@@ -328,14 +327,6 @@ bool CuptiCounters::initialize() {
   CUpti_Profiler_Initialize_Params params = {};
   params.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
   return initialized_ = range_.initialize(&params) == CUPTI_SUCCESS;
-}
-
-void CuptiCounters::expect(const std::vector<CounterCard>& cards) {
-  laid_out_.clear();
-  for (const CounterCard& card : cards)
-    for (const std::string_view metric : card.metrics)
-      if (std::find(laid_out_.begin(), laid_out_.end(), metric) == laid_out_.end())
-        laid_out_.push_back(metric);
 }
 
 // Only once the program has a context: CUPTI must not be the first to use the driver.
@@ -449,9 +440,7 @@ const CounterConfig* CuptiCounters::config_for(const CounterCard& card, std::str
 }
 
 CUptiResult CuptiCounters::configure(const CounterConfig& config, std::size_t ranges, bool replay) {
-  std::vector<const char*> names;
-  for (const std::string_view metric : laid_out_) names.push_back(metric.data());
-  if (names.empty()) names = config.names;
+  std::vector<const char*> names = config.names;
   CUpti_RangeProfiler_GetCounterDataSize_Params size = {};
   size.structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE;
   size.pRangeProfilerObject = object_;
@@ -504,6 +493,9 @@ CounterHardware::Answer CuptiCounters::begin(const void* context, const CounterC
     reason = "the card '" + std::string(card.topic) + "' needs more than one pass on " + chip_;
     return Answer::kNotNow;
   }
+  // A context that stays enabled goes on to count its first card, whatever is configured later
+  // (CUPTI 13.0), without a word: the others' counters are not there.
+  if (config != config_) disable();
   if (object_ == nullptr) {
     CUpti_RangeProfiler_Enable_Params enable = {};
     enable.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
@@ -569,7 +561,7 @@ bool CuptiCounters::finish(CounterImage& image) {
   return true;
 }
 
-void CuptiCounters::leave() {
+void CuptiCounters::disable() {
   if (object_ != nullptr) {
     CUpti_RangeProfiler_Disable_Params params = {};
     params.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE;
@@ -578,6 +570,11 @@ void CuptiCounters::leave() {
   }
   object_ = nullptr;
   context_ = nullptr;
+  config_ = nullptr;
+}
+
+void CuptiCounters::leave() {
+  disable();
   events_.clear();  // of contexts that may end now
 }
 
