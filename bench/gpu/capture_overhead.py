@@ -14,15 +14,13 @@ estimate of the log ratio with the exact interval of Wilcoxon's signed ranks, of
 on (of fewer: their range; the coverage reached is in the JSON). Processes of one program differ, too: of `none` and
 `default` there are two in each group (--twice), whose mean counts; "A/A" is the one `none` over the other.
 
-The *head*, in which everything is recorded, comes first, in shorter turns of these only: what it takes is
-the time that those steps took beyond what they would have at the ratio of after it. "Whole first minute" adds that to
-60 seconds.
-
 A process that waits for its turn makes no launches meanwhile, so a governor that looks at the clock takes it for less
-launch-heavy than it is. Where windows come after the head (graph) that would matter, and the host's noise does not: there
-each process of a group runs for one stretch by itself, in random order (--method). Where the head is followed by
-nothing (tiny, training) or by everything (gemm) it does not matter: the coverage, which says which of these it was, is in
-the document.
+launch-heavy than it is. So the *head*, in which everything is recorded and at whose end it is decided what follows, comes
+before all turns: each process of `default` runs by itself for --head-seconds. What the head took is the time that the
+steps of the first three quarters took beyond the median ones of the last; "first minute" adds that to 60 seconds. Where
+windows follow (graph) the clock matters all along, and the host's noise does not: there each process of a group runs for
+one stretch by itself, in random order (--method). Where nothing follows (tiny, training: the note launch_bound) or
+everything (gemm) it does not: the coverage, which says which of these it was, is in the document.
 
 Rows: none, default, idle (library injected, nothing recorded), full, bare (bench/gpu/bare_cupti.cc), torch
 (torch.profiler in the program). After each group JSON is written and, beside it, a Markdown table. Several documents are
@@ -213,7 +211,7 @@ class Runner:
                             "/usr/local/cuda/include", str(HERE / "bare_cupti.cc"), "-o", str(self.bare), "-ldl"], check=True)
 
     def measure(self, group, seconds, flips):
-        """Turns: {row: {round: [steps, seconds]}}. `head`: turns of default and none. `stretches`: bins of each."""
+        """Turns: {row: {round: [steps, seconds]}}. `head`, `stretches`: {row: bins of [steps, seconds]}."""
         members, result = group.members, {}
         if self.method(group.program) == "stretches":
             order = list(members)
@@ -222,17 +220,12 @@ class Runner:
             light = [row for row in order if row not in HEAVY]
             for row in order:
                 length = seconds / len(light) * (0.4 if row in HEAVY else 1)
+                length += self.arguments.head_seconds if row.startswith("default") else 0
                 result["stretches"][row] = members[row].ask(do="stretch", seconds=length, bin=BIN_S)["bins"]
             return result
+        for row in [row for row in members if row.removesuffix(AGAIN) == "default"]:
+            result.setdefault("head", {})[row] = members[row].ask(do="stretch", seconds=self.arguments.head_seconds, bin=BIN_S)["bins"]
         until = time.monotonic() + seconds
-        if "default" in members:
-            first = [row for row in members if row.removesuffix(AGAIN) in ("default", "none")]
-            head = result["head"] = {row: [] for row in first}
-            while sum(s for _, s in head["default"]) < self.arguments.head_seconds:
-                flips.shuffle(first)
-                for row in first:
-                    done = members[row].ask(do="turn", seconds=0.04, skip=0)
-                    head[row].append([done["steps"], done["seconds"]])
         turns, number = result.setdefault("turns", {row: {} for row in members}), 0
         while time.monotonic() < until or number < 2:
             order = [row for row in members if row not in HEAVY or number % self.arguments.heavy_every == 0]
@@ -296,21 +289,18 @@ def of_stretches(group, mine, base, skip_s):
     return {"ratio": with_it / alone, "median": middles[0] / middles[1], "ms": with_it * 1e3, "none_ms": alone * 1e3}
 
 
-def head_extra_s(group, steady, skip_s):
-    """What the head took beyond the ratio of after it, of each process that has one."""
-    own = named(group, "default")
-    if "head" in group:
-        head, others = group["head"], [name for name in group["head"] if name not in own]
-        alone = [mean_of([head[name][i][1] / head[name][i][0] for name in others]) for i in range(len(head[own[0]]))]
-        return mean_of([sum(s - n * alone[i] * steady["ratio"] for i, (n, s) in enumerate(head[name])) for name in own])
+def head_extra_s(group, skip_s):
+    """What the head took beyond the steps after it, of each process that has one."""
     extras = []
-    for name in own:
-        passed, extra = 0.0, 0.0
-        for n, s in group["stretches"][name]:
+    for name in named(group, "default"):
+        bins = group["head"][name] if "head" in group else group["stretches"][name]
+        passed, early, late = 0.0, [], []
+        for n, s in bins:
             if passed < skip_s:
-                extra += s - n * steady["ms"] / 1e3
+                (early if passed < 0.75 * skip_s else late).append((n, s))
             passed += s
-        extras.append(extra)
+        usual = statistics.median(s / n for n, s in late) if late else 0
+        extras.append(sum(s - n * usual for n, s in early))
     return mean_of(extras)
 
 
@@ -335,7 +325,7 @@ def summarize(groups, skip_s):
                     continue
                 one = of_turns(group, of, base) if "turns" in group else of_stretches(group, of, base, skip_s)
                 if one is not None:
-                    one["head_s"] = head_extra_s(group, one, skip_s) if row == "default" else 0.0
+                    one["head_s"] = head_extra_s(group, skip_s) if row == "default" else 0.0
                     found.append(one)
             if not found:
                 continue
@@ -507,10 +497,10 @@ def main():
     parser.add_argument("--cores", default="", help="0-15: the first two measure, the others set up")
     parser.add_argument("--seconds-total", type=float, default=0, help="no group is begun that would not end by then")
     parser.add_argument("--groups", type=int, default=0)
-    parser.add_argument("--group-seconds", type=float, default=16, help="of turns in a group")
+    parser.add_argument("--group-seconds", type=float, default=13, help="of turns in a group")
     parser.add_argument("--turn", type=float, default=0.1)
     parser.add_argument("--skip", type=float, default=0.01, help="of each turn, before it is timed")
-    parser.add_argument("--head-seconds", type=float, default=1.2, help="of the default row's steps that may hold its head")
+    parser.add_argument("--head-seconds", type=float, default=2, help="of the default row's steps that may hold its head")
     parser.add_argument("--heavy-every", type=int, default=3, help="full, bare, torch: a turn in so many rounds")
     parser.add_argument("--heavy-groups", type=int, default=1000, help="full, bare, torch: in so many groups of a program")
     parser.add_argument("--method", choices=("auto", "turns", "stretches"), default="auto")

@@ -71,6 +71,9 @@ expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.15"
 expect_json report.json "d['coverage']['launches_seen'] < 0.8 * $(made out)"
 enables=$(json "$tmp/graphs.json" "d['calls']['cuptiActivityEnable']")
 expect_json report.json "$enables == 3 * (d['coverage']['sampling']['windows'] + 1)"
+# Where CUPTI takes more than the budget whatever is recorded, that is said.
+expect_exit 0 purlin profile -o presence.plprof -- "$client" 2 4 100
+[ "$(notes presence.plprof)" = cupti_presence ] || fail "notes: $(notes presence.plprof)"
 # --full is every launch all the same.
 expect_exit 0 purlin profile --full -o full.plprof -- "$client" 2 100
 [ "$(notes full.plprof)" = "" ] || fail "notes: $(notes full.plprof)"

@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::int64_t kAloneNs = 1'000'000'000;
 constexpr double kSecondNs = 1e9;
-constexpr double kHeadNs = 10 * kSecondNs;        // since the first launch
-constexpr double kHeadBudgetNs = 5 * kSecondNs;   // whose worth it may cost
+constexpr double kHeadNs = 10 * kSecondNs;        // of the budget, and since the first launch
 constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
 constexpr double kFullPurseNs = 5 * kSecondNs;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
@@ -49,10 +48,15 @@ Governor::Governor(const GovernorOptions& options, const std::vector<Wishes>& ti
 }
 
 double Governor::income(const State& tier) const {
-  const double lasting = lasting_ ? lasting_share() : 0;
   const double share =
-      std::max(0.05 * options_.budget, options_.budget - lasting) * tier.wishes.share;
+      std::max(0.05 * options_.budget, options_.budget - unavoidable_share()) * tier.wishes.share;
   return kSafety * std::max(share, tier.wishes.least_budget);
+}
+
+double Governor::unavoidable_share() const {
+  const CostModel& costs = options_.costs;
+  return launch_rate_ * (costs.initialised_launch_ns + (lasting_ ? costs.lasting_launch_ns : 0)) +
+         node_rate_ * (costs.initialised_node_ns + (lasting_ ? costs.lasting_node_ns : 0));
 }
 
 void Governor::earn(std::int64_t now_ns) {
@@ -181,10 +185,7 @@ void Governor::insert(int tier, const Window& window) {
 void Governor::end_period(std::int64_t now_ns) {
   if (!std::exchange(running_, false)) return;
   const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - period_begin_ns_));
-  totals_.spent_ns +=
-      elapsed * launch_rate_ *
-      (options_.costs.initialised_launch_ns + (lasting_ ? options_.costs.lasting_launch_ns : 0));
-  totals_.spent_ns += elapsed * node_rate_ * options_.costs.initialised_node_ns;
+  totals_.spent_ns += elapsed * unavoidable_share();
   if (launch_bound_ && !full_ && open_since_ns_ < 0) {
     totals_.unseen_ns += elapsed;
     return;
@@ -208,6 +209,8 @@ void Governor::learn() {
   if (lesson_open_ns_ < static_cast<double>(kLeastWindowNs) / 2) return;
   believe(cost_density_, lesson_cost_ns_ / lesson_open_ns_);
   believe(toggle_cost_ns_, lesson_calls_ns_);
+  // A program that was long in starting launches at once more than it ever did on average.
+  recent_rate_ = std::max(lesson_launches_ / lesson_open_ns_, 0.5 * recent_rate_);
   // The head's rate is that of its last period with any; later bursts count as part of the whole.
   if (lesson_launches_ + lesson_nodes_ > 0 || !head_) {
     const double part = head_ ? 1 : std::min(1.0, lesson_open_ns_ / kRateMemoryNs);
@@ -218,15 +221,14 @@ void Governor::learn() {
 }
 
 bool Governor::overspent() const {
-  return head_ ? head_cost_ns_ >= options_.budget * kHeadBudgetNs : tiers_[0].purse_ns < 0;
+  return head_ ? head_cost_ns_ >= options_.budget * kHeadNs : tiers_[0].purse_ns < 0;
 }
 
 // Asked when tier 0 can no longer stay open. To close it for a window to come costs nothing where
 // that price is paid already, and pays where the head's graphs cost more as they are.
 bool Governor::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
-  const bool graphs =
-      node_rate_ * costs.instrumented_node_ns > launch_rate_ * costs.lasting_launch_ns;
+  const bool graphs = node_rate_ * costs.instrumented_node_ns > lasting_share();
   launch_bound_ = !lasting_ && !graphs && lasting_share() > options_.budget / 2;
   cycle_due_ = cycle_due_ || (!lasting_ && graphs);
   lasting_ = lasting_ || !launch_bound_;
@@ -343,7 +345,7 @@ void Governor::recorded(double launches, double nodes) {
   if (tiers_.empty() || launches + nodes <= 0) return;
   const CostModel& costs = options_.costs;
   const double launch = costs.launch_ns + (options_.waits ? costs.waits_launch_ns : 0);
-  const double cost = launches * launch + nodes * costs.node_ns;
+  const double cost = launches * launch + nodes * (lasting_ ? costs.node_ns : costs.head_node_ns);
   tiers_[0].purse_ns -= cost;
   totals_.spent_ns += cost;
   lesson_cost_ns_ += cost;

@@ -16,7 +16,7 @@
 // worth, and pays for what its windows cost.
 //
 // The *head*: tier 0 is open from the start, so that start, warm-up and short programs are recorded
-// in full, until that has cost five seconds' worth of the budget or ten seconds have passed since
+// in full, until that has cost ten seconds' worth of the budget or ten seconds have passed since
 // the first launch. It goes on where it is cheap. Where it is not, opening again has a lasting
 // price for every later launch (cost_model.h): if that is more than half of the budget, the program
 // is launch bound and tier 0 stays shut, but for what is asked for expressly; else windows begin,
@@ -29,6 +29,7 @@
 
 #include "profile/capture/cost_model.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -122,9 +123,13 @@ class Governor {
   bool recording(std::int64_t now_ns) const { return now_ns < full_until_ns_; }
   void back_off();  // from now on, half the budget
 
+  bool head() const { return head_; }
   bool launch_bound() const { return launch_bound_; }
-  double launches_per_s() const { return launch_rate_ * 1e9; }
-  double lasting_share() const { return launch_rate_ * options_.costs.lasting_launch_ns; }
+  double launches_per_s() const { return busy_rate() * 1e9; }
+  double lasting_share() const { return busy_rate() * options_.costs.lasting_launch_ns; }
+  // Of the program's time, what CUPTI takes by being there, whatever is recorded.
+  double unavoidable_share() const;
+  double nodes_per_s() const { return node_rate_ * 1e9; }
 
   std::int64_t period_end_ns() const { return running_ ? period_end_ns_ : kNever; }
 
@@ -162,6 +167,7 @@ class Governor {
   bool overlaps(const Window& window) const;
   void insert(int tier, const Window& window);
   double income(const State& tier) const;  // per ns
+  double busy_rate() const { return std::max(launch_rate_, recent_rate_); }
   double between(double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random_);
   }
@@ -180,6 +186,7 @@ class Governor {
   bool head_ = true, launch_bound_ = false, cycle_due_ = false;
   bool lasting_ = false;  // a window was opened after the head: its price is being paid
   double head_cost_ns_ = 0, launch_rate_ = 0, node_rate_ = 0;  // rates: per ns
+  double recent_rate_ = 0;  // of launches, in the busier of the last periods
   std::int64_t first_launch_ns_ = -1;
   bool full_ = false;
 

@@ -262,6 +262,41 @@ TEST(Governor, ALaunchBoundProgramHasItsHeadOnly) {
   EXPECT_LE(modest.totals.spent_ns / 60e9, 0.0115);
 }
 
+// Hours of loading before the first step must not make it look idle.
+TEST(Governor, ALaunchBoundProgramThatIsLongInStartingHasNoWindowsEither) {
+  Program program;
+  for (const std::int64_t start : {11 * kSecond, 11 * kSecond + 900 * kMs, 60 * kSecond}) {
+    program.launches_per_s = [=](std::int64_t now) { return now < start ? 100.0 : 6e4; };
+    const Outcome out = simulate(GovernorOptions(), {Wishes{}}, 90 * kSecond, program);
+    EXPECT_EQ(out.opened[0], 1) << start;
+    EXPECT_GT(out.totals.unseen_ns, 20e9) << start;
+  }
+}
+
+// What CUPTI takes by being there is of the budget, too.
+TEST(Governor, GraphsOfShortNodesHaveFewWindows) {
+  const auto recorded = [](const CostModel& costs) {
+    GovernorOptions options;
+    options.costs = costs;
+    Governor governor(options, {Wishes{}}, 0);
+    bool open = false;
+    double nodes = 0;
+    for (std::int64_t now = 1; now < 60 * kSecond; now += kMs) {
+      const Governor::Decision decision = governor.decide(now);
+      if (open && decision.tier != 0) governor.closed(0, now);
+      if (!open && decision.tier == 0) governor.opened(0, now);
+      open = decision.tier == 0;
+      if (open) governor.recorded(0, 500), nodes += 500;
+    }
+    return nodes;
+  };
+  CostModel free;
+  free.initialised_node_ns = free.lasting_node_ns = 0;
+  const double few = recorded(CostModel()), many = recorded(free);
+  EXPECT_GT(few, 90'000 + 5 * 2500);
+  EXPECT_GT(many, 3 * few);
+}
+
 // Graphs of the head stay instrumented until tier 0 is opened and closed once more.
 TEST(Governor, GraphsAreWorthAnotherWindow) {
   Governor governor(GovernorOptions(), {Wishes{}}, 0);

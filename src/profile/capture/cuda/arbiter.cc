@@ -125,6 +125,7 @@ void Arbiter::report() {
   recorder_.add_overhead_ns(totals.spent_ns - std::exchange(told_spent_ns_, totals.spent_ns));
   const Folding::Estimate estimate = folding_.estimate();
   if (governor_.launch_bound()) note_launch_bound();
+  note_presence();
   recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
                           totals.windows, estimate.total_ns, estimate.variance, governor_.waits()});
 }
@@ -176,6 +177,21 @@ void Arbiter::note_launch_bound() {
       "the runs or ranks record more",
       governor_.launches_per_s(), governor_.lasting_share() * 100, governor_.budget() * 100);
   recorder_.note("launch_bound", text, 0, unseen * 1e-9);
+}
+
+void Arbiter::note_presence() {
+  const double share = governor_.unavoidable_share();
+  if (told_presence_ || governor_.every_launch() || governor_.head() || share <= governor_.budget())
+    return;
+  told_presence_ = true;
+  char text[512];
+  std::snprintf(
+      text, sizeof text,
+      "CUPTI takes an estimated %.1f %% of the program's time by being there, whatever is "
+      "recorded (%.0f launches and %.0f nodes of graphs a second): more than the budget "
+      "of %g %%. --sample 1/N of the runs or ranks leaves the others without it",
+      share * 100, governor_.launches_per_s(), governor_.nodes_per_s(), governor_.budget() * 100);
+  recorder_.note("cupti_presence", text);
 }
 
 void Arbiter::collect(Ownership& ownership, bool final) {

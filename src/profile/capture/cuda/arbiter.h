@@ -42,6 +42,7 @@ class Arbiter : public Tenant {
   void settle();
   void report();
   void note_launch_bound();
+  void note_presence();
   void watch_self();
 
   std::vector<std::unique_ptr<Tier>> tiers_;
@@ -49,7 +50,7 @@ class Arbiter : public Tenant {
   Recorder& recorder_;
   Governor governor_;
   int open_ = Governor::kNone;
-  bool told_launch_bound_ = false;
+  bool told_launch_bound_ = false, told_presence_ = false;
   std::int64_t watched_since_ns_ = 0, watched_cpu_ns_ = 0;
   double told_spent_ns_ = 0, told_unseen_ns_ = 0;
 };
