@@ -15,6 +15,9 @@ constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
 constexpr double kFullPurseNs = 5 * kSecondNs;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
 constexpr double kSafety = 0.85;
+// Of the budget what windows have where CUPTI takes all of it by being there: that is paid for
+// anyway.
+constexpr double kLeastPart = 0.5;
 constexpr double kSavingsPerPeriod = 0.125;  // of the purse
 constexpr double kThroughout = 0.8;          // a window this long leaves nothing worth a pause
 constexpr std::int64_t kRefusedForNs = 100'000'000;
@@ -49,7 +52,8 @@ Governor::Governor(const GovernorOptions& options, const std::vector<Wishes>& ti
 
 double Governor::income(const State& tier) const {
   const double share =
-      std::max(0.05 * options_.budget, options_.budget - unavoidable_share()) * tier.wishes.share;
+      std::max(kLeastPart * options_.budget, options_.budget - unavoidable_share()) *
+      tier.wishes.share;
   return kSafety * std::max(share, tier.wishes.least_budget);
 }
 

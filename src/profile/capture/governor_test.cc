@@ -274,7 +274,7 @@ TEST(Governor, ALaunchBoundProgramThatIsLongInStartingHasNoWindowsEither) {
 }
 
 // What CUPTI takes by being there is of the budget, too.
-TEST(Governor, GraphsOfShortNodesHaveFewWindows) {
+TEST(Governor, GraphsOfShortNodesHaveFewerWindows) {
   const auto recorded = [](const CostModel& costs) {
     GovernorOptions options;
     options.costs = costs;
@@ -294,7 +294,7 @@ TEST(Governor, GraphsOfShortNodesHaveFewWindows) {
   free.initialised_node_ns = free.lasting_node_ns = 0;
   const double few = recorded(CostModel()), many = recorded(free);
   EXPECT_GT(few, 90'000 + 5 * 2500);
-  EXPECT_GT(many, 3 * few);
+  EXPECT_GT(many, 1.4 * few);
 }
 
 // Graphs of the head stay instrumented until tier 0 is opened and closed once more.
