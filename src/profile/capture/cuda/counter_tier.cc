@@ -163,10 +163,29 @@ void CounterTier::collect(bool final) {
   note(unended_.exchange(0), "counters_unended",
        "kernels and launch shapes whose hardware counters are not read, because a launch that was "
        "tried did not end within 50 ms: such kernels may wait for others, and are left alone");
+  if (final) note_cards();
   if (final && options_.only.empty())
     note(denied, "counters_left_out",
          "kernels and launch shapes whose hardware counters are not read, because they may wait "
          "for others: communication, cooperative launches (see the guide on profiling)");
+}
+
+// Who misses a figure is told that it was not read, and what to do.
+void CounterTier::note_cards() {
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  if (turns_.empty() || options_.replay) return;
+  const bool tensor = chooser_.tensor_cores_used();
+  std::size_t all = 0, read = 0;
+  for (std::size_t card = 0; card < turns_.size(); ++card) {
+    if (!tensor && cards_[card].topic == "tensor") continue;
+    ++all;
+    read += turns_[card];
+  }
+  if (read >= all) return;
+  recorder_.note("counters_turns",
+                 "only " + std::to_string(read) + " of " + std::to_string(all) +
+                     " sets of hardware counters had their turn in this time: a longer run, "
+                     "--budget, or fewer topics (--counters memory,flops) read the others");
 }
 
 void CounterTier::evaluate(Finished& finished) {
@@ -458,6 +477,9 @@ bool CounterTier::begin_session(const void* context, std::size_t card) {
   session_->context = context;
   session_->card = card;
   session_->first_window = window_;
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  turns_.resize(cards_.size());
+  turns_[card] = true;
   return true;
 }
 

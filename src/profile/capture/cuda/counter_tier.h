@@ -112,6 +112,7 @@ class CounterTier : public Tier, private LaunchListener {
   std::size_t next_card();
   void account();
   void evaluate(Finished& finished);
+  void note_cards();
   void refuse(const char* cause, const std::string& text);
   void end_for_good(const char* cause, const std::string& text);
 
@@ -148,6 +149,7 @@ class CounterTier : public Tier, private LaunchListener {
   std::mutex state_mutex_;  // the chooser and what waits for collect(); no call of CUPTI under it
   CounterChooser chooser_;
   std::vector<Finished> finished_;
+  std::vector<bool> turns_;  // which cards had theirs
 };
 
 }  // namespace purlin::profile::capture::cuda

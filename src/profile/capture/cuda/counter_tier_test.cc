@@ -198,7 +198,7 @@ class CounterTierTest : public testing::Test {
 };
 
 TEST_F(CounterTierTest, ReadsALaunchIntoItsRow) {
-  make();
+  make("memory");
   meet({site("gemm")});
   window([&] { EXPECT_TRUE(launch(site("gemm"))); });
   const Profile profile = finish();
@@ -412,6 +412,15 @@ TEST_F(CounterTierTest, AWindowBeginsWithTrialsWhereTheLastLeftKernelsOut) {
   });
   EXPECT_EQ(trials_ - before, 1u);
   window([&] { EXPECT_TRUE(launch(site("late"))); });
+}
+
+TEST_F(CounterTierTest, CardsThatHadNoTurnAreTold) {
+  make("memory,caches");
+  meet({site("a")});
+  window([&] { launch(site("a")); });
+  finish();
+  EXPECT_NE(notes_["counters_turns"].text.find("only 1 of 5"), std::string::npos)
+      << notes_["counters_turns"].text;
 }
 
 TEST_F(CounterTierTest, ThreadsThatLaunchAllTheTimeEndIt) {
