@@ -34,6 +34,7 @@ TUNED_ONLY, ELSE_HEURISTIC, HEURISTIC = 0, 1, 2
 _NAMES = {torch.bfloat16: b"bf16", torch.float16: b"f16", torch.float32: b"f32", torch.float64: b"f64"}
 # What has its data where data_ptr() says: a subclass (DTensor, a quantized weight) may be anything.
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_MISSES_ASKED, _ASK_EVERY = 64, 16  # with gradients, where asking costs more than a launch
 _MOST_SHAPES = 4096  # a program of ever new shapes starts anew
 _fill_in = struct.Struct("@7P").pack_into  # CublasLtLaunch from a to stream
 _FIRST_POINTER = CublasLtLaunch.a.offset
@@ -142,7 +143,7 @@ class _Prepared:
     """One shape of a product: what its calls have in common."""
 
     __slots__ = ("_kind", "_handle", "_device", "_extents", "_out_shape", "_array", "_algorithm", "_calls", "_matmul",
-                 "_find", "outcome")
+                 "_find", "_missed", "outcome", "gradients_served")
 
     def __init__(self, kind, extents, out_shape):
         self._kind, self._handle, self._device = kind, kind.handle, kind.device
@@ -152,6 +153,7 @@ class _Prepared:
         self._calls = []  # memory of launches that no thread is about
         self._matmul, self._find = library().purlin_cublaslt_matmul, library().purlin_cublaslt_algo
         self.outcome = None  # of the last call; 0 is a miss
+        self._missed, self.gradients_served = 0, False
 
     def run(self, like, a, b, bias):
         """The product of the operands at these addresses; None where it is torch's to compute."""
@@ -178,13 +180,24 @@ class _Prepared:
             self._note(found)
         return out if found else None
 
-    def known(self):
-        """Asked while `outcome` is none: whether there is an algorithm by now. It counts the miss."""
-        outcome = self._find(self._handle, self._array, len(self._extents), None, self._algorithm, _ALGORITHM_BYTES,
-                             None)
+    def known(self, calls=1):
+        """Asked while `outcome` is none: whether there is an algorithm by now. It counts so many misses."""
+        for _ in range(calls):
+            outcome = self._find(self._handle, self._array, len(self._extents), None, self._algorithm,
+                                 _ALGORITHM_BYTES, None)
         if outcome == 0 and self.outcome is None:
             self._note(0)
         return outcome != 0
+
+    def calls_to_ask_for(self):
+        """With gradients: 0 where a call can be torch's without asking, else for how many calls to ask. A product whose
+        gradients run by tuned algorithms is always asked for; one that was missed again and again, now and then."""
+        if self.outcome or self.gradients_served:
+            return 1
+        self._missed += 1
+        if self._missed <= _MISSES_ASKED:
+            return 1
+        return 0 if self._missed % _ASK_EVERY else _ASK_EVERY
 
     def _new_call(self):
         launch = CublasLtLaunch(size=ctypes.sizeof(CublasLtLaunch), extents=self._array,
@@ -265,7 +278,7 @@ def _alike(first, other, dtype):
     return type(other) in _PLAIN and other.dtype is dtype and other.get_device() == first.get_device()
 
 
-def _mm(a, b, transpose_a=False):
+def _mm(a, b, transpose_a=False, calls=1):
     """a @ b (or the transpose of a, @ b) of two matrices by a tuned algorithm; None where there is none."""
     dtype, device = a.dtype, a.get_device()
     key = (a.shape, b.shape, a.stride(), b.stride(), dtype, device, transpose_a, dtype is torch.float32 and _tf32())
@@ -278,12 +291,12 @@ def _mm(a, b, transpose_a=False):
             return None
         known = _prepare(key, device, dtype, (m, n, k), (m, n), transpose_a=a_turned != transpose_a,
                          transpose_b=b_turned)
-    return _run(known, a, b)
+    return _run(known, a, b, calls)
 
 
-def _run(prepared, a, b):
+def _run(prepared, a, b, calls=1):
     # While nothing is known there is nothing to allocate for.
-    if not prepared or not (prepared.outcome or prepared.known()):
+    if not prepared or not (prepared.outcome or prepared.known(calls)):
         return None
     at, bt = a.data_ptr(), b.data_ptr()
     return None if (at | bt) & 15 else prepared.run(a, at, bt, 0)
@@ -301,29 +314,34 @@ def _as_stored(matrix):
 
 class _LinearFunction(torch.autograd.Function):
     @staticmethod
-    def forward(context, x, weight, bias):
+    def forward(context, x, weight, bias, prepared, calls):
         context.save_for_backward(x, weight)
-        context.has_bias = bias is not None
-        return _linear(x, weight, bias)
+        context.has_bias, context.prepared, context.calls = bias is not None, prepared, calls
+        return _linear(x, weight, bias, prepared, calls)
 
     @staticmethod
     def backward(context, gradient):
         x, weight = context.saved_tensors
         of_x = of_weight = of_bias = None
+        prepared, calls = context.prepared, context.calls
         differentiable = torch.is_grad_enabled()  # gradients of gradients are wanted
         flat = gradient if gradient.dim() == 2 else gradient.reshape(-1, gradient.shape[-1])
         if context.needs_input_grad[0]:
-            of_x = matmul(flat, weight) if differentiable else _matmul(flat, weight)
+            of_x = None if differentiable else _mm(flat, weight, calls=calls)
+            prepared.gradients_served |= of_x is not None
+            if of_x is None:
+                of_x = matmul(flat, weight) if differentiable else torch.mm(flat, weight)
             if x.dim() != 2:
                 of_x = of_x.reshape(x.shape)
         if context.needs_input_grad[1]:
             inputs = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
-            of_weight = None if differentiable else _mm(flat, inputs, transpose_a=True)
+            of_weight = None if differentiable else _mm(flat, inputs, transpose_a=True, calls=calls)
+            prepared.gradients_served |= of_weight is not None
             if of_weight is None:
                 of_weight = matmul(flat.t(), inputs) if differentiable else torch.mm(flat.t(), inputs)
         if context.has_bias and context.needs_input_grad[2]:
             of_bias = flat.sum(0)
-        return of_x, of_weight, of_bias
+        return of_x, of_weight, of_bias, None, None
 
 
 def _direct(function):
@@ -338,7 +356,8 @@ def _direct(function):
 _apply_linear = _direct(_LinearFunction)
 
 
-def _linear(x, weight, bias):
+def _prepared_linear(x, weight, bias):
+    """What is prepared for a linear of these operands; false where it is torch's."""
     dtype, device, shape, weights = x.dtype, x.get_device(), x.shape, weight.shape
     key = (shape, weights, dtype, device, bias is None, dtype is torch.float32 and _tf32())
     known = _prepared.get(key)
@@ -347,10 +366,14 @@ def _linear(x, weight, bias):
         if k and shape[-1] == k and (bias is None or bias.shape == (n,)):
             known = _prepare(key, device, dtype, (x.numel() // k, n, k), tuple(shape[:-1]) + (n,), transpose_b=True,
                              epilogue=None if bias is None else "bias")
-    if known and (known.outcome or known.known()) and x.is_contiguous() and weight.is_contiguous():
+    return known
+
+
+def _linear(x, weight, bias, known, calls=1):
+    if known and (known.outcome or known.known(calls)) and x.is_contiguous() and weight.is_contiguous():
         at, bt, extra = x.data_ptr(), weight.data_ptr(), 0
         if bias is not None:
-            extra = bias.data_ptr() if bias.is_contiguous() and bias.numel() == weights[0] else 1
+            extra = bias.data_ptr() if bias.is_contiguous() and bias.numel() == weight.shape[0] else 1
         if not (at | bt | extra) & 15:
             out = known.run(x, at, bt, extra)
             if out is not None:
@@ -366,10 +389,12 @@ def linear(x, weight, bias=None):
             or (bias is not None and (not _alike(x, bias, dtype) or bias.dim() != 1))
             or (_autocast() and dtype is not _autocast_dtype())):  # autocast would compute in another type
         return torch.nn.functional.linear(x, weight, bias)
+    known = _prepared_linear(x, weight, bias)
     if _grad_enabled() and (x.requires_grad or weight.requires_grad or
-                                    (bias is not None and bias.requires_grad)):
-        return _apply_linear(x, weight, bias)
-    return _linear(x, weight, bias)
+                            (bias is not None and bias.requires_grad)):
+        calls = known.calls_to_ask_for() if known else 0
+        return _apply_linear(x, weight, bias, known, calls) if calls else torch.nn.functional.linear(x, weight, bias)
+    return _linear(x, weight, bias, known)
 
 
 class _MatmulFunction(torch.autograd.Function):

@@ -178,7 +178,7 @@ class _Function:
     @classmethod
     def apply(cls, *arguments):
         context = _Context()
-        context.needs_input_grad = [a is not None and a.requires_grad for a in arguments]
+        context.needs_input_grad = [isinstance(a, Tensor) and a.requires_grad for a in arguments]
         out = cls.forward(context, *arguments)
         out.made_by = lambda gradient: cls.backward(context, gradient)
         return out
