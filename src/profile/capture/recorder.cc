@@ -163,6 +163,37 @@ void Recorder::add_range(const RangeFacts& facts) {
 }
 
 std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
+  static_assert(std::has_unique_object_representations_v<LaunchShape>);
+  const LaunchShape shape = {facts.grid,
+                             facts.block,
+                             facts.cluster,
+                             facts.dynamic_shared_bytes,
+                             facts.static_shared_bytes,
+                             facts.registers,
+                             facts.local_bytes,
+                             facts.device,
+                             facts.op,
+                             static_cast<std::uint32_t>(facts.origin)};
+  // Of the name a part, which is quick: it is compared in whole, since names move and their places
+  // are used again.
+  std::uint64_t seed = facts.name.size();
+  if (seed >= 16) {
+    std::uint64_t parts[2];
+    std::memcpy(&parts[0], facts.name.data() + seed / 2, 8);
+    std::memcpy(&parts[1], facts.name.data() + seed * 3 / 4 - 4, 8);
+    seed ^= parts[0] ^ parts[1] * 31;
+  }
+  const std::uint64_t hash = XXH3_64bits_withSeed(&shape, sizeof shape, seed);
+  Recent& recent = recent_[hash % kRecent];
+  if (!facts.name.empty() && recent.name == facts.name &&
+      std::memcmp(&recent.shape, &shape, sizeof shape) == 0)
+    return recent.row;
+  recent.shape = shape;
+  recent.name = {};  // until it is known that the launch has a row of its own
+  return find_row(facts, recent);
+}
+
+std::uint32_t Recorder::find_row(const LaunchFacts& facts, Recent& recent) {
   // A name beyond the cap must not grow the string table either.
   const bool full = rows_.size() >= kMaxKernels;
   const auto name = strings_.find(facts.name.substr(0, kMaxName));
@@ -176,8 +207,12 @@ std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
     definition.shape = op.shape;
     key.dtype = op.dtype;
     definition.origin = static_cast<std::uint32_t>(facts.origin);
+    const auto remember = [&](std::uint32_t row) {
+      recent.name = strings_.find(facts.name.substr(0, kMaxName))->first;
+      return recent.row = row;
+    };
     const auto known = ids_.find(key);
-    if (known != ids_.end()) return known->second;
+    if (known != ids_.end()) return remember(known->second);
     if (facts.op != 0 && rows_.size() >= kMaxKernelsByOp) {
       add_note("op_rows_full",
                "more than 15,000 different kernels, launch shapes and ops: the ops of the rest are "
@@ -187,7 +222,7 @@ std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
       without.op = 0;
       return row_of(without);
     }
-    if (!full) return define(key);
+    if (!full) return remember(define(key));
   }
   add_note("kernel_rows_full",
            "more than 20,000 different kernels and launch shapes: the rest is in the row "

@@ -87,6 +87,7 @@ class Recorder {
   static constexpr std::size_t kMaxKernelsByOp = 15'000;  // beyond, rows do not differ by op
   static constexpr std::size_t kMaxTimelineBytes = std::size_t{64} << 20;
   static constexpr std::size_t kMaxNotes = 100;
+  static constexpr std::size_t kRecent = 4096;  // a power of two
 
   // Takes the lock once for many records.
   class Batch {
@@ -166,6 +167,18 @@ class Recorder {
   struct RowKeyEqual {
     bool operator()(const RowKey& a, const RowKey& b) const;
   };
+  // What tells launches of different rows apart, and where a launch like it was put: most are like
+  // one of a few hundred, and a row's key costs three lookups.
+  struct LaunchShape {
+    std::array<std::uint32_t, 3> grid, block, cluster;
+    std::uint32_t dynamic_shared_bytes, static_shared_bytes, registers, local_bytes;
+    std::uint32_t device, op, origin;
+  };
+  struct Recent {
+    std::string_view name;  // a key of strings_; empty: none
+    LaunchShape shape = {};
+    std::uint32_t row = 0;
+  };
   struct TextHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const;
@@ -181,6 +194,7 @@ class Recorder {
   void add_note(std::string_view cause, std::string_view text, double count, double seconds);
   static RowKey shape_of(const wire::KernelDefinition& definition);
   std::uint32_t row_of(const LaunchFacts& facts);
+  std::uint32_t find_row(const LaunchFacts& facts, Recent& recent);
   std::uint32_t define(const RowKey& key);
   std::uint32_t string_id(std::string_view text);
   void append_rows(std::string& out);
@@ -197,6 +211,7 @@ class Recorder {
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
   std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> ids_;
   std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> shapes_;  // the first of each
+  std::vector<Recent> recent_{kRecent};
   std::vector<Row> rows_;
   std::vector<std::uint32_t> touched_;  // rows that changed since the last drain
   CounterSums counters_;

@@ -152,6 +152,34 @@ TEST(Recorder, MoreKernelsThanRowsAreFoldedAndCounted) {
   EXPECT_EQ(profile.coverage.notes[0].count, 507);
 }
 
+TEST(Recorder, LaunchesAreToldApartByWhatTheirNamesSayNotByWhereTheyAre) {
+  Recorder recorder(false);
+  with_process(recorder);
+  std::string file = recorder.drain(0, 1, false);
+  {
+    Recorder::Batch batch(recorder);
+    const std::uint32_t op = batch.add_op("op", "", "");
+    std::string place = "one", elsewhere = "one";
+    for (int i = 0; i < 3; ++i) {
+      batch.launch(launch(place, 1, i));
+      batch.launch(launch(elsewhere, 1, i));
+      LaunchFacts with_op = launch(place, 1, i);
+      with_op.op = op;
+      batch.launch(with_op);
+      batch.launch(launch(place, 2, i));
+    }
+    place = "two";  // as the next module's kernel may be
+    for (int i = 0; i < 5; ++i) batch.launch(launch(place, 1, i));
+  }
+  file += recorder.drain(file.size(), 2, true);
+  std::map<std::string, double> counts;
+  for (const KernelRow& kernel : decode(file).kernels)
+    counts[kernel.name + '/' + std::to_string(kernel.launch.grid[0]) + '/' + kernel.op] +=
+        kernel.duration.count();
+  EXPECT_EQ(counts, (std::map<std::string, double>{
+                        {"one/1/", 6}, {"one/1/op", 3}, {"one/2/", 3}, {"two/1/", 5}}));
+}
+
 TEST(Recorder, ThreadsDoNotLoseLaunches) {
   Recorder recorder(true);
   with_process(recorder);

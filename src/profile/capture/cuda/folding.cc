@@ -129,9 +129,11 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
   std::size_t dropped = 0;  // asked before any lock is taken: CUPTI may hold its own
   if (cupti_.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS) dropped_ += dropped;
   Buffer buffer = {bytes, valid};
-  if (valid > 0) count(buffer);
-  if (valid == 0 || !hold(buffer)) {
-    if (valid > 0) fold(buffer);
+  // Counted before it is held: what is held may be folded and lent again at any time.
+  const bool later = valid > 0 && !weights_known();
+  if (later) count(buffer);
+  if (!later || !hold(buffer)) {
+    if (valid > 0) fold(buffer, !later);
     buffers_.give_back(bytes);
   }
   cost_ns_ += monotonic_ns() - began;
@@ -140,20 +142,32 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
 }
 
 // Copies, sets and waits cost as launches do, about.
+class Folding::Tally {
+ public:
+  void see(const CUpti_Activity& record) {
+    ++all_;
+    if (record.kind == CUPTI_ACTIVITY_KIND_RUNTIME || record.kind == CUPTI_ACTIVITY_KIND_DRIVER)
+      ++calls_;
+    if (record.kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
+        record.kind == CUPTI_ACTIVITY_KIND_KERNEL)
+      nodes_ += reinterpret_cast<const CUpti_ActivityKernel10&>(record).graphId != 0 ? 1 : 0;
+  }
+  void add_to(Folding& folding) const {
+    folding.launches_ += all_ - nodes_ - calls_;
+    folding.cost_ns_ += static_cast<std::int64_t>(calls_) * kCallNs;
+    folding.nodes_ += nodes_;
+  }
+
+ private:
+  std::uint64_t all_ = 0, nodes_ = 0, calls_ = 0;
+};
+
 void Folding::count(const Buffer& buffer) {
   CUpti_Activity* record = nullptr;
-  std::uint64_t all = 0, nodes = 0, calls = 0;
-  while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS) {
-    ++all;
-    if (record->kind == CUPTI_ACTIVITY_KIND_RUNTIME || record->kind == CUPTI_ACTIVITY_KIND_DRIVER)
-      ++calls;
-    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
-        record->kind == CUPTI_ACTIVITY_KIND_KERNEL)
-      nodes += reinterpret_cast<const CUpti_ActivityKernel10*>(record)->graphId != 0 ? 1 : 0;
-  }
-  launches_ += all - nodes - calls;
-  cost_ns_ += static_cast<std::int64_t>(calls) * kCallNs;
-  nodes_ += nodes;
+  Tally tally;
+  while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS)
+    tally.see(*record);
+  tally.add_to(*this);
 }
 
 Folding::Counts Folding::take_counts() {
@@ -178,13 +192,19 @@ void Folding::begin_period_at(const Period& period) {
   periods_.push_back(period);
 }
 
+bool Folding::weights_known() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return all_final();
+}
+
+bool Folding::all_final() const {
+  return std::all_of(periods_.begin(), periods_.end(),
+                     [](const Period& period) { return period.final; });
+}
+
 bool Folding::hold(Buffer& buffer) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool known = std::all_of(periods_.begin(), periods_.end(),
-                                 [](const Period& period) { return period.final; });
-  if (known || held_.size() >= kMostHeld) return false;
-  buffer.names.take_from(cupti_, buffer.bytes, buffer.valid);
-  held_.push_back(std::move(buffer));
+  if (all_final() || held_.size() >= kMostHeld) return false;
   return true;
 }
 
@@ -198,7 +218,7 @@ void Folding::settle(double weight, double time_ns) {
     held.swap(held_);
   }
   for (const Buffer& buffer : held) {
-    fold(buffer);
+    fold(buffer, false);
     buffers_.give_back(buffer.bytes);
   }
   if (!settled || weight < 1.01) return;
@@ -223,7 +243,7 @@ void Folding::take_calls(const Buffer& buffer, Attribution::Batch& ops) {
       ops.call(*reinterpret_cast<const CUpti_ActivityAPI*>(record));
 }
 
-void Folding::fold(const Buffer& buffer) {
+void Folding::fold(const Buffer& buffer, bool uncounted) {
   std::vector<Period> periods;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -257,7 +277,9 @@ void Folding::fold(const Buffer& buffer) {
     if (ops) ops->place(weighted, correlation);
     batch.copy(weighted);
   };
+  Tally tally;
   while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS) {
+    tally.see(*record);
     switch (record->kind) {
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
       case CUPTI_ACTIVITY_KIND_KERNEL: {
@@ -298,6 +320,7 @@ void Folding::fold(const Buffer& buffer) {
     }
   }
   seen_records_ = true;
+  if (uncounted) tally.add_to(*this);
   add_up(periods);
 }
 

@@ -81,9 +81,13 @@ class Folding {
     KernelNames names = {};  // of one that is held
   };
 
+  class Tally;
+
   void begin_period_at(const Period& period);
+  bool weights_known();
+  bool all_final() const;
   bool hold(Buffer& buffer);
-  void fold(const Buffer& buffer);
+  void fold(const Buffer& buffer, bool uncounted);
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
   void add_up(const std::vector<Period>& folded);
   void count(const Buffer& buffer);
