@@ -32,14 +32,14 @@ def tiny_launches():
     return step
 
 
-def _transformer(capturable):
+def _transformer(capturable, width=256, length=64, foreach=False):
     import torch
 
     layers = torch.nn.Sequential(
-        *[torch.nn.TransformerEncoderLayer(256, 4, 512, dropout=0.0, batch_first=True) for _ in range(4)]
+        *[torch.nn.TransformerEncoderLayer(width, width // 64, 2 * width, dropout=0.0, batch_first=True) for _ in range(4)]
     ).cuda()
-    optimizer = torch.optim.AdamW(layers.parameters(), lr=1e-4, foreach=False, capturable=capturable)
-    data = torch.randn(8, 64, 256, device="cuda")
+    optimizer = torch.optim.AdamW(layers.parameters(), lr=1e-4, foreach=foreach, capturable=capturable)
+    data = torch.randn(8, length, width, device="cuda")
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -52,6 +52,11 @@ def _transformer(capturable):
 def training_step():
     """A launch-bound transformer training step: four small layers, an optimizer kernel by kernel."""
     return _transformer(False)
+
+
+def medium_step():
+    """The same with layers that keep the device busy: some thousand launches a second."""
+    return _transformer(False, width=2048, length=256, foreach=True)
 
 
 def gemm():
@@ -97,7 +102,7 @@ def cpu_only():
     return step
 
 
-PROGRAMS = {"tiny": tiny_launches, "training": training_step, "gemm": gemm, "graph": graph_replay, "cpu": cpu_only}
+PROGRAMS = {"tiny": tiny_launches, "training": training_step, "medium": medium_step, "gemm": gemm, "graph": graph_replay, "cpu": cpu_only}
 
 
 class Stepper:
@@ -192,6 +197,17 @@ def take_turns(program, path, row):
         os._exit(0)
 
 
+def make_steps(program, steps, out):
+    """So many steps after the first five, the same work each time; how long one took goes to the file `out`."""
+    stepper = Stepper(program, False)
+    began = time.perf_counter()
+    for _ in range(steps):
+        stepper.step()
+        stepper.synchronize()
+    with open(out, "w") as file:
+        json.dump({"steps": steps, "mean_ms": (time.perf_counter() - began) / steps * 1e3}, file)
+
+
 # ---- the server, its forked programs, and the shim that stands for one of them
 
 
@@ -264,7 +280,10 @@ def main():
     else:
         arguments = sys.argv[2:]
     try:
-        take_turns(*arguments[:3])  # program, the socket of whoever gives turns, row
+        if arguments[0] == "steps":
+            make_steps(arguments[1], int(arguments[2]), arguments[3])
+        else:
+            take_turns(*arguments[:3])  # program, the socket of whoever gives turns, row
     except BaseException:
         traceback.print_exc()
         return 1

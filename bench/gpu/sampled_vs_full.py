@@ -4,120 +4,190 @@
 
     python3 bench/gpu/sampled_vs_full.py --purlin build/release/bin/purlin -o OUT/sampled_vs_full_h200.json
 
-Each program of capture_programs.py runs a fixed number of steps: once alone (how many steps make --seconds), then
-under `--full` and under each of --rows. Compared are counts and times in total, the shares of the 20 kernels that own
-most, and their p50 and p95. Two runs of `--full` say what differs without sampling. A launch-bound program under a small
-budget keeps its beginning only: its totals are then those of that stretch, and the row says so.
+Each program of capture_programs.py makes a fixed number of steps, once under `--full` and once in each other way: counts
+and times in total, the shares of the 20 kernels that own most, their p50 and p95. A second `--full` says what differs
+without any sampling. Where the budget allows the beginning only (a program that is launch bound, as the profile says), the
+profile is compared with as many launches from the start of the full one's timeline.
+
+Rows are tried in order until --limit seconds are over; what is done is on disk after each. Exit code 1 where a row is off
+by more than 2 % in total, 2 points in a share, 5 % in a p50 or p95.
 """
 
 import argparse
+import csv
 import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from capture_overhead import PROGRAMS_FILE, environment
+
+# program, seconds of steps, ways besides --full
+PLAN = [("graph", 12, ["", "--full"]), ("medium", 6, [""]), ("gemm", 5, ["", "--full"]), ("training", 5, [""]),
+        ("training", 22, ["--budget 3%"]), ("tiny", 4, [""])]
+LIMITS = {"total_off": 0.02, "share_points_max": 2, "p50_off_max": 0.05, "p95_off_max": 0.05}
+TOP = 20
 
 
-def run_steps(program, steps):
-    sys.path.insert(0, str(HERE))
-    import time
+class Programs:
+    """Starts programs by the server of capture_programs.py."""
 
-    import capture_programs
-    import torch
+    def __init__(self, purlin, folder):
+        self.purlin, self.folder, self.socket = purlin, folder, os.path.join(folder, "zygote")
+        self.server = subprocess.Popen([sys.executable, str(PROGRAMS_FILE), "serve", self.socket])
+        while not os.path.exists(self.socket):
+            if self.server.poll() is not None:
+                raise RuntimeError("the server of programs did not start")
+            time.sleep(0.05)
 
-    torch.manual_seed(1)
-    step = capture_programs.PROGRAMS[program]()
-    for _ in range(5):
-        step()
-    torch.cuda.synchronize()
-    began = time.perf_counter()
-    for _ in range(steps):
-        step()
-        torch.cuda.synchronize()
-    print(json.dumps({"seconds": time.perf_counter() - began}))
+    def end(self):
+        os.unlink(self.socket)
+        self.server.wait()
 
-
-def command(program, steps):
-    return [sys.executable, str(HERE / "sampled_vs_full.py"), "--run", program, str(steps)]
-
-
-def profiled(purlin, options, program, steps, folder):
-    file = os.path.join(folder, "run.plprof")
-    line = [purlin, "profile", *options, "-o", file, "--", *command(program, steps)]
-    subprocess.run(line, check=True, capture_output=True, timeout=300)
-    report = subprocess.run([purlin, "report", "--json", file], check=True, capture_output=True, text=True).stdout
-    return json.loads(report)
+    def run(self, program, steps, options=None):
+        """(what the program says, its profile's file)"""
+        out, file = os.path.join(self.folder, "out.json"), os.path.join(self.folder, "run.plprof")
+        command = [sys.executable, "-S", str(PROGRAMS_FILE), "shim", self.socket, "steps", program, str(steps), out]
+        if options is not None:
+            command = [self.purlin, "profile", "--quiet", *shlex.split(options), "-o", file, "--", *command]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+        if done.returncode != 0:
+            raise RuntimeError(f"{shlex.join(command)} exited {done.returncode}: {done.stderr[-2000:]}")
+        return json.loads(Path(out).read_text()), file
 
 
-def kernels(report):
-    return {k["name"]: k for k in report["kernels"]}
+def kernels_of(report):
+    """{name: count, total, p50, p95} of the kernels of a report."""
+    return {k["name"]: {"count": k["count"], "total_ns": k["total_ns"], "p50_ns": k["p50_ns"], "p95_ns": k["p95_ns"]}
+            for k in report["kernels"]}
 
 
-def compare(full, other):
-    a, b = kernels(full), kernels(other)
-    total_a = sum(k["total_ns"] for k in a.values())
-    total_b = sum(k["total_ns"] for k in b.values())
-    top = sorted(a.values(), key=lambda k: -k["total_ns"])[:20]
+def first_launches(purlin, file, count):
+    """The same of the first `count` launches of a timeline."""
+    listing = subprocess.run([purlin, "export", file, "--format", "csv", "-o", file + ".csv"], capture_output=True, text=True)
+    if listing.returncode != 0:
+        raise RuntimeError(listing.stderr)
+    with open(file + ".csv") as lines:
+        launches = [(int(row["start_ns"]), row["name"], int(row["duration_ns"])) for row in csv.DictReader(lines) if row["kind"] == "kernel"]
+    by_name = {}
+    for _, name, duration in sorted(launches)[:count]:
+        by_name.setdefault(name, []).append(duration)
+    at = lambda values, q: values[min(len(values) - 1, int(q * len(values)))]  # noqa: E731
+    return {name: {"count": len(v), "total_ns": sum(v), "p50_ns": at(sorted(v), 0.5), "p95_ns": at(sorted(v), 0.95)}
+            for name, v in by_name.items()}
+
+
+def compare(truth, other):
+    total, total_other = (sum(k["total_ns"] for k in each.values()) for each in (truth, other))
+    top = sorted(truth, key=lambda name: -truth[name]["total_ns"])[:TOP]
     rows = []
-    for k in top:
-        o = b.get(k["name"])
-        rows.append({
-            "kernel": k["name"][:100],
-            "share": k["total_ns"] / total_a,
-            "share_other": o["total_ns"] / total_b if o else 0,
-            "p50_ratio": o["p50_ns"] / k["p50_ns"] if o else None,
-            "p95_ratio": o["p95_ns"] / k["p95_ns"] if o else None,
-        })
-    seen = [r for r in rows if r["p50_ratio"] is not None]
-    coverage = other["coverage"]
-    return {
-        "total_ratio": total_b / total_a,
-        "count_ratio": sum(k["count"] for k in b.values()) / sum(k["count"] for k in a.values()),
-        "share_points_max": max(abs(r["share"] - r["share_other"]) * 100 for r in rows),
-        "p50_off_max": max(abs(r["p50_ratio"] - 1) for r in seen),
-        "p95_off_max": max(abs(r["p95_ratio"] - 1) for r in seen),
-        "missing": len(rows) - len(seen),
-        "launches_seen": coverage["launches_seen"],
-        "sampling": coverage.get("sampling"),
-        "overhead_ns": coverage["overhead_ns"],
-        "wall_ns": other["wall_ns"],
-        "notes": [{"cause": n["cause"], "seconds": n["seconds"], "text": n["text"]} for n in coverage["notes"]],
-        "rows": rows,
-    }
+    for name in top:
+        mine, its = truth[name], other.get(name)
+        rows.append({"kernel": name[:120], "count": mine["count"], "share": mine["total_ns"] / total,
+                     "share_other": its["total_ns"] / total_other if its else 0,
+                     "p50_ratio": its["p50_ns"] / mine["p50_ns"] if its else None,
+                     "p95_ratio": its["p95_ns"] / mine["p95_ns"] if its else None})
+    seen = [row for row in rows if row["p50_ratio"] is not None]
+    result = {"total_ratio": total_other / total, "total_off": abs(total_other / total - 1),
+              "count_ratio": sum(k["count"] for k in other.values()) / sum(k["count"] for k in truth.values()),
+              "share_points_max": max(abs(row["share"] - row["share_other"]) * 100 for row in rows),
+              "p50_off_max": max((abs(row["p50_ratio"] - 1) for row in seen), default=None),
+              "p95_off_max": max((abs(row["p95_ratio"] - 1) for row in seen), default=None),
+              "missing": len(rows) - len(seen), "rows": rows}
+    result["within"] = not result["missing"] and all(result[key] <= most for key, most in LIMITS.items())
+    return result
+
+
+def one_row(programs, program, steps, options, full_file):
+    purlin = programs.purlin
+    said, file = programs.run(program, steps, options)
+    report = lambda path: json.loads(  # noqa: E731
+        subprocess.run([purlin, "report", "--json", path], check=True, capture_output=True, text=True).stdout)
+    document = report(file)
+    coverage = document["coverage"]
+    causes = {note["cause"] for note in coverage["notes"]}
+    sampled = kernels_of(document)
+    what = "head" if "launch_bound" in causes else "whole"
+    if what == "head":
+        truth = first_launches(purlin, full_file, round(sum(k["count"] for k in sampled.values())))
+    else:
+        truth = kernels_of(report(full_file))
+    return {"program": program, "options": options or "default", "steps": steps, "compared": what, **compare(truth, sampled),
+            "mean_ms": said["mean_ms"], "launches_seen": coverage["launches_seen"], "launches": sum(k["count"] for k in sampled.values()),
+            "sampling": coverage.get("sampling"), "overhead_ns": coverage["overhead_ns"],
+            "notes": [{"cause": n["cause"], "seconds": n["seconds"], "text": n["text"]} for n in coverage["notes"]]}
+
+
+def markdown(document):
+    lines = ["# What sampling leaves out", "",
+             f"Recorded {document['recorded_at']} at {document['environment']['revision']}: `{document['command']}`, "
+             f"{document['wall_s']:.0f} s. Each row against `--full` of the same steps in another process; `--full` against `--full` is "
+             "what differs without sampling. Limits: total 2 %, share 2 points, p50 and p95 5 %.", "",
+             "| program | options | compared | recorded | total | count | share, points | p50 | p95 | within |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
+    for r in document["programs"]:
+        if "failed" in r:
+            lines.append(f"| {r['program']} | {r['options']} | failed: {r['failed'][:200]} | | | | | | | |")
+            continue
+        percent = lambda value: "" if value is None else f"{100 * value:.2f} %"  # noqa: E731
+        lines.append(f"| {r['program']} | {r['options']} | {r['compared']} | {percent(r['launches_seen'] / max(1, r['launches']))} | "
+                     f"{100 * (r['total_ratio'] - 1):+.2f} % | {100 * (r['count_ratio'] - 1):+.2f} % | {r['share_points_max']:.2f} | "
+                     f"{percent(r['p50_off_max'])} | {percent(r['p95_off_max'])} | {'yes' if r['within'] else 'no'} |")
+    lines += ["", "Environment: " + ", ".join(f"{k} {v}" for k, v in document["environment"].items()) + ".", ""]
+    return "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--purlin", default="purlin")
-    parser.add_argument("--seconds", type=float, default=12)
-    parser.add_argument("--programs", default="training,tiny,gemm,graph")
-    parser.add_argument("--rows", default="--full;;--budget 5%;--budget 20%", help="options, separated by ';'")
+    parser.add_argument("--programs", default="graph,medium,gemm,training,tiny")
+    parser.add_argument("--limit", type=float, default=150)
+    parser.add_argument("--scale", type=float, default=1, help="of the plan's seconds")
     parser.add_argument("-o", "--output", default="sampled_vs_full.json")
-    parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.run:
-        return run_steps(arguments.run[0], int(arguments.run[1]))
-    out = {"schema": "purlin.bench.sampled_vs_full/1", "seconds": arguments.seconds, "programs": []}
-    for program in arguments.programs.split(","):
-        probe = subprocess.run(command(program, 50), check=True, capture_output=True, text=True).stdout
-        steps = max(50, int(50 * arguments.seconds / json.loads(probe)["seconds"]))
-        with tempfile.TemporaryDirectory() as folder:
-            full = profiled(arguments.purlin, ["--full"], program, steps, folder)
-            for row in arguments.rows.split(";"):
+    began = time.monotonic()
+    purlin = os.path.abspath(arguments.purlin) if "/" in arguments.purlin else arguments.purlin
+    document = {"schema": "purlin.bench.sampled_vs_full/2", "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "command": shlex.join(["python3", *sys.argv]), "limits": LIMITS, "programs": []}
+
+    def done(row):
+        document["programs"].append(row)
+        document["wall_s"] = time.monotonic() - began
+        Path(arguments.output).write_text(json.dumps(document, indent=1) + "\n")
+        Path(arguments.output).with_suffix(".md").write_text(markdown(document))
+        print({k: v for k, v in row.items() if k not in ("rows", "notes")}, file=sys.stderr, flush=True)
+
+    with tempfile.TemporaryDirectory() as folder:
+        programs = Programs(purlin, folder)
+        document["environment"] = environment(purlin)
+        try:
+            for program, seconds, ways in PLAN:
+                seconds *= arguments.scale
+                # A row is at most the full run, its own and a probe.
+                if program not in arguments.programs.split(",") or time.monotonic() - began + 3 * seconds > arguments.limit:
+                    continue
                 try:
-                    other = profiled(arguments.purlin, shlex.split(row), program, steps, folder)
-                    result = compare(full, other)
-                except Exception as failure:  # noqa: BLE001  a row that fails is told, not the end
-                    result = {"failed": repr(failure)}
-                result.update(program=program, steps=steps, options=row or "default")
-                out["programs"].append(result)
-                print(program, row or "default", {k: v for k, v in result.items() if k.endswith(("ratio", "max", "seen", "failed"))}, flush=True)
-        Path(arguments.output).write_text(json.dumps(out, indent=1) + "\n")
+                    probe, _ = programs.run(program, 30)
+                    steps = max(20, int(seconds * 1e3 / probe["mean_ms"]))
+                    _, file = programs.run(program, steps, "--full")
+                    os.rename(file, folder + "/full.plprof")
+                except Exception as failure:  # noqa: BLE001  the others may do
+                    done({"program": program, "options": "--full", "failed": repr(failure)})
+                    continue
+                for options in ways:
+                    try:
+                        done(one_row(programs, program, steps, options, folder + "/full.plprof"))
+                    except Exception as failure:  # noqa: BLE001
+                        done({"program": program, "options": options or "default", "failed": repr(failure)})
+        finally:
+            programs.end()
+    print(markdown(document))
+    return 0 if all(row.get("within") for row in document["programs"]) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

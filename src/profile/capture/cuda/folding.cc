@@ -205,6 +205,8 @@ bool Folding::all_final() const {
 bool Folding::hold(Buffer& buffer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (all_final() || held_.size() >= kMostHeld) return false;
+  buffer.names.take_from(cupti_, buffer.bytes, buffer.valid);
+  held_.push_back(std::move(buffer));
   return true;
 }
 
