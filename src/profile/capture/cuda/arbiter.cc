@@ -71,6 +71,7 @@ void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
   if (!ownership.need()) return;  // which ends capture
   Tier& tier = *tiers_[static_cast<std::size_t>(decision.tier)];
   Tier::Opened opened = Tier::Opened::kNotNow;
+  if (decision.tier == 0) folding_.begin_window();
   const std::int64_t cost = timed([&] { opened = tier.open(decision.window); });
   if (decision.tier == 0) governor_.spent(0, cost);
   if (opened == Tier::Opened::kYes) {
@@ -85,6 +86,7 @@ void Arbiter::close_open_tier() {
   if (open_ == Governor::kNone) return;
   const int tier = std::exchange(open_, Governor::kNone);
   governor_.closed(tier, monotonic_ns());
+  if (tier == 0) folding_.end_window();
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
   if (tier == 0) governor_.spent(0, cost);
   account(tier);

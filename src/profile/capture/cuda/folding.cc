@@ -30,6 +30,11 @@ PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, deviceId);
 PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, streamId);
 PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, deviceId);
 PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, streamId);
+PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, graphNodeId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, graphNodeId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, graphId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, graphNodeId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, graphId);
 #undef PURLIN_SAME_PLACE
 
 const char* copy_kind(std::uint8_t kind) {
@@ -110,7 +115,8 @@ WaitFacts facts_of(const CUpti_ActivitySynchronization2& record) {
   return facts;
 }
 
-constexpr std::int64_t kCallNs = 300;  // of a call's record, the program's thread's
+constexpr std::size_t kRemembered = 16;  // periods, windows
+constexpr std::int64_t kCallNs = 300;    // of a call's record, the program's thread's
 
 }  // namespace
 
@@ -183,8 +189,18 @@ void Folding::begin_period(double weight, bool final, bool timed) {
   attribution_.keep_times(timed);
 }
 
+void Folding::begin_window() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (windows_.size() >= kRemembered) windows_.erase(windows_.begin());
+  windows_.push_back({wall_ns(), 0});
+}
+
+void Folding::end_window() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!windows_.empty()) windows_.back().to_ns = wall_ns();
+}
+
 void Folding::begin_period_at(const Period& period) {
-  constexpr std::size_t kRemembered = 16;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (periods_.size() >= kRemembered) periods_.erase(periods_.begin());
   // One that was to begin later is overtaken.
@@ -245,11 +261,31 @@ void Folding::take_calls(const Buffer& buffer, Attribution::Batch& ops) {
       ops.call(*reinterpret_cast<const CUpti_ActivityAPI*>(record));
 }
 
+// False: how long it took is not known.
+template <class Record>
+bool Folding::settle_end(const Record& record, std::int64_t& duration_ns,
+                         const std::vector<Span>& windows) {
+  if (record.graphId == 0) return true;
+  const auto start = static_cast<std::int64_t>(record.start);
+  auto window = windows.rbegin();
+  while (window != windows.rend() && start < window->from_ns) ++window;
+  if (window == windows.rend() || window->to_ns == 0 ||
+      static_cast<std::int64_t>(record.end) <= window->to_ns) {
+    node_times_.learn(record.graphId, record.graphNodeId, duration_ns);
+    return true;
+  }
+  duration_ns = node_times_.believe(record.graphId, record.graphNodeId, duration_ns);
+  if (duration_ns < 0) ++unfinished_;
+  return duration_ns >= 0;
+}
+
 void Folding::fold(const Buffer& buffer, bool uncounted) {
   std::vector<Period> periods;
+  std::vector<Span> windows;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     periods = periods_;
+    windows = windows_;
   }
   for (Period& period : periods) period.kernel_ns = 0;
   const auto period_of = [&](std::int64_t start_ns) -> Period& {
@@ -273,11 +309,13 @@ void Folding::fold(const Buffer& buffer, bool uncounted) {
     ops->begin(batch);
     take_calls(buffer, *ops);
   }
-  const auto copied = [&](const CopyFacts& facts, std::uint32_t correlation) {
-    CopyFacts weighted = weighed(facts);
-    if (weighted.weight <= 0) return;
-    if (ops) ops->place(weighted, correlation);
-    batch.copy(weighted);
+  const auto copied = [&](const auto& each, const char* kind) {
+    CopyFacts facts = facts_of(each, kind);
+    if (!settle_end(each, facts.duration_ns, windows)) return;
+    facts = weighed(facts);
+    if (facts.weight <= 0) return;
+    if (ops) ops->place(facts, each.correlationId);
+    batch.copy(facts);
   };
   Tally tally;
   while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS) {
@@ -287,7 +325,9 @@ void Folding::fold(const Buffer& buffer, bool uncounted) {
       case CUPTI_ACTIVITY_KIND_KERNEL: {
         const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel10*>(record);
         if (has_times(kernel.start, kernel.end)) {
-          LaunchFacts facts = weighed(facts_of(kernel));
+          LaunchFacts facts = facts_of(kernel);
+          if (!settle_end(kernel, facts.duration_ns, windows)) break;
+          facts = weighed(facts);
           if (facts.weight <= 0) break;
           if (!ops || ops->place(facts, kernel.correlationId)) batch.launch(facts);
         } else {
@@ -297,13 +337,12 @@ void Folding::fold(const Buffer& buffer, bool uncounted) {
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY: {
         const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-        if (has_times(copy.start, copy.end))
-          copied(facts_of(copy, copy_kind(copy.copyKind)), copy.correlationId);
+        if (has_times(copy.start, copy.end)) copied(copy, copy_kind(copy.copyKind));
         break;
       }
       case CUPTI_ACTIVITY_KIND_MEMSET: {
         const auto& set = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-        if (has_times(set.start, set.end)) copied(facts_of(set, "memset"), set.correlationId);
+        if (has_times(set.start, set.end)) copied(set, "memset");
         break;
       }
       case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: {
@@ -342,7 +381,8 @@ void Folding::account() {
   if (const std::uint64_t unfinished = unfinished_.exchange(0); unfinished > 0)
     recorder_.lose_launches(static_cast<double>(unfinished), "unfinished_launches",
                             "launches that had not ended when their record had to be taken, or "
-                            "that CUPTI gave no times");
+                            "that CUPTI gave no times, or wrong ones and were never seen before "
+                            "(nodes of a graph that ran as a window closed)");
 }
 
 }  // namespace purlin::profile::capture::cuda

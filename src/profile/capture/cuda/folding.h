@@ -15,6 +15,7 @@
 #include "profile/capture/cuda/buffers.h"
 #include "profile/capture/cuda/cupti_library.h"
 #include "profile/capture/cuda/kernel_names.h"
+#include "profile/capture/cuda/node_times.h"
 #include "profile/capture/session.h"
 
 #include <atomic>
@@ -42,6 +43,10 @@ class Folding {
 
   // Records of work that begins from now on are of a new period; `final`: their weight is known.
   void begin_period(double weight, bool final, bool timed);
+  // Around the time that the kinds are enabled: what is under way in graphs when a window ends does
+  // not have a right end (node_times.h).
+  void begin_window();
+  void end_window();
   // The weight of the records of periods so far that had none, and the time they stand for.
   void settle(double weight, double time_ns);
 
@@ -83,11 +88,18 @@ class Folding {
 
   class Tally;
 
+  struct Span {
+    std::int64_t from_ns = 0, to_ns = 0;  // wall clock; to: 0 while it is open
+  };
+
   void begin_period_at(const Period& period);
   bool weights_known();
   bool all_final() const;
   bool hold(Buffer& buffer);
   void fold(const Buffer& buffer, bool uncounted);
+  template <class Record>
+  bool settle_end(const Record& record, std::int64_t& duration_ns,
+                  const std::vector<Span>& windows);
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
   void add_up(const std::vector<Period>& folded);
   void count(const Buffer& buffer);
@@ -99,7 +111,9 @@ class Folding {
   Buffers buffers_;
   std::mutex mutex_;                          // of what follows
   std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
+  std::vector<Span> windows_;                 // the last few, likewise
   std::vector<Buffer> held_;
+  NodeTimes node_times_;  // guarded by the recorder's lock
   double total_ns_ = 0;
   // Of settled periods, z their weighted kernel time and t the time they stand for.
   struct Sums {

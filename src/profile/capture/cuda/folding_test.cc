@@ -1,89 +1,169 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/folding.h"
 
+#include "profile/format/file.h"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <string>
+#include <map>
+#include <vector>
 
 namespace purlin::profile::capture::cuda {
 namespace {
 
-CUptiResult CUPTIAPI next_kernel(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
-  std::uint8_t* next = *record == nullptr ? buffer
-                                          : reinterpret_cast<std::uint8_t*>(*record) +
-                                                sizeof(CUpti_ActivityKernel10);
+using Record = CUpti_ActivityKernel10;
+
+CUptiResult CUPTIAPI next_record(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
+  std::uint8_t* next =
+      *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + sizeof(Record);
   if (next >= buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
   *record = reinterpret_cast<CUpti_Activity*>(next);
   return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI nothing_dropped(CUcontext, std::uint32_t, std::size_t* dropped) {
+CUptiResult CUPTIAPI dropped_records(CUcontext, std::uint32_t, std::size_t* dropped) {
   *dropped = 0;
   return CUPTI_SUCCESS;
 }
 
-class FoldingTest : public testing::Test, private Source {
- protected:
-  FoldingTest() {
-    cupti_.next_record = next_kernel;
-    cupti_.dropped_records = nothing_dropped;
-  }
+struct NoSource : Source {
   void collect(bool) override {}
+};
 
-  // Launches of one kernel, as CUPTI hands them over.
-  void deliver(const char* name, int launches, std::int64_t start_ns) {
-    std::uint8_t* bytes = nullptr;
-    std::size_t size = 0, most = 0, used = 0;
-    folding_.lend(&bytes, &size, &most);
-    ASSERT_NE(bytes, nullptr);
-    for (int i = 0; i < launches; ++i) {
-      CUpti_ActivityKernel10 record = {};
-      record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-      record.name = name;
-      record.start = static_cast<std::uint64_t>(start_ns + i * 1000);
-      record.end = record.start + 500;
-      std::memcpy(bytes + used, &record, sizeof record);
-      used += sizeof record;
-    }
-    folding_.take(nullptr, 0, bytes, used);
+class FoldingTest : public testing::Test {
+ protected:
+  static Cupti functions() {
+    Cupti cupti;
+    cupti.next_record = &next_record;
+    cupti.dropped_records = &dropped_records;
+    return cupti;
   }
-  std::string sealed() { return session_.recorder().drain(0, wall_ns(), true); }
-  static bool holds(const std::string& bytes, const char* text) {
-    return bytes.find(text) != std::string::npos;
+  static SessionOptions options() {
+    SessionOptions result;
+    result.layer = "cuda";
+    return result;
+  }
+  // A kernel, of a graph where `node` is not 0.
+  static Record record(const char* name, std::int64_t start_ns, std::int64_t duration_ns,
+                       std::uint64_t node = 0) {
+    Record result = {};
+    result.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    result.name = name;
+    result.gridX = result.gridY = result.gridZ = 1;
+    result.blockX = result.blockY = result.blockZ = 1;
+    result.start = static_cast<std::uint64_t>(start_ns);
+    result.end = static_cast<std::uint64_t>(start_ns + duration_ns);
+    result.graphId = node != 0 ? 3 : 0;
+    result.graphNodeId = node;
+    return result;
+  }
+  void deliver(const std::vector<Record>& records) {
+    std::uint8_t* buffer = nullptr;
+    std::size_t size = 0, most = 0;
+    folding_.lend(&buffer, &size, &most);
+    ASSERT_GE(size, records.size() * sizeof(Record));
+    std::memcpy(buffer, records.data(), records.size() * sizeof(Record));
+    folding_.take(nullptr, 0, buffer, records.size() * sizeof(Record));
+  }
+  // {count, total ns} by name, and what was lost under "".
+  std::map<std::string, std::pair<double, double>> folded() {
+    folding_.account();
+    session_.recorder().set_meta(R"({"pid":1,"layer":"cuda"})", "[]");
+    const Result<Profile> profile = decode_profile(session_.recorder().drain(0, 1, true));
+    EXPECT_TRUE(profile.is_ok()) << profile.status().message();
+    std::map<std::string, std::pair<double, double>> result;
+    const Profile empty;
+    const Profile& found = profile.is_ok() ? *profile : empty;
+    for (const KernelRow& row : found.kernels)
+      result[row.name] = {row.duration.count(), row.duration.total_ns()};
+    if (found.coverage.launches_lost > 0) result[""] = {found.coverage.launches_lost, 0};
+    return result;
   }
 
-  Cupti cupti_;
-  Session session_{SessionOptions{}, *this};
-  Attribution attribution_{cupti_, session_.recorder(), AttributionOptions{}};
+  const Cupti cupti_ = functions();
+  NoSource source_;
+  Session session_{options(), source_};
+  Attribution attribution_{cupti_, session_.recorder(), {OpsMode::kOff, false, true}};
   Folding folding_{cupti_, session_, attribution_};
 };
+
+using Folded = std::map<std::string, std::pair<double, double>>;
+
+TEST_F(FoldingTest, ReplayUnderWayAsAWindowClosesLastsAsLongAsOnesBefore) {
+  folding_.begin_period(1, true, false);
+  folding_.begin_window();
+  const std::int64_t inside = wall_ns();
+  deliver({record("a", inside, 10, 1), record("b", inside, 20, 2), record("k", inside, 30)});
+  while (wall_ns() <= inside + 1000) {
+  }
+  folding_.end_window();
+  const std::int64_t closed = wall_ns();
+  const std::int64_t later = 250'000'000;  // that is when another replay ended
+  deliver({record("a", inside, later, 1), record("b", closed + 5, later, 2),
+           record("new", inside, later, 9), record("k", inside, later)});
+  // "k" is of no graph: it may well have run for so long.
+  EXPECT_EQ(folded(), (Folded{{"", {1, 0}},
+                              {"a", {2, 20}},
+                              {"b", {2, 40}},
+                              {"k", {2, 30.0 + static_cast<double>(later)}}}));
+}
+
+TEST_F(FoldingTest, NodesThatGoOnBeingRecordedAfterAWindowKeepTheirOwnTimes) {
+  folding_.begin_period(1, true, false);
+  folding_.begin_window();
+  const std::int64_t inside = wall_ns();
+  deliver({record("a", inside, 100, 1)});
+  folding_.end_window();
+  // Graphs that were made in the head are recorded until CUPTI is asked again.
+  deliver({record("a", wall_ns(), 90, 1), record("a", wall_ns(), 130, 1)});
+  EXPECT_EQ(folded(), (Folded{{"a", {3, 320}}}));
+}
+
+TEST_F(FoldingTest, WindowsOfOnePeriodAreToldApart) {
+  folding_.begin_period(1, true, false);
+  folding_.begin_window();
+  folding_.end_window();
+  folding_.begin_window();
+  const std::int64_t inside = wall_ns();
+  deliver({record("long", inside, 7'000'000'000, 4)});
+  EXPECT_EQ(folded(), (Folded{{"long", {1, 7e9}}}));
+}
+
+TEST_F(FoldingTest, RecordsAreCountedOnceWhetherHeldOrNot) {
+  folding_.begin_period(1, true, false);
+  deliver({record("a", wall_ns(), 10), record("b", wall_ns(), 10, 1)});
+  folding_.begin_period(4, false, false);
+  deliver({record("a", wall_ns(), 10), record("a", wall_ns(), 10), record("b", wall_ns(), 10, 1)});
+  const Folding::Counts counts = folding_.take_counts();
+  EXPECT_EQ(counts.launches, 3);
+  EXPECT_EQ(counts.nodes, 2);
+  folding_.settle(5, 1);
+  const Folding::Counts settled = folding_.take_counts();
+  EXPECT_EQ(settled.launches + settled.nodes, 0);
+  EXPECT_EQ(folded(), (Folded{{"a", {11, 110}}, {"b", {6, 60}}}));
+}
 
 TEST_F(FoldingTest, AHeldBufferHasItsNamesWhenTheirModulesAreGone) {
   folding_.begin_period(2, false, false);
   char first[] = "kernel_of_a_module", second[] = "kernel_of_another";
-  deliver(first, 3, wall_ns() + 1000);
-  deliver(second, 2, wall_ns() + 1000);
+  const std::int64_t start = wall_ns() + 1000;
+  deliver({record(first, start, 500), record(first, start, 500), record(first, start, 500)});
+  deliver({record(second, start, 500), record(second, start, 500)});
   // The place of a name that was freed is another's now.
-  std::memset(first, '?', sizeof first);
-  std::memset(second, '!', sizeof second);
+  std::memset(first, '?', sizeof first - 1);
+  std::memset(second, '!', sizeof second - 1);
   folding_.settle(2, 1e9);
-  const std::string bytes = sealed();
-  EXPECT_TRUE(holds(bytes, "kernel_of_a_module"));
-  EXPECT_TRUE(holds(bytes, "kernel_of_another"));
-  EXPECT_FALSE(holds(bytes, "??"));
-  EXPECT_TRUE(holds(bytes, "\"launches_seen\":5"));
-  EXPECT_TRUE(holds(bytes, "\"launches_sampled_out\":5"));
+  EXPECT_EQ(folded(),
+            (Folded{{"kernel_of_a_module", {6, 3000}}, {"kernel_of_another", {4, 2000}}}));
 }
 
 TEST_F(FoldingTest, WhatIsKnownIsFoldedBeforeCuptiIsAnswered) {
   folding_.begin_period(1, true, false);
   char name[] = "kernel_of_a_module";
-  deliver(name, 1, wall_ns() + 1000);
-  std::memset(name, '?', sizeof name);
-  const std::string bytes = sealed();
-  EXPECT_TRUE(holds(bytes, "kernel_of_a_module"));
-  EXPECT_FALSE(holds(bytes, "??"));
+  deliver({record(name, wall_ns() + 1000, 500)});
+  std::memset(name, '?', sizeof name - 1);
+  EXPECT_EQ(folded(), (Folded{{"kernel_of_a_module", {1, 500}}}));
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeTimes: how long each node of a CUDA graph took when it was last seen to its end. CUPTI 13.0
+// gives the replay that is under way when a kind is disabled its right start, but the end of a later
+// replay (H200: bench/results/graph_windows.md): hundreds of milliseconds for kernels of
+// microseconds, in one to all of a window's replays. The nodes of a replayed graph take much the
+// same time again and again, so what was seen before stands for what was not.
+//
+// At most kMost nodes are known; those that come later are not. Owned by Folding, used within the
+// recorder's lock. Thread-safety: none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+namespace purlin::profile::capture::cuda {
+
+class NodeTimes {
+ public:
+  static constexpr std::size_t kMost = 65'536;
+  static constexpr std::int64_t kSlackNs = 2000;
+
+  void learn(std::uint32_t graph, std::uint64_t node, std::int64_t duration_ns) {
+    if (known_.size() < kMost)
+      known_[key(graph, node)] = duration_ns;
+    else if (const auto known = known_.find(key(graph, node)); known != known_.end())
+      known->second = duration_ns;
+  }
+  // What to believe of a record with a doubtful end; -1: nothing is known.
+  std::int64_t believe(std::uint32_t graph, std::uint64_t node, std::int64_t duration_ns) const {
+    const auto known = known_.find(key(graph, node));
+    if (known == known_.end()) return -1;
+    return duration_ns <= 2 * known->second + kSlackNs ? duration_ns : known->second;
+  }
+
+ private:
+  static std::uint64_t key(std::uint32_t graph, std::uint64_t node) {
+    return node * 0x9E3779B97F4A7C15u + graph;
+  }
+  std::unordered_map<std::uint64_t, std::int64_t> known_;
+};
+
+}  // namespace purlin::profile::capture::cuda
