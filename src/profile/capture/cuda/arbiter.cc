@@ -82,11 +82,12 @@ void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
   }
 }
 
-void Arbiter::close_open_tier() {
+void Arbiter::close_open_tier(bool final) {
   if (open_ == Governor::kNone) return;
   const int tier = std::exchange(open_, Governor::kNone);
   governor_.closed(tier, monotonic_ns());
-  if (tier == 0) folding_.end_window();
+  // At the end no later replay spoils what is under way.
+  if (tier == 0 && !final) folding_.end_window();
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
   if (tier == 0) governor_.spent(0, cost);
   account(tier);
@@ -199,7 +200,7 @@ void Arbiter::note_presence() {
 void Arbiter::collect(Ownership& ownership, bool final) {
   const Ownership::Turn turn = ownership.take_turn(final);
   if (!turn || (!final && open_ != Governor::kNone && !ownership.confirm())) return;
-  if (final) close_open_tier();
+  if (final) close_open_tier(true);
   // Even a flush would bring CUPTI into a process that so far does without.
   if (ownership.registered())
     for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) collect(tier, final);

@@ -35,7 +35,7 @@ class Arbiter : public Tenant {
 
  private:
   void open(Ownership& ownership, const Governor::Decision& decision);
-  void close_open_tier();
+  void close_open_tier(bool final = false);
   void cycle();
   void collect(int tier, bool final);
   void account(int tier);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeTimes: how long each node of a CUDA graph took when it was last seen to its end. CUPTI 13.0
-// gives the replay that is under way when a kind is disabled its right start, but the end of a later
-// replay (H200: bench/results/graph_windows.md): hundreds of milliseconds for kernels of
+// gives the replay that is under way when a kind is disabled its right start, but the end of a
+// later replay (H200: bench/results/graph_windows.md): hundreds of milliseconds for kernels of
 // microseconds, in one to all of a window's replays. The nodes of a replayed graph take much the
 // same time again and again, so what was seen before stands for what was not.
 //
