@@ -48,11 +48,12 @@ def tune(spec, shape=None, device=None, budget=None, strategy=None, cache=None, 
     return run("tune", *arguments, *extra)
 
 
-def profile(arguments, output=None, full=False, build=None):
+def profile(arguments, output=None, full=False, build=None, capture=False):
     """Runs a program under capture; (its exit code, the path of the profile). Given a name in place
-    of a program, a context that marks a range of this one: `with purlin.profile("step") as p:`."""
+    of a program, a context that marks a range of this one: `with purlin.profile("step") as p:`; with
+    capture=True, and under `purlin profile --idle`, the range is what is captured."""
     if isinstance(arguments, str):
-        return Range(arguments)
+        return Range(arguments, command if capture else None)
     path = output or os.path.join(tempfile.mkdtemp(prefix="purlin-"), "profile.plprof")
     line = [command(), "profile", "-o", path, "-q"]
     line += ["--full"] if full else []

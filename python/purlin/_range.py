@@ -3,11 +3,14 @@
 
 The range is pushed and popped through NVTX, by PyTorch where it is loaded, else by NVIDIA's library where that
 is installed. `purlin profile` reads it (--ops), as other tools do: launches tell of it, and ranges named "step 3"
-cut a timeline into steps. A range starts and stops no capture, which is the whole process's; outside of
-`purlin profile` a warning says once how to get a profile.
+cut a timeline into steps. A range starts and stops no capture, which is the whole process's, unless
+capture=True says so: then it asks the capture of its own process, by `purlin capture`, to start where the range begins
+and to stop where it ends, for programs under `purlin profile --idle`. Outside of `purlin profile` a warning says once
+how to get a profile; a capture that cannot be started is a warning too, and the range goes on.
 """
 import ctypes
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -58,8 +61,10 @@ def _push(name):
 class Range:
     """One range. After it: `seconds` of wall time, `marked` ("torch", "nvtx" or ""), `captured`."""
 
-    def __init__(self, name):
+    def __init__(self, name, command=None):
+        """`command`: finds the purlin command, for a range that is to be captured alone; None for others."""
         self.name, self.seconds, self.marked, self.captured = name, 0.0, "", captured()
+        self._command, self._started = command, False
 
     def __enter__(self):
         global _warned
@@ -68,6 +73,7 @@ class Range:
             warnings.warn("purlin.profile(%r): this process is not profiled; start it with: purlin profile -- %s"
                           % (self.name, " ".join([os.path.basename(sys.executable or "python3")] + sys.argv)),
                           stacklevel=2)
+        self._started = self._command is not None and self.captured and self._capture("start")
         self.marked = _push(self.name)
         self._start = time.perf_counter()
         return self
@@ -78,3 +84,16 @@ class Range:
             sys.modules["torch"].cuda.nvtx.range_pop()
         elif self.marked == "nvtx":
             _nvtx().nvtxRangePop()
+        if self._started:
+            self._capture("stop")
+
+    def _capture(self, word):
+        try:
+            done = subprocess.run([self._command(), "capture", word, str(os.getpid())], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True)
+            problem = done.stderr.strip() if done.returncode else ""
+        except (OSError, RuntimeError) as failure:
+            problem = str(failure)
+        if problem:
+            warnings.warn("purlin.profile(%r): capture did not %s: %s" % (self.name, word, problem), stacklevel=3)
+        return not problem

@@ -93,6 +93,38 @@ class CommandTest(WithCache):
 
 
 class RangeTest(unittest.TestCase):
+    def test_a_range_is_captured_alone_where_that_is_asked_for(self):
+        from purlin import _range
+
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        told, script = os.path.join(folder, "told"), os.path.join(folder, "purlin")
+        with open(script, "w") as file:
+            file.write('#!/bin/sh\necho "$@" >>%s\n[ ! -e %s/refuse ] || { echo "no capture" >&2; exit 2; }\n'
+                       % (told, folder))
+        os.chmod(script, 0o755)
+        with mock.patch.dict(sys.modules, torch=None), mock.patch.object(_range, "_library", False), \
+                mock.patch.dict(os.environ, PURLIN=script, PURLIN_SPOOL="/somewhere"), \
+                warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with self.assertRaises(KeyError), purlin.profile("step", capture=True):
+                raise KeyError
+            with purlin.profile("step"):
+                pass
+            self.assertEqual(caught, [])
+            open(folder + "/refuse", "w").close()
+            with purlin.profile("step", capture=True):
+                pass
+            self.assertIn("capture did not start: no capture", str(caught[0].message))
+            os.environ["PURLIN"] = folder + "/none"
+            with purlin.profile("step", capture=True):
+                pass
+            self.assertIn("was not found", str(caught[1].message))
+            del os.environ["PURLIN_SPOOL"]
+        with open(told) as file:
+            self.assertEqual(file.read().split("\n")[:-1],
+                             ["capture %s %d" % (word, os.getpid()) for word in ("start", "stop", "start")])
+
     def test_a_range_is_marked_and_says_when_nobody_profiles(self):
         from purlin import _range
 
