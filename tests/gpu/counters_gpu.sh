@@ -3,7 +3,7 @@
 # DRAM bytes, FLOPs and occupancy within 2 %, times within noise; what reading them costs; programs
 # that it must not break. Nsight Compute replays the application, one pass a run: replaying each
 # kernel would show it the caches as its own last pass left them. Under 90 s.
-# PATH holds purlin; needs nvcc, ncu and the right to read counters. OUT gets counters_h200.{md,json}.
+# PATH holds purlin; needs nvcc, ncu and the right to read counters. OUT gets counters_h200.{md,json}, and all else as counters_raw.tar.gz.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 python=${PYTHON:-python3}
@@ -16,14 +16,15 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp"
 out=${OUT:-$tmp}
-mkdir -p "$out"
+raw=$tmp/raw  # what the tables come from
+mkdir -p "$out" "$raw"
 nvcc -std=c++17 -O2 -arch=native -o counters "$here/counters.cu" || nvcc -std=c++17 -O2 -arch=sm_90 -o counters "$here/counters.cu"
 broken=0
 step() { echo "$SECONDS s: $*"; }
-# Runs a program under capture: what it said in NAME.err, its report in OUT/counters_NAME.json.
+# Runs a program under capture: what it said in NAME.err, its report in raw/counters_NAME.json.
 under() {
   local name=$1; shift
-  timeout 45 purlin profile -o "$name.plprof" --json "$@" >"$out/counters_$name.json" 2>"$name.err" || { echo "BROKEN: $name"; tail -3 "$name.err"; broken=1; }
+  timeout -k 2 40 purlin profile -o "$name.plprof" --json "$@" >"$raw/counters_$name.json" 2>"$name.err" || { echo "BROKEN: $name"; tail -3 "$name.err"; broken=1; }
 }
 
 step "Nsight Compute"
@@ -31,10 +32,9 @@ ops=$(for op in ffma fadd fmul; do echo -n ",smsp__sass_thread_inst_executed_op_
 timeout 60 ncu --csv --page raw --clock-control none --cache-control none --replay-mode application --kernel-name-base function \
   --metrics "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,sm__warps_active.avg.pct_of_peak_sustained_active,sm__ops_path_tensor_src_bf16_dst_fp32.sum,lts__t_sectors_lookup_hit.sum,lts__t_sectors_lookup_miss.sum,lts__t_bytes.sum$ops" \
   ./counters work x8 >ncu.txt 2>ncu.err || { tail -5 ncu.txt ncu.err; broken=1; }
-cp ncu.txt "$out/counters_ncu.csv"
 
-step "under capture, with half of its time, so that all cards have their turns"
-under work --budget 100% --counters all -- ./counters work "${SECONDS_OF_WORK:-16}"
+step "under capture, with half of its time, so that all ten cards have their turns"
+under work --budget 100% --counters memory,tensor,caches,flops -- ./counters work "${SECONDS_OF_WORK:-16}"
 
 step "the deep dive"
 under full --counters full --kernel 'tensor|copy' --launches 2 -- ./counters work 2
@@ -51,7 +51,8 @@ for what in captures waits threads; do
   under $what --budget 30% --counters all -- ./counters $what 4
   grep -h ok $what.err || broken=1
 done
-cp ./*.err "$out/" 2>/dev/null || true
-"$python" "$here/counters_compare.py" "$out" ncu.txt || broken=1
+cp ./*.err ncu.txt "$raw/"
+"$python" "$here/counters_compare.py" "$raw" "$raw/ncu.txt" "$out" || broken=1
+tar -C "$raw" -czf "$out/counters_raw.tar.gz" .
 step "done"
 exit $broken

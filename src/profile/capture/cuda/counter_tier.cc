@@ -76,8 +76,8 @@ Wishes CounterTier::wishes() const {
   Wishes wishes;
   wishes.share = 0.5;
   wishes.least_budget = kLeastBudget;
-  wishes.window_ns = 500'000'000;  // a session takes some 300 ms to begin, a reading 1.3 ms
-  wishes.least_period_ns = 700'000'000;
+  wishes.window_ns = 300'000'000;  // a session takes some 200 ms to begin, a reading 1.3 ms
+  wishes.least_period_ns = 500'000'000;
   wishes.first_cost_ns = 0;  // the first window is worth having even in a short program
   return wishes;
 }
