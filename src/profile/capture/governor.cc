@@ -346,6 +346,15 @@ void Governor::spent(int tier, std::int64_t cost_ns) {
   payer.window_cost_ns = std::max(payer.since_open_ns, 0.9 * payer.window_cost_ns);
 }
 
+void Governor::spent_on_records(std::int64_t cost_ns) {
+  if (tiers_.empty()) return;
+  const auto cost = static_cast<double>(cost_ns);
+  tiers_[0].purse_ns -= cost;
+  totals_.spent_ns += cost;
+  lesson_cost_ns_ += cost;
+  if (head_) head_cost_ns_ += cost;
+}
+
 void Governor::recorded(double launches, double nodes) {
   if (tiers_.empty() || launches + nodes <= 0) return;
   const CostModel& costs = options_.costs;

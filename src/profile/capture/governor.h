@@ -100,6 +100,8 @@ class Governor {
   void refused(int tier, bool forever, std::int64_t now_ns);
   void closed(int tier, std::int64_t now_ns);
   void spent(int tier, std::int64_t cost_ns);
+  // By tier 0, for each record and not for each window: a longer window costs more of it.
+  void spent_on_records(std::int64_t cost_ns);
   void spent_once(std::int64_t cost_ns) { totals_.spent_ns += static_cast<double>(cost_ns); }
   void recorded(double launches, double nodes);  // by tier 0: into streams, of graphs
   // Nothing can be open from here on: CUPTI is another's, or the program ends.

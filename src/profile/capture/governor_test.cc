@@ -327,6 +327,32 @@ TEST(Governor, GraphsAreWorthAnotherWindow) {
 }
 
 // Where later launches would pay more than the graphs save, they are left as they are.
+// The head's records were many: what they cost to take in says nothing of a window to come.
+TEST(Governor, WhatRecordsCostMakesWindowsShorterNotRarer) {
+  const auto windows = [](bool by_record) {
+    Governor governor(seeded(5), {{}}, 0);
+    bool open = false;
+    for (std::int64_t now = 0; now < 8 * kSecond;) {
+      const Governor::Decision decision = governor.decide(now);
+      if (open != (decision.tier == 0)) {
+        open = !open;
+        open ? governor.opened(0, now) : governor.closed(0, now);
+        governor.spent(0, 100'000);
+      }
+      const std::int64_t next =
+          std::max(now + kMs, std::min(decision.ask_again_ns, now + 20 * kMs));
+      const double nodes = open ? 435'000.0 * static_cast<double>(next - now) / 1e9 : 0;
+      const auto folding = static_cast<std::int64_t>(nodes * 150);
+      by_record ? governor.spent_on_records(folding) : governor.spent(0, folding);
+      governor.recorded(0, nodes);
+      now = next;
+    }
+    EXPECT_LT(governor.totals().spent_ns, 0.04 * 8e9);  // the head among it
+    return governor.totals().windows;
+  };
+  EXPECT_GT(windows(true), 2 * windows(false));
+}
+
 TEST(Governor, FewGraphsAreWorthNoCycle) {
   Governor governor(GovernorOptions(), {Wishes{}}, 0);
   ASSERT_EQ(governor.decide(1).tier, 0);

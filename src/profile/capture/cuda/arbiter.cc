@@ -103,7 +103,10 @@ void Arbiter::cycle() {
 
 void Arbiter::account(int tier) {
   Tier& payer = *tiers_[static_cast<std::size_t>(tier)];
-  governor_.spent(tier, payer.take_cost_ns());
+  if (tier == 0)
+    governor_.spent_on_records(payer.take_cost_ns());
+  else
+    governor_.spent(tier, payer.take_cost_ns());
   governor_.spent_once(payer.take_once_ns());
   if (tier != 0) return;
   const Folding::Counts counts = folding_.take_counts();
