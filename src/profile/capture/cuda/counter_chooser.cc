@@ -78,8 +78,6 @@ CounterChooser::Key CounterChooser::key_of(const LaunchSite& site) {
 }
 
 CounterChooser::Shape* CounterChooser::shape_of(const LaunchSite& site) {
-  if (shapes_.empty()) stream_ = site.stream;
-  several_streams_ |= site.stream != stream_;
   const Key key = key_of(site);
   if (const auto known = shapes_.find(key); known != shapes_.end()) return &known->second;
   if (shapes_.size() >= kMaxShapes) return nullptr;
@@ -90,6 +88,11 @@ CounterChooser::Shape* CounterChooser::shape_of(const LaunchSite& site) {
                  (only_.is_set() && !only_.matches(symbol)) || never_.matches(symbol);
   if (fresh.denied) ++denied_;
   return &fresh;
+}
+
+void CounterChooser::saw(const LaunchSite& site) {
+  if (seen_++ == 0) stream_ = site.stream;
+  several_streams_ |= site.stream != stream_;
 }
 
 bool CounterChooser::wants_trial(const LaunchSite& site) {

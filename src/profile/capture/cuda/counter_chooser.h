@@ -60,12 +60,17 @@ class NamePattern {
 class CounterChooser {
  public:
   static constexpr std::size_t kMaxShapes = 10'000;
+  static constexpr std::uint64_t kSeen = 256;
   static constexpr std::uint32_t kTrials = 1, kTrialsOfSeveralStreams = 3;
 
   // Where one is given, only kernels that `only` matches, and none that `never` matches.
   CounterChooser(const NamePattern& only, const NamePattern& never, std::uint32_t limit = 0)
       : only_(only), never_(never), limit_(limit) {}
 
+  // Of every launch while launches are watched: where they go.
+  void saw(const LaunchSite& site);
+  // As far as is known, after enough of them: none of them can wait for a later one.
+  bool single_stream() const { return !several_streams_ && seen_ >= kSeen; }
   // Whether this launch should be seen to end by itself, before any like it is counted.
   bool wants_trial(const LaunchSite& site);
   // It did, in so many nanoseconds.
@@ -123,6 +128,7 @@ class CounterChooser {
   double total_time_ = 0;  // of all shapes, as estimated
   std::size_t denied_ = 0;
   const void* stream_ = nullptr;  // of the first launch
+  std::uint64_t seen_ = 0;
   bool several_streams_ = false, untried_ = false;
 };
 

@@ -15,6 +15,7 @@ constexpr int kMostWaiting = 8;  // kernels that did not end by themselves
 // one waits for its turn, before a program is one that launches from several threads all the time.
 constexpr int kMostDisturbed = 8, kMostDisturbedWindows = 3;
 constexpr std::uint64_t kMostOthers = 8;
+constexpr int kMostUnready = 8, kMostUnreadyOfSeveralStreams = 3;  // windows
 // A window begins with trials: for so long, or longer until there was one.
 constexpr std::int64_t kSeekNs = 15'000'000, kMostSeekNs = 60'000'000;
 // What a launch may take longer while it is counted than in its trial.
@@ -159,7 +160,7 @@ void CounterTier::collect(bool final) {
   note(disturbed_.exchange(0), "counters_disturbed",
        "readings of hardware counters dropped, because another thread launched meanwhile");
   note(unready_.exchange(0), "counters_unready",
-       "windows of hardware counters that ended because the GPU did not fall idle within 300 ms");
+       "windows of hardware counters that ended because the GPU did not fall idle in time");
   note(unended_.exchange(0), "counters_unended",
        "kernels and launch shapes whose hardware counters are not read, because a launch that was "
        "tried did not end within 50 ms: such kernels may wait for others, and are left alone");
@@ -278,6 +279,34 @@ void CounterTier::disturbed() {
     end_for_good("counters_threads", "several threads of the program launch kernels all the time");
 }
 
+// The GPU is at the program's earlier work: there is much of it, or it waits for this launch.
+void CounterTier::unready(bool single_stream) {
+  ++unready_;
+  end_window();
+  if (++unready_windows_ >= (single_stream ? kMostUnready : kMostUnreadyOfSeveralStreams))
+    end_for_good(
+        "counters_never_idle",
+        "the GPU did not fall idle, window after window, before launches that were chosen");
+}
+
+// True: the context is idle, and nobody else launches.
+bool CounterTier::get_ready(const void* context) {
+  bool single_stream = false;
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    single_stream = chooser_.single_stream();
+  }
+  const std::uint64_t others = other_launches_;
+  if (wait_until_idle(context, single_stream ? kQueuePatienceNs : kStreamsPatienceNs, true))
+    return open_ && quiet();
+  if (other_launches_ - others > kMostOthers) {
+    disturbed();
+  } else if (quiet()) {
+    unready(single_stream);
+  }
+  return false;
+}
+
 void CounterTier::end_for_good(const char* cause, const std::string& text) {
   open_ = false;
   if (session_ != nullptr && !session_->range_open && quiet() &&
@@ -306,17 +335,14 @@ void CounterTier::begin_window() {
 // True: a trial begins, or a range is open, for the launch that comes now.
 bool CounterTier::prepare(const LaunchSite& site) {
   if (window_ != windows_) begin_window();
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    chooser_.saw(site);
+  }
   if (!open_ || over_ || !quiet() || window_is_over() || entered_ns_ >= deadline_ns_) return false;
   if (session_ != nullptr && session_->context != site.context) return false;
   if (session_ != nullptr && session_->range_open && !settle_open_range()) return false;
-  const auto ready = [&] {
-    const std::uint64_t others = other_launches_;
-    if (wait_until_idle(site.context, kQueuePatienceNs, true)) return open_ && quiet();
-    if (other_launches_ - others > kMostOthers) return disturbed(), false;
-    if (open_) ++unready_;
-    end_window();
-    return false;
-  };
+  const auto ready = [&] { return get_ready(site.context); };
   if (session_ != nullptr && is_over(*session_)) {
     const bool tells_next = cards_[session_->card].topic == "memory";
     if (!ready()) return false;

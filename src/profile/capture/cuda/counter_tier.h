@@ -45,7 +45,9 @@ struct CounterOptions {
 
 class CounterTier : public Tier, private LaunchListener {
  public:
-  static constexpr std::int64_t kQueuePatienceNs = 300'000'000, kTrialPatienceNs = 50'000'000;
+  // For what was launched before; less where it may wait for the launch that is held up meanwhile.
+  static constexpr std::int64_t kQueuePatienceNs = 300'000'000, kStreamsPatienceNs = 50'000'000;
+  static constexpr std::int64_t kTrialPatienceNs = 50'000'000;
   static constexpr std::int64_t kEndPatienceNs = 100'000'000;  // of the process or of a context
   static constexpr std::size_t kReadingsPerWindow = 48, kRangesPerSession = 96;
   // Counters are asked for by name: where their share of the budget is less, they may take this.
@@ -106,8 +108,10 @@ class CounterTier : public Tier, private LaunchListener {
   bool window_is_over() const { return !options_.replay && window_readings_ >= kReadingsPerWindow; }
   void begin_window();
   void end_window();
+  bool get_ready(const void* context);
   void disturbed();
-  void undisturbed() { disturbed_windows_ = disturbed_here_ = 0; }
+  void unready(bool single_stream);
+  void undisturbed() { disturbed_windows_ = disturbed_here_ = unready_windows_ = 0; }
   void failed();
   std::size_t next_card();
   void account();
@@ -140,6 +144,7 @@ class CounterTier : public Tier, private LaunchListener {
   std::int64_t window_since_ns_ = 0;
   bool seek_ = true;  // this window begins with trials
   int failures_ = 0, strikes_ = 0, waiting_ = 0, disturbed_here_ = 0, disturbed_windows_ = 0;
+  int unready_windows_ = 0;  // one after the other
   bool any_card_ = false, trial_ = false;
   std::string stuck_;  // the kernel that did not end while it was counted
   LaunchSite site_;

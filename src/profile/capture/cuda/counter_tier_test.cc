@@ -308,6 +308,9 @@ TEST_F(CounterTierTest, PatternsAllowAndDeny) {
 TEST_F(CounterTierTest, ADeepQueueEndsTheWindowAndDoesNotStall) {
   make();
   ASSERT_TRUE(open(1'000'000'000));
+  for (int i = 0; i < 300; ++i) launch(site("a", 1000), 0);  // all into one stream
+  tier_->close();
+  ASSERT_TRUE(open(1'000'000'000));
   fake_.busy_until = fake_.now + 60'000'000'000;
   const std::int64_t before = fake_.now;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(launch(site("a", static_cast<std::uint32_t>(i))));
@@ -315,6 +318,31 @@ TEST_F(CounterTierTest, ADeepQueueEndsTheWindowAndDoesNotStall) {
   EXPECT_EQ(fake_.begun, 0u);
   finish();
   EXPECT_EQ(notes_["counters_unready"].count, 1);
+}
+
+// What is in flight may wait for the very launch that is held up.
+TEST_F(CounterTierTest, WithSeveralStreamsAQueueIsAwaitedForAMomentOnlyAndNotForEver) {
+  make("memory");
+  LaunchSite first = site("waits"), second = site("lets_go");
+  const int streams[2] = {};
+  first.stream = &streams[0];
+  second.stream = &streams[1];
+  first.dependent = true;
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(notes_.count("counters_never_idle"), 0u);
+    ASSERT_TRUE(open(1'000'000'000));
+    launch(first, 5'000'000'000);
+    const std::int64_t before = fake_.now;
+    EXPECT_FALSE(launch(second, 0));
+    EXPECT_LT(fake_.now - before, 60'000'000);
+    tier_->close();
+    tier_->collect(false);
+    fake_.now = fake_.busy_until + 1;
+  }
+  EXPECT_EQ(tier_->open({}), Tier::Opened::kNever);
+  finish();
+  EXPECT_EQ(notes_["counters_unready"].count, 3);
+  EXPECT_EQ(notes_.count("counters_never_idle"), 1u);
 }
 
 // What it waits for may be launched later: it is let go after its trial, before anything counts.
