@@ -11,15 +11,13 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "recorded_spaces.h"
-#include "tune/model/ensemble.h"
-#include "tune/search/ledger.h"
+#include "tune/search/strategy.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -105,102 +103,6 @@ tune::FitRegressor fit_booster(const BoosterSettings& settings) {
   };
 }
 
-// After random configs, rounds of: fit; let a population evolve under what the model predicts; take
-// the best of all that was met and not tried, and a few random ones.
-class Evolution : public tune::Strategy {
- public:
-  Evolution(const tune::StrategyRequest& request, tune::FitRegressor fit)
-      : space_(request.space),
-        random_(request.seed),
-        ledger_(space_, random_),
-        ensemble_(space_, std::move(fit)) {}
-  std::string_view name() const override { return "evolution-by-model"; }
-
-  std::optional<std::size_t> ask() override {
-    if (ensemble_.observations() < kFirst || ensemble_.worked() < 2) return ledger_.draw();
-    if (queue_.empty()) propose();
-    while (!queue_.empty()) {
-      const std::size_t index = queue_.front();
-      queue_.pop_front();
-      if (ledger_.take(index)) return index;
-    }
-    return ledger_.draw();
-  }
-  void tell(std::size_t index, const tune::Outcome& outcome) override {
-    ledger_.take(index);
-    ensemble_.add(index, outcome.time_ms);
-    if (!outcome.time_ms) return;
-    tried_.push_back({static_cast<float>(*outcome.time_ms), index});
-  }
-
- private:
-  static constexpr std::size_t kFirst = 16, kPopulation = 128, kGenerations = 5, kBatch = 8;
-  static constexpr double kRandom = 0.05, kMutation = 0.85;
-  struct Member {
-    float value;
-    std::size_t index;
-    bool operator<(const Member& other) const {
-      return value != other.value ? value < other.value : index < other.index;
-    }
-  };
-
-  std::vector<float> predict(const std::vector<std::size_t>& indices) const {
-    std::vector<float> values;
-    for (const auto& each : ensemble_.predict(ensemble_.encode(indices)))
-      values.push_back(std::accumulate(each.begin(), each.end(), 0.0F));
-    return values;
-  }
-
-  void propose() {
-    ensemble_.fit(random_);
-    std::sort(tried_.begin(), tried_.end());
-    // Half of them the fastest that were measured, the others random.
-    std::vector<std::size_t> population;
-    for (std::size_t i = 0; i < std::min(tried_.size(), kPopulation / 2); ++i)
-      population.push_back(tried_[i].index);
-    const auto drawn = space_.sample(kPopulation - population.size(), random_);
-    population.insert(population.end(), drawn.begin(), drawn.end());
-    std::vector<Member> met;
-    for (std::size_t generation = 0; generation < kGenerations; ++generation) {
-      const std::vector<float> values = predict(population);
-      std::vector<Member> members;
-      for (std::size_t i = 0; i < population.size(); ++i)
-        members.push_back({values[i], population[i]});
-      met.insert(met.end(), members.begin(), members.end());
-      std::sort(members.begin(), members.end());
-      std::vector<std::size_t> next;
-      while (next.size() < kPopulation) {
-        const std::size_t parent = pick(members);
-        next.push_back(random_.uniform() < kMutation
-                           ? ledger_.step(parent)
-                           : ledger_.approach(parent, ledger_.values(pick(members)), 0.5));
-      }
-      population = std::move(next);
-    }
-    std::sort(met.begin(), met.end());
-    for (const Member& member : met) {
-      if (queue_.size() == kBatch) break;
-      if (ledger_.knows(member.index) ||
-          std::find(queue_.begin(), queue_.end(), member.index) != queue_.end())
-        continue;
-      queue_.push_back(member.index);
-    }
-    for (std::size_t& index : queue_)
-      if (random_.uniform() < kRandom) index = space_.sample(1, random_).front();
-  }
-  // By tournament.
-  std::size_t pick(const std::vector<Member>& sorted) {
-    return sorted[std::min(random_.below(sorted.size()), random_.below(sorted.size()))].index;
-  }
-
-  const tune::Space& space_;
-  Random random_;
-  tune::Ledger ledger_;
-  tune::Ensemble ensemble_;
-  std::deque<std::size_t> queue_;
-  std::vector<Member> tried_;
-};
-
 struct Kind {
   std::string name;
   MakeStrategy make;
@@ -215,8 +117,8 @@ std::vector<Kind> kinds() {
     };
   };
   const auto evolved = [](tune::FitRegressor fit) -> MakeStrategy {
-    return [fit](const tune::StrategyRequest& request) -> std::unique_ptr<tune::Strategy> {
-      return std::make_unique<Evolution>(request, fit);
+    return [fit](const tune::StrategyRequest& request) {
+      return tune::make_boosted_search(request, fit);
     };
   };
   return {{"trees", searched(tune::fit_boosted_trees())},

@@ -6,6 +6,7 @@
 #include "measure/arguments.h"
 #include "measure/binary_cache.h"
 #include "measure/energy.h"
+#include "measure/kernel_facts.h"
 
 #include <optional>
 
@@ -184,6 +185,9 @@ class DeviceWorkbench : public Workbench {
     evaluation.registers = (*kernel)->registers;
     evaluation.shared_bytes = (*kernel)->static_shared_bytes + launch.shape.dynamic_shared_bytes;
     evaluation.local_bytes = (*kernel)->local_bytes;
+    // A library's binary is a token, and what its kernel takes is not known.
+    if (device_.executes() && !spec_.library)
+      evaluation.counters = kernel_facts(**kernel, *binary, launch.shape, device_.info());
     if (const Status kept = check_compiled(spec_, problem_, evaluation, device_.info());
         !kept.is_ok())
       return fail(evaluation, EvaluationStatus::kInvalid, kept);

@@ -84,9 +84,12 @@ std::unique_ptr<Strategy> make_genetic(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_evolution(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_swarm(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_model(const StrategyRequest& request);
-// The same, which also learns from the hardware's counters where evaluations have them.
+// A population that evolves under a cost model, as TVM has it; and the same over another model.
+std::unique_ptr<Strategy> make_boosted(const StrategyRequest& request);
+std::unique_ptr<Strategy> make_boosted_search(const StrategyRequest& request, FitRegressor fit);
+// `model`, which also learns from the hardware's counters where evaluations have them.
 std::unique_ptr<Strategy> make_counters(const StrategyRequest& request);
-// The same search over another model.
+// `model` over another model.
 std::unique_ptr<Strategy> make_model_search(const StrategyRequest& request, FitRegressor fit);
 std::unique_ptr<Strategy> make_transfer(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_auto(const StrategyRequest& request);

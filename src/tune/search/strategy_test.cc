@@ -111,7 +111,7 @@ TEST_P(EveryStrategy, DoesNotProposeWhatItWasTold) {
 
 INSTANTIATE_TEST_SUITE_P(ByName, EveryStrategy,
                          testing::Values("exhaustive", "random", "local", "steepest", "ils",
-                                         "annealing", "genetic", "evolution", "swarm", "model",
+                                         "annealing", "genetic", "evolution", "swarm", "model", "boosted",
                                          "auto", "transfer"),
                          [](const auto& named) { return named.param; });
 
@@ -142,7 +142,8 @@ TEST(LearningStrategies, AreAheadOfRandom) {
   const Space space = space_of(gemm_space());
   const double random = best_of(space, "random", 300);
   for (const char* name :
-       {"local", "steepest", "ils", "annealing", "genetic", "evolution", "swarm", "model"})
+       {"local", "steepest", "ils", "annealing", "genetic", "evolution", "swarm", "model",
+        "boosted"})
     EXPECT_LT(best_of(space, name, 300), random) << name;
 }
 
