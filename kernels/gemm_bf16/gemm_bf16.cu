@@ -58,58 +58,69 @@ __device__ __forceinline__ void multiply(float (&sum)[4], const unsigned (&a)[4]
 }
 
 // Where a chunk of a tile lies, in elements. Rows of A's tile may be shorter than the 128 bytes of
-// all banks; then several rows share a line, and the permutation counts lines.
-__device__ __forceinline__ int place_in_a(int row, int chunk) {
-  constexpr int kRowsPerLine = A_CHUNKS < 8 ? 8 / A_CHUNKS : 1;
+// all banks; then several rows share a line, and the permutation counts lines. Unsigned, so that
+// what does not change from row to row is seen to be constant.
+__device__ __forceinline__ unsigned place_in_a(unsigned row, unsigned chunk) {
+  constexpr unsigned kRowsPerLine = A_CHUNKS < 8 ? 8 / A_CHUNKS : 1;
   return (row * A_CHUNKS + (chunk ^ (row / kRowsPerLine % (A_CHUNKS < 8 ? A_CHUNKS : 8)))) * 8;
 }
 
-__device__ __forceinline__ int place_in_b(int row, int chunk) {
+__device__ __forceinline__ unsigned place_in_b(unsigned row, unsigned chunk) {
   return (row * B_CHUNKS + (chunk ^ (row % 8))) * 8;
 }
 
+// Every thread copies the same column of chunks of each tile, so that it needs one address of
+// either matrix and the distance to its next row.
 __device__ __forceinline__ void start_tile(const bf16* __restrict__ A, const bf16* __restrict__ B,
-                                           int M, int N, int K, int row0, int column0, int k0,
-                                           bf16* tile) {
+                                           unsigned M, unsigned N, unsigned K, unsigned row0,
+                                           unsigned column0, unsigned k0, bf16* tile) {
+  constexpr unsigned kRowsOfA = THREADS / A_CHUNKS, kRowsOfB = THREADS / B_CHUNKS;
   bf16* b_tile = tile + BM * BK;
+  const unsigned dy = threadIdx.x / A_CHUNKS, a_chunk = threadIdx.x % A_CHUNKS;
+  const bf16* a = A + (size_t)(row0 + dy) * K + k0 + a_chunk * 8;
+  const bool a_exists = k0 + a_chunk * 8 < K;
 #pragma unroll
-  for (int i = 0; i < BM * A_CHUNKS / THREADS; ++i) {
-    const int index = i * THREADS + threadIdx.x;
-    const int dy = index / A_CHUNKS, chunk = index % A_CHUNKS;
-    const int row = row0 + dy, k = k0 + chunk * 8;
-    const bool exists = row < M && k < K;
-    copy_chunk(tile + place_in_a(dy, chunk), exists ? A + (size_t)row * K + k : A, exists);
+  for (unsigned i = 0; i < BM / kRowsOfA; ++i) {
+    const bool exists = a_exists && row0 + dy + i * kRowsOfA < M;
+    copy_chunk(tile + place_in_a(dy + i * kRowsOfA, a_chunk), exists ? a + i * (kRowsOfA * K) : A,
+               exists);
   }
+  const unsigned dk = threadIdx.x / B_CHUNKS, b_chunk = threadIdx.x % B_CHUNKS;
+  const bf16* b = B + (size_t)(k0 + dk) * N + column0 + b_chunk * 8;
+  const bool b_exists = column0 + b_chunk * 8 < N;
 #pragma unroll
-  for (int i = 0; i < BK * B_CHUNKS / THREADS; ++i) {
-    const int index = i * THREADS + threadIdx.x;
-    const int dk = index / B_CHUNKS, chunk = index % B_CHUNKS;
-    const int k = k0 + dk, column = column0 + chunk * 8;
-    const bool exists = k < K && column < N;
-    copy_chunk(b_tile + place_in_b(dk, chunk), exists ? B + (size_t)k * N + column : B, exists);
+  for (unsigned i = 0; i < BK / kRowsOfB; ++i) {
+    const bool exists = b_exists && k0 + dk + i * kRowsOfB < K;
+    copy_chunk(b_tile + place_in_b(dk + i * kRowsOfB, b_chunk), exists ? b + i * (kRowsOfB * N) : B,
+               exists);
   }
 }
 
-__device__ __forceinline__ void multiply_tile(const bf16* tile, int warp_row, int warp_column,
-                                              float (&sum)[WM / 16][WN / 8][4]) {
+// A warp's operands of one step of 16 along K.
+struct Operands {
+  unsigned a[WM / 16][4], b[WN / 16][4];
+};
+
+__device__ __forceinline__ void load_operands(Operands& out, const bf16* tile, int warp_row,
+                                              int warp_column, int k) {
   const bf16* b_tile = tile + BM * BK;
   const int lane = threadIdx.x % 32;
 #pragma unroll
-  for (int k = 0; k < BK; k += 16) {
-    unsigned a[WM / 16][4], b[WN / 16][4];
+  for (int i = 0; i < WM / 16; ++i)
+    load_matrices(out.a[i], tile + place_in_a(warp_row + i * 16 + lane % 16, k / 8 + lane / 16));
 #pragma unroll
-    for (int i = 0; i < WM / 16; ++i)
-      load_matrices(a[i], tile + place_in_a(warp_row + i * 16 + lane % 16, k / 8 + lane / 16));
+  for (int j = 0; j < WN / 16; ++j)
+    load_matrices_transposed(
+        out.b[j], b_tile + place_in_b(k + lane % 16, warp_column / 8 + j * 2 + lane / 16));
+}
+
+__device__ __forceinline__ void multiply_operands(const Operands& in,
+                                                  float (&sum)[WM / 16][WN / 8][4]) {
 #pragma unroll
-    for (int j = 0; j < WN / 16; ++j)
-      load_matrices_transposed(
-          b[j], b_tile + place_in_b(k + lane % 16, warp_column / 8 + j * 2 + lane / 16));
+  for (int i = 0; i < WM / 16; ++i)
 #pragma unroll
-    for (int i = 0; i < WM / 16; ++i)
-#pragma unroll
-      for (int j = 0; j < WN / 8; ++j)
-        multiply(sum[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
-  }
+    for (int j = 0; j < WN / 8; ++j)
+      multiply(sum[i][j], in.a[i], in.b[j / 2][j % 2 * 2], in.b[j / 2][j % 2 * 2 + 1]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
@@ -136,6 +147,36 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     end_copy_group();
   }
   int stage = 0;  // of the tile to multiply
+#if AHEAD
+  // Operands are loaded one step before they are multiplied, across tiles too: the last step of a
+  // tile waits for the next tile, and from then on nobody reads the one before.
+  Operands operands[2];
+  wait_for_copies<STAGES - 2>();
+  __syncthreads();
+  load_operands(operands[0], tiles, warp_row, warp_column, 0);
+  for (int step = 0; step < steps; ++step) {
+    const int next = stage + 1 == STAGES ? 0 : stage + 1;
+    const int ahead = step + STAGES - 1;
+    if (ahead < steps) {
+      bf16* tile = tiles + (stage == 0 ? STAGES - 1 : stage - 1) * TILE_ELEMENTS;
+      start_tile(A, B, M, N, K, row0, column0, ahead * BK, tile);
+    }
+    end_copy_group();  // even if empty: the wait counts groups
+#pragma unroll
+    for (int k = 0; k < BK; k += 16) {
+      const bool last = k + 16 == BK;
+      if (last) {
+        wait_for_copies<STAGES - 2>();
+        __syncthreads();
+      }
+      // After the last tile of all what lies there is loaded and not used.
+      load_operands(operands[k / 16 % 2 ^ 1], tiles + (last ? next : stage) * TILE_ELEMENTS,
+                    warp_row, warp_column, last ? 0 : k + 16);
+      multiply_operands(operands[k / 16 % 2], sum);
+    }
+    stage = next;
+  }
+#else
   for (int step = 0; step < steps; ++step) {
     wait_for_copies<STAGES - 2>();
     __syncthreads();  // everybody's copies are there, and the stage before is no longer read
@@ -145,9 +186,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
       start_tile(A, B, M, N, K, row0, column0, ahead * BK, tile);
     }
     end_copy_group();  // even if empty: the wait counts groups
-    multiply_tile(tiles + stage * TILE_ELEMENTS, warp_row, warp_column, sum);
+    const bf16* tile = tiles + stage * TILE_ELEMENTS;
+#pragma unroll
+    for (int k = 0; k < BK; k += 16) {
+      Operands operands;
+      load_operands(operands, tile, warp_row, warp_column, k);
+      multiply_operands(operands, sum);
+    }
     stage = stage + 1 == STAGES ? 0 : stage + 1;
   }
+#endif
 
 #pragma unroll
   for (int i = 0; i < WM / 16; ++i) {

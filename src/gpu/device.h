@@ -123,7 +123,8 @@ struct TimingRequest {
 // What keep_busy() had the device do.
 struct Busy {
   double launches = 0;
-  double busy_s = 0;  // by the device's clock: what is between batches of launches is not in it
+  double busy_s = 0;     // without what is between batches of launches
+  double elapsed_s = 0;  // with it
 };
 
 class Device {
@@ -162,10 +163,11 @@ class Device {
   // Launches and times on the device's own clock. At least one sample unless it fails.
   virtual Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) = 0;
 
-  // Launches as time() makes them, request.samples at once, until `go_on` says no; it is asked
-  // after each batch. Where the backend can, the next batch is queued before one ends.
+  // Launches as time() makes them, request.samples at once, until `go_on`, told of what is over,
+  // says no; it is asked for each batch. Where the backend can, the next is queued before one ends.
+  using GoOn = std::function<bool(const Busy& so_far)>;
   virtual Result<Busy> keep_busy(const Launch& launch, const TimingRequest& request,
-                                 const std::function<bool()>& go_on);
+                                 const GoOn& go_on);
 
   // Whether launches can be made a graph, which costs the host nothing while it is timed.
   virtual bool has_graphs() const { return false; }

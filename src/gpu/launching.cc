@@ -91,14 +91,16 @@ Status check_launch(const DeviceInfo& device, const Launch& launch, std::size_t 
 }
 
 Result<Busy> Device::keep_busy(const Launch& launch, const TimingRequest& request,
-                               const std::function<bool()>& go_on) {
+                               const GoOn& go_on) {
+  const std::int64_t start_ns = system_clock().monotonic_ns();
   Busy busy;
   do {
     PURLIN_ASSIGN(const std::vector<Sample> samples, time(launch, request));
     for (const Sample& sample : samples)
       busy.busy_s += sample.ms * 1e-3 * request.launches_per_sample;
     busy.launches += static_cast<double>(samples.size()) * request.launches_per_sample;
-  } while (go_on());
+    busy.elapsed_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
+  } while (go_on(busy));
   return busy;
 }
 

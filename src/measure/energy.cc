@@ -18,6 +18,8 @@ constexpr double kPatienceS = 0.5;
 // The second step is looked for from so long before it is due, which it is when the counter moves
 // regularly and the time asked for is a multiple of its pace.
 constexpr double kAheadS = 0.015;
+// Good enough, and how many times as long it is waited for: on a busy host an answer may take long.
+constexpr double kWanted = 0.03, kMostTimes = 4;
 
 double seconds_of(Clock& clock) { return static_cast<double>(clock.monotonic_ns()) * 1e-9; }
 
@@ -80,7 +82,7 @@ gpu::TimingRequest batches_of(const gpu::Device& device, const Timing& timing) {
 }  // namespace
 
 std::optional<double> EnergyWatch::next_s() const {
-  if (steps_.size() == 2 || gave_up_) return std::nullopt;
+  if (over_) return std::nullopt;
   if (before_) return looked_s_ + kPauseS;
   return steps_.empty() ? from_s_ : steps_.front().at_s + seconds_ - kAheadS;
 }
@@ -88,20 +90,28 @@ std::optional<double> EnergyWatch::next_s() const {
 void EnergyWatch::saw(const EnergyReading& reading) {
   looked_s_ = reading.answered_s;
   if (!before_) looking_since_s_ = reading.asked_s;
-  const bool moved = before_ && reading.mj != before_->mj;
-  if (!moved) {
+  if (!before_ || reading.mj == before_->mj) {
     before_ = reading;
-    gave_up_ = reading.answered_s - looking_since_s_ > kPatienceS;
+    over_ = reading.answered_s - looking_since_s_ > kPatienceS;
     return;
   }
   // It stood when the one was asked for and had moved when the other was answered.
-  const double at_s = (before_->asked_s + reading.answered_s) / 2;
-  const double within_s = (reading.answered_s - before_->asked_s) / 2;
+  const Step step{(before_->asked_s + reading.answered_s) / 2,
+                  (reading.answered_s - before_->asked_s) / 2, reading.mj};
+  looking_since_s_ = reading.asked_s;
   before_ = reading;
+  if (steps_.empty()) {
+    steps_.push_back(step);
+    before_.reset();  // it is left alone now
+    return;
+  }
+  const double span_s = step.at_s - steps_.front().at_s;
   // One that came too early, after a pace that does not divide the time asked for.
-  if (!steps_.empty() && at_s - steps_.front().at_s < seconds_ - kAheadS) return;
-  steps_.push_back({at_s, within_s, reading.mj});
-  before_.reset();
+  if (span_s < seconds_ - kAheadS) return;
+  steps_.resize(1);
+  steps_.push_back(step);
+  over_ = (steps_.front().within_s + step.within_s) / span_s <= kWanted ||
+          span_s > kMostTimes * seconds_;
 }
 
 Result<Power> EnergyWatch::power() const {
@@ -119,32 +129,35 @@ Result<Energy> measure_energy(gpu::Device& device, const gpu::Launch& launch, co
                               double seconds, const Restore& restore, Clock& clock) {
   PURLIN_TRY(device.energy_mj().status());
   const gpu::TimingRequest request = batches_of(device, timing);
-  // Until `over`, in one go; a kernel that spoils its arguments has to stop for them each time.
-  const auto busy_until = [&](const std::function<bool()>& over) -> Result<gpu::Busy> {
-    gpu::Busy all;
-    do {
-      if (restore) PURLIN_TRY(restore());
-      PURLIN_ASSIGN(const gpu::Busy busy,
-                    device.keep_busy(launch, request, [&] { return !restore && !over(); }));
-      all.launches += busy.launches;
-      all.busy_s += busy.busy_s;
-    } while (!over());
-    return all;
+  const double begun_s = seconds_of(clock), settled_s = begun_s + kSettleS;
+  Meter meter(device, EnergyWatch(settled_s, seconds), clock);
+  gpu::Busy all, before;  // before: until the power had settled
+  const auto note = [&](const gpu::Busy& so_far) {
+    if (seconds_of(clock) < settled_s || before.launches > 0) return;
+    before = so_far;
   };
-  const double settled_s = seconds_of(clock) + kSettleS;
-  PURLIN_TRY(busy_until([&] { return seconds_of(clock) >= settled_s; }).status());
-  const double from_s = seconds_of(clock);
-  Meter meter(device, EnergyWatch(from_s, seconds), clock);
-  PURLIN_ASSIGN(const gpu::Busy busy, busy_until([&] { return meter.done(); }));
-  const double span_s = seconds_of(clock) - from_s;
+  do {  // in one go; a kernel that spoils its arguments has to stop for them each time
+    if (restore) PURLIN_TRY(restore());
+    PURLIN_ASSIGN(const gpu::Busy busy,
+                  device.keep_busy(launch, request, [&](const gpu::Busy& so_far) {
+                    if (!restore) note(so_far);
+                    return !restore && !meter.done();
+                  }));
+    all = restore ? gpu::Busy{all.launches + busy.launches, all.busy_s + busy.busy_s,
+                              seconds_of(clock) - begun_s}
+                  : busy;
+    if (restore) note(all);
+  } while (!meter.done());
   const Result<Power> power = meter.power();
   if (!power.is_ok()) return power.status().with_context(device.info().id);
+  if (before.launches == all.launches) before = {};  // a kernel that takes as long as all this
+  const double busy_s = all.busy_s - before.busy_s, elapsed_s = all.elapsed_s - before.elapsed_s;
   Energy energy;
   energy.power_w = power->watts;
   // As long as launches took meanwhile: under a lasting load a device may hold its clock down.
-  energy.energy_mj = power->watts * busy.busy_s / busy.launches * 1e3;
+  energy.energy_mj = power->watts * busy_s / (all.launches - before.launches) * 1e3;
   // In pauses between batches the device draws less.
-  energy.error = power->error + std::clamp(1 - busy.busy_s / span_s, 0.0, 1.0);
+  energy.error = power->error + std::clamp(1 - busy_s / elapsed_s, 0.0, 1.0);
   return energy;
 }
 

@@ -31,7 +31,8 @@ struct Power {
 // it is left alone between them. Pure: it is told what the readings were.
 class EnergyWatch {
  public:
-  // Steps from `from_s` on count, and the second is `seconds` or more after the first.
+  // Steps from `from_s` on count, and the second is `seconds` or more after the first: as much
+  // more, within bounds, as it takes to know the power to 3 %.
   EnergyWatch(double from_s, double seconds) : from_s_(from_s), seconds_(seconds) {}
   // When to look next; nullopt: power() has its answer.
   std::optional<double> next_s() const;
@@ -48,7 +49,7 @@ class EnergyWatch {
   std::vector<Step> steps_;              // two at most
   std::optional<EnergyReading> before_;  // the look before, if nothing was left out since
   double looking_since_s_ = 0, looked_s_ = 0;
-  bool gave_up_ = false;
+  bool over_ = false;
 };
 
 struct Energy {

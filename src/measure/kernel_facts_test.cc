@@ -20,9 +20,9 @@ TEST(KernelFacts, AreWhatTheCompilerAndTheGridSay) {
   device.compute_units = 132;
   const auto facts = kernel_facts(kernel, {"gemm", std::string(1000, 'x'), "", 0}, launch, device);
   const std::map<std::string, double> wanted = {
-      {"blocks", 264},       {"code_bytes", 1000},  {"estimated_occupancy", 0.25},
-      {"local_bytes", 16},   {"occupancy", 0.25},   {"registers", 128},
-      {"shared_bytes", 12288}, {"threads", 256},    {"waves", 1}};
+      {"blocks", 264},         {"code_bytes", 1000}, {"estimated_occupancy", 0.25},
+      {"local_bytes", 16},     {"occupancy", 0.25},  {"registers", 128},
+      {"shared_bytes", 12288}, {"threads", 256},     {"waves", 1}};
   EXPECT_EQ(facts, wanted);
 }
 

@@ -366,7 +366,7 @@ Result<std::vector<Sample>> CudaDevice::time(const Launch& launch, const TimingR
 }
 
 Result<Busy> CudaDevice::keep_busy(const Launch& launch, const TimingRequest& request,
-                                   const std::function<bool()>& go_on) {
+                                   const GoOn& go_on) {
   std::vector<Parameters> sets;
   PURLIN_ASSIGN(const StreamWork work, work_of(launch, request, sets));
   return timer_->keep_busy(work, request, go_on);

@@ -53,7 +53,7 @@ class CudaDevice : public Device {
   Status run(const Launch& launch) override;
   Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;
   Result<Busy> keep_busy(const Launch& launch, const TimingRequest& request,
-                         const std::function<bool()>& go_on) override;
+                         const GoOn& go_on) override;
   bool has_graphs() const override { return StreamTimer::has_graphs(driver_); }
   std::string_view how() const override { return timer_ ? timer_->how() : "event"; }
   double current_clock_mhz() override;

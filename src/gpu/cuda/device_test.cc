@@ -313,29 +313,31 @@ TEST_F(CudaDeviceTest, KeptBusyTheNextBatchIsQueuedBeforeOneEnds) {
   ASSERT_TRUE(device_->run(launch_).is_ok());
   calls();
   int asked = 0;
-  auto busy = device_->keep_busy(launch_, {2, 1, false, 0}, [&] { return ++asked < 3; });
+  auto busy =
+      device_->keep_busy(launch_, {2, 1, false, 0}, [&](const Busy&) { return ++asked < 3; });
   ASSERT_TRUE(busy.is_ok()) << busy.status().message();
   EXPECT_EQ(busy->launches, 6);
   EXPECT_NEAR(busy->busy_s, 3 * 0.003, 1e-12);
   EXPECT_EQ(calls(),
-            "event,event,event,event,record,launch,launch,record,record,launch,launch,record,"
-            "query,elapsed,record,launch,launch,record,query,elapsed,query,elapsed,synchronize");
+            "event,event,event,event,event,event,record,"
+            "record,launch,launch,record,record,launch,launch,record,query,elapsed,elapsed,"
+            "record,launch,launch,record,query,elapsed,elapsed,query,elapsed,elapsed,synchronize");
   TimingRequest request;
   request.samples = 2;
   request.launches_per_sample = 300;
   request.graph = true;
-  busy = device_->keep_busy(launch_, request, [] { return false; });
+  busy = device_->keep_busy(launch_, request, [](const Busy&) { return false; });
   ASSERT_TRUE(busy.is_ok()) << busy.status().message();
   EXPECT_EQ(busy->launches, 600);
   EXPECT_EQ(calls(),
-            "capture,of 300,graph,instantiate,drop,upload,record,graph launch,graph launch,record,"
-            "query,elapsed,synchronize,end");
+            "capture,of 300,graph,instantiate,drop,upload,record,record,graph launch,graph launch,"
+            "record,query,elapsed,elapsed,synchronize,end");
 }
 
 TEST_F(CudaDeviceTest, ADeviceLostWhileKeptBusyIsSaidToBe) {
   ASSERT_TRUE(device_->run(launch_).is_ok());
   driver_.failures["query"] = CUDA_ERROR_ILLEGAL_ADDRESS;
-  const auto busy = device_->keep_busy(launch_, {2, 1, false, 0}, [] { return true; });
+  const auto busy = device_->keep_busy(launch_, {2, 1, false, 0}, [](const Busy&) { return true; });
   EXPECT_EQ(busy.status().code(), Code::kFailed);
 }
 

@@ -125,7 +125,7 @@ Status StreamTimer::time_chunk(const StreamWork& work, const TimingRequest& requ
   PURLIN_TRY(enqueued);
   PURLIN_TRY(finished);
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    PURLIN_ASSIGN(const double ms, elapsed_ms(i));
+    PURLIN_ASSIGN(const double ms, elapsed_ms(events_[i].first, events_[i].second));
     const double place = (static_cast<double>(i) + 0.5) / count;
     const double clock =
         clock_first > 0 && clock_last > 0 ? clock_first + (clock_last - clock_first) * place : 0;
@@ -134,10 +134,9 @@ Status StreamTimer::time_chunk(const StreamWork& work, const TimingRequest& requ
   return Status::ok();
 }
 
-Result<double> StreamTimer::elapsed_ms(std::size_t events) const {
+Result<double> StreamTimer::elapsed_ms(CUevent first, CUevent last) const {
   float ms = 0;
-  PURLIN_TRY(check("cuEventElapsedTime",
-                   driver_.cuEventElapsedTime(&ms, events_[events].first, events_[events].second)));
+  PURLIN_TRY(check("cuEventElapsedTime", driver_.cuEventElapsedTime(&ms, first, last)));
   return static_cast<double>(ms);
 }
 
@@ -178,27 +177,32 @@ Status StreamTimer::wait_for(CUevent event) {
 }
 
 Result<Busy> StreamTimer::keep_busy(const StreamWork& work, const TimingRequest& request,
-                                    const std::function<bool()>& go_on) {
+                                    const Device::GoOn& go_on) {
   choose_how(work, request);
   TimingRequest batch = request;
   batch.samples =
       std::clamp(request.samples, 1, std::max(1, kMostGated / commands_of(work, request)));
-  PURLIN_TRY(make_events(kBatches));
+  PURLIN_TRY(make_events(kBatches + 1));
+  const CUevent origin = events_[kBatches].first;
   Busy busy;
   std::size_t begun = 0, ended = 0;
   const auto end_one = [&]() -> Status {
-    PURLIN_TRY(wait_for(events_[ended % kBatches].second));
-    PURLIN_ASSIGN(const double ms, elapsed_ms(ended % kBatches));
+    const auto& [first, last] = events_[ended % kBatches];
+    PURLIN_TRY(wait_for(last));
+    PURLIN_ASSIGN(const double ms, elapsed_ms(first, last));
+    PURLIN_ASSIGN(const double since_ms, elapsed_ms(origin, last));
     busy.busy_s += ms * 1e-3;
+    busy.elapsed_s = since_ms * 1e-3;
     busy.launches += static_cast<double>(batch.samples) * batch.launches_per_sample;
     ++ended;
     return Status::ok();
   };
   const auto all = [&]() -> Status {
+    PURLIN_TRY(check("cuEventRecord", driver_.cuEventRecord(origin, stream_)));
     do {
       if (begun - ended == kBatches) PURLIN_TRY(end_one());
       PURLIN_TRY(enqueue_batch(work, batch, begun++ % kBatches));
-    } while (go_on());
+    } while (go_on(busy));
     while (ended < begun) PURLIN_TRY(end_one());
     return Status::ok();
   };

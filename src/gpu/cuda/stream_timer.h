@@ -45,7 +45,7 @@ class StreamTimer {
   // Launches until `go_on` says no, two batches queued at any time, so that the device never waits
   // for the host. As Device::keep_busy().
   Result<Busy> keep_busy(const StreamWork& work, const TimingRequest& request,
-                         const std::function<bool()>& go_on);
+                         const Device::GoOn& go_on);
   static bool has_graphs(const CudaDriver& driver);
   // How the last call timed, as Device::how() says it.
   std::string_view how() const { return how_; }
@@ -55,7 +55,7 @@ class StreamTimer {
   Status check(std::string_view what, CUresult result) const;
   Status synchronize();
   Status wait_for(CUevent event);
-  Result<double> elapsed_ms(std::size_t events) const;
+  Result<double> elapsed_ms(CUevent first, CUevent last) const;
   Status make_events(std::size_t count);
   void choose_how(const StreamWork& work, const TimingRequest& request);
   int commands_of(const StreamWork& work, const TimingRequest& request) const;

@@ -18,7 +18,7 @@ namespace purlin::tune {
 namespace {
 
 constexpr double kFirstShare = 0.1, kFirstLow = 5, kFirstHigh = 24;  // as `model`
-constexpr std::size_t kFirst = 16;                                    // where the budget says nothing
+constexpr std::size_t kFirst = 16;  // where the budget says nothing
 constexpr std::size_t kPopulation = 128, kGenerations = 5, kBatch = 8;
 constexpr double kMutation = 0.85;  // the other children cross two parents
 constexpr double kRandom = 0.05;    // of a batch
