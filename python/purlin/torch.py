@@ -42,7 +42,7 @@ _ALGORITHM_BYTES = 64  # sizeof(cublasLtMatmulAlgo_t)
 
 _lock = threading.RLock()
 _prepared = {}    # what tells one shape of a product from another -> _Prepared
-_products = {}    # (device index, dtype, transposes, batched, compute, epilogue) -> Product, or None where there is none
+_products = {}    # (device index, dtype, transposes, batched, compute, epilogue) -> Product; None where there is none
 _workspaces = {}  # (device index, stream) -> address, of a tensor in _held
 _held = []
 _log = {}         # (label, extents) -> outcome
@@ -345,7 +345,7 @@ class _LinearFunction(torch.autograd.Function):
 
 
 def _direct(function):
-    """function.apply without what it does for functorch first, which takes longer than the rest of it."""
+    """function.apply without what it does, in Python, for functorch first: unless a transform of it is active."""
     active = getattr(torch._C, "_are_functorch_transforms_active", None)
     plain = getattr(super(torch.autograd.Function, function), "apply", None)
     if active is None or plain is None:

@@ -111,9 +111,9 @@ def main():
     small, weight = small.detach(), weight.detach().requires_grad_()
     costs["torch_untuned_with_gradients"] = per_call_us(lambda: torch.nn.functional.linear(small, weight))
     costs["purlin_untuned_with_gradients"] = per_call_us(lambda: ours.linear(small, weight))
-    print("launch: torch %(torch).2f us, purlin %(purlin).2f us of the host (its call of the library %(purlin_library_call).2f,"
-          " an allocation %(empty).2f); on a miss %(purlin_untuned_shape).2f us against %(torch_untuned_shape).2f us; with"
-          " gradients %(purlin_with_gradients).2f us against %(torch_with_gradients).2f us, on a miss"
+    print("launch: torch %(torch).2f us, purlin %(purlin).2f us of the host (its call of the library"
+          " %(purlin_library_call).2f, an allocation %(empty).2f); on a miss %(purlin_untuned_shape).2f us"
+          " against %(torch_untuned_shape).2f us; with gradients %(purlin_with_gradients).2f us against %(torch_with_gradients).2f us, on a miss"
           " %(purlin_untuned_with_gradients).2f us against %(torch_untuned_with_gradients).2f us" % costs)
     if os.environ.get("OUT"):
         with open(os.path.join(os.environ["OUT"], "purlin_torch.json"), "w") as file:
