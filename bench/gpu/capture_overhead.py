@@ -403,8 +403,17 @@ def core_list(text):
     return cores
 
 
+def rounded(value):
+    """To what a clock can tell: the document is kept."""
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 def write(document, path):
-    text = json.dumps(document) + "\n"
+    text = json.dumps(rounded(document), separators=(",", ":")) + "\n"
     Path(path + ".new").write_text(text)
     os.rename(path + ".new", path)  # whoever is ended now leaves a whole document
     Path(path).with_suffix(".md").write_text(markdown(document))
