@@ -73,7 +73,7 @@ enum class RangeKind : std::uint8_t {
 struct Range {  // of a host thread
   std::int64_t start_ns = 0, duration_ns = 0;
   std::uint32_t name = 0;
-  std::uint32_t process = 0, thread = 0;
+  std::uint32_t process = 0, thread = 0;  // kNone: it may end on another thread than it began on
   RangeKind kind = RangeKind::kUser;
 };
 

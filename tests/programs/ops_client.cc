@@ -194,6 +194,21 @@ int main(int argc, char** argv) {
       bf16_product(libraries);
       nvtxRangePop();
     }
+  } else if (mode == "spans") {  // begun here, ended there
+    for (int i = 0; i < rounds; ++i) {
+      nvtxEventAttributes_t event = {};
+      event.version = NVTX_VERSION;
+      event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+      event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+      event.message.ascii = "upload";
+      const nvtxRangeId_t step_range = nvtxRangeStartA(("step " + std::to_string(i)).c_str());
+      const nvtxRangeId_t upload = nvtxRangeStartEx(&event);
+      fake_launch("work", 1, kDuration);
+      std::thread([=] { nvtxRangeEnd(step_range); }).join();
+      nvtxRangeEnd(upload);  // they overlap and do not nest
+      nvtxRangeEnd(upload);  // the program's mistake
+    }
+    (void)nvtxRangeStartW(L"still open");
   } else if (mode == "threads") {
     std::vector<std::thread> threads;
     for (int t = 0; t < 8; ++t)

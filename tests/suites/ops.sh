@@ -34,6 +34,23 @@ of_a_wide_name aten::mm M=4,N=3,K=2 - 10"
 expect_exit 0 purlin profile --ops on -o a.plprof -- "$client" graph 4
 is "a graph inside a range" "$(rows a.plprof)" "node aten::replay - - 12"
 
+# --- ranges that end on another thread than they began on: no ops, but in the timeline, and they cut it into steps
+expect_exit 0 purlin profile --full -o a.plprof -- "$client" spans 20
+is "no ops of spans" "$(rows a.plprof)" "work - - - 20"
+expect_json report.json "len(d['timeline']['steps']['list'] if isinstance(d['timeline']['steps'], dict) else d['timeline']['steps']) == 20"
+expect_exit 0 purlin export --format chrome -o a.json a.plprof
+python3 - a.json <<'END' || fail "spans in the exported timeline"
+import collections, json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+names = collections.Counter(e["name"].split(" ")[0] for e in events if e.get("cat") == "user_annotation")
+assert names == {"step": 20, "upload": 20, "still": 1}, names
+tracks = {e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+assert any(t.startswith("ranges across threads") for t in tracks), tracks
+END
+expect_exit 0 purlin profile --full --ops off -o a.plprof -- "$client" spans 2
+expect_exit 0 purlin export --format chrome -o a.json a.plprof
+grep -q upload a.json && fail "--ops off leaves NVTX alone"
+
 # --- off; auto: once the program names ranges of its own
 expect_exit 0 purlin profile --ops off -o a.plprof -- "$client" step 10
 is "--ops off" "$(rows a.plprof)" "outside - - - 10

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "profile/capture/op_text.h"
+#include "profile/capture/span_log.h"
 
 #include <atomic>
 #include <cstddef>
@@ -80,6 +81,8 @@ class RangeLog {
   RangeName name(std::uint32_t id);
   std::uint64_t take_lost();  // ranges left out since the last call
 
+  SpanLog& spans() { return spans_; }
+
  private:
   struct Chunk;
   struct Thread;
@@ -102,6 +105,7 @@ class RangeLog {
   std::atomic<bool> used_ = false;
   std::atomic<void (*)()> on_first_use_ = nullptr;
   std::atomic<std::uint64_t> lost_ = 0;
+  SpanLog spans_;
 
   std::mutex threads_mutex_;
   std::vector<Thread*> threads_;

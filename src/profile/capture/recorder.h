@@ -70,7 +70,7 @@ struct CallFacts {
 
 struct RangeFacts {
   std::string_view name;
-  std::uint32_t thread = 0;
+  std::uint32_t thread = 0;  // kNone: it may have ended on another than it began on
   std::int64_t start_ns = 0, duration_ns = 0;
 };
 

@@ -147,7 +147,9 @@ std::string process_title(const Profile& profile, std::uint32_t process) {
 }
 
 std::string track_title(const Track& track, bool shared_device) {
-  std::string title = fmt::format("{} {}", track.on_device ? "stream" : "thread", track.id);
+  std::string title = track.on_device     ? fmt::format("stream {}", track.id)
+                      : track.id == kNone ? std::string("ranges across threads")
+                                          : fmt::format("thread {}", track.id);
   if (track.on_device && shared_device) title += fmt::format(" of process #{}", track.process);
   if (track.lane > 0) title += fmt::format(" ({})", track.lane + 1);
   return title;

@@ -92,7 +92,30 @@ void Attribution::close() {
   correlation_.close_window(wall_ns(), span_writer(recorder));
 }
 
+void Attribution::keep_times(bool keep) {
+  keep_times_ = keep;
+  if (log_ != nullptr && options_.timeline && options_.ops != OpsMode::kOff)
+    log_->spans().keep(keep);
+}
+
+// They need no calls recorded.
+void Attribution::write_spans(bool final) {
+  if (log_ == nullptr || !options_.timeline) return;
+  const std::vector<SpanLog::Span> spans = log_->spans().take(final);
+  if (!spans.empty()) {
+    Recorder::Batch recorder(recorder_);
+    for (const SpanLog::Span& span : spans)
+      recorder.range({span.name, kNone, span.begin_ns, span.end_ns - span.begin_ns});
+  }
+  if (const std::uint64_t lost = log_->spans().take_lost(); lost > 0)
+    recorder_.note("spans_lost",
+                   "ranges across threads that are not in the timeline: more than 4,096 were open "
+                   "at once, or 16,384 ended between two seals",
+                   static_cast<double>(lost));
+}
+
 void Attribution::collect(bool final) {
+  write_spans(final);
   if (!active()) return;
   double lost = 0, without_call = 0, graph_launches = 0;
   {

@@ -50,7 +50,7 @@ class Attribution {
   bool active() const { return active_.load(std::memory_order_acquire); }
 
   // Whether what windows see from here on is for a timeline, where one is kept.
-  void keep_times(bool keep) { keep_times_ = keep; }
+  void keep_times(bool keep);
 
   class Batch {
    public:
@@ -82,6 +82,7 @@ class Attribution {
   void watch_libraries();
   bool timed() const { return options_.timeline && keep_times_; }
   void choose_records();
+  void write_spans(bool final);
   bool try_place(LaunchFacts& facts, std::uint32_t correlation, Recorder::Batch& recorder);
   std::uint32_t op_of(std::uint32_t context, Recorder::Batch& recorder);
   void release(Recorder::Batch& recorder, bool final);

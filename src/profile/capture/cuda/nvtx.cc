@@ -33,7 +33,6 @@ struct Registered {
 
 std::atomic<unsigned> domains = kLibraryDomain + 1u;
 std::atomic<std::size_t> strings = 0;
-std::atomic<std::uint64_t> next_range = 1;
 
 const Domain& domain_of(nvtxDomainHandle_t handle) {
   static const Domain standard;
@@ -108,16 +107,57 @@ int NVTX_API domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t*
 
 int NVTX_API domain_pop(nvtxDomainHandle_t domain) { return pop(domain_of(domain)); }
 
-// Ranges that may begin on one thread and end on another say nothing of a launch: they only get
-// the numbers that the program asked for.
-nvtxRangeId_t NVTX_API start_a(const char*) { return next_range++; }
-nvtxRangeId_t NVTX_API start_w(const wchar_t*) { return next_range++; }
-nvtxRangeId_t NVTX_API start_ex(const nvtxEventAttributes_t*) { return next_range++; }
-void NVTX_API end(nvtxRangeId_t) {}
-nvtxRangeId_t NVTX_API domain_start(nvtxDomainHandle_t, const nvtxEventAttributes_t*) {
-  return next_range++;
+// Ranges that may begin on one thread and end on another say nothing of a launch, and are no wish
+// for ops: they are kept for a timeline.
+template <class Name>
+nvtxRangeId_t start_span(const Name& name) {
+  RangeLog* log = RangeLog::instance();
+  if (log == nullptr) return 0;
+  try {
+    return log->spans().start(log->spans().keeping() ? name() : std::string());
+  } catch (...) {
+    return log->spans().start({});
+  }
 }
-void NVTX_API domain_end(nvtxDomainHandle_t, nvtxRangeId_t) {}
+
+std::string wide(const wchar_t* name) {
+  OpText text;
+  if (name != nullptr) read_range_name(name, text);
+  return std::string(text.view());
+}
+
+nvtxRangeId_t start_with(const nvtxEventAttributes_t* event) {
+  return start_span([event] {
+    if (event == nullptr) return std::string();
+    switch (event->messageType) {
+      case NVTX_MESSAGE_TYPE_ASCII:
+        return std::string(bounded(event->message.ascii));
+      case NVTX_MESSAGE_TYPE_UNICODE:
+        return wide(event->message.unicode);
+      case NVTX_MESSAGE_TYPE_REGISTERED:
+        if (event->message.registered == nullptr) break;
+        return reinterpret_cast<const Registered*>(event->message.registered)->text;
+      default:
+        break;
+    }
+    return std::string();
+  });
+}
+
+nvtxRangeId_t NVTX_API start_a(const char* name) {
+  return start_span([name] { return std::string(bounded(name)); });
+}
+nvtxRangeId_t NVTX_API start_w(const wchar_t* name) {
+  return start_span([name] { return wide(name); });
+}
+nvtxRangeId_t NVTX_API start_ex(const nvtxEventAttributes_t* event) { return start_with(event); }
+void NVTX_API end(nvtxRangeId_t number) {
+  if (RangeLog* log = RangeLog::instance()) log->spans().end(number);
+}
+nvtxRangeId_t NVTX_API domain_start(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) {
+  return start_with(event);
+}
+void NVTX_API domain_end(nvtxDomainHandle_t, nvtxRangeId_t number) { end(number); }
 
 Domain* make_domain(bool counts) {
   auto* domain = new (std::nothrow) Domain;
