@@ -112,7 +112,7 @@ void name_ranges(Timeline& timeline) {
     auto position = readings.find(range.name);
     if (position == readings.end()) position = readings.emplace(range.name, read(range.name)).first;
     const Reading& reading = position->second;
-    if (!reading.is_op) {
+    if (!reading.is_op || range.thread == kNone) {  // across threads nothing nests
       range.kind = reading.kind;
       ranges.push_back(range);
       continue;

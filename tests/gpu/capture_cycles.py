@@ -4,8 +4,9 @@
 
     python3 tests/gpu/capture_cycles.py --purlin DIR/bin/purlin --program capture_faults [--cycles 10000]
 
-PURLIN_WINDOW has the governor open and close one every few milliseconds, while the control socket is asked to stop, to
-start and for windows of its own. At a tenth, half and the whole of the cycles the program's memory is read. It fails
+The control socket is asked again and again to stop and, at once after, for a window, which closes by itself unless the
+next stop comes first; now and then to govern; PURLIN_WINDOW has the governor open windows of its own. At a tenth, half
+and the whole of the cycles the program's memory is read. It fails
 where cycles cease to come, where the program ends otherwise than alone or not at all, where memory goes on growing, or
 where the profile holds what the program did not do. OUT, if set, gets capture_cycles.json. The suite
 tests/suites/capture_faults.sh does the same, smaller, on the fake CUPTI.
@@ -32,18 +33,32 @@ class Control:
         self.path = f"{spool}/control-{pid}"
         self.asked = {"status": 0, "start": 0, "stop": 0, "window": 0}
 
-    def ask(self, verb, milliseconds=None):
+    def say(self, verb, milliseconds=None):
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection.settimeout(20)
+        connection.connect(self.path)
+        connection.send(f"purlin-control/1 {verb}{'' if milliseconds is None else f' {milliseconds}'}\n".encode())
+        return connection
+
+    def ask(self, *requests):
+        """What is answered to the last of several that are made at once; they are served in their order."""
         for _ in range(50):  # it hangs up on who is slow to say what it wants
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-                connection.settimeout(20)
-                connection.connect(self.path)
-                try:
-                    connection.send(f"purlin-control/1 {verb}{'' if milliseconds is None else f' {milliseconds}'}\n".encode())
+            connections, answer = [], b""
+            try:
+                for request in requests:
+                    connections.append(self.say(*request))
+                for connection in connections:
                     answer = connection.recv(4096)
-                except (BrokenPipeError, ConnectionResetError):
-                    continue
+                    if not answer:
+                        break
+            except (BrokenPipeError, ConnectionResetError):
+                answer = b""
+            finally:
+                for connection in connections:
+                    connection.close()
             if answer:
-                self.asked[verb] += 1
+                for request in requests:
+                    self.asked[request[0]] += 1
                 return json.loads(answer)
         raise OSError("nobody answers")
 
@@ -61,7 +76,7 @@ def main():
     parser.add_argument("--program", default="./capture_faults")
     parser.add_argument("--cycles", type=int, default=10000)
     parser.add_argument("--seconds", type=float, default=90, help="at most")
-    parser.add_argument("--window", default="1@4", help="milliseconds; shorter than --window of `purlin profile` may be")
+    parser.add_argument("--window", default="2@100", help="of the governor, in milliseconds; shorter than --window may be")
     parser.add_argument("--growth-mb", type=float, default=32, help="of memory, from a tenth of the cycles to the end")
     arguments = parser.parse_args()
     problems, memory, answers = [], {}, []
@@ -80,27 +95,31 @@ def main():
             marks = [arguments.cycles // 10, arguments.cycles // 2, arguments.cycles]
             last_progress = time.monotonic()
             first_window = last_progress
+            next_word = last_progress
             while windows < arguments.cycles:
                 round_number += 1
-                verb, length = [("status", None), ("stop", None), ("start", None), ("window", 3)][round_number % 4]
+                requests = [("start",), ("status",)] if round_number % 10 == 0 else [("stop",), ("window", 3)]
                 asked = time.monotonic()
-                status = control.ask(verb, length)
-                answers.append(time.monotonic() - asked)
+                status = control.ask(*requests)
+                now = time.monotonic()
+                answers.append(now - asked)
                 if "error" in status:
-                    problems.append(f"{verb}: {status['error']}")
+                    problems.append(f"{requests}: {status['error']}")
                     break
                 if status["windows"] > windows:
-                    last_progress = time.monotonic()
+                    last_progress = now
                 windows = status["windows"]
                 while marks and windows >= marks[0]:
                     memory[str(marks.pop(0))] = rss_kb(child)
-                if time.monotonic() - last_progress > 20:
+                if now >= next_word:
+                    next_word = now + 5
+                    print(f"{now - first_window:6.1f} s: {windows:.0f} windows, {rss_kb(child)} kB, state {status['state']}", flush=True)
+                if now - last_progress > 20:
                     problems.append(f"no window for 20 s, after {windows:.0f}")
                     break
-                if time.monotonic() - began > arguments.seconds:
+                if now - began > arguments.seconds:
                     problems.append(f"only {windows:.0f} windows within {arguments.seconds} s")
                     break
-                time.sleep(0.03)
             last_window = time.monotonic()
         except (OSError, StopIteration, ValueError, IndexError) as failure:
             problems.append(f"the program is gone or does not answer: {failure!r}")

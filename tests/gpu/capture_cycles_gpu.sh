@@ -10,4 +10,4 @@ trap 'rm -rf "$tmp"' EXIT
 include=/usr/local/cuda/include
 [ -e $include/cupti.h ] || include=/usr/local/cuda/extras/CUPTI/include
 "$nvcc" -std=c++17 -O2 -w -arch=native -I$include "$here/programs/capture_faults.cu" -o "$tmp/capture_faults" -ldl -lpthread
-python3 "$here/capture_cycles.py" --purlin "$where/bin/purlin" --program "$tmp/capture_faults" --cycles "${CYCLES:-10000}" --seconds "${SECONDS_AT_MOST:-90}"
+python3 "$here/capture_cycles.py" --purlin "$where/bin/purlin" --program "$tmp/capture_faults" --cycles "${CYCLES:-10000}" --seconds "${SECONDS_AT_MOST:-75}"

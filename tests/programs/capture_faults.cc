@@ -193,7 +193,7 @@ void mixed(int seconds, const char* stop_file) {
     work += 20;
   });
   run([] {
-    launch(copies[0].load_module("module"), work, 4);
+    launch("module", work, 4);
     synchronize();
   });
   run([] {

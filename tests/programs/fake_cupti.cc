@@ -70,6 +70,7 @@ struct State {
   std::uint64_t now_ns = 1'700'000'000'000'000'000;
   CUpti_TimestampCallbackFunc clock = nullptr;
   std::set<CUpti_CallbackId> silent_calls;  // of the runtime
+  bool context = true;
   std::size_t dropped = 0;
   CUpti_SubscriberHandle subscriber = nullptr;
 
@@ -434,6 +435,12 @@ const char* fake_module_load(const char* name) {
   return place.data();
 }
 
+// Whether there is a context whose record can be dumped.
+void fake_context(int exists) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().context = exists != 0;
+}
+
 int fake_enabled(CUpti_ActivityKind kind) {
   const std::lock_guard<std::mutex> lock(state().mutex);
   return state().kinds.count(kind) > 0 ? 1 : 0;
@@ -489,8 +496,8 @@ CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
   {
     const std::lock_guard<std::mutex> lock(state().mutex);
     state().kinds.insert(kind);
+    if (kind != CUPTI_ACTIVITY_KIND_CONTEXT || !state().context) return CUPTI_SUCCESS;
   }
-  if (kind != CUPTI_ACTIVITY_KIND_CONTEXT) return CUPTI_SUCCESS;
   CUpti_ActivityContext3 record = {};
   record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
   append(record);

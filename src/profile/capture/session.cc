@@ -26,7 +26,7 @@ std::int64_t now_ns(clockid_t clock) {
 
 constexpr std::int64_t kControlNs = 500'000'000;  // how long `purlin capture` may have to wait
 // Who has asked may ask again: for so long, so soon.
-constexpr std::int64_t kAfterRequestNs = 2'000'000'000, kControlSoonNs = 10'000'000;
+constexpr std::int64_t kAfterRequestNs = 2'000'000'000, kControlSoonNs = 5'000'000;
 constexpr std::int64_t kFirstSealsNs = 10'000'000;
 
 thread_local bool own_thread = false;

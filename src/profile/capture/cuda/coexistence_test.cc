@@ -22,8 +22,8 @@
 #include <unistd.h>
 #include <vector>
 
-#ifndef PURLIN_FAKE_CUPTI
-#error "the build passes PURLIN_FAKE_CUPTI"
+#if !defined(PURLIN_FAKE_CUPTI) || !defined(PURLIN_FAKE_CUDA)
+#error "the build passes PURLIN_FAKE_CUPTI and PURLIN_FAKE_CUDA"
 #endif
 
 extern "C" int InitializeInjection();
@@ -213,6 +213,29 @@ TEST_F(Coexistence, ManyThreadsCallCuptiAtOnce) {
       }
     });
   for (std::thread& caller : callers) caller.join();
+}
+
+// As cudaDeviceReset leaves it, which may take long: CUPTI's silence is then nobody's doing.
+TEST_F(Coexistence, AProgramWithoutAContextIsNotTakenForAnotherClients) {
+  void* const driver = dlopen(PURLIN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(driver, nullptr);
+  const auto exists = reinterpret_cast<void (*)(int)>(dlsym(driver, "fake_primary_context"));
+  const auto asked = [] {
+    return resolve<long(const char*)>("fake_calls")("cuptiActivityEnableAndDump");
+  };
+  begin();
+  launch("work", 100);
+  ASSERT_TRUE(wait_until([&] { return sealed("\"launches_seen\":100"); }));
+  ASSERT_TRUE(wait_until([&] { return asked() >= 2; }));
+  exists(0);
+  resolve<void(int)>("fake_context")(0);
+  const long before = asked();
+  ASSERT_TRUE(wait_until([&] { return asked() >= before + 6 || !enabled(kKernels); }));
+  resolve<void(int)>("fake_context")(1);
+  exists(1);
+  launch("work", 50);
+  EXPECT_TRUE(wait_until([&] { return sealed("\"launches_seen\":150"); }));
+  EXPECT_FALSE(sealed("client_unseen"));
 }
 
 TEST_F(Coexistence, NothingIsLeftOnForAClientThatIsDone) {

@@ -136,21 +136,22 @@ std::string describe_devices() {
   return '[' + all + ']';
 }
 
-bool context_exists() {
+Contexts primary_contexts() {
   void* handle = ::dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-  if (handle == nullptr) return false;
+  if (handle == nullptr) return Contexts::kUnknown;
   const auto count =
       reinterpret_cast<decltype(&cuDeviceGetCount)>(::dlsym(handle, "cuDeviceGetCount"));
   const auto state = reinterpret_cast<decltype(&cuDevicePrimaryCtxGetState)>(
       ::dlsym(handle, "cuDevicePrimaryCtxGetState"));
   int devices = 0;
-  if (count == nullptr || state == nullptr || count(&devices) != CUDA_SUCCESS) return false;
+  if (count == nullptr || state == nullptr || count(&devices) != CUDA_SUCCESS)
+    return Contexts::kUnknown;
   for (int device = 0; device < devices; ++device) {
     unsigned flags = 0;
     int active = 0;
-    if (state(device, &flags, &active) == CUDA_SUCCESS && active != 0) return true;
+    if (state(device, &flags, &active) == CUDA_SUCCESS && active != 0) return Contexts::kSome;
   }
-  return false;
+  return Contexts::kNone;
 }
 
 }  // namespace purlin::profile::capture::cuda

@@ -12,7 +12,8 @@ namespace purlin::profile::capture::cuda {
 std::string describe_devices();
 
 // Whether a device's primary context is in use: the one of CUDA's runtime, PyTorch and most others.
-bool context_exists();
+enum class Contexts { kUnknown, kNone, kSome };
+Contexts primary_contexts();
 
 // Of devices that other processes work on beside this one, or of which this one has a part:
 // durations are then not those of the whole device. "" where neither is known to be so.

@@ -124,8 +124,12 @@ bool Ownership::confirm() {
     silences_ = 0;
     return has_answered_ = true;
   }
-  // Before there is a context CUPTI has nothing to say.
-  if (!has_answered_ && !context_exists()) return true;
+  // Where there is no context, not yet or not any more (cudaDeviceReset), CUPTI has nothing to say.
+  const Contexts contexts = primary_contexts();
+  if (contexts == Contexts::kNone || (contexts == Contexts::kUnknown && !has_answered_)) {
+    silences_ = 0;
+    return true;
+  }
   if (++silences_ < kSilences) return false;
   give_up("client_unseen",
           "another CUPTI client took CUPTI over without Purlin's being told (it had CUPTI's "
