@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/tune_regret.h"
 #include "cli/tune_transfer.h"
+#include "cli/tune_watch.h"
 #include "cli/work_backlog.h"
 #include "gpu/registry.h"
 #include "gpu/replay/replay_device.h"
@@ -569,9 +570,14 @@ class TuneCommand : public Command {
     options.on_progress = [&](const SessionState& state) {
       progress.update(progress_line(state, subject.space.size()));
     };
+    std::vector<DeviceInfo> devices;
+    if (subject.evaluator->executes())
+      for (const tune::Evaluator* each : subject.evaluators) devices.push_back(each->device());
+    TuneWatch watch(devices);
     Result<SessionResult> made = tune::run_session(subject.space, *strategy, subject.evaluators,
                                                    journal ? &*journal : nullptr, options);
     progress.clear();
+    const std::optional<guard::Conditions> conditions = watch.end(context.log);
     if (!made.is_ok()) return made.status();
     if (!made->default_problem.empty()) context.log.warn("{}", made->default_problem);
     PURLIN_ASSIGN(Json confirmations, confirm_winner(context, subject, *made));
@@ -606,6 +612,7 @@ class TuneCommand : public Command {
     }
     outcome.document = report_document(input, environment_of(input.device));
     if (confirmations.size() > 0) outcome.document.set("confirmations", std::move(confirmations));
+    if (conditions) outcome.document.set("conditions", guard::to_json(*conditions));
     outcome.text = report_text(input, context.terminal, static_cast<std::size_t>(top_));
     if (!regret.empty()) {
       Json ratios = Json::object();

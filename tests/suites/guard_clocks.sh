@@ -54,6 +54,15 @@ expect_json "$tmp/out" 'd["measurement"]["rejected_pairs"] == 6 and d["items"][0
 FAKE_NVML_REASONS=0x4 expect_exit 0 "${compare[@]}"
 expect_json "$tmp/out" 'd["measurement"]["device"]["clock_limits"] == ["power cap"]'
 
+# A tuning session says what held the clock down, and warns where the device protected itself.
+tune=("$PURLIN" tune "$PURLIN_SOURCE/tests/data/tune/scale.toml" --device fake:gpu.json --budget 4 --finals 1 --no-store --fresh --json)
+expect_exit 0 "${tune[@]}"
+expect_json "$tmp/out" 'd["conditions"]["clock_limits"] == [] and d["conditions"]["sm_clock_mhz"] == [1500, 1500]'
+FAKE_NVML_REASONS=0x4 expect_exit 0 "${tune[@]}"
+expect_json "$tmp/out" 'd["conditions"]["clock_limits"] == ["power cap"]'
+FAKE_NVML_REASONS=0x40 expect_exit 0 "${tune[@]}"
+expect_contains "$tmp/err" 'something held the clock down meanwhile (thermal, hardware' 'the device protects itself'
+
 # The other verbs that measure.
 rm -f nvml.log
 cat >m.toml <<'END'
