@@ -37,8 +37,8 @@ std::optional<guard::Conditions> TuneWatch::end(Log& log) {
   if (all.limits.empty()) return all;
   const std::string what = fmt::format(
       "something held the clock down meanwhile ({}; {:.0f} to {:.0f} MHz, {:.0f} C, {:.0f} W)",
-      join({all.limits.begin(), all.limits.end()}, ", "), all.lowest_clock_mhz, all.highest_clock_mhz,
-      all.highest_temperature_c, all.highest_power_w);
+      join({all.limits.begin(), all.limits.end()}, ", "), all.lowest_clock_mhz,
+      all.highest_clock_mhz, all.highest_temperature_c, all.highest_power_w);
   // A power cap is the kernels' own doing, and in the finals, which take turns, falls on all alike.
   if (protects)
     log.warn("{}: the device protects itself, so these times are of a slower one", what);

@@ -68,7 +68,7 @@ def tolerances(time_ns):
     """What: (share, absolute)"""
     return {"dram_bytes": (0.02, TINY * BYTES_PER_NS * time_ns), "occupancy_pct": (0.02, 0.5),
             "vector_flops": (0.02, TINY * FLOPS_PER_NS * time_ns), "tensor_flops": (0.02, 0),
-            "l2_bytes": (0.05, TINY * L2_BYTES_PER_NS * time_ns), "l2_hit_pct": (0.05, 2), "time_ns": (0.05, 1500)}
+            "l2_bytes": (0.05, TINY * L2_BYTES_PER_NS * time_ns), "l2_hit_pct": (0.05, 2), "time_ns": (0.05, 2000)}
 
 
 def rate(name):
@@ -144,13 +144,13 @@ lines = ["# Hardware counters against Nsight Compute", "",
          "median of all launches' records. Nsight Compute: medians over launches 3 to 8 of the same program, application replay (each run",
          "measures one pass of every launch: kernels keep their neighbours and caches), clocks and caches uncontrolled.", "",
          f"*ok*: within 2 % (times and L2: 5 %). *tiny*: it differs by less than {TINY:.1%} of what the GPU could have moved or computed in",
-         "the kernel's time, or by 1.5 µs (ncu's times are about 1 µs longer, of every kernel), or half a percent of occupancy. L2 is shown and not judged.", "",
+         "the kernel's time, or by 2 µs (ncu's times of the short kernels are 0.5 to 1.6 µs longer, of every one), or half a percent of occupancy. L2 is shown and not judged.", "",
          "| kernel | what | Purlin | ncu | ratio | |", "|---|---|--:|--:|--:|---|"]
 for e in table:
     ratio = "–" if e.get("ratio") is None else f"{e['ratio']:.4f}"
     lines.append(f"| {e['kernel']} | {e['what']} | {number(e['purlin'])} | {number(e['ncu'])} | {ratio} | {e['verdict']}{'' if e['judged'] else ' (not judged)'} |")
 lines += ["", "What it costs: µs for the six kernels, medians of processes in turn", "", "| | µs | cost | told as overhead |", "|---|--:|--:|--:|"]
-for what, label, run in (("alone", "no capture", ""), ("plain", "`purlin profile`", "plain1"), ("default", "`--counters`, 16 s", "default1"), ("much", "`--counters memory,tensor,caches,flops --budget 100%`", "work")):
+for what, label, run in (("alone", "no capture", ""), ("plain", "`purlin profile`", "plain1"), ("default", "`--counters`, 12 s", "default1"), ("much", "`--counters memory,tensor,caches,flops --budget 100%`", "work")):
     e = cost[what]
     lines.append(f"| {label} | {number(e['median'])} | {'–' if e.get('cost') is None else format(e['cost'], '.1%')} | {format(overhead[run], '.1%') if run in overhead else '–'} |")
 lines += ["", "Programs that reading must not break", "", "| program | said | counters read | notes |", "|---|---|--:|---|"]
