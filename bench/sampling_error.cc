@@ -4,12 +4,14 @@
 //
 // Launch streams recorded on GPUs (data/traces) are replayed through the governor by a clock of
 // their own: repeated for SECONDS (default 60) at a given number of launches a second, with noise
-// on every duration, a clock that drifts, and phases in which only a part of the step runs. Each of
+// on every duration, a clock that drifts, and phases in which only a part of the step runs; what is
+// recorded runs slower by what the cost model says. Each of
 // SEEDS (default 1,000) draws other windows over the same launches. What the windows record, at its
 // weights, is compared with all launches: total and count, shares of the 20 kernels that own most,
 // their p50 and p95. Rows at rates and budgets where the governor neither records everything nor,
 // launch bound, stops after the head, and one of each of those. Exit code 1 where the mean of the
-// totals is off by more than three of its standard errors.
+// totals is off by more than three of its standard errors and 1 %: leaving out of a window's time
+// what recording takes is not exact.
 #include "base/files.h"
 #include "base/text.h"
 #include "model/profile.h"
@@ -23,6 +25,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace purlin;
@@ -44,6 +47,8 @@ struct Launch {
 struct Stream {
   std::vector<Launch> launches;  // in order of time
   std::size_t kernels = 0;
+  bool nodes = false;  // of a graph that is replayed
+  double slower = 1;   // times as long a stretch of it takes while it is recorded
 };
 
 struct Totals {
@@ -81,6 +86,8 @@ Stream program_of(const Stream& step, double rate, double seconds) {
   std::normal_distribution<double> noise(0, 0.05);
   Stream program;
   program.kernels = step.kernels;
+  program.nodes = step.nodes;
+  program.slower = step.slower;
   const auto launches = static_cast<double>(step.launches.size());
   const std::int64_t first = step.launches.front().start_ns;
   const double span = static_cast<double>(step.launches.back().start_ns - first) * launches /
@@ -109,9 +116,10 @@ class Replay {
   Replay(const Stream& program, double budget, std::uint64_t seed)
       : program_(program), governor_(options(budget, seed), {{}}, 0), seen_(program.kernels) {}
 
-  Totals run(std::int64_t end_ns) {
+  // All of the program, however long it takes under capture.
+  Totals run() {
     std::int64_t now = 0;
-    while (now < end_ns) {
+    while (next_ < program_.launches.size()) {
       const Governor::Decision decision = governor_.decide(now);
       if (open_ && decision.tier != 0) {
         governor_.closed(0, now);
@@ -126,12 +134,12 @@ class Replay {
       }
       // The session's thread wakes at least ten times a second while something is open.
       std::int64_t next = std::min(decision.ask_again_ns, now + 100'000'000);
-      next = std::clamp(next, now + 1000, end_ns);
+      next = std::max(next, now + 1000);
       advance(next);
       now = next;
       governor_.spent(0, 25'000);  // a flush, as far as the program waits for it
     }
-    governor_.interrupted(end_ns);
+    governor_.interrupted(now);
     settle();
     return std::move(seen_);
   }
@@ -146,10 +154,15 @@ class Replay {
   }
   void advance(std::int64_t to_ns) {
     const std::size_t from = next_;
-    while (next_ < program_.launches.size() && program_.launches[next_].start_ns < to_ns) ++next_;
+    const auto elapsed = static_cast<double>(to_ns - std::exchange(now_ns_, to_ns));
+    program_ns_ += open_ ? elapsed / program_.slower : elapsed;
+    while (next_ < program_.launches.size() &&
+           static_cast<double>(program_.launches[next_].start_ns) < program_ns_)
+      ++next_;
     if (!open_ || next_ == from) return;
     pending_.emplace_back(from, next_);
-    governor_.recorded(static_cast<double>(next_ - from), 0);
+    const auto recorded = static_cast<double>(next_ - from);
+    program_.nodes ? governor_.recorded(0, recorded) : governor_.recorded(recorded, 0);
   }
   void settle() {
     const double weight = governor_.take_weight().weight;
@@ -163,6 +176,8 @@ class Replay {
   Totals seen_;
   std::vector<std::pair<std::size_t, std::size_t>> pending_;
   std::size_t next_ = 0;
+  std::int64_t now_ns_ = 0;
+  double program_ns_ = 0;  // how far it has come: as its launches count time
   bool open_ = false;
 };
 
@@ -215,7 +230,7 @@ bool row(const std::string& name, const Stream& step, double rate, double budget
   int bound = 0, within = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     Replay replay(program, budget, static_cast<std::uint64_t>(seed));
-    const Totals seen = replay.run(static_cast<std::int64_t>(seconds * kSecondNs));
+    const Totals seen = replay.run();
     open += replay.governor().totals().recorded_ns / (seconds * kSecondNs) / seeds;
     bound += replay.governor().launch_bound() ? 1 : 0;
     runs.push_back(compare(truth, seen, top));
@@ -239,11 +254,11 @@ bool row(const std::string& name, const Stream& step, double rate, double budget
       100 * worst([](const Errors& e) { return e.p50; }),
       100 * worst([](const Errors& e) { return e.p95; }), 100.0 * within / seeds);
   std::fflush(stdout);
-  if (bound > seeds / 2) {
-    std::printf("| | | | launch bound: the head only | | | | | | |\n");
+  if (bound > 0) {
+    std::printf("| | | | launch bound, the head only: %d of %d | | | | | | |\n", bound, seeds);
     return true;
   }
-  return std::abs(mean - 1) <= 3 * error + 1e-9;
+  return std::abs(mean - 1) <= 3 * error + 0.01;
 }
 
 }  // namespace
@@ -264,6 +279,7 @@ int main(int argc, char** argv) {
     const char* name;
     const char* file;
     double rate, budget;
+    bool nodes = false;
   };
   const Row rows[] = {
       {"transformer training step", "transformer_train.json.gz", 4000, 0.01},
@@ -274,6 +290,8 @@ int main(int argc, char** argv) {
       {"ResNet-50 training step", "kineto_resnet50_v100_workers0.json.gz", 7500, 0.01},
       {"ResNet-50 training step", "kineto_resnet50_v100_workers0.json.gz", 1500, 0.002},
       {"graphs of a decoder", "graphs_decode_before.json.gz", 43865, 0.05},
+      {"nodes of a replayed graph", "transformer_train.json.gz", 200'000, 0.01, true},
+      {"nodes of a replayed graph", "transformer_train.json.gz", 200'000, 0.05, true},
   };
   bool unbiased = true;
   for (const Row& each : rows) {
@@ -282,6 +300,10 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s: %s\n", each.file, step.status().message().c_str());
       return 2;
     }
+    step->nodes = each.nodes;
+    // As the cost model has it; four fifths of it are what recording was measured to take.
+    const profile::capture::CostModel costs;
+    step->slower = 1 + 0.8e-9 * each.rate * (each.nodes ? costs.node_ns : costs.launch_ns);
     if (!row(each.name, *step, each.rate, each.budget, seeds, seconds)) unbiased = false;
   }
   return unbiased ? 0 : 1;
