@@ -17,6 +17,7 @@ Two steps, each timed:
 """
 import argparse
 import concurrent.futures
+import ctypes
 import json
 import math
 import os
@@ -157,13 +158,14 @@ def measure(path, output, cache):
     import torch
     from purlin import torch as ours
     from purlin._cache import Cache
+    from purlin._library import CublasLtLaunch, check, library
 
     rows = json.load(open(path))["rows"]
     opened = Cache(cache)
     facts = opened.device("cuda:0")
     names = {"bf16": torch.bfloat16, "f16": torch.float16, "f8e4m3": torch.float8_e4m3fn}
     ours._NAMES.setdefault(torch.float8_e4m3fn, b"f8e4m3")
-    products, results = {}, []
+    products, results, outcome = {}, [], ctypes.c_int()
     workspace = torch.empty(32 << 20, dtype=torch.uint8, device="cuda")
     torch.manual_seed(int.from_bytes(os.urandom(2), "little"))
     for row in rows:
@@ -186,9 +188,14 @@ def measure(path, output, cache):
             graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
             side.wait_stream(torch.cuda.current_stream())
 
+            launch = CublasLtLaunch(size=ctypes.sizeof(CublasLtLaunch), extents=(ctypes.c_int64 * 3)(m, n, k),
+                                    extent_count=3, a=x.data_ptr(), d=y.data_ptr(), workspace=workspace.data_ptr(),
+                                    workspace_bytes=workspace.numel(), fallback=fallback)
+
             def run(weight):
-                return product((m, n, k), x.data_ptr(), weight.data_ptr(), None, y.data_ptr(),
-                               torch.cuda.current_stream().cuda_stream, workspace.data_ptr(), fallback)
+                launch.b, launch.stream = weight.data_ptr(), torch.cuda.current_stream().cuda_stream
+                check(library().purlin_cublaslt_matmul(product.handle, ctypes.byref(launch), ctypes.byref(outcome)))
+                return outcome.value
 
             with torch.cuda.stream(side):
                 tuned = run(weights[0])
