@@ -174,16 +174,8 @@ std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
                              facts.device,
                              facts.op,
                              static_cast<std::uint32_t>(facts.origin)};
-  // Of the name a part, which is quick: it is compared in whole, since names move and their places
-  // are used again.
-  std::uint64_t seed = facts.name.size();
-  if (seed >= 16) {
-    std::uint64_t parts[2];
-    std::memcpy(&parts[0], facts.name.data() + seed / 2, 8);
-    std::memcpy(&parts[1], facts.name.data() + seed * 3 / 4 - 4, 8);
-    seed ^= parts[0] ^ parts[1] * 31;
-  }
-  const std::uint64_t hash = XXH3_64bits_withSeed(&shape, sizeof shape, seed);
+  const std::uint64_t hash =
+      XXH3_64bits_withSeed(&shape, sizeof shape, XXH3_64bits(facts.name.data(), facts.name.size()));
   Recent& recent = recent_[hash % kRecent];
   if (!facts.name.empty() && recent.name == facts.name &&
       std::memcmp(&recent.shape, &shape, sizeof shape) == 0)
