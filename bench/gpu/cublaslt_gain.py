@@ -18,6 +18,7 @@ Two steps, each timed:
 import argparse
 import concurrent.futures
 import ctypes
+import ctypes
 import json
 import math
 import os
@@ -26,6 +27,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
@@ -158,6 +160,7 @@ def measure(path, output, cache):
     import torch
     from purlin import torch as ours
     from purlin._cache import Cache
+    from purlin._library import CublasLtLaunch, check, library
     from purlin._library import CublasLtLaunch, check, library
 
     rows = json.load(open(path))["rows"]
@@ -359,6 +362,8 @@ def main():
                                                          "lib/libpurlin.so"))
     found = tune(options)
     json.dump(found, open(options.output, "w"), indent=1)
+    with tarfile.open(options.output + ".cache.tgz", "w:gz") as archive:  # so that step 2 can be made again
+        archive.add(options.cache, "cache")
     found = remeasure(options, found, options.output + ".rows")
     found["summary"] = summary(found)
     try:
