@@ -113,16 +113,25 @@ class Member:
         self.row, self.process, self.profile, self.file, self.hello = row, process, profile, None, None
 
     def ask(self, **request):
-        self.file.write(json.dumps(request) + "\n")
-        self.file.flush()
+        try:
+            self.file.write(json.dumps(request) + "\n")
+            self.file.flush()
+        except OSError:
+            raise self.ended() from None
         return self.answer()
 
     def answer(self):
         line = self.file.readline()
         if not line:
-            self.process.wait(20)
-            raise RuntimeError(f"the process of row {self.row} ended: {self.process.stderr.read()[-3000:]}")
+            raise self.ended()
         return json.loads(line)
+
+    def ended(self):
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        return RuntimeError(f"the process of row {self.row} ended by itself, {self.process.returncode}: {self.process.stderr.read()[-3000:]}")
 
 
 class Group:

@@ -65,10 +65,9 @@ expect_json report.json "d['launches'] == d['coverage']['launches_seen'] < $(mad
 expect_json report.json "d['coverage']['sampling']['windows'] == 1"
 # A graph that was made in the head stays instrumented until recording was on once more: that is done
 # at once, with an empty window, and windows stand for the rest.
-# (The fake slows nobody down, so that what is taken off for that makes the estimate too great by a tenth.)
 FAKE_CUPTI_LOG=$tmp/graphs.json expect_exit 0 purlin profile --budget 2% -o graphs.plprof -- "$client" 6 1 100
 [ "$(notes graphs.plprof)" = "" ] || fail "notes: $(notes graphs.plprof)"
-expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.3"
+expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.2"
 expect_json report.json "d['coverage']['launches_seen'] < 0.8 * $(made out)"
 enables=$(json "$tmp/graphs.json" "d['calls']['cuptiActivityEnable']")
 expect_json report.json "$enables == 3 * (d['coverage']['sampling']['windows'] + 1)"
@@ -117,7 +116,7 @@ wait_until 'the program listens' listens
 expect_contains status "stopped"
 expect_exit 0 purlin capture window --for 200ms "$child" --json
 expect_json out "d['state'] == 'recording'"
-recorded() { purlin capture status --json "$child" >"$tmp/status" && json "$tmp/status" "d['recorded_ns'] >= 2e8 and d['state'] == 'stopped'" | grep -q True; }
+recorded() { purlin capture status --json "$child" >"$tmp/status" && json "$tmp/status" "d['recorded_ns'] >= 1.5e8 and d['state'] == 'stopped'" | grep -q True; }
 wait_until 'a window has been' recorded
 expect_exit 0 purlin capture start "$child"
 expect_contains out "governed"

@@ -19,10 +19,12 @@ constexpr double kSafety = 0.85;
 // anyway.
 constexpr double kLeastPart = 0.5;
 constexpr double kSavingsPerPeriod = 0.125;  // of the purse
-constexpr double kLikelyCost = 0.8;          // of what a record may cost, rounded up as that is
 constexpr double kThroughout = 0.8;          // a window this long leaves nothing worth a pause
 constexpr std::int64_t kRefusedForNs = 100'000'000;
 constexpr std::int64_t kSteadyPeriodNs = 1'000'000'000;  // of periods that nothing interrupts
+// Of those that are recorded throughout: nodes of graphs are told only when they are flushed, at a
+// period's end.
+constexpr double kThroughoutPeriodNs = 300'000'000;
 
 }  // namespace
 
@@ -125,7 +127,8 @@ void Governor::plan_launches(std::int64_t now_ns) {
         (first_launch_ns_ < 0 || static_cast<double>(now_ns - first_launch_ns_) < kHeadNs))
       return period(least);
     head_ = false;
-    tier.purse_ns = 0;
+    // What it did not use is there for the first real load, however late.
+    tier.purse_ns = std::max(0.0, options_.budget * kHeadNs - head_cost_ns_);
   }
   if (launch_bound_) {
     throughout_ = false;
@@ -138,7 +141,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
     return rest <= 0 ? 0 : cost_density_ > 0 ? rest / cost_density_ : length_ns;
   };
   if (affordable(kSteadyPeriodNs) >= kThroughout * kSteadyPeriodNs)
-    return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
+    return period(std::max(least, kThroughoutPeriodNs));
   if (affordable(least) >= kThroughout * least) return period(least);
   throughout_ = false;
   if (!windows_are_worth_it()) return period(static_cast<double>(kSteadyPeriodNs));
@@ -363,7 +366,6 @@ void Governor::recorded(double launches, double nodes) {
   tiers_[0].purse_ns -= cost;
   totals_.spent_ns += cost;
   lesson_cost_ns_ += cost;
-  standing_cost_ns_ += cost;
   lesson_launches_ += launches;
   lesson_nodes_ += nodes;
   if (head_) head_cost_ns_ += cost;
@@ -378,9 +380,7 @@ void Governor::interrupted(std::int64_t now_ns) {
 Governor::Standing Governor::take_weight() {
   if (open_ns_ <= 0) return {};  // nothing was recorded: what comes stands for this time too
   const double time = std::exchange(standing_ns_, 0), open = std::exchange(open_ns_, 0);
-  const double cost = std::exchange(standing_cost_ns_, 0);
-  if (time <= 1.01 * open) return {std::max(1.0, time / open), time};
-  return {1 + (time - open) / std::max(open / 4, open - kLikelyCost * cost), time};
+  return {std::max(1.0, time / open), time};
 }
 
 // ---- on demand ----

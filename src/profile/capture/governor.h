@@ -9,9 +9,8 @@
 // that can afford it have one window each in what is left. Length and place are drawn before the
 // period begins, from what earlier periods cost, never from what the window sees: hence a launch is
 // recorded with a chance that does not depend on it, and its weight, the period's time divided by
-// the window's, is an unbiased estimate (Horvitz and Thompson). While it is recorded a program that
-// is bound by launches does less, so of the window's time what recording took is left out. Only a
-// period that is recorded throughout, at weight 1, may be cut short by what it sees.
+// the window's, is an unbiased estimate (Horvitz and Thompson). Only a period that is recorded
+// throughout, at weight 1, may be cut short by what it sees.
 //
 // Each tier has a purse: it fills with the budget's share of passing time, up to five seconds'
 // worth, and pays for what its windows cost.
@@ -200,7 +199,7 @@ class Governor {
   std::int64_t open_since_ns_ = -1;
 
   // Of tier 0: the time not yet stood for, and the windows that stand for it.
-  double standing_ns_ = 0, open_ns_ = 0, standing_cost_ns_ = 0;
+  double standing_ns_ = 0, open_ns_ = 0;
 
   std::int64_t full_until_ns_ = 0, full_next_ns_ = kNever, full_cell_end_ns_ = 0;
   Totals totals_;

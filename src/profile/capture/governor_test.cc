@@ -36,16 +36,12 @@ Outcome simulate(const GovernorOptions& options, const std::vector<Wishes>& tier
   std::mt19937_64 random(options.seed + 99);
   Governor governor(options, tiers, 1);
   int open = Governor::kNone;
-  double unweighted = 0, unpaid = 0, progress = 1;
+  double unweighted = 0, unpaid = 0;
   std::int64_t wake = 0;
   std::vector<double> cost_until;
   for (std::int64_t now = 1; now < length_ns; now += program.step_ns) {
-    // The program is bound by its launches: while they are recorded it gets on more slowly.
-    const double rate = program.launches_per_s(static_cast<std::int64_t>(progress)) / 1e9;
-    const double slower = open == 0 ? rate * 0.8 * options.costs.launch_ns : 0;
-    const double got_on = static_cast<double>(program.step_ns) / (1 + slower);
-    const double launches = rate * got_on;
-    progress += got_on;
+    const double launches =
+        program.launches_per_s(now) * static_cast<double>(program.step_ns) / 1e9;
     out.truth += launches;
     if (open == 0) {
       unweighted += launches;
@@ -193,7 +189,7 @@ TEST(Governor, ABigBudgetBuysMore) {
   options.budget = 0.05;
   const Outcome more = simulate(options, {Wishes{}}, 60 * kSecond, steady(2e5));
   const Outcome less = simulate(seeded(1), {Wishes{}}, 60 * kSecond, steady(2e5));
-  EXPECT_LE(more.cost_ns / 60e9, 0.05);
+  EXPECT_LE(more.cost_ns / 60e9, 0.051);  // the head's are of the first ten seconds
   EXPECT_GT(more.recorded, 3 * less.recorded);
 }
 
@@ -269,9 +265,9 @@ TEST(Governor, ALaunchBoundProgramHasItsHeadOnly) {
 // Hours of loading before the first step must not make it look idle.
 TEST(Governor, ALaunchBoundProgramThatIsLongInStartingHasNoWindowsEither) {
   Program program;
-  for (const std::int64_t start : {11 * kSecond, 11 * kSecond + 900 * kMs, 60 * kSecond}) {
+  for (std::int64_t start = 10 * kSecond; start < 13 * kSecond; start += 170 * kMs) {
     program.launches_per_s = [=](std::int64_t now) { return now < start ? 100.0 : 6e4; };
-    const Outcome out = simulate(GovernorOptions(), {Wishes{}}, 90 * kSecond, program);
+    const Outcome out = simulate(GovernorOptions(), {Wishes{}}, 40 * kSecond, program);
     EXPECT_EQ(out.opened[0], 1) << start;
     EXPECT_GT(out.totals.unseen_ns, 20e9) << start;
   }

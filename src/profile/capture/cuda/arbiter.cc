@@ -204,8 +204,12 @@ void Arbiter::collect(Ownership& ownership, bool final) {
   const Ownership::Turn turn = ownership.take_turn(final);
   if (!turn || (!final && open_ != Governor::kNone && !ownership.confirm())) return;
   if (final) close_open_tier(true);
-  // Even a flush would bring CUPTI into a process that so far does without.
-  if (ownership.registered())
+  // Even a flush would bring CUPTI into a process that so far does without. And where recording has
+  // ended some while ago there is nothing to flush.
+  constexpr int kQuiet = 4;
+  quiet_collects_ = open_ != Governor::kNone || !governor_.launch_bound() ? 0 : quiet_collects_ + 1;
+  const bool over = !final && tiers_.size() == 1 && quiet_collects_ > kQuiet;
+  if (ownership.registered() && !over)
     for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) collect(tier, final);
   if (final) {
     governor_.interrupted(monotonic_ns());

@@ -51,6 +51,7 @@ class Arbiter : public Tenant {
   Governor governor_;
   int open_ = Governor::kNone;
   bool told_launch_bound_ = false, told_presence_ = false;
+  int quiet_collects_ = 0;  // since launches were last recorded
   std::int64_t watched_since_ns_ = 0, watched_cpu_ns_ = 0;
   double told_spent_ns_ = 0, told_unseen_ns_ = 0;
 };
