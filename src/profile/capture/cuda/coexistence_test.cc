@@ -18,6 +18,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -213,6 +215,49 @@ TEST_F(Coexistence, ManyThreadsCallCuptiAtOnce) {
       }
     });
   for (std::thread& caller : callers) caller.join();
+}
+
+// What `purlin capture` would ask, of this very process.
+void ask(const std::string& socket_path, const char* request) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, socket_path.c_str(), sizeof address.sun_path - 1);
+  const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  char answer[1024];
+  if (::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      ::send(connection, request, std::strlen(request), MSG_NOSIGNAL) > 0)
+    (void)!::recv(connection, answer, sizeof answer, 0);
+  ::close(connection);
+}
+
+TEST_F(Coexistence, WindowsByTheHundredWhileThreadsLaunch) {
+  setenv("PURLIN_FULL", "0", 1);
+  setenv("PURLIN_WINDOW", "1@7", 1);
+  begin();
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      while (!done) {
+        launch("work", 4);
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+      }
+    });
+  const std::string control = spool_ + "/control-" + std::to_string(::getpid());
+  const auto enables = [] {
+    return resolve<long(const char*)>("fake_calls")("cuptiActivityEnable");
+  };
+  const long wanted = enables() + 900;  // three kinds a window
+  EXPECT_TRUE(wait_until([&] {
+    ask(control, "purlin-control/1 stop\n");
+    ask(control, "purlin-control/1 window 2\n");
+    ask(control, "purlin-control/1 start\n");
+    return enables() >= wanted;
+  }));
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(wait_until([&] { return sealed("asked_window"); }));
+  EXPECT_FALSE(sealed("client_unseen"));
 }
 
 // As cudaDeviceReset leaves it, which may take long: CUPTI's silence is then nobody's doing.
