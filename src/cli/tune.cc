@@ -58,7 +58,7 @@ struct Outcome {
 
 // How long the energy of a config is measured: a few steps of a counter that moves every 20 to
 // 100 ms.
-constexpr double kEnergyS = 0.5;
+constexpr double kEnergyS = 1;
 
 class TuneCommand : public Command {
  public:

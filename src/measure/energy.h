@@ -2,8 +2,8 @@
 // What one launch of a kernel costs in energy, from the device's counter while launches follow each
 // other without a pause.
 //
-// The counter moves every 20 to 100 ms and power takes as long to settle, so this takes the better
-// part of a second and is done only where it is asked for. How, and how sure it is:
+// The counter moves every 20 to 100 ms and power takes as long to settle, so this takes more
+// than a second and is done only where it is asked for. How, and how sure it is:
 // docs/concepts/measurement.md. Thread-safety: as the device's, whose energy_mj() is called from a
 // thread of its own meanwhile. Failure: kUnavailable where the device does not count, or the
 // counter stands still; else the device's own.

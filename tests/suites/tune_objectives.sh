@@ -10,7 +10,7 @@ export PURLIN_CACHE=$tmp/winners
 printf '{"time_ms": "1 if ITEMS > 2 else 2", "power_w": "900 if ITEMS > 2 else 300", "device": {"name": "Metered"}}' >"$tmp/metered.json"
 tune() { purlin tune "$spec" --device "fake:$tmp/metered.json" --strategy random --budget 6 --seed 4 --finals 1 --json "$@"; }
 expect_exit 0 tune --objective energy
-expect_json "$tmp/out" 'd["objective"] == "energy" and d["policy"]["energy_s"] == 0.5'
+expect_json "$tmp/out" 'd["objective"] == "energy" and d["policy"]["energy_s"] == 1'
 expect_json "$tmp/out" 'abs(d["best"]["power_w"] - 300) < 30 and abs(d["best"]["energy_mj"] - 600) < 60 and d["best"]["time_ms"] == 2'
 expect_json "$tmp/out" 'all(e["energy_mj"] > 0 and 0 <= e["energy_error"] < 1 for e in d["evaluations"] if e["status"] == "ok")'
 expect_contains "$tmp/err" "not stored: the cache keeps the fastest"

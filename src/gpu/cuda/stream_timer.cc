@@ -180,8 +180,9 @@ Result<Busy> StreamTimer::keep_busy(const StreamWork& work, const TimingRequest&
                                     const Device::GoOn& go_on) {
   choose_how(work, request);
   TimingRequest batch = request;
-  batch.samples =
-      std::clamp(request.samples, 1, std::max(1, kMostGated / commands_of(work, request)));
+  // The events leave room for two batches in the queue, which holds about a thousand commands.
+  const int commands = graph_ ? 1 : request.launches_per_sample * work.commands;
+  batch.samples = std::clamp(request.samples, 1, std::max(1, kMostGated / commands));
   PURLIN_TRY(make_events(kBatches + 1));
   const CUevent origin = events_[kBatches].first;
   Busy busy;
