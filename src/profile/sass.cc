@@ -9,6 +9,7 @@ namespace purlin::profile {
 namespace {
 
 constexpr std::uint64_t kOperation = 0xfff, kBar = 0xb1d;
+constexpr int kDeferred = 4;  // instructions; two were seen on an H200
 
 template <class T>
 bool read_at(std::string_view bytes, std::uint64_t at, T& value) {
@@ -50,9 +51,12 @@ bool is_barrier(std::string_view module, std::string_view function, std::uint64_
 }
 
 std::uint64_t waiting_at(std::string_view module, std::string_view function, std::uint64_t offset) {
-  if (offset < kInstructionBytes || is_barrier(module, function, offset)) return offset;
-  const std::uint64_t before = offset - kInstructionBytes;
-  return is_barrier(module, function, before) ? before : offset;
+  std::uint64_t at = offset;
+  for (int back = 0; back <= kDeferred; ++back, at -= kInstructionBytes) {
+    if (is_barrier(module, function, at)) return at;
+    if (at < kInstructionBytes) break;
+  }
+  return offset;
 }
 
 }  // namespace purlin::profile

@@ -34,7 +34,7 @@ timeout 60 ncu --csv --page raw --clock-control none --cache-control none --repl
   ./counters work x8 >ncu.txt 2>ncu.err || { tail -5 ncu.txt ncu.err; broken=1; }
 
 step "under capture, with half of its time, so that all ten cards have their turns"
-under work --budget 100% --counters memory,tensor,caches,flops -- ./counters work "${SECONDS_OF_WORK:-20}"
+under work --budget 100% --counters memory,tensor,caches,flops -- ./counters work "${SECONDS_OF_WORK:-16}"
 
 step "the deep dive"
 under full --counters full --kernel 'tensor|copy' --launches 2 -- ./counters work 2
@@ -44,11 +44,11 @@ for round in 1 2; do
   ./counters work 2 >alone$round.err
   under plain$round -- ./counters work 3
 done
-under default1 --counters -- ./counters work 12
+under default1 --counters -- ./counters work 8
 
 step "programs that must not notice"
 for what in captures waits threads; do
-  under $what --budget 30% --counters all -- ./counters $what 4
+  under $what --budget 30% --counters all -- ./counters $what 3
   grep -h ok $what.err || broken=1
 done
 cp ./*.err ncu.txt "$raw/"
