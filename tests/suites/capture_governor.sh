@@ -59,8 +59,8 @@ expect_contains out "sampled: recording was on for"
 
 # --- with a lasting price a launch-bound program has its head only, and the profile says so
 expect_exit 0 purlin profile -o bound.plprof -- "$client" 3 100
-[ "$(notes bound.plprof)" = launch_bound ] || fail "notes: $(notes bound.plprof)"
-expect_json report.json "next(n for n in d['coverage']['notes'])['seconds'] > 1"
+[ "$(notes bound.plprof)" = "cupti_presence launch_bound" ] || fail "notes: $(notes bound.plprof)"
+expect_json report.json "next(n for n in d['coverage']['notes'] if n['cause'] == 'launch_bound')['seconds'] > 1"
 expect_json report.json "d['launches'] == d['coverage']['launches_seen'] < $(made out)"
 expect_json report.json "d['coverage']['sampling']['windows'] == 1"
 # A graph that was made in the head stays instrumented until recording was on once more: that is done
