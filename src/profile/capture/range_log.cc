@@ -2,6 +2,7 @@
 #include "profile/capture/range_log.h"
 
 #include <array>
+#include <cstring>
 #include <ctime>
 #include <memory>
 #include <new>
@@ -129,6 +130,11 @@ int RangeLog::enter(std::string_view name, std::uint8_t domain) {
   OpText text;
   read_range_name(name, text);
   return enter_while_listening(text.is_op ? NameKind::kOp : NameKind::kRange, text.view(), domain);
+}
+
+int RangeLog::enter(const char* name, std::uint8_t domain) {
+  if (!listening()) return state().depth[domain]++;
+  return enter(std::string_view(name, ::strnlen(name, kMaxRangeName)), domain);
 }
 
 int RangeLog::enter(const wchar_t* name, std::uint8_t domain) {

@@ -62,7 +62,9 @@ class RangeLog {
   static RangeLog* instance();
 
   // Of the program's threads. How deep the thread is in ranges of the domain, before and after.
+  // A terminated name is read while someone listens, and never null.
   int enter(std::string_view name, std::uint8_t domain);
+  int enter(const char* name, std::uint8_t domain);
   int enter(const wchar_t* name, std::uint8_t domain);
   int enter(NameKind kind, std::string_view text, std::uint8_t domain);
   int leave(std::uint8_t domain);

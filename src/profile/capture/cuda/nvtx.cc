@@ -39,14 +39,6 @@ const Domain& domain_of(nvtxDomainHandle_t handle) {
   return handle != nullptr ? *reinterpret_cast<const Domain*>(handle) : standard;
 }
 
-int push(std::string_view name, const Domain& domain) {
-  RangeLog* log = RangeLog::instance();
-  if (log == nullptr) return 0;
-  if (domain.counts && !log->used()) log->set_used();
-  return log->enter(name, domain.number);
-}
-
-// Counted by the log before anything is read of the name.
 std::string_view bounded(const char* name) {
   return name == nullptr ? std::string_view()
                          : std::string_view(name, ::strnlen(name, kMaxRangeName));
@@ -59,7 +51,8 @@ int push_attributes(const nvtxEventAttributes_t* event, const Domain& domain) {
   if (event == nullptr) return log->enter(std::string_view(), domain.number);
   switch (event->messageType) {
     case NVTX_MESSAGE_TYPE_ASCII:
-      return log->enter(log->listening() ? bounded(event->message.ascii) : "", domain.number);
+      if (event->message.ascii == nullptr) break;
+      return log->enter(event->message.ascii, domain.number);
     case NVTX_MESSAGE_TYPE_UNICODE:
       if (event->message.unicode == nullptr) break;
       return log->enter(event->message.unicode, domain.number);
@@ -83,8 +76,10 @@ int pop(const Domain& domain) {
 
 int NVTX_API push_a(const char* name) {
   RangeLog* log = RangeLog::instance();
-  const bool reads = log != nullptr && log->listening();
-  return push(reads ? bounded(name) : std::string_view(), domain_of(nullptr));
+  if (log == nullptr) return 0;
+  if (!log->used()) log->set_used();
+  return name != nullptr ? log->enter(name, kDefaultDomain)
+                         : log->enter(std::string_view(), kDefaultDomain);
 }
 
 int NVTX_API push_w(const wchar_t* name) {
