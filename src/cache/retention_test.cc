@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/retention.h"
 
+#include "base/files.h"
 #include "base/time.h"
 #include "cache/testing.h"
 
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 namespace purlin::cache {
 namespace {
@@ -63,6 +66,75 @@ TEST_F(Retention, AgeAndNumberSpareWhatIsServed) {
   const RetentionPlan all = plan({.max_entries = 1, .even_current = true});
   EXPECT_EQ(all.left, 1u);
   EXPECT_EQ(all.current, 1u);
+}
+
+TEST_F(Retention, BytesGoOldestFirstAndHistoryBeforeWhatIsServed) {
+  const std::string current = put(1024, 1, 90), old = put(1024, 3, 80), newer = put(1024, 2, 5);
+  const std::string other = put(64, 1, 100);
+  const RetentionPlan all = plan({});
+  EXPECT_EQ(all.bytes, file_size(store_.directory() + "/entries.log").value());
+  EXPECT_EQ(all.bytes_left, all.bytes);
+  EXPECT_TRUE(plan({.max_bytes = all.bytes}).drop.empty());
+  EXPECT_EQ(plan({.max_bytes = all.bytes - 1}).drop, std::set<std::string>{old});
+  EXPECT_EQ(plan({.max_bytes = 1}).drop, (std::set<std::string>{old, newer}));
+  EXPECT_EQ(plan({.max_bytes = all.bytes / 2 - 200, .even_current = true}).drop,
+            (std::set<std::string>{old, newer, other}));
+  const RetentionPlan spared =
+      plan({.max_bytes = 1, .even_current = true, .spare = Id128::parse(other)});
+  EXPECT_EQ(spared.drop, (std::set<std::string>{old, newer, current}));
+  apply(spared);
+  EXPECT_EQ(file_size(store_.directory() + "/entries.log").value(), spared.bytes_left);
+}
+
+// The cache of a process with PURLIN_CACHE_QUOTA.
+class Quota : public Retention {
+ protected:
+  void SetUp() override {
+    put(1, 1, 1);
+    entry_bytes_ = bytes();
+    ::setenv("PURLIN_CACHE_QUOTA", std::to_string(8 * entry_bytes_).c_str(), 1);
+  }
+  void TearDown() override { ::unsetenv("PURLIN_CACHE_QUOTA"); }
+  std::uint64_t bytes() { return file_size(store_.directory() + "/entries.log").value(); }
+  std::uint64_t entry_bytes_ = 0;
+};
+
+TEST_F(Quota, HoldsByItselfAndNeverForgetsWhatWasJustPut) {
+  const std::string first = store_.current()[0].record;
+  for (int i = 0; i < 40; ++i) {
+    const std::string put_now = put(std::int64_t{64} << i, 1, 500 + i);  // older than all before it
+    EXPECT_TRUE(store_.has(put_now)) << i;
+    EXPECT_LE(bytes(), 8 * entry_bytes_) << i;
+  }
+  EXPECT_TRUE(store_.has(first)) << "the youngest";
+  EXPECT_GE(store_.catalog().entries(), 6u);
+  Store other = Store::open(store_.directory()).value();
+  EXPECT_EQ(other.catalog().entries(), store_.catalog().entries());
+}
+
+TEST_F(Quota, HoldsForWhatIsMergedAndKeepsWhatWithdrew) {
+  const StoredRecord bad = store_.records().value()[0];
+  ASSERT_TRUE(store_.set_status(new_status(bad.id, EntryState::kQuarantined, "wrong")).is_ok());
+  std::vector<StoredRecord> records;
+  for (int i = 0; i < 40; ++i) {
+    Entry entry = sample_entry(std::int64_t{64} << i);  // each in a bucket of its own
+    entry.recorded_at = format_rfc3339(now_ - i * kDay);
+    records.push_back(make_record(entry));
+  }
+  EXPECT_EQ(store_.absorb(records)->added, 40u);
+  EXPECT_LE(bytes(), 8 * entry_bytes_);
+  EXPECT_TRUE(store_.has(records[0].id)) << "the youngest";
+  EXPECT_FALSE(store_.has(records[39].id));
+  EXPECT_FALSE(store_.has(bad.id)) << "nobody is served it";
+  ASSERT_TRUE(store_.absorb(std::span(&bad, 1)).is_ok());
+  for (const StoredEntry& served : store_.current()) EXPECT_NE(served.record, bad.id);
+}
+
+TEST_F(Quota, OneThatIsNoSizeIsRefusedBeforeAnythingIsWritten) {
+  ::setenv("PURLIN_CACHE_QUOTA", "plenty", 1);
+  EXPECT_EQ(store_.check_writable().code(), Code::kInvalid);
+  EXPECT_EQ(store_.put(sample_entry(7)).status().code(), Code::kInvalid);
+  EXPECT_EQ(store_.catalog().entries(), 1u);
 }
 
 // An entry that was withdrawn and then forgotten comes back by a merge: it must not be served.

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/time.h"
+#include "cache/retention.h"
 
 #include <algorithm>
 #include <tuple>
@@ -187,6 +188,7 @@ Status Store::append(const std::function<std::string()>& encode) {
 }
 
 Status Store::check_writable() {
+  PURLIN_TRY(cache_quota().status());
   return log_.check_writable().with_context(fmt::format("the cache in '{}'", directory_));
 }
 
@@ -198,6 +200,7 @@ void Store::date(EntryStatus* status) const {
 }
 
 Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
+  PURLIN_ASSIGN(const std::uint64_t quota, cache_quota());
   const StoredRecord record = make_record(entry);
   // What cannot be read back must not be acknowledged.
   if (const Status readable = check_record(record); !readable.is_ok())
@@ -235,6 +238,8 @@ Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
   });
   put.served = best != nullptr && best->record == id;
   if (!put.served && best != nullptr) put.kept = best->record.hex();
+  // It is stored: a quota that cannot be held now is held by the next write.
+  if (!put.known) (void)hold_quota(*this, quota, id).is_ok();
   return put;
 }
 
@@ -252,6 +257,7 @@ Status Store::set_status(EntryStatus status) {
 }
 
 Result<Absorbed> Store::absorb(std::span<const StoredRecord> records) {
+  PURLIN_ASSIGN(const std::uint64_t quota, cache_quota());
   Absorbed result;
   std::vector<const StoredRecord*> good;
   for (const StoredRecord& record : records) {
@@ -283,6 +289,7 @@ Result<Absorbed> Store::absorb(std::span<const StoredRecord> records) {
     result.added += added;
     result.known += known;
   }
+  if (result.added > 0) (void)hold_quota(*this, quota, {}).is_ok();
   return result;
 }
 

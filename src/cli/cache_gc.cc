@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin cache gc`: forgets records by rule, and tidies a shared cache.
+#include "base/byte_size.h"
 #include "base/text.h"
 #include "cache/retention.h"
 #include "cli/answer.h"
@@ -28,10 +29,15 @@ class CacheGc : public Command {
   std::string_view name() const override { return "cache gc"; }
   std::string_view summary() const override { return "Forget old records, or tidy a shared cache"; }
   std::string_view details() const override {
-    return "Of each key the current entry stays; --even-current lifts that for age and number. "
-           "What\n"
-           "was said against an entry (demoted, quarantined) is kept, so that it stays withdrawn\n"
-           "should a merge bring it back. A pull brings back what the shared cache still has.\n\n"
+    return "Of each key the current entry stays; --even-current lifts that for the other "
+           "three\n"
+           "rules. What was said against an entry (demoted, quarantined) is kept, so that it "
+           "stays\n"
+           "withdrawn should a merge bring it back. A pull brings back what the shared cache "
+           "still\n"
+           "has. SIZE is 4096, 64K, 1.5GiB (of 1024) or 500MB (of 1000). PURLIN_CACHE_QUOTA=SIZE "
+           "holds\n"
+           "by itself: every write beyond it forgets history first, then the oldest entries.\n\n"
            "--share TARGET instead merges a shared cache's small segments and removes objects "
            "that no\n"
            "index has named for --grace; --drop-unreadable also takes damaged or missing segments "
@@ -46,8 +52,10 @@ class CacheGc : public Command {
     flags.option("--history", retention_.history, "Entries to keep of a key besides the current");
     flags.option("--older-than", older_than_, "Forget entries recorded longer ago, as 90d", "TIME");
     flags.option("--max-entries", max_entries_, "Forget the oldest until so many are left");
+    flags.option("--max-bytes", max_bytes_, "Forget the oldest until entries.log is no larger",
+                 "SIZE");
     flags.flag("--even-current", retention_.even_current,
-               "Age and number apply to current entries, too");
+               "Age, number and size apply to current entries, too");
     flags.option("--share", share_, "Tidy this shared cache instead", "TARGET");
     flags.option("--grace", grace_, "With --share: how long unlisted objects stay", "TIME");
     flags.flag("--drop-unreadable", compact_.drop_unreadable,
@@ -59,11 +67,12 @@ class CacheGc : public Command {
 
   Result<int> run(Context& context) override {
     PURLIN_TRY(signing_.load());
-    const bool local = retention_.history >= 0 || !older_than_.empty() || max_entries_ > 0;
+    const bool local =
+        retention_.history >= 0 || !older_than_.empty() || max_entries_ > 0 || !max_bytes_.empty();
     if (share_.empty() == !local)
       return error(Code::kInvalid,
-                   "say what may go: --history, --older-than and --max-entries for this cache, or "
-                   "--share TARGET");
+                   "say what may go: --history, --older-than, --max-entries and --max-bytes for "
+                   "this cache, or --share TARGET");
     return local ? tidy_cache(context) : tidy_share(context);
   }
 
@@ -71,6 +80,13 @@ class CacheGc : public Command {
   Result<int> tidy_cache(Context& context) {
     if (!older_than_.empty()) {
       PURLIN_ASSIGN(retention_.older_than_s, duration("--older-than", older_than_));
+    }
+    if (!max_bytes_.empty()) {
+      const std::optional<std::uint64_t> bytes = parse_bytes(max_bytes_);
+      if (!bytes || *bytes == 0)
+        return error(Code::kInvalid, "--max-bytes '{}' is not a size such as 64M or 2GiB",
+                     max_bytes_);
+      retention_.max_bytes = *bytes;
     }
     retention_.max_entries = static_cast<std::size_t>(std::max(max_entries_, 0));
     PURLIN_ASSIGN(cache::Store store, cache_.open());
@@ -87,11 +103,14 @@ class CacheGc : public Command {
                                              {"removed_entries", plan.entries},
                                              {"removed_current", plan.current},
                                              {"removed_statuses", plan.statuses},
-                                             {"left", plan.left}}),
-           fmt::format("{} {} ({} of them current) and {} status records from {}; {} left\n",
+                                             {"left", plan.left},
+                                             {"bytes", plan.bytes},
+                                             {"bytes_left", plan.bytes_left}}),
+           fmt::format("{} {} ({} of them current) and {} status records from {}; {} left, {}\n",
                        dry_run_ ? "would remove" : "removed",
                        plan.entries == 1 ? "1 entry" : fmt::format("{} entries", plan.entries),
-                       plan.current, plan.statuses, store.directory(), plan.left));
+                       plan.current, plan.statuses, store.directory(), plan.left,
+                       format_bytes(static_cast<double>(plan.bytes_left))));
     return kExitOk;
   }
 
@@ -128,7 +147,7 @@ class CacheGc : public Command {
   SigningFlag signing_;
   cache::Retention retention_;
   cache::CompactOptions compact_;
-  std::string older_than_, share_, grace_ = "24h";
+  std::string older_than_, max_bytes_, share_, grace_ = "24h";
   int max_entries_ = 0;
   bool dry_run_ = false, json_ = false;
 };

@@ -2,6 +2,7 @@
 // `purlin cache ls`: every entry of the cache.
 #include "base/text.h"
 #include "cache/bucket_regret.h"
+#include "cache/retention.h"
 #include "cli/cache_target.h"
 #include "cli/command.h"
 #include "cli/commands.h"
@@ -22,7 +23,9 @@ class CacheLs : public Command {
     return "The entry that each key serves. --history also lists those that it does not serve:\n"
            "superseded by a better one, demoted, quarantined, with the reason. With --json, every "
            "field\n"
-           "of each, its record's id, its state and all that was said about it.\n\n"
+           "of each, its record's id, its state and all that was said about it. Where "
+           "PURLIN_CACHE_QUOTA\n"
+           "is set, also how much of it is in use.\n\n"
            "Example: purlin cache ls --cache ./cache --history --op gemm";
   }
   void declare(Flags& flags) override {
@@ -36,8 +39,14 @@ class CacheLs : public Command {
     PURLIN_ASSIGN(const cache::Store store, cache_.open());
     warn_of_damage(store, context.log);
     PURLIN_ASSIGN(const std::vector<Line> lines, read(store));
+    PURLIN_ASSIGN(const std::uint64_t quota, cache::cache_quota());
+    const std::uint64_t bytes = cache::bytes_in_use(store);
+    if (quota > 0 && !json_)
+      context.log.info("{} of a quota of {} (PURLIN_CACHE_QUOTA) in use",
+                       format_bytes(static_cast<double>(bytes)),
+                       format_bytes(static_cast<double>(quota)));
     if (json_) {
-      print_json(context, store, lines);
+      print_json(context, store, lines, bytes, quota);
     } else if (lines.empty()) {
       context.log.info("the cache in '{}' has nothing to list; `purlin tune SPEC` fills it",
                        store.directory());
@@ -101,11 +110,13 @@ class CacheLs : public Command {
   }
 
   static void print_json(Context& context, const cache::Store& store,
-                         const std::vector<Line>& lines) {
+                         const std::vector<Line>& lines, std::uint64_t bytes, std::uint64_t quota) {
     Json document = new_document("purlin.cache/1", host_environment());
     document.set("directory", store.directory());
     document.set("damaged_records", store.damaged());
     document.set("newer_records", store.newer());
+    document.set("bytes", bytes);
+    document.set("quota_bytes", quota);
     Json list = Json::array();
     for (const Line& line : lines) {
       Json entry = to_json(line.stored.entry);

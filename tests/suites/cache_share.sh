@@ -214,4 +214,20 @@ expect_exit 0 purlin cache gc --cache "$tmp/seed" --history 0 --older-than 90d -
 expect_contains "$tmp/out" "removed 3 entries" "1 left"
 expect_exit 0 purlin cache get "$spec" --cache "$tmp/seed" --shape M=256,N=256,K=256 --json
 expect_json "$tmp/out" 'd["outcome"] == "exact" and d["entry"]["time_ms"] == 2.0'
+
+# --- A quota: by hand, and one that holds by itself.
+expect_exit 2 purlin cache gc --cache "$tmp/seed" --max-bytes plenty
+expect_contains "$tmp/err" "--max-bytes 'plenty' is not a size"
+expect_exit 0 purlin cache import --cache "$tmp/seed" "$tmp"/time-*.json
+expect_exit 0 purlin cache gc --cache "$tmp/seed" --max-bytes 1 --json
+expect_json "$tmp/out" 'd["left"] == 1 and d["removed_current"] == 0 and 1 < d["bytes_left"] < d["bytes"]'
+one=$(stat -c %s "$tmp/seed/entries.log")
+expect_exit 2 env PURLIN_CACHE_QUOTA=plenty "$PURLIN" cache import --cache "$tmp/seed" "$tmp/time-4.0.json"
+expect_contains "$tmp/err" "PURLIN_CACHE_QUOTA 'plenty' is not a size"
+expect_exit 0 env PURLIN_CACHE_QUOTA=$((3 * one)) "$PURLIN" cache import --cache "$tmp/seed" "$tmp"/time-*.json
+expect_exit 0 env PURLIN_CACHE_QUOTA=$((3 * one)) "$PURLIN" cache ls --cache "$tmp/seed" --json
+expect_json "$tmp/out" "d['bytes'] <= d['quota_bytes'] == 3 * $one and [e['time_ms'] for e in d['entries']] == [2.0]"
+expect_exit 0 env PURLIN_CACHE_QUOTA=$((3 * one)) "$PURLIN" cache ls --cache "$tmp/seed"
+expect_contains "$tmp/err" "of a quota of"
+
 echo "cache_share: two pushers at once on a directory and on S3 lose nothing, also under faults, kills and a full disk"
