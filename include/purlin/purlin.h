@@ -40,6 +40,7 @@
  *     why (debug, info, warning, error; off). PURLIN_RECORD=0 writes no work list.
  *     PURLIN_REVALIDATE=serve or refuse decides for all ops about entries of another driver or
  *     toolkit. PURLIN_SHADOW=N shadows one launch in N of every dispatcher, 0 none.
+ *     PURLIN_CACHE_QUOTA=64M, read at each put, is how large the file put to may get.
  *     docs/guide/runtime.md explains them.
  */
 #ifndef PURLIN_PURLIN_H_
@@ -59,7 +60,7 @@ extern "C" {
 #endif
 
 /* Grows when something is added; a library of a higher number serves programs of a lower one. */
-#define PURLIN_ABI_VERSION 5
+#define PURLIN_ABI_VERSION 6
 
 typedef enum purlin_status {
   PURLIN_OK = 0,
@@ -185,6 +186,11 @@ PURLIN_API purlin_outcome purlin_lookup(const purlin_op* op, const int64_t* exte
  * waits for nothing. For programs that know their next shapes ahead, of ops with so many entries
  * (some 100,000) that a lookup has to wait for memory. */
 PURLIN_API void purlin_prefetch(const purlin_op* op, const int64_t* extents, size_t count);
+/* [MT] Counts `launches` of a shape for the work list, without a lookup: for programs that keep the
+ * answers they got, and say now and then how often they used them. A shape without an entry counts
+ * as missed. Since version 6. */
+PURLIN_API void purlin_op_count(const purlin_op* op, const int64_t* extents, size_t count,
+                                uint64_t launches);
 
 /* --- The entry: all [MT] ---------------------------------------------------------------------- */
 

@@ -79,6 +79,11 @@ class Op {
     return {outcome, entry};
   }
   // Ahead of find(), where entries are so many that it would have to wait for memory.
+  // Launches by answers that were kept: for the work list.
+  void count(const std::int64_t* extents, std::size_t count,
+             std::uint64_t launches) const noexcept {
+    purlin_op_count(op_.get(), extents, count, launches);
+  }
   void prefetch(const std::int64_t* extents, std::size_t count) const noexcept {
     purlin_prefetch(op_.get(), extents, count);
   }

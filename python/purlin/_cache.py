@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The config cache: lookups before a launch, and winners put into it."""
+import atexit
 import ctypes
 import json
+import threading
+import weakref
 from collections.abc import Mapping
 
 from ._library import ALLOW_TRANSFERRED, OUTCOMES, Device, OpDesc, PurlinError, check, encoded, library
@@ -54,15 +57,34 @@ def _value(lib, entry, name):
     return low if low == high else lib.purlin_entry_double(entry, name, 0.0)
 
 
+_ops = weakref.WeakSet()  # those that are open
+_ops_lock = threading.Lock()
+
+
+@atexit.register
+def _hand_over(cache=None):
+    """What was counted in the ops of a cache, or of all: at exit, before the library writes the work
+    list, which it does later."""
+    with _ops_lock:
+        ops = list(_ops)
+    for op in ops:
+        if cache is None or op._cache is cache:
+            op.hand_over()
+
+
 class Op:
-    """One op on one device. find() is safe to call from any thread; each shape is asked once."""
+    """One op on one device. find() is safe to call from any thread; each shape is asked once. How
+    often it was asked for since is counted here and handed over at flush, reload and exit."""
 
     def __init__(self, cache, handle, dimensions):
         self._cache = cache  # keeps it open
         self._handle = handle
         self.dimensions = tuple(dimensions)
         self._array = ctypes.c_int64 * len(self.dimensions)
-        self._known = {}
+        self._known = {}  # extents -> [hit, finds that are not handed over]
+        self._uses = {}   # extents -> [launches by whoever keeps the answer itself]
+        with _ops_lock:
+            _ops.add(self)
 
     def find(self, *extents, **named):
         """The entry for a problem shape: find(1024, 512, 512) or find(M=1024, N=512, K=512)."""
@@ -70,9 +92,10 @@ class Op:
             if extents or set(named) != set(self.dimensions):
                 raise PurlinError("find() takes %s" % ", ".join(self.dimensions), "invalid")
             extents = tuple(named[name] for name in self.dimensions)
-        hit = self._known.get(extents)
-        if hit is not None:
-            return hit
+        known = self._known.get(extents)
+        if known is not None:
+            known[1] += 1
+            return known[0]
         if len(extents) != len(self.dimensions):
             raise PurlinError("find() takes %s" % ", ".join(self.dimensions), "invalid")
         entry = ctypes.c_void_p()
@@ -81,15 +104,30 @@ class Op:
         )
         hit = Hit(OUTCOMES[outcome], entry.value)
         if hit:  # a miss is asked again: a reload may bring an entry
-            self._known[extents] = hit
+            self._known[extents] = [hit, 0]
         return hit
+
+    def uses(self, *extents):
+        """A list of one integer: who keeps a shape's answer adds 1 for each launch by it."""
+        return self._uses.setdefault(extents, [0])
+
+    def hand_over(self):
+        """Gives what was counted since to the library, for the work list."""
+        for kept in (self._known, self._uses):
+            for extents, counter in list(kept.items()):
+                count = counter[-1]
+                if count > 0:
+                    counter[-1] -= count  # a launch of another thread between the two may be lost
+                    library().purlin_op_count(self._handle, self._array(*extents), len(extents), count)
 
     def forget(self):
         """Asks the library anew, after a reload."""
+        self.hand_over()
         self._known.clear()
 
     def __del__(self):
         if getattr(self, "_handle", None):
+            self.hand_over()
             library().purlin_op_close(self._handle)
             self._handle = None
 
@@ -151,10 +189,12 @@ class Cache:
 
     def flush(self):
         """Adds what was asked for since to the work list."""
+        _hand_over(self)
         check(library().purlin_cache_flush(self._handle))
 
     def reload(self):
         """Takes in what other processes stored since."""
+        _hand_over(self)
         check(library().purlin_cache_reload(self._handle))
 
     def __del__(self):

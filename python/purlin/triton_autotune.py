@@ -119,7 +119,7 @@ class Autotuner(TritonAutotuner):
     def __init__(self, *arguments, purlin=None, **keywords):
         super().__init__(*arguments, **keywords)
         self._purlin = purlin
-        self._warm = {}  # fast key -> (config, its keyword arguments)
+        self._warm = {}  # fast key -> (config, its keyword arguments, [launches to hand over])
         self._direct, self._direct_warm = None, {}  # the same by keys of the usual arguments
         self._ops = {}   # what decides the winner but the shape -> (Op, key fields, cache)
         self._positions = {name: i for i, name in enumerate(self.arg_names)}
@@ -141,6 +141,7 @@ class Autotuner(TritonAutotuner):
             found = self._slow_known(args, kwargs)
         if found is not None:
             self.best_config = found[0]
+            found[2][0] += 1
             return self.fn.run(*args, **kwargs, **found[1])
         return self._first_run(args, kwargs)
 
@@ -203,10 +204,10 @@ class Autotuner(TritonAutotuner):
             if found is None:
                 self.nargs = dict(zip(self.arg_names, args))
                 try:
-                    config, keep = self._choose(args, kwargs)
+                    config, keep, uses = self._choose(args, kwargs)
                 finally:
                     self.nargs = None
-                found = (config, config.all_kwargs())
+                found = (config, config.all_kwargs(), uses)
                 # A config with a hook of its own runs through Triton's path, which calls it.
                 if keep and config.pre_hook is None:
                     self._warm[fast] = found
@@ -225,29 +226,31 @@ class Autotuner(TritonAutotuner):
         return self.fn.run(*args, **kwargs, **found[1])
 
     def _choose(self, args, kwargs):
-        """(the config, whether it may be remembered)"""
+        """(the config, whether it may be remembered, where launches by it are counted)"""
         pruned = self.prune_configs(kwargs)
         if len(pruned) == 1:
-            return pruned[0], True
+            return pruned[0], True, [0]
         try:
             op, key, cache, problem = self._op(args, kwargs)
         except PurlinError as problem:
             warnings.warn("purlin: %s; this kernel is tuned by Triton for this process alone" % problem)
             op = None
+        uses = [0]
         if op is not None:
+            uses = op.uses(*problem.values())
             hit = op.find(*problem.values())
             for config in pruned:
                 if hit and _named(config) == dict(hit):
                     self.purlin_log.append("%s: %s" % (hit.outcome, config))
-                    return config, True
+                    return config, True, uses
         if torch.cuda.is_current_stream_capturing():
             self.purlin_log.append("capture: %s" % pruned[0])
-            return pruned[0], False
+            return pruned[0], False, uses
         config, times, verified = self._tune(pruned, args, kwargs)
         self.purlin_log.append("tuned: %s" % config)
         if op is not None:
             self._store(cache, key, problem, config, pruned, times, verified)
-        return config, True
+        return config, True, uses
 
     # -- The cache --------------------------------------------------------------------------------
 

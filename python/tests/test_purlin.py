@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package over the real libpurlin.so; Triton and PyTorch are fakes (fakes/)."""
+import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 import warnings
 from unittest import mock
@@ -46,6 +49,47 @@ class CacheTest(WithCache):
         self.assertEqual(gemm.find(3000, 64).outcome, "miss")
         other = cache.op("gemm", ["M", "N"], dict(H200, arch="sm_80"), dtype="f32")
         self.assertFalse(other.find(900, 64))
+
+    def work(self):
+        """The work list's rows: shape -> (hits, misses)."""
+        with open(os.path.join(self.folder, "worklist.json")) as file:
+            return {row["shape"]: (row["hits"], row["misses"]) for row in json.load(file)["rows"]}
+
+    def test_every_find_is_counted_once(self):
+        cache = purlin.Cache(self.folder)
+        cache.put(KEY, {"BM": 64}, {"M": 900, "N": 64}, 0.25)
+        gemm = cache.op("gemm", ["M", "N"], H200, dtype="f32")
+        first = gemm.find(900, 64)  # the library samples what it is asked itself: 1 is 0 to 127
+        for _ in range(1000):
+            self.assertIs(gemm.find(900, 64), first)
+        gemm.find(7, 7)
+        cache.flush()
+        self.assertEqual(self.work()["M=7,N=7"], (0, 1))
+        hits = self.work()["M=900,N=64"][0]
+        self.assertIn(hits, range(1000, 1128))
+        cache.flush()
+        self.assertEqual(self.work()["M=900,N=64"], (hits, 0))
+        gemm.find(900, 64)
+        cache.reload()
+        cache.flush()
+        self.assertEqual(self.work()["M=900,N=64"], (hits + 1, 0))
+        gemm.uses(900, 64)[0] += 5
+        del gemm
+        cache.flush()
+        self.assertEqual(self.work()["M=900,N=64"], (hits + 6, 0))
+
+    def test_finds_are_counted_at_exit(self):
+        purlin.Cache(self.folder).put(KEY, {"BM": 64}, {"M": 900, "N": 64}, 0.25)
+        subprocess.run([sys.executable, "-c", textwrap.dedent("""
+            import ctypes, sys
+            sys.path.insert(0, sys.argv[1])
+            import purlin
+            gemm = purlin.Cache(sys.argv[2]).op("gemm", ["M", "N"], %r, dtype="f32")
+            for _ in range(50):
+                gemm.find(900, 64)
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(gemm))  # nobody deletes it
+            """ % H200), os.path.dirname(HERE), self.folder], check=True)
+        self.assertEqual(self.work(), {"M=900,N=64": (50, 0)})  # the process's first lookup is noted
 
     def test_mistakes_have_the_librarys_own_words(self):
         cache = purlin.Cache(self.folder)
@@ -199,6 +243,18 @@ class AutotuneTest(WithCache):
         self.assertEqual(made.launches, [{"BLOCK": 64, "num_warps": 4, "num_stages": 3}])
         self.assertEqual(fresh.purlin_log, ["exact: Config({'BLOCK': 64, 'num_warps': 4, 'num_stages': 3})"])
         self.assertFalse(self.warned)
+
+    def test_every_launch_reaches_the_work_list(self):
+        kernel, _ = self.kernel()
+        for _ in range(30):
+            self.call(kernel)
+        for op, _, cache in kernel._ops.values():
+            cache.flush()
+        with open(os.path.join(self.folder, "worklist.json")) as file:
+            rows = json.load(file)["rows"]
+        # The first found nothing and was tuned.
+        self.assertEqual(sum(row["misses"] for row in rows), 1)
+        self.assertEqual(sum(row["hits"] for row in rows), 29)
 
     def test_another_source_dtype_or_shape_is_tuned_anew_and_a_bucket_is_shared(self):
         self.call(self.kernel(buckets={"n": "pow2"})[0], 4)

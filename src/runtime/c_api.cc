@@ -182,6 +182,11 @@ void purlin_prefetch(const purlin_op* op, const int64_t* extents, size_t count) 
     op->op.prefetch(extents);
 }
 
+void purlin_op_count(const purlin_op* op, const int64_t* extents, size_t count, uint64_t launches) {
+  if (op != nullptr && extents != nullptr && count == op->op.dimensions().size() && launches > 0)
+    op->op.count(extents, launches);
+}
+
 namespace {
 
 // Without allocating: these are called before launches too.

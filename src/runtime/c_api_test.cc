@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public interface, against stores written by the C++ side.
 #include "base/files.h"
+#include "base/json.h"
 #include "cache/layers.h"
 #include "cache/store.h"
 #include "cache/testing.h"
@@ -317,6 +318,30 @@ TEST(CApi, NullIsAMiss) {
   purlin_prefetch(op.handle(), nullptr, 3);
   purlin_prefetch(op.handle(), shape, 2);  // what is no shape is passed over
   op.prefetch(shape, 3);
+}
+
+TEST(CApi, LaunchesByKeptAnswersReachTheWorkList) {
+  TemporaryDirectory folder;
+  ASSERT_TRUE(Store::open(folder.path())->put(sample_entry(1024)).is_ok());
+  Cache cache(folder.path());
+  const Op op = cache.op("gemm", kDimensions, h200());
+  const std::int64_t hit[] = {1024, 1024, 512}, missed[] = {5000, 1024, 512};
+  op.count(hit, 3, 1000);
+  op.count(hit, 3, 234);
+  op.count(missed, 3, 77);
+  op.count(missed, 3, 0);
+  op.count(missed, 2, 9);  // no shape of the op
+  purlin_op_count(op.handle(), nullptr, 3, 9);
+  purlin_op_count(nullptr, hit, 3, 9);
+  ASSERT_EQ(purlin_cache_flush(cache.handle()), PURLIN_OK);
+  const Json list = Json::parse(*read_file(folder.path() + "/worklist.json")).value();
+  std::int64_t hits = 0, misses = 0;
+  for (const Json& row : list["rows"].items()) {
+    hits += row["hits"].as_int();
+    misses += row["misses"].as_int();
+  }
+  EXPECT_EQ(hits, 1234);
+  EXPECT_EQ(misses, 77);
 }
 
 TEST(CApi, LookupsDoNotAllocate) {

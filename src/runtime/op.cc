@@ -31,7 +31,7 @@ OpIndex::Hit Op::peek(const std::int64_t* extents) const noexcept {
 OpIndex::Hit Op::find(const std::int64_t* extents) noexcept {
   const OpIndex::Hit hit = peek(extents);
   if (hit.entry == nullptr) {
-    note_miss(extents);
+    note_miss(extents, 1);
   } else if (const std::uint64_t weight = sample_weight();
              weight > 0 && hits_.note(hit.entry, weight)) {
     log_choice(hit, extents);
@@ -39,7 +39,15 @@ OpIndex::Hit Op::find(const std::int64_t* extents) noexcept {
   return hit;
 }
 
-void Op::note_miss(const std::int64_t* extents) noexcept {
+void Op::count(const std::int64_t* extents, std::uint64_t launches) noexcept {
+  const OpIndex::Hit hit = peek(extents);
+  if (hit.entry == nullptr)
+    note_miss(extents, launches);
+  else if (hits_.note(hit.entry, launches))
+    log_choice(hit, extents);
+}
+
+void Op::note_miss(const std::int64_t* extents, std::uint64_t launches) noexcept {
   const std::unique_lock<std::mutex> lock(miss_mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   Extents key{};
@@ -50,7 +58,7 @@ void Op::note_miss(const std::int64_t* extents) noexcept {
     hash ^= hash >> 32;
   }
   const std::size_t before = misses_.counters().size();
-  misses_.add(key, hash, 1);
+  misses_.add(key, hash, launches);
   if (misses_.counters().size() != before) log_choice({}, extents);
 }
 

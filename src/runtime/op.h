@@ -34,6 +34,8 @@ class Op final : public Session::Member {
 
   // `extents` in the order of the dimensions. Recorded.
   cache::OpIndex::Hit find(const std::int64_t* extents) noexcept;
+  // Records launches that were served from answers the program kept.
+  void count(const std::int64_t* extents, std::uint64_t launches) noexcept;
   void prefetch(const std::int64_t* extents) const noexcept { index_.prefetch(extents); }
   // Not recorded; for who counts for itself.
   cache::OpIndex::Hit peek(const std::int64_t* extents) const noexcept;
@@ -49,7 +51,7 @@ class Op final : public Session::Member {
 
  private:
   static constexpr std::size_t kMisses = 256;
-  void note_miss(const std::int64_t* extents) noexcept;
+  void note_miss(const std::int64_t* extents, std::uint64_t launches) noexcept;
   void log_choice(const cache::OpIndex::Hit& hit, const std::int64_t* extents) noexcept;
 
   const std::shared_ptr<Session> session_;
