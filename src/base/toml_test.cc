@@ -39,6 +39,15 @@ TEST(Toml, BeyondAsciiOnlyInStringsAndComments) {
         << good << ": " << Toml::parse(good, "f").status().message();
 }
 
+// Found by the fuzzer: what looks like a string's text is none, and toml++ comes to it.
+TEST(Toml, AQuoteInTheMidstOfAWordOpensNoString) {
+  for (const char* bad : {"-=2aa\x01'A[\xD1\xBE\xC2\x99"
+                          "A",
+                          "-=272=.'\xEF\xBB\xAA'", "a = 2aa'A[Ѿ", "a = 'b'\"ö\"",
+                          "--=2t[F[0=\"\"-=2t[F[0=\"\"\"\"\xEF\xBA\xBF\"\"\xEF\xBB\xBF#"})
+    EXPECT_FALSE(Toml::parse(bad, "f").is_ok()) << bad;
+}
+
 TEST(TomlTable, ReadsTypedAndReportsTheRest) {
   const Toml root =
       Toml::parse("name = \"x\"\nn = 3\non = true\nlist = [\"a\", 7]\nextr = 1", "f").value();
