@@ -19,6 +19,14 @@ class Buffers {
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
   static constexpr std::size_t kAlignment = 8;
 
+  Buffers() = default;
+  // In a process that is captured they are never destroyed; a test's leave nothing behind.
+  ~Buffers() {
+    for (std::uint8_t* buffer : free_) std::free(buffer);
+  }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+
   // Null when memory ran out.
   std::uint8_t* lend() {
     const std::lock_guard<std::mutex> lock(mutex_);
