@@ -68,7 +68,7 @@ def tolerances(time_ns):
     """What: (share, absolute)"""
     return {"dram_bytes": (0.02, TINY * BYTES_PER_NS * time_ns), "occupancy_pct": (0.02, 0.5),
             "vector_flops": (0.02, TINY * FLOPS_PER_NS * time_ns), "tensor_flops": (0.02, 0),
-            "l2_bytes": (0.05, TINY * L2_BYTES_PER_NS * time_ns), "l2_hit_pct": (0.05, 2), "time_ns": (0.05, 2000)}
+            "l2_bytes": (0.05, TINY * L2_BYTES_PER_NS * time_ns), "l2_hit_pct": (0.05, 2), "time_ns": (0.05, 1500)}
 
 
 def rate(name):

@@ -116,7 +116,7 @@ wait_until 'the program listens' listens
 expect_contains status "stopped"
 expect_exit 0 purlin capture window --for 200ms "$child" --json
 expect_json out "d['state'] == 'recording'"
-recorded() { purlin capture status --json "$child" >"$tmp/status" && json "$tmp/status" "d['recorded_ns'] >= 1.5e8 and d['state'] == 'stopped'" | grep -q True; }
+recorded() { purlin capture status --json "$child" >"$tmp/status" && json "$tmp/status" "d['recorded_ns'] >= 2e8 and d['state'] == 'stopped'" | grep -q True; }
 wait_until 'a window has been' recorded
 expect_exit 0 purlin capture start "$child"
 expect_contains out "governed"

@@ -14,7 +14,7 @@ constexpr double kHeadNs = 10 * kSecondNs;        // of the budget, and since th
 constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
 constexpr double kFullPurseNs = 5 * kSecondNs;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
-constexpr double kSafety = 0.85;
+constexpr double kSafety = 0.83;
 // Of the budget what windows have where CUPTI takes all of it by being there: that is paid for
 // anyway.
 constexpr double kLeastPart = 0.5;

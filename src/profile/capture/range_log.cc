@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/range_log.h"
 
+#include "profile/capture/clock.h"
+
 #include <array>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <new>
 #include <pthread.h>
@@ -16,12 +17,6 @@
 
 namespace purlin::profile::capture {
 namespace {
-
-std::int64_t wall_clock_ns() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 constexpr std::size_t kChunkEvents = 1023;
 constexpr std::size_t kKnownNames = 256;  // per thread
@@ -159,13 +154,13 @@ int RangeLog::enter_while_listening(NameKind kind, std::string_view text, std::u
     if (thread->window != window) {
       thread->open = thread->left_out = {};
       thread->open_in_all = 0;
-      if (has_room(*thread, 1) && append(*thread, {Event::kWindow, 0, 0, wall_clock_ns()}))
+      if (has_room(*thread, 1) && append(*thread, {Event::kWindow, 0, 0, wall_ns()}))
         thread->window = window;
     }
     // With room for its end and those of the ranges around it.
     if (thread->window != window || thread->left_out[domain] > 0 ||
         !has_room(*thread, thread->open_in_all + 2) ||
-        !append(*thread, {Event::kEnter, domain, id_of(*thread, kind, text), wall_clock_ns()})) {
+        !append(*thread, {Event::kEnter, domain, id_of(*thread, kind, text), wall_ns()})) {
       ++thread->left_out[domain];
       ++lost_;
     } else {
@@ -191,7 +186,7 @@ int RangeLog::leave(std::uint8_t domain) {
   } else if (thread->open[domain] > 0) {  // else it was entered before the window
     --thread->open[domain];
     --thread->open_in_all;
-    append(*thread, {Event::kLeave, domain, 0, wall_clock_ns()});
+    append(*thread, {Event::kLeave, domain, 0, wall_ns()});
   }
   return depth;
 }

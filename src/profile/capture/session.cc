@@ -18,12 +18,6 @@
 namespace purlin::profile::capture {
 namespace {
 
-std::int64_t now_ns(clockid_t clock) {
-  timespec now = {};
-  ::clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 constexpr std::int64_t kControlNs = 500'000'000;  // how long `purlin capture` may have to wait
 // Who has asked may ask again: for so long, so soon.
 constexpr std::int64_t kAfterRequestNs = 2'000'000'000, kControlSoonNs = 5'000'000;
@@ -109,12 +103,9 @@ std::string why_left_out() {
 
 }  // namespace
 
-std::int64_t wall_ns() { return now_ns(CLOCK_REALTIME); }
 std::string Source::control(const ControlRequest&) {
   return JsonText().text("error", "this layer is captured as a whole").finish();
 }
-
-std::int64_t monotonic_ns() { return now_ns(CLOCK_MONOTONIC); }
 
 bool SessionOptions::from_environment(const char* layer, SessionOptions& options) {
   options.spool = variable("PURLIN_SPOOL");

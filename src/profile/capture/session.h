@@ -9,6 +9,7 @@
 // counts and writes nothing.
 #pragma once
 
+#include "profile/capture/clock.h"
 #include "profile/capture/control.h"
 #include "profile/capture/recorder.h"
 
@@ -95,8 +96,5 @@ class Session {
   ino_t inode_ = 0;
   std::uint64_t offset_ = 0;
 };
-
-std::int64_t wall_ns();
-std::int64_t monotonic_ns();
 
 }  // namespace purlin::profile::capture

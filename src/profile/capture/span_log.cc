@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/span_log.h"
 
+#include "profile/capture/clock.h"
 #include "profile/capture/op_text.h"
 
-#include <ctime>
 #include <utility>
 
 namespace purlin::profile::capture {
-namespace {
-
-std::int64_t now_ns() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-}  // namespace
 
 std::uint64_t SpanLog::start(std::string_view name) {
   const std::uint64_t number = next_++;
   if (!keeping()) return number;
   try {
-    Span span = {std::string(name.substr(0, kMaxRangeName)), now_ns(), 0};
+    Span span = {std::string(name.substr(0, kMaxRangeName)), wall_ns(), 0};
     const std::lock_guard<std::mutex> lock(mutex_);
     if (open_.size() >= kMaxOpen) {
       ++lost_;
@@ -40,7 +31,7 @@ void SpanLog::end(std::uint64_t number) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto open = open_.find(number);
   if (open == open_.end()) return;
-  open->second.end_ns = now_ns();
+  open->second.end_ns = wall_ns();
   try {
     if (ended_.size() < kMaxEnded)
       ended_.push_back(std::move(open->second));
@@ -58,7 +49,7 @@ std::vector<SpanLog::Span> SpanLog::take(bool all) {
   std::vector<Span> spans = std::exchange(ended_, {});
   if (!all) return spans;
   for (auto& [number, span] : open_) {
-    span.end_ns = now_ns();
+    span.end_ns = wall_ns();
     spans.push_back(std::move(span));
   }
   open_.clear();

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# timeout: 600
-# Pushers at once to a bucket of moto's server (an S3 of other people's making): no update may be lost. Needs moto_server
-# (pip install 'moto[server]'), else says so. MOTO_PUSHERS and MOTO_ROUNDS make it longer (bench/results/cache_s3.md).
+# Pushers at once to a bucket of moto's server (an S3 of other people's making): no update may be lost. Run by hand, for
+# CI has no moto (tests/suites/cache_share.sh does the same with a server of our own): needs moto_server (pip install
+# 'moto[server]') and libcurl, else exit code 2.
+#   PURLIN=build/dev/bin/purlin PURLIN_SOURCE=$PWD MOTO_PUSHERS=8 MOTO_ROUNDS=20 bash bench/cache_moto.sh
 source "$PURLIN_SOURCE/tests/suites/lib.sh"
 pushers=${MOTO_PUSHERS:-4} rounds=${MOTO_ROUNDS:-3}
 spec=$PURLIN_SOURCE/kernels/gemm/gemm.toml
 export PURLIN_DEVICE=opencl:0
 config=BM=32,BN=32,BK=16,TM=4,TN=4,LANES=8,VECTOR=4,PAD=0,STAGES=1,UNROLL=true,GROUP=1,MIN_BLOCKS=1
 moto=$(command -v moto_server || true)
-[ -n "$moto" ] && "$moto" --help &>/dev/null || { echo "cache_moto: no moto_server here, nothing was tried"; exit 0; }
+[ -n "$moto" ] && "$moto" --help &>/dev/null || { echo "cache_moto: no moto_server here, nothing was tried" >&2; exit 2; }
 unset "${!AWS_@}" http_proxy HTTP_PROXY all_proxy ALL_PROXY || true
 export AWS_ACCESS_KEY_ID=purlin AWS_SECRET_ACCESS_KEY=secret AWS_REGION=us-east-1
 port=$(python3 -c 'import socket
@@ -29,8 +30,8 @@ wait_until "moto answers" bucket
 
 expect_exit 0 purlin cache put "$spec" --cache "$tmp/seed" --shape M=256,N=256,K=256 --config "$config" --time-ms 2.5
 if ! purlin cache push s3://team/tried --cache "$tmp/seed" >/dev/null 2>"$tmp/err" && grep -q "needs libcurl" "$tmp/err"; then
-  echo "cache_moto: no libcurl here, nothing was tried"
-  exit 0
+  echo "cache_moto: no libcurl here, nothing was tried" >&2
+  exit 2
 fi
 expect_exit 0 purlin cache get "$spec" --cache "$tmp/seed" --shape M=256,N=256,K=256 --json
 cp "$tmp/out" "$tmp/winner.json"
