@@ -11,8 +11,9 @@ imported PyTorch, see capture_programs.py): all set up, pinned to the same two c
 a second in random order, round after round. What changes meanwhile changes for all of them. A row's ratio in a group is
 its time per step over that of `none`, in the rounds that have both; over groups the table has the Hodges–Lehmann
 estimate of the log ratio with the exact interval of Wilcoxon's signed ranks, of at least 95 % coverage from 6 groups
-on (of fewer: their range; the coverage reached is in the JSON). Processes of one program differ, too: of `none` and
-`default` there are two in each group (--twice), whose mean counts; "A/A" is the one `none` over the other.
+on (of fewer: their range; the coverage reached is in the JSON). Processes of one program differ, too, by some 4 %: of
+`none` and `default` there are several in each group (--copies), whose mean counts; "A/A" is one half of the `none` over
+the other.
 
 A process that waits for its turn makes no launches meanwhile, so a governor that looks at the clock takes it for less
 launch-heavy than it is. So the *head*, in which everything is recorded and at whose end it is decided what follows, comes
@@ -53,7 +54,7 @@ ROWS = {"default": "default settings", "A/A": "none against none", "idle": "inje
 HEAVY = ("full", "bare", "torch")
 STRETCHES = ("graph",)  # programs with windows after the head: see above
 BIN_S = 0.05
-AGAIN = "+"  # a second process of a row
+AGAIN = "+"  # another process of a row
 
 
 def signed_rank_counts(n):
@@ -167,7 +168,7 @@ class Group:
         command += [self.program, path, row]
         profile = self.folder / f"{row}.plprof"
         options = {"default": arguments.default_options, "full": "--full", "idle": arguments.idle_options}
-        kind = row.removesuffix(AGAIN)
+        kind = row.partition(AGAIN)[0]
         if kind in options:
             command = [arguments.purlin, "profile", "-o", str(profile), *shlex.split(options[kind]), "--", *command]
         elif kind == "bare":
@@ -232,7 +233,7 @@ class Runner:
                 length += self.arguments.head_seconds if row.startswith("default") else 0
                 result["stretches"][row] = members[row].ask(do="stretch", seconds=length, bin=BIN_S)["bins"]
             return result
-        for row in [row for row in members if row.removesuffix(AGAIN) == "default"]:
+        for row in [row for row in members if row.partition(AGAIN)[0] == "default"]:
             result.setdefault("head", {})[row] = members[row].ask(do="stretch", seconds=self.arguments.head_seconds, bin=BIN_S)["bins"]
         until = time.monotonic() + seconds
         turns, number = result.setdefault("turns", {row: {} for row in members}), 0
@@ -261,7 +262,7 @@ def per_step(pairs):
 
 def named(group, row):
     """The processes of a row in a group."""
-    return [name for name in group["rows"] if name.removesuffix(AGAIN) == row]
+    return [name for name in group["rows"] if name.partition(AGAIN)[0] == row]
 
 
 def mean_of(times):
@@ -327,7 +328,7 @@ def summarize(groups, skip_s):
             for group in mine:
                 of, base = named(group, row), named(group, "none")
                 if row == "A/A":
-                    of, base = base[1:], base[:1]
+                    of, base = base[len(base) // 2:], base[:len(base) // 2]
                 elif row == "full/bare":
                     of, base = named(group, "full"), named(group, "bare")
                 if not of or not base:
@@ -469,7 +470,7 @@ def run(arguments):
                 started = time.monotonic()
                 rows = [row for row in arguments.rows if row not in HEAVY or heavy_left[program] > 0]
                 heavy_left[program] -= 1
-                rows += [row + AGAIN for row in rows if row in arguments.twice.split(",")]
+                rows += [f"{row}{AGAIN}{n}" for row in rows if row in arguments.several.split(",") for n in range(2, arguments.copies + 1)]
                 flips.shuffle(rows)
                 server, next_server = next_server, None
                 if server is not None:
@@ -511,7 +512,8 @@ def main():
     parser.add_argument("--purlin", default="purlin")
     parser.add_argument("--programs", default="tiny,training,gemm,graph")
     parser.add_argument("--rows", default="none,default,idle,full,bare,torch")
-    parser.add_argument("--twice", default="none,default", help="rows that have two processes in each group")
+    parser.add_argument("--several", default="none,default", help="rows that have several processes in each group: --copies")
+    parser.add_argument("--copies", type=int, default=4)
     parser.add_argument("--cores", default="", help="0-15: the first two measure, the others set up")
     parser.add_argument("--seconds-total", type=float, default=0, help="no group is begun that would not end by then")
     parser.add_argument("--groups", type=int, default=0)
