@@ -70,6 +70,21 @@ def rss_kb(pid):
     return 0
 
 
+def memory_of(pid):
+    """Resident kB of a process by what maps it: a pool of buffers, glibc's heaps and a driver's own look different."""
+    kinds, kind = {}, "other"
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        words = line.split()
+        if "-" in words[0] and not words[0].endswith(":"):
+            name = words[5] if len(words) > 5 else ""
+            begin, end = (int(part, 16) for part in words[0].split("-"))
+            kind = ("heap" if name == "[heap]" else "arena" if not name and begin % (64 << 20) == 0 else
+                    "anonymous" if not name and end - begin >= 1 << 20 else "small" if not name else "stack" if name.startswith("[stack") else "files")
+        elif words[0] == "Rss:":
+            kinds[kind] = kinds.get(kind, 0) + int(words[1])
+    return kinds
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--purlin", default="purlin")
@@ -79,7 +94,7 @@ def main():
     parser.add_argument("--window", default="2@100", help="of the governor, in milliseconds; shorter than --window may be")
     parser.add_argument("--growth-mb", type=float, default=32, help="of memory, from a tenth of the cycles to the end")
     arguments = parser.parse_args()
-    problems, memory, answers = [], {}, []
+    problems, memory, by_kind, answers = [], {}, {}, []
     with tempfile.TemporaryDirectory() as folder:
         profile, stop = Path(folder, "run.plprof"), Path(folder, "stop")
         began = time.monotonic()
@@ -110,10 +125,12 @@ def main():
                     last_progress = now
                 windows = status["windows"]
                 while marks and windows >= marks[0]:
+                    by_kind[str(marks[0])] = {**memory_of(child), "buffers_kb": status.get("buffer_bytes", 0) / 1024, "lent": status.get("buffers_lent")}
                     memory[str(marks.pop(0))] = rss_kb(child)
                 if now >= next_word:
                     next_word = now + 5
-                    print(f"{now - first_window:6.1f} s: {windows:.0f} windows, {rss_kb(child)} kB, state {status['state']}", flush=True)
+                    print(f"{now - first_window:6.1f} s: {windows:.0f} windows, {rss_kb(child)} kB, state {status['state']}, "
+                          f"buffers {status.get('buffer_bytes', 0) / 2**20:.0f} MiB, {status.get('buffers_lent')} lent", flush=True)
                 if now - last_progress > 20:
                     problems.append(f"no window for 20 s, after {windows:.0f}")
                     break
@@ -141,7 +158,7 @@ def main():
     made = next((json.loads(line) for line in out.splitlines() if line.startswith("{")), {})
     row = {"cycles": windows, "seconds": round(last_window - first_window, 1), "asked": control.asked if answers else {},
            "answer_ms": {"median": round(1e3 * sorted(answers)[len(answers) // 2], 2), "longest": round(1e3 * max(answers), 1)} if answers else {},
-           "rss_kb": memory, "made": made, "profile_bytes": size}
+           "rss_kb": memory, "rss_by_kind_kb": by_kind, "made": made, "profile_bytes": size}
     if report is None:
         problems.append("no profile that can be read")
     else:

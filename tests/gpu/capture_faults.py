@@ -29,10 +29,10 @@ CASES = [
     ("64 threads and streams", ["threads", "2000", "64"], 0, [], [], 1.0),
     ("64 threads for a while", ["threads", "15000", "64"], 0, [], [], 1.0),
     ("threads that come and go", ["thread-churn", "500"], 0, [], [], 1.0),
-    ("never synchronises", ["never-synchronises", "50000"], 0, [], ["unfinished_launches"], 0.9),
+    ("never synchronises", ["never-synchronises", "50000"], 0, [], ["unfinished_launches", "estimated_durations"], 0.9),
     ("modules loaded and unloaded", ["modules", "400"], 0, [], [], "names"),  # CUPTI 13.0 mixes them up
-    ("exit inside a kernel", ["exit-in-kernel", "2"], 0, [], ["unfinished_launches"], 0.99),
-    ("_exit inside a kernel", ["_exit-in-kernel", "2"], 0, ["ended_without_seal"], ["unfinished_launches", "no_launches"], 0.0),
+    ("exit inside a kernel", ["exit-in-kernel", "2"], 0, [], ["unfinished_launches", "estimated_durations"], 0.99),
+    ("_exit inside a kernel", ["_exit-in-kernel", "2"], 0, ["ended_without_seal"], ["unfinished_launches", "estimated_durations", "no_launches"], 0.0),
     ("cudaDeviceReset", ["reset", "5000"], 0, [], [], 1.0),
     ("three contexts", ["contexts", "2000"], 0, [], [], 1.0),
     ("graph replayed", ["graph", "3"], 0, [], [], 1.0),

@@ -64,7 +64,7 @@ FAKE_CUPTI_LAG=50 capture 0 --full -- loop 1000
 whole
 FAKE_CUPTI_LAG=50 capture 0 --full -- in-flight 1000
 sound
-holds 'k == {"work": 1050} and c["launches_lost"] == 50 and list(n) == ["unfinished_launches"] and n["unfinished_launches"]["count"] == 50'
+holds 'k == {"work": 1100} and c["launches_lost"] == 0 and list(n) == ["estimated_durations"] and n["estimated_durations"]["count"] == 50'
 capture 0 --full -- exec 500
 holds '600 <= k["work"] <= 1200 and list(n) == ["ended_without_seal"]'
 capture 134 --full -- abort 500

@@ -185,20 +185,24 @@ std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
   return find_row(facts, recent);
 }
 
+Recorder::RowKey Recorder::key_of(const LaunchFacts& facts, std::uint32_t name) const {
+  RowKey key;
+  key.definition = definition_of(facts, name);
+  const HostEvents::OpIds op = host_.op(facts.op);
+  key.definition.op = op.op;
+  key.definition.shape = op.shape;
+  key.definition.origin = static_cast<std::uint32_t>(facts.origin);
+  key.dtype = op.dtype;
+  return key;
+}
+
 std::uint32_t Recorder::find_row(const LaunchFacts& facts, Recent& recent) {
   // A name beyond the cap must not grow the string table either.
   const bool full = rows_.size() >= kMaxKernels;
   const auto name = strings_.find(facts.name.substr(0, kMaxName));
   RowKey key;
-  wire::KernelDefinition& definition = key.definition;
   if (name != strings_.end() || !full) {
-    definition =
-        definition_of(facts, name != strings_.end() ? name->second : string_id(facts.name));
-    const HostEvents::OpIds op = host_.op(facts.op);
-    definition.op = op.op;
-    definition.shape = op.shape;
-    key.dtype = op.dtype;
-    definition.origin = static_cast<std::uint32_t>(facts.origin);
+    key = key_of(facts, name != strings_.end() ? name->second : string_id(facts.name));
     const auto remember = [&](std::uint32_t row) {
       recent.name = strings_.find(facts.name.substr(0, kMaxName))->first;
       return recent.row = row;
@@ -228,6 +232,59 @@ std::uint32_t Recorder::find_row(const LaunchFacts& facts, Recent& recent) {
 }
 
 void Recorder::add(const LaunchFacts& facts) {
+  if (facts.ended) return add_ended(facts);
+  dirty_ = true;
+  if (unended_.size() >= kMaxUnended) return lose_unended();
+  Unended unended = {facts, std::string(facts.name.substr(0, kMaxName))};
+  unended.facts.call = kNone;  // a period's own
+  unended_.push_back(std::move(unended));
+}
+
+// One whose end nobody told was still made: it is counted with the time of another of its kernel
+// and launch shape, which is a fair draw from what such launches take.
+void Recorder::settle_unended(bool final) {
+  std::vector<Unended> waiting;
+  for (Unended& unended : unended_) {
+    LaunchFacts& facts = unended.facts;
+    facts.name = unended.name;
+    facts.duration_ns = duration_of_another(facts);
+    if (facts.duration_ns < 0) {
+      if (final)
+        lose_unended();
+      else
+        waiting.push_back(std::move(unended));
+      continue;
+    }
+    add_note("estimated_durations",
+             "launches that had not ended when their record had to be taken, or whose end CUPTI "
+             "did not tell (nodes of a graph that ran as a window closed): counted with the time "
+             "of another launch of the same kernel",
+             1, 0);
+    add_ended(facts);
+  }
+  unended_ = std::move(waiting);
+}
+
+void Recorder::lose_unended() {
+  lost_ += 1;
+  add_note("unfinished_launches",
+           "launches that had not ended when their record had to be taken, or whose end CUPTI did "
+           "not tell, of kernels that were never seen to end",
+           1, 0);
+}
+
+// -1: none was seen to its end.
+std::int64_t Recorder::duration_of_another(const LaunchFacts& facts) const {
+  const auto name = strings_.find(facts.name.substr(0, kMaxName));
+  if (name == strings_.end()) return -1;
+  const RowKey key = key_of(facts, name->second);
+  if (const auto row = ids_.find(key); row != ids_.end() && rows_[row->second].duration_ns >= 0)
+    return rows_[row->second].duration_ns;
+  const auto row = shapes_.find(shape_of(key.definition));  // in whatever op
+  return row != shapes_.end() ? rows_[row->second].duration_ns : -1;
+}
+
+void Recorder::add_ended(const LaunchFacts& facts) {
   const std::uint32_t id = row_of(facts);
   Row& row = rows_[id];
   const std::int64_t end = facts.start_ns + facts.duration_ns;
@@ -239,6 +296,7 @@ void Recorder::add(const LaunchFacts& facts) {
   row.first_ns = std::min(row.first_ns, facts.start_ns);
   row.last_ns = std::max(row.last_ns, end);
   row.added.add(static_cast<double>(facts.duration_ns), facts.weight);
+  row.duration_ns = facts.duration_ns;
   seen_ += 1;
   sampled_out_ += facts.weight - 1;
   dirty_ = true;
@@ -435,6 +493,7 @@ std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool fin
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string out;
   if (!dirty_ && !final) return out;
+  settle_unended(final);
   if (offset == 0) wire::append_header(out);
   if (meta_changed_)
     wire::append_chunk(out, wire::ChunkType::kMeta,

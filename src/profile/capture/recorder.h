@@ -47,6 +47,7 @@ struct LaunchFacts {
   std::uint32_t graph = 0;                     // it was a node of; 0 = none
   double weight = 1;                           // launches that this one stands for
   bool timed = true;                           // it belongs in the timeline, where there is one
+  bool ended = true;  // false: how long it took is not known, and no duration is told
   LaunchOrigin origin = LaunchOrigin::kStream;
 };
 
@@ -87,6 +88,7 @@ class Recorder {
   static constexpr std::size_t kMaxKernelsByOp = 15'000;  // beyond, rows do not differ by op
   static constexpr std::size_t kMaxTimelineBytes = std::size_t{64} << 20;
   static constexpr std::size_t kMaxNotes = 100;
+  static constexpr std::size_t kMaxUnended = 4096;
   static constexpr std::size_t kRecent = 4096;  // a power of two
 
   // Takes the lock once for many records.
@@ -147,6 +149,11 @@ class Recorder {
   struct Row {
     Sketch added;  // since the last drain
     std::int64_t first_ns = 0, last_ns = 0;
+    std::int64_t duration_ns = -1;  // of its last launch
+  };
+  struct Unended {  // a launch, until it is known what others of its kernel take
+    LaunchFacts facts;
+    std::string name;
   };
   struct CopyTotals {
     std::uint32_t kind = 0, device = 0;
@@ -185,6 +192,10 @@ class Recorder {
   };
 
   void add(const LaunchFacts& facts);
+  void add_ended(const LaunchFacts& facts);
+  void settle_unended(bool final);
+  void lose_unended();
+  std::int64_t duration_of_another(const LaunchFacts& facts) const;
   void add_copy(const CopyFacts& facts);
   std::uint32_t add_op(std::string_view op, std::string_view shape, std::string_view dtype);
   std::uint32_t add_call(const CallFacts& facts);
@@ -192,6 +203,7 @@ class Recorder {
   void add_wait(const WaitFacts& facts);
   bool has_room_for(bool timed);
   void add_note(std::string_view cause, std::string_view text, double count, double seconds);
+  RowKey key_of(const LaunchFacts& facts, std::uint32_t name) const;
   static RowKey shape_of(const wire::KernelDefinition& definition);
   std::uint32_t row_of(const LaunchFacts& facts);
   std::uint32_t find_row(const LaunchFacts& facts, Recent& recent);
@@ -214,6 +226,7 @@ class Recorder {
   std::vector<Recent> recent_{kRecent};
   std::vector<Row> rows_;
   std::vector<std::uint32_t> touched_;  // rows that changed since the last drain
+  std::vector<Unended> unended_;
   CounterSums counters_;
   wire::Encoder new_strings_, new_kernels_, new_dtypes_, new_origins_;
   std::size_t new_string_count_ = 0, new_kernel_count_ = 0, new_dtype_count_ = 0,

@@ -257,6 +257,8 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
       .real("recorded_ns", totals.recorded_ns)
       .real("windows", totals.windows)
       .real("overhead_ns", totals.spent_ns)
+      .integer("buffer_bytes", static_cast<std::int64_t>(folding_.memory_bytes()))
+      .integer("buffers_lent", static_cast<std::int64_t>(folding_.lent_buffers()))
       .finish();
 }
 

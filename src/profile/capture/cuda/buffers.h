@@ -49,6 +49,10 @@ class Buffers {
     const std::lock_guard<std::mutex> lock(mutex_);
     return all_.size() * kBytes;
   }
+  std::size_t lent() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return all_.size() - free_.size();
+  }
   void give_back(std::uint8_t* buffer) {
     const std::lock_guard<std::mutex> lock(mutex_);
     free_.push_back(buffer);

@@ -261,22 +261,21 @@ void Folding::take_calls(const Buffer& buffer, Attribution::Batch& ops) {
       ops.call(*reinterpret_cast<const CUpti_ActivityAPI*>(record));
 }
 
-// False: how long it took is not known.
+// How long work of a graph took, -1: not known. Other work's record says so itself.
 template <class Record>
-bool Folding::settle_end(const Record& record, std::int64_t& duration_ns,
-                         const std::vector<Span>& windows) {
-  if (record.graphId == 0) return true;
+std::int64_t Folding::duration_of(const Record& record, const std::vector<Span>& windows) {
+  if (!has_times(record.start, record.end)) return -1;
   const auto start = static_cast<std::int64_t>(record.start);
+  const auto duration = static_cast<std::int64_t>(record.end - record.start);
+  if (record.graphId == 0) return duration;
   auto window = windows.rbegin();
   while (window != windows.rend() && start < window->from_ns) ++window;
   if (window == windows.rend() || window->to_ns == 0 ||
       static_cast<std::int64_t>(record.end) <= window->to_ns) {
-    node_times_.learn(record.graphId, record.graphNodeId, duration_ns);
-    return true;
+    node_times_.learn(record.graphId, record.graphNodeId, duration);
+    return duration;
   }
-  duration_ns = node_times_.believe(record.graphId, record.graphNodeId, duration_ns);
-  if (duration_ns < 0) ++unfinished_;
-  return duration_ns >= 0;
+  return node_times_.believe(record.graphId, record.graphNodeId, duration);
 }
 
 void Folding::fold(const Buffer& buffer, bool uncounted) {
@@ -296,7 +295,7 @@ void Folding::fold(const Buffer& buffer, bool uncounted) {
   const auto weighed = [&](auto facts) {
     Period& period = period_of(facts.start_ns);
     if constexpr (std::is_same_v<decltype(facts), LaunchFacts>)
-      period.kernel_ns += static_cast<double>(facts.duration_ns);
+      period.kernel_ns += static_cast<double>(std::max<std::int64_t>(0, facts.duration_ns));
     facts.weight = period.weight;
     facts.timed = facts.timed && period.timed;
     return facts;
@@ -311,38 +310,42 @@ void Folding::fold(const Buffer& buffer, bool uncounted) {
   }
   const auto copied = [&](const auto& each, const char* kind) {
     CopyFacts facts = facts_of(each, kind);
-    if (!settle_end(each, facts.duration_ns, windows)) return;
+    facts.duration_ns = duration_of(each, windows);
+    if (facts.duration_ns < 0) return void(++unfinished_copies_);
     facts = weighed(facts);
     if (facts.weight <= 0) return;
     if (ops) ops->place(facts, each.correlationId);
     batch.copy(facts);
   };
   Tally tally;
+  std::int64_t last_start = wall_ns();
   while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS) {
     tally.see(*record);
     switch (record->kind) {
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
       case CUPTI_ACTIVITY_KIND_KERNEL: {
         const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel10*>(record);
-        if (has_times(kernel.start, kernel.end)) {
-          LaunchFacts facts = facts_of(kernel);
-          if (!settle_end(kernel, facts.duration_ns, windows)) break;
-          facts = weighed(facts);
-          if (facts.weight <= 0) break;
-          if (!ops || ops->place(facts, kernel.correlationId)) batch.launch(facts);
-        } else {
-          ++unfinished_;
-        }
+        LaunchFacts facts = facts_of(kernel);
+        facts.duration_ns = duration_of(kernel, windows);
+        facts.ended = facts.duration_ns >= 0;
+        // Where not even the start is told, it is about that of the launch before.
+        if (kernel.start != 0)
+          last_start = facts.start_ns;
+        else
+          facts.start_ns = last_start, facts.timed = false;
+        facts = weighed(facts);
+        if (facts.weight <= 0) break;
+        if (!ops || ops->place(facts, kernel.correlationId)) batch.launch(facts);
         break;
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY: {
         const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-        if (has_times(copy.start, copy.end)) copied(copy, copy_kind(copy.copyKind));
+        copied(copy, copy_kind(copy.copyKind));
         break;
       }
       case CUPTI_ACTIVITY_KIND_MEMSET: {
         const auto& set = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-        if (has_times(set.start, set.end)) copied(set, "memset");
+        copied(set, "memset");
         break;
       }
       case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: {
@@ -378,11 +381,11 @@ void Folding::account() {
   if (const std::uint64_t dropped = dropped_.exchange(0); dropped > 0)
     recorder_.lose_launches(static_cast<double>(dropped), "records_dropped",
                             "records CUPTI dropped for want of buffer space");
-  if (const std::uint64_t unfinished = unfinished_.exchange(0); unfinished > 0)
-    recorder_.lose_launches(static_cast<double>(unfinished), "unfinished_launches",
-                            "launches that had not ended when their record had to be taken, or "
-                            "that CUPTI gave no times, or wrong ones and were never seen before "
-                            "(nodes of a graph that ran as a window closed)");
+  if (const std::uint64_t unfinished = unfinished_copies_.exchange(0); unfinished > 0)
+    recorder_.note("unfinished_copies",
+                   "copies and sets that had not ended when their record had to be taken, or whose "
+                   "end CUPTI did not tell: they are not here",
+                   static_cast<double>(unfinished));
 }
 
 }  // namespace purlin::profile::capture::cuda

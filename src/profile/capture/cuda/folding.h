@@ -8,7 +8,7 @@
 // folded when it is settled; at most kMostHeld of them, beyond which what was planned is taken.
 //
 // Owned by Capture. [MT] every method; takes no lock that is held while CUPTI is called. What CUPTI
-// dropped or gave no times is counted as lost.
+// dropped is counted as lost; what it gave no end has the time of another launch of its kernel.
 #pragma once
 
 #include "profile/capture/cuda/attribution.h"
@@ -72,6 +72,8 @@ class Folding {
   // Purlin's own time in CUPTI's callbacks since the last call.
   std::int64_t take_cost_ns() { return cost_ns_.exchange(0); }
   std::size_t memory_bytes() { return buffers_.bytes(); }
+  // Buffers that CUPTI has now, or that wait to be folded.
+  std::size_t lent_buffers() { return buffers_.lent(); }
 
  private:
   struct Period {
@@ -98,8 +100,7 @@ class Folding {
   bool hold(Buffer& buffer);
   void fold(const Buffer& buffer, bool uncounted);
   template <class Record>
-  bool settle_end(const Record& record, std::int64_t& duration_ns,
-                  const std::vector<Span>& windows);
+  std::int64_t duration_of(const Record& record, const std::vector<Span>& windows);
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
   void add_up(const std::vector<Period>& folded);
   void count(const Buffer& buffer);
@@ -122,7 +123,8 @@ class Folding {
 
   std::atomic<bool> seen_records_ = false, work_began_ = false;
   std::atomic<std::int64_t> cost_ns_ = 0;
-  std::atomic<std::uint64_t> dropped_ = 0, unfinished_ = 0, launches_ = 0, nodes_ = 0, unasked_ = 0;
+  std::atomic<std::uint64_t> dropped_ = 0, unfinished_copies_ = 0, launches_ = 0, nodes_ = 0,
+                             unasked_ = 0;
 };
 
 }  // namespace purlin::profile::capture::cuda

@@ -75,8 +75,10 @@ class FoldingTest : public testing::Test {
     std::map<std::string, std::pair<double, double>> result;
     const Profile empty;
     const Profile& found = profile.is_ok() ? *profile : empty;
-    for (const KernelRow& row : found.kernels)
-      result[row.name] = {row.duration.count(), row.duration.total_ns()};
+    for (const KernelRow& row : found.kernels) {
+      result[row.name].first += row.duration.count();
+      result[row.name].second += row.duration.total_ns();
+    }
     if (found.coverage.launches_lost > 0) result[""] = {found.coverage.launches_lost, 0};
     return result;
   }
@@ -107,6 +109,32 @@ TEST_F(FoldingTest, ReplayUnderWayAsAWindowClosesLastsAsLongAsOnesBefore) {
                               {"a", {2, 20}},
                               {"b", {2, 40}},
                               {"k", {2, 30.0 + static_cast<double>(later)}}}));
+}
+
+TEST_F(FoldingTest, WorkWithoutAnEndTakesTheTimeOfAnEarlierLaunchOfItsKernel) {
+  folding_.begin_period(1, true, false);
+  folding_.begin_window();
+  const std::int64_t inside = wall_ns();
+  Record endless = record("k", inside, 0), unstarted = record("k", 0, 0);
+  endless.end = unstarted.end = 0;
+  Record wider = endless, stranger = endless;
+  wider.gridX = 2;
+  stranger.name = "never seen to end";
+  deliver({endless, record("k", inside, 30), endless, unstarted, wider, stranger});
+  while (wall_ns() <= inside + 1000) {
+  }
+  folding_.end_window();
+  // A node of a graph made anew, of a kernel that was seen as a node of another and in a stream.
+  deliver({record("node", inside, 7, 1), record("node", inside, 250'000'000, 2),
+           record("k", inside, 250'000'000, 3)});
+  EXPECT_EQ(folded(), (Folded{{"", {2, 0}}, {"k", {5, 150}}, {"node", {2, 14}}}));
+}
+
+TEST_F(FoldingTest, GraphsMadeAnewDoNotCrowdOutLaterOnes) {
+  NodeTimes times;
+  for (std::uint32_t graph = 1; graph <= 5 * NodeTimes::kMost; ++graph) times.learn(graph, 1, 10);
+  EXPECT_EQ(times.believe(5 * NodeTimes::kMost, 1, 250'000'000), 10);
+  EXPECT_EQ(times.believe(1, 1, 250'000'000), -1);
 }
 
 TEST_F(FoldingTest, NodesThatGoOnBeingRecordedAfterAWindowKeepTheirOwnTimes) {
