@@ -97,8 +97,9 @@ Quantiles first_time(std::span<const Extents> shapes, Lookup lookup) {
 }
 
 // `lookup(extents)` from `threads` threads at once; nanoseconds for each lookup, by batches. A
-// lookup returns an address, nullptr for a miss. Of hot shapes each thread asks for all of them once
-// before it is timed, as its program has: they are in its processor's caches, as far as they fit.
+// lookup returns an address, nullptr for a miss. Of hot shapes each thread asks for all of them
+// once before it is timed, as its program has: they are in its processor's caches, as far as they
+// fit.
 template <class Lookup, class Ahead = decltype(kNothingAhead)>
 Quantiles measure(int threads, std::span<const Extents> shapes, Lookup lookup,
                   Order order = Order::kIndependent, int batches = kBatches,

@@ -127,8 +127,9 @@ void Governor::plan_launches(std::int64_t now_ns) {
         (first_launch_ns_ < 0 || static_cast<double>(now_ns - first_launch_ns_) < kHeadNs))
       return period(least);
     head_ = false;
-    // What it did not use is there for the first real load, however late.
-    tier.purse_ns = std::max(0.0, options_.budget * kHeadNs - head_cost_ns_);
+    // What it did not use is there for the first real load, however late; what it took too much, as
+    // buffers are counted when they are full, is paid back.
+    tier.purse_ns = options_.budget * kHeadNs - head_cost_ns_;
   }
   if (launch_bound_) {
     throughout_ = false;
@@ -260,6 +261,7 @@ void Governor::follow_full_windows(std::int64_t now_ns) {
     }
   }
   const bool full = now_ns < full_until_ns_;
+  if (!full) asked_ns_ = 0;
   if (full == full_) return;
   end_period(now_ns);
   full_ = full;
@@ -311,6 +313,8 @@ void Governor::opened(int tier, std::int64_t now_ns) {
   if (tier != 0) return;
   open_since_ns_ = now_ns;
   cycle_due_ = false;
+  if (asked_ns_ > 0)
+    full_until_ns_ = std::max(full_until_ns_, now_ns + std::exchange(asked_ns_, 0));
   totals_.windows += 1;
   if (totals_.windows > 1 || options_.idle) {  // whoever asked for it
     lasting_ = true;
@@ -397,10 +401,14 @@ void Governor::stop(std::int64_t now_ns) {
   full_until_ns_ = now_ns;
   full_next_ns_ = kNever;
   full_ = false;
+  asked_ns_ = 0;
 }
 
 void Governor::record(std::int64_t now_ns, std::int64_t length_ns) {
   full_until_ns_ = std::max(full_until_ns_, now_ns + length_ns);
+  // To initialise CUPTI may take most of a short window: what was asked for counts from its
+  // opening.
+  if (open_since_ns_ < 0) asked_ns_ = std::max(asked_ns_, length_ns);
   if (full_) period_end_ns_ = std::min(period_end_ns_, now_ns);  // planned anew, to the new end
 }
 

@@ -202,6 +202,7 @@ class Governor {
   double standing_ns_ = 0, open_ns_ = 0;
 
   std::int64_t full_until_ns_ = 0, full_next_ns_ = kNever, full_cell_end_ns_ = 0;
+  std::int64_t asked_ns_ = 0;  // the length of a window asked for, until it opens
   Totals totals_;
 };
 
