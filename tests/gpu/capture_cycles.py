@@ -82,6 +82,8 @@ def memory_of(pid):
                     "anonymous" if not name and end - begin >= 1 << 20 else "small" if not name else "stack" if name.startswith("[stack") else "files")
         elif words[0] == "Rss:":
             kinds[kind] = kinds.get(kind, 0) + int(words[1])
+        elif words[0] == "AnonHugePages:":
+            kinds["of it in huge pages"] = kinds.get("of it in huge pages", 0) + int(words[1])
     return kinds
 
 
