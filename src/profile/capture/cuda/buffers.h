@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers lent to CUPTI. It asks for one on whatever thread launches work, so they are kept and
-// lent again rather than allocated anew. owns() tells them from another client's.
+// lent again rather than mapped anew; the memory of those that nobody needed for a while goes back
+// to the system, not their addresses: who writes into one late, harms nobody. owns() tells them
+// from another client's. They are mapped, not allocated: the program's allocator neither keeps nor
+// scatters them, and the system makes no huge pages of buffers that hold a line.
 //
-// [MT] every method. Never shrinks; CUPTI holds one per launching thread and a few more in flight.
+// [MT] every method; lend() makes system calls where a buffer is new. CUPTI holds one per launching
+// thread and a few more in flight.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <mutex>
+#include <sys/mman.h>
 #include <vector>
 
 namespace purlin::profile::capture::cuda {
@@ -17,12 +21,14 @@ namespace purlin::profile::capture::cuda {
 class Buffers {
  public:
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
-  static constexpr std::size_t kAlignment = 8;
+  static constexpr std::size_t kAlignment = 8;  // CUPTI's; a page's is more
+  static constexpr std::size_t kKept = 4;       // however long nobody needs them
 
   Buffers() = default;
   // In a process that is captured they are never destroyed; a test's leave nothing behind.
   ~Buffers() {
-    for (std::uint8_t* buffer : free_) std::free(buffer);
+    for (const auto* buffers : {&free_, &released_})
+      for (std::uint8_t* buffer : *buffers) ::munmap(buffer, kBytes);
   }
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
@@ -33,12 +39,22 @@ class Buffers {
     if (!free_.empty()) {
       std::uint8_t* buffer = free_.back();
       free_.pop_back();
+      least_free_ = std::min(least_free_, free_.size());
       return buffer;
     }
-    auto* buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, kBytes));
-    if (buffer == nullptr) return nullptr;
+    if (!released_.empty()) {
+      std::uint8_t* buffer = released_.back();
+      released_.pop_back();
+      return buffer;
+    }
+    all_.reserve(all_.size() + 1);
+    free_.reserve(all_.size() + 1);  // giving back allocates nothing
+    void* mapped =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    (void)::madvise(mapped, kBytes, MADV_NOHUGEPAGE);
+    auto* buffer = static_cast<std::uint8_t*>(mapped);
     all_.insert(std::lower_bound(all_.begin(), all_.end(), buffer), buffer);
-    free_.reserve(all_.size());
     return buffer;
   }
   bool owns(const std::uint8_t* buffer) {
@@ -47,21 +63,37 @@ class Buffers {
   }
   std::size_t bytes() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return all_.size() * kBytes;
+    return (all_.size() - released_.size()) * kBytes;
   }
   std::size_t lent() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return all_.size() - free_.size();
+    return all_.size() - free_.size() - released_.size();
   }
   void give_back(std::uint8_t* buffer) {
     const std::lock_guard<std::mutex> lock(mutex_);
     free_.push_back(buffer);
   }
+  // Those that lay here all the time since the last call: the last one given back is lent first.
+  void release_unused() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::size_t kept = all_.size() - released_.size();
+    const std::size_t unused = std::min(least_free_, kept - std::min(kept, kKept));
+    const auto end = free_.begin() + static_cast<std::ptrdiff_t>(unused);
+    released_.insert(released_.end(), free_.begin(), end);
+    free_.erase(free_.begin(), end);
+    least_free_ = free_.size();
+    // A lent one would lose its records.
+    for (auto buffer = released_.end() - static_cast<std::ptrdiff_t>(unused);
+         buffer != released_.end(); ++buffer)
+      (void)::madvise(*buffer, kBytes, MADV_DONTNEED);
+  }
 
  private:
   std::mutex mutex_;
-  std::vector<std::uint8_t*> all_;  // sorted
-  std::vector<std::uint8_t*> free_;
+  std::vector<std::uint8_t*> all_;       // sorted
+  std::vector<std::uint8_t*> free_;      // the last is lent first
+  std::vector<std::uint8_t*> released_;  // of those without memory
+  std::size_t least_free_ = 0;           // of free_, since release_unused()
 };
 
 }  // namespace purlin::profile::capture::cuda

@@ -115,8 +115,9 @@ WaitFacts facts_of(const CUpti_ActivitySynchronization2& record) {
   return facts;
 }
 
-constexpr std::size_t kRemembered = 16;  // periods, windows
-constexpr std::int64_t kCallNs = 300;    // of a call's record, the program's thread's
+constexpr std::size_t kRemembered = 16;             // periods, windows
+constexpr std::int64_t kReleaseNs = 1'000'000'000;  // what no window needed for so long
+constexpr std::int64_t kCallNs = 300;               // of a call's record, the program's thread's
 
 }  // namespace
 
@@ -378,6 +379,10 @@ void Folding::add_up(const std::vector<Period>& folded) {
 }
 
 void Folding::account() {
+  if (const std::int64_t now = monotonic_ns(); now - released_ns_ >= kReleaseNs) {
+    released_ns_ = now;
+    buffers_.release_unused();
+  }
   if (const std::uint64_t dropped = dropped_.exchange(0); dropped > 0)
     recorder_.lose_launches(static_cast<double>(dropped), "records_dropped",
                             "records CUPTI dropped for want of buffer space");

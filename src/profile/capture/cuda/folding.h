@@ -60,7 +60,8 @@ class Folding {
   };
   Estimate estimate();
 
-  void account();  // losses since the last call go to the recorder
+  // Losses since the last call go to the recorder, and buffers that nobody needs to the system.
+  void account();
   // Records since the last call of kinds that Purlin never enables.
   std::uint64_t take_unasked() { return unasked_.exchange(0); }
   bool seen_records() const { return seen_records_; }
@@ -121,6 +122,7 @@ class Folding {
     double z = 0, t = 0, zz = 0, zt = 0, tt = 0;
   } sums_;
 
+  std::atomic<std::int64_t> released_ns_ = 0;
   std::atomic<bool> seen_records_ = false, work_began_ = false;
   std::atomic<std::int64_t> cost_ns_ = 0;
   std::atomic<std::uint64_t> dropped_ = 0, unfinished_copies_ = 0, launches_ = 0, nodes_ = 0,

@@ -137,6 +137,39 @@ TEST_F(FoldingTest, GraphsMadeAnewDoNotCrowdOutLaterOnes) {
   EXPECT_EQ(times.believe(1, 1, 250'000'000), -1);
 }
 
+TEST(Buffers, WhatABurstNeededIsGivenBackToTheSystem) {
+  Buffers buffers;
+  std::vector<std::uint8_t*> lent;
+  for (int i = 0; i < 40; ++i) {
+    lent.push_back(buffers.lend());
+    ASSERT_NE(lent.back(), nullptr);
+    lent.back()[0] = lent.back()[Buffers::kBytes - 1] = 1;
+  }
+  std::uint8_t* kept = lent[7];
+  for (std::uint8_t* buffer : lent)
+    if (buffer != kept) buffers.give_back(buffer);
+  buffers.release_unused();  // all were needed until just now
+  EXPECT_EQ(buffers.bytes(), 40 * Buffers::kBytes);
+  for (int i = 0; i < 10; ++i) lent[static_cast<std::size_t>(i)] = buffers.lend();
+  for (int i = 0; i < 10; ++i) buffers.give_back(lent[static_cast<std::size_t>(i)]);
+  buffers.release_unused();
+  EXPECT_EQ(buffers.bytes(), 11 * Buffers::kBytes) << "what is lent, and what was needed again";
+  EXPECT_EQ(buffers.lent(), 1u);
+  buffers.release_unused();
+  EXPECT_EQ(buffers.bytes(), Buffers::kKept * Buffers::kBytes);
+  EXPECT_EQ(kept[0], 1) << "one that is lent keeps what is in it";
+  for (std::uint8_t* buffer : lent) EXPECT_TRUE(buffers.owns(buffer));
+  for (int i = 0; i < 39; ++i) {
+    std::uint8_t* again = buffers.lend();
+    EXPECT_TRUE(buffers.owns(again)) << "addresses are used again";
+    again[0] = 1;
+    lent[static_cast<std::size_t>(i)] = again;
+  }
+  EXPECT_EQ(buffers.lent(), 40u);
+  for (int i = 0; i < 39; ++i) buffers.give_back(lent[static_cast<std::size_t>(i)]);
+  buffers.give_back(kept);
+}
+
 TEST_F(FoldingTest, NodesThatGoOnBeingRecordedAfterAWindowKeepTheirOwnTimes) {
   folding_.begin_period(1, true, false);
   folding_.begin_window();

@@ -100,6 +100,7 @@ class Ownership {
 
   std::unique_lock<std::timed_mutex> wait_for_turn();  // of a client; may come back without
   void step_aside(bool has_turn);
+  void clear_buffers();  // of what is Purlin's, once its kinds are off
   bool client_is_idle() const;
   bool answers();
   void take_back(std::unique_lock<std::timed_mutex>& lock);
