@@ -9,7 +9,8 @@
 // BARE_CUPTI names the libcupti to open when none is loaded yet; BARE_OUT a file that gets, at
 // exit, "kernels copies sets dropped flushes longest_flush_us" as the library counted them. To ask
 // what a part of a capture costs: BARE_FLUSH_MS=N has a thread of its own flush every N ms,
-// BARE_SYNC=1 enables the kind SYNCHRONIZATION too.
+// BARE_KINDS says which kinds are enabled, "kcs" unless told: kernels, copies, sets, y for
+// synchronization; "" registers and records nothing: what CUPTI costs by being there.
 #include <cupti.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include <link.h>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -132,13 +134,14 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     std::fprintf(stderr, "bare_cupti: no libcupti\n");
     return 1;
   }
-  if (register_callbacks(&requested, &completed) != CUPTI_SUCCESS ||
-      enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS ||
-      enable(CUPTI_ACTIVITY_KIND_MEMCPY) != CUPTI_SUCCESS ||
-      enable(CUPTI_ACTIVITY_KIND_MEMSET) != CUPTI_SUCCESS)
-    std::fprintf(stderr, "bare_cupti: CUPTI refused\n");
-  if (const char* sync = std::getenv("BARE_SYNC"); sync != nullptr && *sync == '1')
-    enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+  bool refused = register_callbacks(&requested, &completed) != CUPTI_SUCCESS;
+  const char* const wanted = std::getenv("BARE_KINDS");
+  for (const char kind : std::string_view(wanted != nullptr ? wanted : "kcs"))
+    refused |= enable(kind == 'k'   ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
+                      : kind == 'c' ? CUPTI_ACTIVITY_KIND_MEMCPY
+                      : kind == 's' ? CUPTI_ACTIVITY_KIND_MEMSET
+                                    : CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) != CUPTI_SUCCESS;
+  if (refused) std::fprintf(stderr, "bare_cupti: CUPTI refused\n");
   if (const char* every = std::getenv("BARE_FLUSH_MS"))
     std::thread(&flush_every, std::atoi(every)).detach();
   std::atexit(&finish);

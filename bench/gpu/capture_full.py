@@ -33,7 +33,7 @@ from turns import Player, log_ratio, play_set
 
 HERE = Path(__file__).resolve().parent
 ROWS = ["none", "bare", "full"]
-ASIDES = {"bare_sync": {"BARE_SYNC": "1"}, "bare_flush": {"BARE_FLUSH_MS": "250"}}
+ASIDES = {"bare_sync": {"BARE_KINDS": "kcsy"}, "bare_flush": {"BARE_FLUSH_MS": "250"}}
 RATIOS = [("full", "bare"), ("full", "none"), ("bare", "none"), ("bare_sync", "bare"), ("bare_flush", "bare"), ("idle", "none")]
 TITLES = {"launches": "an empty kernel, driver API", "training": "transformer training step, PyTorch", "tiny": "tiny launches, PyTorch",
           "graph": "CUDA graph replay, PyTorch", "gemm": "GEMM-bound, PyTorch"}

@@ -7,8 +7,8 @@
 
 The speed of a launch-bound program changes by 15 % within seconds on a virtual machine, in one process; processes that
 run one after the other show nothing smaller. So a *group* is one fresh process for each row (of one server that has
-imported PyTorch, see capture_programs.py): all set up, pinned to the same two cores, and then given turns of a tenth of
-a second in random order, round after round. What changes meanwhile changes for all of them. A row's ratio in a group is
+imported PyTorch, see capture_programs.py): all set up, pinned to the same two cores, and then given turns of some
+hundredths of a second in random order, round after round. What changes meanwhile changes for all of them. A row's ratio in a group is
 its time per step over that of `none`, in the rounds that have both; over groups the table has the Hodges–Lehmann
 estimate of the log ratio with the exact interval of Wilcoxon's signed ranks, of at least 95 % coverage from 6 groups
 on (of fewer: their range; the coverage reached is in the JSON). Processes of one program differ, too, by some 4 %: of
@@ -23,7 +23,8 @@ windows follow (graph) the clock matters all along, and the host's noise does no
 one stretch by itself, in random order (--method). Where nothing follows (tiny, training: the note launch_bound) or
 everything (gemm) it does not: the coverage, which says which of these it was, is in the document.
 
-Rows: none, default, idle (library injected, nothing recorded), full, bare (bench/gpu/bare_cupti.cc), torch
+Rows: none, default, present (bench/gpu/bare_cupti.cc: CUPTI registered and nothing else, what any client of it costs),
+idle (library injected, CUPTI not touched), full, bare (the same consumer, recording all), torch
 (torch.profiler in the program). After each group JSON is written and, beside it, a Markdown table. Several documents are
 put together by --merge.
 """
@@ -50,6 +51,7 @@ PROGRAMS_FILE = HERE / "capture_programs.py"
 TITLES = {"tiny": "(a) loop of tiny launches", "training": "(b) transformer training step", "gemm": "(c) GEMM-bound",
           "graph": "(d) CUDA graph replay", "cpu": "no GPU"}
 ROWS = {"default": "default settings", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
+        "present": "CUPTI registered, nothing recorded", "default/present": "default settings over that",
         "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
 HEAVY = ("full", "bare", "torch")
 STRETCHES = ("graph",)  # programs with windows after the head: see above
@@ -171,8 +173,9 @@ class Group:
         kind = row.partition(AGAIN)[0]
         if kind in options:
             command = [arguments.purlin, "profile", "-o", str(profile), *shlex.split(options[kind]), "--", *command]
-        elif kind == "bare":
-            environment.update(CUDA_INJECTION64_PATH=str(self.runner.bare), BARE_OUT=str(self.folder / "bare.txt"))
+        elif kind in ("bare", "present"):
+            environment.update(CUDA_INJECTION64_PATH=str(self.runner.bare), BARE_OUT=str(self.folder / f"{row}.txt"),
+                               BARE_KINDS="kcs" if kind == "bare" else "")
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
                                    preexec_fn=lambda: os.sched_setaffinity(0, self.runner.others))
         return Member(row, process, profile if kind in options else None)
@@ -214,7 +217,7 @@ class Runner:
         self.measuring = cores[:2]
         self.others = cores[2:] or cores
         os.sched_setaffinity(0, self.others)
-        if "bare" in arguments.rows:
+        if {"bare", "present"} & set(arguments.rows):
             include = next(p for p in ("/usr/local/cuda/include", "/usr/local/cuda/extras/CUPTI/include")
                            if os.path.exists(f"{p}/cupti.h"))
             subprocess.run(["g++", "-std=c++20", "-O2", "-shared", "-fPIC", "-isystem", include, "-isystem",
@@ -269,16 +272,24 @@ def mean_of(times):
     return sum(times) / len(times)
 
 
+def lower_quartile(values):
+    values = sorted(values)
+    return values[len(values) // 4]
+
+
 def of_turns(group, mine, base):
-    """Of processes over others, of time per step: ratio of sums, the median round, and ms of both."""
+    """Of processes over others, of time per step: ratio of sums, of the quiet turns (each process' lower quartile: noise
+    only adds), and ms of both."""
     turns = group["turns"]
     rounds = sorted(set.intersection(*(set(turns[name]) for name in mine + base)))
     if not rounds:
         return None
     with_it, alone = (mean_of([per_step(turns[name][r] for r in rounds) for name in names]) for names in (mine, base))
-    middle = statistics.median(mean_of([turns[name][r][1] / turns[name][r][0] for name in mine]) /
-                               mean_of([turns[name][r][1] / turns[name][r][0] for name in base]) for r in rounds)
-    return {"ratio": with_it / alone, "median": middle, "ms": with_it * 1e3, "none_ms": alone * 1e3}
+
+    def quiet(names):
+        return mean_of([lower_quartile(turns[name][r][1] / turns[name][r][0] for r in rounds) for name in names])
+
+    return {"ratio": with_it / alone, "quiet": quiet(mine) / quiet(base), "ms": with_it * 1e3, "none_ms": alone * 1e3}
 
 
 def of_stretches(group, mine, base, skip_s):
@@ -295,8 +306,8 @@ def of_stretches(group, mine, base, skip_s):
     if not all(kept.values()):
         return None
     with_it, alone = (mean_of([per_step(kept[name]) for name in names]) for names in (mine, base))
-    middles = [mean_of([statistics.median(s / n for n, s in kept[name]) for name in names]) for names in (mine, base)]
-    return {"ratio": with_it / alone, "median": middles[0] / middles[1], "ms": with_it * 1e3, "none_ms": alone * 1e3}
+    quiet = [mean_of([lower_quartile(s / n for n, s in kept[name]) for name in names]) for names in (mine, base)]
+    return {"ratio": with_it / alone, "quiet": quiet[0] / quiet[1], "ms": with_it * 1e3, "none_ms": alone * 1e3}
 
 
 def head_extra_s(group, skip_s):
@@ -329,8 +340,8 @@ def summarize(groups, skip_s):
                 of, base = named(group, row), named(group, "none")
                 if row == "A/A":
                     of, base = base[len(base) // 2:], base[:len(base) // 2]
-                elif row == "full/bare":
-                    of, base = named(group, "full"), named(group, "bare")
+                elif "/" in row:
+                    of, base = (named(group, each) for each in row.split("/"))
                 if not of or not base:
                     continue
                 one = of_turns(group, of, base) if "turns" in group else of_stretches(group, of, base, skip_s)
@@ -344,7 +355,7 @@ def summarize(groups, skip_s):
                 "method": "turns" if "turns" in mine[0] else "stretches",
                 "none_ms": statistics.median(f["none_ms"] for f in found), "ms": statistics.median(f["ms"] for f in found),
                 "after_head": estimate_of([f["ratio"] for f in found]),
-                "median_of_turns": estimate_of([f["median"] for f in found]),
+                "quiet_turns": estimate_of([f["quiet"] for f in found]),
                 "head_ms": statistics.median(f["head_s"] for f in found) * 1e3,
                 "first_minute": estimate_of([f["ratio"] + f["head_s"] / 60 for f in found]),
             })
@@ -357,15 +368,15 @@ def markdown(document):
              f"Recorded {document['recorded_at']} at {environment['revision']}: " +
              ", ".join(f"`{command}`" for command in document["commands"]) + ".", "",
              "Time per step of the program with capture over its time without. The processes of a group live at the same time on the "
-             "same two cores and GPU and take turns of a tenth of a second in random order; (d) runs in one stretch each. Hodges–Lehmann "
+             "same two cores and GPU and take turns of some hundredths of a second in random order; (d) runs in one stretch each. Hodges–Lehmann "
              "estimate over groups of fresh processes with its exact 95 % interval (of fewer than 6 groups: their range).", "",
-             "| program | | after the head | 95 % interval | median turn | first minute, head included | alone, ms | with, ms | groups |",
-             "|---|---|--:|--:|--:|--:|--:|--:|--:|"]
+             "| program | | after the head | 95 % interval | quiet turns | 95 % interval | first minute, head included | alone, ms | with, ms | groups |",
+             "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for row in document["rows"]:
-        after, minute = row["after_head"], row["first_minute"]
+        after, quiet, minute = row["after_head"], row["quiet_turns"], row["first_minute"]
         first = f"{minute['estimate']:.4f} ({row['head_ms']:+.0f} ms)" if row["row"] == "default" else ""
         lines.append(f"| {TITLES[row['program']]} | {ROWS[row['row']]} | {after['estimate']:.4f} | {after['low']:.4f} … {after['high']:.4f} | "
-                     f"{row['median_of_turns']['estimate']:.4f} | {first} | {row['none_ms']:.4f} | {row['ms']:.4f} | {row['groups']} |")
+                     f"{quiet['estimate']:.4f} | {quiet['low']:.4f} … {quiet['high']:.4f} | {first} | {row['none_ms']:.4f} | {row['ms']:.4f} | {row['groups']} |")
     said = []
     for program in dict.fromkeys(g["program"] for g in document["groups"]):
         own = [g["rows"]["default"] for g in document["groups"] if g["program"] == program and "coverage" in g["rows"].get("default", {})]
@@ -444,7 +455,7 @@ def run(arguments):
     programs = arguments.programs.split(",")
     flips, groups, began, costs = random.Random(arguments.seed), [], time.monotonic(), {}
     document = {
-        "schema": "purlin.bench.capture_overhead/3",
+        "schema": "purlin.bench.capture_overhead/4",
         "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commands": [shlex.join(["python3", *sys.argv])],
         "seed": arguments.seed,
@@ -493,7 +504,7 @@ def run(arguments):
                 for row in document["rows"]:
                     if row["program"] == program:
                         print(f"{program:9s} {row['row']:9s} {row['after_head']['estimate']:.4f} [{row['after_head']['low']:.4f}, "
-                              f"{row['after_head']['high']:.4f}]  median {row['median_of_turns']['estimate']:.4f}  head {row['head_ms']:+.0f} ms  "
+                              f"{row['after_head']['high']:.4f}]  quiet {row['quiet_turns']['estimate']:.4f}  head {row['head_ms']:+.0f} ms  "
                               f"{row['none_ms']:.4f} -> {row['ms']:.4f} ms  ({row['groups']} groups)", file=sys.stderr, flush=True)
                 print(f"group {number}: {costs[program]:.1f} s; " + "; ".join(
                     f"{row} ready {f['ready_s']:.1f}" + (f" notes {[n['cause'] for n in f['coverage']['notes']]} seen {f['coverage']['launches_seen']:.0f}"
@@ -511,14 +522,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--purlin", default="purlin")
     parser.add_argument("--programs", default="tiny,training,gemm,graph")
-    parser.add_argument("--rows", default="none,default,idle,full,bare,torch")
-    parser.add_argument("--several", default="none,default", help="rows that have several processes in each group: --copies")
+    parser.add_argument("--rows", default="none,default,present,idle,full,bare,torch")
+    parser.add_argument("--several", default="none,default,present", help="rows that have several processes in each group: --copies")
     parser.add_argument("--copies", type=int, default=4)
     parser.add_argument("--cores", default="", help="0-15: the first two measure, the others set up")
     parser.add_argument("--seconds-total", type=float, default=0, help="no group is begun that would not end by then")
     parser.add_argument("--groups", type=int, default=0)
     parser.add_argument("--group-seconds", type=float, default=13, help="of turns in a group")
-    parser.add_argument("--turn", type=float, default=0.1)
+    parser.add_argument("--turn", type=float, default=0.06)
     parser.add_argument("--skip", type=float, default=0.01, help="of each turn, before it is timed")
     parser.add_argument("--head-seconds", type=float, default=2, help="of the default row's steps that may hold its head")
     parser.add_argument("--heavy-every", type=int, default=3, help="full, bare, torch: a turn in so many rounds")

@@ -137,13 +137,17 @@ class Stepper:
         self.ready_s = time.perf_counter() - began
 
     def pin(self, cores):
-        """All threads that there are: those of CUPTI and of a capture library, too."""
-        for thread in os.listdir("/proc/self/task"):
+        """The threads that launch to the first of the cores, all others (CUPTI's, a capture library's) to the rest: of two
+        cores one may be a third slower for a while, and which of them a thread got must not tell the rows apart."""
+        threads = os.listdir("/proc/self/task")
+        for thread in threads:
             try:
-                os.sched_setaffinity(int(thread), cores)
-            except ProcessLookupError:
+                name = open(f"/proc/self/task/{thread}/comm").read().strip()
+                launches = int(thread) == os.getpid() or name.startswith("pt_autograd")
+                os.sched_setaffinity(int(thread), cores[:1] if launches else cores[1:] or cores)
+            except (FileNotFoundError, ProcessLookupError):
                 pass
-        return {"threads": len(os.listdir("/proc/self/task"))}
+        return {"threads": len(threads)}
 
     def turn(self, seconds, skip):
         step, synchronize, clock = self.step, self.synchronize, time.perf_counter
