@@ -4,6 +4,7 @@
 #include "profile/capture/json_text.h"
 #include "profile/capture/session.h"
 
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <utility>
@@ -195,8 +196,9 @@ void Arbiter::note_presence() {
       text, sizeof text,
       "CUPTI takes an estimated %.1f %% of the program's time by being there, whatever is "
       "recorded (%.0f launches and %.0f nodes of graphs a second): more than the budget "
-      "of %g %%. --sample 1/N of the runs or ranks leaves the others without it",
-      share * 100, governor_.launches_per_s(), governor_.nodes_per_s(), governor_.budget() * 100);
+      "of %g %%. With --sample 1/%.0f of the runs or ranks the mean over all of them holds it",
+      share * 100, governor_.launches_per_s(), governor_.nodes_per_s(), governor_.budget() * 100,
+      std::ceil(share / governor_.budget()));
   recorder_.note("cupti_presence", text);
 }
 
