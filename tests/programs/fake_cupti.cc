@@ -13,7 +13,9 @@
 //
 //   FAKE_CUPTI_LAG=N         a launch is in flight until its thread has made N more, or
 //   synchronises FAKE_CUPTI_FAIL=F:R:A:N  function F answers R to N calls, from the A-th on
-//   FAKE_CUPTI_SLOW=F:US     function F takes that many microseconds, its lock held for none of it
+//   FAKE_CUPTI_SLOW=F:US[:A] function F takes that many microseconds from the A-th call on, its
+//   lock
+//                            held for none of it
 //   FAKE_CUPTI_LOG=FILE      at exit: calls of each function, buffers and records, as JSON
 #include <cupti.h>
 #include <cupti_runtime_cbid.h>
@@ -78,6 +80,7 @@ struct State {
   Fault fault;
   std::string slow;
   std::chrono::microseconds slowness{0};
+  long slow_from = 0;
   std::map<std::string, long> calls;
   long buffers_lent = 0, buffers_out = 0, most_buffers_out = 0, records = 0, illegal_calls = 0;
 };
@@ -103,6 +106,7 @@ State* made() {
               number("FAKE_CUPTI_FAIL", 2), number("FAKE_CUPTI_FAIL", 3)};
   s->slow = part("FAKE_CUPTI_SLOW", 0);
   s->slowness = std::chrono::microseconds(number("FAKE_CUPTI_SLOW", 1));
+  s->slow_from = number("FAKE_CUPTI_SLOW", 2);
   return s;
 }
 
@@ -142,7 +146,7 @@ CUptiResult enter(const char* function, bool legal_in_callbacks = false) {
   if (!hold()) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   const long call = ++s.calls[function];
   if (in_callback > 0 && !legal_in_callbacks) ++s.illegal_calls;
-  const bool slow = s.slow == function && s.slowness.count() > 0;
+  const bool slow = s.slow == function && s.slowness.count() > 0 && call >= s.slow_from;
   const bool fails =
       s.fault.function == function && call >= s.fault.first && call < s.fault.first + s.fault.count;
   lock.unlock();

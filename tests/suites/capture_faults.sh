@@ -125,6 +125,30 @@ for function in cuptiActivityFlushAll cuptiActivityEnable cuptiActivityDisable; 
   holds 'm["seen"] == m["profiled"] and m["foreign"] == 0'
 done
 
+# --- a CUPTI that is stuck, by how long it takes to be switched off: capture ends, and CUPTI is left alone
+rm -f stop fake.json
+FAKE_CUPTI_SLOW=cuptiActivityDisable:1000:301 "$PURLIN" profile --quiet --seal-period 20ms -o run.plprof -- "$program" mixed 60 stop >out 2>err &
+purlin_pid=$!
+is_ready() { grep -q ready out; }
+wait_until 'the program works' is_ready
+python3 - "$(pgrep -P "$purlin_pid")" <<'PY' || { cat out err >&2; fail "a stuck CUPTI"; }
+import os, sys
+sys.path.insert(0, os.environ["PURLIN_SOURCE"] + "/tests/gpu")
+from capture_cycles import Control
+control, windows = Control(int(sys.argv[1])), 0
+for _ in range(1000):
+    answer = control.ask(("stop",), ("window", 3))
+    if "error" in answer:
+        break
+    windows = answer["windows"]
+assert "error" in answer and 90 <= windows <= 130, (windows, answer)
+PY
+touch stop
+wait "$purlin_pid" || fail "the program ended with $?"
+grep '^{"work"' out >made.json
+purlin report run.plprof --json >report.json
+holds '"cupti_stuck" in n and k["work"] > 0 and f["calls"]["cuptiActivityEnable"] <= 3 * 130 and f["buffers_out"] == 0'
+
 # --- ten thousand comings and goings: memory stays, and so do the buffers
 PURLIN_CUPTI_GRACE_MS=0 capture 0 -- profiles 10000 1
 holds 'm["seen"] == m["profiled"] == 10000 and m["foreign"] == 0 and m["rss_kb"][1] - m["rss_kb"][0] < 4096 and f["most_buffers_out"] < 8'

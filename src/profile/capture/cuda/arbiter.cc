@@ -54,6 +54,10 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
     if (open_ != Governor::kNone && !ownership.confirm()) return monotonic_ns() + kAskAgainNs;
     close_open_tier();
   }
+  if (stuck_) {
+    end_stuck(ownership);
+    return Governor::kNever;
+  }
   if (decision.new_period) {
     settle();
     folding_.begin_period(governor_.planned_weight(), governor_.weight_is_final(), decision.full);
@@ -91,7 +95,21 @@ void Arbiter::close_open_tier(bool final) {
   if (tier == 0 && !final) folding_.end_window();
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
   if (tier == 0) governor_.spent(0, cost);
+  if (tier == 0 && !final && toggles_.closed(cost)) stuck_ = true;
   account(tier);
+}
+
+void Arbiter::end_stuck(Ownership& ownership) {
+  close_open_tier(true);
+  collect(0, false);
+  governor_.interrupted(monotonic_ns());
+  settle();
+  report();
+  ownership.give_up(
+      "cupti_stuck",
+      "CUPTI lost track of work that it had recorded: it keeps memory of the host and "
+      "of the device for all that it records later, and takes ever longer to be "
+      "switched on and off. Capture ended there, for the program's safety");
 }
 
 // What CUPTI has left in the graphs of the head goes with this (cost_model.h). Launches meanwhile

@@ -10,6 +10,7 @@
 #include "profile/capture/cuda/folding.h"
 #include "profile/capture/cuda/ownership.h"
 #include "profile/capture/cuda/tier.h"
+#include "profile/capture/cuda/toggle_watch.h"
 #include "profile/capture/governor.h"
 #include "profile/control_text.h"
 
@@ -39,6 +40,7 @@ class Arbiter : public Tenant {
   void cycle();
   void collect(int tier, bool final);
   void account(int tier);
+  void end_stuck(Ownership& ownership);
   void settle();
   void report();
   void note_launch_bound();
@@ -50,6 +52,8 @@ class Arbiter : public Tenant {
   Recorder& recorder_;
   Governor governor_;
   int open_ = Governor::kNone;
+  ToggleWatch toggles_;
+  bool stuck_ = false;
   bool told_launch_bound_ = false, told_presence_ = false;
   int quiet_collects_ = 0;  // since launches were last recorded
   std::int64_t watched_since_ns_ = 0, watched_cpu_ns_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/folding.h"
 
+#include "profile/capture/cuda/toggle_watch.h"
 #include "profile/format/file.h"
 
 #include <gtest/gtest.h>
@@ -135,6 +136,17 @@ TEST_F(FoldingTest, GraphsMadeAnewDoNotCrowdOutLaterOnes) {
   for (std::uint32_t graph = 1; graph <= 5 * NodeTimes::kMost; ++graph) times.learn(graph, 1, 10);
   EXPECT_EQ(times.believe(5 * NodeTimes::kMost, 1, 250'000'000), 10);
   EXPECT_EQ(times.believe(1, 1, 250'000'000), -1);
+}
+
+TEST(ToggleWatch, AClosingThatStaysLongIsTakenForAStuckCupti) {
+  ToggleWatch watch;
+  for (int i = 0; i < 102; ++i) EXPECT_FALSE(watch.closed(i % 9 == 0 ? 3'000'000 : 15'000));
+  for (int i = 0; i < 7; ++i) EXPECT_FALSE(watch.closed(600'000 + i));
+  EXPECT_TRUE(watch.closed(500'000));
+  // Where it always takes long, or was interrupted often, that is how it is.
+  ToggleWatch slow, interrupted;
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(slow.closed(700'000));
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(interrupted.closed(i % 8 == 0 ? 15'000 : 900'000));
 }
 
 TEST(Buffers, WhatABurstNeededIsGivenBackToTheSystem) {
