@@ -223,6 +223,22 @@ std::vector<CounterCard> counter_cards(std::string_view name) {
   return cards;
 }
 
+std::vector<std::string_view> tuning_counters(std::string_view name) {
+  const Chip* chip = find_chip(name);
+  if (chip == nullptr) return {};
+  Metrics metrics = {kCycles};
+  add(metrics, memory(*chip));
+  if (chip->family == Family::kTuring) add(metrics, dram(*chip));
+  add(metrics,
+      {"smsp__inst_executed.sum", "l1tex__t_sector_hit_rate.pct", "lts__t_sectors_lookup_hit.sum",
+       "lts__t_sectors_lookup_miss.sum", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+       "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+       "smsp__warps_eligible.avg.per_cycle_active",
+       "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+       "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active"});
+  return metrics;
+}
+
 std::vector<std::string_view> full_counters(std::string_view name) {
   const Chip* chip = find_chip(name);
   if (chip == nullptr) return {};

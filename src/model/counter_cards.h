@@ -31,6 +31,10 @@ inline constexpr std::string_view kTensorBusy =
 // is not known.
 std::vector<CounterCard> counter_cards(std::string_view chip);
 
+// What a tuner asks of a candidate, which it may launch again for each pass: a few passes. Empty
+// for a chip that is not known.
+std::vector<std::string_view> tuning_counters(std::string_view chip);
+
 // What a replayed kernel is asked for: speed of light, roofline, occupancy, caches, stalls. Many
 // passes.
 std::vector<std::string_view> full_counters(std::string_view chip);

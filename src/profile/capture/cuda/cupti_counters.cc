@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/cupti_counters.h"
 
-#include "profile/capture/cuda/counter_host.h"
+#include "gpu/cuda/range_profiler.h"
 #include "profile/capture/session.h"
-
-#include <cupti_profiler_target.h>
-#include <cupti_range_profiler.h>
-#include <cupti_target.h>
 
 #include <algorithm>
 #include <dlfcn.h>
@@ -50,41 +46,15 @@ bool find(void* library, Function& function, const char* name) {
   return function != nullptr;
 }
 
-struct RangeApi {
+struct SubscriberApi {
   decltype(&cuptiSubscribe) subscribe = nullptr;
   decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
   decltype(&cuptiEnableCallback) enable_callback = nullptr;
-  decltype(&cuptiProfilerInitialize) initialize = nullptr;
-  decltype(&cuptiDeviceGetChipName) chip_name = nullptr;
-  decltype(&cuptiRangeProfilerEnable) enable = nullptr;
-  decltype(&cuptiRangeProfilerDisable) disable = nullptr;
-  decltype(&cuptiRangeProfilerSetConfig) set_config = nullptr;
-  decltype(&cuptiRangeProfilerGetCounterDataSize) image_size = nullptr;
-  decltype(&cuptiRangeProfilerCounterDataImageInitialize) image_initialize = nullptr;
-  decltype(&cuptiRangeProfilerStart) start = nullptr;
-  decltype(&cuptiRangeProfilerStop) stop = nullptr;
-  decltype(&cuptiRangeProfilerPushRange) push = nullptr;
-  decltype(&cuptiRangeProfilerPopRange) pop = nullptr;
-  decltype(&cuptiRangeProfilerDecodeData) decode = nullptr;
-  decltype(&cuptiRangeProfilerGetCounterDataInfo) info = nullptr;
 
   bool bind(void* cupti) {
     return find(cupti, subscribe, "cuptiSubscribe") &&
            find(cupti, unsubscribe, "cuptiUnsubscribe") &&
-           find(cupti, enable_callback, "cuptiEnableCallback") &&
-           find(cupti, initialize, "cuptiProfilerInitialize") &&
-           find(cupti, chip_name, "cuptiDeviceGetChipName") &&
-           find(cupti, enable, "cuptiRangeProfilerEnable") &&
-           find(cupti, disable, "cuptiRangeProfilerDisable") &&
-           find(cupti, set_config, "cuptiRangeProfilerSetConfig") &&
-           find(cupti, image_size, "cuptiRangeProfilerGetCounterDataSize") &&
-           find(cupti, image_initialize, "cuptiRangeProfilerCounterDataImageInitialize") &&
-           find(cupti, start, "cuptiRangeProfilerStart") &&
-           find(cupti, stop, "cuptiRangeProfilerStop") &&
-           find(cupti, push, "cuptiRangeProfilerPushRange") &&
-           find(cupti, pop, "cuptiRangeProfilerPopRange") &&
-           find(cupti, decode, "cuptiRangeProfilerDecodeData") &&
-           find(cupti, info, "cuptiRangeProfilerGetCounterDataInfo");
+           find(cupti, enable_callback, "cuptiEnableCallback");
   }
 };
 
@@ -183,12 +153,11 @@ class CuptiCounters : public CounterHardware {
  public:
   // Finds CUPTI's functions now: later on, the loader yields the hooks for clients in their place.
   explicit CuptiCounters(const Cupti& cupti) : cupti_(cupti) {
-    bound_ =
-        cupti.handle != nullptr && host_.bind(cupti.handle, reason_) && range_.bind(cupti.handle);
+    bound_ = range_.bind(cupti.handle) && subscribers_.bind(cupti.handle);
   }
 
   bool subscribe(LaunchListener& listener, std::string& reason) override;
-  void unsubscribe() override { range_.unsubscribe(subscriber_); }
+  void unsubscribe() override { subscribers_.unsubscribe(subscriber_); }
   void watch_launches(bool on) override {
     for (const CUpti_CallbackId id : kLaunches) watch(id, on);
   }
@@ -215,42 +184,27 @@ class CuptiCounters : public CounterHardware {
   void dispatch(CUpti_CallbackId id, const CUpti_CallbackData& data);
   void launch(CUpti_CallbackId id, const CUpti_CallbackData& data);
   void watch(CUpti_CallbackId id, bool on) {
-    range_.enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    subscribers_.enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
   }
-  bool initialize();
-  void disable();
   bool primary_is_active() const {
     unsigned flags = 0;
     int active = 0;
     return driver_.primary_state(static_cast<CUdevice>(device_), &flags, &active) == CUDA_SUCCESS &&
            active != 0;
   }
-  const CounterConfig* config_for(const CounterCard& card, std::string& reason);
-  Answer answer_of(CUptiResult result, const char* step, std::string& reason) const;
-  CUptiResult configure(const CounterConfig& config, std::size_t ranges, bool replay);
-  CUptiResult start();
+  Answer answer_of(const gpu::RangeStep& step, std::string& reason) const;
 
   const Cupti& cupti_;
-  RangeApi range_;
+  gpu::RangeProfiler range_;
+  SubscriberApi subscribers_;
   DriverApi driver_;
-  std::mutex host_mutex_;
-  CounterHost host_;
   LaunchListener* listener_ = nullptr;
   CUpti_SubscriberHandle subscriber_ = nullptr;
-  std::string reason_;
-  bool bound_ = false, initialized_ = false;
+  bool bound_ = false;
   std::string chip_;
   std::uint32_t device_ = 0;
   std::map<const void*, CUevent> events_;
-  // By the card's metrics; a config is never given up: images refer to it.
-  std::map<std::vector<std::string_view>, std::unique_ptr<CounterConfig>> configs_;
-
-  CUpti_RangeProfiler_Object* object_ = nullptr;  // of context_
-  const void* context_ = nullptr;
-  bool primary_ = false;  // its device had one when the session began
-  const CounterConfig* config_ = nullptr;
-  std::vector<std::uint8_t> image_;
-  bool replay_ = false;
+  bool primary_ = false;  // the context's device had one when the session began
 };
 
 // ---- callbacks ----
@@ -265,7 +219,7 @@ bool CuptiCounters::subscribe(LaunchListener& listener, std::string& reason) {
     return false;
   }
   listener_ = &listener;
-  const CUptiResult result = range_.subscribe(&subscriber_, &CuptiCounters::called, this);
+  const CUptiResult result = subscribers_.subscribe(&subscriber_, &CuptiCounters::called, this);
   if (result != CUPTI_SUCCESS) {
     reason = "CUPTI's callbacks belong to another tool (" + cupti_.text_of(result) + ')';
     return false;
@@ -322,13 +276,6 @@ void CuptiCounters::launch(CUpti_CallbackId id, const CUpti_CallbackData& data) 
 
 // ---- the driver ----
 
-bool CuptiCounters::initialize() {
-  if (initialized_) return true;
-  CUpti_Profiler_Initialize_Params params = {};
-  params.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
-  return initialized_ = range_.initialize(&params) == CUPTI_SUCCESS;
-}
-
 // Only once the program has a context: CUPTI must not be the first to use the driver.
 void CuptiCounters::warm_up() {
   unsigned flags = 0;
@@ -336,7 +283,7 @@ void CuptiCounters::warm_up() {
   for (CUdevice device = 0; device < 64; ++device) {
     if (driver_.primary_state(device, &flags, &active) != CUDA_SUCCESS) return;
     if (active == 0) continue;
-    initialize();
+    range_.initialize();
     return;
   }
 }
@@ -344,13 +291,9 @@ void CuptiCounters::warm_up() {
 // REQUIRES: the context is the thread's current one.
 std::string CuptiCounters::chip(const void*) {
   CUdevice device = 0;
-  if (driver_.get_device(&device) != CUDA_SUCCESS || !initialize()) return "";
+  if (driver_.get_device(&device) != CUDA_SUCCESS) return "";
   device_ = static_cast<std::uint32_t>(device);
-  CUpti_Device_GetChipName_Params params = {};
-  params.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE;
-  params.deviceIndex = device_;
-  if (range_.chip_name(&params) != CUPTI_SUCCESS || params.pChipName == nullptr) return "";
-  return chip_ = params.pChipName;
+  return chip_ = range_.chip(device_);
 }
 
 bool CuptiCounters::idle(const void* context, bool afresh) {
@@ -363,7 +306,7 @@ bool CuptiCounters::idle(const void* context, bool afresh) {
   }
   if (afresh) {
     // Releasing the last reference ends a primary context, too; any other end has been told.
-    if (context == context_ && primary_ && !primary_is_active()) return false;
+    if (context == range_.context() && primary_ && !primary_is_active()) return false;
     auto* const handle = static_cast<CUcontext>(const_cast<void*>(context));
     if (driver_.record_event(handle, event->second) != CUDA_SUCCESS) {
       events_.erase(event);  // of a context that is gone
@@ -405,189 +348,60 @@ LaunchFacts CuptiCounters::facts(const LaunchSite& site) {
 
 // ---- the range profiler ----
 
-CounterHardware::Answer CuptiCounters::answer_of(CUptiResult result, const char* step,
+CounterHardware::Answer CuptiCounters::answer_of(const gpu::RangeStep& step,
                                                  std::string& reason) const {
-  reason = std::string(step) + ": " + cupti_.text_of(result);
-  switch (result) {
-    case CUPTI_SUCCESS:
-      return Answer::kYes;
-    case CUPTI_ERROR_HARDWARE_BUSY:
-      reason = "hardware counters were in use by another tool or process (DCGM, Nsight): " + reason;
-      return Answer::kNotNow;
-    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
-    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
-      reason =
-          "the driver keeps them for administrators: run as root (containers: --cap-add "
-          "SYS_ADMIN), or load the driver with NVreg_RestrictProfilingToAdminUsers=0; `purlin "
-          "doctor` says more";
-      return Answer::kNever;
-    default:
-      return Answer::kNever;
-  }
-}
-
-const CounterConfig* CuptiCounters::config_for(const CounterCard& card, std::string& reason) {
-  std::unique_ptr<CounterConfig>& config = configs_[card.metrics];
-  if (config == nullptr) {
-    config = std::make_unique<CounterConfig>();
-    const std::lock_guard<std::mutex> lock(host_mutex_);
-    const CUptiResult result = host_.prepare(chip_, card.metrics, *config);
-    if (result != CUPTI_SUCCESS)
-      reason = "the card '" + std::string(card.topic) + "' is unknown to CUPTI on " + chip_ + ": " +
-               cupti_.text_of(result);
-  }
-  return config->host != nullptr ? config.get() : nullptr;
-}
-
-CUptiResult CuptiCounters::configure(const CounterConfig& config, std::size_t ranges, bool replay) {
-  std::vector<const char*> names = config.names;
-  CUpti_RangeProfiler_GetCounterDataSize_Params size = {};
-  size.structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE;
-  size.pRangeProfilerObject = object_;
-  size.pMetricNames = names.data();
-  size.numMetrics = names.size();
-  size.maxNumOfRanges = ranges;
-  size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(ranges);
-  CUptiResult result = range_.image_size(&size);
-  if (result != CUPTI_SUCCESS) return result;
-  image_.assign(size.counterDataSize, 0);
-  CUpti_RangeProfiler_CounterDataImage_Initialize_Params image = {};
-  image.structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE;
-  image.pRangeProfilerObject = object_;
-  image.counterDataSize = image_.size();
-  image.pCounterData = image_.data();
-  result = range_.image_initialize(&image);
-  if (result != CUPTI_SUCCESS) return result;
-  CUpti_RangeProfiler_SetConfig_Params set = {};
-  set.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE;
-  set.pRangeProfilerObject = object_;
-  set.configSize = config.image.size();
-  set.pConfig = config.image.data();
-  set.counterDataImageSize = image_.size();
-  set.pCounterDataImage = image_.data();
-  set.range = replay ? CUPTI_AutoRange : CUPTI_UserRange;
-  set.replayMode = replay ? CUPTI_KernelReplay : CUPTI_UserReplay;
-  set.maxRangesPerPass = ranges;
-  set.numNestingLevels = 1;
-  set.minNestingLevel = 1;
-  set.targetNestingLevel = 1;
-  return range_.set_config(&set);
-}
-
-CUptiResult CuptiCounters::start() {
-  CUpti_RangeProfiler_Start_Params params = {};
-  params.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE;
-  params.pRangeProfilerObject = object_;
-  return range_.start(&params);
+  if (step.result == CUPTI_SUCCESS) return Answer::kYes;
+  reason = gpu::counters_problem(step, cupti_.text_of(step.result));
+  return gpu::counters_are_busy(step.result) ? Answer::kNotNow : Answer::kNever;
 }
 
 CounterHardware::Answer CuptiCounters::begin(const void* context, const CounterCard& card,
                                              std::size_t ranges, bool replay, std::string& reason) {
-  if (context != context_) {
+  if (context != range_.context()) {
     leave();
-    if (chip(context).empty()) return answer_of(CUPTI_ERROR_NOT_INITIALIZED, "chip", reason);
+    if (chip(context).empty()) return answer_of({CUPTI_ERROR_NOT_INITIALIZED, "chip"}, reason);
   }
-  const CounterConfig* config = config_for(card, reason);
-  if (config == nullptr) return Answer::kNotNow;
+  CUptiResult unknown = CUPTI_SUCCESS;
+  const gpu::CounterConfig* config = range_.config(chip_, card.metrics, unknown);
+  if (config == nullptr) {
+    reason = "the card '" + std::string(card.topic) + "' is unknown to CUPTI on " + chip_ + ": " +
+             cupti_.text_of(unknown);
+    return Answer::kNotNow;
+  }
   if (!replay && config->passes != 1) {
     reason = "the card '" + std::string(card.topic) + "' needs more than one pass on " + chip_;
     return Answer::kNotNow;
   }
-  // A context that stays enabled goes on to count its first card, whatever is configured later
-  // (CUPTI 13.0), without a word: the others' counters are not there.
-  if (config != config_) disable();
-  if (object_ == nullptr) {
-    CUpti_RangeProfiler_Enable_Params enable = {};
-    enable.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
-    enable.ctx = static_cast<CUcontext>(const_cast<void*>(context));
-    if (const CUptiResult result = range_.enable(&enable); result != CUPTI_SUCCESS)
-      return answer_of(result, "cuptiRangeProfilerEnable", reason);
-    object_ = enable.pRangeProfilerObject;
-    context_ = context;
+  const bool enabled = range_.context() != nullptr;
+  const gpu::RangeStep step =
+      range_.begin(static_cast<CUcontext>(const_cast<void*>(context)), *config, ranges, replay);
+  if (step.result != CUPTI_SUCCESS) {
+    leave();
+  } else if (!enabled) {
     primary_ = primary_is_active();
   }
-  CUptiResult result = configure(*config, ranges, replay);
-  const char* step = "cuptiRangeProfilerSetConfig";
-  if (result == CUPTI_SUCCESS && !replay) {
-    result = start();
-    step = "cuptiRangeProfilerStart";
-  }
-  if (result != CUPTI_SUCCESS) {
-    leave();
-    return answer_of(result, step, reason);
-  }
-  config_ = config;
-  replay_ = replay;
-  return Answer::kYes;
+  return answer_of(step, reason);
 }
 
-// With replay the launch between start and stop is run once per pass by CUPTI.
-bool CuptiCounters::push(std::size_t range) {
-  if (replay_) return start() == CUPTI_SUCCESS;
-  const std::string name = std::to_string(range);
-  CUpti_RangeProfiler_PushRange_Params params = {};
-  params.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE;
-  params.pRangeProfilerObject = object_;
-  params.pRangeName = name.c_str();
-  return range_.push(&params) == CUPTI_SUCCESS;
-}
-
-bool CuptiCounters::pop() {
-  if (replay_) {
-    CUpti_RangeProfiler_Stop_Params params = {};
-    params.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE;
-    params.pRangeProfilerObject = object_;
-    return range_.stop(&params) == CUPTI_SUCCESS;
-  }
-  CUpti_RangeProfiler_PopRange_Params params = {};
-  params.structSize = CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE;
-  params.pRangeProfilerObject = object_;
-  return range_.pop(&params) == CUPTI_SUCCESS;
-}
+bool CuptiCounters::push(std::size_t range) { return range_.push(range); }
+bool CuptiCounters::pop() { return range_.pop(); }
 
 bool CuptiCounters::finish(CounterImage& image) {
-  if (!replay_) {
-    CUpti_RangeProfiler_Stop_Params stop = {};
-    stop.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE;
-    stop.pRangeProfilerObject = object_;
-    if (range_.stop(&stop) != CUPTI_SUCCESS) return false;
-  }
-  CUpti_RangeProfiler_DecodeData_Params decode = {};
-  decode.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE;
-  decode.pRangeProfilerObject = object_;
-  if (range_.decode(&decode) != CUPTI_SUCCESS) return false;
-  image.bytes = image_;
-  image.config = config_;
+  if (!range_.finish()) return false;
+  image.bytes = range_.image();
+  image.config = range_.config();
   return true;
 }
 
-void CuptiCounters::disable() {
-  if (object_ != nullptr) {
-    CUpti_RangeProfiler_Disable_Params params = {};
-    params.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE;
-    params.pRangeProfilerObject = object_;
-    range_.disable(&params);
-  }
-  object_ = nullptr;
-  context_ = nullptr;
-  config_ = nullptr;
-}
-
 void CuptiCounters::leave() {
-  disable();
+  range_.disable();
   events_.clear();  // of contexts that may end now
 }
 
 bool CuptiCounters::values(const CounterImage& image, std::size_t range,
                            std::vector<double>& values) {
-  CUpti_RangeProfiler_GetCounterDataInfo_Params info = {};
-  info.structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE;
-  info.pCounterDataImage = image.bytes.data();
-  info.counterDataImageSize = image.bytes.size();
-  const auto& config = *static_cast<const CounterConfig*>(image.config);
-  const std::lock_guard<std::mutex> lock(host_mutex_);
-  return range_.info(&info) == CUPTI_SUCCESS && range < info.numTotalRanges &&
-         host_.evaluate(config, image.bytes, range, values) == CUPTI_SUCCESS;
+  return range_.values(*static_cast<const gpu::CounterConfig*>(image.config), image.bytes, range,
+                       values);
 }
 
 }  // namespace

@@ -3,11 +3,11 @@
 // are configured, and what the numbers that came back mean.
 //
 // Loads the 100 MiB of CUPTI's libnvperf_host on first use, hence only where counters were asked
-// for. Objects live until the process ends. Thread-safety: none; owned by the counter tier.
+// for. Objects live until the process ends. Thread-safety: none. Also compiled into the capture
+// library, so it uses nothing but the standard library.
 #pragma once
 
-#include "profile/capture/cuda/cupti_library.h"
-
+#include <cupti.h>
 #include <cupti_profiler_host.h>
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace purlin::profile::capture::cuda {
+namespace purlin::gpu {
 
 // A set of counters, made ready for a chip.
 struct CounterConfig {
@@ -51,4 +51,4 @@ class CounterHost {
   decltype(&cuptiProfilerHostGetSupportedChips) chips_ = nullptr;
 };
 
-}  // namespace purlin::profile::capture::cuda
+}  // namespace purlin::gpu

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/capture/cuda/counter_host.h"
+#include "gpu/cuda/counter_host.h"
 
 #include <dlfcn.h>
 
-namespace purlin::profile::capture::cuda {
+namespace purlin::gpu {
 
 bool CounterHost::bind(void* cupti, std::string& reason) {
   const auto find = [&](auto& function, const char* name) {
@@ -97,4 +97,4 @@ std::vector<std::string> CounterHost::chips() const {
   return {list.ppChipNames, list.ppChipNames + list.numChips};
 }
 
-}  // namespace purlin::profile::capture::cuda
+}  // namespace purlin::gpu
