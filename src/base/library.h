@@ -24,6 +24,7 @@ class Library {
     return function != nullptr;
   }
   const std::string& name() const { return name_; }  // the name that opened
+  void* handle() const { return handle_; }           // the loader's
 
  private:
   Library(void* handle, std::string name) : handle_(handle), name_(std::move(name)) {}

@@ -567,7 +567,15 @@ class TuneCommand : public Command {
     options.finals.rounds = finals_;
     options.default_config = subject.default_config;
     options.stop = &Interrupt::flag();
+    bool told_of_counters = false;
     options.on_progress = [&](const SessionState& state) {
+      if (const std::string problem = subject.evaluator->counters_problem();
+          !told_of_counters && !problem.empty()) {
+        told_of_counters = true;
+        progress.clear();
+        context.log.info("no hardware counters: {}; the search learns from the compiled kernels",
+                         problem);
+      }
       progress.update(progress_line(state, subject.space.size()));
     };
     std::vector<DeviceInfo> devices;
@@ -593,6 +601,7 @@ class TuneCommand : public Command {
     input.policy = options.policy;
     input.objective = objective_;
     input.space_s = subject.space_s;
+    input.counters_problem = subject.evaluator->counters_problem();
     input.transfer_sources = std::move(priors.sources);
     if (strategy->transfer() != nullptr) input.transfer = *strategy->transfer();
     if (journal) input.session_directory = parent_path(journal->path());

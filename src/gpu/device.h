@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -168,6 +169,13 @@ class Device {
   using GoOn = std::function<bool(const Busy& so_far)>;
   virtual Result<Busy> keep_busy(const Launch& launch, const TimingRequest& request,
                                  const GoOn& go_on);
+
+  // Hardware counters of one launch, by names with units (model/launch_counters.h), with a cold L2
+  // cache or as the launch before leaves it. Launches of this process may take longer from then on.
+  // kUnavailable, with the reason, where counters are not to be had; kTimeout, not now.
+  virtual Result<std::map<std::string, double>> count(const Launch&, bool /*flush_l2*/) {
+    return error(Code::kUnavailable, "hardware counters are read on CUDA devices only");
+  }
 
   // Whether launches can be made a graph, which costs the host nothing while it is timed.
   virtual bool has_graphs() const { return false; }

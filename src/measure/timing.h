@@ -32,6 +32,9 @@ struct Policy {
   enum class Inputs { kAsSpec, kReuse, kRotate } inputs = Inputs::kAsSpec;
   double give_up_ms = 0;  // >0: racing; stop as soon as the kernel cannot be this fast
   double energy_s = 0;    // >0: the energy is measured as well, over so many seconds
+  // >0: of a kernel no slower than this the hardware's counters are read as well, in another
+  // process (tune/session/counters.h): no matter of the worker that times, and no part of its JSON.
+  double count_below_ms = 0;
   double noise = 0;  // of one sample, relative, as seen on other kernels (race.h); 0 = not known
 };
 

@@ -78,6 +78,23 @@ class DeviceWorkbench : public Workbench {
     return evaluation;
   }
 
+  Result<std::map<std::string, double>> count(const Config& config, const Policy& policy) override {
+    Evaluation evaluation;
+    evaluation.config = config;
+    const Scope scope = scope_of(config);
+    std::optional<Candidate> candidate;
+    if (!options_.compile_only && device_.executes()) candidate = load(config, scope, evaluation);
+    if (!candidate)
+      return error(Code::kInvalid, "{} cannot be counted: {}", config.text(), evaluation.message);
+    gpu::Launch& launch = candidate->launch;
+    PURLIN_ASSIGN(launch.arguments, arguments_->bind(scope));
+    PURLIN_TRY(arguments_->prepare(0));
+    step("count");
+    PURLIN_TRY(device_.run(launch));
+    if (arguments_->has_inout()) PURLIN_TRY(arguments_->restore(true));
+    return device_.count(launch, policy.flush_l2 || rotates(policy));
+  }
+
   bool device_lost() const override { return lost_; }
   const ProblemShape& problem() const override { return problem_; }
   const KernelSpec& spec() const override { return spec_; }
@@ -164,23 +181,31 @@ class DeviceWorkbench : public Workbench {
     return std::move(binary).value();
   }
 
-  void try_config(const Config& config, const Policy& policy, Evaluation& evaluation) {
-    if (options_.compile_only)
-      return fail(evaluation, EvaluationStatus::kInvalid,
-                  error(Code::kInvalid, "this workbench only compiles"));
-    const Scope scope = scope_of(config);
+  // A config's kernel, and its launch without arguments.
+  struct Candidate {
+    std::unique_ptr<gpu::Kernel> kernel;
     gpu::Launch launch;
+  };
+
+  // Constraints, limits, compile, load. nullopt when the config failed.
+  std::optional<Candidate> load(const Config& config, const Scope& scope, Evaluation& evaluation) {
+    const auto failed = [&](EvaluationStatus status, const Status& why) {
+      fail(evaluation, status, why);
+      return std::nullopt;
+    };
+    Candidate candidate;
+    gpu::Launch& launch = candidate.launch;
     if (const Status status = check_config(config, scope); !status.is_ok())
-      return fail(evaluation, EvaluationStatus::kInvalid, status);
+      return failed(EvaluationStatus::kInvalid, status);
     if (device_.executes()) {
       const Result<LaunchShape> shape = resolve_launch(spec_.launch, scope, device_.info());
-      if (!shape.is_ok()) return fail(evaluation, EvaluationStatus::kInvalid, shape.status());
+      if (!shape.is_ok()) return failed(EvaluationStatus::kInvalid, shape.status());
       launch.shape = *shape;
     }
     const std::optional<gpu::Binary> binary = build(config, evaluation);
-    if (!binary) return;
+    if (!binary) return std::nullopt;
     Result<std::unique_ptr<gpu::Kernel>> kernel = device_.load(*binary);
-    if (!kernel.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, kernel.status());
+    if (!kernel.is_ok()) return failed(EvaluationStatus::kLaunch, kernel.status());
     launch.kernel = kernel->get();
     evaluation.registers = (*kernel)->registers;
     evaluation.shared_bytes = (*kernel)->static_shared_bytes + launch.shape.dynamic_shared_bytes;
@@ -190,9 +215,20 @@ class DeviceWorkbench : public Workbench {
       evaluation.counters = kernel_facts(**kernel, *binary, launch.shape, device_.info());
     if (const Status kept = check_compiled(spec_, problem_, evaluation, device_.info());
         !kept.is_ok())
-      return fail(evaluation, EvaluationStatus::kInvalid, kept);
-    if (device_.executes() && !verify(scope, launch, evaluation)) return;
-    time(launch, policy, evaluation);
+      return failed(EvaluationStatus::kInvalid, kept);
+    candidate.kernel = std::move(*kernel);
+    return candidate;
+  }
+
+  void try_config(const Config& config, const Policy& policy, Evaluation& evaluation) {
+    if (options_.compile_only)
+      return fail(evaluation, EvaluationStatus::kInvalid,
+                  error(Code::kInvalid, "this workbench only compiles"));
+    const Scope scope = scope_of(config);
+    std::optional<Candidate> candidate = load(config, scope, evaluation);
+    if (!candidate) return;
+    if (device_.executes() && !verify(scope, candidate->launch, evaluation)) return;
+    time(candidate->launch, policy, evaluation);
   }
 
   // False when the config failed. Always launches once: a driver may compile at the first launch,

@@ -15,6 +15,7 @@
 #include "model/spec.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,6 +45,10 @@ class Workbench {
   virtual Evaluation compile(const Config& config) = 0;
   // Constraints and limits, compile, verify, measure. A device that was lost makes it kCrash.
   virtual Evaluation evaluate(const Config& config, const Policy& policy) = 0;
+  // Hardware counters of one launch, gpu/device.h, in the cache state that the policy times in. Of
+  // a config that was evaluated; outputs are not looked at.
+  virtual Result<std::map<std::string, double>> count(const Config& config,
+                                                      const Policy& policy) = 0;
   // After the device was lost nothing works any more, and the process must be given up.
   virtual bool device_lost() const = 0;
   virtual const ProblemShape& problem() const = 0;

@@ -156,6 +156,35 @@ Result<Evaluation> Worker::evaluate(const Config& config, const Policy& policy, 
              bench);
 }
 
+Result<std::map<std::string, double>> Worker::count(const Config& config, const Policy& policy,
+                                                    double timeout_s, int bench) {
+  if (bench < 0 || bench >= static_cast<int>(benches_.size()))
+    return error(Code::kInvalid, "the worker has no bench {}", bench);
+  PURLIN_TRY(ensure_open(bench));
+  const Answer answer = channel_->ask(Json::object({{"op", "count"},
+                                                    {"bench", bench},
+                                                    {"config", to_json(config)},
+                                                    {"policy", to_json(policy)}}),
+                                      timeout_s);
+  if (answer.kind != Answer::Kind::kReply) {
+    channel_.reset();
+    ++restarts_;
+    return error(answer.kind == Answer::Kind::kTimedOut ? Code::kTimeout : Code::kFailed,
+                 "reading the counters of {}: the worker {}", config.text(), answer.message);
+  }
+  if (const Status status = status_of(answer.reply); !status.is_ok()) {
+    if (status.code() == Code::kFailed) {  // the device is lost to that child
+      channel_.reset();
+      ++restarts_;
+    }
+    return status;
+  }
+  std::map<std::string, double> counters;
+  for (const auto& [name, value] : answer.reply["counters"].members())
+    if (value.is_number()) counters[name] = value.as_double();
+  return counters;
+}
+
 Result<gpu::LibrarySpace> Worker::library_space(double timeout_s, int bench) {
   if (bench < 0 || bench >= static_cast<int>(benches_.size()))
     return error(Code::kInvalid, "the worker has no bench {}", bench);

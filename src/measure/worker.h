@@ -63,6 +63,12 @@ class Worker {
   Result<Evaluation> evaluate(const Config& config, const Policy& policy, double timeout_s,
                               int bench = 0);
 
+  // Hardware counters of one launch of a config that was evaluated (workbench.h). From then on the
+  // child is not one to time in. kUnavailable: no counters are to be had here, for that reason. Any
+  // other Status is about this config, or about now.
+  Result<std::map<std::string, double>> count(const Config& config, const Policy& policy,
+                                              double timeout_s, int bench = 0);
+
   // The algorithms a library offers for the bench's operation and shape, from the worker's cache of
   // them where it has one. kInvalid where the bench's spec has no [library].
   Result<gpu::LibrarySpace> library_space(double timeout_s, int bench = 0);

@@ -63,6 +63,7 @@ class Server {
                          : op == "open"     ? open(request)
                          : op == "compile"  ? compile(request)
                          : op == "evaluate" ? evaluate(request)
+                         : op == "count"    ? count(request)
                          : op == "library_space"
                              ? library_space(request)
                              : error(Code::kInvalid, "unknown request '{}'", op);
@@ -140,6 +141,16 @@ class Server {
     lost_ = bench->device_lost();
     if (lost_) reply.set("lost", true);
     return reply;
+  }
+
+  Result<Json> count(const Json& request) {
+    PURLIN_ASSIGN(Workbench * bench, bench_of(request));
+    PURLIN_ASSIGN(const Config config, config_from_json(request["config"]));
+    PURLIN_ASSIGN(const Policy policy, policy_from_json(request["policy"]));
+    PURLIN_ASSIGN(const auto counters, bench->count(config, policy));
+    Json json = Json::object();
+    for (const auto& [name, value] : counters) json.set(name, value);
+    return Json::object({{"counters", std::move(json)}});
   }
 
   // Listing takes seconds, so what was found is kept for the next session.

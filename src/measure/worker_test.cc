@@ -47,6 +47,13 @@ Result<std::unique_ptr<gpu::Device>> open_test_device(std::string_view name) {
   if (name == "stillborn") ::raise(SIGKILL);
   gpu::FakeBehaviour behaviour;
   behaviour.launch = misbehave;
+  if (name != "uncounted")
+    behaviour.count = [](const gpu::FakeKernel& kernel,
+                         const gpu::Launch&) -> Result<std::map<std::string, double>> {
+      if (to_text(*kernel.config.find("MODE")) == "chatter")
+        return Status(Code::kTimeout, "somebody else counts");
+      return std::map<std::string, double>{{"dram_read_bytes", 4096}};
+    };
   behaviour.compile = [](const gpu::CompileRequest& request) -> Status {
     const Value* mode = request.config.find("MODE");
     if (mode == nullptr || to_text(*mode) != "syntax") return Status::ok();
@@ -133,6 +140,27 @@ TEST_F(WorkerTest, EvaluatesInAnotherProcess) {
   EXPECT_EQ(evaluation.config, config("good"));
   EXPECT_GT(evaluation.cost_s, 0);
   EXPECT_EQ(worker_->restarts(), 0);
+}
+
+TEST_F(WorkerTest, CountsWhereTheDeviceDoes) {
+  start();
+  const auto counted = worker_->count(config("good"), Policy{}, kNever);
+  ASSERT_TRUE(counted.is_ok()) << counted.status().message();
+  EXPECT_EQ(*counted, (std::map<std::string, double>{{"dram_read_bytes", 4096}}));
+  EXPECT_EQ(evaluate("good").counters.count("dram_read_bytes"), 0u) << "only when asked";
+  EXPECT_EQ(worker_->count(config("chatter"), Policy{}, kNever).status().code(), Code::kTimeout);
+  const Status crashed = worker_->count(config("crash"), Policy{}, kNever).status();
+  EXPECT_EQ(crashed.code(), Code::kFailed);
+  EXPECT_NE(crashed.message().find("signal 11"), std::string::npos) << crashed.message();
+  EXPECT_EQ(worker_->restarts(), 1);
+  EXPECT_EQ(worker_->count(config("hang"), Policy{}, 0.2).status().code(), Code::kTimeout);
+  EXPECT_FALSE(worker_->count(config("syntax"), Policy{}, kNever).is_ok());
+  EXPECT_TRUE(worker_->count(config("good"), Policy{}, kNever).is_ok());
+  setup_.device = "uncounted";
+  start();
+  const Status none = worker_->count(config("good"), Policy{}, kNever).status();
+  EXPECT_EQ(none.code(), Code::kUnavailable);
+  EXPECT_EQ(none.message(), "hardware counters are read on CUDA devices only");
 }
 
 TEST_F(WorkerTest, ACrashCostsOneEvaluation) {

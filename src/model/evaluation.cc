@@ -71,6 +71,7 @@ Json to_json(const Evaluation& evaluation) {
     for (const auto& [name, value] : evaluation.counters) counters.set(name, value);
     out.set("counters", std::move(counters));
   }
+  if (evaluation.counters_s > 0) out.set("counters_s", evaluation.counters_s);
   out.set("compile_s", evaluation.compile_s);
   out.set("verify_s", evaluation.verify_s);
   out.set("measure_s", evaluation.measure_s);
@@ -118,6 +119,7 @@ Result<Evaluation> evaluation_from_json(const Json& json) {
   evaluation.power_w = json["power_w"].as_double();
   for (const auto& [name, value] : json["counters"].members())
     if (value.is_number()) evaluation.counters[name] = value.as_double();
+  evaluation.counters_s = json["counters_s"].as_double();
   evaluation.input_sets = static_cast<int>(std::max<std::int64_t>(json["input_sets"].as_int(1), 1));
   return evaluation;
 }

@@ -50,7 +50,10 @@ struct Evaluation {
   int input_sets = 1;          // copies of the inputs that launches took in turn
   // Of one launch, and while launches follow each other; 0 = not measured. The error is relative.
   double energy_mj = 0, energy_error = 0, power_w = 0;
-  std::map<std::string, double> counters{};  // of the hardware, by the profiler's names
+  // Facts of the compiled kernel, and of the hardware where they were read: by the names of
+  // launch_counters.h, or those of a recording's profiler.
+  std::map<std::string, double> counters{};
+  double counters_s = 0;  // what reading those of the hardware took; part of cost_s
 
   bool ok() const { return status == EvaluationStatus::kOk; }
 };

@@ -74,12 +74,14 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriver& driver, i
                                                      DeviceInfo info, CudaTools tools) {
   std::unique_ptr<CudaDevice> device(new CudaDevice(driver, std::move(info), std::move(tools)));
   CudaDevice& self = *device;
+  self.index_ = index;
   PURLIN_TRY(self.check("cuDeviceGet", driver.cuDeviceGet(&self.device_, index)));
   self.pci_bus_id_ = pci_bus_id(driver, self.device_);
   return device;
 }
 
 CudaDevice::~CudaDevice() {
+  counter_.reset();
   library_.reset();
   timer_.reset();
   scratch_.reset();
@@ -370,6 +372,25 @@ Result<Busy> CudaDevice::keep_busy(const Launch& launch, const TimingRequest& re
   std::vector<Parameters> sets;
   PURLIN_ASSIGN(const StreamWork work, work_of(launch, request, sets));
   return timer_->keep_busy(work, request, go_on);
+}
+
+Result<std::map<std::string, double>> CudaDevice::count(const Launch& launch, bool flush_l2) {
+  Parameters parameters;
+  PURLIN_TRY(prepare(launch, parameters));
+  if (!warm_of(*launch.kernel)) PURLIN_TRY(run(launch));
+  if (counter_ == nullptr) {
+    if (!tools_.open_counter)
+      return error(Code::kUnavailable, "{} is used without CUPTI", info_.id);
+    PURLIN_ASSIGN(counter_, tools_.open_counter());
+  }
+  if (flush_l2) PURLIN_TRY(make_scratch());
+  const auto prepare = [&] {
+    return flush_l2 ? fill(*scratch_, 0, 0, scratch_->bytes()) : Status::ok();
+  };
+  auto counted =
+      counter_->count(context_, index_, prepare, [&] { return enqueue(launch, parameters); });
+  PURLIN_TRY(synchronize("the counted kernel"));
+  return counted;
 }
 
 // Twice L2: its replacement is not exactly least-recently-used.

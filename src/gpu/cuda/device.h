@@ -7,6 +7,7 @@
 #pragma once
 
 #include "gpu/cuda/driver.h"
+#include "gpu/cuda/launch_counter.h"
 #include "gpu/cuda/nvcc.h"
 #include "gpu/cuda/nvrtc.h"
 #include "gpu/cuda/stream_timer.h"
@@ -14,6 +15,8 @@
 #include "gpu/library_kernel.h"
 #include "gpu/nvml.h"
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +28,8 @@ struct CudaTools {
   std::unique_ptr<Nvrtc> nvrtc;
   Status nvrtc_problem;  // why nvrtc is nullptr
   std::shared_ptr<Nvml> nvml;
+  // Of the process's hardware counters; called when they are first asked for. May be empty.
+  std::function<Result<std::unique_ptr<LaunchCounter>>()> open_counter;
   std::shared_ptr<Nvcc> nvcc = std::make_shared<Nvcc>();  // looked for when it is first needed
 
   // By the compiler that the request asks for. [MT]
@@ -54,6 +59,7 @@ class CudaDevice : public Device {
   Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;
   Result<Busy> keep_busy(const Launch& launch, const TimingRequest& request,
                          const GoOn& go_on) override;
+  Result<std::map<std::string, double>> count(const Launch& launch, bool flush_l2) override;
   bool has_graphs() const override { return StreamTimer::has_graphs(driver_); }
   std::string_view how() const override { return timer_ ? timer_->how() : "event"; }
   double current_clock_mhz() override;
@@ -77,12 +83,14 @@ class CudaDevice : public Device {
 
   const CudaDriver driver_;
   CudaTools tools_;
+  int index_ = 0;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;  // this and what is made in it: when first needed
   CUstream stream_ = nullptr;
   std::string pci_bus_id_;
   std::unique_ptr<Buffer> scratch_;
   std::unique_ptr<StreamTimer> timer_;
+  std::unique_ptr<LaunchCounter> counter_;   // opened when counters are asked for
   std::unique_ptr<LibraryRuntime> library_;  // started when a spec asks for it
 };
 

@@ -280,6 +280,51 @@ TEST_F(CudaDeviceTest, SamplesAreQueuedBehindTheGateWithoutWaiting) {
   EXPECT_EQ(calls(), "close,record,launch,record,synchronize,elapsed");
 }
 
+// Counts what is launched between its begin and its end.
+class FakeCounter : public LaunchCounter {
+ public:
+  Result<std::map<std::string, double>> count(CUcontext context, int device,
+                                              const std::function<Status()>& prepare,
+                                              const std::function<Status()>& launch) override {
+    EXPECT_NE(context, nullptr);
+    EXPECT_EQ(device, 0);
+    PURLIN_TRY(prepare());
+    fake->call("begin");
+    const Status launched = launch();
+    fake->call("end");
+    PURLIN_TRY(launched);
+    return std::map<std::string, double>{{"instructions", 5}};
+  }
+};
+
+TEST_F(CudaDeviceTest, CountsOneLaunchAndOpensTheCounterOnce) {
+  const Status none = device_->count(launch_, false).status();
+  EXPECT_EQ(none.code(), Code::kUnavailable);
+  calls();
+  CudaTools tools;
+  int opened = 0;
+  tools.open_counter = [&opened]() -> Result<std::unique_ptr<LaunchCounter>> {
+    ++opened;
+    return std::unique_ptr<LaunchCounter>(std::make_unique<FakeCounter>());
+  };
+  const CudaDriver table = fake_table();
+  DeviceInfo info = device_->info();
+  auto counting = CudaDevice::open(table, 0, info, std::move(tools)).value();
+  ASSERT_TRUE(counting->run(launch_).is_ok());
+  calls();
+  const auto counted = counting->count(launch_, false);
+  ASSERT_TRUE(counted.is_ok()) << counted.status().message();
+  EXPECT_EQ(counted->at("instructions"), 5);
+  EXPECT_EQ(calls(), "begin,launch,end,synchronize");
+  ASSERT_TRUE(counting->count(launch_, true).is_ok());
+  EXPECT_EQ(calls(), "cuMemAlloc,memset 2000,synchronize,begin,launch,end,synchronize")
+      << "a cold cache is made before the counters are on";
+  EXPECT_EQ(opened, 1);
+  driver_.failures["launch"] = CUDA_ERROR_INVALID_VALUE;
+  EXPECT_EQ(counting->count(launch_, false).status().code(), Code::kInvalid);
+  EXPECT_EQ(calls(), "begin,launch,end,synchronize") << "what was begun is ended";
+}
+
 TEST_F(CudaDeviceTest, MoreCommandsThanTheQueueHoldsAreNotGated) {
   ASSERT_TRUE(device_->run(launch_).is_ok());
   calls();

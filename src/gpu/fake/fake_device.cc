@@ -228,6 +228,13 @@ Result<double> FakeDevice::energy_mj() {
   return used_mj_;
 }
 
+Result<std::map<std::string, double>> FakeDevice::count(const Launch& launch, bool flush_l2) {
+  const auto* kernel = dynamic_cast<const FakeKernel*>(launch.kernel);
+  if (!behaviour_.count || kernel == nullptr) return Device::count(launch, flush_l2);
+  PURLIN_TRY(run(launch));
+  return behaviour_.count(*kernel, launch);
+}
+
 Result<std::vector<Sample>> FakeDevice::time(const Launch& launch, const TimingRequest& request) {
   if (request.samples < 1 || request.launches_per_sample < 1)
     return error(Code::kInvalid, "timing takes at least one sample of one launch");

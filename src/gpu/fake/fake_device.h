@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -47,6 +48,8 @@ struct FakeBehaviour {
   std::function<double(const FakeKernel&, const LaunchShape&)> time_ms;  // 1 ms without
   // Drawn from a launch until the next; without it no energy is counted.
   std::function<double(const FakeKernel&)> power_w;
+  // Of one launch; without it the device has no hardware counters.
+  std::function<Result<std::map<std::string, double>>(const FakeKernel&, const Launch&)> count;
   double noise = 0;  // relative standard deviation of a sample
   std::uint64_t seed = 1;
 };
@@ -72,6 +75,7 @@ class FakeDevice : public Device {
   Status run(const Launch& launch) override;
   // Spends no time: the budget is counted in the samples' own milliseconds.
   Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) override;
+  Result<std::map<std::string, double>> count(const Launch& launch, bool flush_l2) override;
   bool has_graphs() const override { return graphs; }
   std::string_view how() const override { return how_; }
   double current_clock_mhz() override { return info_.clock_mhz; }

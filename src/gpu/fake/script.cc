@@ -18,13 +18,17 @@ class Script {
  public:
   Status read(const Json& json) {
     if (!json.is_object()) return error(Code::kInvalid, "the script must be a JSON object");
-    std::vector<std::string> known = {"device", "noise", "seed"};
+    std::vector<std::string> known = {"device", "noise", "seed", "counters", "no_counters"};
     for (auto& [name, expression] : expressions()) {
       known.emplace_back(name);
       if (const Json* value = json.find(name); value != nullptr)
         if (const Status status = read_expression(*value, *expression); !status.is_ok())
           return status.with_context(fmt::format("'{}'", name));
     }
+    no_counters = json["no_counters"].as_string();
+    for (const auto& [name, value] : json["counters"].members())
+      if (const Status status = read_expression(value, counters[name]); !status.is_ok())
+        return status.with_context(fmt::format("'counters': '{}'", name));
     for (const auto& [key, value] : json.members())
       if (std::find(known.begin(), known.end(), key) == known.end() && !starts_with(key, "_"))
         return error(Code::kInvalid, "unknown key '{}'; there are: {}", key, join(known, ", "));
@@ -52,6 +56,8 @@ class Script {
   Expression time_ms, compile_s, power_w;
   Expression compile_error_if, slow_compile_if, launch_error_if, crash_if, hang_if;
   Expression wrong_if, out_of_bounds_if;
+  std::map<std::string, Expression> counters;
+  std::string no_counters;
 
  private:
   std::vector<std::pair<const char*, Expression*>> expressions() {
@@ -150,6 +156,16 @@ Result<std::unique_ptr<Device>> open_fake(const std::string& path) {
   if (!script->power_w.empty())
     behaviour.power_w = [script](const FakeKernel& kernel) {
       return Script::number(script->power_w, kernel.config, 1).value_or(1);
+    };
+  if (!script->counters.empty() || !script->no_counters.empty())
+    behaviour.count = [script](const FakeKernel& kernel,
+                               const Launch&) -> Result<std::map<std::string, double>> {
+      if (!script->no_counters.empty()) return Status(Code::kUnavailable, script->no_counters);
+      std::map<std::string, double> counters;
+      for (const auto& [name, expression] : script->counters) {
+        PURLIN_ASSIGN(counters[name], Script::number(expression, kernel.config, 0));
+      }
+      return counters;
     };
   behaviour.time_ms = [script](const FakeKernel& kernel, const LaunchShape& shape) {
     if (is_reference(kernel.entry)) return 1.0;

@@ -22,7 +22,6 @@ void CounterFeatures::add(std::span<const std::uint8_t> row,
   std::map<std::string, float> logs;
   for (const auto& [name, value] : counters)
     if (std::isfinite(value) && value >= 0) logs[name] = static_cast<float>(std::log1p(value));
-  profiled_ += !logs.empty();
   logs_.push_back(std::move(logs));
 }
 
@@ -34,30 +33,30 @@ std::uint8_t CounterFeatures::byte_of(const std::vector<float>& limits, float va
 void CounterFeatures::fit(std::size_t row_width, const FitRegressor& regressor, Random& random) {
   chosen_.clear();
   observed_.clear();
-  if (profiled_ < kFewest) return;
-  std::vector<std::uint32_t> profiled;
+  // Of each counter, where it was read: facts of compiled kernels are of all, the hardware's of
+  // some.
+  std::map<std::string, std::vector<std::uint32_t>> read;
   for (std::size_t i = 0; i < logs_.size(); ++i)
-    if (!logs_[i].empty()) profiled.push_back(static_cast<std::uint32_t>(i));
-  // Counters that every profile has, those that vary most first.
+    for (const auto& [name, value] : logs_[i]) read[name].push_back(static_cast<std::uint32_t>(i));
+  // Those that vary most first.
   std::vector<std::pair<double, std::string>> varying;
-  for (const auto& [name, first] : logs_[profiled.front()]) {
+  for (const auto& [name, profiled] : read) {
+    if (profiled.size() < kFewest) continue;
     double sum = 0, squares = 0;
-    bool everywhere = true;
     for (const std::uint32_t i : profiled) {
-      const auto found = logs_[i].find(name);
-      everywhere &= found != logs_[i].end();
-      if (!everywhere) break;
-      sum += found->second;
-      squares += static_cast<double>(found->second) * found->second;
+      const double value = logs_[i].find(name)->second;
+      sum += value;
+      squares += value * value;
     }
     const double n = static_cast<double>(profiled.size());
     const double deviation = std::sqrt(std::max(squares / n - sum / n * (sum / n), 0.0));
-    if (everywhere && deviation > kVaries) varying.push_back({-deviation, name});
+    if (deviation > kVaries) varying.push_back({-deviation, name});
   }
   std::sort(varying.begin(), varying.end());
   varying.resize(std::min(varying.size(), kMost));
   std::vector<float> targets(logs_.size());
   for (const auto& [deviation, name] : varying) {
+    const std::vector<std::uint32_t>& profiled = read[name];
     std::vector<float> sorted;
     for (const std::uint32_t i : profiled) {
       targets[i] = logs_[i].find(name)->second;
@@ -77,8 +76,8 @@ void CounterFeatures::fit(std::size_t row_width, const FitRegressor& regressor, 
     chosen_.push_back(std::move(chosen));
   }
   observed_ = expected(rows_, row_width);
-  for (const std::uint32_t i : profiled)
-    for (std::size_t c = 0; c < chosen_.size(); ++c)
+  for (std::size_t c = 0; c < chosen_.size(); ++c)
+    for (const std::uint32_t i : read[chosen_[c].name])
       observed_[i * chosen_.size() + c] =
           byte_of(chosen_[c].limits, logs_[i].find(chosen_[c].name)->second);
 }

@@ -43,7 +43,6 @@ class CounterFeatures {
 
   std::vector<std::uint8_t> rows_;
   std::vector<std::map<std::string, float>> logs_;  // of each observation's counters
-  std::size_t profiled_ = 0;
   std::vector<Chosen> chosen_;
   std::vector<std::uint8_t> observed_;  // bytes of each observation
 };

@@ -15,6 +15,7 @@
 #include <deque>
 #include <limits>
 #include <numeric>
+#include <unordered_set>
 
 namespace purlin::tune {
 namespace {
@@ -29,6 +30,12 @@ constexpr std::size_t kListed = 20'000;  // configs that are all predicted; of m
 constexpr std::size_t kSample = 2'000;
 constexpr std::size_t kClimbers = 6, kClimb = 4;  // how many of a sample climb, and how far
 constexpr std::size_t kBatch = 3;
+// Counters of the hardware are read of what was drawn, which teaches most, until so many are known,
+// and of what comes close to the best; of anything while that takes no more than this share of the
+// session, for each costs what an evaluation does.
+constexpr std::size_t kProfiled = 24;
+constexpr std::size_t kFewestProfiled = 10;  // a model of a counter takes 8
+constexpr double kClose = 1.1, kCountShare = 0.25;
 constexpr double kGrowth = 0.06;  // of the observations, from one fit to the next
 
 class ModelSearch : public Strategy {
@@ -60,12 +67,25 @@ class ModelSearch : public Strategy {
     return draw();
   }
 
+  double count_within(std::size_t index) const override {
+    if (!counters_) return 0;
+    const bool dear = counting_s_ > kCountShare * cost_s_;
+    if (profiled_ >= kFewestProfiled && dear) return 0;
+    if (profiled_ < kProfiled && (profiled_ < kFewestProfiled || chance_.count(index) > 0))
+      return std::numeric_limits<double>::infinity();
+    return kClose;
+  }
+
   void tell(std::size_t index, const Outcome& outcome) override {
     ledger_.take(index);
     static const std::map<std::string, double> kNone;
     const bool profiled = counters_ && outcome.evaluation != nullptr;
     ensemble_.add(index, outcome.time_ms, profiled ? outcome.evaluation->counters : kNone);
     cost_s_ += outcome.cost_s;
+    if (profiled && outcome.evaluation->counters_s > 0) {
+      ++profiled_;
+      counting_s_ += outcome.evaluation->counters_s;
+    }
     if (!outcome.time_ms || (best_ && *outcome.time_ms >= best_ms_)) return;
     best_ = index;
     best_ms_ = *outcome.time_ms;
@@ -74,7 +94,9 @@ class ModelSearch : public Strategy {
  private:
   std::optional<std::size_t> draw() {
     ++drawn_;
-    return ledger_.draw();
+    const std::optional<std::size_t> index = ledger_.draw();
+    if (counters_ && index) chance_.insert(*index);
+    return index;
   }
 
   // Configs to draw before the first fit, by what evaluations cost until now.
@@ -199,7 +221,10 @@ class ModelSearch : public Strategy {
   std::vector<Ensemble::Prediction> expected_;
   std::deque<std::size_t> queue_;
   std::size_t drawn_ = 0;
-  std::size_t fitted_ = 0;  // observations at the last fit
+  std::unordered_set<std::size_t> chance_;  // what was drawn, where counters are read
+  std::size_t profiled_ = 0;                // evaluations whose hardware counters were read
+  double counting_s_ = 0;                   // what that took
+  std::size_t fitted_ = 0;                  // observations at the last fit
   std::optional<std::size_t> best_;
   double best_ms_ = 0;
 };

@@ -14,6 +14,8 @@ class Seeded : public Strategy {
   std::string_view name() const override { return inner_->name(); }
   const TransferOutcome* transfer() const override { return inner_->transfer(); }
 
+  double count_within(std::size_t index) const override { return inner_->count_within(index); }
+
   std::optional<std::size_t> ask() override {
     while (next_ < seeds_.size()) {
       const std::size_t seed = seeds_[next_++];

@@ -20,7 +20,7 @@ const std::vector<StrategyKind>& strategy_kinds() {
       {"model", "boosted trees learn the space and propose what they expect to be fast",
        make_model},
       {"boosted", "a population that evolves under a cost model of boosted trees", make_boosted},
-      {"counters", "model, learning from the hardware's counters too where they are read",
+      {"counters", "model, which has the hardware's counters read and learns from them, too",
        make_counters},
       {"transfer", "from what other devices, shapes and versions know, while that holds",
        make_transfer},

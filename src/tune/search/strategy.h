@@ -52,6 +52,10 @@ class Strategy {
   // How one did. Configs that were not asked for, such as the default or those known from
   // elsewhere, may be told too.
   virtual void tell(std::size_t index, const Outcome& outcome) = 0;
+  // Whether the hardware's counters of this config, which was asked for, are worth reading where
+  // the device lets them be read, which takes about as long as an evaluation: yes should its time
+  // be at most so many times the best's. 0 = no, infinite = however slow it is.
+  virtual double count_within(std::size_t /*index*/) const { return 0; }
   // nullptr for strategies that use no priors.
   virtual const TransferOutcome* transfer() const { return nullptr; }
 };

@@ -12,6 +12,7 @@
 #include "model/evaluation.h"
 
 #include <cstddef>
+#include <string>
 
 namespace purlin::tune {
 
@@ -27,6 +28,9 @@ class Evaluator {
   // The config will be evaluated soon, by this or another evaluator of the session. Called on the
   // session's thread, while evaluate() may run on another.
   virtual void announce(const Config&) {}
+  // Why no hardware counters are read although the policy asked for them; "" = they are, or nobody
+  // asked. May be called while evaluate() runs on another thread.
+  virtual std::string counters_problem() const { return ""; }
   virtual Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "measure/workbench.h"
+#include "model/launch_counters.h"
 
 #include <algorithm>
 #include <map>
@@ -124,6 +125,31 @@ std::string transfer_text(const ReportInput& input) {
                      outcome.why.empty() ? "" : ", for " + outcome.why);
 }
 
+// Of how many evaluations the hardware's counters were read in the session, and what that took.
+struct Counted {
+  std::size_t configs = 0;
+  double seconds = 0;
+};
+
+Counted counted_of(const SessionResult& result) {
+  Counted counted;
+  for (const Evaluation& evaluation : result.evaluations) {
+    counted.seconds += evaluation.counters_s;
+    counted.configs +=
+        evaluation.counters_s > 0 &&
+        std::any_of(evaluation.counters.begin(), evaluation.counters.end(),
+                    [](const auto& counter) { return is_hardware_counter(counter.first); });
+  }
+  return counted;
+}
+
+std::string counted_text(const ReportInput& input) {
+  const Counted counted = counted_of(input.result);
+  if (counted.configs == 0) return "";
+  return fmt::format("hardware counters of {} configs were read in {:.1f} s\n", counted.configs,
+                     counted.seconds);
+}
+
 double worst_ms(const SessionResult& result) {
   double worst = 0;
   for (const Evaluation& evaluation : result.evaluations)
@@ -199,6 +225,12 @@ Json report_document(const ReportInput& input, const Environment& environment) {
                                                     {"first_message", kind.first->message}}));
   if (input.transfer || !input.transfer_sources.empty())
     document.set("transfer", transfer_json(input));
+  if (const Counted counted = counted_of(result);
+      counted.seconds > 0 || !input.counters_problem.empty()) {
+    Json json = Json::object({{"configs", counted.configs}, {"seconds", counted.seconds}});
+    if (!input.counters_problem.empty()) json.set("problem", input.counters_problem);
+    document.set("hardware_counters", std::move(json));
+  }
   document.set("failures", std::move(failures))
       .set("end", end_name(result.end))
       .set("resumed", result.resumed)
@@ -301,6 +333,7 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
                         verdict.finalists[*verdict.fallback].time_ms / verdict.best().time_ms);
   text += fmt::format("worst to best {:.1f}x\n", worst_ms(result) / verdict.best().time_ms);
   text += transfer_text(input);
+  text += counted_text(input);
   if (verdict.rounds > 0)
     text += fmt::format("finals: {} configs measured again in {} rounds\n",
                         verdict.finalists.size(), verdict.rounds);

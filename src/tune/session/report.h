@@ -31,6 +31,7 @@ struct ReportInput {
   std::vector<PriorSource> transfer_sources;  // what the strategy was given to start from
   std::optional<TransferOutcome> transfer;    // none: it started from nothing
   double space_s = 0;                         // time to build the space
+  std::string counters_problem;               // Evaluator::counters_problem
   std::string session_directory;              // "" = none
   std::string stored_directory, stored_key;   // "" = not stored
 };

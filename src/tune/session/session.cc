@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -201,7 +202,7 @@ class Session::Impl {
     options_.on_progress(state);
   }
 
-  Request hand_out(const Config& config, bool may_give_up) {
+  Request hand_out(const Config& config, std::size_t index, bool may_give_up) {
     Request request{++last_id_, config, options_.policy};
     if (may_give_up && best_ && traits_.executes) {
       request.policy.noise = measure::pooled_noise(noises_);
@@ -209,6 +210,10 @@ class Session::Impl {
                                   (request.policy.noise > 0 ? 1.0 : kBlindReach) *
                                   result_.evaluations[*best_].time_ms;
     }
+    const double within = strategy_.count_within(index);
+    if (within > 0 && traits_.executes)
+      request.policy.count_below_ms = best_ ? within * result_.evaluations[*best_].time_ms
+                                            : std::numeric_limits<double>::infinity();
     out_.push_back(request.id);
     return request;
   }
@@ -234,7 +239,7 @@ class Session::Impl {
   std::optional<Request> next_default() {
     if (!out_.empty()) return std::nullopt;
     const auto found = known_.find(options_.default_config->text());
-    if (found == known_.end()) return hand_out(*options_.default_config, false);
+    if (found == known_.end()) return hand_out(*options_.default_config, *default_index_, false);
     take_default(found->second);
     return std::nullopt;
   }
@@ -259,7 +264,7 @@ class Session::Impl {
         if (out_.empty()) end_search(SessionResult::End::kBudget);
         return std::nullopt;
       }
-      Request request = hand_out(proposal.config, true);
+      Request request = hand_out(proposal.config, proposal.index, true);
       proposal.state = Proposal::State::kOut;
       proposal.request = request.id;
       return request;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -38,6 +39,7 @@ class ScriptedEvaluator : public Evaluator {
       return evaluation;
     }
     give_ups.push_back(policy.give_up_ms);
+    count_below.push_back(policy.count_below_ms);
     for (int i = 0; i < 7; ++i)
       evaluation.samples.push_back({evaluation.time_ms * (1 + 0.001 * (i - 3)), 0});
     return evaluation;
@@ -51,7 +53,7 @@ class ScriptedEvaluator : public Evaluator {
   std::size_t ahead = 1;
   int calls = 0, stop_after = -1;
   std::vector<std::string> asked;
-  std::vector<double> give_ups;
+  std::vector<double> give_ups, count_below;
 
  private:
   DeviceInfo info_;
@@ -107,6 +109,43 @@ TEST_F(SessionTest, RacesAgainstTheBestButNeverTheDefault) {
   ASSERT_TRUE(run(evaluator, nullptr, "exhaustive").is_ok());
   EXPECT_EQ(evaluator.give_ups.front(), 0);
   for (std::size_t i = 1; i < evaluator.give_ups.size(); ++i) EXPECT_GT(evaluator.give_ups[i], 0);
+}
+
+// Asks for counters of the first config, then of what is within a tenth of the best.
+class Counting : public Strategy {
+ public:
+  explicit Counting(std::unique_ptr<Strategy> inner) : inner_(std::move(inner)) {}
+  std::string_view name() const override { return "counting"; }
+  std::optional<std::size_t> ask() override { return inner_->ask(); }
+  void tell(std::size_t index, const Outcome& outcome) override {
+    ++told_;
+    inner_->tell(index, outcome);
+  }
+  double count_within(std::size_t) const override {
+    return told_ == 0 ? std::numeric_limits<double>::infinity() : told_ < 5 ? 1.1 : 0;
+  }
+
+ private:
+  std::unique_ptr<Strategy> inner_;
+  std::size_t told_ = 0;
+};
+
+TEST_F(SessionTest, CountersAreReadOfWhatTheStrategyWantsToKnow) {
+  ScriptedEvaluator evaluator;
+  options_.objective = Objective::kTime;
+  Counting strategy(make_strategy("exhaustive", {space_, 5, 12}).value());
+  const auto result = run_session(space_, strategy, evaluator, nullptr, options_, clock_);
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  const std::vector<double>& below = evaluator.count_below;
+  ASSERT_GT(below.size(), 8u);
+  EXPECT_EQ(below[0], std::numeric_limits<double>::infinity());
+  double best = result->evaluations[0].time_ms;
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_DOUBLE_EQ(below[i], 1.1 * best) << i;
+    if (result->evaluations[i].ok()) best = std::min(best, result->evaluations[i].time_ms);
+  }
+  EXPECT_EQ(below[7], 0);
+  EXPECT_EQ(below.back(), 0) << "finals only time";
 }
 
 TEST_F(SessionTest, StopsWithinItsBudget) {

@@ -137,7 +137,7 @@ class WorkerPool::Compilers {
 Result<std::unique_ptr<WorkerPool>> WorkerPool::start(const measure::WorkerSetup& setup,
                                                       const PoolOptions& options) {
   PURLIN_ASSIGN(std::unique_ptr<measure::Worker> worker, measure::Worker::start(setup));
-  std::unique_ptr<WorkerPool> pool(new WorkerPool(std::move(worker), options));
+  std::unique_ptr<WorkerPool> pool(new WorkerPool(setup, std::move(worker), options));
   if (options.compilers > 0) {
     measure::WorkerSetup same = setup;
     if (setup.device == "auto") same.device = pool->device().id;
@@ -156,13 +156,16 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::start_beside(const WorkerPool& f
                  one.name, other.id, other.name);
   if (!one.uuid.empty() && one.uuid == other.uuid)
     return error(Code::kInvalid, "{} and {} are the same device; name each once", one.id, other.id);
-  std::unique_ptr<WorkerPool> pool(new WorkerPool(std::move(worker), first.options_));
+  std::unique_ptr<WorkerPool> pool(new WorkerPool(setup, std::move(worker), first.options_));
   pool->compilers_ = first.compilers_;
   return pool;
 }
 
-WorkerPool::WorkerPool(std::unique_ptr<measure::Worker> worker, const PoolOptions& options)
-    : worker_(std::move(worker)), options_(options) {}
+WorkerPool::WorkerPool(const measure::WorkerSetup& setup, std::unique_ptr<measure::Worker> worker,
+                       const PoolOptions& options)
+    : worker_(std::move(worker)),
+      options_(options),
+      counters_(setup, worker_->device(), 2 * options.timeout_s) {}
 WorkerPool::~WorkerPool() = default;
 
 const DeviceInfo& WorkerPool::device() const { return worker_->device(); }
@@ -193,6 +196,9 @@ Result<Evaluation> WorkerPool::evaluate(const Config& config, const measure::Pol
     made->cost_s += compiled->cost_s;
     made->cached_binary = compiled->cached_binary;
   }
+  if (made.is_ok() && made->ok() && policy.count_below_ms > 0 &&
+      made->time_ms <= policy.count_below_ms)
+    counters_.read(*made, policy);
   return made;
 }
 

@@ -3,12 +3,14 @@
 // one that measures. What they compiled reaches it through the binary cache on disk.
 //
 // On a device that is a CPU, compilers stand still while a kernel is timed, for they would run on
-// the same cores. Thread-safety: belongs to the session's thread; the compilers' threads are its
-// own and end with it. Failure: as measure::Worker. A compiler that cannot be started is done
-// without.
+// the same cores. Counters of the hardware, where a policy asks for them, are read in one more
+// process, right after a config was timed. Thread-safety: belongs to the session's thread; the
+// compilers' threads are its own and end with it. Failure: as measure::Worker. A compiler that
+// cannot be started is done without.
 #pragma once
 
 #include "measure/worker.h"
+#include "tune/session/counters.h"
 #include "tune/session/evaluator.h"
 
 #include <memory>
@@ -38,15 +40,18 @@ class WorkerPool : public Evaluator {
   const std::string& energy_problem() const { return worker_->energy_problem(); }
   std::size_t lookahead() const override;
   void announce(const Config& config) override;
+  std::string counters_problem() const override { return counters_.problem(); }
   Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override;
   // Of a spec with a [library]; measure/worker.h.
   Result<gpu::LibrarySpace> library_space();
 
  private:
   class Compilers;
-  WorkerPool(std::unique_ptr<measure::Worker> worker, const PoolOptions& options);
+  WorkerPool(const measure::WorkerSetup& setup, std::unique_ptr<measure::Worker> worker,
+             const PoolOptions& options);
   std::unique_ptr<measure::Worker> worker_;
   PoolOptions options_;
+  CounterWorker counters_;
   std::shared_ptr<Compilers> compilers_;
 };
 
