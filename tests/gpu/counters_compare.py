@@ -144,7 +144,7 @@ lines = ["# Hardware counters against Nsight Compute", "",
          "median of all launches' records. Nsight Compute: medians over launches 3 to 8 of the same program, application replay (each run",
          "measures one pass of every launch: kernels keep their neighbours and caches), clocks and caches uncontrolled.", "",
          f"*ok*: within 2 % (times and L2: 5 %). *tiny*: it differs by less than {TINY:.1%} of what the GPU could have moved or computed in",
-         "the kernel's time, or by 2 µs (ncu's times of the short kernels are 0.5 to 1.6 µs longer, of every one), or half a percent of occupancy. L2 is shown and not judged.", "",
+         "the kernel's time, or by 1.5 µs (ncu's times of short kernels are 0.5 to 1.6 µs longer, of every one), or half a percent of occupancy. L2 is shown and not judged.", "",
          "| kernel | what | Purlin | ncu | ratio | |", "|---|---|--:|--:|--:|---|"]
 for e in table:
     ratio = "–" if e.get("ratio") is None else f"{e['ratio']:.4f}"
