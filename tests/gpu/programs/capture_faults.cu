@@ -122,7 +122,7 @@ void fresh_graph() {
 
 // A little of everything at a moderate rate, until the file is there or the time is up: what windows by the thousand
 // are opened over. Prints a line once all is under way.
-void mixed(double seconds, const char* stop_file) {
+void mixed(double seconds, const char* stop_file, bool graphs) {
   std::atomic<bool> done{false};
   std::atomic<long> launches{0}, nodes{0};
   check(cudaFree(nullptr), "init");
@@ -146,12 +146,15 @@ void mixed(double seconds, const char* stop_file) {
       launches += 8;
     });
   static cudaGraphExec_t held = make_graph(kNodes);
-  run([&nodes](cudaStream_t stream) {
+  const auto run_graphs = [&](auto work) {
+    if (graphs) run(work);
+  };
+  run_graphs([&nodes](cudaStream_t stream) {
     check(cudaGraphLaunch(held, stream), "graph launch");
     check(cudaStreamSynchronize(stream), "synchronize");
     nodes += kNodes;
   });
-  run([&nodes](cudaStream_t stream) {  // made, replayed and destroyed, within windows and across them
+  run_graphs([&nodes](cudaStream_t stream) {  // made, replayed and destroyed, within windows and across them
     cudaGraphExec_t fresh = make_graph(kNodes);
     check(cudaGraphLaunch(fresh, stream), "graph launch");
     check(cudaStreamSynchronize(stream), "synchronize");
@@ -302,8 +305,8 @@ int main(int argc, char** argv) {
     launch(static_cast<long>(n));
   } else if (mode == "seconds") {
     for_seconds(n, [] { launch(256); });
-  } else if (mode == "mixed") {  // … SECONDS FILE
-    mixed(n, argc > 3 ? argv[3] : "");
+  } else if (mode == "mixed" || mode == "mixed-streams") {  // … SECONDS FILE; the other: no graphs
+    mixed(n, argc > 3 ? argv[3] : "", mode == "mixed");
   } else if (mode == "idle") {  // a second of launches, a long nothing, a second of launches
     for_seconds(1, [] { launch(256); });
     std::this_thread::sleep_for(std::chrono::duration<double>(n));
