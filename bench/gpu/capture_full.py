@@ -28,8 +28,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from capture_overhead import environment, interval
-from turns import Player, log_ratio, play_set
+from turns import Player, environment, interval, log_ratio, play_set
 
 HERE = Path(__file__).resolve().parent
 ROWS = ["none", "bare", "full"]

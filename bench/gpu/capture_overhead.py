@@ -33,7 +33,6 @@ import argparse
 import json
 import math
 import os
-import platform
 import random
 import shlex
 import shutil
@@ -46,6 +45,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from turns import environment, interval, take_turns
+
 HERE = Path(__file__).resolve().parent
 PROGRAMS_FILE = HERE / "capture_programs.py"
 TITLES = {"tiny": "(a) loop of tiny launches", "training": "(b) transformer training step", "gemm": "(c) GEMM-bound",
@@ -57,34 +58,6 @@ HEAVY = ("full", "bare", "torch")
 STRETCHES = ("graph",)  # programs with windows after the head: see above
 BIN_S = 0.05
 AGAIN = "+"  # another process of a row
-
-
-def signed_rank_counts(n):
-    """How many of the 2^n sign patterns give each sum of positive ranks."""
-    counts = [1]
-    for rank in range(1, n + 1):
-        longer = counts + [0] * rank
-        for at, count in enumerate(counts):
-            longer[at + rank] += count
-        counts = longer
-    return counts
-
-
-def interval(logs, coverage=0.95):
-    """(estimate, low, high, coverage reached) of the centre of `logs`, as ratios."""
-    n = len(logs)
-    if n == 0:
-        return None
-    averages = sorted((logs[i] + logs[j]) / 2 for i in range(n) for j in range(i, n))
-    counts, total, tail, cut = signed_rank_counts(n), 2 ** n, 0, 0
-    for at, count in enumerate(counts):
-        if 2 * (tail + count) / total > 1 - coverage:
-            break
-        tail += count
-        cut = at + 1
-    cut = max(cut, 1)  # too few pairs: all there is, and the coverage says so
-    reached = 1 - 2 * sum(counts[:cut]) / total
-    return (math.exp(statistics.median(averages)), math.exp(averages[cut - 1]), math.exp(averages[-cut]), reached)
 
 
 class Server:
@@ -238,15 +211,10 @@ class Runner:
             return result
         for row in [row for row in members if row.partition(AGAIN)[0] == "default"]:
             result.setdefault("head", {})[row] = members[row].ask(do="stretch", seconds=self.arguments.head_seconds, bin=BIN_S)["bins"]
-        until = time.monotonic() + seconds
-        turns, number = result.setdefault("turns", {row: {} for row in members}), 0
-        while time.monotonic() < until or number < 2:
-            order = [row for row in members if row not in HEAVY or number % self.arguments.heavy_every == 0]
-            flips.shuffle(order)
-            for row in order:
-                done = members[row].ask(do="turn", seconds=self.arguments.turn, skip=self.arguments.skip)
-                turns[row][number] = [done["steps"], done["seconds"]]
-            number += 1
+        turns = result.setdefault("turns", {row: {} for row in members})
+        for number, row in take_turns(members, flips, time.monotonic() + seconds, every={row: self.arguments.heavy_every for row in HEAVY}):
+            done = members[row].ask(do="turn", seconds=self.arguments.turn, skip=self.arguments.skip)
+            turns[row][number] = [done["steps"], done["seconds"]]
         return result
 
     def method(self, program):
@@ -391,27 +359,6 @@ def markdown(document):
                   "| program | launches recorded | overhead, ms | s recorded | windows | notes |", "|---|--:|--:|--:|--:|---|", *said]
     lines += ["", "Environment: " + ", ".join(f"{k} {v}" for k, v in environment.items()) + ".", ""]
     return "\n".join(lines)
-
-
-def output_of(*command):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=30).stdout.strip()
-    except OSError:
-        return ""
-
-
-def environment(purlin):
-    found = {"host": platform.platform(), "python": platform.python_version(), "cpus": os.cpu_count(),
-             "purlin": output_of(purlin, "--version").splitlines()[0] if output_of(purlin, "--version") else "",
-             "revision": output_of("git", "-C", str(HERE), "rev-parse", "--short", "HEAD") or "unknown"}
-    gpu = output_of("nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.limit", "--format=csv,noheader")
-    if gpu:
-        found["device"], found["driver"], found["sm_clock"], found["sm_clock_max"], found["power_limit"] = (
-            part.strip() for part in gpu.splitlines()[0].split(","))
-    versions = output_of(sys.executable, "-c", "import torch; print(torch.__version__, torch.version.cuda)").split()
-    if versions:
-        found["torch"], found["cuda"] = versions
-    return found
 
 
 def core_list(text):

@@ -24,7 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from capture_overhead import PROGRAMS_FILE, environment
+from capture_overhead import PROGRAMS_FILE
+from turns import environment
 
 # program, seconds of steps, ways besides --full and their part of the steps
 PLAN = [("graph", 10, [("", 1), ("--full", 1)]), ("gemm", 4, [("", 1)]), ("medium", 5, [("", 1)]), ("tiny", 3, [("", 1)]),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that take turns: what a row costs, where the machine drifts by more than that within seconds.
+"""Programs that take turns: what a row costs, where the machine drifts by more than that within seconds. The order of the
+turns, what is concluded from their times, and what of the machine is written down beside them; capture_overhead.py and
+capture_full.py measure with it.
 
 A player is a live process, of the same program in every row; it says "ready", then for each line with a number makes so
 many steps and answers {"seconds": S} in JSON. All players of a set live at once and play one after the other, in random
@@ -12,10 +14,72 @@ one process's memory against another's, is the sets' spread: the interval is ove
 import json
 import math
 import os
+import platform
 import statistics
 import subprocess
 import sys
 import time
+
+
+def take_turns(rows, flips, until, least=2, most=math.inf, every=()):
+    """(round, row) of each turn: rounds of all rows in random order until that time, `least` to `most` of them. A row in
+    `every` has a turn in each so many rounds only."""
+    number = 0
+    while number < least or (number < most and time.monotonic() < until):
+        order = [row for row in rows if row not in every or number % every[row] == 0]
+        flips.shuffle(order)
+        for row in order:
+            yield number, row
+        number += 1
+
+
+def signed_rank_counts(n):
+    """How many of the 2^n sign patterns give each sum of positive ranks."""
+    counts = [1]
+    for rank in range(1, n + 1):
+        longer = counts + [0] * rank
+        for at, count in enumerate(counts):
+            longer[at + rank] += count
+        counts = longer
+    return counts
+
+
+def interval(logs, coverage=0.95):
+    """(estimate, low, high, coverage reached) of the centre of `logs`, as ratios."""
+    n = len(logs)
+    if n == 0:
+        return None
+    averages = sorted((logs[i] + logs[j]) / 2 for i in range(n) for j in range(i, n))
+    counts, total, tail, cut = signed_rank_counts(n), 2 ** n, 0, 0
+    for at, count in enumerate(counts):
+        if 2 * (tail + count) / total > 1 - coverage:
+            break
+        tail += count
+        cut = at + 1
+    cut = max(cut, 1)  # too few pairs: all there is, and the coverage says so
+    reached = 1 - 2 * sum(counts[:cut]) / total
+    return (math.exp(statistics.median(averages)), math.exp(averages[cut - 1]), math.exp(averages[-cut]), reached)
+
+
+def output_of(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=30).stdout.strip()
+    except OSError:
+        return ""
+
+
+def environment(purlin):
+    found = {"host": platform.platform(), "python": platform.python_version(), "cpus": os.cpu_count(),
+             "purlin": output_of(purlin, "--version").splitlines()[0] if output_of(purlin, "--version") else "",
+             "revision": output_of("git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD") or "unknown"}
+    gpu = output_of("nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.limit", "--format=csv,noheader")
+    if gpu:
+        found["device"], found["driver"], found["sm_clock"], found["sm_clock_max"], found["power_limit"] = (
+            part.strip() for part in gpu.splitlines()[0].split(","))
+    versions = output_of(sys.executable, "-c", "import torch; print(torch.__version__, torch.version.cuda)").split()
+    if versions:
+        found["torch"], found["cuda"] = versions
+    return found
 
 
 class Player:
@@ -66,13 +130,8 @@ def play_set(players, flips, turn_seconds, turns, until=math.inf):
         player.play(steps)
         player.play(steps)
     times = {row: [] for row in players}
-    for _ in range(turns):
-        order = list(players)
-        flips.shuffle(order)
-        for row in order:
-            times[row].append(players[row].play(steps) / steps)
-        if time.monotonic() > until:
-            break
+    for _, row in take_turns(players, flips, until, least=1, most=turns):
+        times[row].append(players[row].play(steps) / steps)
     return times
 
 
