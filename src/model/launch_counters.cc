@@ -30,9 +30,9 @@ constexpr Name kNames[] = {
     {"smsp__inst_executed.sum", "instructions"}};
 
 // What measure/kernel_facts tells of every compiled kernel.
-constexpr std::string_view kFacts[] = {"registers",    "shared_bytes", "local_bytes",
-                                       "code_bytes",   "blocks",       "threads",
-                                       "occupancy",    "waves",        "estimated_occupancy"};
+constexpr std::string_view kFacts[] = {"registers",  "shared_bytes", "local_bytes",
+                                       "code_bytes", "blocks",       "threads",
+                                       "occupancy",  "waves",        "estimated_occupancy"};
 
 }  // namespace
 
@@ -47,7 +47,8 @@ std::map<std::string, double> launch_counters(const std::vector<std::string_view
   };
   std::map<std::string, double> named;
   for (const Name& each : kNames)
-    if (const double value = value_of(each.metric); value >= 0) named[std::string(each.name)] = value;
+    if (const double value = value_of(each.metric); value >= 0)
+      named[std::string(each.name)] = value;
   const double hits = value_of("lts__t_sectors_lookup_hit.sum");
   const double misses = value_of("lts__t_sectors_lookup_miss.sum");
   if (hits >= 0 && misses >= 0 && hits + misses > 0)
@@ -60,8 +61,8 @@ std::map<std::string, double> launch_counters(const std::vector<std::string_view
   if (clock <= 0) return named;
   const double seconds = cycles / clock;
   named["counted_us"] = seconds * 1e6;
-  const double peak = value_of("dram__bytes.sum.peak_sustained") *
-                      value_of("dram__cycles_elapsed.avg.per_second");
+  const double peak =
+      value_of("dram__bytes.sum.peak_sustained") * value_of("dram__cycles_elapsed.avg.per_second");
   if (peak > 0 && named.count("dram_read_bytes") > 0 && named.count("dram_write_bytes") > 0)
     named["dram_busy_pct"] =
         100 * (named["dram_read_bytes"] + named["dram_write_bytes"]) / (peak * seconds);

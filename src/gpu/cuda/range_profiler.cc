@@ -2,7 +2,6 @@
 #include "gpu/cuda/range_profiler.h"
 
 #include <dlfcn.h>
-
 #include <utility>
 
 namespace purlin::gpu {

@@ -48,8 +48,8 @@ class RangeProfiler {
   RangeStep begin(CUcontext context, const CounterConfig& config, std::size_t ranges, bool replay);
   bool push(std::size_t range);
   bool pop();
-  // Then image() holds the numbers of all ranges, as far as they are complete(): a config of several
-  // passes takes as many sessions, and ranges of the same work, with again() in between.
+  // Then image() holds the numbers of all ranges, as far as they are complete(): a config of
+  // several passes takes as many sessions, and ranges of the same work, with again() in between.
   bool finish();
   bool complete() const { return complete_; }
   RangeStep again();

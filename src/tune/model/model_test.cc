@@ -139,6 +139,26 @@ TEST(CounterFeatures, AreMeasuredWhereProfiledAndExpectedElsewhere) {
   for (const std::uint8_t byte : expected) EXPECT_LT(byte, 64);
 }
 
+// As in a live session: facts of compiled kernels are of all, the hardware's counters of some.
+TEST(CounterFeatures, ThoseOfSomeAreLearntBesideThoseOfAll) {
+  CounterFeatures features;
+  std::vector<std::uint8_t> rows;
+  for (std::uint8_t v = 0; v < 40; ++v) {
+    const std::uint8_t row[] = {v};
+    rows.push_back(v);
+    std::map<std::string, double> counters = {{"registers", 16.0 + v % 4}};
+    if (v % 3 == 0) counters["dram_read_bytes"] = std::exp2(v / 2.0);
+    features.add(row, counters);
+  }
+  Random random(1);
+  features.fit(1, fit_boosted_trees(), random);
+  ASSERT_EQ(features.width(), 2u);
+  const std::vector<std::uint8_t> expected = features.expected(rows, 1);
+  // The one that varies most comes first.
+  EXPECT_LT(expected[2 * 4], expected[2 * 34]);
+  EXPECT_EQ(features.observed()[2 * 4], expected[2 * 4]) << "not read of that one";
+}
+
 TEST(CounterFeatures, TooFewProfilesAreNone) {
   CounterFeatures features;
   Random random(1);

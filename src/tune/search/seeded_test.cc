@@ -14,6 +14,7 @@ class Counting : public Strategy {
     return next_ < 6 ? std::optional<std::size_t>(next_++) : std::nullopt;
   }
   void tell(std::size_t index, const Outcome&) override { told.push_back(index); }
+  double count_within(std::size_t index) const override { return static_cast<double>(index); }
   std::vector<std::size_t> told;
 
  private:
@@ -25,6 +26,7 @@ TEST(Seeded, SeedsComeFirstAndNothingTwice) {
   Counting& counting = *inner;
   const auto strategy = make_seeded(std::move(inner), {4, 2, 4, 0});
   EXPECT_EQ(strategy->name(), "counting");
+  EXPECT_EQ(strategy->count_within(5), 5);
   strategy->tell(2, {});  // the default, measured before anything was asked
   std::vector<std::size_t> asked;
   while (const auto index = strategy->ask()) {

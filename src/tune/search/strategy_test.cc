@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <deque>
 #include <set>
 
@@ -169,6 +170,45 @@ TEST(ModelSearch, GoesOnWhenNothingWorks) {
     ASSERT_TRUE(index);
     strategy->tell(*index, {std::nullopt, 1});
   }
+}
+
+// Evaluations that took a second each, and `counting_s` of it for counters, until `told` are known.
+void learn(Strategy& strategy, const Space& space, std::size_t told, double counting_s) {
+  for (std::size_t i = 0; i < told; ++i) {
+    const std::optional<std::size_t> index = strategy.ask();
+    ASSERT_TRUE(index.has_value());
+    Evaluation evaluation;
+    evaluation.counters_s = counting_s;
+    evaluation.counters = {{"instructions", static_cast<double>(1 + *index % 7)}};
+    Outcome outcome{1 + static_cast<double>(*index % 7), 1 + counting_s, &evaluation};
+    strategy.tell(*index, outcome);
+  }
+  static_cast<void>(space);
+}
+
+TEST(CounterSearch, HasCountersReadOfTheFirstAndThenOfWhatIsCloseToTheBest) {
+  const Space space = small_space();
+  const auto strategy = make_counters({space, 3, 200});
+  const std::size_t first = strategy->ask().value();
+  EXPECT_TRUE(std::isinf(strategy->count_within(first)));
+  learn(*strategy, space, 9, 0.1);
+  EXPECT_TRUE(std::isinf(strategy->count_within(strategy->ask().value())));
+  learn(*strategy, space, 30, 0.1);
+  EXPECT_DOUBLE_EQ(strategy->count_within(strategy->ask().value()), 1.1);
+  for (const char* other : {"model", "random", "auto"})
+    EXPECT_EQ(make_strategy(other, {space, 3, 200}).value()->count_within(first), 0) << other;
+}
+
+TEST(CounterSearch, StopsReadingThemWhereThatTakesMoreThanAQuarter) {
+  const Space space = small_space();
+  const auto strategy = make_counters({space, 3, 200});
+  learn(*strategy, space, 9, 2);
+  EXPECT_TRUE(std::isinf(strategy->count_within(strategy->ask().value())))
+      << "a model of a counter takes some";
+  learn(*strategy, space, 3, 2);
+  EXPECT_EQ(strategy->count_within(strategy->ask().value()), 0);
+  learn(*strategy, space, 80, 0);
+  EXPECT_DOUBLE_EQ(strategy->count_within(strategy->ask().value()), 1.1) << "time has passed";
 }
 
 TEST(AutoStrategy, IsExhaustiveWhereTheBudgetCoversTheSpace) {

@@ -143,11 +143,23 @@ Counted counted_of(const SessionResult& result) {
   return counted;
 }
 
+// Why the winner is as fast as it is, as far as shares of peaks tell.
 std::string counted_text(const ReportInput& input) {
   const Counted counted = counted_of(input.result);
   if (counted.configs == 0) return "";
-  return fmt::format("hardware counters of {} configs were read in {:.1f} s\n", counted.configs,
-                     counted.seconds);
+  std::string text = fmt::format("hardware counters of {} configs were read in {:.1f} s",
+                                 counted.configs, counted.seconds);
+  constexpr std::pair<const char*, const char*> kShares[] = {
+      {"dram_busy_pct", "DRAM"},           {"issue_busy_pct", "issue slots"},
+      {"tensor_busy_pct", "tensor cores"}, {"fma_busy_pct", "FMA pipe"},
+      {"achieved_occupancy_pct", "warps"}, {"l2_hit_pct", "L2 hits"}};
+  const Evaluation& winner = input.result.evaluations[input.result.verdict->best().evaluation];
+  std::vector<std::string> shares;
+  for (const auto& [name, label] : kShares)
+    if (const auto found = winner.counters.find(name); found != winner.counters.end())
+      shares.push_back(fmt::format("{} {:.0f} %", label, found->second));
+  if (!shares.empty()) text += "; the winner's: " + join(shares, ", ");
+  return text + "\n";
 }
 
 double worst_ms(const SessionResult& result) {
