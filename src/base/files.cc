@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/files.h"
 
+#include "base/descriptor.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -23,20 +25,6 @@ Status os_error(std::string_view verb, const std::string& path, int code) {
   const Code kind = code == ENOENT ? Code::kNotFound : Code::kIo;
   return error(kind, "cannot {} '{}': {}", verb, path, std::strerror(code));
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // False with errno set.
 bool write_all(int fd, std::string_view rest) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/record_log.h"
 
+#include "base/descriptor.h"
 #include "base/files.h"
 #include "base/hash.h"
 
@@ -61,20 +62,6 @@ std::size_t find_frame(std::string_view bytes, std::size_t from) {
   }
   return std::string_view::npos;
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Status os_error(std::string_view verb, const std::string& path, int code) {
   return error(Code::kIo, "cannot {} '{}': {}", verb, path, std::strerror(code));

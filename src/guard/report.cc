@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/report.h"
 
+#include "base/markup.h"
 #include "base/text.h"
 #include "model/document.h"
 
@@ -46,33 +47,6 @@ std::string sentence(const ReportItem& item) {
   if (!result.cause.empty()) text += "; cause: " + result.cause;
   if (!result.reason.empty()) text += "; " + result.reason;
   return text;
-}
-
-std::string xml_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-        out += "&#10;";
-        break;
-      default:
-        // XML 1.0 has no way to say most control characters.
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\t') out += c;
-    }
-  }
-  return out;
 }
 
 std::string markdown_cell(std::string_view text) {
@@ -227,8 +201,8 @@ std::string render_junit(const Report& report) {
   std::string cases;
   for (const ReportItem& item : report.items) {
     std::string body;
-    const std::string text = xml_escaped(sentence(item));
-    const std::string cause = xml_escaped(item.result.cause);
+    const std::string text = markup_escaped(sentence(item));
+    const std::string cause = markup_escaped(item.result.cause);
     switch (item.result.verdict) {
       case Verdict::kRegression:
         ++failures;
@@ -248,14 +222,14 @@ std::string render_junit(const Report& report) {
         break;
     }
     cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\">{}</testcase>\n",
-                         xml_escaped("purlin.guard." + report.suite), xml_escaped(title(item)),
-                         item.result.current_ns / 1e9, body);
+                         markup_escaped("purlin.guard." + report.suite),
+                         markup_escaped(title(item)), item.result.current_ns / 1e9, body);
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{}\" tests=\"{}\" "
       "failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\">\n{}</testsuite>\n",
-      xml_escaped("purlin guard: " + report.suite), report.items.size(), failures, errors, skipped,
-      report.seconds, cases);
+      markup_escaped("purlin guard: " + report.suite), report.items.size(), failures, errors,
+      skipped, report.seconds, cases);
 }
 
 std::string render_markdown(const Report& report) {

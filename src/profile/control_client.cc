@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/control_client.h"
 
+#include "base/descriptor.h"
 #include "base/files.h"
 #include "base/text.h"
 
@@ -17,20 +18,6 @@ namespace {
 
 constexpr std::size_t kMostAnswer = 4096;
 constexpr int kAttempts = 50;  // a process hangs up on who is slow to say what it wants
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Result<std::string> spool_of(std::int64_t pid) {
   const Result<std::string> environment = read_file(fmt::format("/proc/{}/environ", pid));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/session/page.h"
 
+#include "base/markup.h"
 #include "base/text.h"
 #include "model/document.h"
 #include "model/evaluation.h"
@@ -28,29 +29,6 @@ svg text{fill:currentColor}.axis{stroke:var(--line)}.best{stroke:var(--strong);f
 table{border-collapse:collapse;width:100%;font-size:.9em}td,th{text-align:right;padding:.2em .5em;border-bottom:1px solid var(--line)}
 td:last-child,th:last-child{text-align:left;font-family:ui-monospace,monospace}.scroll{overflow-x:auto})";
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 struct Session {
   std::vector<Evaluation> evaluations;
   std::vector<std::pair<Config, double>> times;  // of those that worked, fastest first
@@ -71,7 +49,7 @@ Result<Session> read(const Json& document) {
 
 std::string text_at(double x, double y, std::string_view text, std::string_view anchor) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", x, y, anchor,
-                     escaped(text));
+                     markup_escaped(text));
 }
 
 // Every evaluation and the best so far, over what they cost together; times on a log axis.
@@ -111,7 +89,7 @@ std::string convergence(const Session& session) {
         "</title></circle>",
         one.ok() ? "dot" : "fail", at, one.ok() ? y(one.time_ms) : kTop,
         one.ok() ? format_ns(one.time_ms * 1e6) : status_name(one.status),
-        escaped(one.config.text()));
+        markup_escaped(one.config.text()));
   }
   return svg + fmt::format("<path class=\"best\" d=\"{}H{:.1f}\"/></svg>", path, x(last));
 }
@@ -180,7 +158,8 @@ std::string coordinates(const Session& session, const std::vector<Importance>& p
     }
     const bool top = time_ms <= 1.05 * session.times.front().second;
     svg += fmt::format("<path class=\"config{}\" d=\"{}\"><title>{}: {}</title></path>",
-                       top ? " top" : "", path, format_ns(time_ms * 1e6), escaped(config.text()));
+                       top ? " top" : "", path, format_ns(time_ms * 1e6),
+                       markup_escaped(config.text()));
   }
   for (std::size_t axis = 0; axis < names.size(); ++axis) {
     svg +=
@@ -201,21 +180,21 @@ std::string table(const Session& session) {
     html += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.2f}x</td><td>{}</td></tr>", i + 1,
                         format_ns(session.times[i].second * 1e6),
                         session.times[i].second / session.times.front().second,
-                        escaped(session.times[i].first.text()));
+                        markup_escaped(session.times[i].first.text()));
   return html + "</table></div>";
 }
 
 std::string transfer(const Json& document) {
   const Json& transfer = document["transfer"];
   if (!transfer.is_object()) return "";
-  std::string html =
-      fmt::format("<h2>Started from other runs: {}</h2><p>{}</p><ul>",
-                  escaped(transfer["state"].as_string()), escaped(transfer["why"].as_string()));
+  std::string html = fmt::format("<h2>Started from other runs: {}</h2><p>{}</p><ul>",
+                                 markup_escaped(transfer["state"].as_string()),
+                                 markup_escaped(transfer["why"].as_string()));
   for (const Json& source : transfer["sources"].items())
-    html += fmt::format("<li>{} {} {}: {} configs, {} left out</li>",
-                        escaped(source["source"].as_string()),
-                        escaped(source["device"].as_string()), escaped(source["shape"].as_string()),
-                        source["configs"].as_int(), source["left_out"].as_int());
+    html += fmt::format(
+        "<li>{} {} {}: {} configs, {} left out</li>", markup_escaped(source["source"].as_string()),
+        markup_escaped(source["device"].as_string()), markup_escaped(source["shape"].as_string()),
+        source["configs"].as_int(), source["left_out"].as_int());
   return html + "</ul>";
 }
 
@@ -263,16 +242,16 @@ Result<std::string> render_page(const Json& document) {
       "'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<title>{} tuned</title>\n<style>{}"
       "</style>\n</head>\n<body>\n<h1>{}</h1>\n",
-      escaped(kernel), kStyle, escaped(kernel));
+      markup_escaped(kernel), kStyle, markup_escaped(kernel));
   std::string problem;
   for (const auto& [name, extent] : document["problem"].members())
     problem += fmt::format("{}{}={}", problem.empty() ? "" : ",", name, extent.as_int());
   html += fmt::format(
       "<p>{} {}<br>strategy {}, seed {}, budget {}; {} evaluations of {} valid "
       "configs, {} worked</p>\n",
-      escaped(document["device"].as_string()), escaped(problem),
-      escaped(document["strategy_used"].as_string()), document["seed"].as_int(),
-      escaped(document["budget"].as_string()), session.evaluations.size(),
+      markup_escaped(document["device"].as_string()), markup_escaped(problem),
+      markup_escaped(document["strategy_used"].as_string()), document["seed"].as_int(),
+      markup_escaped(document["budget"].as_string()), session.evaluations.size(),
       document["space"]["valid"].as_int(), session.times.size());
   if (session.times.empty()) return html + "<p>No config worked.</p>\n</body>\n</html>\n";
   std::vector<Importance> parameters = importance_of(session.times);
