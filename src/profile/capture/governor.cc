@@ -20,6 +20,11 @@ constexpr double kSafety = 0.83;
 constexpr double kLeastPart = 0.5;
 constexpr double kSavingsPerPeriod = 0.125;  // of the purse
 constexpr double kThroughout = 0.8;          // a window this long leaves nothing worth a pause
+// A period is at least this part of the time since the first launch: as a process grows old, its
+// windows become as much longer as they become fewer. Each opening is a risk (CUPTI 13.0 gets stuck
+// in one of some ten thousand: cuda/toggle_watch.h), and the hundredth window of a minute tells
+// little that is new.
+constexpr double kWindowsToAnAge = 400;
 constexpr std::int64_t kRefusedForNs = 100'000'000;
 constexpr std::int64_t kSteadyPeriodNs = 1'000'000'000;  // of periods that nothing interrupts
 // Of those that are recorded throughout: nodes of graphs are told only when they are flushed, at a
@@ -146,6 +151,9 @@ void Governor::plan_launches(std::int64_t now_ns) {
   if (affordable(least) >= kThroughout * least) return period(least);
   throughout_ = false;
   if (!windows_are_worth_it()) return period(static_cast<double>(kSteadyPeriodNs));
+  if (tiers_.size() == 1)  // others have one window at most in each period
+    least = std::clamp(static_cast<double>(now_ns - first_launch_ns_) / kWindowsToAnAge, least,
+                       static_cast<double>(kMostPeriodNs));
   double window = affordable(least);
   double length = least;
   if (window < static_cast<double>(kLeastWindowNs)) {

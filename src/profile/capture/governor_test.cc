@@ -184,6 +184,16 @@ TEST(Governor, AShortProgramHasItsBeginningInFull) {
   EXPECT_NEAR(slow.recorded, slow.truth, 2);
 }
 
+TEST(Governor, AnOldProcessIsOpenedRarelyAndForLonger) {
+  const Outcome out = simulate(seeded(3), {Wishes{}}, 2000 * kSecond, steady(2e5));
+  const Outcome young = simulate(seeded(3), {Wishes{}}, 100 * kSecond, steady(2e5));
+  EXPECT_LE(out.totals.windows, 400 * (1 + std::log(2000 / 100.0)) * 1.1);
+  EXPECT_GT(young.totals.windows, 100);
+  EXPECT_NEAR(out.estimate / out.truth, 1, 0.02);
+  EXPECT_LE(out.cost_ns / 2000e9, 0.01);
+  EXPECT_GT(out.cost_ns / 2000e9, 0.004) << "a budget is there to be used";
+}
+
 TEST(Governor, ABigBudgetBuysMore) {
   GovernorOptions options = seeded(1);
   options.budget = 0.05;
