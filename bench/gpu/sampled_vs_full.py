@@ -5,8 +5,8 @@
     python3 bench/gpu/sampled_vs_full.py --purlin build/release/bin/purlin -o OUT/sampled_vs_full_h200.json
 
 Each program of capture_programs.py makes a fixed number of steps, once under `--full` and once in each other way: counts
-and times in total, the shares of the 20 kernels that own most, their p50 and p95. A second `--full` says what differs
-without any sampling. Where the budget allows the beginning only (a program that is launch bound, as the profile says), the
+and times in total, the shares of the 20 kernels that own most, p50 and p95 of the 20 rows (kernel and launch shape) that
+do: of one kernel in two sizes the median may lie between both. A second `--full` says what differs without any sampling. Where the budget allows the beginning only (a program that is launch bound, as the profile says), the
 profile is compared with as many launches from the start of the full one's timeline.
 
 Rows are tried in order until --limit seconds are over; what is done is on disk after each. Exit code 1 where a row is off
@@ -27,10 +27,10 @@ from pathlib import Path
 from capture_overhead import PROGRAMS_FILE
 from turns import environment
 
-# program, seconds of steps, ways besides --full and their part of the steps
-PLAN = [("graph", 10, [("", 1), ("--full", 1)]), ("gemm", 4, [("", 1)]), ("medium", 5, [("", 1)]), ("tiny", 3, [("", 1)]),
-        ("training", 20, [("", 0.25), ("--budget 3%", 1)])]
-START_S = 8  # of a process
+# program, steps (ms each on an H200's host), ways besides --full and their part of the steps
+PLAN = [("graph", 4200, 2.4, [("", 1)]), ("medium", 250, 40, [("", 1)]), ("training", 360, 14, [("", 0.5), ("--budget 10%", 1)]),
+        ("gemm", 180, 16.5, [("", 1)]), ("tiny", 300, 9, [("", 1)]), ("graph", 2000, 2.4, [("--full", 1)])]
+START_S = 6  # of a process
 WARM_STEPS = 5  # of capture_programs.py
 LIMITS = {"total_off": 0.02, "share_points_max": 2, "p50_off_max": 0.05, "p95_off_max": 0.05}
 TOP = 20
@@ -63,10 +63,31 @@ class Programs:
         return json.loads(Path(out).read_text()), file
 
 
-def kernels_of(report):
-    """{name: count, total, p50, p95} of the kernels of a report."""
-    return {k["name"]: {"count": k["count"], "total_ns": k["total_ns"], "p50_ns": k["p50_ns"], "p95_ns": k["p95_ns"]}
-            for k in report["kernels"]}
+def launch_text(grid, block):
+    return "x".join(map(str, grid)) + " " + "x".join(map(str, block))
+
+
+def rows_of(report):
+    """{(name, launch shape): count, total, p50, p95} of the rows of a report by launch."""
+    rows = {}
+    for k in report["kernels"]:
+        key = (k["name"], launch_text(k["launch"]["grid"], k["launch"]["block"]))
+        if key not in rows or k["total_ns"] > rows[key]["total_ns"]:
+            earlier = rows.get(key, {"count": 0, "total_ns": 0})
+            rows[key] = {"count": k["count"] + earlier["count"], "total_ns": k["total_ns"] + earlier["total_ns"],
+                         "p50_ns": k["p50_ns"], "p95_ns": k["p95_ns"]}
+        else:
+            rows[key]["count"] += k["count"]
+            rows[key]["total_ns"] += k["total_ns"]
+    return rows
+
+
+def by_kernel(rows):
+    """{name: total} over launch shapes."""
+    result = {}
+    for (name, _), row in rows.items():
+        result[name] = result.get(name, 0) + row["total_ns"]
+    return result
 
 
 def first_launches(purlin, file, count):
@@ -75,29 +96,32 @@ def first_launches(purlin, file, count):
     if listing.returncode != 0:
         raise RuntimeError(listing.stderr)
     with open(file + ".csv") as lines:
-        launches = [(int(row["start_ns"]), row["name"], int(row["duration_ns"])) for row in csv.DictReader(lines) if row["kind"] == "kernel"]
-    by_name = {}
-    for _, name, duration in sorted(launches)[:count]:
-        by_name.setdefault(name, []).append(duration)
+        launches = [(int(row["start_ns"]), (row["name"], row["grid"] + " " + row["block"]), int(row["duration_ns"]))
+                    for row in csv.DictReader(lines) if row["kind"] == "kernel"]
+    by_row = {}
+    for _, key, duration in sorted(launches)[:count]:
+        by_row.setdefault(key, []).append(duration)
     at = lambda values, q: values[min(len(values) - 1, int(q * len(values)))]  # noqa: E731
-    return {name: {"count": len(v), "total_ns": sum(v), "p50_ns": at(sorted(v), 0.5), "p95_ns": at(sorted(v), 0.95)}
-            for name, v in by_name.items()}
+    return {key: {"count": len(v), "total_ns": sum(v), "p50_ns": at(sorted(v), 0.5), "p95_ns": at(sorted(v), 0.95)}
+            for key, v in by_row.items()}
 
 
 def compare(truth, other):
     total, total_other = (sum(k["total_ns"] for k in each.values()) for each in (truth, other))
-    top = sorted(truth, key=lambda name: -truth[name]["total_ns"])[:TOP]
+    shares, shares_other = by_kernel(truth), by_kernel(other)
+    top = sorted(shares, key=lambda name: -shares[name])[:TOP]
+    points = max(abs(shares[name] / total - shares_other.get(name, 0) / total_other) * 100 for name in top)
     rows = []
-    for name in top:
-        mine, its = truth[name], other.get(name)
-        rows.append({"kernel": name[:120], "count": mine["count"], "share": mine["total_ns"] / total,
+    for key in sorted(truth, key=lambda key: -truth[key]["total_ns"])[:TOP]:
+        mine, its = truth[key], other.get(key)
+        rows.append({"kernel": key[0][:120], "launch": key[1], "count": mine["count"], "share": mine["total_ns"] / total,
                      "share_other": its["total_ns"] / total_other if its else 0,
                      "p50_ratio": its["p50_ns"] / mine["p50_ns"] if its else None,
                      "p95_ratio": its["p95_ns"] / mine["p95_ns"] if its else None})
     seen = [row for row in rows if row["p50_ratio"] is not None]
     result = {"total_ratio": total_other / total, "total_off": abs(total_other / total - 1),
               "count_ratio": sum(k["count"] for k in other.values()) / sum(k["count"] for k in truth.values()),
-              "share_points_max": max(abs(row["share"] - row["share_other"]) * 100 for row in rows),
+              "share_points_max": points,
               "p50_off_max": max((abs(row["p50_ratio"] - 1) for row in seen), default=None),
               "p95_off_max": max((abs(row["p95_ratio"] - 1) for row in seen), default=None),
               "missing": len(rows) - len(seen), "rows": rows}
@@ -109,13 +133,13 @@ def one_row(programs, program, steps, part, options, full_file):
     purlin, made = programs.purlin, max(1, int(steps * part))
     said, file = programs.run(program, made, options)
     report = lambda path: json.loads(  # noqa: E731
-        subprocess.run([purlin, "report", "--json", path], check=True, capture_output=True, text=True).stdout)
+        subprocess.run([purlin, "report", "--json", "--by", "launch", path], check=True, capture_output=True, text=True).stdout)
     document = report(file)
     coverage = document["coverage"]
     causes = {note["cause"] for note in coverage["notes"]}
-    sampled = kernels_of(document)
+    sampled = rows_of(document)
     what = "head" if "launch_bound" in causes else "whole"
-    truth = kernels_of(report(full_file))
+    truth = rows_of(report(full_file))
     if what == "head":
         truth = first_launches(purlin, full_file, round(sum(k["count"] for k in sampled.values())))
     elif made < steps:
@@ -132,14 +156,15 @@ def markdown(document):
              f"Recorded {document['recorded_at']} at {document['environment']['revision']}: `{document['command']}`, "
              f"{document['wall_s']:.0f} s. Each row against `--full` of the same steps in another process; `--full` against `--full` is "
              "what differs without sampling. Limits: total 2 %, share 2 points, p50 and p95 5 %.", "",
-             "| program | options | compared | recorded | total | count | share, points | p50 | p95 | within |",
-             "|---|---|---|---|---|---|---|---|---|---|"]
+             "| program | options | compared | recorded | windows by ids, by time | total | count | share, points | p50 | p95 | within |",
+             "|---|---|---|---|---|---|---|---|---|---|---|"]
     for r in document["programs"]:
         if "failed" in r:
-            lines.append(f"| {r['program']} | {r['options']} | failed: {r['failed'][:200]} | | | | | | | |")
+            lines.append(f"| {r['program']} | {r['options']} | failed: {r['failed'][:200]} | | | | | | | | |")
             continue
         percent = lambda value: "" if value is None else f"{100 * value:.2f} %"  # noqa: E731
-        lines.append(f"| {r['program']} | {r['options']} | {r['compared']} | {percent(r['launches_seen'] / max(1, r['launches']))} | "
+        windows = "{counted_windows:.0f}, {timed_windows:.0f}".format_map(r["sampling"]) if r["sampling"] else ""
+        lines.append(f"| {r['program']} | {r['options']} | {r['compared']} | {percent(r['launches_seen'] / max(1, r['launches']))} | {windows} | "
                      f"{100 * (r['total_ratio'] - 1):+.2f} % | {100 * (r['count_ratio'] - 1):+.2f} % | {r['share_points_max']:.2f} | "
                      f"{percent(r['p50_off_max'])} | {percent(r['p95_off_max'])} | {'yes' if r['within'] else 'no'} |")
     lines += ["", "Environment: " + ", ".join(f"{k} {v}" for k, v in document["environment"].items()) + ".", ""]
@@ -151,12 +176,12 @@ def main():
     parser.add_argument("--purlin", default="purlin")
     parser.add_argument("--programs", default="graph,medium,gemm,training,tiny")
     parser.add_argument("--limit", type=float, default=150)
-    parser.add_argument("--scale", type=float, default=1, help="of the plan's seconds")
+    parser.add_argument("--scale", type=float, default=1, help="of the plan's steps")
     parser.add_argument("-o", "--output", default="sampled_vs_full.json")
     arguments = parser.parse_args()
     began = time.monotonic()
     purlin = os.path.abspath(arguments.purlin) if "/" in arguments.purlin else arguments.purlin
-    document = {"schema": "purlin.bench.sampled_vs_full/2", "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    document = {"schema": "purlin.bench.sampled_vs_full/3", "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                 "command": shlex.join(["python3", *sys.argv]), "limits": LIMITS, "programs": []}
 
     def done(row):
@@ -170,14 +195,13 @@ def main():
         programs = Programs(purlin, folder)
         document["environment"] = environment(purlin)
         try:
-            for program, seconds, ways in PLAN:
-                seconds *= arguments.scale
+            for program, steps, step_ms, ways in PLAN:
+                steps = max(20, int(steps * arguments.scale))
+                seconds = steps * step_ms / 1e3
                 late = lambda runs: time.monotonic() - began + START_S + runs * (seconds + START_S) > arguments.limit  # noqa: E731, B023
                 if program not in arguments.programs.split(",") or late(2):
                     continue
                 try:
-                    probe, _ = programs.run(program, 30)
-                    steps = max(20, int(seconds * 1e3 / probe["mean_ms"]))
                     _, file = programs.run(program, steps, "--full")
                     os.rename(file, folder + "/full.plprof")
                 except Exception as failure:  # noqa: BLE001  the others may do

@@ -254,7 +254,9 @@ Json sampling_json(const Sampling& sampling) {
                        {"recorded_ns", number(sampling.recorded_ns)},
                        {"windows", number(sampling.windows)},
                        {"total_error", rounded(sampling.total_error())},
-                       {"waits", sampling.waits ? Json(*sampling.waits) : Json()}});
+                       {"waits", sampling.waits ? Json(*sampling.waits) : Json()},
+                       {"counted_windows", number(sampling.counted_windows)},
+                       {"timed_windows", number(sampling.timed_windows)}});
 }
 
 Json coverage_json(const Coverage& coverage, bool partial) {

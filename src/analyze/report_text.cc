@@ -366,6 +366,11 @@ class Renderer {
     if (sampling.total_error() > 0)
       text +=
           fmt::format(", the kernels' total within ±{} (95 %)", percent(sampling.total_error()));
+    if (sampling.timed_windows > 0 && sampling.counted_windows > 0)
+      text += fmt::format("; {} windows are weighed by time alone",
+                          format_count(sampling.timed_windows));
+    else if (sampling.timed_windows > 0)
+      text += "; windows are weighed by time, as if the program did as much in them as outside";
     out_ += fold(text, "  ", width());
   }
 

@@ -85,6 +85,9 @@ struct Sampling {
   double total_ns = 0;        // of the recorded kernels, weighted
   double total_variance = 0;  // its, ns², from how windows differ
   std::optional<bool> waits;  // whether the host's waits were recorded too, in every process
+  // Of the windows that stand for more than themselves: those whose weight comes from how many
+  // launches there were, and from time alone.
+  double counted_windows = 0, timed_windows = 0;
 
   // Relative, 95 %; 0 where it is not known.
   double total_error() const {

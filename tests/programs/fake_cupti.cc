@@ -324,10 +324,10 @@ std::pair<std::uint64_t, std::uint64_t> advance(std::uint64_t ns) {
 
 // A call of the runtime by this thread, now by the wall clock: calls happen on the host. Its number
 // is also that of the work it makes.
-std::uint32_t call(CUpti_CallbackId id) {
+std::uint32_t call(CUpti_CallbackId id, CUpti_ActivityKind kind = CUPTI_ACTIVITY_KIND_RUNTIME) {
   static std::atomic<std::uint32_t> numbers = 0;
   CUpti_ActivityAPI record = {};
-  record.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+  record.kind = kind;
   record.cbid = id;
   record.correlationId = ++numbers;
   record.threadId = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pthread_self()));
@@ -335,7 +335,7 @@ std::uint32_t call(CUpti_CallbackId id) {
   bool silent = false;
   {
     const std::lock_guard<std::mutex> lock(state().mutex);
-    silent = state().silent_calls.count(id) > 0;
+    silent = kind == CUPTI_ACTIVITY_KIND_RUNTIME && state().silent_calls.count(id) > 0;
   }
   if (!silent) append(record);
   return record.correlationId;
@@ -366,6 +366,11 @@ void fake_launch(const char* name, int launches, std::uint64_t duration_ns) {
     record.correlationId = correlation;
     append(record);
   }
+}
+
+// Of the driver, where it is the fake one.
+void fake_driver_version() {
+  call(CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion, CUPTI_ACTIVITY_KIND_DRIVER);
 }
 
 void fake_copy(std::uint64_t bytes) {

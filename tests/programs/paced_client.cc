@@ -2,7 +2,9 @@
 // A program on the fake CUPTI that launches at a rate for a while: what a governor has to do with.
 //
 //   paced_client SECONDS LAUNCHES_PER_MS [NODES]   prints "ready", then how many launches it made;
-//   with NODES each is one of a graph of so many kernels, which count
+//   with NODES each is one of a graph of so many kernels, which count. FAKE_CUDA names a driver to
+//   load. PAUSE_AFTER=S: after so many seconds it only waits.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -19,11 +21,15 @@ int main(int argc, char** argv) {
   const double seconds = std::atof(argv[1]);
   const int per_ms = std::atoi(argv[2]);
   const int nodes = argc > 3 ? std::atoi(argv[3]) : 0;
+  if (const char* driver = std::getenv("FAKE_CUDA"); driver != nullptr)
+    if (dlopen(driver, RTLD_NOW | RTLD_LOCAL) == nullptr) return 8;
   if (const char* path = std::getenv("CUDA_INJECTION64_PATH")) {
     void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return 9;
     reinterpret_cast<int (*)()>(dlsym(handle, "InitializeInjection"))();
   }
+  const char* pause = std::getenv("PAUSE_AFTER");
+  const double busy = pause != nullptr ? std::atof(pause) : seconds;
   std::puts("ready");
   std::fflush(stdout);
   using Clock = std::chrono::steady_clock;
@@ -33,7 +39,7 @@ int main(int argc, char** argv) {
   for (;;) {
     const double elapsed = std::chrono::duration<double>(Clock::now() - began).count();
     if (elapsed >= seconds) break;
-    const long due = static_cast<long>(elapsed * 1000 * per_ms);
+    const long due = static_cast<long>(std::min(elapsed, busy) * 1000 * per_ms);
     if (due > made && nodes == 0) fake_launch("paced", static_cast<int>(due - made), 500);
     for (long i = made; i < due && nodes > 0; ++i) fake_graph_launch("replayed", nodes, 500);
     made = due > made ? due : made;

@@ -98,7 +98,8 @@ void Governor::begin_period(std::int64_t now_ns) {
     if (planned.tier != 0)
       gaps += static_cast<double>(planned.window.close_ns - planned.window.open_ns);
   const auto length = static_cast<double>(period_end_ns_ - period_begin_ns_);
-  if (throughout_) planned_weight_ = length / std::max(1.0, length - gaps);
+  const double before = final_ ? 0 : standing_ns_;
+  if (throughout_) planned_weight_ = (before + length) / std::max(1.0, length - gaps);
 }
 
 bool Governor::due(const State& tier, std::int64_t now_ns) const {
@@ -124,6 +125,8 @@ void Governor::plan_launches(std::int64_t now_ns) {
   };
   throughout_ = true;
   planned_weight_ = 1;
+  // Where no window came to be in the time before, what is recorded now stands for that, too.
+  final_ = open_ns_ > 0 || standing_ns_ <= 0;
   if (tiers_.empty() || full_ || pinned_ || options_.every_launch)
     return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
   State& tier = tiers_[0];
@@ -137,7 +140,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
     tier.purse_ns = options_.budget * kHeadNs - head_cost_ns_;
   }
   if (launch_bound_) {
-    throughout_ = false;
+    throughout_ = final_ = false;
     return period(static_cast<double>(kSteadyPeriodNs));
   }
   // What the period may cost, and the window that costs as much.
@@ -149,7 +152,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
   if (affordable(kSteadyPeriodNs) >= kThroughout * kSteadyPeriodNs)
     return period(std::max(least, kThroughoutPeriodNs));
   if (affordable(least) >= kThroughout * least) return period(least);
-  throughout_ = false;
+  throughout_ = final_ = false;
   if (!windows_are_worth_it()) return period(static_cast<double>(kSteadyPeriodNs));
   if (tiers_.size() == 1)  // others have one window at most in each period
     least = std::clamp(static_cast<double>(now_ns - first_launch_ns_) / kWindowsToAnAge, least,
@@ -207,11 +210,11 @@ void Governor::end_period(std::int64_t now_ns) {
     totals_.unseen_ns += elapsed;
     return;
   }
-  standing_ns_ += elapsed;
+  if (!final_) standing_ns_ += elapsed;
   totals_.governed_ns += elapsed;
   if (open_since_ns_ >= 0) {
     const std::int64_t since = std::exchange(open_since_ns_, now_ns);
-    open_ns_ += static_cast<double>(now_ns - since);
+    if (!open_final_) open_ns_ += static_cast<double>(now_ns - since);
     lesson_open_ns_ += static_cast<double>(now_ns - since);
     totals_.recorded_ns += static_cast<double>(now_ns - since);
   }
@@ -242,12 +245,13 @@ bool Governor::overspent() const {
 }
 
 // Asked when tier 0 can no longer stay open. To close it for a window to come costs nothing where
-// that price is paid already, and pays where the head's graphs cost more as they are.
+// that price is paid already, and pays where the head's graphs cost more as they are. Where windows
+// follow, what they have to count is counted from now on.
 bool Governor::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
   const bool graphs = node_rate_ * costs.instrumented_node_ns > lasting_share();
   launch_bound_ = !lasting_ && !graphs && lasting_share() > options_.budget / 2;
-  cycle_due_ = cycle_due_ || (!lasting_ && graphs);
+  cycle_due_ = cycle_due_ || (!lasting_ && !launch_bound_);
   lasting_ = lasting_ || !launch_bound_;
   return !launch_bound_;
 }
@@ -309,6 +313,7 @@ Governor::Decision Governor::decide(std::int64_t now_ns) {
     decision.window = {now_ns, decision.ask_again_ns, planned_weight_};
   }
   if (decision.tier == 0) decision.new_period = std::exchange(period_is_new_, false);
+  if (decision.new_period) open_final_ = final_;
   if (decision.tier == kNone) decision.cycle = std::exchange(cycle_due_, false);
   return decision;
 }
@@ -337,14 +342,14 @@ void Governor::refused(int tier, bool forever, std::int64_t now_ns) {
                  planned_.end());
   if (tier != 0) return;
   // Nothing for a while, and then a period of its own.
-  throughout_ = false;
+  throughout_ = final_ = false;
   period_end_ns_ = std::max(now_ns + kRefusedForNs, period_end_ns_);
 }
 
 void Governor::closed(int tier, std::int64_t now_ns) {
   if (tier != 0 || open_since_ns_ < 0) return;
   const auto open = static_cast<double>(now_ns - std::exchange(open_since_ns_, -1));
-  open_ns_ += open;
+  if (!open_final_) open_ns_ += open;
   lesson_open_ns_ += open;
   totals_.recorded_ns += open;
 }

@@ -9,7 +9,8 @@
 // that can afford it have one window each in what is left. Length and place are drawn before the
 // period begins, from what earlier periods cost, never from what the window sees: hence a launch is
 // recorded with a chance that does not depend on it, and its weight, the period's time divided by
-// the window's, is an unbiased estimate (Horvitz and Thompson). Only a period that is recorded
+// the window's, is an unbiased estimate (Horvitz and Thompson); who can count launches sets right
+// what a program does less while it is recorded (launch_clock.h). Only a period that is recorded
 // throughout, at weight 1, may be cut short by what it sees.
 //
 // Each tier has a purse: it fills with the budget's share of passing time, up to five seconds'
@@ -21,8 +22,9 @@
 // price for every later launch (cost_model.h): if that is more than half of the budget, the program
 // is launch bound and tier 0 stays shut, but for what is asked for expressly; else windows begin,
 // with what the lasting price leaves of the budget. Graphs that were made in the head stay dearer
-// until tier 0 was open once more: where that saves more than its own lasting price it is cycled,
-// opened and shut with nothing between, as soon as the head has ended.
+// until tier 0 was open once more, and CUPTI numbers launches from then on only: hence it is
+// cycled, opened and shut with nothing between, as soon as the head has ended and windows are to
+// follow.
 //
 // Owned by the Arbiter. Thread-safety: none.
 #pragma once
@@ -115,7 +117,7 @@ class Governor {
   Standing take_weight();
   // The same of the window that opens now, as planned; exact where it says so.
   double planned_weight() const { return planned_weight_; }
-  bool weight_is_final() const { return throughout_; }
+  bool weight_is_final() const { return final_; }
 
   // On demand.
   void start(std::int64_t now_ns);                           // govern
@@ -183,6 +185,8 @@ class Governor {
   std::int64_t period_begin_ns_ = 0, period_end_ns_ = 0, earned_until_ns_ = 0;
   std::vector<Planned> planned_;  // windows of the period, in order of time
   bool throughout_ = false;       // tier 0 is open whenever nothing else is
+  bool final_ = true;             // what the period records stands for itself only
+  bool open_final_ = true;        // what is being recorded does
   double planned_weight_ = 1;
   bool period_is_new_ = true;
   bool head_ = true, launch_bound_ = false, cycle_due_ = false;
@@ -198,7 +202,8 @@ class Governor {
   double lesson_launches_ = 0, lesson_nodes_ = 0;
   std::int64_t open_since_ns_ = -1;
 
-  // Of tier 0: the time not yet stood for, and the windows that stand for it.
+  // Of tier 0: the time not yet stood for, and the windows that stand for it; what stands for
+  // itself is in neither.
   double standing_ns_ = 0, open_ns_ = 0;
 
   std::int64_t full_until_ns_ = 0, full_next_ns_ = kNever, full_cell_end_ns_ = 0;

@@ -485,6 +485,8 @@ std::string Recorder::coverage() const {
                              .real("total_ns", sampling_.total_ns)
                              .real("total_variance", sampling_.total_variance)
                              .raw("waits", sampling_.waits ? "true" : "false")
+                             .real("counted_windows", sampling_.counted_windows)
+                             .real("timed_windows", sampling_.timed_windows)
                              .finish());
   return json.raw("notes", '[' + notes + ']').finish();
 }

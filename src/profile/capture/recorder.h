@@ -30,8 +30,9 @@ namespace purlin::profile::capture {
 struct SamplingFacts {
   double budget = 0;  // 0: nothing governs
   double governed_ns = 0, recorded_ns = 0, windows = 0;
-  double total_ns = 0, total_variance = 0;  // of all kernels' time
-  bool waits = false;                       // the host's are recorded, too
+  double total_ns = 0, total_variance = 0;        // of all kernels' time
+  bool waits = false;                             // the host's are recorded, too
+  double counted_windows = 0, timed_windows = 0;  // weighed by their launches, by time
 };
 
 struct LaunchFacts {

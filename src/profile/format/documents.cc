@@ -40,7 +40,9 @@ Json to_json(const Sampling& sampling) {
                        {"windows", sampling.windows},
                        {"total_ns", sampling.total_ns},
                        {"total_variance", sampling.total_variance},
-                       {"waits", sampling.waits ? Json(*sampling.waits) : Json()}});
+                       {"waits", sampling.waits ? Json(*sampling.waits) : Json()},
+                       {"counted_windows", sampling.counted_windows},
+                       {"timed_windows", sampling.timed_windows}});
 }
 
 Json to_json(const Coverage& coverage) {
@@ -74,7 +76,9 @@ Coverage coverage_from_json(const Json& json) {
                        sampling["windows"].as_double(),
                        sampling["total_ns"].as_double(),
                        sampling["total_variance"].as_double(),
-                       std::nullopt};
+                       std::nullopt,
+                       sampling["counted_windows"].as_double(),
+                       sampling["timed_windows"].as_double()};
   if (sampling["waits"].is_bool()) coverage.sampling.waits = sampling["waits"].as_bool();
   coverage.bytes_written =
       static_cast<std::uint64_t>(std::max<std::int64_t>(0, json["bytes_written"].as_int()));

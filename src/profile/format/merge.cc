@@ -412,6 +412,8 @@ void Merger::add_coverage(const Coverage& from) {
   into.sampling.windows += from.sampling.windows;
   into.sampling.total_ns += from.sampling.total_ns;
   into.sampling.total_variance += from.sampling.total_variance;
+  into.sampling.counted_windows += from.sampling.counted_windows;
+  into.sampling.timed_windows += from.sampling.timed_windows;
   if (from.sampling.waits)
     into.sampling.waits = into.sampling.waits.value_or(true) && *from.sampling.waits;
   into.bytes_written += from.bytes_written;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/activity.h"
 
+#include <dlfcn.h>
+
 namespace purlin::profile::capture::cuda {
 namespace {
 
@@ -36,7 +38,24 @@ void ActivityTier::close() {
   open_ = false;
 }
 
+// How many launches came after the last window: a call of the driver that does nothing has the next
+// id in its record. At the end only, as the kind makes every later call of the program dearer.
+void ActivityTier::ask_last_id() {
+  void* driver = ::dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+  if (driver == nullptr) return;
+  const auto get_version =
+      reinterpret_cast<decltype(&cuDriverGetVersion)>(::dlsym(driver, "cuDriverGetVersion"));
+  if (get_version != nullptr && cupti_.enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS) {
+    folding_.await_last_id();
+    int version = 0;
+    get_version(&version);
+    cupti_.disable(CUPTI_ACTIVITY_KIND_DRIVER);
+  }
+  ::dlclose(driver);
+}
+
 void ActivityTier::collect(bool final) {
+  if (final && folding_.wants_last_id()) ask_last_id();
   const CUptiResult result = cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
   if (final && result != CUPTI_SUCCESS)
     recorder_.note(

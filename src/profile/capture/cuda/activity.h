@@ -30,6 +30,8 @@ class ActivityTier : public Tier {
   std::int64_t take_cost_ns() override;
 
  private:
+  void ask_last_id();
+
   const Cupti& cupti_;
   Recorder& recorder_;
   Folding& folding_;

@@ -96,6 +96,7 @@ void Arbiter::close_open_tier(bool final) {
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
   if (tier == 0) governor_.spent(0, cost);
   if (tier == 0 && !final && toggles_.closed(cost)) stuck_ = true;
+  if (tier == 0 && governor_.totals().windows > 1) folding_.start_clock(false);
   account(tier);
 }
 
@@ -103,7 +104,7 @@ void Arbiter::end_stuck(Ownership& ownership) {
   close_open_tier(true);
   collect(0, false);
   governor_.interrupted(monotonic_ns());
-  settle();
+  settle(true);
   report();
   ownership.give_up(
       "cupti_stuck",
@@ -112,12 +113,14 @@ void Arbiter::end_stuck(Ownership& ownership) {
       "switched on and off. Capture ended there, for the program's safety");
 }
 
-// What CUPTI has left in the graphs of the head goes with this (cost_model.h). Launches meanwhile
-// are recorded, and belong to the head.
+// What CUPTI has left in the graphs of the head goes with this (cost_model.h), and from here on it
+// numbers launches that it does not record (launch_clock.h). Launches meanwhile are recorded, and
+// belong to the head.
 void Arbiter::cycle() {
   governor_.spent(0, timed([&] {
                     if (tiers_[0]->open({}) == Tier::Opened::kYes) tiers_[0]->close();
                   }));
+  folding_.start_clock(governor_.totals().windows <= 1);
 }
 
 void Arbiter::account(int tier) {
@@ -140,9 +143,10 @@ void Arbiter::collect(int tier, bool final) {
   account(tier);
 }
 
-void Arbiter::settle() {
+void Arbiter::settle(bool last) {
   const Governor::Standing standing = governor_.take_weight();
-  folding_.settle(standing.weight, standing.time_ns);
+  folding_.settle(standing.weight, standing.time_ns, last);
+  if (last) folding_.stop_clock();
 }
 
 void Arbiter::report() {
@@ -152,7 +156,8 @@ void Arbiter::report() {
   if (governor_.launch_bound()) note_launch_bound();
   note_presence();
   recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
-                          totals.windows, estimate.total_ns, estimate.variance, governor_.waits()});
+                          totals.windows, estimate.total_ns, estimate.variance, governor_.waits(),
+                          estimate.counted, estimate.timed});
 }
 
 // Of the session's own thread, which folds what windows brought; and of the buffers, which CUPTI
@@ -165,7 +170,7 @@ void Arbiter::watch_self() {
   if (folding_.memory_bytes() > kMostBufferBytes && !governor_.stopped()) {
     close_open_tier();
     governor_.stop(monotonic_ns());
-    settle();
+    settle(true);
     recorder_.note(
         "memory_limit",
         "capture ended: CUPTI held more than 512 MiB of Purlin's buffers, as in programs "
@@ -233,7 +238,7 @@ void Arbiter::collect(Ownership& ownership, bool final) {
     for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) collect(tier, final);
   if (final) {
     governor_.interrupted(monotonic_ns());
-    settle();
+    settle(true);
   }
   report();
   if (!final) watch_self();
@@ -256,7 +261,7 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
     case ControlRequest::Verb::kStop:
       close_open_tier();
       governor_.stop(now);
-      settle();
+      settle(true);
       recorder_.note("stopped", "capture was stopped by `purlin capture`", 1);
       break;
     case ControlRequest::Verb::kWindow:
@@ -289,7 +294,7 @@ void Arbiter::yield() {
 void Arbiter::vacate() {
   close_open_tier();
   governor_.interrupted(monotonic_ns());
-  settle();
+  settle(true);
   report();
 }
 

@@ -41,7 +41,7 @@ class Arbiter : public Tenant {
   void collect(int tier, bool final);
   void account(int tier);
   void end_stuck(Ownership& ownership);
-  void settle();
+  void settle(bool last = false);
   void report();
   void note_launch_bound();
   void note_presence();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 namespace purlin::profile::capture::cuda {
 namespace {
@@ -151,8 +152,10 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
 // Copies, sets and waits cost as launches do, about.
 class Folding::Tally {
  public:
+  explicit Tally(bool keeps_ids) : keeps_ids_(keeps_ids) {}
   void see(const CUpti_Activity& record) {
     ++all_;
+    if (keeps_ids_) see_id(record);
     if (record.kind == CUPTI_ACTIVITY_KIND_RUNTIME || record.kind == CUPTI_ACTIVITY_KIND_DRIVER)
       ++calls_;
     if (record.kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
@@ -160,21 +163,66 @@ class Folding::Tally {
       nodes_ += reinterpret_cast<const CUpti_ActivityKernel10&>(record).graphId != 0 ? 1 : 0;
   }
   void add_to(Folding& folding) const {
+    if (!launch_ids_.empty() || version_id_ != 0) {
+      const std::lock_guard<std::mutex> lock(folding.mutex_);
+      for (const auto& [id, start_ns] : launch_ids_) {
+        const Period& period = folding.period_of(start_ns);
+        if (!period.final || period.weight > 0)
+          folding.clock_.see(id, period.final ? period.weight : 0);
+      }
+      if (version_id_ != 0 && folding.awaited_ns_ != 0)
+        folding.clock_.see_now(version_id_ - 1, folding.awaited_ns_);
+    }
     folding.launches_ += all_ - nodes_ - calls_;
     folding.cost_ns_ += static_cast<std::int64_t>(calls_) * kCallNs;
     folding.nodes_ += nodes_;
   }
 
  private:
+  template <class Record>
+  void see_launch(const CUpti_Activity& record) {
+    const auto& launch = reinterpret_cast<const Record&>(record);
+    // The nodes of a graph have their replay's id.
+    if (launch_ids_.empty() || launch_ids_.back().first != launch.correlationId)
+      launch_ids_.emplace_back(launch.correlationId, static_cast<std::int64_t>(launch.start));
+  }
+  void see_id(const CUpti_Activity& record) {
+    switch (record.kind) {
+      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      case CUPTI_ACTIVITY_KIND_KERNEL:
+        return see_launch<CUpti_ActivityKernel10>(record);
+      case CUPTI_ACTIVITY_KIND_MEMCPY:
+        return see_launch<CUpti_ActivityMemcpy6>(record);
+      case CUPTI_ACTIVITY_KIND_MEMSET:
+        return see_launch<CUpti_ActivityMemset4>(record);
+      case CUPTI_ACTIVITY_KIND_DRIVER: {
+        const auto& call = reinterpret_cast<const CUpti_ActivityAPI&>(record);
+        if (call.cbid == CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion)
+          version_id_ = call.correlationId;
+        return;
+      }
+      default:
+        return;
+    }
+  }
+  const bool keeps_ids_;
   std::uint64_t all_ = 0, nodes_ = 0, calls_ = 0;
+  std::uint32_t version_id_ = 0;  // of a call for the driver's version
+  std::vector<std::pair<std::uint32_t, std::int64_t>> launch_ids_;  // and when they began
 };
 
 void Folding::count(const Buffer& buffer) {
   CUpti_Activity* record = nullptr;
-  Tally tally;
+  Tally tally(keeps_ids());
   while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS)
     tally.see(*record);
   tally.add_to(*this);
+}
+
+const Folding::Period& Folding::period_of(std::int64_t start_ns) const {
+  auto period = periods_.end() - 1;
+  while (period != periods_.begin() && start_ns < period->from_ns) --period;
+  return *period;
 }
 
 Folding::Counts Folding::take_counts() {
@@ -199,6 +247,27 @@ void Folding::begin_window() {
 void Folding::end_window() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!windows_.empty()) windows_.back().to_ns = wall_ns();
+  closed_ns_ = monotonic_ns();
+}
+
+void Folding::start_clock(bool stood_still) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  clock_.start(monotonic_ns(), stood_still);
+}
+
+bool Folding::wants_last_id() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return clock_.running() && !all_final();
+}
+
+void Folding::await_last_id() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  awaited_ns_ = monotonic_ns();
+}
+
+void Folding::stop_clock() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  clock_.stop();
 }
 
 void Folding::begin_period_at(const Period& period) {
@@ -227,11 +296,19 @@ bool Folding::hold(Buffer& buffer) {
   return true;
 }
 
-void Folding::settle(double weight, double time_ns) {
+void Folding::settle(double weight, double time_ns, bool last) {
   std::vector<Buffer> held;
+  LaunchClock::Weight by_ids;
   bool settled = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    const bool any = !all_final();
+    if (attribution_.active()) clock_.stop();
+    const std::int64_t now = monotonic_ns();
+    const bool open = !windows_.empty() && windows_.back().to_ns == 0;
+    by_ids = clock_.settle(
+        {any ? weight : 1, time_ns, open ? now : closed_ns_, now, last, session_.options().waits});
+    if (any) weight = by_ids.value;
     for (Period& period : periods_)
       if (!std::exchange(period.final, true)) settled = true, period.weight = weight;
     held.swap(held_);
@@ -242,16 +319,24 @@ void Folding::settle(double weight, double time_ns) {
   }
   if (!settled || weight < 1.01) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  const double z = weight * periods_.back().kernel_ns, t = time_ns;
-  sums_.z += z, sums_.t += t;
-  sums_.zz += z * z, sums_.zt += z * t, sums_.tt += t * t;
+  const double z = weight * periods_.back().kernel_ns;
+  by_ids.counted ? counted_.add(z, by_ids.launches) : timed_.add(z, time_ns);
+}
+
+void Folding::Sums::add(double z_ns, double size) {
+  n += 1, z += z_ns, t += size;
+  zz += z_ns * z_ns, zt += z_ns * size, tt += size * size;
+}
+
+double Folding::Sums::variance() const {
+  if (n < 2 || t <= 0) return zz;  // one window does not tell how they differ
+  const double rate = z / t;
+  return std::max(0.0, zz - 2 * rate * zt + rate * rate * tt) * n / (n - 1);
 }
 
 Folding::Estimate Folding::estimate() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (sums_.t <= 0) return {total_ns_, 0};
-  const double rate = sums_.z / sums_.t;
-  return {total_ns_, std::max(0.0, sums_.zz - 2 * rate * sums_.zt + rate * rate * sums_.tt)};
+  return {total_ns_, counted_.variance() + timed_.variance(), counted_.n, timed_.n};
 }
 
 // A buffer's calls come before its launches: most launches then find theirs at once.
@@ -318,7 +403,7 @@ void Folding::fold(const Buffer& buffer, bool uncounted) {
     if (ops) ops->place(facts, each.correlationId);
     batch.copy(facts);
   };
-  Tally tally;
+  Tally tally(uncounted && keeps_ids());
   std::int64_t last_start = wall_ns();
   while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS) {
     tally.see(*record);

@@ -6,6 +6,8 @@
 // What a record stands for belongs to the period in which its work was enqueued: the last one whose
 // window opened before the work began. Where that is not yet known the buffers are held back, and
 // folded when it is settled; at most kMostHeld of them, beyond which what was planned is taken.
+// What time says of a window's weight is set right by how many launches there were
+// (launch_clock.h).
 //
 // Owned by Capture. [MT] every method; takes no lock that is held while CUPTI is called. What CUPTI
 // dropped is counted as lost; what it gave no end has the time of another launch of its kernel.
@@ -16,6 +18,7 @@
 #include "profile/capture/cuda/cupti_library.h"
 #include "profile/capture/cuda/kernel_names.h"
 #include "profile/capture/cuda/node_times.h"
+#include "profile/capture/launch_clock.h"
 #include "profile/capture/session.h"
 
 #include <atomic>
@@ -47,8 +50,15 @@ class Folding {
   // not have a right end (node_times.h).
   void begin_window();
   void end_window();
-  // The weight of the records of periods so far that had none, and the time they stand for.
-  void settle(double weight, double time_ns);
+  // The weight, by time, of the records of periods so far that had none, and the time they stand
+  // for; `last`: none follow.
+  void settle(double weight, double time_ns, bool last);
+  // Launches are numbered from here on (LaunchClock::start), until what happens is nobody's.
+  void start_clock(bool stood_still);
+  void stop_clock();
+  // Whether an id of now would tell what is to be settled; what its record is recognised by.
+  bool wants_last_id();
+  void await_last_id();
 
   // Records of work that begins later than that (wall clock) are nobody's, until a period begins.
   void leave_out_from(std::int64_t from_ns);
@@ -57,6 +67,7 @@ class Folding {
   // the periods differ (a ratio estimate's variance).
   struct Estimate {
     double total_ns = 0, variance = 0;
+    double counted = 0, timed = 0;  // windows weighed by their launches, by time
   };
   Estimate estimate();
 
@@ -105,6 +116,9 @@ class Folding {
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
   void add_up(const std::vector<Period>& folded);
   void count(const Buffer& buffer);
+  const Period& period_of(std::int64_t start_ns) const;
+  // Which calls have ids beside those that launch is not known where calls are recorded, too.
+  bool keeps_ids() const { return !session_.options().every_launch && !attribution_.active(); }
 
   const Cupti& cupti_;
   Session& session_;
@@ -115,12 +129,17 @@ class Folding {
   std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
   std::vector<Span> windows_;                 // the last few, likewise
   std::vector<Buffer> held_;
-  NodeTimes node_times_;  // guarded by the recorder's lock
+  LaunchClock clock_;
+  std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
+  std::int64_t awaited_ns_ = 0;  // when a call was made for its id; 0: none
+  NodeTimes node_times_;         // guarded by the recorder's lock
   double total_ns_ = 0;
-  // Of settled periods, z their weighted kernel time and t the time they stand for.
+  // Of settled periods, z their weighted kernel time and t the launches or the time they stand for.
   struct Sums {
-    double z = 0, t = 0, zz = 0, zt = 0, tt = 0;
-  } sums_;
+    double n = 0, z = 0, t = 0, zz = 0, zt = 0, tt = 0;
+    void add(double z_ns, double size);
+    double variance() const;
+  } counted_, timed_;
 
   std::atomic<std::int64_t> released_ns_ = 0;
   std::atomic<bool> seen_records_ = false, work_began_ = false;

@@ -211,10 +211,61 @@ TEST_F(FoldingTest, RecordsAreCountedOnceWhetherHeldOrNot) {
   const Folding::Counts counts = folding_.take_counts();
   EXPECT_EQ(counts.launches, 3);
   EXPECT_EQ(counts.nodes, 2);
-  folding_.settle(5, 1);
+  folding_.settle(5, 1, false);
   const Folding::Counts settled = folding_.take_counts();
   EXPECT_EQ(settled.launches + settled.nodes, 0);
   EXPECT_EQ(folded(), (Folded{{"a", {11, 110}}, {"b", {6, 60}}}));
+}
+
+// 190 launches between windows of ten, of which time would have 90.
+TEST_F(FoldingTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
+  constexpr std::int64_t kWindowNs = 2'000'000, kPeriodNs = 20'000'000;
+  const auto until = [](std::int64_t ns) {
+    while (monotonic_ns() < ns) {
+    }
+  };
+  folding_.begin_period(1, true, false);
+  Record head = record("a", wall_ns(), 10);
+  head.correlationId = 1000;
+  deliver({head});
+  folding_.start_clock(true);
+  std::int64_t now = monotonic_ns();
+  for (std::uint32_t window = 1; window <= 2; ++window) {
+    until(now += kPeriodNs - kWindowNs);
+    folding_.begin_period(10, false, false);
+    folding_.begin_window();
+    std::vector<Record> records;
+    for (std::uint32_t i = 0; i < 10; ++i)
+      for (std::uint64_t node = 1; node <= 3; ++node) {
+        records.push_back(record("node", wall_ns(), 10, node));  // three have their replay's id
+        records.back().correlationId = 1000 + 200 * window - 9 + i;
+      }
+    deliver(records);
+    until(now += kWindowNs);
+    folding_.end_window();
+    folding_.settle(10, static_cast<double>(kPeriodNs), window == 2);
+  }
+  EXPECT_EQ(folding_.estimate().counted, 2);
+  EXPECT_EQ(folding_.estimate().timed, 0);
+  const auto rows = folded();
+  EXPECT_EQ(rows.at("a").first, 1);
+  EXPECT_NEAR(rows.at("node").first, 3 * 400, 3 * 40);
+}
+
+TEST_F(FoldingTest, TimeWeighsWindowsWhereIdsAreTheSameForAll) {
+  folding_.begin_period(1, true, false);
+  deliver({record("a", wall_ns(), 10)});
+  folding_.start_clock(true);
+  for (int window = 0; window < 3; ++window) {
+    folding_.begin_period(5, false, false);
+    folding_.begin_window();
+    deliver({record("a", wall_ns(), 10)});
+    folding_.end_window();
+    folding_.settle(5, 1e6, window == 2);
+  }
+  EXPECT_EQ(folding_.estimate().counted, 0);
+  EXPECT_EQ(folding_.estimate().timed, 3);
+  EXPECT_EQ(folded(), (Folded{{"a", {16, 160}}}));
 }
 
 TEST_F(FoldingTest, AHeldBufferHasItsNamesWhenTheirModulesAreGone) {
@@ -226,7 +277,7 @@ TEST_F(FoldingTest, AHeldBufferHasItsNamesWhenTheirModulesAreGone) {
   // The place of a name that was freed is another's now.
   std::memset(first, '?', sizeof first - 1);
   std::memset(second, '!', sizeof second - 1);
-  folding_.settle(2, 1e9);
+  folding_.settle(2, 1e9, false);
   EXPECT_EQ(folded(),
             (Folded{{"kernel_of_a_module", {6, 3000}}, {"kernel_of_another", {4, 2000}}}));
 }

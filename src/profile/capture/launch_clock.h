@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// LaunchClock: how many launches a window's records stand for, told by the correlation ids that
+// CUPTI gives to launches, copies and sets one after the other, recorded or not, from the first
+// time on that kinds were enabled in a program with a context; to every call of CUDA once kinds of
+// API calls or waits were on (H200: bench/results/correlation_ids.md). Time alone takes a program
+// to launch as much while it is recorded as while it is not, and a window's luck for its whole
+// period's.
+//
+// The weight by time is multiplied by what windows have shown so far: what ids tell of, over what
+// time told of. What was given out too much or too little is made up for by half with each window,
+// and at the end by the last: the launches of the whole run then add up to what the ids say. A
+// window's own number of launches hardly enters its weight, else it would matter which part of a
+// step it saw; save that of the last, and of the first few where they have few launches, as those
+// are replays of graphs.
+//
+// Ids that tell nothing (standing still, going backwards, more than a program can launch) leave the
+// weight to time, and are begun with anew. Owned by Folding. Thread-safety: none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+namespace purlin::profile::capture {
+
+class LaunchClock {
+ public:
+  // Windows that are weighed together.
+  struct Stretch {
+    double by_time = 1;          // their weight, as time has it
+    double time_ns = 0;          // that they stand for
+    std::int64_t closed_ns = 0;  // when the last of them was
+    std::int64_t now_ns = 0;
+    bool last = false;   // none follows
+    bool calls = false;  // calls that launch nothing have ids, too
+  };
+  struct Weight {
+    double value = 1;
+    bool counted = false;  // by ids, not by time
+    double launches = 0;   // that were weighed, times the weight
+  };
+
+  bool running() const { return running_; }
+  // From now on ids count, whether anything is recorded or not. `stood_still`: none was given
+  // between the last that was seen and now; else the next windows only say where they are.
+  void start(std::int64_t now_ns, bool stood_still);
+  // What is launched from now on is nobody's, until the next start.
+  void stop() { running_ = false; }
+  // A launch that was recorded; in any order, and as often as it has records. What it stands for,
+  // 0 where that is for settle() to say.
+  void see(std::uint32_t id, double weight);
+  // An id given at that time: no launch before has a later one.
+  void see_now(std::uint32_t id, std::int64_t now_ns);
+  // Of the launches since the last call whose weight was not known.
+  Weight settle(const Stretch& stretch);
+
+ private:
+  static constexpr std::size_t kMostChunks = 65'536;
+
+  std::int64_t unwrap(std::uint32_t id) const;
+  bool is_new(std::int64_t id);
+  bool learn_calls(const Stretch& stretch);
+  bool believed(const Stretch& stretch);
+  Weight by_time(const Stretch& stretch);
+  Weight by_ids(const Stretch& stretch);
+  void forget();
+
+  bool running_ = false, any_ = false;
+  bool finding_ = false;     // where ids are is not known
+  bool moves_ = false;       // ids were seen to count what was not recorded
+  std::int64_t last_ = 0;    // the latest id seen, counted on beyond 32 bits
+  std::int64_t now_ns_ = 0;  // when it was the latest given, where known
+
+  // Since the last call: the ids, a bit each; how many launches are to be weighed, and of those
+  // that are not, what they stand for.
+  std::unordered_map<std::int64_t, std::uint64_t> seen_;
+  std::int64_t chunk_ = -1;
+  std::uint64_t* bits_ = nullptr;
+  double launches_ = 0, known_ = 0;
+  std::int64_t first_ = 0, latest_ = 0;  // of the launches to be weighed
+  std::int64_t backwards_ = 0;           // an id from before
+  bool gone_back_ = false, full_ = false;
+
+  std::int64_t settled_ = 0;                 // ids up to here have had their turn
+  double given_ = 0, due_from_ = 0;          // ids accounted for, since that one
+  std::int64_t before_ = 0, before_ns_ = 0;  // the last id of the windows before; their end
+  double open_ns_ = 0;                       // of windows since that saw nothing
+  double per_launch_ = 1;                    // ids; 0: not yet known
+  bool calls_ = false;
+  // What windows have taught: ids that were, ids by time, and the time. The old fades.
+  double ids_ = 0, timed_ = 0, span_ns_ = 0;
+  int lessons_ = 0;
+};
+
+}  // namespace purlin::profile::capture

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock of ids in simulated programs: windows at random places in periods of random length,
+// weighed by time and by ids.
+#include "profile/capture/launch_clock.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace purlin::profile::capture {
+namespace {
+
+constexpr double kMs = 1e6, kSecond = 1e9;
+
+struct Program {
+  // ns from a launch at that time to the next, and of what kind it is.
+  std::function<double(double)> gap_ns = [](double) { return 100e3; };
+  std::function<int(double)> kind = [](double) { return 0; };
+  double slower = 1;  // times as long while it is recorded
+  std::uint32_t first_id = 1;
+  double window_ns = 5 * kMs, period_ns = 300 * kMs;
+  double length_ns = 60 * kSecond;
+  bool windows_end_early = false;
+};
+
+struct Outcome {
+  std::vector<double> truth = {0, 0}, by_ids = {0, 0}, by_time = {0, 0};
+  int counted = 0, timed = 0;
+  double off() const { return (by_ids[0] + by_ids[1]) / (truth[0] + truth[1]) - 1; }
+  double off_by_time() const { return (by_time[0] + by_time[1]) / (truth[0] + truth[1]) - 1; }
+};
+
+// After a head of a second, as Folding does it: a window is settled when the next one opens.
+Outcome simulate(const Program& program, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto between = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  Outcome out;
+  LaunchClock clock;
+  double now = 0, next = 0;
+  std::uint32_t id = program.first_id;
+  std::vector<double> seen = {0, 0};
+  // The program until then; it takes ids, and what is recorded is seen.
+  const auto run = [&](double until, double weight, bool recorded) {
+    for (; next < until; next += program.gap_ns(next) * (recorded ? program.slower : 1)) {
+      const auto kind = static_cast<std::size_t>(program.kind(next));
+      if (recorded) clock.see(id, weight), clock.see(id, weight);  // as two nodes' records
+      if (recorded && weight == 0) seen[kind] += 1;
+      if (recorded && weight == 1) out.by_ids[kind] += 1, out.by_time[kind] += 1;
+      out.truth[kind] += 1;
+      ++id;
+    }
+    now = until;
+  };
+  run(kSecond, 1, true);
+  clock.start(static_cast<std::int64_t>(now), true);
+  double stands = 0, open = 0, closed = now;
+  const auto settle = [&](bool last) {
+    if (open <= 0) return;
+    const double weight = std::max(1.0, stands / open);
+    const LaunchClock::Weight by_ids = clock.settle(
+        {weight, stands, static_cast<std::int64_t>(closed), static_cast<std::int64_t>(now), last});
+    (by_ids.counted ? out.counted : out.timed) += 1;
+    for (std::size_t kind : {0u, 1u}) {
+      out.by_ids[kind] += by_ids.value * seen[kind];
+      out.by_time[kind] += weight * std::exchange(seen[kind], 0);
+    }
+    stands = open = 0;
+  };
+  while (now < program.length_ns) {
+    const double begin = now;
+    const double end = std::min(program.length_ns, begin + program.period_ns * between(0.75, 1.25));
+    const double window =
+        program.windows_end_early ? program.window_ns * between(0.1, 1) : program.window_ns;
+    const double at = begin + between(0, std::max(0.0, end - begin - window));
+    run(at, 0, false);
+    settle(false);
+    run(std::min(end, at + window), 0, true);
+    open += now - at;
+    closed = now;
+    run(end, 0, false);
+    stands += end - begin;
+  }
+  clock.see_now(id - 1, static_cast<std::int64_t>(now));
+  settle(true);
+  return out;
+}
+
+TEST(LaunchClock, AProgramThatIsTwiceAsSlowWhileItIsRecorded) {
+  Program program;
+  program.slower = 2;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Outcome out = simulate(program, seed);
+    EXPECT_NEAR(out.off(), 0, 0.002);
+    EXPECT_LT(out.off_by_time(), -0.4);
+    EXPECT_EQ(out.timed, 0);
+  }
+}
+
+TEST(LaunchClock, FewReplaysInAWindowAndFewWindows) {
+  Program program;
+  program.gap_ns = [](double) { return 2.4e6; };
+  program.slower = 1.5;
+  program.period_ns = 4 * kSecond;
+  program.length_ns = 13 * kSecond;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed)
+    EXPECT_NEAR(simulate(program, seed).off(), 0, 0.01) << seed;
+  program.length_ns = 2 * kSecond;  // one window
+  for (std::uint64_t seed = 1; seed <= 50; ++seed)
+    EXPECT_NEAR(simulate(program, seed).off(), 0, 0.01) << seed;
+}
+
+TEST(LaunchClock, IdsComeRound) {
+  Program program;
+  program.first_id = 0xffffff00;
+  EXPECT_NEAR(simulate(program, 1).off(), 0, 0.002);
+  program.first_id = 0x7fffff00;
+  EXPECT_NEAR(simulate(program, 1).off(), 0, 0.002);
+}
+
+TEST(LaunchClock, WindowsOfAnyLength) {
+  Program program;
+  program.slower = 1.3;
+  program.windows_end_early = true;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed)
+    EXPECT_NEAR(simulate(program, seed).off(), 0, 0.002);
+}
+
+// A step of 40 ms launches 20 small kernels a ms at first and then a large one every ms: windows
+// of 5 ms see either.
+TEST(LaunchClock, WhatAWindowSeesDoesNotWeighIt) {
+  Program program;
+  const auto burst = [](double now) { return std::fmod(now, 40e6) < 10e6; };
+  program.gap_ns = [=](double now) { return burst(now) ? 50e3 : 1e6; };
+  program.kind = [=](double now) { return burst(now) ? 1 : 0; };
+  program.slower = 1.5;
+  double share = 0, truth = 0;
+  constexpr int kRuns = 100;
+  for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+    const Outcome out = simulate(program, seed);
+    EXPECT_NEAR(out.off(), 0, 0.04) << seed;
+    share += out.by_ids[0] / (out.by_ids[0] + out.by_ids[1]) / kRuns;
+    truth += out.truth[0] / (out.truth[0] + out.truth[1]) / kRuns;
+  }
+  EXPECT_NEAR(share, truth, 0.04);
+}
+
+TEST(LaunchClock, APauseIsNoLaunches) {
+  Program program;  // at work for half of each ten seconds
+  program.gap_ns = [](double now) {
+    return std::fmod(now, 10e9) < 5e9 ? 100e3 : 10e9 - std::fmod(now, 10e9);
+  };
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Outcome out = simulate(program, seed);
+    EXPECT_NEAR(out.off(), 0, 0.02) << seed;
+  }
+}
+
+// ---- where ids do not tell ----
+
+class LaunchClockAlone : public testing::Test {
+ protected:
+  // A window of ten ms of each second, of launches with these ids; its weight.
+  LaunchClock::Weight window(std::int64_t second, std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t id = first; id != last + 1; ++id) clock_.see(id, 0);
+    return clock_.settle({100, kSecond, second * 1'000'000'000 + 500'000'000,
+                          second * 1'000'000'000 + 1'000'000'000, false});
+  }
+  static void expect_time(const LaunchClock::Weight& weight) {
+    EXPECT_FALSE(weight.counted);
+    EXPECT_EQ(weight.value, 100);
+  }
+  LaunchClock clock_;
+};
+
+TEST_F(LaunchClockAlone, BeforeItStartsTimeDecides) {
+  expect_time(window(0, 1, 10));
+  expect_time(window(1, 1001, 1010));
+  clock_.start(2'000'000'000, false);  // where ids are is not known
+  expect_time(window(2, 5001, 5010));
+  EXPECT_TRUE(window(3, 6001, 6010).counted);
+  clock_.stop();
+  expect_time(window(4, 7001, 7010));
+}
+
+TEST_F(LaunchClockAlone, IdsThatStandStillWhileNothingIsRecorded) {
+  clock_.start(0, true);
+  for (std::uint32_t second = 0; second < 20; ++second)
+    expect_time(window(second, 10 * second + 1, 10 * second + 10));
+}
+
+TEST_F(LaunchClockAlone, IdsThatGoBackBeginAnew) {
+  clock_.start(0, true);
+  window(0, 501'001, 501'010);
+  EXPECT_NEAR(window(1, 502'001, 502'010).value, 100, 25);
+  expect_time(window(2, 101, 110));  // another client has ended CUPTI, say
+  const LaunchClock::Weight again = window(3, 1101, 1110);
+  EXPECT_TRUE(again.counted);
+  EXPECT_NEAR(again.value, 100, 25);
+}
+
+TEST_F(LaunchClockAlone, MoreThanAProgramCanLaunchIsNotBelieved) {
+  clock_.see(1, 1);
+  clock_.start(0, true);
+  EXPECT_TRUE(window(0, 501, 510).counted);
+  expect_time(window(1, 200'000'001, 200'000'010));
+  EXPECT_TRUE(window(2, 200'001'001, 200'001'010).counted);
+}
+
+TEST_F(LaunchClockAlone, WhatStandsForItselfIsNotWeighedAgain) {
+  clock_.see(1, 1);
+  clock_.start(0, true);
+  EXPECT_TRUE(window(0, 501, 510).counted);  // the first half second
+  double given = 0, launched = 510;
+  std::uint32_t id = 511;
+  for (std::int64_t second = 1; second < 40; ++second) {
+    // 500 that nobody sees, 400 in full, 100 that nobody sees, a window.
+    id += 500;
+    for (int i = 0; i < 400; ++i) clock_.see(id++, 1);
+    id += 90;
+    for (int i = 0; i < 10; ++i) clock_.see(id++, 0);
+    const LaunchClock::Weight weight =
+        clock_.settle({60, 0.6 * kSecond, second * 1'000'000'000 + 500'000'000,
+                       second * 1'000'000'000 + 1'000'000'000, false});
+    EXPECT_TRUE(weight.counted);
+    given += 400 + 10 * weight.value;
+    launched += 1000;
+  }
+  EXPECT_NEAR(given / (launched - 510), 1, 0.05);
+}
+
+TEST_F(LaunchClockAlone, AnIdOfTheEndTellsOfTheRest) {
+  clock_.start(0, true);
+  window(0, 501, 510);
+  for (std::uint32_t id = 1501; id <= 1510; ++id) clock_.see(id, 0);
+  clock_.see_now(1600, 1'900'000'000);  // hardly any since
+  const LaunchClock::Weight weight =
+      clock_.settle({100, kSecond, 1'500'000'000, 2'000'000'000, true});
+  EXPECT_TRUE(weight.counted);
+  EXPECT_NEAR(weight.value, 70, 15);
+}
+
+TEST_F(LaunchClockAlone, AWindowOfNothingIsNotForgotten) {
+  clock_.start(0, true);
+  double given = 0;
+  for (std::uint32_t second = 0; second < 40; ++second) {
+    const std::uint32_t first = 1000 * second + 501;
+    if (second % 2 == 0)
+      given += 20 * window(second, first, first + 19).value;
+    else
+      clock_.settle({100, kSecond, second * 1'000'000'000ll + 500'000'000,
+                     second * 1'000'000'000ll + 1'000'000'000, false});
+  }
+  EXPECT_NEAR(given / 40e3, 1, 0.05);
+}
+
+}  // namespace
+}  // namespace purlin::profile::capture
