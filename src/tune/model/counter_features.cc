@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/model/counter_features.h"
 
+#include "model/launch_counters.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <string_view>
 
 namespace purlin::tune {
 namespace {
 
 constexpr std::size_t kFewest = 8;   // profiled observations that a model of a counter takes
-constexpr std::size_t kMost = 16;    // counters, those that vary most
+constexpr std::size_t kMost = 8;     // counters, those that vary most; each costs a model
 constexpr std::size_t kLimits = 31;  // a byte has one value more
 constexpr double kVaries = 1e-3;     // standard deviation of the logarithm
+
+// Bytes, sectors, instructions, wavefronts: what takes its time wherever it is done. By the names
+// of CUPTI and of launch_counters.h; shares and ratios are none.
+bool is_amount(const std::string& name) {
+  const auto ends = [&](std::string_view end) {
+    return name.size() >= end.size() &&
+           name.compare(name.size() - end.size(), end.size(), end) == 0;
+  };
+  return ends(".sum") || name == "instructions" || name == "shared_wavefronts" ||
+         (ends("_bytes") && is_hardware_counter(name));
+}
 
 }  // namespace
 
@@ -30,7 +44,8 @@ std::uint8_t CounterFeatures::byte_of(const std::vector<float>& limits, float va
   return static_cast<std::uint8_t>(at - limits.begin());
 }
 
-void CounterFeatures::fit(std::size_t row_width, const FitRegressor& regressor, Random& random) {
+void CounterFeatures::fit(std::size_t row_width, std::span<const std::optional<float>> log_times,
+                          const FitRegressor& regressor, Random& random) {
   chosen_.clear();
   observed_.clear();
   // Of each counter, where it was read: facts of compiled kernels are of all, the hardware's of
@@ -72,6 +87,11 @@ void CounterFeatures::fit(std::size_t row_width, const FitRegressor& regressor, 
       if (at > 0 && sorted[at] > sorted[at - 1]) limits.insert((sorted[at] + sorted[at - 1]) / 2);
     }
     chosen.limits.assign(limits.begin(), limits.end());
+    if (is_amount(name))
+      for (const std::uint32_t i : profiled)
+        if (log_times[i])
+          chosen.highest_rate = std::max(chosen.highest_rate.value_or(targets[i] - *log_times[i]),
+                                         targets[i] - *log_times[i]);
     chosen.model = regressor({rows_, row_width, targets, profiled}, random);
     chosen_.push_back(std::move(chosen));
   }
@@ -93,6 +113,20 @@ std::vector<std::uint8_t> CounterFeatures::expected(std::span<const std::uint8_t
       bytes[i * width() + c] = byte_of(chosen_[c].limits, values[i]);
   }
   return bytes;
+}
+
+std::vector<float> CounterFeatures::floors(std::span<const std::uint8_t> rows,
+                                           std::size_t row_width) const {
+  std::vector<float> floors;
+  std::vector<float> amounts(row_width == 0 ? 0 : rows.size() / row_width);
+  for (const Chosen& chosen : chosen_) {
+    if (!chosen.highest_rate) continue;
+    chosen.model->predict(rows, amounts);
+    for (float& amount : amounts) amount -= *chosen.highest_rate;
+    if (floors.empty()) floors = amounts;
+    for (std::size_t i = 0; i < amounts.size(); ++i) floors[i] = std::max(floors[i], amounts[i]);
+  }
+  return floors;
 }
 
 }  // namespace purlin::tune

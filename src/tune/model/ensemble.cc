@@ -97,7 +97,7 @@ void Ensemble::fit(Random& random) {
   std::vector<std::uint32_t> order = fitted_rows(targets, random);
   const auto used = static_cast<std::size_t>(std::ceil(kRows * static_cast<double>(order.size())));
   const std::size_t width = encoding_.features();
-  counters_.fit(width, fit_, random);
+  counters_.fit(width, log_times_, fit_, random);
   std::vector<std::uint8_t> with_counters;
   if (counters_.width() > 0)
     with_counters = joined(rows_, width, counters_.observed(), counters_.width());

@@ -46,6 +46,10 @@ class Ensemble {
   void fit(Random& random);
   // The rows of configs, one after another, as predict() takes them.
   std::vector<std::uint8_t> encode(std::span<const std::size_t> indices) const;
+  // CounterFeatures::floors of each row; empty without counters. REQUIRES: fitted.
+  std::vector<float> floors(std::span<const std::uint8_t> rows) const {
+    return counters_.floors(rows, encoding_.features());
+  }
   // What each member expects of each row. REQUIRES: fitted.
   std::vector<Prediction> predict(std::span<const std::uint8_t> rows) const;
 

@@ -125,7 +125,8 @@ TEST(CounterFeatures, AreMeasuredWhereProfiledAndExpectedElsewhere) {
     features.add(row, counters);
   }
   Random random(1);
-  features.fit(1, fit_boosted_trees(), random);
+  const std::vector<std::optional<float>> times(40, 1.0F);
+  features.fit(1, times, fit_boosted_trees(), random);
   ASSERT_EQ(features.width(), 1u);  // what does not vary says nothing
   const std::vector<std::uint8_t> expected = features.expected(rows, 1);
   ASSERT_EQ(expected.size(), 40u);
@@ -151,7 +152,8 @@ TEST(CounterFeatures, ThoseOfSomeAreLearntBesideThoseOfAll) {
     features.add(row, counters);
   }
   Random random(1);
-  features.fit(1, fit_boosted_trees(), random);
+  const std::vector<std::optional<float>> times(40, 1.0F);
+  features.fit(1, times, fit_boosted_trees(), random);
   ASSERT_EQ(features.width(), 2u);
   const std::vector<std::uint8_t> expected = features.expected(rows, 1);
   // The one that varies most comes first.
@@ -162,13 +164,42 @@ TEST(CounterFeatures, ThoseOfSomeAreLearntBesideThoseOfAll) {
 TEST(CounterFeatures, TooFewProfilesAreNone) {
   CounterFeatures features;
   Random random(1);
-  features.fit(1, fit_boosted_trees(), random);
+  std::vector<std::optional<float>> times;
+  features.fit(1, times, fit_boosted_trees(), random);
   for (std::uint8_t v = 0; v < 7; ++v) {
     const std::uint8_t row[] = {v};
     features.add(row, {{"inst.sum", v}});
+    times.push_back(1.0F);
   }
-  features.fit(1, fit_boosted_trees(), random);
+  features.fit(1, times, fit_boosted_trees(), random);
   EXPECT_EQ(features.width(), 0u);
+}
+
+// Bytes bind the first configs and instructions the last; a share of a peak is no amount.
+TEST(CounterFeatures, TheFloorIsWhatBindsAtTheBestRateSeen) {
+  CounterFeatures features;
+  std::vector<std::uint8_t> rows;
+  std::vector<std::optional<float>> times;
+  for (std::uint8_t v = 0; v < 40; ++v) {
+    const std::uint8_t row[] = {v};
+    rows.push_back(v);
+    const double bytes = 1e6 * std::exp2((40 - v) / 8.0), instructions = 1e4 * std::exp2(v / 8.0);
+    features.add(row, {{"dram_read_bytes", bytes},
+                       {"instructions", instructions},
+                       {"dram_busy_pct", 1.0 + v * v}});
+    // At 1e6 bytes or 1e4 instructions a ms; odd ones take twice as long as what binds them.
+    const double floor_ms = std::max(bytes / 1e6, instructions / 1e4);
+    times.push_back(static_cast<float>(std::log(v % 2 == 0 ? floor_ms : 2 * floor_ms)));
+  }
+  times[7] = std::nullopt;  // failed
+  Random random(1);
+  features.fit(1, times, fit_boosted_trees(), random);
+  const std::vector<float> floors = features.floors(rows, 1);
+  ASSERT_EQ(floors.size(), 40u);
+  EXPECT_NEAR(floors[20], std::log(std::exp2(20 / 8.0)), 0.25);
+  EXPECT_GT(floors[0], floors[20] + 1);
+  EXPECT_GT(floors[39], floors[20] + 1);
+  EXPECT_TRUE(CounterFeatures().floors(rows, 1).empty());
 }
 
 TEST(Ensemble, LearnsThroughCounters) {

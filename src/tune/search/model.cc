@@ -6,7 +6,8 @@
 // four sources: the favourite of a random member (exploration that follows what is not known), the
 // favourite of their mean, the best neighbour of the fastest config (where the trees see no
 // difference yet, the landscape still has slopes), and a uniform draw (nothing is left out for
-// ever).
+// ever). `counters` has a fifth: of what the mean expects to be fast, the config that is bound
+// least by what the counters say that it moves and executes.
 #include "tune/model/ensemble.h"
 #include "tune/search/ledger.h"
 #include "tune/search/strategy.h"
@@ -26,13 +27,16 @@ constexpr double kFirstShare = 0.1, kFirstLow = 5, kFirstHigh = 24;
 constexpr std::size_t kFirst = 16;  // where the budget does not say
 // Shares of the sources; what is left goes to single members' favourites.
 constexpr double kRandom = 0.03, kNear = 0.15, kMean = 0.3;
+// With counters: the share of the least bound, and among how many of those the mean expects most
+// of.
+constexpr double kLeastBound = 0.4, kPromising = 0.05;
 constexpr std::size_t kListed = 20'000;  // configs that are all predicted; of more, a sample is
 constexpr std::size_t kSample = 2'000;
 constexpr std::size_t kClimbers = 6, kClimb = 4;  // how many of a sample climb, and how far
 constexpr std::size_t kBatch = 3;
 // Counters of the hardware are read of what was drawn, which teaches most, until so many are known,
-// and of what comes close to the best; of anything while that takes no more than this share of the
-// session, for each costs what an evaluation does.
+// and of what comes close to the best; once some are known, only while that has taken no more than
+// this share of what the measuring of configs has, for each costs as much as an evaluation.
 constexpr std::size_t kProfiled = 24;
 constexpr std::size_t kFewestProfiled = 10;  // a model of a counter takes 8
 constexpr double kClose = 1.1, kCountShare = 0.25;
@@ -69,7 +73,7 @@ class ModelSearch : public Strategy {
 
   double count_within(std::size_t index) const override {
     if (!counters_) return 0;
-    const bool dear = counting_s_ > kCountShare * cost_s_;
+    const bool dear = counting_s_ > kCountShare * (measuring_s_ + counting_s_);
     if (profiled_ >= kFewestProfiled && dear) return 0;
     if (profiled_ < kProfiled && (profiled_ < kFewestProfiled || chance_.count(index) > 0))
       return std::numeric_limits<double>::infinity();
@@ -82,9 +86,11 @@ class ModelSearch : public Strategy {
     const bool profiled = counters_ && outcome.evaluation != nullptr;
     ensemble_.add(index, outcome.time_ms, profiled ? outcome.evaluation->counters : kNone);
     cost_s_ += outcome.cost_s;
-    if (profiled && outcome.evaluation->counters_s > 0) {
-      ++profiled_;
+    if (profiled) {
+      // Compiling goes on beside it.
+      measuring_s_ += outcome.evaluation->verify_s + outcome.evaluation->measure_s;
       counting_s_ += outcome.evaluation->counters_s;
+      profiled_ += outcome.evaluation->counters_s > 0;
     }
     if (!outcome.time_ms || (best_ && *outcome.time_ms >= best_ms_)) return;
     best_ = index;
@@ -119,6 +125,21 @@ class ModelSearch : public Strategy {
     ensemble_.fit(random_);
     if (space_.index_count() > kListed) sample_pool();
     expected_ = ensemble_.predict(rows_);
+    least_bound_.clear();
+    if (counters_) rank_by_floor();
+  }
+
+  // Of the configs that are expected to be fast, those first whose resources bind them least.
+  void rank_by_floor() {
+    const std::vector<float> floors = ensemble_.floors(rows_);
+    if (floors.empty()) return;
+    std::vector<std::pair<float, std::size_t>> order;
+    for (std::size_t i = 0; i < pool_.size(); ++i) order.push_back({sum(expected_[i]), i});
+    std::sort(order.begin(), order.end());
+    order.resize(1 + static_cast<std::size_t>(kPromising * static_cast<double>(order.size() - 1)));
+    for (auto& [value, at] : order) value = floors[at];
+    std::sort(order.begin(), order.end());
+    for (const auto& [floor, at] : order) least_bound_.push_back(pool_[at]);
   }
 
   // Asked again before it is told, it goes on down the same list.
@@ -151,6 +172,10 @@ class ModelSearch : public Strategy {
         near.pop_back();
       }
       if (!pick && source < kNear + kMean) pick = lowest(sum);
+      if (!pick && source < kNear + kMean + kLeastBound) {
+        const auto least = std::find_if(least_bound_.begin(), least_bound_.end(), is_free);
+        if (least != least_bound_.end()) pick = *least;
+      }
       if (!pick) {
         const std::size_t member = random_.below(Ensemble::kMembers);
         pick = lowest([&](const Ensemble::Prediction& each) { return each[member]; });
@@ -219,12 +244,13 @@ class ModelSearch : public Strategy {
   std::vector<std::size_t> pool_;   // configs to choose among
   std::vector<std::uint8_t> rows_;  // and their encodings
   std::vector<Ensemble::Prediction> expected_;
+  std::vector<std::size_t> least_bound_;  // of those expected to be fast
   std::deque<std::size_t> queue_;
   std::size_t drawn_ = 0;
-  std::unordered_set<std::size_t> chance_;  // what was drawn, where counters are read
-  std::size_t profiled_ = 0;                // evaluations whose hardware counters were read
-  double counting_s_ = 0;                   // what that took
-  std::size_t fitted_ = 0;                  // observations at the last fit
+  std::unordered_set<std::size_t> chance_;   // what was drawn, where counters are read
+  std::size_t profiled_ = 0;                 // evaluations whose hardware counters were read
+  double counting_s_ = 0, measuring_s_ = 0;  // what that took, and all verifying and timing
+  std::size_t fitted_ = 0;                   // observations at the last fit
   std::optional<std::size_t> best_;
   double best_ms_ = 0;
 };

@@ -172,13 +172,17 @@ TEST(ModelSearch, GoesOnWhenNothingWorks) {
   }
 }
 
-// Evaluations that took a second each, and `counting_s` of it for counters, until `told` are known.
+// Evaluations that were measured for a second each, and `counting_s` of it for counters, until
+// `told` are known.
 void learn(Strategy& strategy, const Space& space, std::size_t told, double counting_s) {
   for (std::size_t i = 0; i < told; ++i) {
     const std::optional<std::size_t> index = strategy.ask();
     ASSERT_TRUE(index.has_value());
     Evaluation evaluation;
     evaluation.counters_s = counting_s;
+    evaluation.verify_s = 0.25;
+    evaluation.measure_s = 0.75;
+    evaluation.compile_s = 100;  // beside the rest, in other processes
     evaluation.counters = {{"instructions", static_cast<double>(1 + *index % 7)}};
     Outcome outcome{1 + static_cast<double>(*index % 7), 1 + counting_s, &evaluation};
     strategy.tell(*index, outcome);
