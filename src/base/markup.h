@@ -7,8 +7,8 @@
 
 namespace purlin {
 
-// For an element's text or an attribute in double quotes. Line feeds are kept as &#10;; other control
-// characters but tabs, which XML 1.0 cannot say at all, are left out.
+// For an element's text or an attribute in double quotes. Line feeds are kept as &#10;; other
+// control characters but tabs, which XML 1.0 cannot say at all, are left out.
 std::string markup_escaped(std::string_view text);
 
 }  // namespace purlin
