@@ -3,12 +3,15 @@
 
 #include "base/time.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace purlin::tune {
 namespace {
 
 constexpr int kPatience = 3;  // configs in a row that could not be counted
+// It has run before: some launches, and what CUPTI takes when it starts.
+constexpr double kStartS = 30, kLaunches = 20;
 
 }  // namespace
 
@@ -43,7 +46,8 @@ void CounterWorker::read(Evaluation& evaluation, const measure::Policy& policy) 
       counted = Status(Code::kUnavailable,
                        "a second worker cannot be started: " + started.status().message());
   }
-  if (worker_ != nullptr) counted = worker_->count(evaluation.config, policy, timeout_s_);
+  const double timeout_s = std::min(timeout_s_, kStartS + kLaunches * 1e-3 * evaluation.time_ms);
+  if (worker_ != nullptr) counted = worker_->count(evaluation.config, policy, timeout_s);
   const double took_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
   evaluation.counters_s += took_s;
   evaluation.cost_s += took_s;
