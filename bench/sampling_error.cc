@@ -5,12 +5,12 @@
 // Launch streams recorded on GPUs (data/traces) are replayed through the governor by a clock of
 // their own: repeated for SECONDS (default 60) at a given number of launches a second, with noise
 // on every duration, a clock that drifts, and phases in which only a part of the step runs; what is
-// recorded runs slower by what the cost model says. Each of
-// SEEDS (default 1,000) draws other windows over the same launches. What the windows record, at its
-// weights, is compared with all launches: total and count, shares of the 20 kernels that own most,
-// their p50 and p95. Rows at rates and budgets where the governor neither records everything nor,
-// launch bound, stops after the head, and one of each of those. Exit code 1 where the mean of the
-// totals is off by more than three of its standard errors.
+// recorded runs slower by what the cost model says, or twice as slow. Each of SEEDS (default 1,000)
+// draws other windows over the same launches. What the windows record, weighed by time and by ids
+// of launches, is compared with all launches: total and count, shares of the 20 kernels that own
+// most, their p50 and p95. Rows at rates and budgets where the governor neither records everything
+// nor, launch bound, stops after the head, and one of each of those. Exit code 1 where the mean of
+// the totals by ids is off by more than three of its standard errors and a thousandth.
 #include "base/files.h"
 #include "base/text.h"
 #include "model/profile.h"
@@ -153,6 +153,7 @@ class Replay {
     }
     governor_.interrupted(now);
     if (open_) closed_ns_ = now;
+    clock_.see_now(static_cast<std::uint32_t>(kFirstId + (next_ - 1) / program_.unit), now);
     settle(now, true);
     return std::move(seen_);
   }
@@ -290,7 +291,7 @@ bool row(const std::string& name, const Stream& step, double rate, double budget
     std::printf("| | | | | | launch bound, the head only: %d of %d | | | | | | |\n", bound, seeds);
     if (bound > seeds / 2) return true;
   }
-  return std::abs(mean - 1) <= 3 * error + 1e-9;
+  return std::abs(mean - 1) <= 3 * error + 1e-3;
 }
 
 }  // namespace

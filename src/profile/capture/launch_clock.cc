@@ -6,6 +6,8 @@
 namespace purlin::profile::capture {
 namespace {
 
+// What stands for more than this was recorded in a window, and told of after it was weighed.
+constexpr double kAlone = 1.01;
 // Less than this of what time expects between two windows: ids stand still.
 constexpr double kStandsStill = 0.02;
 // More than any number of threads launches.
@@ -32,7 +34,7 @@ void LaunchClock::start(std::int64_t now_ns, bool stood_still) {
   if (running_) return;
   running_ = true;
   finding_ = !stood_still;
-  given_ = known_ = launches_ = open_ns_ = 0;
+  given_ = known_ = alone_ = late_ = launches_ = open_ns_ = 0;
   settled_ = before_ = last_;
   due_from_ = static_cast<double>(last_);
   before_ns_ = now_ns;
@@ -71,6 +73,7 @@ void LaunchClock::see(std::uint32_t id, double weight) {
   if (!running_ || !is_new(at)) return;
   if (weight > 0) {
     known_ += weight;
+    ++(weight > kAlone ? late_ : alone_);
   } else {
     if (launches_ == 0 || at < first_) first_ = at;
     if (launches_ == 0 || at > latest_) latest_ = at;
@@ -104,7 +107,7 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
 void LaunchClock::forget() {
   seen_.clear();
   bits_ = nullptr;
-  launches_ = known_ = 0;
+  launches_ = known_ = alone_ = late_ = 0;
   gone_back_ = full_ = false;
   settled_ = last_;
 }
@@ -129,16 +132,18 @@ bool LaunchClock::believed(const Stretch& stretch) {
   if (full_ || launches_ == 0 || finding_) return false;
   const auto span = static_cast<double>(stretch.closed_ns - before_ns_);
   const double open = open_ns_ + stretch.time_ns / stretch.by_time;
-  const double seen = launches_ * per_launch_, known = known_ * per_launch_;
+  const double seen = (launches_ + late_) * per_launch_, known = alone_ * per_launch_;
   const auto ids = static_cast<double>(latest_ - before_) - known;
-  if (span <= 0 || open <= 0 || ids < launches_ || ids > span * kMostPerNs) return false;
+  if (span <= 0 || open <= 0 || ids > span * kMostPerNs) return false;
   if (std::max(seen / open, span_ns_ > 0 ? ids_ / span_ns_ : 0) * span > kMostAhead) return false;
   const double timed = seen * span / open;
   const auto between = static_cast<double>(first_ - before_ - 1) - known;
   moves_ = moves_ || between > kStandsStill * (timed - seen);
   if (!moves_) return false;
-  // Where a part of the time was recorded throughout, the rest of it is not known.
-  if (known > 0.05 * ids && span_ns_ > 0) return true;
+  // Where a part of the time was recorded throughout, the rest of it is not known; and what ran
+  // long after it was launched may seem to belong to the window that comes next.
+  if ((known > 0.05 * ids || ids < launches_) && span_ns_ > 0) return true;
+  if (ids < launches_) return false;
   if (++lessons_ > kMemory) {
     ids_ /= 2, timed_ /= 2, span_ns_ /= 2;
     lessons_ /= 2;

@@ -71,12 +71,12 @@ class LaunchClock {
   std::int64_t last_ = 0;    // the latest id seen, counted on beyond 32 bits
   std::int64_t now_ns_ = 0;  // when it was the latest given, where known
 
-  // Since the last call: the ids, a bit each; how many launches are to be weighed, and of those
-  // that are not, what they stand for.
+  // Since the last call: the ids, a bit each; how many launches are to be weighed; of those that
+  // are not, what they stand for, and how many stand for themselves and for others.
   std::unordered_map<std::int64_t, std::uint64_t> seen_;
   std::int64_t chunk_ = -1;
   std::uint64_t* bits_ = nullptr;
-  double launches_ = 0, known_ = 0;
+  double launches_ = 0, known_ = 0, alone_ = 0, late_ = 0;
   std::int64_t first_ = 0, latest_ = 0;  // of the launches to be weighed
   std::int64_t backwards_ = 0;           // an id from before
   bool gone_back_ = false, full_ = false;

@@ -233,6 +233,39 @@ TEST_F(LaunchClockAlone, WhatStandsForItselfIsNotWeighedAgain) {
   EXPECT_NEAR(given / (launched - 510), 1, 0.05);
 }
 
+// Of a window of which half has not run yet as it is weighed, the rest comes with its weight.
+TEST_F(LaunchClockAlone, WhatRunsLongAfterItWasLaunchedIsNotLost) {
+  clock_.see(0, 1);
+  clock_.start(0, true);
+  double given = 0, weight = 0;
+  std::uint32_t id = 1;
+  std::vector<std::uint32_t> late;
+  constexpr int kSeconds = 60;
+  for (std::int64_t second = 0; second < kSeconds; ++second) {
+    // A hundred launches of every thousand; sometimes right after those of before.
+    const std::uint32_t before = second % 3 == 1 ? 0 : second % 3 == 2 ? 1800 : 900;
+    for (const std::uint32_t each : late) {
+      clock_.see(each, weight);
+      given += weight;
+    }
+    late.clear();
+    for (std::uint32_t i = 0; i < 100; ++i) {
+      if (i < 50)
+        clock_.see(id + before + i, 0);
+      else
+        late.push_back(id + before + i);
+    }
+    id += before + 100;
+    const std::int64_t begin = second * 1'000'000'000;
+    const LaunchClock::Weight settled =
+        clock_.settle({10, kSecond, begin + 500'000'000, begin + 1'000'000'000, false});
+    EXPECT_EQ(settled.counted, second > 0 || settled.counted);
+    weight = settled.value;
+    given += 50 * weight;
+  }
+  EXPECT_NEAR(given / id, 1, 0.05);
+}
+
 TEST_F(LaunchClockAlone, AnIdOfTheEndTellsOfTheRest) {
   clock_.start(0, true);
   window(0, 501, 510);
