@@ -34,6 +34,7 @@ START_S = 6  # of a process
 WARM_STEPS = 5  # of capture_programs.py
 LIMITS = {"total_off": 0.02, "share_points_max": 2, "p50_off_max": 0.05, "p95_off_max": 0.05}
 TOP = 20
+MOST_LISTED = 1_000_000  # launches whose durations are looked at one by one
 
 
 class Programs:
@@ -90,8 +91,8 @@ def by_kernel(rows):
     return result
 
 
-def first_launches(purlin, file, count):
-    """The same of the first `count` launches of a timeline."""
+def durations_of(purlin, file, count):
+    """{(name, launch shape): durations, in order} of the first `count` launches of a timeline; None: all."""
     listing = subprocess.run([purlin, "export", file, "--format", "csv", "-o", file + ".csv"], capture_output=True, text=True)
     if listing.returncode != 0:
         raise RuntimeError(listing.stderr)
@@ -101,9 +102,30 @@ def first_launches(purlin, file, count):
     by_row = {}
     for _, key, duration in sorted(launches)[:count]:
         by_row.setdefault(key, []).append(duration)
-    at = lambda values, q: values[min(len(values) - 1, int(q * len(values)))]  # noqa: E731
-    return {key: {"count": len(v), "total_ns": sum(v), "p50_ns": at(sorted(v), 0.5), "p95_ns": at(sorted(v), 0.95)}
-            for key, v in by_row.items()}
+    return {key: sorted(values) for key, values in by_row.items()}
+
+
+def at(durations, rank):
+    return durations[min(len(durations) - 1, int(rank * len(durations)))]
+
+
+def first_launches(purlin, file, count):
+    """As rows_of, of the first `count` launches of a timeline."""
+    return {key: {"count": len(v), "total_ns": sum(v), "p50_ns": at(v, 0.5), "p95_ns": at(v, 0.95)}
+            for key, v in durations_of(purlin, file, count).items()}
+
+
+def off_by_rank(result, other, durations):
+    """How far percentiles are from all that the truth has within two points of their rank: where a row is of two sizes, half
+    of each, the median is either."""
+    worst = {}
+    for name, rank in (("p50", 0.5), ("p95", 0.95)):
+        for row in result["rows"]:
+            values, its = durations.get((row["kernel_name"], row["launch"])), other.get((row["kernel_name"], row["launch"]))
+            if values and its:
+                low, high, seen = at(values, rank - 0.02), at(values, min(1, rank + 0.02)), its[name + "_ns"]
+                worst[name] = max(worst.get(name, 0), 1 - seen / low, seen / high - 1)
+    return {f"{name}_off_by_rank_max": value for name, value in worst.items()}
 
 
 def compare(truth, other):
@@ -114,7 +136,7 @@ def compare(truth, other):
     rows = []
     for key in sorted(truth, key=lambda key: -truth[key]["total_ns"])[:TOP]:
         mine, its = truth[key], other.get(key)
-        rows.append({"kernel": key[0][:120], "launch": key[1], "count": mine["count"], "share": mine["total_ns"] / total,
+        rows.append({"kernel_name": key[0], "launch": key[1], "count": mine["count"], "share": mine["total_ns"] / total,
                      "share_other": its["total_ns"] / total_other if its else 0,
                      "p50_ratio": its["p50_ns"] / mine["p50_ns"] if its else None,
                      "p95_ratio": its["p95_ns"] / mine["p95_ns"] if its else None})
@@ -145,7 +167,13 @@ def one_row(programs, program, steps, part, options, full_file):
     elif made < steps:
         launches = sum(k["count"] for k in truth.values())
         truth = first_launches(purlin, full_file, round(launches * (made + WARM_STEPS) / (steps + WARM_STEPS)))
-    return {"program": program, "options": options or "default", "steps": made, "compared": what, **compare(truth, sampled),
+    result = compare(truth, sampled)
+    if sum(k["count"] for k in truth.values()) < MOST_LISTED:
+        count = None if what == "whole" and made == steps else round(sum(k["count"] for k in truth.values()))
+        result.update(off_by_rank(result, sampled, durations_of(purlin, full_file, count)))
+    for row in result["rows"]:
+        row["kernel_name"] = row["kernel_name"][:120]
+    return {"program": program, "options": options or "default", "steps": made, "compared": what, **result,
             "mean_ms": said["mean_ms"], "launches_seen": coverage["launches_seen"], "launches": sum(k["count"] for k in sampled.values()),
             "sampling": coverage.get("sampling"), "overhead_ns": coverage["overhead_ns"],
             "notes": [{"cause": n["cause"], "seconds": n["seconds"], "text": n["text"]} for n in coverage["notes"]]}
@@ -156,17 +184,18 @@ def markdown(document):
              f"Recorded {document['recorded_at']} at {document['environment']['revision']}: `{document['command']}`, "
              f"{document['wall_s']:.0f} s. Each row against `--full` of the same steps in another process; `--full` against `--full` is "
              "what differs without sampling. Limits: total 2 %, share 2 points, p50 and p95 5 %.", "",
-             "| program | options | compared | recorded | windows by ids, by time | total | count | share, points | p50 | p95 | within |",
-             "|---|---|---|---|---|---|---|---|---|---|---|"]
+             "| program | options | compared | recorded | windows by ids, by time | total | count | share, points | p50 | p95 | p50, p95 within two points of rank | within |",
+             "|---|---|---|---|---|---|---|---|---|---|---|---|"]
     for r in document["programs"]:
         if "failed" in r:
-            lines.append(f"| {r['program']} | {r['options']} | failed: {r['failed'][:200]} | | | | | | | | |")
+            lines.append(f"| {r['program']} | {r['options']} | failed: {r['failed'][:200]} | | | | | | | | | |")
             continue
         percent = lambda value: "" if value is None else f"{100 * value:.2f} %"  # noqa: E731
         windows = "{counted_windows:.0f}, {timed_windows:.0f}".format_map(r["sampling"]) if r["sampling"] else ""
         lines.append(f"| {r['program']} | {r['options']} | {r['compared']} | {percent(r['launches_seen'] / max(1, r['launches']))} | {windows} | "
                      f"{100 * (r['total_ratio'] - 1):+.2f} % | {100 * (r['count_ratio'] - 1):+.2f} % | {r['share_points_max']:.2f} | "
-                     f"{percent(r['p50_off_max'])} | {percent(r['p95_off_max'])} | {'yes' if r['within'] else 'no'} |")
+                     f"{percent(r['p50_off_max'])} | {percent(r['p95_off_max'])} | "
+                     f"{percent(r.get('p50_off_by_rank_max'))} {percent(r.get('p95_off_by_rank_max'))} | {'yes' if r['within'] else 'no'} |")
     lines += ["", "Environment: " + ", ".join(f"{k} {v}" for k, v in document["environment"].items()) + ".", ""]
     return "\n".join(lines)
 
