@@ -66,6 +66,12 @@ FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 PAUSE_AFTER=3 PURLIN_LASTIN
 report pause.plprof
 expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.2"
 
+# One that ends before a window came after the head says how much is missing.
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 PURLIN_LASTING_LAUNCH_NS=0 \
+  expect_exit 0 purlin profile -o early.plprof -- "$client" 0.6 100
+report early.plprof
+expect_json report.json "abs((d['launches'] + sum(n['count'] for n in d['coverage']['notes'] if n['cause'] == 'ended_before_window')) / $(made out) - 1) < 0.05"
+
 # --- with a lasting price a launch-bound program has its head only, and the profile says so
 expect_exit 0 purlin profile -o bound.plprof -- "$client" 3 100
 [ "$(notes bound.plprof)" = "cupti_presence launch_bound" ] || fail "notes: $(notes bound.plprof)"

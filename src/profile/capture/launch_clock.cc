@@ -90,10 +90,13 @@ void LaunchClock::see_now(std::uint32_t id, std::int64_t now_ns) {
 
 LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
   Weight weight = {stretch.by_time, false, 0};
+  left_out_ = 0;
   if (running_) {
     const bool known = learn_calls(stretch);
     if (launches_ == 0 && !gone_back_) {
       given_ += known_ * per_launch_;
+      if (stretch.last && now_ns_ != 0 && known)
+        left_out_ = std::max(0.0, static_cast<double>(last_) - due_from_ - given_) / per_launch_;
       if (stretch.by_time > 0) open_ns_ += stretch.time_ns / stretch.by_time;
       weight.counted = moves_;  // none
     } else {

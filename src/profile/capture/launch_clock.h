@@ -53,6 +53,8 @@ class LaunchClock {
   void see_now(std::uint32_t id, std::int64_t now_ns);
   // Of the launches since the last call whose weight was not known.
   Weight settle(const Stretch& stretch);
+  // At the end: launches that are known of (see_now) and that no window stands for.
+  double left_out() const { return left_out_; }
 
  private:
   static constexpr std::size_t kMostChunks = 65'536;
@@ -86,6 +88,7 @@ class LaunchClock {
   std::int64_t before_ = 0, before_ns_ = 0;  // the last id of the windows before; their end
   double open_ns_ = 0;                       // of windows since that saw nothing
   double per_launch_ = 1;                    // ids; 0: not yet known
+  double left_out_ = 0;
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.
   double ids_ = 0, timed_ = 0, span_ns_ = 0;

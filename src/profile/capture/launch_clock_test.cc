@@ -277,6 +277,15 @@ TEST_F(LaunchClockAlone, AnIdOfTheEndTellsOfTheRest) {
   EXPECT_NEAR(weight.value, 70, 15);
 }
 
+TEST_F(LaunchClockAlone, LaunchesThatNoWindowStandsForAreKnownOfAtTheEnd) {
+  clock_.see(100, 1);
+  clock_.start(0, true);
+  clock_.see(101, 1);  // while it was cycled
+  clock_.see_now(5101, 900'000'000);
+  clock_.settle({1, 0, 0, 1'000'000'000, true});
+  EXPECT_EQ(clock_.left_out(), 5000);
+}
+
 TEST_F(LaunchClockAlone, AWindowOfNothingIsNotForgotten) {
   clock_.start(0, true);
   double given = 0;

@@ -257,7 +257,7 @@ void Folding::start_clock(bool stood_still) {
 
 bool Folding::wants_last_id() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return clock_.running() && !all_final();
+  return clock_.running();
 }
 
 void Folding::await_last_id() {
@@ -299,6 +299,7 @@ bool Folding::hold(Buffer& buffer) {
 void Folding::settle(double weight, double time_ns, bool last) {
   std::vector<Buffer> held;
   LaunchClock::Weight by_ids;
+  double left_out = 0;
   bool settled = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -309,6 +310,7 @@ void Folding::settle(double weight, double time_ns, bool last) {
     by_ids = clock_.settle(
         {any ? weight : 1, time_ns, open ? now : closed_ns_, now, last, session_.options().waits});
     if (any) weight = by_ids.value;
+    left_out = clock_.left_out();
     for (Period& period : periods_)
       if (!std::exchange(period.final, true)) settled = true, period.weight = weight;
     held.swap(held_);
@@ -317,6 +319,12 @@ void Folding::settle(double weight, double time_ns, bool last) {
     fold(buffer, false);
     buffers_.give_back(buffer.bytes);
   }
+  if (last && left_out >= 1)
+    recorder_.note(
+        "ended_before_window",
+        "the program ended before a window stood for the launches after the last one, or "
+        "after its beginning: so many are in no row",
+        left_out);
   if (!settled || weight < 1.01) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   const double z = weight * periods_.back().kernel_ns;
