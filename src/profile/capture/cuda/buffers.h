@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers lent to CUPTI. It asks for one on whatever thread launches work, so they are kept and
-// lent again rather than mapped anew; the memory of those that nobody needed for a while goes back
-// to the system, not their addresses: who writes into one late, harms nobody. owns() tells them
-// from another client's. They are mapped, not allocated: the program's allocator neither keeps nor
-// scatters them, and the system makes no huge pages of buffers that hold a line.
+// lent again rather than allocated anew; the memory of those that nobody needed for a while goes
+// back to the system, not their addresses: who writes into one late, harms nobody. owns() tells
+// them from another client's. They come from the C library's allocator: a client that took CUPTI
+// over unseen is given them, and frees them as its own.
 //
-// [MT] every method; lend() makes system calls where a buffer is new. CUPTI holds one per launching
-// thread and a few more in flight.
+// [MT] every method. CUPTI holds one per launching thread and a few more in flight.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 namespace purlin::profile::capture::cuda {
@@ -21,14 +22,14 @@ namespace purlin::profile::capture::cuda {
 class Buffers {
  public:
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
-  static constexpr std::size_t kAlignment = 8;  // CUPTI's; a page's is more
-  static constexpr std::size_t kKept = 4;       // however long nobody needs them
+  static constexpr std::size_t kAlignment = 8;
+  static constexpr std::size_t kKept = 4;  // however long nobody needs them
 
   Buffers() = default;
   // In a process that is captured they are never destroyed; a test's leave nothing behind.
   ~Buffers() {
     for (const auto* buffers : {&free_, &released_})
-      for (std::uint8_t* buffer : *buffers) ::munmap(buffer, kBytes);
+      for (std::uint8_t* buffer : *buffers) std::free(buffer);
   }
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
@@ -49,11 +50,8 @@ class Buffers {
     }
     all_.reserve(all_.size() + 1);
     free_.reserve(all_.size() + 1);  // giving back allocates nothing
-    void* mapped =
-        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) return nullptr;
-    (void)::madvise(mapped, kBytes, MADV_NOHUGEPAGE);
-    auto* buffer = static_cast<std::uint8_t*>(mapped);
+    auto* buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kAlignment, kBytes));
+    if (buffer == nullptr) return nullptr;
     all_.insert(std::lower_bound(all_.begin(), all_.end(), buffer), buffer);
     return buffer;
   }
@@ -82,13 +80,21 @@ class Buffers {
     released_.insert(released_.end(), free_.begin(), end);
     free_.erase(free_.begin(), end);
     least_free_ = free_.size();
-    // A lent one would lose its records.
+    // Not after the lock, under which they may be lent again.
     for (auto buffer = released_.end() - static_cast<std::ptrdiff_t>(unused);
          buffer != released_.end(); ++buffer)
-      (void)::madvise(*buffer, kBytes, MADV_DONTNEED);
+      forget(*buffer);
   }
 
  private:
+  // The whole pages in it: what else is in the others is the allocator's.
+  static void forget(std::uint8_t* buffer) {
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto from = (reinterpret_cast<std::uintptr_t>(buffer) + page - 1) / page * page;
+    const auto to = (reinterpret_cast<std::uintptr_t>(buffer) + kBytes) / page * page;
+    (void)::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+  }
+
   std::mutex mutex_;
   std::vector<std::uint8_t*> all_;       // sorted
   std::vector<std::uint8_t*> free_;      // the last is lent first

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -147,6 +148,17 @@ TEST(ToggleWatch, AClosingThatStaysLongIsTakenForAStuckCupti) {
   ToggleWatch slow, interrupted;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(slow.closed(700'000));
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(interrupted.closed(i % 8 == 0 ? 15'000 : 900'000));
+}
+
+TEST(Buffers, AClientThatTookThemForItsOwnMayFreeThem) {
+  Buffers buffers;
+  std::uint8_t* first = buffers.lend();
+  std::uint8_t* second = buffers.lend();
+  std::free(first);
+  buffers.give_back(second);
+  buffers.release_unused();
+  EXPECT_EQ(buffers.lend(), second);
+  buffers.give_back(second);
 }
 
 TEST(Buffers, WhatABurstNeededIsGivenBackToTheSystem) {

@@ -2,8 +2,10 @@
 // ToggleWatch: sees, by how long it takes to switch recording off, that CUPTI has lost track of
 // work. CUPTI 13.0 sometimes does (bench/results/capture_faults_h200.md): from then on it uses none
 // of its device buffers again, keeps 3 MB of the host's memory and of the device's for each 100,000
-// launches it records, and walks through all of them at each switch. Nothing but its shutdown,
-// which breaks programs with graphs, undoes that; it goes no further where nothing is recorded.
+// launches it records, and where threads come and go walks through all of them at each switch.
+// Nothing but its shutdown, which breaks programs with graphs, undoes that; it goes no further
+// where nothing is recorded. In programs whose threads stay the switches stay as they were, and
+// this sees nothing.
 //
 // Owned by the Arbiter. Thread-safety: none. The least of several closings counts, as any one of
 // them may have been interrupted.
