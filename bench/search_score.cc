@@ -4,15 +4,16 @@
 // evaluation shows one random sample instead of the mean, and what a search step takes.
 //
 //   bench_search_score [--spaces DIR] [--strategy A,B] [--only TEXT] [--repeats 25] [--threads 2]
-//                      [--priors shared|cross-vendor|winners|misleading]
+//                      [--priors shared|cross-vendor|winners|misleading|useless|mixed]
 //   bench_search_score --traces DIR
 // The first drives the strategies themselves; the second scores documents of
 // `purlin tune --device replay:FILE --json`, one repeat each. DIR defaults to $PURLIN_SPACES; where
 // there is none, nothing is scored. --priors gives strategies what the recordings of the same
 // kernel on the other GPUs say: all of it (shared), that of other makers' GPUs only, their three
-// fastest configs, or all with the times turned round. Deterministic but for the step times; prints
-// Markdown.
+// fastest configs, all with the times turned round (misleading), dealt anew at random (useless), or
+// turned round in one of several (mixed). Deterministic but for the step times; prints Markdown.
 #include "base/files.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "recorded_spaces.h"
@@ -51,10 +52,20 @@ void turn_round(tune::PriorRun& run) {
   std::reverse(run.times.begin(), run.times.end());
 }
 
+void deal_anew(tune::PriorRun& run) {
+  std::vector<std::size_t> configs;
+  for (const auto& [index, time_ms] : run.times) configs.push_back(index);
+  Random random(run.times.size());
+  random.shuffle(configs);
+  for (std::size_t i = 0; i < configs.size(); ++i) run.times[i].first = configs[i];
+}
+
 // kInvalid for an unknown kind of priors.
 Status give_priors(const std::vector<std::unique_ptr<Recorded>>& spaces, const std::string& kind) {
-  if (kind != "shared" && kind != "cross-vendor" && kind != "winners" && kind != "misleading")
-    return error(Code::kInvalid, "--priors takes shared, cross-vendor, winners or misleading");
+  const std::vector<std::string> kinds = {"shared",     "cross-vendor", "winners",
+                                          "misleading", "useless",      "mixed"};
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+    return error(Code::kInvalid, "--priors takes one of {}", join(kinds, ", "));
   for (const auto& target : spaces) {
     const DeviceInfo device = device_of(*target);
     const ProblemShape& problem = target->recording.recording().problem;
@@ -69,8 +80,11 @@ Status give_priors(const std::vector<std::unique_ptr<Recorded>>& spaces, const s
       reader.add(recording, other->name);
     }
     target->priors = reader.take().runs;
+    if (kind == "mixed" && target->priors.size() < 2) target->priors.clear();
     for (tune::PriorRun& run : target->priors) {
-      if (kind == "misleading") turn_round(run);
+      const bool first = &run == &target->priors.front();
+      if (kind == "misleading" || (kind == "mixed" && first)) turn_round(run);
+      if (kind == "useless") deal_anew(run);
       if (kind != "winners") continue;
       run.times.resize(3);
       run.failed.clear();

@@ -32,7 +32,7 @@ class LocalSearch : public Strategy {
         options_(options),
         random_(request.seed),
         ledger_(space_, random_),
-        to_draw_(options.first_sample) {}
+        to_draw_(options.first_sample - std::min(options.first_sample, request.drawn)) {}
   std::string_view name() const override { return options_.name; }
 
   std::optional<std::size_t> ask() override {

@@ -51,7 +51,8 @@ class ModelSearch : public Strategy {
         ensemble_(space_, std::move(fit)),
         counters_(counters),
         budget_(static_cast<double>(request.evaluations)),
-        budget_s_(request.seconds) {
+        budget_s_(request.seconds),
+        drawn_(request.drawn) {
     if (space_.index_count() > kListed) return;
     for (std::size_t index = 0; index < space_.index_count(); ++index)
       if (space_.valid(index)) pool_.push_back(index);
@@ -240,13 +241,13 @@ class ModelSearch : public Strategy {
   Ensemble ensemble_;
   const bool counters_;             // used where evaluations have them
   double budget_, budget_s_;        // evaluations, seconds; 0 = not known
+  std::size_t drawn_;               // at random, here or by whoever tells of them
   double cost_s_ = 0;               // of what was told
   std::vector<std::size_t> pool_;   // configs to choose among
   std::vector<std::uint8_t> rows_;  // and their encodings
   std::vector<Ensemble::Prediction> expected_;
   std::vector<std::size_t> least_bound_;  // of those expected to be fast
   std::deque<std::size_t> queue_;
-  std::size_t drawn_ = 0;
   std::unordered_set<std::size_t> chance_;   // what was drawn, where counters are read
   std::size_t profiled_ = 0;                 // evaluations whose hardware counters were read
   double counting_s_ = 0, measuring_s_ = 0;  // what that took, and all verifying and timing

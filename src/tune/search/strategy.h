@@ -38,8 +38,10 @@ struct TransferOutcome {
   std::string why;           // of a decision, for people
   std::size_t proposed = 0;  // configs it asked for, failed ones included
   std::size_t failed = 0;
-  std::size_t drawn = 0;  // configs drawn at random to compare with
-  double evidence = 0;    // nats by which the runs made what was observed likelier
+  std::size_t drawn = 0;         // configs drawn at random to compare with
+  std::size_t runs_dropped = 0;  // by themselves, while others were kept
+  double belief = 1;             // probability that the runs help, by the order of what was seen
+  double evidence = 0;           // nats by which the runs made what was observed likelier
 };
 
 class Strategy {
@@ -66,6 +68,9 @@ struct StrategyRequest {
   std::size_t evaluations = 0;  // how many the budget allows; 0 = not known (a budget in seconds)
   double seconds = 0;           // the budget in seconds; 0 = not limited
   std::vector<PriorRun> priors{};  // what is known from elsewhere; the nearest first
+  // So many of the configs that it will be told of stand for draws at random: that many fewer to
+  // begin with.
+  std::size_t drawn = 0;
 };
 
 struct StrategyKind {

@@ -177,21 +177,32 @@ void Surrogate::refit() {
   } else {
     evidence_ = with - without;
   }
+  condition_again();
+}
+
+void Surrogate::condition_again() {
   for (std::size_t i = 0; i < size(); ++i) variance_[i] = covariance(i, i);
   for (Row& row : std::exchange(rows_, {})) condition({row.candidate, row.observed, 1, {}});
   update_means();
 }
 
-void Surrogate::forget() {
-  candidates_.inherited.clear();
-  candidates_.weights.clear();
+void Surrogate::forget(std::size_t run) {
+  candidates_.inherited.erase(candidates_.inherited.begin() + static_cast<std::ptrdiff_t>(run));
+  candidates_.weights.erase(candidates_.weights.begin() + static_cast<std::ptrdiff_t>(run));
+  const float total = std::accumulate(candidates_.weights.begin(), candidates_.weights.end(), 0.0F);
   blend_.assign(size(), 0);
-  // The offset was to what the runs said.
+  for (std::size_t r = 0; r < candidates_.inherited.size(); ++r) {
+    candidates_.weights[r] /= total;
+    for (std::size_t i = 0; i < size(); ++i)
+      blend_[i] += candidates_.weights[r] * candidates_.inherited[r][i];
+  }
+  // The offset was to what all the runs said.
   double sum = 0;
   std::size_t count = 0;
   for (const Row& row : rows_)
-    if (row.observed) sum += *row.observed, ++count;
+    if (row.observed) sum += *row.observed - scales_.trust * blend_[row.candidate], ++count;
   if (count > 0) offset_ = static_cast<float>(sum / static_cast<double>(count));
+  condition_again();
   refit();
 }
 

@@ -38,8 +38,8 @@ class Surrogate {
   // Chooses the scales that make the observations likeliest and conditions on all of them again.
   void refit();
 
-  // Leaves the other runs out from now on.
-  void forget();
+  // Leaves a run out from now on; those after it are one place further in front.
+  void forget(std::size_t run);
 
   // The prediction; of log times on the scale of those observed.
   double mean(std::size_t candidate) const { return mean_[candidate]; }
@@ -72,6 +72,7 @@ class Surrogate {
   float shared(std::size_t a, std::size_t b) const;  // sum over runs of the product of their times
   float covariance(std::size_t a, std::size_t b) const;
   void condition(Row row);
+  void condition_again();
   void learn_from(const Row& row);
   void update_means();
   static double log_likelihood(const Pairs& pairs, const Scales& scales);

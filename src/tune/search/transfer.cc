@@ -1,77 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfer: asks first for what other runs praise, corrected by what each evaluation here shows,
-// and hands over to the cold strategy with all that was told.
+// and hands over with all that was told: to climbing from the fastest if the runs were believed,
+// else to the cold strategy.
 //
 // A config is asked for when the surrogate expects the most improvement of it, so seeds are spread
-// by themselves: what an evaluation says of one config it says of those like it. Now and then one
-// is drawn at random. The runs are dropped when they mislead: when what they praise fails, is no
-// faster than what was drawn, or when what was observed is likelier without them.
+// by themselves: what an evaluation says of one config it says of those like it. The runs are on
+// trial at first, so that it costs little when they mislead (transfer_judge.h):
+// - The first config is one that they call good and not the best: the best of runs that are wrong
+//   may be the slowest there is, and nothing is known yet that is faster. Not needed where a
+//   default was measured before.
+// - Configs are drawn at random beside it: every other one while it is open whether the runs help,
+//   all of them when it is likelier that they do not. A cold start draws as well, so these are no
+//   loss.
+// - Each run is judged by itself, and dropped by itself.
 #include "tune/search/strategy.h"
 #include "tune/search/surrogate.h"
 #include "tune/search/transfer_candidates.h"
+#include "tune/search/transfer_judge.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace purlin::tune {
 namespace {
 
-// A pass of the surrogate grows with what it has seen; by now the cold strategy knows where to
-// look.
+// A pass of the surrogate grows with what it has seen, and the fast region is known by now.
 constexpr std::size_t kMostModelled = 200;
 constexpr std::size_t kLastRefit = 80;
-constexpr std::size_t kDrawEvery = 8;      // one config in so many, until the runs are judged
+constexpr double kPilot = 0.1;  // of the space, in the order of the runs
+// One config in so many is drawn until the runs are judged: while they are doubted, and later.
+constexpr std::size_t kDrawEveryOpen = 2, kDrawEvery = 8;
 constexpr std::size_t kFirstFailures = 5;  // so many seeds that fail before any works
-constexpr std::size_t kJudged = 10, kJudgedLast = 40;  // told configs after which the runs are
-constexpr double kNoEvidence = -2;                     // nats
-constexpr double kChance = 0.5;                        // of the order of a pair
+// Of what the runs praise, so many are judged: later ones are chosen by what was seen here.
+constexpr std::size_t kJudgedPraised = 5;
+constexpr double kDropped = 0.05, kDoubted = 0.5, kTrusted = 0.95;  // belief
+// Told configs after which runs must not be doubted, must have gained belief, and are judged by
+// nothing any more.
+constexpr std::size_t kJudged = 10, kJudgedLast = 20, kJudgedAgain = 40;
+constexpr double kNoEvidence = -2;  // nats
+constexpr const char* kUnlikely = "what was measured here is likelier without them";
 
 class Transfer : public Strategy {
  public:
   explicit Transfer(const StrategyRequest& request)
-      : random_(request.seed),
-        shuffle_(request.space.size(), random_.next()),
+      : rest_request_(request),
+        random_(request.seed),
         chosen_(transfer_candidates(request.space, request.priors, random_)),
+        to_draw_(chosen_.uniform),
         surrogate_(chosen_.known) {
-    StrategyRequest cold = request;
-    cold.priors.clear();
-    cold_ = make_cold_auto(cold);
+    rest_request_.priors.clear();
+    random_.shuffle(to_draw_);
+    for (const std::vector<float>& times : chosen_.known.inherited)
+      runs_.push_back({&times, scale_of([&](std::size_t i) { return times[i]; })});
   }
 
   std::string_view name() const override {
-    return over_ && outcome_.state == TransferOutcome::State::kDropped ? cold_->name() : "transfer";
+    return rest_ && outcome_.state == TransferOutcome::State::kDropped ? rest_->name() : "transfer";
   }
   const TransferOutcome* transfer() const override { return &outcome_; }
 
   std::optional<std::size_t> ask() override {
-    if (!over_) {
-      ++asked_;
-      const bool draws = outcome_.state == TransferOutcome::State::kTrying &&
-                         (asked_ == 3 || asked_ == 6 || asked_ % kDrawEvery == 0);
-      if (const auto index = draws ? draw() : propose()) return index;
-      over_ = true;
+    if (!rest_) {
+      if (const auto index = seen_.empty() ? pilot() : draws() ? draw() : propose()) return index;
+      hand_over();
     }
-    while (const std::optional<std::size_t> index = cold_->ask())
+    while (const std::optional<std::size_t> index = rest_->ask())
       if (seen_.insert(*index).second) return index;
     return std::nullopt;
   }
 
   void tell(std::size_t index, const Outcome& outcome) override {
-    seen_.insert(index);
-    cold_->tell(index, outcome);
-    if (over_) return;
+    const bool unasked = seen_.insert(index).second;
+    if (rest_) return rest_->tell(index, outcome);
+    told_.emplace_back(index, outcome);
+    told_.back().second.evaluation = nullptr;
     std::optional<double> log_time;
     if (outcome.time_ms) log_time = std::log(*outcome.time_ms);
     if (log_time) best_ = std::min(best_, *log_time);
     const bool proposed = proposed_.contains(index), drawn = drawn_.contains(index);
     if (proposed && !log_time) ++outcome_.failed;
     if (const auto at = position(index)) {
-      if (!proposed && !drawn) surrogate_.expect(*at);
-      observed_.push_back({*at, log_time, drawn});
+      if (unasked) surrogate_.expect(*at);
+      observed_.push_back({*at, log_time});
       surrogate_.observe(*at, on_scale(log_time));
+      // A default that is known before the search is as good a judge as one that was drawn.
+      const bool first = unasked && told_.size() == 1;
+      if (drawn || first || (proposed && praised_++ < kJudgedPraised))
+        judged_.push_back({*at, log_time});
     }
     learn();
   }
@@ -80,7 +97,14 @@ class Transfer : public Strategy {
   struct Observed {
     std::size_t candidate;
     std::optional<double> log_time;
-    bool drawn;
+  };
+  // What one run says, brought to a mean of 0 and a standard deviation of 1.
+  struct Scale {
+    double mean = 0, deviation = 1;
+  };
+  struct Run {
+    const std::vector<float>* times;  // by candidate
+    Scale scale;
   };
 
   std::optional<std::size_t> position(std::size_t index) const {
@@ -95,15 +119,34 @@ class Transfer : public Strategy {
     return std::min(log_time.value_or(best_ + kSlowest), best_ + kSlowest);
   }
 
+  bool draws() const {
+    if (outcome_.state != TransferOutcome::State::kTrying) return false;
+    const std::size_t every = outcome_.belief < kTrusted ? kDrawEveryOpen : kDrawEvery;
+    return outcome_.belief < kDoubted || seen_.size() % every == 0;
+  }
+
   std::optional<std::size_t> draw() {
-    while (const std::optional<std::size_t> index = shuffle_.next()) {
-      if (!seen_.insert(*index).second) continue;
-      drawn_.insert(*index);
+    while (!to_draw_.empty()) {
+      const std::size_t index = to_draw_.back();
+      to_draw_.pop_back();
+      if (!seen_.insert(index).second) continue;
+      drawn_.insert(index);
       ++outcome_.drawn;
-      if (const auto at = position(*index)) surrogate_.expect(*at);
+      surrogate_.expect(*position(index));
       return index;
     }
     return std::nullopt;
+  }
+
+  // The first config of a search that knows nothing yet of its own.
+  std::optional<std::size_t> pilot() {
+    if (to_draw_.empty()) return propose();
+    std::vector<std::size_t> order = to_draw_;
+    const auto at = order.begin() + static_cast<std::ptrdiff_t>(kPilot * order.size());
+    std::nth_element(order.begin(), at, order.end(), [&](std::size_t a, std::size_t b) {
+      return surrogate_.inherited(*position(a)) < surrogate_.inherited(*position(b));
+    });
+    return propose(*position(*at));
   }
 
   std::optional<std::size_t> propose() {
@@ -116,11 +159,15 @@ class Transfer : public Strategy {
       if (!best || value > most) most = value, best = i;
     }
     if (!best) return std::nullopt;
-    const std::size_t index = chosen_.indices[*best];
+    return propose(*best);
+  }
+
+  std::size_t propose(std::size_t candidate) {
+    const std::size_t index = chosen_.indices[candidate];
     seen_.insert(index);
     proposed_.insert(index);
     ++outcome_.proposed;
-    surrogate_.expect(*best);
+    surrogate_.expect(candidate);
     return index;
   }
 
@@ -133,8 +180,11 @@ class Transfer : public Strategy {
       surrogate_.refit();
       outcome_.evidence = surrogate_.evidence();
     }
-    if (outcome_.state == TransferOutcome::State::kTrying) judge();
-    if (count >= kMostModelled) over_ = true;
+    if (outcome_.state == TransferOutcome::State::kTrying)
+      judge();
+    else if (!rest_ && count <= kJudgedAgain && outcome_.evidence < kNoEvidence)
+      drop(kUnlikely);
+    if (!rest_ && count >= kMostModelled) hand_over();
   }
 
   void judge() {
@@ -142,56 +192,82 @@ class Transfer : public Strategy {
       if (outcome_.failed >= kFirstFailures) drop("what they praise fails here");
       return;
     }
-    if (drawn_.size() < 2) return;
-    const double agreed = agreement();
-    if (agreed == 0) return drop("whatever was drawn at random is faster than what they praise");
-    if (observed_.size() < kJudged) return;
-    if (2 * outcome_.failed > observed_.size()) return drop("most of what they praise fails here");
-    if (agreed < kChance) return drop("their order is no better than chance here");
-    if (outcome_.evidence < kNoEvidence)
-      return drop("what was measured here is likelier without them");
-    if (observed_.size() < kJudgedLast) return;
+    for (std::size_t i = runs_.size(); runs_.size() > 1 && i-- > 0;) {
+      const std::vector<float>& times = *runs_[i].times;
+      const auto says = [&](std::size_t at) { return times[at]; };
+      if (belief_in_runs(judged_by(says, runs_[i].scale)) >= kDropped) continue;
+      runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
+      surrogate_.forget(i);
+      ++outcome_.runs_dropped;
+    }
+    const auto says = [&](std::size_t at) { return surrogate_.inherited(at); };
+    const std::vector<Judged> all = judged_by(says, scale_of(says));
+    outcome_.belief = belief_in_runs(all);
+    const std::size_t count = observed_.size();
+    const std::string order =
+        fmt::format("their order is right for {:.0f} % of the pairs of {} configs here",
+                    100 * agreement_with_runs(all), all.size());
+    const double least = count < kJudged       ? kDropped
+                         : count < kJudgedLast ? kDoubted
+                                               : kBelievedBefore;
+    if (outcome_.belief < least) return drop(order);
+    if (count < kJudged) return;
+    if (2 * outcome_.failed > count) return drop("most of what they praise fails here");
+    if (outcome_.evidence < kNoEvidence) return drop(kUnlikely);
+    if (count < kJudgedLast && outcome_.belief < kTrusted) return;
     outcome_.state = TransferOutcome::State::kKept;
-    outcome_.why =
-        fmt::format("their order is right for {:.0f} % of the pairs with a config drawn at random",
-                    100 * agreed);
+    outcome_.why = order;
   }
 
-  // Of the pairs with a config drawn at random, the share in whose order the runs are right: they
-  // are fair judges, while all that was proposed is said to be fast.
-  double agreement() const {
-    double right = 0, pairs = 0;
-    const auto time = [](const Observed& one) {
-      return one.log_time.value_or(std::numeric_limits<double>::infinity());
-    };
-    for (std::size_t i = 0; i < observed_.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j) {
-        const Observed &a = observed_[i], &b = observed_[j];
-        if ((!a.drawn && !b.drawn) || time(a) == time(b)) continue;
-        const double said = surrogate_.inherited(a.candidate) - surrogate_.inherited(b.candidate);
-        right += said == 0 ? 0.5 : (said < 0) == (time(a) < time(b)) ? 1 : 0;
-        ++pairs;
-      }
-    return pairs == 0 ? 1 : right / pairs;
+  // `says` of a candidate.
+  template <class Says>
+  Scale scale_of(const Says& says) const {
+    Scale scale{0, 0};
+    const double count = static_cast<double>(chosen_.indices.size());
+    for (std::size_t i = 0; i < chosen_.indices.size(); ++i) scale.mean += says(i) / count;
+    for (std::size_t i = 0; i < chosen_.indices.size(); ++i)
+      scale.deviation += (says(i) - scale.mean) * (says(i) - scale.mean) / count;
+    scale.deviation = std::sqrt(scale.deviation);
+    if (!(scale.deviation > 0)) scale.deviation = 1;
+    return scale;
+  }
+
+  template <class Says>
+  std::vector<Judged> judged_by(const Says& says, const Scale& scale) const {
+    std::vector<Judged> judged;
+    for (const Observed& one : judged_)
+      judged.push_back({(says(one.candidate) - scale.mean) / scale.deviation, one.log_time});
+    return judged;
   }
 
   void drop(std::string why) {
     outcome_.state = TransferOutcome::State::kDropped;
     outcome_.why = std::move(why);
-    surrogate_.forget();
+    hand_over();
   }
 
+  // Runs that were believed have led to where the fast ones are: what is left lies near them, so
+  // that climbing goes on. Of others the cold strategy knows as if it had drawn what was drawn.
+  void hand_over() {
+    const bool kept = outcome_.state == TransferOutcome::State::kKept;
+    rest_request_.drawn = kept ? told_.size() : drawn_.size();
+    rest_ = kept ? make_ils(rest_request_) : make_cold_auto(rest_request_);
+    for (const auto& [index, outcome] : told_) rest_->tell(index, outcome);
+  }
+
+  StrategyRequest rest_request_;
   Random random_;
-  Shuffle shuffle_;
   TransferCandidates chosen_;
+  std::vector<std::size_t> to_draw_;
   Surrogate surrogate_;
-  std::unique_ptr<Strategy> cold_;
-  TransferOutcome outcome_;
-  bool over_ = false;  // the cold strategy is asked from now on
-  std::size_t asked_ = 0;
+  std::vector<Run> runs_;
+  std::unique_ptr<Strategy> rest_;  // asked from now on, once there is one
+  TransferOutcome outcome_{.belief = kBelievedBefore};
+  std::size_t praised_ = 0;  // configs that runs praised and that are judged, or would be
   double best_ = std::numeric_limits<double>::infinity();  // log of ms
   std::unordered_set<std::size_t> seen_, proposed_, drawn_;
-  std::vector<Observed> observed_;
+  std::vector<Observed> observed_, judged_;
+  std::vector<std::pair<std::size_t, Outcome>> told_;
 };
 
 }  // namespace

@@ -17,13 +17,14 @@ constexpr double kUnknown = kSlowest / 2;
 // Of a dimension that changes nothing elsewhere, for it may here; 1 is the mean.
 constexpr double kLeastImportance = 0.2;
 
-std::vector<std::size_t> choose(const Space& space, const std::vector<PriorRun>& priors,
-                                Random& random, std::size_t at_most) {
-  std::vector<std::size_t> indices;
+void choose(const Space& space, const std::vector<PriorRun>& priors, Random& random,
+            std::size_t at_most, TransferCandidates& chosen) {
+  std::vector<std::size_t>& indices = chosen.indices;
   if (space.size() <= at_most) {
     indices.resize(space.size());
     std::iota(indices.begin(), indices.end(), std::size_t{0});
-    return indices;
+    chosen.uniform = indices;
+    return;
   }
   const std::size_t each = at_most / 2 / std::max<std::size_t>(priors.size(), 1);
   for (const PriorRun& run : priors)
@@ -33,11 +34,10 @@ std::vector<std::size_t> choose(const Space& space, const std::vector<PriorRun>&
       const std::vector<std::size_t> near = space.neighbours(run.times[i].first);
       indices.insert(indices.end(), near.begin(), near.end());
     }
-  const std::vector<std::size_t> sample = space.sample(at_most / 4, random);
-  indices.insert(indices.end(), sample.begin(), sample.end());
+  chosen.uniform = space.sample(at_most / 4, random);
+  indices.insert(indices.end(), chosen.uniform.begin(), chosen.uniform.end());
   std::sort(indices.begin(), indices.end());
   indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
-  return indices;
 }
 
 // Where each value of a parameter lies in [0, 1]: numbers by their rank, for most of them are
@@ -182,7 +182,7 @@ float weight_of(const PriorRun& run) {
 TransferCandidates transfer_candidates(const Space& space, const std::vector<PriorRun>& priors,
                                        Random& random, std::size_t at_most) {
   TransferCandidates chosen;
-  chosen.indices = choose(space, priors, random, at_most);
+  choose(space, priors, random, at_most, chosen);
   place(space, chosen);
   float total = 0;
   for (const PriorRun& run : priors) {

@@ -21,6 +21,7 @@ constexpr double kSlowest = 1.5;
 
 struct TransferCandidates {
   std::vector<std::size_t> indices;  // of the space, ascending
+  std::vector<std::size_t> uniform;  // those of them that are a fair sample of the space
   Candidates known;                  // by position in `indices`
 };
 

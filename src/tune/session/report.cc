@@ -106,6 +106,8 @@ Json transfer_json(const ReportInput& input) {
       .set("proposed", outcome.proposed)
       .set("failed", outcome.failed)
       .set("drawn", outcome.drawn)
+      .set("runs_dropped", outcome.runs_dropped)
+      .set("belief", outcome.belief)
       .set("evidence_nats", outcome.evidence);
 }
 
