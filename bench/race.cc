@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Racing against a fixed number of repeats, on the raw samples of recorded spaces: how many samples
 // each needs, and how much slower than the true best is what each chooses. Neither counts warm-up
-// launches, and neither is spared the recordings' disturbed samples.
+// launches, and neither is spared the recordings' disturbed samples. Also with a clock that drifts
+// evenly over the session, so that its last config seems slower, or faster, by 3 %.
 //
 // The same session that tunes on a device runs here; only the samples come from a recording (32 of
 // each config, drawn without replacement in random order, then again). usage: bench_race DIRECTORY
@@ -31,8 +32,11 @@ double mean(const std::vector<double>& values) {
 // alike.
 class SampledEvaluator : public Evaluator {
  public:
-  SampledEvaluator(const gpu::ReplaySpace& recording, std::uint64_t seed)
-      : recording_(recording), random_(seed) {}
+  // Each config that is met takes `drift` of its time longer than the one before it, until `drifts`
+  // were met.
+  SampledEvaluator(const gpu::ReplaySpace& recording, std::uint64_t seed, double drift,
+                   std::size_t drifts)
+      : recording_(recording), drift_(drift), drifts_(drifts), random_(seed) {}
   const DeviceInfo& device() const override { return device_; }
   bool executes() const override { return true; }
   Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override {
@@ -42,6 +46,7 @@ class SampledEvaluator : public Evaluator {
     evaluation.status = run->status;
     if (!evaluation.ok()) return evaluation;
     ++configs;
+    const double slower = 1 + drift_ * static_cast<double>(std::min(configs, drifts_));
     std::vector<double> pool = run->samples_ms;
     std::size_t left = 0;
     const std::size_t most = static_cast<std::size_t>(policy.max_samples);
@@ -50,7 +55,7 @@ class SampledEvaluator : public Evaluator {
       for (int i = measure::samples_wanted(evaluation.samples.size(), policy); i > 0; --i) {
         if (left == 0) left = pool.size();
         std::swap(pool[random_.below(left)], pool[left - 1]);
-        evaluation.samples.push_back({pool[--left], 0});
+        evaluation.samples.push_back({pool[--left] * slower, 0});
       }
       now = measure::standing(evaluation.samples, policy);
     }
@@ -65,6 +70,8 @@ class SampledEvaluator : public Evaluator {
 
  private:
   const gpu::ReplaySpace& recording_;
+  double drift_;
+  std::size_t drifts_;
   DeviceInfo device_;
   Random random_;
 };
@@ -76,7 +83,7 @@ struct Race {
 // The present practice: so many samples of each config, and the lowest mean wins. Under one seed
 // the same configs as the race.
 Result<Race> fixed(const gpu::ReplaySpace& recording, const Space& space, double best,
-                   std::size_t evaluations, std::uint64_t seed) {
+                   std::size_t evaluations, std::uint64_t seed, double drift) {
   constexpr std::size_t kFixedRepeats = 7;
   PURLIN_ASSIGN(const auto strategy, make_strategy("random", {space, seed, evaluations}));
   Race outcome;
@@ -89,10 +96,11 @@ Result<Race> fixed(const gpu::ReplaySpace& recording, const Space& space, double
     strategy->tell(*index, Outcome{});
     if (run->status != EvaluationStatus::kOk) continue;
     std::vector<double> pool = run->samples_ms;
+    const double slower = 1 + drift * static_cast<double>(i) / static_cast<double>(evaluations);
     double sum = 0;
     for (std::size_t k = 0; k < std::min(kFixedRepeats, pool.size()); ++k) {
       std::swap(pool[k], pool[k + random.below(pool.size() - k)]);
-      sum += pool[k];
+      sum += pool[k] * slower;
     }
     outcome.samples += static_cast<double>(kFixedRepeats);
     outcome.busy_ms += sum;
@@ -103,8 +111,9 @@ Result<Race> fixed(const gpu::ReplaySpace& recording, const Space& space, double
 }
 
 Result<Race> race(const gpu::ReplaySpace& recording, const Space& space, double best,
-                  std::size_t evaluations, std::uint64_t seed) {
-  SampledEvaluator evaluator(recording, seed);
+                  std::size_t evaluations, std::uint64_t seed, double drift) {
+  SampledEvaluator evaluator(recording, seed, drift / static_cast<double>(evaluations),
+                             evaluations);
   PURLIN_ASSIGN(const auto strategy, make_strategy("random", {space, seed, evaluations}));
   SessionOptions options;
   options.budget.evaluations = evaluations;
@@ -157,10 +166,21 @@ Status run(const std::string& directory, int repeats) {
   }
   if (files.empty()) return error(Code::kNotFound, "no recorded space in '{}'", directory);
   std::sort(files.begin(), files.end());
-  for (const std::size_t evaluations : {SIZE_MAX, std::size_t{1000}, std::size_t{200}}) {
+  struct Part {
+    std::size_t evaluations;
+    double drift;
+  };
+  for (const auto& [evaluations, drift] : {Part{SIZE_MAX, 0},
+                                           {1000, 0},
+                                           {200, 0},
+                                           {1000, 0.03},
+                                           {1000, -0.03},
+                                           {200, 0.03},
+                                           {200, -0.03}}) {
     fmt::print(
-        "{}\n{:<26} {:>7} | {:>8} {:>7} {:>7} | {:>8} {:>7} {:>7} | {:>8} {:>8}\n",
+        "{}{}\n{:<26} {:>7} | {:>8} {:>7} {:>7} | {:>8} {:>7} {:>7} | {:>8} {:>8}\n",
         evaluations == SIZE_MAX ? "whole spaces" : fmt::format("{} evaluations", evaluations),
+        drift == 0 ? "" : fmt::format(", by their end {:+.0f} % by the clock", 100 * drift),
         "space", "configs", "7 fixed", "regret", "worst", "racing", "regret", "worst", "samples",
         "GPU time");
     Total all_fixed, all_raced;
@@ -173,8 +193,8 @@ Status run(const std::string& directory, int repeats) {
       for (int repeat = 0; repeat < repeats; ++repeat) {
         const std::uint64_t seed = 1 + static_cast<std::uint64_t>(repeat);
         PURLIN_ASSIGN(const double best, best_of(recording, space, count, seed));
-        PURLIN_ASSIGN(const Race a, fixed(recording, space, best, count, seed));
-        PURLIN_ASSIGN(const Race b, race(recording, space, best, count, seed));
+        PURLIN_ASSIGN(const Race a, fixed(recording, space, best, count, seed, drift));
+        PURLIN_ASSIGN(const Race b, race(recording, space, best, count, seed, drift));
         plain.add(a), all_fixed.add(a), raced.add(b), all_raced.add(b);
       }
       log_samples += std::log(plain.samples / raced.samples);

@@ -17,6 +17,9 @@ constexpr int kBlindSamples = 2;
 constexpr double kSigmas[] = {6.0, 3.0, 2.0};
 constexpr double kLeast[] = {0.03, 0.01, 0.005};  // of the median, whatever the noise
 constexpr std::size_t kIntervalSamples = 6;       // the fewest that bound a median at 95 %
+constexpr std::size_t kKernels = 4;               // the fewest that say what noise is usual
+constexpr std::size_t kMedianSamples = 3;         // the fewest whose median one disturbed is not
+constexpr double kMedianNoise = 1.25;  // a median's, as a multiple of a mean's (normal noise)
 
 double margin(std::size_t have, double noise) {
   const std::size_t i = std::min<std::size_t>(have, 3) - 1;
@@ -29,8 +32,19 @@ double fastest_ms(const std::vector<Sample>& samples) {
   return fastest;
 }
 
+// The median of so many is further behind than the noise of both medians, its own and that of the
+// best (which was sampled min_samples times at least), explains in 39 of 40 cases.
+bool is_median_behind(const std::vector<Sample>& samples, const Policy& policy) {
+  if (policy.noise <= 0 || samples.size() < kMedianSamples) return false;
+  const double own = 1.0 / static_cast<double>(samples.size());
+  const double best = 1.0 / std::max(policy.min_samples, 1);
+  const double margin = 2 * kMedianNoise * policy.noise * std::sqrt(own + best);
+  return median_ms(samples) > policy.give_up_ms * (1 + std::max(margin, kLeast[2]));
+}
+
 bool is_hopeless(const std::vector<Sample>& samples, const Policy& policy) {
   if (policy.give_up_ms <= 0 || samples.empty()) return false;
+  if (is_median_behind(samples, policy)) return true;
   const double behind = fastest_ms(samples) / policy.give_up_ms - 1;
   if (policy.noise > 0) {
     if (behind > margin(samples.size(), policy.noise)) return true;
@@ -65,6 +79,7 @@ int samples_wanted(std::size_t have, const Policy& policy) {
   int wanted = made < least ? least - made : std::max(1, made / 4);
   if (policy.give_up_ms > 0) {
     if (policy.noise > 0 && made < 3) wanted = 1;
+    if (policy.noise > 0 && made >= 3 && made < least) wanted = std::min(wanted, 2);
     if (policy.noise <= 0 && made < kBlindSamples) wanted = kBlindSamples - made;
   }
   return std::max(1, std::min(wanted, most - made));
@@ -84,8 +99,10 @@ double relative_noise(const std::vector<Sample>& samples) {
 }
 
 double pooled_noise(std::vector<double> seen) {
-  if (seen.size() < 4) return 0;
+  if (seen.empty()) return 0;
   std::sort(seen.begin(), seen.end());
+  // Few kernels say little of the next one's noise.
+  if (seen.size() < kKernels) return std::max(2 * seen.back(), 1e-4);
   // A clock of little resolution shows no noise at all; none is not "not known".
   return std::max(quantile(seen, 0.75), 1e-4);
 }

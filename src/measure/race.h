@@ -28,8 +28,8 @@ int samples_wanted(std::size_t have, const Policy& policy);
 // standard deviation that also sees one heavy tail. 0 with fewer than 5 samples.
 double relative_noise(const std::vector<Sample>& samples);
 
-// The noise to judge by, from what was seen of each of several kernels: their upper quartile. 0,
-// not known, with fewer than 4.
+// The noise to judge by, from what was seen of each of several kernels: their upper quartile; with
+// fewer than 4 twice the largest. 0, not known, with none.
 double pooled_noise(std::vector<double> seen);
 
 }  // namespace purlin::measure

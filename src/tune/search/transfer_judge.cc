@@ -38,7 +38,8 @@ double belief_in_runs(std::vector<Judged> seen) {
     help.push_back({kBelievedBefore / kSlopes.size(), log_likelihood(seen, slope)});
     not_help.push_back({kOther / kSlopes.size(), log_likelihood(seen, -slope)});
   }
-  double most = not_help.front().log_likelihood;  // relative to it, so that nothing over- or underflows
+  double most =
+      not_help.front().log_likelihood;  // relative to it, so that nothing over- or underflows
   for (const auto* cases : {&help, &not_help})
     for (const Case& one : *cases) most = std::max(most, one.log_likelihood);
   const auto sum = [most](const std::vector<Case>& cases) {

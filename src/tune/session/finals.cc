@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/session/finals.h"
 
+#include "measure/race.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -22,6 +24,9 @@ std::vector<Sample> values_of(const Evaluation& evaluation, Objective objective)
 
 // Samples after which the search may have given up a config for one disturbed sample.
 constexpr std::size_t kEarly = 2;
+// Rounds that drift needs to show, and the share of the search's error that is as good as none.
+constexpr int kFewestRounds = 2;
+constexpr double kKnown = 0.5;
 
 // The fastest few, those given up early, and the default wherever it stands. On a noisy device
 // medians of the search mislead, so a candidate within reach by its fastest sample is in too.
@@ -51,6 +56,7 @@ std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
     chances += chance ? 1 : 0;
     Finalist finalist;
     finalist.evaluation = order[rank];
+    finalist.second_chance = chance;
     finalist.samples = evaluation.samples;
     finalist.time_ms = evaluation.time_ms;
     finalist.values = values_of(evaluation, options.objective);
@@ -80,6 +86,20 @@ void drop_beaten(std::vector<Finalist>& finalists, const FinalsOptions& options,
     finalist.beaten = interval.low > best * (1 + options.within) ||
                       (rounds >= 2 && interval.low > std::max(bound, best * (1 + options.tie_cap)));
   }
+}
+
+// No further round would change much: one is left, or all that are left are known so well that what
+// more rounds would tell apart is no gain.
+bool is_decided(const std::vector<Finalist>& finalists, double error) {
+  std::size_t left = 0;
+  bool known = true;
+  for (const Finalist& finalist : finalists) {
+    if (finalist.beaten || !finalist.problem.empty()) continue;
+    left += finalist.is_default ? 0 : 1;
+    const measure::Interval interval = measure::median_interval_ms(finalist.values);
+    known &= interval.high - interval.low <= 2 * error * median_ms(finalist.values);
+  }
+  return known || left <= 1;
 }
 
 void decide(Verdicts& verdict, const Space& space, const std::vector<Evaluation>& evaluations,
@@ -126,11 +146,16 @@ Finals::Finals(const Space& space, const std::vector<Evaluation>& evaluations,
       fresh_values_(finalists_.size()) {
   policy_.give_up_ms = 0;
   policy_.min_samples = policy_.max_samples = options.samples;
+  std::vector<double> noises;
+  for (const Evaluation& evaluation : evaluations)
+    if (const double noise = measure::relative_noise(evaluation.samples); noise > 0)
+      noises.push_back(noise);
+  policy_.noise = measure::pooled_noise(std::move(noises));
 }
 
 std::optional<std::size_t> Finals::next() {
   // A lone candidate is measured again all the same: it has to work more than once.
-  while (again_ && !finalists_.empty() && rounds_ < options_.rounds) {
+  while (again_ && !finalists_.empty() && rounds_ < options_.rounds && !decided_) {
     if (turn_ == finalists_.size()) {
       end_round();
       continue;
@@ -142,6 +167,11 @@ std::optional<std::size_t> Finals::next() {
       continue;
     }
     out_ = i;
+    // One that was given up early mostly deserved it, and then two samples say so again.
+    policy_.give_up_ms = 0;
+    if (rounds_ == 0 && finalists_[i].second_chance && options_.objective == Objective::kTime &&
+        policy_.noise > 0)
+      policy_.give_up_ms = finalists_.front().time_ms;
     return finalists_[i].evaluation;
   }
   return std::nullopt;
@@ -152,6 +182,7 @@ void Finals::report(const Evaluation& measured) {
   const std::size_t i = *out_;
   out_.reset();
   ++turn_;
+  finalists_[i].beaten |= measured.raced_out;
   if (std::isfinite(objective_value(measured, options_.objective))) {
     fresh_[i].insert(fresh_[i].end(), measured.samples.begin(), measured.samples.end());
     const std::vector<Sample> values = values_of(measured, options_.objective);
@@ -172,6 +203,8 @@ void Finals::end_round() {
     }
   turn_ = 0;
   drop_beaten(finalists_, options_, ++rounds_);
+  decided_ = options_.objective == Objective::kTime && rounds_ >= kFewestRounds &&
+             is_decided(finalists_, kKnown * policy_.target_error);
 }
 
 Result<std::optional<Verdicts>> Finals::verdict() {

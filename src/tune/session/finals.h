@@ -46,8 +46,9 @@ struct Finalist {
   measure::Interval interval;   // 95 %, of that
   double energy_mj = 0, power_w = 0;  // of the last round; 0 = not measured
   bool is_default = false;
-  std::string problem;  // failed in the finals, so it cannot win
-  bool beaten = false;  // dropped out before the last round: fewer samples
+  std::string problem;         // failed in the finals, so it cannot win
+  bool beaten = false;         // dropped out before the last round: fewer samples
+  bool second_chance = false;  // given up early in the search
 };
 
 struct Verdicts {
@@ -88,6 +89,7 @@ class Finals {
   // By finalist, this round's included.
   std::vector<std::vector<Sample>> fresh_, fresh_values_;
   int rounds_ = 0;                  // made in full
+  bool decided_ = false;            // more rounds would not change much
   std::size_t turn_ = 0;            // in the round under way
   std::optional<std::size_t> out_;  // the finalist being measured
 };

@@ -21,6 +21,9 @@ constexpr double kBlindReach = 1.15;
 // needs more energy; in the product time counts twice.
 constexpr double kReach[] = {1, 4, 2};
 
+// Samples of a contender in the search, as a multiple of the fewest.
+constexpr int kContender = 2;
+
 // Of a budget in evaluations: so many may be asked for and not yet told.
 constexpr std::size_t kBlindShare = 8, kBlindLow = 4;
 
@@ -209,6 +212,9 @@ class Session::Impl {
       request.policy.give_up_ms = kReach[static_cast<std::size_t>(options_.objective)] *
                                   (request.policy.noise > 0 ? 1.0 : kBlindReach) *
                                   result_.evaluations[*best_].time_ms;
+      // Who is not beaten by then is settled in the finals, where samples tell more.
+      request.policy.max_samples = std::min(request.policy.max_samples,
+                                            kContender * std::max(request.policy.min_samples, 1));
     }
     const double within = strategy_.count_within(index);
     if (within > 0 && traits_.executes)
