@@ -95,6 +95,7 @@ void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::siz
     const std::lock_guard<std::mutex> lock(mutex);
     if (lent.erase(buffer) == 0) {
       ++foreign;
+      std::free(buffer);  // no client looks whose it is
       return;
     }
   }
