@@ -22,6 +22,9 @@ constexpr int kMemory = 64;  // windows
 constexpr double kFewLaunches = 4, kFewWindows = 4;
 // Windows that tell how many ids a launch has; more is a window that is none.
 constexpr double kEnoughLaunches = 8, kMostPerLaunch = 32;
+// In a window that recorded all: the share of ids without a record from which on launches are
+// captured, not told of late.
+constexpr double kCaptured = 0.05;
 
 }  // namespace
 
@@ -92,6 +95,7 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
   Weight weight = {stretch.by_time, false, 0};
   left_out_ = 0;
   if (running_) {
+    learn_captured(stretch);
     const bool known = learn_calls(stretch);
     if (launches_ == 0 && !gone_back_) {
       given_ += known_ * per_launch_;
@@ -128,6 +132,18 @@ bool LaunchClock::learn_calls(const Stretch& stretch) {
       per_launch_ += (seen - per_launch_) / (per_launch_ > 0 ? std::min(lessons_ + 1, 8) : 1);
   }
   return per_launch_ > 0;
+}
+
+// Launches that are captured have an id and no record: a program that makes graphs all the time has
+// more of them than of replays. Between the first and the last launch of one window only they do.
+void LaunchClock::learn_captured(const Stretch& stretch) {
+  if (stretch.calls || calls_ || stretch.several || gone_back_ || full_ || alone_ + late_ > 0 ||
+      launches_ < kEnoughLaunches)
+    return;
+  spans_ += static_cast<double>(latest_ - first_ + 1);
+  in_spans_ += launches_;
+  const double ids = spans_ / in_spans_;
+  per_launch_ = ids > 1 + kCaptured ? ids : 1;
 }
 
 // Whether ids tell what lay between the windows before and these; learns from it.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LaunchClock: how many launches a window's records stand for, told by the correlation ids that
 // CUPTI gives to launches, copies and sets one after the other, recorded or not, from the first
-// time on that kinds were enabled in a program with a context; to every call of CUDA once kinds of
-// API calls or waits were on (H200: bench/results/correlation_ids.md). Time alone takes a program
+// time on that kinds were enabled in a program with a context; to launches that are captured into a
+// graph, which have no record; and to every call of CUDA once kinds of API calls or waits were on
+// (H200: bench/results/correlation_ids.md). Time alone takes a program
 // to launch as much while it is recorded as while it is not, and a window's luck for its whole
 // period's.
 //
@@ -31,8 +32,9 @@ class LaunchClock {
     double time_ns = 0;          // that they stand for
     std::int64_t closed_ns = 0;  // when the last of them was
     std::int64_t now_ns = 0;
-    bool last = false;   // none follows
-    bool calls = false;  // calls that launch nothing have ids, too
+    bool last = false;     // none follows
+    bool calls = false;    // calls that launch nothing have ids, too
+    bool several = false;  // windows, with time between them
   };
   struct Weight {
     double value = 1;
@@ -62,6 +64,7 @@ class LaunchClock {
   std::int64_t unwrap(std::uint32_t id) const;
   bool is_new(std::int64_t id);
   bool learn_calls(const Stretch& stretch);
+  void learn_captured(const Stretch& stretch);
   bool believed(const Stretch& stretch);
   Weight by_time(const Stretch& stretch);
   Weight by_ids(const Stretch& stretch);
@@ -88,6 +91,7 @@ class LaunchClock {
   std::int64_t before_ = 0, before_ns_ = 0;  // the last id of the windows before; their end
   double open_ns_ = 0;                       // of windows since that saw nothing
   double per_launch_ = 1;                    // ids; 0: not yet known
+  double spans_ = 0, in_spans_ = 0;          // ids from windows' first launch to last; launches
   double left_out_ = 0;
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.

@@ -242,6 +242,7 @@ void Folding::begin_window() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (windows_.size() >= kRemembered) windows_.erase(windows_.begin());
   windows_.push_back({wall_ns(), 0});
+  ++unweighed_windows_;
 }
 
 void Folding::end_window() {
@@ -307,8 +308,9 @@ void Folding::settle(double weight, double time_ns, bool last) {
     if (attribution_.active()) clock_.stop();
     const std::int64_t now = monotonic_ns();
     const bool open = !windows_.empty() && windows_.back().to_ns == 0;
-    by_ids = clock_.settle(
-        {any ? weight : 1, time_ns, open ? now : closed_ns_, now, last, session_.options().waits});
+    const bool several = std::exchange(unweighed_windows_, open ? 1 : 0) > 1;
+    by_ids = clock_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now, last,
+                            session_.options().waits, several});
     if (any) weight = by_ids.value;
     left_out = clock_.left_out();
     for (Period& period : periods_)

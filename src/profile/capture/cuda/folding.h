@@ -128,6 +128,7 @@ class Folding {
   std::mutex mutex_;                          // of what follows
   std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
   std::vector<Span> windows_;                 // the last few, likewise
+  int unweighed_windows_ = 0;
   std::vector<Buffer> held_;
   LaunchClock clock_;
   std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
