@@ -102,8 +102,8 @@ TEST(LaunchClock, AProgramThatIsTwiceAsSlowWhileItIsRecorded) {
   }
 }
 
-// It captures 200 launches in a millisecond, then replays what came of it for two, and so on. (Where
-// a window sees no more than one or two such rounds, the captures at its ends are missed.)
+// It captures 200 launches in a millisecond, then replays what came of it for two, and so on.
+// (Where a window sees no more than one or two such rounds, the captures at its ends are missed.)
 TEST(LaunchClock, LaunchesThatAreCapturedAreNone) {
   Program program;
   program.gap_ns = [](double at) { return std::fmod(at, 3 * kMs) < 1 * kMs ? 5e3 : 20e3; };
