@@ -2,6 +2,10 @@
 #include "profile/capture/launch_clock.h"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
+#include <numeric>
+#include <vector>
 
 namespace purlin::profile::capture {
 namespace {
@@ -22,8 +26,7 @@ constexpr int kMemory = 64;  // windows
 constexpr double kFewLaunches = 4, kFewWindows = 4;
 // Windows that tell how many ids a launch has; more is a window that is none.
 constexpr double kEnoughLaunches = 8, kMostPerLaunch = 32;
-// In a window that recorded all: the share of ids without a record from which on launches are
-// captured, not told of late.
+// The share of a window's ids without a record from which on it is not chance.
 constexpr double kCaptured = 0.05;
 
 }  // namespace
@@ -134,13 +137,32 @@ bool LaunchClock::learn_calls(const Stretch& stretch) {
   return per_launch_ > 0;
 }
 
-// Launches that are captured have an id and no record: a program that makes graphs all the time has
-// more of them than of replays. Between the first and the last launch of one window only they do.
+// Ids between so many windows: their launches' largest gaps, but for the 63 ids at an end of one
+// that may be missed.
+double LaunchClock::between(int windows) const {
+  std::vector<std::int64_t> chunks;
+  chunks.reserve(seen_.size());
+  for (const auto& [chunk, bits] : seen_)
+    if (bits != 0) chunks.push_back(chunk);
+  std::sort(chunks.begin(), chunks.end());
+  std::vector<std::int64_t> gaps;
+  for (std::size_t i = 1; i < chunks.size(); ++i) {
+    const std::int64_t last = chunks[i - 1] * 64 + 63 - std::countl_zero(seen_.at(chunks[i - 1]));
+    const std::int64_t next = chunks[i] * 64 + std::countr_zero(seen_.at(chunks[i]));
+    gaps.push_back(next - last - 1);
+  }
+  const std::size_t count = std::min(gaps.size(), static_cast<std::size_t>(windows - 1));
+  const auto end = gaps.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(gaps.begin(), end, gaps.end(), std::greater<>());
+  return static_cast<double>(std::accumulate(gaps.begin(), end, std::int64_t{0}));
+}
+
+// Launches that are captured have an id and no record, as those have that will be told of late,
+// with the weight of their window: of the ids of windows, from first launch to last, so many are a
+// launch.
 void LaunchClock::learn_captured(const Stretch& stretch) {
-  if (stretch.calls || calls_ || stretch.several || gone_back_ || full_ || alone_ + late_ > 0 ||
-      launches_ < kEnoughLaunches)
-    return;
-  spans_ += static_cast<double>(latest_ - first_ + 1);
+  if (stretch.calls || calls_ || full_ || alone_ + late_ > 0 || launches_ < kEnoughLaunches) return;
+  spans_ += static_cast<double>(latest_ - first_ + 1) - between(stretch.windows);
   in_spans_ += launches_;
   const double ids = spans_ / in_spans_;
   per_launch_ = ids > 1 + kCaptured ? ids : 1;

@@ -32,9 +32,9 @@ class LaunchClock {
     double time_ns = 0;          // that they stand for
     std::int64_t closed_ns = 0;  // when the last of them was
     std::int64_t now_ns = 0;
-    bool last = false;     // none follows
-    bool calls = false;    // calls that launch nothing have ids, too
-    bool several = false;  // windows, with time between them
+    bool last = false;   // none follows
+    bool calls = false;  // calls that launch nothing have ids, too
+    int windows = 1;     // so many, with time between them
   };
   struct Weight {
     double value = 1;
@@ -65,6 +65,7 @@ class LaunchClock {
   bool is_new(std::int64_t id);
   bool learn_calls(const Stretch& stretch);
   void learn_captured(const Stretch& stretch);
+  double between(int windows) const;
   bool believed(const Stretch& stretch);
   Weight by_time(const Stretch& stretch);
   Weight by_ids(const Stretch& stretch);

@@ -176,6 +176,49 @@ TEST(LaunchClock, APauseIsNoLaunches) {
   }
 }
 
+// Half of what windows recorded is told of when they were weighed, three at a time, and gets their
+// weight: as of 64 threads, each with a buffer of its own.
+TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
+  for (const int together : {1, 3}) {
+    std::mt19937_64 random(1);
+    std::uniform_int_distribution<std::uint32_t> place(0, 2500);
+    LaunchClock clock;
+    for (std::uint32_t id = 0; id < 1000; ++id) clock.see(id, 1);
+    clock.start(0, true);
+    double given = 1000;
+    std::uint32_t id = 1000;
+    std::vector<std::uint32_t> late;
+    std::int64_t now = 0;
+    for (int round = 0; round < 60; ++round) {
+      double seen = 0;
+      std::vector<std::uint32_t> later;
+      std::int64_t closed = 0;
+      for (int n = 0; n < together; ++n) {  // 2,500 launches of every 5,000 in 20 ms
+        const std::uint32_t begin = place(random);
+        for (std::uint32_t i = begin; i < begin + 2500; ++i) {
+          if (random() % 2 == 0) {
+            clock.see(id + i, 0);
+            seen += 1;
+          } else {
+            later.push_back(id + i);
+          }
+        }
+        closed = now + (begin + 2500) * 4000;
+        id += 5000;
+        now += 20'000'000;
+      }
+      const LaunchClock::Weight weight =
+          clock.settle({2, together * 20e6, closed, now, false, false, together});
+      given += seen * weight.value;
+      for (const std::uint32_t each : later) {
+        clock.see(each, weight.value);
+        given += weight.value;
+      }
+    }
+    EXPECT_NEAR(given / id, 1, 0.03) << together;
+  }
+}
+
 // ---- where ids do not tell ----
 
 class LaunchClockAlone : public testing::Test {

@@ -308,9 +308,9 @@ void Folding::settle(double weight, double time_ns, bool last) {
     if (attribution_.active()) clock_.stop();
     const std::int64_t now = monotonic_ns();
     const bool open = !windows_.empty() && windows_.back().to_ns == 0;
-    const bool several = std::exchange(unweighed_windows_, open ? 1 : 0) > 1;
+    const int windows = std::max(1, std::exchange(unweighed_windows_, open ? 1 : 0));
     by_ids = clock_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now, last,
-                            session_.options().waits, several});
+                            session_.options().waits, windows});
     if (any) weight = by_ids.value;
     left_out = clock_.left_out();
     for (Period& period : periods_)
