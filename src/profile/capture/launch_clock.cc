@@ -140,6 +140,7 @@ bool LaunchClock::learn_calls(const Stretch& stretch) {
 // Ids between so many windows: their launches' largest gaps, but for the 63 ids at an end of one
 // that may be missed.
 double LaunchClock::between(int windows) const {
+  if (windows < 2) return 0;
   std::vector<std::int64_t> chunks;
   chunks.reserve(seen_.size());
   for (const auto& [chunk, bits] : seen_)
