@@ -72,6 +72,17 @@ std::string BucketRule::text() const {
   return "";
 }
 
+std::int64_t BucketRule::range_of(std::int64_t extent) const noexcept {
+  for (std::size_t i = 0; i < range_count_; ++i)
+    if (extent <= range_ends_[i]) return range_ends_[i];
+  return open_ended_ ? range_ends_[range_count_ - 1] + 1 : 0;
+}
+
+std::int64_t BucketRule::multiple_of(std::int64_t extent) const noexcept {
+  const std::int64_t end = ((extent - 1) / step_ + 1) * step_;
+  return end > kLargest ? 0 : end;
+}
+
 std::pair<std::int64_t, std::int64_t> BucketRule::bounds(std::int64_t extent) const noexcept {
   const std::int64_t name = apply(extent);
   if (name == 0) return {0, 0};

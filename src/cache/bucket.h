@@ -36,8 +36,8 @@ class BucketRule {
       return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent)));
     if (kind_ == Kind::kRanges) return range_of(extent);
     // A step that is a power of two needs no division.
-    const std::int64_t end =
-        mask_ >= 0 ? (extent + mask_) & ~mask_ : ((extent - 1) / step_ + 1) * step_;
+    if (mask_ < 0) return multiple_of(extent);
+    const std::int64_t end = (extent + mask_) & ~mask_;
     return end > kLargest ? 0 : end;
   }
   // The smallest and the largest extent of the bucket `extent` falls into; 0 for the largest where
@@ -53,11 +53,9 @@ class BucketRule {
     if (std::has_single_bit(static_cast<std::uint64_t>(step))) mask_ = step - 1;
   }
   static Result<BucketRule> parse_ranges(std::string_view text);
-  std::int64_t range_of(std::int64_t extent) const noexcept {
-    for (std::size_t i = 0; i < range_count_; ++i)
-      if (extent <= range_ends_[i]) return range_ends_[i];
-    return open_ended_ ? range_ends_[range_count_ - 1] + 1 : 0;
-  }
+  // Not inline, so that apply() stays short.
+  std::int64_t range_of(std::int64_t extent) const noexcept;
+  std::int64_t multiple_of(std::int64_t extent) const noexcept;
 
   Kind kind_ = Kind::kExact;
   bool open_ended_ = false;  // whether a range without an end follows the last one

@@ -18,19 +18,83 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
 
-// What find() must know of an entry besides its bucket, in one word: six bits for each dimension,
-// of which so many low bits of the extent must be 0, and what is below.
+// What find() must know of an entry besides its bucket, in one word: a field for each dimension of
+// which bits of the extent must be 0, and what is below. A field holds the multiples that tiles
+// are; larger ones are left to the entry's own check.
 constexpr std::uint64_t kOnlyAsMeasured = std::uint64_t{1} << 60;  // no check could be compiled
 constexpr std::uint64_t kMoreToCheck = std::uint64_t{1} << 61;     // the entry's own check decides
 constexpr std::uint64_t kTransferred = std::uint64_t{1} << 62;
+constexpr std::size_t field_bits(std::size_t dimensions) { return dimensions <= 4 ? 15 : 7; }
+constexpr std::uint64_t low_bits(std::size_t count) { return (std::uint64_t{1} << count) - 1; }
 
-std::uint64_t terms_of(const IndexedEntry& entry) {
+std::uint64_t terms_of(const IndexedEntry& entry, std::size_t dimensions) {
   std::uint64_t terms = entry.match == Match::kSame ? 0 : kTransferred;
   if (!entry.check) return terms | kOnlyAsMeasured;
   if (entry.check->rest()) terms |= kMoreToCheck;
-  for (std::size_t i = 0; i < kMaxDimensions; ++i)
-    terms |= static_cast<std::uint64_t>(entry.check->zero_bits()[i]) << (6 * i);
+  const std::size_t bits = field_bits(dimensions);
+  for (std::size_t i = 0; i < dimensions; ++i) {
+    if (entry.check->zero_bits()[i] <= bits)
+      terms |= low_bits(entry.check->zero_bits()[i]) << (bits * i);
+    else
+      terms |= kMoreToCheck;
+  }
   return terms;
+}
+
+// The low bits of the extents, in the fields of terms_of.
+template <std::size_t D>
+std::uint64_t fields_of(const std::int64_t* extents) noexcept {
+  constexpr std::size_t kBits = field_bits(D);
+  std::uint64_t fields = 0;
+  for (std::size_t i = 0; i < D; ++i)
+    fields |= (static_cast<std::uint64_t>(extents[i]) & low_bits(kBits)) << (kBits * i);
+  return fields;
+}
+
+// Tells shapes apart: a sum of products, none of which waits for another. The factors are odd and
+// random.
+template <std::size_t D>
+std::uint64_t sum_of(const std::int64_t* extents) noexcept {
+  constexpr std::uint64_t kFactors[kMaxDimensions] = {
+      0xF1357AEA2E62A9C5u, 0x9E6C63D0876A9A99u, 0xD1B54A32D192ED03u, 0xABC98388FB8FAC03u,
+      0x8CB92BA72F3D8DD7u, 0xDB4F0B9175AE2165u, 0xBBE0563303A4615Fu, 0xA0F2EC75A1FE1575u};
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < D; ++i) sum += static_cast<std::uint64_t>(extents[i]) * kFactors[i];
+  return sum;
+}
+
+// Where in a table a bucket is looked for first: every bit of the sum counts for the low ones.
+template <std::size_t D>
+std::uint64_t spread_of(const std::int64_t* bucket, std::size_t rules) noexcept {
+  std::uint64_t h = sum_of<D>(bucket) + 0x9E3779B97F4A7C15u * rules;
+  h = (h ^ (h >> 32)) * 0xD6E8FEB86659FD93u;
+  return h ^ (h >> 32);
+}
+
+// body.template operator()<D>() for the number of dimensions, which a compiler must know.
+template <class Body>
+decltype(auto) with_dimensions(std::size_t count, Body body) {
+  static_assert(kMaxDimensions == 8);
+  switch (count) {
+    case 0:
+      return body.template operator()<0>();
+    case 1:
+      return body.template operator()<1>();
+    case 2:
+      return body.template operator()<2>();
+    case 3:
+      return body.template operator()<3>();
+    case 4:
+      return body.template operator()<4>();
+    case 5:
+      return body.template operator()<5>();
+    case 6:
+      return body.template operator()<6>();
+    case 7:
+      return body.template operator()<7>();
+    default:
+      return body.template operator()<8>();
+  }
 }
 
 }  // namespace
@@ -41,7 +105,7 @@ std::uint64_t terms_of(const IndexedEntry& entry) {
 // together when a better entry comes, which `version` tells: odd while they do.
 struct OpIndex::Slot {
   std::atomic<const IndexedEntry*> entry{nullptr};
-  std::atomic<std::uint64_t> terms{0}, measured{0};  // the latter a hash of the measured shape
+  std::atomic<std::uint64_t> terms{0}, measured{0};  // the latter the sum of the measured shape
   std::atomic<std::uint32_t> version{0};
   std::uint32_t rules = 0;
 
@@ -105,93 +169,114 @@ OpIndex::OpIndex(CacheKey wanted, std::vector<std::string> dimensions, bool allo
 
 OpIndex::~OpIndex() = default;
 
-std::uint64_t OpIndex::hash(const std::int64_t* extents, std::size_t rules) const noexcept {
-  // A multiply-xorshift chain: each extent is spread over all bits before the next comes in.
-  std::uint64_t h = 0x9E3779B97F4A7C15u * (rules + 1);
-  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-    h = (h ^ static_cast<std::uint64_t>(extents[i])) * 0xD6E8FEB86659FD93u;
-    h ^= h >> 32;
+template <std::size_t D>
+[[gnu::always_inline]] inline bool OpIndex::bucket_at(std::size_t rules,
+                                                      const std::int64_t* extents,
+                                                      std::int64_t* bucket) const noexcept {
+  const RuleSet& set = rule_sets_[rules];
+  bool exists = true;
+  for (std::size_t i = 0; i < D; ++i) {
+    bucket[i] = set[i].apply(extents[i]);
+    exists = exists && bucket[i] != 0;
   }
-  return h;
+  return exists;
 }
 
-OpIndex::Slot* OpIndex::probe(const Table& table, const Extents& bucket, std::size_t rules,
-                              const IndexedEntry** held) const noexcept {
+template <std::size_t D>
+[[gnu::always_inline]] inline OpIndex::Place OpIndex::probe(const Table& table,
+                                                            const std::int64_t* bucket,
+                                                            std::size_t rules) noexcept {
   // The table is never full, so the walk ends.
-  for (std::size_t at = hash(bucket.data(), rules) & table.mask;; at = (at + 1) & table.mask) {
+  for (std::size_t at = spread_of<D>(bucket, rules) & table.mask;; at = (at + 1) & table.mask) {
     Slot& slot = table.at(at);
-    *held = slot.entry.load(std::memory_order_acquire);
-    if (*held == nullptr) return &slot;
-    bool same = slot.rules == rules;
-    for (std::size_t i = 0; i < dimensions_.size(); ++i)
-      same = same && slot.bucket()[i] == bucket[i];
-    if (same) return &slot;
+    const IndexedEntry* held = slot.entry.load(std::memory_order_acquire);
+    if (held == nullptr) return {&slot, nullptr};
+    std::uint64_t differs = slot.rules ^ rules;
+    for (std::size_t i = 0; i < D; ++i)
+      differs |= static_cast<std::uint64_t>(slot.bucket()[i] ^ bucket[i]);
+    if (differs == 0) return {&slot, held};
   }
 }
 
-const IndexedEntry* OpIndex::standing_in(const IndexedEntry* entry, const std::int64_t* extents,
-                                         bool* exact) const noexcept {
+[[gnu::noinline]] OpIndex::Found OpIndex::standing_in(const IndexedEntry* entry,
+                                                      const std::int64_t* extents) const noexcept {
   for (; entry != nullptr; entry = entry->below) {
-    *exact = std::equal(extents, extents + dimensions_.size(), entry->measured.begin());
-    if (*exact || (entry->check && entry->check->holds(extents))) return entry;
+    const bool exact = std::equal(extents, extents + dimensions_.size(), entry->measured.begin());
+    if (exact || (entry->check && entry->check->holds(extents)))
+      return {entry, exact, entry->match != Match::kSame};
   }
-  return nullptr;
+  return {};
 }
 
 OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
-  Hit hit;
-  bool hit_exact = false, hit_transferred = false;
-  const Table& table = *table_.load(std::memory_order_acquire);
-  const std::size_t count = rule_count_.load(std::memory_order_acquire);
-  const std::size_t dimensions = dimensions_.size();
-  const std::uint64_t shape = hash(extents, 0);
-  for (std::size_t rules = exact_used_.load(std::memory_order_acquire) ? 0 : 1; rules < count;
-       ++rules) {
-    Extents bucket;
-    if (!bucket_at(rules, extents, &bucket)) continue;
-    const IndexedEntry* entry = nullptr;
-    const Slot& slot = *probe(table, bucket, rules, &entry);
-    if (entry == nullptr) continue;
-    const std::uint32_t version = slot.version.load(std::memory_order_acquire);
-    entry = slot.entry.load(std::memory_order_acquire);
-    const std::uint64_t terms = slot.terms.load(std::memory_order_acquire);
-    const std::uint64_t measured = slot.measured.load(std::memory_order_acquire);
-    bool exact = measured == shape, transferred = (terms & kTransferred) != 0;
-    std::int64_t wrong_bits = 0;
-    for (std::size_t i = 0; i < dimensions; ++i)
-      wrong_bits |= extents[i] & ((std::int64_t{1} << (terms >> (6 * i) & 63)) - 1);
-    if (version % 2 != 0 || slot.version.load(std::memory_order_relaxed) != version ||
-        (terms & (kMoreToCheck | kOnlyAsMeasured)) != 0 || (exact && wrong_bits != 0)) {
-      // The entry itself knows: it is being replaced, has more to check, or was measured here
-      // against its own constraints.
-      entry = standing_in(entry, extents, &exact);
-      if (entry == nullptr) continue;
-      transferred = entry->match != Match::kSame;
-    } else if (wrong_bits != 0) {
-      entry = standing_in(entry->below, extents, &exact);
-      if (entry == nullptr) continue;
-      transferred = entry->match != Match::kSame;
-    }
-    if (hit.entry != nullptr && !preferred(*entry, exact, *hit.entry, hit_exact)) continue;
-    hit.entry = entry;
-    hit_exact = exact;
-    hit_transferred = transferred;
-  }
-  if (hit.entry == nullptr) return hit;
-  hit.outcome = hit_transferred ? Outcome::kTransferred
-                : hit_exact     ? Outcome::kExact
-                                : Outcome::kBucket;
-  return hit;
+  return with_dimensions(dimensions_.size(), [&]<std::size_t D>() { return find_in<D>(extents); });
 }
 
 void OpIndex::prefetch(const std::int64_t* extents) const noexcept {
+  with_dimensions(dimensions_.size(), [&]<std::size_t D>() { prefetch_in<D>(extents); });
+}
+
+template <std::size_t D>
+[[gnu::always_inline]] inline OpIndex::Found OpIndex::found_under(
+    const Table& table, std::size_t rules, const std::int64_t* extents) const noexcept {
+  std::int64_t bucket[D + 1];  // an array of none is none
+  if (!bucket_at<D>(rules, extents, bucket)) [[unlikely]]
+    return {};
+  const auto [slot, held] = probe<D>(table, bucket, rules);
+  if (held == nullptr) return {};
+  const std::uint32_t version = slot->version.load(std::memory_order_acquire);
+  const IndexedEntry* const entry = slot->entry.load(std::memory_order_acquire);
+  const std::uint64_t terms = slot->terms.load(std::memory_order_acquire);
+  const std::uint64_t measured = slot->measured.load(std::memory_order_acquire);
+  const bool exact = measured == sum_of<D>(extents);
+  const bool wrong_bits = (terms & fields_of<D>(extents)) != 0;
+  if (version % 2 != 0 || slot->version.load(std::memory_order_relaxed) != version ||
+      (terms & (kMoreToCheck | kOnlyAsMeasured)) != 0 || (exact && wrong_bits)) [[unlikely]]
+    // The entry itself knows: it is being replaced, has more to check, or was measured here
+    // against its own constraints.
+    return standing_in(entry, extents);
+  if (wrong_bits) [[unlikely]]
+    return standing_in(entry->below, extents);
+  return {entry, exact, (terms & kTransferred) != 0};
+}
+
+template <std::size_t D>
+[[gnu::noinline]] OpIndex::Found OpIndex::found_under_any(
+    const Table& table, std::size_t first, std::size_t end,
+    const std::int64_t* extents) const noexcept {
+  Found best;
+  for (std::size_t rules = first; rules < end; ++rules) {
+    const Found found = found_under<D>(table, rules, extents);
+    if (found.entry != nullptr &&
+        (best.entry == nullptr || preferred(*found.entry, found.exact, *best.entry, best.exact)))
+      best = found;
+  }
+  return best;
+}
+
+template <std::size_t D>
+OpIndex::Hit OpIndex::find_in(const std::int64_t* extents) const noexcept {
+  const Table& table = *table_.load(std::memory_order_acquire);
+  const std::size_t end = rule_count_.load(std::memory_order_acquire);
+  const std::size_t first = exact_used_.load(std::memory_order_acquire) ? 0 : 1;
+  const Found found = end - first == 1 ? found_under<D>(table, first, extents)
+                                       : found_under_any<D>(table, first, end, extents);
+  if (found.entry == nullptr) return {};
+  return {found.transferred ? Outcome::kTransferred
+          : found.exact     ? Outcome::kExact
+                            : Outcome::kBucket,
+          found.entry};
+}
+
+template <std::size_t D>
+void OpIndex::prefetch_in(const std::int64_t* extents) const noexcept {
   const Table& table = *table_.load(std::memory_order_acquire);
   const std::size_t count = rule_count_.load(std::memory_order_acquire);
   for (std::size_t rules = exact_used_.load(std::memory_order_acquire) ? 0 : 1; rules < count;
        ++rules) {
-    Extents bucket;
-    if (bucket_at(rules, extents, &bucket))
-      __builtin_prefetch(&table.at(hash(bucket.data(), rules) & table.mask));
+    std::int64_t bucket[D + 1];
+    if (bucket_at<D>(rules, extents, bucket))
+      __builtin_prefetch(&table.at(spread_of<D>(bucket, rules) & table.mask));
   }
 }
 
@@ -255,15 +340,13 @@ void OpIndex::update(std::span<const Store> layers) {
 // Each slot that holds one of them gets the best that is left for its bucket, else nobody.
 void OpIndex::withdraw(const std::vector<const IndexedEntry*>& entries) {
   std::unordered_map<Slot*, const IndexedEntry*> vacant;
-  const IndexedEntry* held = nullptr;
-  for (const IndexedEntry* entry : entries) {
-    Slot* slot = probe(*tables_.back(), entry->bucket, entry->rules, &held);
-    if (held == entry) vacant.emplace(slot, &nobody_);
-  }
+  for (const IndexedEntry* entry : entries)
+    if (const Place place = place_of(*entry); place.held == entry)
+      vacant.emplace(place.slot, &nobody_);
   if (vacant.empty()) return;
   for (const auto& [key, live] : live_)
     for (const IndexedEntry* entry : live) {
-      const auto at = vacant.find(probe(*tables_.back(), entry->bucket, entry->rules, &held));
+      const auto at = vacant.find(place_of(*entry).slot);
       if (at != vacant.end() && (at->second == &nobody_ || entry->beats(*at->second)))
         at->second = entry;
     }
@@ -378,26 +461,34 @@ std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_i
   return indexed;
 }
 
+OpIndex::Place OpIndex::place_of(const IndexedEntry& entry) const {
+  return with_dimensions(dimensions_.size(), [&]<std::size_t D>() {
+    return probe<D>(*tables_.back(), entry.bucket.data(), entry.rules);
+  });
+}
+
 void OpIndex::write(Slot& slot, const IndexedEntry& entry) {
   const std::uint32_t version = slot.version.load(std::memory_order_relaxed);
   slot.version.store(version + 1, std::memory_order_relaxed);
-  slot.terms.store(terms_of(entry), std::memory_order_release);
-  slot.measured.store(hash(entry.measured.data(), 0), std::memory_order_release);
+  slot.terms.store(terms_of(entry, dimensions_.size()), std::memory_order_release);
+  slot.measured.store(
+      with_dimensions(dimensions_.size(),
+                      [&]<std::size_t D>() { return sum_of<D>(entry.measured.data()); }),
+      std::memory_order_release);
   slot.entry.store(&entry, std::memory_order_release);
   slot.version.store(version + 2, std::memory_order_release);
 }
 
 void OpIndex::insert(const IndexedEntry* entry) {
   if ((size_ + 1) * 2 > tables_.back()->size()) grow();
-  const IndexedEntry* held = nullptr;
-  Slot& slot = *probe(*tables_.back(), entry->bucket, entry->rules, &held);
+  const auto [slot, held] = place_of(*entry);
   if (held != nullptr && held != &nobody_ && !entry->beats(*held)) return;
   if (held == nullptr) {
     ++size_;
-    slot.rules = static_cast<std::uint32_t>(entry->rules);
-    std::copy_n(entry->bucket.begin(), dimensions_.size(), slot.bucket());
+    slot->rules = static_cast<std::uint32_t>(entry->rules);
+    std::copy_n(entry->bucket.begin(), dimensions_.size(), slot->bucket());
   }
-  write(slot, *entry);
+  write(*slot, *entry);
 }
 
 void OpIndex::grow() {

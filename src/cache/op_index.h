@@ -86,6 +86,14 @@ class OpIndex {
  private:
   struct Slot;
   struct Table;
+  struct Place {
+    Slot* slot;
+    const IndexedEntry* held;  // by it; nullptr in an empty one
+  };
+  struct Found {
+    const IndexedEntry* entry = nullptr;
+    bool exact = false, transferred = false;
+  };
   using RuleSet = std::array<BucketRule, kMaxDimensions>;
   static constexpr std::size_t kMaxRuleSets = 16;
 
@@ -98,23 +106,31 @@ class OpIndex {
   void insert(const IndexedEntry* entry);
   void withdraw(const std::vector<const IndexedEntry*>& entries);
   void write(Slot& slot, const IndexedEntry& entry);
+  // In the newest table.
+  Place place_of(const IndexedEntry& entry) const;
   void grow();
-  // The slot of that bucket, or the empty one where it would be; and its entry.
-  Slot* probe(const Table& table, const Extents& bucket, std::size_t rules,
-              const IndexedEntry** held) const noexcept;
+  // The hot path, once for each number of dimensions, so that its loops are unrolled.
+  template <std::size_t D>
+  Hit find_in(const std::int64_t* extents) const noexcept;
+  template <std::size_t D>
+  void prefetch_in(const std::int64_t* extents) const noexcept;
+  // What is served under one rule set.
+  template <std::size_t D>
+  Found found_under(const Table& table, std::size_t rules,
+                    const std::int64_t* extents) const noexcept;
+  // The best of several.
+  template <std::size_t D>
+  Found found_under_any(const Table& table, std::size_t first, std::size_t end,
+                        const std::int64_t* extents) const noexcept;
   // The bucket under a rule set; false where there is none.
-  bool bucket_at(std::size_t rules, const std::int64_t* extents, Extents* bucket) const noexcept {
-    bool exists = true;
-    for (std::size_t i = 0; i < dimensions_.size(); ++i) {
-      (*bucket)[i] = rule_sets_[rules][i].apply(extents[i]);
-      exists = exists && (*bucket)[i] != 0;
-    }
-    return exists;
-  }
-  // The entry, or one below it, that is valid at the shape; nullptr where none is.
-  const IndexedEntry* standing_in(const IndexedEntry* entry, const std::int64_t* extents,
-                                  bool* exact) const noexcept;
-  std::uint64_t hash(const std::int64_t* extents, std::size_t rules) const noexcept;
+  template <std::size_t D>
+  bool bucket_at(std::size_t rules, const std::int64_t* extents,
+                 std::int64_t* bucket) const noexcept;
+  // The slot of that bucket, or the empty one where it would be.
+  template <std::size_t D>
+  static Place probe(const Table& table, const std::int64_t* bucket, std::size_t rules) noexcept;
+  // The entry, or one below it, that is valid at the shape.
+  Found standing_in(const IndexedEntry* entry, const std::int64_t* extents) const noexcept;
 
   const CacheKey wanted_;
   const std::vector<std::string> dimensions_;

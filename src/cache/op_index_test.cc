@@ -86,6 +86,41 @@ TEST(OpIndex, AgreesWithTheStoreUnderEveryKindOfConstraint) {
   }
 }
 
+// Each number of dimensions has a hot path of its own; multiples that are too large for its word
+// are left to the entry's check.
+TEST(OpIndex, ChecksMultiplesInAnyNumberOfDimensions) {
+  for (std::size_t dimensions = 1; dimensions <= kMaxDimensions; ++dimensions)
+    for (const int bits : {0, 3, 7, 8, 15, 16, 20}) {
+      Entry entry = sample_entry();
+      entry.problem = ProblemShape();
+      entry.bucket_rules.clear();
+      entry.shape_constraints.clear();
+      std::vector<std::string> names;
+      for (std::size_t i = 0; i < dimensions; ++i) {
+        names.push_back(fmt::format("D{}", i));
+        entry.problem.set(names[i], std::int64_t{1} << 24);
+        entry.bucket_rules.emplace_back(names[i], *BucketRule::parse("range:1-64,65-"));
+        if (bits > 0) entry.shape_constraints.push_back(fmt::format("D{} % {} == 0", i, 1 << bits));
+      }
+      entry.key.bucket = *bucket_of(entry.bucket_rules, entry.problem);
+      TemporaryDirectory folder;
+      Store store = *Store::open(folder.path());
+      ASSERT_TRUE(store.put(entry).is_ok());
+      OpIndex index(entry.key, names, false);
+      index.update(store);
+      Extents measured{};
+      for (std::size_t i = 0; i < dimensions; ++i) measured[i] = std::int64_t{1} << 24;
+      EXPECT_EQ(ask(index, measured).outcome, Outcome::kExact);
+      for (std::size_t i = 0; i < dimensions; ++i)
+        for (int bit = 0; bit < 24; ++bit) {
+          Extents extents = measured;
+          extents[i] += std::int64_t{1} << bit;
+          EXPECT_EQ(ask(index, extents).outcome, bit < bits ? Outcome::kMiss : Outcome::kBucket)
+              << dimensions << " dimensions, 2^" << bit << " more than a multiple of 2^" << bits;
+        }
+    }
+}
+
 TEST(OpIndex, FollowsStatusesAndReplacements) {
   TemporaryDirectory folder;
   Store store = *Store::open(folder.path());

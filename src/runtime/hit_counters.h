@@ -14,16 +14,28 @@
 
 namespace purlin::runtime {
 
+// A thread's own: when the next of its lookups is noted.
+struct LookupSampling {
+  std::uint32_t left = 1, gap = 1, random = 0x9E3779B9u;
+};
+// Found without a call, in a shared library too: 12 bytes of what the C library keeps free for
+// that.
+[[gnu::tls_model("initial-exec")]] inline thread_local LookupSampling lookup_sampling;
+
+// How many lookups the one that is noted stands for.
+inline std::uint64_t sampled_weight(LookupSampling& s) noexcept {
+  constexpr std::uint32_t kSampled = 64;
+  const std::uint64_t weight = s.gap;
+  s.gap = s.gap < kSampled ? s.gap * 2 : kSampled;
+  s.random ^= s.random << 13, s.random ^= s.random >> 17, s.random ^= s.random << 5;
+  s.left = s.gap < kSampled ? s.gap : 1 + s.random % (2 * kSampled - 1);  // kSampled on average
+  return weight;
+}
+
 // How many lookups the one that is being made stands for; 0 for most. Of the calling thread.
 inline std::uint64_t sample_weight() noexcept {
-  constexpr std::uint32_t kSampled = 64;
-  thread_local std::uint32_t left = 1, gap = 1, random = 0x9E3779B9u;
-  if (--left != 0) return 0;
-  const std::uint64_t weight = gap;
-  gap = gap < kSampled ? gap * 2 : kSampled;
-  random ^= random << 13, random ^= random >> 17, random ^= random << 5;
-  left = gap < kSampled ? gap : 1 + random % (2 * kSampled - 1);  // kSampled on average
-  return weight;
+  LookupSampling& sampling = lookup_sampling;
+  return --sampling.left != 0 ? 0 : sampled_weight(sampling);
 }
 
 template <class Entry>

@@ -30,21 +30,25 @@ OpIndex::Hit Op::peek(const std::int64_t* extents) const noexcept {
 
 OpIndex::Hit Op::find(const std::int64_t* extents) noexcept {
   const OpIndex::Hit hit = peek(extents);
-  if (hit.entry == nullptr) {
+  if (hit.entry == nullptr) [[unlikely]]
     note_miss(extents, 1);
-  } else if (const std::uint64_t weight = sample_weight();
-             weight > 0 && hits_.note(hit.entry, weight)) {
-    log_choice(hit, extents);
-  }
+  else if (const std::uint64_t weight = sample_weight(); weight > 0) [[unlikely]]
+    note_hit(hit, extents, weight);
   return hit;
+}
+
+// Apart from find(), which is to stay short.
+[[gnu::noinline]] void Op::note_hit(const OpIndex::Hit& hit, const std::int64_t* extents,
+                                    std::uint64_t launches) noexcept {
+  if (hits_.note(hit.entry, launches)) log_choice(hit, extents);
 }
 
 void Op::count(const std::int64_t* extents, std::uint64_t launches) noexcept {
   const OpIndex::Hit hit = peek(extents);
   if (hit.entry == nullptr)
     note_miss(extents, launches);
-  else if (hits_.note(hit.entry, launches))
-    log_choice(hit, extents);
+  else
+    note_hit(hit, extents, launches);
 }
 
 void Op::note_miss(const std::int64_t* extents, std::uint64_t launches) noexcept {

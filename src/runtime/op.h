@@ -51,6 +51,8 @@ class Op final : public Session::Member {
 
  private:
   static constexpr std::size_t kMisses = 256;
+  void note_hit(const cache::OpIndex::Hit& hit, const std::int64_t* extents,
+                std::uint64_t launches) noexcept;
   void note_miss(const std::int64_t* extents, std::uint64_t launches) noexcept;
   void log_choice(const cache::OpIndex::Hit& hit, const std::int64_t* extents) noexcept;
 
