@@ -16,6 +16,8 @@
 //   FAKE_CUPTI_SLOW=F:US[:A] function F takes that many microseconds from the A-th call on, its
 //   lock
 //                            held for none of it
+//   FAKE_CUPTI_CLOCKED=NS    work is in flight until its end by the wall clock, each thread having a
+//   device of its own, and what is recorded takes its thread so much longer to launch
 //   FAKE_CUPTI_LOG=FILE      at exit: calls of each function, buffers and records, as JSON
 #include <cupti.h>
 #include <cupti_runtime_cbid.h>
@@ -77,6 +79,8 @@ struct State {
   CUpti_SubscriberHandle subscriber = nullptr;
 
   std::size_t lag = 0;
+  bool clocked = false;
+  std::chrono::nanoseconds recording{0};
   Fault fault;
   std::string slow;
   std::chrono::microseconds slowness{0};
@@ -102,6 +106,8 @@ long number(const char* variable, int index) {
 State* made() {
   auto* s = new State;
   s->lag = static_cast<std::size_t>(number("FAKE_CUPTI_LAG", 0));
+  s->clocked = std::getenv("FAKE_CUPTI_CLOCKED") != nullptr;
+  s->recording = std::chrono::nanoseconds(number("FAKE_CUPTI_CLOCKED", 0));
   s->fault = {part("FAKE_CUPTI_FAIL", 0), static_cast<int>(number("FAKE_CUPTI_FAIL", 1)),
               number("FAKE_CUPTI_FAIL", 2), number("FAKE_CUPTI_FAIL", 3)};
   s->slow = part("FAKE_CUPTI_SLOW", 0);
@@ -245,8 +251,16 @@ void retire(std::unique_lock<std::mutex>& lock, Buffer& buffer) {
   s.changed.notify_all();
 }
 
+std::uint64_t wall_clock() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
+
 void land(Buffer& buffer, std::size_t left_in_flight) {
-  while (buffer.in_flight.size() > left_in_flight) {
+  const std::uint64_t now = state().clocked ? wall_clock() : 0;
+  while (buffer.in_flight.size() > left_in_flight ||
+         (!buffer.in_flight.empty() && buffer.in_flight.front().second < now)) {
     set_end(buffer.bytes + buffer.in_flight.front().first, buffer.in_flight.front().second);
     buffer.in_flight.pop_front();
   }
@@ -285,10 +299,14 @@ void append(Record record, bool always = false) {
   std::memcpy(buffer->bytes + at, &record, sizeof record);
   buffer->used += sizeof record;
   if constexpr (requires { record.end; } && !std::is_same_v<Record, CUpti_ActivityAPI>) {
-    if (s.lag == 0) return;
+    if (s.lag == 0 && !s.clocked) return;
     buffer->in_flight.emplace_back(at, std::uint64_t{record.end});
     set_end(buffer->bytes + at, 0);
-    land(*buffer, s.lag);
+    land(*buffer, s.clocked ? buffer->in_flight.size() : s.lag);
+    lock.unlock();
+    const auto until = std::chrono::steady_clock::now() + s.recording;
+    while (s.recording.count() > 0 && std::chrono::steady_clock::now() < until) {
+    }
   }
 }
 
@@ -306,19 +324,16 @@ std::uint64_t CUPTIAPI fake_ticks() {
 
 namespace {
 
-std::uint64_t wall_clock() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
+thread_local std::uint64_t device_ns = 0;  // where each thread has a device of its own: until when it works
 
 // Begin and end of something that takes so long, and begins once it was asked for.
 std::pair<std::uint64_t, std::uint64_t> advance(std::uint64_t ns) {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   const std::uint64_t scale = s.clock == &fake_ticks ? kTicksPerNs : 1;
-  const std::uint64_t begin = s.now_ns = std::max(s.now_ns + 1000, wall_clock());
-  const std::uint64_t end = s.now_ns += ns;
+  std::uint64_t& now_ns = s.clocked ? device_ns : s.now_ns;
+  const std::uint64_t begin = now_ns = std::max(now_ns + (s.clocked ? 0 : 1000), wall_clock());
+  const std::uint64_t end = now_ns += ns;
   return {begin * scale, end * scale};
 }
 
@@ -366,6 +381,11 @@ void fake_launch(const char* name, int launches, std::uint64_t duration_ns) {
     record.correlationId = correlation;
     append(record);
   }
+}
+
+// What is captured into a graph has numbers and no records.
+void fake_capture(int launches) {
+  for (int i = 0; i < launches; ++i) call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
 }
 
 // Of the driver, where it is the fake one.
@@ -425,6 +445,8 @@ void fake_synchronize() {
   record.start = start;
   record.end = end;
   append(record);
+  while (state().clocked && wall_clock() <= device_ns) {
+  }
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   const auto mine = s.buffers.find(std::this_thread::get_id());
@@ -539,6 +561,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
   std::unique_lock<std::mutex> lock(s.mutex);
   if (s.requested == nullptr) return CUPTI_SUCCESS;  // whatever its documentation says
   for (auto& [thread, buffer] : s.buffers) {
+    if (s.clocked) land(buffer, buffer.in_flight.size());
     const bool complete = buffer.in_flight.empty();
     if (buffer.bytes == nullptr || (!complete && (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) == 0))
       continue;
