@@ -25,6 +25,8 @@ constexpr double kThroughout = 0.8;          // a window this long leaves nothin
 // in one of some ten thousand: cuda/toggle_watch.h), and the hundredth window of a minute tells
 // little that is new.
 constexpr double kWindowsToAnAge = 400;
+// A window that ended sooner, as it was opened late, stands for nothing but itself.
+constexpr double kLeastOpenNs = 1'000'000;
 constexpr std::int64_t kRefusedForNs = 100'000'000;
 constexpr std::int64_t kSteadyPeriodNs = 1'000'000'000;  // of periods that nothing interrupts
 // Of those that are recorded throughout: nodes of graphs are told only when they are flushed, at a
@@ -126,7 +128,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
   throughout_ = true;
   planned_weight_ = 1;
   // Where no window came to be in the time before, what is recorded now stands for that, too.
-  final_ = open_ns_ > 0 || standing_ns_ <= 0;
+  final_ = open_ns_ >= kLeastOpenNs || standing_ns_ <= 0;
   if (tiers_.empty() || full_ || pinned_ || options_.every_launch)
     return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
   State& tier = tiers_[0];
@@ -214,7 +216,7 @@ void Governor::end_period(std::int64_t now_ns) {
   totals_.governed_ns += elapsed;
   if (open_since_ns_ >= 0) {
     const std::int64_t since = std::exchange(open_since_ns_, now_ns);
-    if (!open_final_) open_ns_ += static_cast<double>(now_ns - since);
+    (open_final_ ? alone_ns_ : open_ns_) += static_cast<double>(now_ns - since);
     lesson_open_ns_ += static_cast<double>(now_ns - since);
     totals_.recorded_ns += static_cast<double>(now_ns - since);
   }
@@ -250,7 +252,9 @@ bool Governor::overspent() const {
 bool Governor::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
   const bool graphs = node_rate_ * costs.instrumented_node_ns > lasting_share();
-  launch_bound_ = !lasting_ && !graphs && lasting_share() > options_.budget / 2;
+  const bool asked_for = options_.full_window_ns > 0;  // whatever it costs
+  launch_bound_ =
+      !lasting_ && !graphs && !asked_for && lasting_share() > options_.budget / 2;
   cycle_due_ = cycle_due_ || (!lasting_ && !launch_bound_);
   lasting_ = lasting_ || !launch_bound_;
   return !launch_bound_;
@@ -349,7 +353,7 @@ void Governor::refused(int tier, bool forever, std::int64_t now_ns) {
 void Governor::closed(int tier, std::int64_t now_ns) {
   if (tier != 0 || open_since_ns_ < 0) return;
   const auto open = static_cast<double>(now_ns - std::exchange(open_since_ns_, -1));
-  if (!open_final_) open_ns_ += open;
+  (open_final_ ? alone_ns_ : open_ns_) += open;
   lesson_open_ns_ += open;
   totals_.recorded_ns += open;
 }
@@ -394,8 +398,8 @@ void Governor::interrupted(std::int64_t now_ns) {
   planned_.clear();
 }
 
-Governor::Standing Governor::take_weight() {
-  if (open_ns_ <= 0) return {};  // nothing was recorded: what comes stands for this time too
+Governor::Standing Governor::take_weight(bool last) {
+  if (open_ns_ <= 0 || (open_ns_ < kLeastOpenNs && !last)) return {};  // what comes stands for this time too
   const double time = std::exchange(standing_ns_, 0), open = std::exchange(open_ns_, 0);
   return {std::max(1.0, time / open), time};
 }

@@ -35,6 +35,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace purlin::profile::capture {
@@ -113,8 +114,10 @@ class Governor {
     double time_ns = 0;  // that they stand for
   };
   // What tier 0's records since the last call stand for each. To be asked before a window of
-  // another period opens, and when there will be none.
-  Standing take_weight();
+  // another period opens, and when there will be none (`last`).
+  Standing take_weight(bool last = false);
+  // How long tier 0 was open since the last call for what stands for itself.
+  double take_alone_ns() { return std::exchange(alone_ns_, 0); }
   // The same of the window that opens now, as planned; exact where it says so.
   double planned_weight() const { return planned_weight_; }
   bool weight_is_final() const { return final_; }
@@ -202,9 +205,9 @@ class Governor {
   double lesson_launches_ = 0, lesson_nodes_ = 0;
   std::int64_t open_since_ns_ = -1;
 
-  // Of tier 0: the time not yet stood for, and the windows that stand for it; what stands for
-  // itself is in neither.
-  double standing_ns_ = 0, open_ns_ = 0;
+  // Of tier 0: the time not yet stood for, the windows that stand for it, and those that stand for
+  // themselves.
+  double standing_ns_ = 0, open_ns_ = 0, alone_ns_ = 0;
 
   std::int64_t full_until_ns_ = 0, full_next_ns_ = kNever, full_cell_end_ns_ = 0;
   std::int64_t asked_ns_ = 0;  // the length of a window asked for, until it opens

@@ -86,7 +86,7 @@ Outcome simulate(const GovernorOptions& options, const std::vector<Wishes>& tier
   }
   governor.recorded(unpaid, 0);
   governor.interrupted(length_ns);
-  const double weight = governor.take_weight().weight;
+  const double weight = governor.take_weight(true).weight;
   out.estimate += unweighted * (known > 0 ? known : weight);
   out.totals = governor.totals();
   const auto span = static_cast<std::size_t>(10 * kSecond / program.step_ns);

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
-#include <numeric>
 #include <vector>
 
 namespace purlin::profile::capture {
@@ -24,10 +22,10 @@ constexpr double kMostApart = 4, kMostCorrected = 2;
 constexpr double kMadeUp = 0.5;
 constexpr int kMemory = 64;  // windows
 constexpr double kFewLaunches = 4, kFewWindows = 4;
-// Windows that tell how many ids a launch has; more is a window that is none.
-constexpr double kEnoughLaunches = 8, kMostPerLaunch = 32;
-// The share of a window's ids without a record from which on it is not chance.
-constexpr double kCaptured = 0.05;
+// In a window that tells how many ids a launch has.
+constexpr double kEnoughLaunches = 8;
+constexpr double kMostInSpans = 1e6;
+constexpr double kMostStrays = 0.05;  // at either end
 
 }  // namespace
 
@@ -40,10 +38,16 @@ void LaunchClock::start(std::int64_t now_ns, bool stood_still) {
   if (running_) return;
   running_ = true;
   finding_ = !stood_still;
-  given_ = known_ = alone_ = late_ = launches_ = open_ns_ = 0;
-  settled_ = before_ = last_;
+  given_ = known_ = launches_ = 0;
+  settled_ = latest_ = last_;
   due_from_ = static_cast<double>(last_);
-  before_ns_ = now_ns;
+  begin_lesson(now_ns);
+}
+
+void LaunchClock::begin_lesson(std::int64_t closed_ns) {
+  before_ = latest_;
+  before_ns_ = closed_ns;
+  open_ns_ = weighed_ = alone_ = alone_ns_ = 0;
 }
 
 bool LaunchClock::is_new(std::int64_t id) {
@@ -71,6 +75,7 @@ void LaunchClock::see(std::uint32_t id, double weight) {
   }
   any_ = true;
   if (running_ && at <= settled_) {
+    if (weight > 0) return;
     if (!gone_back_ || at > backwards_) backwards_ = at;
     gone_back_ = true;
     return;
@@ -79,7 +84,8 @@ void LaunchClock::see(std::uint32_t id, double weight) {
   if (!running_ || !is_new(at)) return;
   if (weight > 0) {
     known_ += weight;
-    ++(weight > kAlone ? late_ : alone_);
+    ++(weight > kAlone ? weighed_ : alone_);
+    others_ = true;
   } else {
     if (launches_ == 0 || at < first_) first_ = at;
     if (launches_ == 0 || at > latest_) latest_ = at;
@@ -98,94 +104,84 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
   Weight weight = {stretch.by_time, false, 0};
   left_out_ = 0;
   if (running_) {
-    learn_captured(stretch);
-    const bool known = learn_calls(stretch);
-    if (launches_ == 0 && !gone_back_) {
-      given_ += known_ * per_launch_;
+    alone_ns_ += stretch.alone_ns;
+    learn_ids_per_launch(stretch);
+    const bool known = per_launch_ > 0;
+    if (!stretch.complete || (launches_ == 0 && !gone_back_)) {
+      weight = for_now(stretch);
       if (stretch.last && now_ns_ != 0 && known)
         left_out_ = std::max(0.0, static_cast<double>(last_) - due_from_ - given_) / per_launch_;
-      if (stretch.by_time > 0) open_ns_ += stretch.time_ns / stretch.by_time;
-      weight.counted = moves_;  // none
     } else {
       weight = known && believed(stretch) ? by_ids(stretch) : by_time(stretch);
     }
   }
-  forget();
+  launches_ = known_ = 0;
+  if (!stretch.complete) {
+    others_ = true;
+    return weight;
+  }
+  seen_.clear();
+  bits_ = nullptr;
+  settled_ = last_;
+  others_ = gone_back_ = full_ = false;
   return weight;
 }
 
-void LaunchClock::forget() {
-  seen_.clear();
-  bits_ = nullptr;
-  launches_ = known_ = alone_ = late_ = 0;
-  gone_back_ = full_ = false;
-  settled_ = last_;
-}
-
-// How many ids a launch has, with those of the calls around it. False: not known yet.
-bool LaunchClock::learn_calls(const Stretch& stretch) {
+// More than one where launches are captured, which have an id and no record, or where calls have
+// ids. Only a window that was seen by itself, and whole, tells.
+void LaunchClock::learn_ids_per_launch(const Stretch& stretch) {
   if (stretch.calls && !calls_) {
     calls_ = true;
-    per_launch_ = ids_ = timed_ = span_ns_ = 0;
+    per_launch_ = spans_ = in_spans_ = ids_ = timed_ = span_ns_ = 0;
     lessons_ = 0;
   }
-  if (calls_ && launches_ >= kEnoughLaunches) {
-    const double seen = static_cast<double>(latest_ - first_) / (launches_ - 1);
-    if (seen <= kMostPerLaunch)
-      per_launch_ += (seen - per_launch_) / (per_launch_ > 0 ? std::min(lessons_ + 1, 8) : 1);
-  }
-  return per_launch_ > 0;
+  if (!stretch.complete || full_ || others_ || gone_back_ || launches_ < kEnoughLaunches) return;
+  // A thread that has its id from before the window and was then kept waiting is none of it.
+  const auto strays = static_cast<std::size_t>(kMostStrays * launches_);
+  const auto inner = static_cast<std::size_t>(launches_) - 1 - 2 * strays;
+  if (in_spans_ > kMostInSpans) spans_ /= 2, in_spans_ /= 2;
+  spans_ += static_cast<double>(seen_id(strays + inner) - seen_id(strays));
+  in_spans_ += static_cast<double>(inner);
+  per_launch_ = std::max(1.0, spans_ / in_spans_);
 }
 
-// Ids between so many windows: their launches' largest gaps, but for the 63 ids at an end of one
-// that may be missed.
-double LaunchClock::between(int windows) const {
-  if (windows < 2) return 0;
+// The one that so many are before.
+std::int64_t LaunchClock::seen_id(std::size_t before) const {
   std::vector<std::int64_t> chunks;
   chunks.reserve(seen_.size());
-  for (const auto& [chunk, bits] : seen_)
-    if (bits != 0) chunks.push_back(chunk);
+  for (const auto& [chunk, bits] : seen_) chunks.push_back(chunk);
   std::sort(chunks.begin(), chunks.end());
-  std::vector<std::int64_t> gaps;
-  for (std::size_t i = 1; i < chunks.size(); ++i) {
-    const std::int64_t last = chunks[i - 1] * 64 + 63 - std::countl_zero(seen_.at(chunks[i - 1]));
-    const std::int64_t next = chunks[i] * 64 + std::countr_zero(seen_.at(chunks[i]));
-    gaps.push_back(next - last - 1);
+  for (const std::int64_t chunk : chunks) {
+    std::uint64_t bits = seen_.at(chunk);
+    const auto here = static_cast<std::size_t>(std::popcount(bits));
+    if (before >= here) {
+      before -= here;
+      continue;
+    }
+    for (; before > 0; --before) bits &= bits - 1;
+    return chunk * 64 + std::countr_zero(bits);
   }
-  const std::size_t count = std::min(gaps.size(), static_cast<std::size_t>(windows - 1));
-  const auto end = gaps.begin() + static_cast<std::ptrdiff_t>(count);
-  std::partial_sort(gaps.begin(), end, gaps.end(), std::greater<>());
-  return static_cast<double>(std::accumulate(gaps.begin(), end, std::int64_t{0}));
+  return last_;
 }
 
-// Launches that are captured have an id and no record, as those have that will be told of late,
-// with the weight of their window: of the ids of windows, from first launch to last, so many are a
-// launch.
-void LaunchClock::learn_captured(const Stretch& stretch) {
-  if (stretch.calls || calls_ || full_ || alone_ + late_ > 0 || launches_ < kEnoughLaunches) return;
-  spans_ += static_cast<double>(latest_ - first_ + 1) - between(stretch.windows);
-  in_spans_ += launches_;
-  const double ids = spans_ / in_spans_;
-  per_launch_ = ids > 1 + kCaptured ? ids : 1;
+double LaunchClock::usual() const {
+  return timed_ > 0 ? std::clamp(ids_ / timed_, 1 / kMostApart, kMostApart) : 1;
 }
 
 // Whether ids tell what lay between the windows before and these; learns from it.
 bool LaunchClock::believed(const Stretch& stretch) {
   if (full_ || launches_ == 0 || finding_) return false;
-  const auto span = static_cast<double>(stretch.closed_ns - before_ns_);
+  const auto span = static_cast<double>(stretch.closed_ns - before_ns_) - alone_ns_;
   const double open = open_ns_ + stretch.time_ns / stretch.by_time;
-  const double seen = (launches_ + late_) * per_launch_, known = alone_ * per_launch_;
-  const auto ids = static_cast<double>(latest_ - before_) - known;
+  const double seen = (launches_ + weighed_) * per_launch_;
+  const auto ids = static_cast<double>(latest_ - before_) - alone_ * per_launch_;
   if (span <= 0 || open <= 0 || ids > span * kMostPerNs) return false;
   if (std::max(seen / open, span_ns_ > 0 ? ids_ / span_ns_ : 0) * span > kMostAhead) return false;
   const double timed = seen * span / open;
-  const auto between = static_cast<double>(first_ - before_ - 1) - known;
-  moves_ = moves_ || between > kStandsStill * (timed - seen);
+  moves_ = moves_ || ids - seen > kStandsStill * (timed - seen);
   if (!moves_) return false;
-  // Where a part of the time was recorded throughout, the rest of it is not known; and what ran
-  // long after it was launched may seem to belong to the window that comes next.
-  if ((known > 0.05 * ids || ids < launches_) && span_ns_ > 0) return true;
-  if (ids < launches_) return false;
+  // What ran long after it was launched may seem to belong to the window that comes next.
+  if (ids < seen) return span_ns_ > 0;
   if (++lessons_ > kMemory) {
     ids_ /= 2, timed_ /= 2, span_ns_ /= 2;
     lessons_ /= 2;
@@ -196,15 +192,23 @@ bool LaunchClock::believed(const Stretch& stretch) {
   return true;
 }
 
+// Of a window of which not every record was seen, or none: what was learnt before.
+LaunchClock::Weight LaunchClock::for_now(const Stretch& stretch) {
+  const double value = std::max(1.0, stretch.by_time * usual());
+  given_ += (known_ + value * launches_) * per_launch_;
+  weighed_ += launches_;
+  if (stretch.by_time > 0) open_ns_ += stretch.time_ns / stretch.by_time;
+  return {value, moves_, value * launches_};
+}
+
 // Begins anew with what these windows stand for.
 LaunchClock::Weight LaunchClock::by_time(const Stretch& stretch) {
   if (launches_ == 0 && gone_back_) last_ = backwards_;
   const auto rest = static_cast<double>(stretch.now_ns - stretch.closed_ns);
   const double timed = launches_ * per_launch_ * stretch.by_time;
   finding_ = false;
-  before_ = last_;
-  before_ns_ = stretch.closed_ns;
-  open_ns_ = 0;
+  latest_ = last_;
+  begin_lesson(stretch.closed_ns);
   due_from_ = static_cast<double>(last_);
   given_ = stretch.time_ns > 0 ? timed * rest / stretch.time_ns : 0;
   return {stretch.by_time, false, 0};
@@ -217,8 +221,7 @@ LaunchClock::Weight LaunchClock::by_ids(const Stretch& stretch) {
   const auto rest = static_cast<double>(std::max<std::int64_t>(0, stretch.now_ns - until));
   const double passed = static_cast<double>(last_) - due_from_ - given_ - known;
   const double due = passed + rate * rest;
-  const double usual =
-      stretch.by_time * std::clamp(ids_ / timed_, 1 / kMostApart, kMostApart) * seen;
+  const double usual = stretch.by_time * this->usual() * seen;
   const double expected = rate * stretch.time_ns;
   double ids = 0;  // that they stand for
   if (stretch.last) {
@@ -236,9 +239,7 @@ LaunchClock::Weight LaunchClock::by_ids(const Stretch& stretch) {
   weight.counted = true;
   weight.launches = weight.value * launches_;
   given_ += known + weight.value * seen;
-  before_ = latest_;
-  before_ns_ = stretch.closed_ns;
-  open_ns_ = 0;
+  begin_lesson(stretch.closed_ns);
   return weight;
 }
 

@@ -14,6 +14,10 @@
 // step it saw; save that of the last, and of the first few where they have few launches, as those
 // are replays of graphs.
 //
+// All this needs windows of which every record has come back, as CUPTI gives some back long after
+// others that came later: only then is what was given out compared with what passed. Windows
+// between have the weight that those before have taught.
+//
 // Ids that tell nothing (standing still, going backwards, more than a program can launch) leave the
 // weight to time, and are begun with anew. Owned by Folding. Thread-safety: none.
 #pragma once
@@ -26,15 +30,16 @@ namespace purlin::profile::capture {
 
 class LaunchClock {
  public:
-  // Windows that are weighed together.
+  // Of the launches whose weight was not known.
   struct Stretch {
     double by_time = 1;          // their weight, as time has it
     double time_ns = 0;          // that they stand for
-    std::int64_t closed_ns = 0;  // when the last of them was
+    std::int64_t closed_ns = 0;  // when the last window was
     std::int64_t now_ns = 0;
-    bool last = false;   // none follows
-    bool calls = false;  // calls that launch nothing have ids, too
-    int windows = 1;     // so many, with time between them
+    bool complete = true;  // every record of windows so far was seen
+    bool last = false;     // none follows
+    bool calls = false;    // calls that launch nothing have ids, too
+    double alone_ns = 0;   // recorded since the call before by what stands for itself
   };
   struct Weight {
     double value = 1;
@@ -63,13 +68,14 @@ class LaunchClock {
 
   std::int64_t unwrap(std::uint32_t id) const;
   bool is_new(std::int64_t id);
-  bool learn_calls(const Stretch& stretch);
-  void learn_captured(const Stretch& stretch);
-  double between(int windows) const;
+  void learn_ids_per_launch(const Stretch& stretch);
+  std::int64_t seen_id(std::size_t before) const;
   bool believed(const Stretch& stretch);
   Weight by_time(const Stretch& stretch);
   Weight by_ids(const Stretch& stretch);
-  void forget();
+  Weight for_now(const Stretch& stretch);
+  double usual() const;  // what ids tell of, over what time told of
+  void begin_lesson(std::int64_t closed_ns);
 
   bool running_ = false, any_ = false;
   bool finding_ = false;     // where ids are is not known
@@ -77,22 +83,29 @@ class LaunchClock {
   std::int64_t last_ = 0;    // the latest id seen, counted on beyond 32 bits
   std::int64_t now_ns_ = 0;  // when it was the latest given, where known
 
-  // Since the last call: the ids, a bit each; how many launches are to be weighed; of those that
-  // are not, what they stand for, and how many stand for themselves and for others.
+  // Since every record was seen: the ids, a bit each.
   std::unordered_map<std::int64_t, std::uint64_t> seen_;
   std::int64_t chunk_ = -1;
   std::uint64_t* bits_ = nullptr;
-  double launches_ = 0, known_ = 0, alone_ = 0, late_ = 0;
-  std::int64_t first_ = 0, latest_ = 0;  // of the launches to be weighed
-  std::int64_t backwards_ = 0;           // an id from before
-  bool gone_back_ = false, full_ = false;
+  bool full_ = false;
+  std::int64_t settled_ = 0;  // the latest id then
+  std::int64_t backwards_ = 0;
+  bool gone_back_ = false;  // to an id from before it
 
-  std::int64_t settled_ = 0;                 // ids up to here have had their turn
-  double given_ = 0, due_from_ = 0;          // ids accounted for, since that one
-  std::int64_t before_ = 0, before_ns_ = 0;  // the last id of the windows before; their end
-  double open_ns_ = 0;                       // of windows since that saw nothing
-  double per_launch_ = 1;                    // ids; 0: not yet known
-  double spans_ = 0, in_spans_ = 0;          // ids from windows' first launch to last; launches
+  // Since the last call: launches to be weighed, and what those stand for whose weight is known.
+  double launches_ = 0, known_ = 0;
+  std::int64_t first_ = 0, latest_ = 0;
+  bool others_ = false;  // of the latter there were some since every record was seen
+
+  double given_ = 0, due_from_ = 0;  // ids accounted for, since that one
+
+  // Since the end of the last window that was weighed by ids: of windows, and of what stands for
+  // itself, launches and time.
+  std::int64_t before_ = 0, before_ns_ = 0;
+  double weighed_ = 0, open_ns_ = 0, alone_ = 0, alone_ns_ = 0;
+
+  double per_launch_ = 1;                // ids; 0: not yet known
+  double spans_ = 0, in_spans_ = 0;      // ids from windows' first launch to last; launches
   double left_out_ = 0;
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.

@@ -13,6 +13,8 @@ namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr std::int64_t kAskAgainNs = 100'000'000;        // where it is not Purlin's turn
+// Before a window opens CUPTI is asked for the records of the one before: its work is done by then.
+constexpr std::int64_t kAskAheadNs = 2'000'000;
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
 
 std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
@@ -69,7 +71,17 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
     // What graphs that were made in the head go on to record is of no period.
     folding_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
   }
-  return decision.ask_again_ns;
+  return fetch_records(decision.ask_again_ns);
+}
+
+// Shortly before that, where nothing is recorded meanwhile. When to be called again.
+std::int64_t Arbiter::fetch_records(std::int64_t before_ns) {
+  if (open_ != Governor::kNone || governor_.launch_bound() || !folding_.awaits_records())
+    return before_ns;
+  const std::int64_t ask_ns = before_ns - kAskAheadNs;
+  if (monotonic_ns() < ask_ns) return ask_ns;
+  collect(0, false);
+  return before_ns;
 }
 
 void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
@@ -83,6 +95,7 @@ void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
     open_ = decision.tier;
     governor_.opened(open_, monotonic_ns());
   } else {
+    if (decision.tier == 0) folding_.drop_window();
     governor_.refused(decision.tier, opened == Tier::Opened::kNever, monotonic_ns());
   }
 }
@@ -96,7 +109,7 @@ void Arbiter::close_open_tier(bool final) {
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
   if (tier == 0) governor_.spent(0, cost);
   if (tier == 0 && !final && toggles_.closed(cost)) stuck_ = true;
-  if (tier == 0 && governor_.totals().windows > 1) folding_.start_clock(false);
+  if (tier == 0 && governor_.totals().windows > 1) start_clock(false);
   account(tier);
 }
 
@@ -120,7 +133,11 @@ void Arbiter::cycle() {
   governor_.spent(0, timed([&] {
                     if (tiers_[0]->open({}) == Tier::Opened::kYes) tiers_[0]->close();
                   }));
-  folding_.start_clock(governor_.totals().windows <= 1);
+  start_clock(governor_.totals().windows <= 1);
+}
+
+void Arbiter::start_clock(bool stood_still) {
+  if (folding_.start_clock(stood_still)) governor_.take_alone_ns();  // of before
 }
 
 void Arbiter::account(int tier) {
@@ -144,8 +161,8 @@ void Arbiter::collect(int tier, bool final) {
 }
 
 void Arbiter::settle(bool last) {
-  const Governor::Standing standing = governor_.take_weight();
-  folding_.settle(standing.weight, standing.time_ns, last);
+  const Governor::Standing standing = governor_.take_weight(last);
+  folding_.settle(standing.weight, standing.time_ns, last, governor_.take_alone_ns());
   if (last) folding_.stop_clock();
 }
 

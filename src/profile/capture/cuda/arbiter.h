@@ -38,6 +38,8 @@ class Arbiter : public Tenant {
   void open(Ownership& ownership, const Governor::Decision& decision);
   void close_open_tier(bool final = false);
   void cycle();
+  void start_clock(bool stood_still);
+  std::int64_t fetch_records(std::int64_t before_ns);
   void collect(int tier, bool final);
   void account(int tier);
   void end_stuck(Ownership& ownership);

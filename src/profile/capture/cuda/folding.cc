@@ -126,6 +126,7 @@ void Folding::lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_r
   const std::int64_t began = monotonic_ns();
   *buffer = buffers_.lend();
   *size = *buffer != nullptr ? Buffers::kBytes : 0;
+  if (*buffer != nullptr) ++out_;
   *most_records = 0;
   if (!work_began_.load(std::memory_order_relaxed) && session_.hurry()) work_began_ = true;
   cost_ns_ += monotonic_ns() - began;
@@ -138,12 +139,13 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
   if (cupti_.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS) dropped_ += dropped;
   Buffer buffer = {bytes, valid};
   // Counted before it is held: what is held may be folded and lent again at any time.
-  const bool later = valid > 0 && !weights_known();
-  if (later) count(buffer);
-  if (!later || !hold(buffer)) {
+  const bool later = valid > 0 && !weights_known(), room = later && has_room();
+  if (later) count(buffer, !room);
+  if (!room || !hold(buffer)) {
     if (valid > 0) fold(buffer, !later);
     buffers_.give_back(bytes);
   }
+  lost_ = std::min(lost_.load(), --out_);
   cost_ns_ += monotonic_ns() - began;
   // A full one: the governor may not want many of these.
   if (valid > Buffers::kBytes / 8 * 7) session_.poke();
@@ -152,7 +154,9 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
 // Copies, sets and waits cost as launches do, about.
 class Folding::Tally {
  public:
-  explicit Tally(bool keeps_ids) : keeps_ids_(keeps_ids) {}
+  // `as_planned`: the weights that are not known will be those.
+  explicit Tally(bool keeps_ids, bool as_planned = false)
+      : keeps_ids_(keeps_ids), as_planned_(as_planned) {}
   void see(const CUpti_Activity& record) {
     ++all_;
     if (keeps_ids_) see_id(record);
@@ -168,7 +172,7 @@ class Folding::Tally {
       for (const auto& [id, start_ns] : launch_ids_) {
         const Period& period = folding.period_of(start_ns);
         if (!period.final || period.weight > 0)
-          folding.clock_.see(id, period.final ? period.weight : 0);
+          folding.clock_.see(id, period.final || as_planned_ ? period.weight : 0);
       }
       if (version_id_ != 0 && folding.awaited_ns_ != 0)
         folding.clock_.see_now(version_id_ - 1, folding.awaited_ns_);
@@ -205,15 +209,15 @@ class Folding::Tally {
         return;
     }
   }
-  const bool keeps_ids_;
+  const bool keeps_ids_, as_planned_;
   std::uint64_t all_ = 0, nodes_ = 0, calls_ = 0;
   std::uint32_t version_id_ = 0;  // of a call for the driver's version
   std::vector<std::pair<std::uint32_t, std::int64_t>> launch_ids_;  // and when they began
 };
 
-void Folding::count(const Buffer& buffer) {
+void Folding::count(const Buffer& buffer, bool as_planned) {
   CUpti_Activity* record = nullptr;
-  Tally tally(keeps_ids());
+  Tally tally(keeps_ids(), as_planned);
   while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS)
     tally.see(*record);
   tally.add_to(*this);
@@ -242,7 +246,11 @@ void Folding::begin_window() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (windows_.size() >= kRemembered) windows_.erase(windows_.begin());
   windows_.push_back({wall_ns(), 0});
-  ++unweighed_windows_;
+}
+
+void Folding::drop_window() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!windows_.empty() && windows_.back().to_ns == 0) windows_.pop_back();
 }
 
 void Folding::end_window() {
@@ -251,9 +259,11 @@ void Folding::end_window() {
   closed_ns_ = monotonic_ns();
 }
 
-void Folding::start_clock(bool stood_still) {
+bool Folding::start_clock(bool stood_still) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (clock_.running()) return false;
   clock_.start(monotonic_ns(), stood_still);
+  return true;
 }
 
 bool Folding::wants_last_id() {
@@ -269,6 +279,7 @@ void Folding::await_last_id() {
 void Folding::stop_clock() {
   const std::lock_guard<std::mutex> lock(mutex_);
   clock_.stop();
+  lost_ = out_.load();  // another client may have been given them
 }
 
 void Folding::begin_period_at(const Period& period) {
@@ -289,15 +300,20 @@ bool Folding::all_final() const {
                      [](const Period& period) { return period.final; });
 }
 
+bool Folding::has_room() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return held_.size() < kMostHeld;
+}
+
 bool Folding::hold(Buffer& buffer) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (all_final() || held_.size() >= kMostHeld) return false;
+  if (all_final()) return false;
   buffer.names.take_from(cupti_, buffer.bytes, buffer.valid);
   held_.push_back(std::move(buffer));
   return true;
 }
 
-void Folding::settle(double weight, double time_ns, bool last) {
+void Folding::settle(double weight, double time_ns, bool last, double alone_ns) {
   std::vector<Buffer> held;
   LaunchClock::Weight by_ids;
   double left_out = 0;
@@ -308,9 +324,8 @@ void Folding::settle(double weight, double time_ns, bool last) {
     if (attribution_.active()) clock_.stop();
     const std::int64_t now = monotonic_ns();
     const bool open = !windows_.empty() && windows_.back().to_ns == 0;
-    const int windows = std::max(1, std::exchange(unweighed_windows_, open ? 1 : 0));
-    by_ids = clock_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now, last,
-                            session_.options().waits, windows});
+    by_ids = clock_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
+                            last || !awaits_records(), last, session_.options().waits, alone_ns});
     if (any) weight = by_ids.value;
     left_out = clock_.left_out();
     for (Period& period : periods_)

@@ -5,7 +5,8 @@
 //
 // What a record stands for belongs to the period in which its work was enqueued: the last one whose
 // window opened before the work began. Where that is not yet known the buffers are held back, and
-// folded when it is settled; at most kMostHeld of them, beyond which what was planned is taken.
+// folded when it is settled; at most kMostHeld of them, beyond which what was planned is taken. CUPTI
+// gives back a buffer whose work is done, when asked: a period is best settled while it has none.
 // What time says of a window's weight is set right by how many launches there were
 // (launch_clock.h).
 //
@@ -32,7 +33,7 @@ namespace purlin::profile::capture::cuda {
 
 class Folding {
  public:
-  static constexpr std::size_t kMostHeld = 48;
+  static constexpr std::size_t kMostHeld = 128;
 
   Folding(const Cupti& cupti, Session& session, Attribution& attribution)
       : cupti_(cupti), session_(session), recorder_(session.recorder()), attribution_(attribution) {
@@ -50,11 +51,13 @@ class Folding {
   // not have a right end (node_times.h).
   void begin_window();
   void end_window();
+  void drop_window();  // it was not opened after all
   // The weight, by time, of the records of periods so far that had none, and the time they stand
-  // for; `last`: none follow.
-  void settle(double weight, double time_ns, bool last);
-  // Launches are numbered from here on (LaunchClock::start), until what happens is nobody's.
-  void start_clock(bool stood_still);
+  // for; `last`: none follow. `alone_ns`: recorded since by what stands for itself.
+  void settle(double weight, double time_ns, bool last, double alone_ns = 0);
+  // Launches are numbered from here on (LaunchClock::start), until what happens is nobody's. False:
+  // they were already.
+  bool start_clock(bool stood_still);
   void stop_clock();
   // Whether an id of now would tell what is to be settled; what its record is recognised by.
   bool wants_last_id();
@@ -86,6 +89,8 @@ class Folding {
   std::size_t memory_bytes() { return buffers_.bytes(); }
   // Buffers that CUPTI has now, or that wait to be folded.
   std::size_t lent_buffers() { return buffers_.lent(); }
+  // Whether CUPTI has any: records that nobody has seen yet.
+  bool awaits_records() const { return out_ > lost_; }
 
  private:
   struct Period {
@@ -109,13 +114,14 @@ class Folding {
   void begin_period_at(const Period& period);
   bool weights_known();
   bool all_final() const;
+  bool has_room();
   bool hold(Buffer& buffer);
   void fold(const Buffer& buffer, bool uncounted);
   template <class Record>
   std::int64_t duration_of(const Record& record, const std::vector<Span>& windows);
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
   void add_up(const std::vector<Period>& folded);
-  void count(const Buffer& buffer);
+  void count(const Buffer& buffer, bool as_planned);
   const Period& period_of(std::int64_t start_ns) const;
   // Which calls have ids beside those that launch is not known where calls are recorded, too.
   bool keeps_ids() const { return !session_.options().every_launch && !attribution_.active(); }
@@ -128,7 +134,6 @@ class Folding {
   std::mutex mutex_;                          // of what follows
   std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
   std::vector<Span> windows_;                 // the last few, likewise
-  int unweighed_windows_ = 0;
   std::vector<Buffer> held_;
   LaunchClock clock_;
   std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
@@ -142,6 +147,7 @@ class Folding {
     double variance() const;
   } counted_, timed_;
 
+  std::atomic<long> out_ = 0, lost_ = 0;  // buffers with CUPTI; that may never come back
   std::atomic<std::int64_t> released_ns_ = 0;
   std::atomic<bool> seen_records_ = false, work_began_ = false;
   std::atomic<std::int64_t> cost_ns_ = 0;
