@@ -2,9 +2,9 @@
 // A program on the fake CUPTI that launches as fast as it can: what windows that follow each other
 // closely have to do with.
 //
-//   busy_client THREADS SECONDS NODES [CAPTURED]   each thread launches ten times, waits for them, and
-//   so on; with NODES each is a graph of so many kernels, which count. With CAPTURED: before the ten,
-//   so many launches are captured. Prints "ready", then how many launches it made.
+//   busy_client THREADS SECONDS NODES [CAPTURED]   each thread launches ten times, waits for them,
+//   and so on; with NODES each is a graph of so many kernels, which count. With CAPTURED: before
+//   the ten, so many launches are captured. Prints "ready", then how many launches it made.
 #include <atomic>
 #include <chrono>
 #include <cstdint>

@@ -16,8 +16,8 @@
 //   FAKE_CUPTI_SLOW=F:US[:A] function F takes that many microseconds from the A-th call on, its
 //   lock
 //                            held for none of it
-//   FAKE_CUPTI_CLOCKED=NS    work is in flight until its end by the wall clock, each thread having a
-//   device of its own, and what is recorded takes its thread so much longer to launch
+//   FAKE_CUPTI_CLOCKED=NS    work is in flight until its end by the wall clock, each thread having
+//   a device of its own, and what is recorded takes its thread so much longer to launch
 //   FAKE_CUPTI_LOG=FILE      at exit: calls of each function, buffers and records, as JSON
 #include <cupti.h>
 #include <cupti_runtime_cbid.h>
@@ -324,7 +324,8 @@ std::uint64_t CUPTIAPI fake_ticks() {
 
 namespace {
 
-thread_local std::uint64_t device_ns = 0;  // where each thread has a device of its own: until when it works
+thread_local std::uint64_t device_ns =
+    0;  // where each thread has a device of its own: until when it works
 
 // Begin and end of something that takes so long, and begins once it was asked for.
 std::pair<std::uint64_t, std::uint64_t> advance(std::uint64_t ns) {

@@ -253,8 +253,7 @@ bool Governor::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
   const bool graphs = node_rate_ * costs.instrumented_node_ns > lasting_share();
   const bool asked_for = options_.full_window_ns > 0;  // whatever it costs
-  launch_bound_ =
-      !lasting_ && !graphs && !asked_for && lasting_share() > options_.budget / 2;
+  launch_bound_ = !lasting_ && !graphs && !asked_for && lasting_share() > options_.budget / 2;
   cycle_due_ = cycle_due_ || (!lasting_ && !launch_bound_);
   lasting_ = lasting_ || !launch_bound_;
   return !launch_bound_;
@@ -399,7 +398,8 @@ void Governor::interrupted(std::int64_t now_ns) {
 }
 
 Governor::Standing Governor::take_weight(bool last) {
-  if (open_ns_ <= 0 || (open_ns_ < kLeastOpenNs && !last)) return {};  // what comes stands for this time too
+  if (open_ns_ <= 0 || (open_ns_ < kLeastOpenNs && !last))
+    return {};  // what comes stands for this time too
   const double time = std::exchange(standing_ns_, 0), open = std::exchange(open_ns_, 0);
   return {std::max(1.0, time / open), time};
 }

@@ -199,6 +199,40 @@ TEST(Governor, TheTimeBetweenCloseWindowsInFullIsStoodForToo) {
   }
 }
 
+// Their price will be paid, so that the time between them may have windows of the budget from the
+// head's end on, and is known.
+TEST(Governor, WhereFullWindowsAreAskedForNothingIsUnseen) {
+  GovernorOptions options;
+  options.seed = 4;
+  options.full_window_ns = 100 * kMs;
+  options.full_cell_ns = 4 * kSecond;
+  const Outcome out = simulate(options, {Wishes{}}, 30 * kSecond, steady(2e5));
+  EXPECT_EQ(out.totals.unseen_ns, 0);
+  EXPECT_NEAR(out.estimate / out.truth, 1, 0.05);
+}
+
+// A window of a hundredth of a millisecond would stand for hundreds of launches with each of its.
+TEST(Governor, AWindowThatIsHardlyOpenStandsForNothing) {
+  for (const bool last : {false, true}) {
+    GovernorOptions options = seeded(1);
+    options.full_window_ns = 100 * kMs;
+    options.full_cell_ns = 10 * kSecond;
+    Governor governor(options, {Wishes{}}, 0);
+    std::int64_t now = 0;
+    Governor::Decision decision = governor.decide(now);
+    governor.opened(0, now);
+    governor.recorded(1e6, 0);  // the head's end, and no budget left
+    while (decision.tier == 0) decision = governor.decide(now += kMs);
+    governor.closed(0, now);
+    governor.take_weight();
+    while (decision.tier != 0) decision = governor.decide(now = decision.ask_again_ns);
+    governor.opened(0, now);
+    governor.closed(0, now + 10'000);
+    governor.interrupted(now + 10'000);
+    EXPECT_EQ(governor.take_weight(last).weight > 1.01, last) << "there is no other at the end";
+  }
+}
+
 TEST(Governor, AShortProgramHasItsBeginningInFull) {
   const Outcome fast = simulate(seeded(5), {Wishes{}}, 2 * kSecond, steady(2e5));
   EXPECT_GT(fast.first_second, 45'000);

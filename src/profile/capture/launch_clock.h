@@ -104,8 +104,8 @@ class LaunchClock {
   std::int64_t before_ = 0, before_ns_ = 0;
   double weighed_ = 0, open_ns_ = 0, alone_ = 0, alone_ns_ = 0;
 
-  double per_launch_ = 1;                // ids; 0: not yet known
-  double spans_ = 0, in_spans_ = 0;      // ids from windows' first launch to last; launches
+  double per_launch_ = 1;            // ids; 0: not yet known
+  double spans_ = 0, in_spans_ = 0;  // ids from windows' first launch to last; launches
   double left_out_ = 0;
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.

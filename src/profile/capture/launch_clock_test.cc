@@ -64,8 +64,9 @@ Outcome simulate(const Program& program, std::uint64_t seed) {
   const auto settle = [&](bool last) {
     if (open <= 0) return;
     const double weight = std::max(1.0, stands / open);
-    const LaunchClock::Weight by_ids = clock.settle(
-        {weight, stands, static_cast<std::int64_t>(closed), static_cast<std::int64_t>(now), true, last});
+    const LaunchClock::Weight by_ids =
+        clock.settle({weight, stands, static_cast<std::int64_t>(closed),
+                      static_cast<std::int64_t>(now), true, last});
     (by_ids.counted ? out.counted : out.timed) += 1;
     for (std::size_t kind : {0u, 1u}) {
       out.by_ids[kind] += by_ids.value * seen[kind];

@@ -12,7 +12,7 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-constexpr std::int64_t kAskAgainNs = 100'000'000;        // where it is not Purlin's turn
+constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
 // Before a window opens CUPTI is asked for the records of the one before: its work is done by then.
 constexpr std::int64_t kAskAheadNs = 2'000'000;
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun

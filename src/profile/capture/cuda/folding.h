@@ -5,9 +5,9 @@
 //
 // What a record stands for belongs to the period in which its work was enqueued: the last one whose
 // window opened before the work began. Where that is not yet known the buffers are held back, and
-// folded when it is settled; at most kMostHeld of them, beyond which what was planned is taken. CUPTI
-// gives back a buffer whose work is done, when asked: a period is best settled while it has none.
-// What time says of a window's weight is set right by how many launches there were
+// folded when it is settled; at most kMostHeld of them, beyond which what was planned is taken.
+// CUPTI gives back a buffer whose work is done, when asked: a period is best settled while it has
+// none. What time says of a window's weight is set right by how many launches there were
 // (launch_clock.h).
 //
 // Owned by Capture. [MT] every method; takes no lock that is held while CUPTI is called. What CUPTI

@@ -215,6 +215,40 @@ TEST_F(FoldingTest, WindowsOfOnePeriodAreToldApart) {
   EXPECT_EQ(folded(), (Folded{{"long", {1, 7e9}}}));
 }
 
+TEST_F(FoldingTest, AWindowThatWasRefusedIsNoneThatIsOpen) {
+  folding_.begin_period(1, true, false);
+  folding_.begin_window();
+  const std::int64_t inside = wall_ns();
+  deliver({record("a", inside, 10, 1)});
+  while (wall_ns() <= inside + 1000) {
+  }
+  folding_.end_window();
+  folding_.begin_window();
+  folding_.drop_window();
+  folding_.drop_window();  // one that has ended stays
+  deliver({record("a", inside, 250'000'000, 1), record("a", wall_ns(), 30, 1)});
+  // The end of the first is doubtful: its window has closed.
+  EXPECT_EQ(folded(), (Folded{{"a", {3, 50}}}));
+}
+
+TEST_F(FoldingTest, BuffersThatCuptiHasAreAwaited) {
+  folding_.begin_period(1, true, false);
+  EXPECT_FALSE(folding_.awaits_records());
+  std::uint8_t *first = nullptr, *second = nullptr;
+  std::size_t size = 0, most = 0;
+  folding_.lend(&first, &size, &most);
+  folding_.lend(&second, &size, &most);
+  folding_.take(nullptr, 0, first, 0);
+  EXPECT_TRUE(folding_.awaits_records());
+  folding_.stop_clock();  // another client may have it, for good
+  EXPECT_FALSE(folding_.awaits_records());
+  folding_.lend(&first, &size, &most);
+  EXPECT_TRUE(folding_.awaits_records());
+  folding_.take(nullptr, 0, first, 0);
+  folding_.take(nullptr, 0, second, 0);
+  EXPECT_FALSE(folding_.awaits_records());
+}
+
 TEST_F(FoldingTest, RecordsAreCountedOnceWhetherHeldOrNot) {
   folding_.begin_period(1, true, false);
   deliver({record("a", wall_ns(), 10), record("b", wall_ns(), 10, 1)});
