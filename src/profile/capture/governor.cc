@@ -205,14 +205,15 @@ void Governor::insert(int tier, const Window& window) {
 }
 
 void Governor::end_period(std::int64_t now_ns) {
-  if (!std::exchange(running_, false)) return;
+  if (!running_) return;
   const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - period_begin_ns_));
   totals_.spent_ns += elapsed * unavoidable_share();
   if (launch_bound_ && !full_ && open_since_ns_ < 0) {
     totals_.unseen_ns += elapsed;
+    running_ = false;
     return;
   }
-  if (!final_) standing_ns_ += elapsed;
+  if (!final_) standing_ns_ += elapsed - still_open_ns(now_ns);
   totals_.governed_ns += elapsed;
   if (open_since_ns_ >= 0) {
     const std::int64_t since = std::exchange(open_since_ns_, now_ns);
@@ -220,7 +221,15 @@ void Governor::end_period(std::int64_t now_ns) {
     lesson_open_ns_ += static_cast<double>(now_ns - since);
     totals_.recorded_ns += static_cast<double>(now_ns - since);
   }
+  running_ = false;
   learn();
+}
+
+// How long into this period tier 0 has been open for an earlier one, as closing may take a while:
+// what was recorded then stands for itself.
+double Governor::still_open_ns(std::int64_t now_ns) const {
+  if (!running_ || !open_final_ || open_since_ns_ < 0) return 0;
+  return static_cast<double>(now_ns - std::max(open_since_ns_, period_begin_ns_));
 }
 
 // Dearer than thought is believed at once, cheaper by and by.
@@ -351,6 +360,7 @@ void Governor::refused(int tier, bool forever, std::int64_t now_ns) {
 
 void Governor::closed(int tier, std::int64_t now_ns) {
   if (tier != 0 || open_since_ns_ < 0) return;
+  if (!final_) standing_ns_ -= still_open_ns(now_ns);
   const auto open = static_cast<double>(now_ns - std::exchange(open_since_ns_, -1));
   (open_final_ ? alone_ns_ : open_ns_) += open;
   lesson_open_ns_ += open;

@@ -162,6 +162,7 @@ class Governor {
   State& state(int tier) { return tiers_[static_cast<std::size_t>(tier)]; }
   void begin_period(std::int64_t now_ns);
   void end_period(std::int64_t now_ns);
+  double still_open_ns(std::int64_t now_ns) const;
   void earn(std::int64_t now_ns);
   void plan_launches(std::int64_t now_ns);
   void plan_others(std::int64_t now_ns);

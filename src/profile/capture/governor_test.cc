@@ -211,6 +211,34 @@ TEST(Governor, WhereFullWindowsAreAskedForNothingIsUnseen) {
   EXPECT_NEAR(out.estimate / out.truth, 1, 0.05);
 }
 
+// CUPTI took a second to close a window in full: what was recorded then needs nobody to stand for
+// it.
+TEST(Governor, ClosingThatTakesLongIsNotStoodForTwice) {
+  GovernorOptions options = seeded(1);
+  options.full_window_ns = 10 * kMs;
+  options.full_cell_ns = 20 * kMs;
+  Governor governor(options, {Wishes{}}, 0);
+  std::int64_t now = 0;
+  Governor::Decision decision = governor.decide(now);
+  governor.opened(0, now);
+  governor.recorded(1e6, 0);  // the head's end, and no budget left
+  bool open = true, slow = false;
+  double most_ns = 0;
+  while (now < 5 * kSecond) {
+    decision = governor.decide(now += kMs);
+    if (open && decision.tier != 0) {
+      if (!slow && !governor.weight_is_final()) now += (slow = true, kSecond);
+      governor.closed(0, now);
+      open = false;
+    }
+    if (decision.new_period) most_ns = std::max(most_ns, governor.take_weight().time_ns);
+    if (!open && decision.tier == 0) governor.opened(0, now), open = true;
+  }
+  EXPECT_TRUE(slow);
+  EXPECT_GT(most_ns, 10.0 * kMs);
+  EXPECT_LT(most_ns, 100.0 * kMs);
+}
+
 // A window of a hundredth of a millisecond would stand for hundreds of launches with each of its.
 TEST(Governor, AWindowThatIsHardlyOpenStandsForNothing) {
   for (const bool last : {false, true}) {

@@ -76,10 +76,11 @@ void LaunchClock::see(std::uint32_t id, double weight) {
   any_ = true;
   if (running_ && at <= settled_) {
     if (weight > 0) return;
-    if (!gone_back_ || at > backwards_) backwards_ = at;
-    gone_back_ = true;
+    back_at_ = backwards_ > 0 ? std::max(back_at_, at) : at;
+    backwards_ += 1;
     return;
   }
+  backwards_ = 0;
   last_ = std::max(last_, at);
   if (!running_ || !is_new(at)) return;
   if (weight > 0) {
@@ -107,13 +108,15 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
     alone_ns_ += stretch.alone_ns;
     learn_ids_per_launch(stretch);
     const bool known = per_launch_ > 0;
-    if (!stretch.complete || (launches_ == 0 && !gone_back_)) {
+    const bool anew = launches_ == 0 && backwards_ >= kEnoughLaunches;
+    if (!stretch.complete || (launches_ == 0 && !anew)) {
       weight = for_now(stretch);
-      if (stretch.last && now_ns_ != 0 && known)
-        left_out_ = std::max(0.0, static_cast<double>(last_) - due_from_ - given_) / per_launch_;
     } else {
       weight = known && believed(stretch) ? by_ids(stretch) : by_time(stretch);
     }
+    if (launches_ > 0) before_value_ = weight.value;
+    if (stretch.last && now_ns_ != 0 && known)
+      left_out_ = std::max(0.0, static_cast<double>(last_) - due_from_ - given_) / per_launch_;
   }
   launches_ = known_ = 0;
   if (!stretch.complete) {
@@ -123,7 +126,7 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
   seen_.clear();
   bits_ = nullptr;
   settled_ = last_;
-  others_ = gone_back_ = full_ = false;
+  others_ = full_ = false;
   return weight;
 }
 
@@ -135,7 +138,7 @@ void LaunchClock::learn_ids_per_launch(const Stretch& stretch) {
     per_launch_ = spans_ = in_spans_ = ids_ = timed_ = span_ns_ = 0;
     lessons_ = 0;
   }
-  if (!stretch.complete || full_ || others_ || gone_back_ || launches_ < kEnoughLaunches) return;
+  if (!stretch.complete || full_ || others_ || launches_ < kEnoughLaunches) return;
   // A thread that has its id from before the window and was then kept waiting is none of it.
   const auto strays = static_cast<std::size_t>(kMostStrays * launches_);
   const auto inner = static_cast<std::size_t>(launches_) - 1 - 2 * strays;
@@ -203,7 +206,8 @@ LaunchClock::Weight LaunchClock::for_now(const Stretch& stretch) {
 
 // Begins anew with what these windows stand for.
 LaunchClock::Weight LaunchClock::by_time(const Stretch& stretch) {
-  if (launches_ == 0 && gone_back_) last_ = backwards_;
+  if (launches_ == 0) last_ = back_at_;
+  backwards_ = 0;
   const auto rest = static_cast<double>(stretch.now_ns - stretch.closed_ns);
   const double timed = launches_ * per_launch_ * stretch.by_time;
   finding_ = false;
@@ -223,9 +227,9 @@ LaunchClock::Weight LaunchClock::by_ids(const Stretch& stretch) {
   const double due = passed + rate * rest;
   const double usual = stretch.by_time * this->usual() * seen;
   const double expected = rate * stretch.time_ns;
-  double ids = 0;  // that they stand for
-  if (stretch.last) {
-    ids = std::min(due, usual + kMostCorrected * std::max(usual, ids_ / lessons_));
+  double ids = 0;      // that they stand for
+  if (stretch.last) {  // no more than the window before: a short one would outweigh it
+    ids = before_value_ > 0 ? std::min(due, before_value_ * seen) : due;
   } else {
     ids = usual *
           std::clamp(1 + kMadeUp * (due - expected) / expected, 1 / kMostCorrected, kMostCorrected);

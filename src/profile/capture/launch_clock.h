@@ -9,7 +9,7 @@
 //
 // The weight by time is multiplied by what windows have shown so far: what ids tell of, over what
 // time told of. What was given out too much or too little is made up for by half with each window,
-// and at the end by the last: the launches of the whole run then add up to what the ids say. A
+// and at the end by the last two: the launches of the whole run then add up to what the ids say. A
 // window's own number of launches hardly enters its weight, else it would matter which part of a
 // step it saw; save that of the last, and of the first few where they have few launches, as those
 // are replays of graphs.
@@ -60,7 +60,7 @@ class LaunchClock {
   void see_now(std::uint32_t id, std::int64_t now_ns);
   // Of the launches since the last call whose weight was not known.
   Weight settle(const Stretch& stretch);
-  // At the end: launches that are known of (see_now) and that no window stands for.
+  // At the end: launches that are known of (see_now) and that the last window does not stand for.
   double left_out() const { return left_out_; }
 
  private:
@@ -89,8 +89,10 @@ class LaunchClock {
   std::uint64_t* bits_ = nullptr;
   bool full_ = false;
   std::int64_t settled_ = 0;  // the latest id then
-  std::int64_t backwards_ = 0;
-  bool gone_back_ = false;  // to an id from before it
+  // Of launches to be weighed with an id from before it, and none later seen since: how many, and
+  // the last. Few are late; many, and ids have begun anew.
+  double backwards_ = 0;
+  std::int64_t back_at_ = 0;
 
   // Since the last call: launches to be weighed, and what those stand for whose weight is known.
   double launches_ = 0, known_ = 0;
@@ -106,6 +108,7 @@ class LaunchClock {
 
   double per_launch_ = 1;            // ids; 0: not yet known
   double spans_ = 0, in_spans_ = 0;  // ids from windows' first launch to last; launches
+  double before_value_ = 0;          // the last weight, of launches there were
   double left_out_ = 0;
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.

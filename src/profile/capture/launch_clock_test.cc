@@ -44,7 +44,7 @@ Outcome simulate(const Program& program, std::uint64_t seed) {
   LaunchClock clock;
   double now = 0, next = 0;
   std::uint32_t id = program.first_id;
-  std::vector<double> seen = {0, 0};
+  std::vector<double> seen = {0, 0}, kept = {0, 0};  // kept: of the window before
   // The program until then; it takes ids, and what is recorded is seen.
   const auto run = [&](double until, double weight, bool recorded) {
     for (; next < until; next += program.gap_ns(next) * (recorded ? program.slower : 1)) {
@@ -62,13 +62,18 @@ Outcome simulate(const Program& program, std::uint64_t seed) {
   clock.start(static_cast<std::int64_t>(now), true);
   double stands = 0, open = 0, closed = now;
   const auto settle = [&](bool last) {
-    if (open <= 0) return;
-    const double weight = std::max(1.0, stands / open);
+    if (open <= 0 && !last) return;
+    const double weight = open > 0 ? std::max(1.0, stands / open) : 1;
+    if (open <= 0) stands = 0;
     const LaunchClock::Weight by_ids =
         clock.settle({weight, stands, static_cast<std::int64_t>(closed),
                       static_cast<std::int64_t>(now), true, last});
-    (by_ids.counted ? out.counted : out.timed) += 1;
+    if (open > 0) (by_ids.counted ? out.counted : out.timed) += 1;
+    const bool any = seen[0] + seen[1] > 0;
+    if (any && (!last || kept[0] + kept[1] == 0)) kept = seen;
+    const double left_out = clock.left_out() / std::max(1.0, kept[0] + kept[1]);
     for (std::size_t kind : {0u, 1u}) {
+      out.by_ids[kind] += left_out * kept[kind];
       out.by_ids[kind] += by_ids.value * seen[kind];
       out.by_time[kind] += weight * std::exchange(seen[kind], 0);
     }
@@ -280,6 +285,19 @@ TEST_F(LaunchClockAlone, IdsThatGoBackBeginAnew) {
   const LaunchClock::Weight again = window(3, 1101, 1110);
   EXPECT_TRUE(again.counted);
   EXPECT_NEAR(again.value, 100, 25);
+}
+
+// A thread that was kept waiting for long.
+TEST_F(LaunchClockAlone, AStragglerIsNoNewBeginning) {
+  clock_.start(0, true);
+  window(0, 501, 510);
+  window(1, 1501, 1510);
+  for (std::uint32_t id = 2001; id <= 2100; ++id) clock_.see(id, 1);
+  clock_.see(700, 0);
+  clock_.settle({1, 0, 1'500'000'000, 2'000'000'000});
+  const LaunchClock::Weight weight = window(2, 2501, 2510);
+  EXPECT_TRUE(weight.counted);
+  EXPECT_NEAR(weight.value, 95, 20);
 }
 
 TEST_F(LaunchClockAlone, MoreThanAProgramCanLaunchIsNotBelieved) {

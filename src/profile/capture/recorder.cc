@@ -297,8 +297,9 @@ void Recorder::add_ended(const LaunchFacts& facts) {
   row.last_ns = std::max(row.last_ns, end);
   row.added.add(static_cast<double>(facts.duration_ns), facts.weight);
   row.duration_ns = facts.duration_ns;
-  seen_ += 1;
-  sampled_out_ += facts.weight - 1;
+  const double seen = facts.again ? 0 : 1;
+  seen_ += seen;
+  sampled_out_ += facts.weight - seen;
   dirty_ = true;
   if (!has_room_for(facts.timed)) return;
   if (facts.call == kNone && facts.graph == 0)

@@ -48,7 +48,8 @@ struct LaunchFacts {
   std::uint32_t graph = 0;                     // it was a node of; 0 = none
   double weight = 1;                           // launches that this one stands for
   bool timed = true;                           // it belongs in the timeline, where there is one
-  bool ended = true;  // false: how long it took is not known, and no duration is told
+  bool ended = true;   // false: how long it took is not known, and no duration is told
+  bool again = false;  // it was added before, and stands for so many besides
   LaunchOrigin origin = LaunchOrigin::kStream;
 };
 

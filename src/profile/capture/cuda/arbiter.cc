@@ -4,9 +4,11 @@
 #include "profile/capture/json_text.h"
 #include "profile/capture/session.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <thread>
 #include <utility>
 
 namespace purlin::profile::capture::cuda {
@@ -15,6 +17,7 @@ namespace {
 constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
 // Before a window opens CUPTI is asked for the records of the one before: its work is done by then.
 constexpr std::int64_t kAskAheadNs = 2'000'000;
+constexpr std::int64_t kCycleNs = 2'000'000;
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
 
 std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
@@ -128,11 +131,13 @@ void Arbiter::end_stuck(Ownership& ownership) {
 
 // What CUPTI has left in the graphs of the head goes with this (cost_model.h), and from here on it
 // numbers launches that it does not record (launch_clock.h). Launches meanwhile are recorded, and
-// belong to the head.
+// belong to the head. Where the program was in one call all the while (it waits for its graphs,
+// say), numbers have been seen to stand still for good: it is given the time for others.
 void Arbiter::cycle() {
-  governor_.spent(0, timed([&] {
-                    if (tiers_[0]->open({}) == Tier::Opened::kYes) tiers_[0]->close();
-                  }));
+  if (tiers_[0]->open({}) == Tier::Opened::kYes) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kCycleNs));
+    governor_.spent(0, timed([&] { tiers_[0]->close(); }));
+  }
   start_clock(governor_.totals().windows <= 1);
 }
 

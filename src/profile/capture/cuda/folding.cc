@@ -302,7 +302,33 @@ bool Folding::all_final() const {
 
 bool Folding::has_room() {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (held_.size() + kept_.size() >= kMostHeld) keep({}, 0, 0);
   return held_.size() < kMostHeld;
+}
+
+void Folding::keep(std::vector<Buffer>&& folded, std::int64_t from_ns, double launches) {
+  for (const Buffer& buffer : kept_) buffers_.give_back(buffer.bytes);
+  kept_ = std::move(folded);
+  kept_from_ns_ = from_ns;
+  kept_launches_ = launches;
+}
+
+// Launches after the last window that saw any, of which only the number is known. False: none did,
+// or too long ago.
+bool Folding::give_to_kept(double launches) {
+  std::vector<Buffer> kept;
+  Again again;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (kept_.empty() || periods_.front().from_ns > kept_from_ns_) return false;
+    kept.swap(kept_);
+    again = {kept_from_ns_, launches / kept_launches_};
+  }
+  for (const Buffer& buffer : kept) {
+    fold(buffer, false, &again);
+    buffers_.give_back(buffer.bytes);
+  }
+  return true;
 }
 
 bool Folding::hold(Buffer& buffer) {
@@ -316,7 +342,8 @@ bool Folding::hold(Buffer& buffer) {
 void Folding::settle(double weight, double time_ns, bool last, double alone_ns) {
   std::vector<Buffer> held;
   LaunchClock::Weight by_ids;
-  double left_out = 0;
+  double left_out = 0, seen = 0;
+  std::int64_t from_ns = 0;
   bool settled = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -329,19 +356,29 @@ void Folding::settle(double weight, double time_ns, bool last, double alone_ns) 
     if (any) weight = by_ids.value;
     left_out = clock_.left_out();
     for (Period& period : periods_)
-      if (!std::exchange(period.final, true)) settled = true, period.weight = weight;
+      if (!std::exchange(period.final, true))
+        settled = true, period.weight = weight, from_ns = period.from_ns;
     held.swap(held_);
+    seen = settled ? by_ids.launches / weight : 0;
   }
-  for (const Buffer& buffer : held) {
-    fold(buffer, false);
-    buffers_.give_back(buffer.bytes);
+  for (const Buffer& buffer : held) fold(buffer, false);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (seen >= 1 && (!last || kept_.empty()))
+      keep(std::move(held), from_ns, seen);
+    else
+      for (const Buffer& buffer : held) buffers_.give_back(buffer.bytes);
   }
-  if (last && left_out >= 1)
+  if (last && left_out >= 1 && !give_to_kept(left_out))
     recorder_.note(
         "ended_before_window",
         "the program ended before a window stood for the launches after the last one, or "
         "after its beginning: so many are in no row",
         left_out);
+  if (last) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    keep({}, 0, 0);
+  }
   if (!settled || weight < 1.01) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   const double z = weight * periods_.back().kernel_ns;
@@ -389,7 +426,7 @@ std::int64_t Folding::duration_of(const Record& record, const std::vector<Span>&
   return node_times_.believe(record.graphId, record.graphNodeId, duration);
 }
 
-void Folding::fold(const Buffer& buffer, bool uncounted) {
+void Folding::fold(const Buffer& buffer, bool uncounted, const Again* again) {
   std::vector<Period> periods;
   std::vector<Span> windows;
   {
@@ -397,7 +434,13 @@ void Folding::fold(const Buffer& buffer, bool uncounted) {
     periods = periods_;
     windows = windows_;
   }
-  for (Period& period : periods) period.kernel_ns = 0;
+  for (Period& period : periods) {
+    period.kernel_ns = 0;
+    if (again != nullptr) {
+      period.weight = period.from_ns == again->from_ns ? again->weight : 0;
+      period.timed = false;
+    }
+  }
   const auto period_of = [&](std::int64_t start_ns) -> Period& {
     auto period = periods.end() - 1;
     while (period != periods.begin() && start_ns < period->from_ns) --period;
@@ -445,7 +488,8 @@ void Folding::fold(const Buffer& buffer, bool uncounted) {
         else
           facts.start_ns = last_start, facts.timed = false;
         facts = weighed(facts);
-        if (facts.weight <= 0) break;
+        facts.again = again != nullptr;
+        if (facts.weight <= 0 || (facts.again && !facts.ended)) break;
         if (!ops || ops->place(facts, kernel.correlationId)) batch.launch(facts);
         break;
       }

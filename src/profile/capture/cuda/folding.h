@@ -105,6 +105,12 @@ class Folding {
     KernelNames names = {};  // of one that is held
   };
 
+  // Records that were folded before stand for more: those of this period for so many launches each.
+  struct Again {
+    std::int64_t from_ns = 0;
+    double weight = 0;
+  };
+
   class Tally;
 
   struct Span {
@@ -116,7 +122,9 @@ class Folding {
   bool all_final() const;
   bool has_room();
   bool hold(Buffer& buffer);
-  void fold(const Buffer& buffer, bool uncounted);
+  void fold(const Buffer& buffer, bool uncounted, const Again* again = nullptr);
+  void keep(std::vector<Buffer>&& folded, std::int64_t from_ns, double launches);
+  bool give_to_kept(double launches);
   template <class Record>
   std::int64_t duration_of(const Record& record, const std::vector<Span>& windows);
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
@@ -135,6 +143,9 @@ class Folding {
   std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
   std::vector<Span> windows_;                 // the last few, likewise
   std::vector<Buffer> held_;
+  std::vector<Buffer> kept_;       // of the last period that had launches
+  std::int64_t kept_from_ns_ = 0;  // that period
+  double kept_launches_ = 0;
   LaunchClock clock_;
   std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
   std::int64_t awaited_ns_ = 0;  // when a call was made for its id; 0: none

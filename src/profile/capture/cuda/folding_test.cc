@@ -298,6 +298,42 @@ TEST_F(FoldingTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
   EXPECT_NEAR(rows.at("node").first, 3 * 400, 3 * 40);
 }
 
+// A program's last window opened when it had done its work: what it made after the one before is
+// known by an id of the end, and stood for by the launches of that one.
+TEST_F(FoldingTest, WhatComesAfterTheLastWindowThatSawAnythingIsStoodForByThat) {
+  folding_.begin_period(1, true, false);
+  Record head = record("a", wall_ns(), 10);
+  head.correlationId = 1000;
+  deliver({head});
+  folding_.start_clock(true);
+  const std::int64_t end = monotonic_ns() + 10'000'000;
+  while (monotonic_ns() < end) {
+  }
+  for (int window = 0; window < 2; ++window) {
+    folding_.begin_period(10, false, false);
+    folding_.begin_window();
+    std::vector<Record> records;
+    for (std::uint32_t i = 1191; window == 0 && i <= 1200; ++i) {
+      records.push_back(record("a", wall_ns(), 10));
+      records.back().correlationId = i;
+    }
+    deliver(records);
+    folding_.end_window();
+    if (window == 0) folding_.settle(10, 10e6, false);
+  }
+  folding_.await_last_id();
+  Record version = {};
+  auto& call = reinterpret_cast<CUpti_ActivityAPI&>(version);
+  call.kind = CUPTI_ACTIVITY_KIND_DRIVER;
+  call.cbid = CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion;
+  call.correlationId = 1501;
+  deliver({version});
+  folding_.settle(10, 10e6, true);
+  EXPECT_NEAR(folded().at("a").first, 501, 5);
+  EXPECT_FALSE(folding_.awaits_records());
+  EXPECT_EQ(folding_.lent_buffers(), 0u);
+}
+
 TEST_F(FoldingTest, TimeWeighsWindowsWhereIdsAreTheSameForAll) {
   folding_.begin_period(1, true, false);
   deliver({record("a", wall_ns(), 10)});
