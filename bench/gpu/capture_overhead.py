@@ -25,7 +25,9 @@ everything (gemm) it does not: the coverage, which says which of these it was, i
 
 Rows: none, default, present (bench/gpu/bare_cupti.cc: CUPTI registered and nothing else, what any client of it costs),
 idle (library injected, CUPTI not touched), full, bare (the same consumer, recording all), torch
-(torch.profiler in the program). After each group JSON is written and, beside it, a Markdown table. Several documents are
+(torch.profiler in the program). One more is computed, not measured: what `purlin profile --sample auto` costs over all runs,
+from the rows default and idle of the same groups and from how many runs each default process' own profile says hold the
+budget (coverage.sampling.one_in): a run that is left out has the library injected and no CUPTI, as idle has. After each group JSON is written and, beside it, a Markdown table. Several documents are
 put together by --merge.
 """
 
@@ -53,7 +55,7 @@ TITLES = {"tiny": "(a) loop of tiny launches", "training": "(b) transformer trai
           "graph": "(d) CUDA graph replay", "cpu": "no GPU"}
 ROWS = {"default": "default settings", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
         "present": "CUPTI registered, nothing recorded", "default/present": "default settings over that",
-        "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
+        "auto": "over runs, `--sample auto` (computed)", "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
 HEAVY = ("full", "bare", "torch")
 STRETCHES = ("graph",)  # programs with windows after the head: see above
 BIN_S = 0.05
@@ -278,6 +280,12 @@ def of_stretches(group, mine, base, skip_s):
     return {"ratio": with_it / alone, "quiet": quiet[0] / quiet[1], "ms": with_it * 1e3, "none_ms": alone * 1e3}
 
 
+def ratio_of(group, of, base, skip_s):
+    if not of or not base:
+        return None
+    return of_turns(group, of, base) if "turns" in group else of_stretches(group, of, base, skip_s)
+
+
 def head_extra_s(group, skip_s):
     """What the head took beyond the steps after it, of each process that has one."""
     extras = []
@@ -291,6 +299,21 @@ def head_extra_s(group, skip_s):
         usual = statistics.median(s / n for n, s in late) if late else 0
         extras.append(sum(s - n * usual for n, s in early))
     return mean_of(extras)
+
+
+def recorded_share(group):
+    """Of the runs that follow those of a group under `--sample auto`; None where the profiles do not tell."""
+    found = [(group["rows"][name].get("coverage", {}).get("sampling") or {}).get("one_in") for name in named(group, "default")]
+    return mean_of([1 / n for n in found]) if found and all(found) else None
+
+
+def over_runs(group, recorded, left_out):
+    """The mean over runs of which some are recorded and the others left out."""
+    share = recorded_share(group)
+    if share is None:
+        return None
+    mixed = {key: 1 + share * (recorded[key] - 1) + (1 - share) * (left_out[key] - 1) for key in ("ratio", "quiet")}
+    return {**mixed, "none_ms": recorded["none_ms"], "ms": recorded["none_ms"] * mixed["ratio"], "share": share}
 
 
 def estimate_of(ratios):
@@ -310,9 +333,11 @@ def summarize(groups, skip_s):
                     of, base = base[len(base) // 2:], base[:len(base) // 2]
                 elif "/" in row:
                     of, base = (named(group, each) for each in row.split("/"))
-                if not of or not base:
-                    continue
-                one = of_turns(group, of, base) if "turns" in group else of_stretches(group, of, base, skip_s)
+                if row == "auto":
+                    parts = [ratio_of(group, named(group, each), base, skip_s) for each in ("default", "idle")]
+                    one = over_runs(group, *parts) if all(parts) else None
+                else:
+                    one = ratio_of(group, of, base, skip_s)
                 if one is not None:
                     one["head_s"] = head_extra_s(group, skip_s) if row == "default" else 0.0
                     found.append(one)
@@ -324,6 +349,7 @@ def summarize(groups, skip_s):
                 "none_ms": statistics.median(f["none_ms"] for f in found), "ms": statistics.median(f["ms"] for f in found),
                 "after_head": estimate_of([f["ratio"] for f in found]),
                 "quiet_turns": estimate_of([f["quiet"] for f in found]),
+                **({"recorded_share": mean_of([f["share"] for f in found])} if row == "auto" else {}),
                 "head_ms": statistics.median(f["head_s"] for f in found) * 1e3,
                 "first_minute": estimate_of([f["ratio"] + f["head_s"] / 60 for f in found]),
             })
@@ -343,7 +369,8 @@ def markdown(document):
     for row in document["rows"]:
         after, quiet, minute = row["after_head"], row["quiet_turns"], row["first_minute"]
         first = f"{minute['estimate']:.4f} ({row['head_ms']:+.0f} ms)" if row["row"] == "default" else ""
-        lines.append(f"| {TITLES[row['program']]} | {ROWS[row['row']]} | {after['estimate']:.4f} | {after['low']:.4f} … {after['high']:.4f} | "
+        share = f": one in {1 / row['recorded_share']:.1f}" if row["row"] == "auto" else ""
+        lines.append(f"| {TITLES[row['program']]} | {ROWS[row['row']]}{share} | {after['estimate']:.4f} | {after['low']:.4f} … {after['high']:.4f} | "
                      f"{quiet['estimate']:.4f} | {quiet['low']:.4f} … {quiet['high']:.4f} | {first} | {row['none_ms']:.4f} | {row['ms']:.4f} | {row['groups']} |")
     said = []
     for program in dict.fromkeys(g["program"] for g in document["groups"]):
@@ -353,10 +380,12 @@ def markdown(document):
             sampling = coverage.get("sampling") or {}
             said.append(f"| {TITLES[program]} | {coverage['launches_seen']:.0f} | {coverage['overhead_ns'] / 1e6:.0f} | "
                         f"{sampling.get('recorded_ns', 0) / 1e9:.2f} of {sampling.get('governed_ns', 0) / 1e9:.2f} | {sampling.get('windows', 0):.0f} | "
+                        f"{100 * (sampling.get('presence') or 0):.1f} % | {sampling.get('one_in') or ''} | "
                         f"{', '.join(n['cause'] for n in coverage['notes'])} |")
     if said:
         lines += ["", "What the last profile of the default row says of itself:", "",
-                  "| program | launches recorded | overhead, ms | s recorded | windows | notes |", "|---|--:|--:|--:|--:|---|", *said]
+                  "| program | launches recorded | overhead, ms | s recorded | windows | CUPTI's presence | holds the budget: one run in | notes |",
+                  "|---|--:|--:|--:|--:|--:|--:|---|", *said]
     lines += ["", "Environment: " + ", ".join(f"{k} {v}" for k, v in environment.items()) + ".", ""]
     return "\n".join(lines)
 

@@ -256,7 +256,9 @@ Json sampling_json(const Sampling& sampling) {
                        {"total_error", rounded(sampling.total_error())},
                        {"waits", sampling.waits ? Json(*sampling.waits) : Json()},
                        {"counted_windows", number(sampling.counted_windows)},
-                       {"timed_windows", number(sampling.timed_windows)}});
+                       {"timed_windows", number(sampling.timed_windows)},
+                       {"presence", rounded(sampling.presence)},
+                       {"one_in", sampling.one_in > 0 ? Json(sampling.one_in) : Json()}});
 }
 
 Json coverage_json(const Coverage& coverage, bool partial) {
@@ -282,6 +284,7 @@ Json process_json(const ProcessInfo& process) {
   return Json::object({{"pid", process.pid},
                        {"parent", process.parent},
                        {"rank", process.rank < 0 ? Json() : Json(process.rank)},
+                       {"stands_for", process.stands_for},
                        {"command", process.command},
                        {"layer", process.layer},
                        {"start_ns", process.start_ns},

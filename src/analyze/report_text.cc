@@ -337,6 +337,7 @@ class Renderer {
       line += fmt::format(", {} sampled out", format_count(coverage.launches_sampled_out));
     out_ += fold(line, "  ", width());
     windows();
+    drawn();
     unrecorded_waits();
     cost();
     sampling();
@@ -372,6 +373,21 @@ class Renderer {
     else if (sampling.timed_windows > 0)
       text += "; windows are weighed by time, as if the program did as much in them as outside";
     out_ += fold(text, "  ", width());
+  }
+
+  void drawn() {
+    double recorded = 0, all = 0;
+    for (const ProcessInfo& process : report_.processes) {
+      recorded += process.stands_for > 0 ? 1 : 0;
+      all += process.stands_for;
+    }
+    if (all > recorded)
+      out_ +=
+          fold(fmt::format("drawn: {} recorded {} for an estimated {} (--sample); counts and "
+                           "times are of those recorded",
+                           format_count(recorded),
+                           recorded == 1 ? "process stands" : "processes stand", format_count(all)),
+               "  ", width());
   }
 
   // What Purlin's own capture took; other tools do not say.
@@ -421,6 +437,8 @@ class Renderer {
       const std::string end = cut ? "  cut short" : "";
       std::string text = fmt::format("  pid {}", process.pid);
       if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
+      if (process.stands_for == 0) text += ", left out";
+      if (process.stands_for > 1) text += fmt::format(", stands for {}", process.stands_for);
       if (!process.layer.empty()) text += " (" + clean(process.layer) + ")";
       text += "  " + clean(process.command);
       out_ +=

@@ -234,6 +234,15 @@ std::string user_cache_directory() {
   return fmt::format("/tmp/purlin-{}", ::getuid());
 }
 
+std::string user_state_directory() {
+  if (std::string folder = environment_variable("PURLIN_STATE"); !folder.empty()) return folder;
+  if (const std::string home = environment_variable("XDG_STATE_HOME"); !home.empty())
+    return home + "/purlin";
+  if (const std::string home = home_directory(); !home.empty())
+    return home + "/.local/state/purlin";
+  return fmt::format("/tmp/purlin-{}", ::getuid());
+}
+
 std::string user_config_directory() {
   if (std::string home = environment_variable("XDG_CONFIG_HOME"); !home.empty())
     return home + "/purlin";

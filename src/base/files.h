@@ -59,6 +59,8 @@ std::string module_path(const void* address);
 // $XDG_CACHE_HOME/purlin, else $HOME/.cache/purlin, else /tmp/purlin-UID.
 std::string user_cache_directory();
 std::string user_config_directory();
+// $PURLIN_STATE, else $XDG_STATE_HOME/purlin, else $HOME/.local/state/purlin, else /tmp/purlin-UID.
+std::string user_state_directory();
 std::string environment_variable(const char* name, std::string_view fallback = "");
 
 // An advisory lock (flock) on PATH, which is created if need be; released with the object, and by

@@ -37,6 +37,8 @@ class ProfileCommand : public Command {
            "  purlin profile -o run.plprof -- python3 train.py --epochs 1\n"
            "  purlin profile --counters -- python3 train.py\n"
            "  purlin profile --counters full --kernel 'gemm|attention' -- ./program\n"
+           "  purlin profile --sample auto -- python3 train.py   # left on: the budget over all "
+           "runs\n"
            "  purlin report run.plprof\n\n"
            "Exit code: the program's own (128 + N after signal N); 2 if it could not be started "
            "or\n"
@@ -51,7 +53,9 @@ class ProfileCommand : public Command {
     flags.option("--window", window_, "timelines in windows: 2s@60s is two seconds a minute",
                  "TIME@TIME");
     flags.option("--sample", sample_,
-                 "one run in N, or one rank in N of a run; others are not slowed", "1/N");
+                 "one run in N, or one rank in N of a run; others are not slowed. auto: in as many "
+                 "as hold the budget over all runs, by what earlier ones cost",
+                 "1/N|auto");
     flags.flag("--waits", waits_,
                "record for how long the host waits for the device, too; makes steps of many short "
                "launches half as long again while it records");
@@ -123,6 +127,8 @@ class ProfileCommand : public Command {
     PURLIN_ASSIGN(const profile::CaptureResult result, profile::run_capture(options));
     PURLIN_TRY(write(result.profile));
     context.log.info("profile: {}", output_);
+    for (const CoverageNote& note : result.profile.coverage.notes)
+      if (note.cause == "not_sampled") context.log.warn("not recorded: {}", note.text);
     const analyze::Report report = analyze::build_report(
         result.profile, analyze::GroupBy::kKernel, measured_ceilings(result.profile.environment));
     context.print(json_ ? to_json(report).dump(2) + "\n"
@@ -164,10 +170,12 @@ class ProfileCommand : public Command {
 
   Status parse_sample(profile::CaptureOptions& options) const {
     if (sample_.empty()) return Status::ok();
+    options.sample_auto = sample_ == "auto";
+    if (options.sample_auto) return Status::ok();
     const std::optional<double> n =
         sample_.starts_with("1/") ? parse_double(sample_.substr(2)) : std::nullopt;
     if (!n || *n < 1 || *n > 1'000'000 || *n != static_cast<int>(*n))
-      return error(Code::kInvalid, "--sample '{}': give 1/N, such as 1/16", sample_);
+      return error(Code::kInvalid, "--sample '{}': give 1/N, such as 1/16, or auto", sample_);
     options.sample = static_cast<int>(*n);
     return Status::ok();
   }

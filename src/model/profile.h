@@ -66,6 +66,8 @@ struct ProcessInfo {
   bool complete = false;                  // its last seal was the one at exit
   int exit_seals = 0;                     // number of seals read
   int rank = -1;                          // in a distributed run, -1 = none
+  // Runs or ranks that this one was drawn from (`--sample`); 0: it was not drawn, and not recorded.
+  int stands_for = 1;
 };
 
 // One reason for which the profile does not hold everything.
@@ -88,6 +90,10 @@ struct Sampling {
   // Of the windows that stand for more than themselves: those whose weight comes from how many
   // launches there were, and from time alone.
   double counted_windows = 0, timed_windows = 0;
+  // The share of the program's time that CUPTI takes by being there, and the N of one run in N with
+  // which capture holds the budget over all runs; of several processes the greatest. 0: not known.
+  double presence = 0;
+  int one_in = 0;
 
   // Relative, 95 %; 0 where it is not known.
   double total_error() const {

@@ -125,9 +125,14 @@ const char* name_of(OpsCapture ops) {
 
 // What all ranks of a run know it by, so that they choose alike.
 std::string run_id() {
-  for (const char* name : {"PURLIN_RUN_ID", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID",
-                           "LSB_JOBID", "OMPI_MCA_ess_base_jobid"})
-    if (std::string id = environment_variable(name); !id.empty()) return id;
+  if (std::string id = environment_variable("PURLIN_RUN_ID"); !id.empty()) return id;
+  // A job has many runs, each a step of its.
+  if (const std::string job = environment_variable("SLURM_JOB_ID"); !job.empty())
+    return job + '.' + environment_variable("SLURM_STEP_ID");
+  // torchrun calls each run "none" where nothing else is said.
+  for (const char* name :
+       {"TORCHELASTIC_RUN_ID", "PBS_JOBID", "LSB_JOBID", "OMPI_MCA_ess_base_jobid"})
+    if (std::string id = environment_variable(name); !id.empty() && id != "none") return id;
   return fmt::format("{}-{}", ::getpid(), system_clock().monotonic_ns());
 }
 
@@ -147,10 +152,11 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
        options.full_window_s > 0
            ? fmt::format("{:.0f}@{:.0f}", options.full_window_s * 1000, options.full_cell_s * 1000)
            : std::string()},
-      {"PURLIN_SAMPLE", std::to_string(options.sample)},
+      {"PURLIN_SAMPLE", options.sample_auto ? "auto" : std::to_string(options.sample)},
       {"PURLIN_RUN_ID", run_id()},
       {"PURLIN_SEAL_PERIOD_MS",
        std::to_string(std::clamp(std::llround(options.seal_period_s * 1000), 10ll, 3'600'000ll))}};
+  if (options.sample_auto) result["PURLIN_STATE"] = absolute_path(user_state_directory());
   result["PURLIN_STALLS"] = std::to_string(options.stall_period_log2);
   if (!options.counters.empty()) {
     result["PURLIN_COUNTERS"] = options.counters;

@@ -31,6 +31,7 @@ struct CaptureOptions {
   double full_window_s = 0, full_cell_s = 0;  // a timeline of so much time in each such cell
   bool idle = false;                          // nothing until `purlin capture` asks for it
   int sample = 1;                             // one run, or one rank of a run, in so many
+  bool sample_auto = false;                   // in as many as hold the budget over all runs
   std::string counters;         // topics of hardware counters, "all", "full"; "" = none
   std::string counter_kernels;  // an expression: of these kernels only
   int counter_replays = 3;      // "full": launches of each kernel that are run again

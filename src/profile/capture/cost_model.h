@@ -21,9 +21,13 @@ struct CostModel {
   double lasting_launch_ns = 500;     // of any launch after a second window was opened
   double lasting_node_ns = 35;        // of any node of a graph, likewise
   double instrumented_node_ns = 250;  // of a node of a graph that was made in the first window
-  // Of any launch, with CUPTI in the process: 75 by itself, the rest from having recorded the head.
-  double initialised_launch_ns = 150;
-  double initialised_node_ns = 40;  // of any node of a graph, likewise; tiny ones three times that
+  // Of any launch, with CUPTI in the process: of whole programs 170 to 220, of a loop of empty ones
+  // in C 75.
+  double initialised_launch_ns = 220;
+  // Of any node of a graph, likewise. Nodes that follow one another slowly are the GPU's to wait
+  // for; from some 300,000 a second on the host is what is waited for.
+  double initialised_node_ns = 40, initialised_tiny_node_ns = 180;
+  double slow_nodes_per_s = 240'000, fast_nodes_per_s = 340'000;
 };
 
 }  // namespace purlin::profile::capture

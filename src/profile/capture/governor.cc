@@ -12,12 +12,15 @@ constexpr std::int64_t kAloneNs = 1'000'000'000;
 constexpr double kSecondNs = 1e9;
 constexpr double kHeadNs = 10 * kSecondNs;        // of the budget, and since the first launch
 constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
+constexpr double kWorkNs = 0.2 * kSecondNs;       // of it, with launches: enough to know a rate
 constexpr double kFullPurseNs = 5 * kSecondNs;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
 constexpr double kSafety = 0.83;
 // Of the budget what windows have where CUPTI takes all of it by being there: that is paid for
 // anyway.
 constexpr double kLeastPart = 0.5;
+constexpr double kMostSlowed =
+    0.25;  // of its speed, that a program is taken to lose while recorded
 constexpr double kSavingsPerPeriod = 0.125;  // of the purse
 constexpr double kThroughout = 0.8;          // a window this long leaves nothing worth a pause
 // A period is at least this part of the time since the first launch: as a process grows old, its
@@ -67,10 +70,19 @@ double Governor::income(const State& tier) const {
   return kSafety * std::max(share, tier.wishes.least_budget);
 }
 
-double Governor::unavoidable_share() const {
+double Governor::presence_of(double launch_rate, double node_rate) const {
   const CostModel& costs = options_.costs;
-  return launch_rate_ * (costs.initialised_launch_ns + (lasting_ ? costs.lasting_launch_ns : 0)) +
-         node_rate_ * (costs.initialised_node_ns + (lasting_ ? costs.lasting_node_ns : 0));
+  // The rates are those of a program that was being recorded: it is faster without.
+  const double slowed =
+      std::min(kMostSlowed, launch_rate * costs.launch_ns + node_rate * costs.node_ns);
+  const double launches = launch_rate / (1 - slowed), nodes = node_rate / (1 - slowed);
+  const double tiny = std::clamp((nodes * kSecondNs - costs.slow_nodes_per_s) /
+                                     (costs.fast_nodes_per_s - costs.slow_nodes_per_s),
+                                 0.0, 1.0);
+  const double node_ns = costs.initialised_node_ns +
+                         tiny * (costs.initialised_tiny_node_ns - costs.initialised_node_ns);
+  return launches * (costs.initialised_launch_ns + (lasting_ ? costs.lasting_launch_ns : 0)) +
+         nodes * (node_ns + (lasting_ ? costs.lasting_node_ns : 0));
 }
 
 void Governor::earn(std::int64_t now_ns) {
@@ -238,6 +250,7 @@ void Governor::learn() {
     known = seen > known ? seen : 0.7 * known + 0.3 * seen;
   };
   if (lesson_open_ns_ < static_cast<double>(kLeastWindowNs) / 2) return;
+  learn_work();
   believe(cost_density_, lesson_cost_ns_ / lesson_open_ns_);
   believe(toggle_cost_ns_, lesson_calls_ns_);
   // A program that was long in starting launches at once more than it ever did on average.
@@ -249,6 +262,23 @@ void Governor::learn() {
     node_rate_ += part * (lesson_nodes_ / lesson_open_ns_ - node_rate_);
   }
   lesson_open_ns_ = lesson_cost_ns_ = lesson_calls_ns_ = lesson_launches_ = lesson_nodes_ = 0;
+}
+
+// Of time in which nothing was launched nothing is learnt, so that a program that rests for hours
+// is known as it works. More than thought is believed soon, less by and by.
+void Governor::learn_work() {
+  if (lesson_launches_ + lesson_nodes_ <= 0) return;
+  work_.open_ns += lesson_open_ns_;
+  work_.new_launches += lesson_launches_;
+  work_.new_nodes += lesson_nodes_;
+  const bool first = work_.launches + work_.nodes <= 0;
+  if (work_.open_ns < kWorkNs && !first) return;
+  const double launches = std::exchange(work_.new_launches, 0) / work_.open_ns;
+  const double nodes = std::exchange(work_.new_nodes, 0) / std::exchange(work_.open_ns, 0);
+  const bool more = presence_of(launches, nodes) > presence_of(work_.launches, work_.nodes);
+  const double part = first ? 1 : more ? 0.7 : 0.2;
+  work_.launches += part * (launches - work_.launches);
+  work_.nodes += part * (nodes - work_.nodes);
 }
 
 bool Governor::overspent() const {

@@ -134,9 +134,12 @@ class Governor {
   bool launch_bound() const { return launch_bound_; }
   double launches_per_s() const { return busy_rate() * 1e9; }
   double lasting_share() const { return busy_rate() * options_.costs.lasting_launch_ns; }
-  // Of the program's time, what CUPTI takes by being there, whatever is recorded.
-  double unavoidable_share() const;
-  double nodes_per_s() const { return node_rate_ * 1e9; }
+  // Of the program's time, what CUPTI takes by being there, whatever is recorded: of all of it, and
+  // of that in which the program has work for the device.
+  double unavoidable_share() const { return presence_of(launch_rate_, node_rate_); }
+  double presence_at_work() const { return presence_of(work_.launches, work_.nodes); }
+  double launches_per_s_at_work() const { return work_.launches * 1e9; }
+  double nodes_per_s_at_work() const { return work_.nodes * 1e9; }
 
   std::int64_t period_end_ns() const { return running_ ? period_end_ns_ : kNever; }
 
@@ -167,6 +170,8 @@ class Governor {
   void plan_launches(std::int64_t now_ns);
   void plan_others(std::int64_t now_ns);
   void learn();
+  void learn_work();
+  double presence_of(double launch_rate, double node_rate) const;
   bool windows_are_worth_it();
   bool others_due(std::int64_t now_ns) const;
   bool due(const State& tier, std::int64_t now_ns) const;
@@ -197,6 +202,10 @@ class Governor {
   bool lasting_ = false;  // a window was opened after the head: its price is being paid
   double head_cost_ns_ = 0, launch_rate_ = 0, node_rate_ = 0;  // rates: per ns
   double recent_rate_ = 0;  // of launches, in the busier of the last periods
+  struct {
+    double launches = 0, nodes = 0;  // per ns
+    double open_ns = 0, new_launches = 0, new_nodes = 0;
+  } work_;  // while there is any
   std::int64_t first_launch_ns_ = -1;
   bool full_ = false;
 

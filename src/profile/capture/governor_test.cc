@@ -101,7 +101,8 @@ GovernorOptions seeded(std::uint64_t seed) {
   GovernorOptions options;
   options.seed = seed;
   options.costs.lasting_launch_ns = 0;
-  options.costs.initialised_launch_ns = options.costs.initialised_node_ns = 0;
+  options.costs.initialised_launch_ns = options.costs.initialised_node_ns =
+      options.costs.initialised_tiny_node_ns = 0;
   return options;
 }
 
@@ -387,10 +388,51 @@ TEST(Governor, GraphsOfShortNodesHaveFewerWindows) {
     return nodes;
   };
   CostModel free;
-  free.initialised_node_ns = free.lasting_node_ns = 0;
+  free.initialised_node_ns = free.initialised_tiny_node_ns = free.lasting_node_ns = 0;
   const double few = recorded(CostModel()), many = recorded(free);
   EXPECT_GT(few, 90'000 + 5 * 2500);
   EXPECT_GT(many, 1.4 * few);
+}
+
+// What CUPTI takes while the program works is not less for its having rested since.
+TEST(Governor, PresenceIsOfTheTimeAtWork) {
+  const auto shares = [](bool rests) {
+    GovernorOptions options;
+    options.budget = 0.05;
+    Governor governor(options, {Wishes{}}, 0);
+    bool open = false;
+    for (std::int64_t now = 1; now < 60 * kSecond; now += kMs) {
+      const Governor::Decision decision = governor.decide(now);
+      if (open && decision.tier != 0) governor.closed(0, now);
+      if (!open && decision.tier == 0) governor.opened(0, now);
+      open = decision.tier == 0;
+      if (open && !(rests && now > 8 * kSecond)) governor.recorded(30, 0);
+    }
+    return std::pair(governor.unavoidable_share(), governor.presence_at_work());
+  };
+  const auto [steady, steady_work] = shares(false);
+  const auto [resting, resting_work] = shares(true);
+  EXPECT_LT(resting, 0.7 * steady);
+  EXPECT_NEAR(resting_work / steady_work, 1, 0.1);
+}
+
+// A program is slower while it is recorded, and what CUPTI takes of its graphs' nodes depends on
+// who waits for whom: as measured of whole programs (cost_model.h).
+TEST(Governor, PresenceIsThatOfTheProgramUnrecorded) {
+  const auto presence = [](double launches_per_s, double nodes_per_s) {
+    Governor governor(GovernorOptions(), {Wishes{}}, 0);
+    governor.decide(1);
+    governor.opened(0, 1);
+    governor.recorded(launches_per_s / 2, nodes_per_s / 2);
+    governor.closed(0, kSecond / 2);
+    governor.interrupted(kSecond / 2);
+    return governor.presence_at_work();
+  };
+  EXPECT_NEAR(presence(90'000, 0), 0.025, 0.004);    // (a): 2.7 % measured
+  EXPECT_NEAR(presence(56'000, 0), 0.014, 0.003);    // (b): 1.2 %
+  EXPECT_NEAR(presence(0, 320'000), 0.075, 0.02);    // (d): 6.7 %, with windows 8.1 %
+  EXPECT_NEAR(presence(0, 150'000), 0.0075, 0.002);  // nodes of 4.5 us: 0.8 %
+  EXPECT_LT(presence(500, 0), 0.0002);
 }
 
 // Graphs of the head stay instrumented until tier 0 is opened and closed once more.

@@ -85,6 +85,16 @@ void Recorder::set_sampling(const SamplingFacts& facts) {
   sampling_ = facts;
 }
 
+Recorder::Spent Recorder::spent() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return {sampling_.budget, sampling_.presence, overhead_ns_};
+}
+
+void Recorder::set_one_in(int runs) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  one_in_ = runs;
+}
+
 void Recorder::add_bytes_written(std::size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   bytes_written_ += bytes;
@@ -488,6 +498,8 @@ std::string Recorder::coverage() const {
                              .raw("waits", sampling_.waits ? "true" : "false")
                              .real("counted_windows", sampling_.counted_windows)
                              .real("timed_windows", sampling_.timed_windows)
+                             .real("presence", sampling_.presence)
+                             .integer("one_in", one_in_)
                              .finish());
   return json.raw("notes", '[' + notes + ']').finish();
 }

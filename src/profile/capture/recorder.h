@@ -33,6 +33,7 @@ struct SamplingFacts {
   double total_ns = 0, total_variance = 0;        // of all kernels' time
   bool waits = false;                             // the host's are recorded, too
   double counted_windows = 0, timed_windows = 0;  // weighed by their launches, by time
+  double presence = 0;  // of the program's time: what CUPTI takes by being there
 };
 
 struct LaunchFacts {
@@ -141,6 +142,11 @@ class Recorder {
                     const std::vector<double>& values);
   void add_overhead_ns(double ns);
   void set_sampling(const SamplingFacts& facts);
+  struct Spent {
+    double budget = 0, presence = 0, overhead_ns = 0;
+  };
+  Spent spent();
+  void set_one_in(int runs);  // one run in so many holds the budget
   void add_bytes_written(std::size_t bytes);
 
   // The chunks of the period that ends now, closed by a seal for a file of `offset` bytes. Empty
@@ -244,6 +250,7 @@ class Recorder {
   std::map<std::string, Note, std::less<>> notes_;
   double seen_ = 0, sampled_out_ = 0, counted_ = 0, lost_ = 0, overhead_ns_ = 0;
   SamplingFacts sampling_;
+  int one_in_ = 0;
   std::uint64_t bytes_written_ = 0;
 };
 

@@ -22,6 +22,8 @@ constexpr std::int64_t kControlNs = 500'000'000;  // how long `purlin capture` m
 // Who has asked may ask again: for so long, so soon.
 constexpr std::int64_t kAfterRequestNs = 2'000'000'000, kControlSoonNs = 5'000'000;
 constexpr std::int64_t kFirstSealsNs = 10'000'000;
+// What the head costs is not to be taken for the whole run's cost where that is killed in it.
+constexpr std::int64_t kLeastAgeNs = 10'000'000'000;
 
 thread_local bool own_thread = false;
 
@@ -69,38 +71,6 @@ class NoSizeSignal {
   bool was_pending_ = false;
 };
 
-// The rank as launchers of distributed programs tell it, -1 where none does.
-long rank_of_process() {
-  for (const char* name :
-       {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
-    const std::string text = variable(name);
-    char* end = nullptr;
-    const long rank = std::strtol(text.c_str(), &end, 10);
-    if (!text.empty() && *end == '\0' && rank >= 0) return rank;
-  }
-  return -1;
-}
-
-// FNV-1a: all ranks of a run, on whatever machine, come to the same number.
-std::uint64_t number_of(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char character : text)
-    hash = (hash ^ static_cast<unsigned char>(character)) * 1099511628211u;
-  return hash ^ (hash >> 32);
-}
-
-std::string why_left_out() {
-  const long n = std::strtol(variable("PURLIN_SAMPLE").c_str(), nullptr, 10);
-  if (n <= 1) return "";
-  const long rank = rank_of_process();
-  const std::uint64_t run = number_of(variable("PURLIN_RUN_ID")) % static_cast<std::uint64_t>(n);
-  const std::uint64_t place =
-      rank < 0 ? run : (run + static_cast<std::uint64_t>(rank)) % static_cast<std::uint64_t>(n);
-  if (place == 0) return "";
-  const std::string one = " in " + std::to_string(n) + " is recorded (--sample): not this one";
-  return rank < 0 ? "one run" + one : "one rank" + one + ", rank " + std::to_string(rank);
-}
-
 }  // namespace
 
 std::string Source::control(const ControlRequest&) {
@@ -115,7 +85,6 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
   options.waits = variable("PURLIN_WAITS") == "1";
   if (const std::string lasting = variable("PURLIN_LASTING_LAUNCH_NS"); !lasting.empty())
     options.lasting_launch_ns = std::clamp(std::strtod(lasting.c_str(), nullptr), 0.0, 1e6);
-  options.left_out = why_left_out();
   const double budget = std::strtod(variable("PURLIN_BUDGET").c_str(), nullptr);
   if (budget > 0 && budget <= 1) options.budget = budget;
   long window_ms = 0, cell_ms = 0;
@@ -126,11 +95,16 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
   }
   const long period = std::strtol(variable("PURLIN_SEAL_PERIOD_MS").c_str(), nullptr, 10);
   if (period >= 10 && period <= 3'600'000) options.period_ms = period;
-  return !options.spool.empty();
+  if (options.spool.empty()) return false;
+  options.draw = RunDraw::from_environment(options.budget, options.layer == "cuda");
+  return true;
 }
 
 Session::Session(SessionOptions options, Source& source)
     : options_(std::move(options)), source_(source), recorder_(options_.keeps_times()) {
+  const RunDraw& draw = options_.draw;
+  for (const RunDraw::Note& note : draw.notes) recorder_.note(note.cause, note.text);
+  if (!draw.path.empty() && draw.left_out.empty()) keeper_.emplace(draw.path, draw.identity);
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -140,12 +114,14 @@ Session::Session(SessionOptions options, Source& source)
 
 void Session::open_file() {
   const std::int64_t start = wall_ns();
+  began_ns_ = monotonic_ns();
   process_ = JsonText()
                  .integer("pid", ::getpid())
                  .integer("parent", ::getppid())
                  .text("command", command_line())
                  .text("layer", options_.layer)
                  .integer("start_ns", start)
+                 .integer("stands_for", options_.draw.one_in)
                  .finish();
   recorder_.set_meta(process_, "[]");
   path_ = options_.spool + '/' + options_.layer + '-' + std::to_string(::getpid()) + '-' +
@@ -281,9 +257,31 @@ void Session::loop() {
   }
 }
 
+void Session::keep_cost(bool final) {
+  const Recorder::Spent spent = recorder_.spent();
+  const std::int64_t age = monotonic_ns() - began_ns_;
+  if (spent.budget <= 0 || age <= 0) return;
+  CostRecord own;
+  own.cupti = source_.tracer_version();
+  own.governed = options_.draw.governed;
+  own.budget = spent.budget;
+  own.presence = spent.presence;
+  const auto over = static_cast<double>(final ? age : std::max(age, kLeastAgeNs));
+  own.rest = std::max(0.0, spent.overhead_ns / over - spent.presence);
+  recorder_.set_one_in(one_in(own, spent.budget));
+  if (!keeper_ || (!final && !keeper_->due(age))) return;
+  const NoSizeSignal no_signal;
+  if (const std::string reason = keeper_->keep(std::move(own), age); !reason.empty())
+    recorder_.note("sample_record",
+                   "what capture costs could not be kept, so later runs are recorded as if there "
+                   "were none before (--sample auto): " +
+                       reason);
+}
+
 // A period is one write.
 void Session::seal(bool final) {
   const std::lock_guard<std::mutex> lock(file_mutex_);
+  keep_cost(final);
   if (!reach_file() || !write_pending()) return;
   pending_ = recorder_.drain(offset_, wall_ns(), final);
   if (write_pending() && final) ::close(std::exchange(fd_, -1));

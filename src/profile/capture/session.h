@@ -12,11 +12,13 @@
 #include "profile/capture/clock.h"
 #include "profile/capture/control.h"
 #include "profile/capture/recorder.h"
+#include "profile/capture/run_draw.h"
 
 #include <atomic>
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <pthread.h>
 #include <string>
 #include <sys/types.h>
@@ -29,6 +31,7 @@ class Source {
   // Does what is due and says when to be called again (monotonic ns); at each wake-up.
   virtual std::int64_t tick() { return std::numeric_limits<std::int64_t>::max(); }
   virtual void collect(bool final) = 0;  // [MT]
+  virtual std::uint32_t tracer_version() const { return 0; }
   // Does what `purlin capture` asks, between two ticks; a JSON object.
   virtual std::string control(const ControlRequest& request);
 };
@@ -47,11 +50,9 @@ struct SessionOptions {
   // PURLIN_LASTING_LAUNCH_NS (docs/guide/profiling.md): what a second window costs each later
   // launch, where it is another CUPTI than the one that cost_model.h was measured on; -1: as there.
   double lasting_launch_ns = -1;
-  // "" or why this process records nothing: PURLIN_SAMPLE=N takes one run in N, or one rank in N,
-  // by PURLIN_RUN_ID and the launcher's rank.
-  std::string left_out;
+  RunDraw draw;  // PURLIN_SAMPLE
   // CUDA's records say of themselves whether they are for the timeline.
-  bool has_control() const { return layer == "cuda" && left_out.empty(); }
+  bool has_control() const { return layer == "cuda" && draw.left_out.empty(); }
   bool keeps_times() const { return every_launch || layer == "cuda"; }
   // False where PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
   static bool from_environment(const char* layer, SessionOptions& options);
@@ -76,6 +77,7 @@ class Session {
   static void* run(void* self);
   void loop();
   void seal(bool final);
+  void keep_cost(bool final);
   void open_file();
   bool reach_file();
   bool write_pending();
@@ -89,6 +91,8 @@ class Session {
   bool awake_ = false, poked_ = false, hurried_ = false;
   std::atomic<bool> finished_ = false;
   std::mutex file_mutex_;
+  std::optional<CostKeeper> keeper_;
+  std::int64_t began_ns_ = 0;
   Control control_;
   std::string path_, pending_;  // pending_: a period that could not be written yet
   int fd_ = -1;

@@ -15,6 +15,7 @@ Json to_json(const ProcessInfo& process) {
                             {"complete", process.complete},
                             {"seals", process.exit_seals}});
   if (process.rank >= 0) json.set("rank", process.rank);
+  if (process.stands_for != 1) json.set("stands_for", process.stands_for);
   return json;
 }
 
@@ -30,6 +31,8 @@ ProcessInfo process_from_json(const Json& json) {
   process.exit_seals =
       static_cast<int>(std::clamp<std::int64_t>(json["seals"].as_int(), 0, 1 << 30));
   process.rank = static_cast<int>(std::clamp<std::int64_t>(json["rank"].as_int(-1), -1, 1 << 30));
+  process.stands_for =
+      static_cast<int>(std::clamp<std::int64_t>(json["stands_for"].as_int(1), 0, 1 << 30));
   return process;
 }
 
@@ -42,7 +45,9 @@ Json to_json(const Sampling& sampling) {
                        {"total_variance", sampling.total_variance},
                        {"waits", sampling.waits ? Json(*sampling.waits) : Json()},
                        {"counted_windows", sampling.counted_windows},
-                       {"timed_windows", sampling.timed_windows}});
+                       {"timed_windows", sampling.timed_windows},
+                       {"presence", sampling.presence},
+                       {"one_in", sampling.one_in}});
 }
 
 Json to_json(const Coverage& coverage) {
@@ -79,6 +84,9 @@ Coverage coverage_from_json(const Json& json) {
                        std::nullopt,
                        sampling["counted_windows"].as_double(),
                        sampling["timed_windows"].as_double()};
+  coverage.sampling.presence = sampling["presence"].as_double();
+  coverage.sampling.one_in =
+      static_cast<int>(std::clamp<std::int64_t>(sampling["one_in"].as_int(), 0, 1 << 30));
   if (sampling["waits"].is_bool()) coverage.sampling.waits = sampling["waits"].as_bool();
   coverage.bytes_written =
       static_cast<std::uint64_t>(std::max<std::int64_t>(0, json["bytes_written"].as_int()));

@@ -64,6 +64,7 @@ Profile sample() {
   process.end_ns = process.start_ns + 12'000'000'000;
   process.complete = true;
   process.exit_seals = 12;
+  process.stands_for = 3;
   profile.processes.push_back(process);
   profile.kernels = {row("_Z4gemmPf", 128, 0, 40), row("softmax", 7, 1, 3)};
   profile.kernels[1].op = "aten::softmax";
@@ -77,6 +78,8 @@ Profile sample() {
   profile.coverage.launches_counted = 44;
   profile.coverage.launches_lost = 1;
   profile.coverage.overhead_ns = 12345;
+  profile.coverage.sampling.presence = 0.027;
+  profile.coverage.sampling.one_in = 4;
   profile.coverage.bytes_written = 999;
   profile.coverage.notes.push_back({"stood_aside", "another CUPTI client was active", 0, 1.5});
   return profile;
@@ -102,6 +105,9 @@ TEST(ProfileFile, ComesBackAsItWas) {
   EXPECT_EQ(after->timeline.activities[1].stream, 13u);
   EXPECT_EQ(after->timeline.activities[2].start_ns, before.timeline.activities[2].start_ns);
   EXPECT_EQ(after->processes[0].exit_seals, 12);
+  EXPECT_EQ(after->processes[0].stands_for, 3);
+  EXPECT_EQ(after->coverage.sampling.presence, 0.027);
+  EXPECT_EQ(after->coverage.sampling.one_in, 4);
   EXPECT_EQ(after->coverage.notes[0].seconds, 1.5);
 }
 

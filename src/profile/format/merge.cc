@@ -414,6 +414,8 @@ void Merger::add_coverage(const Coverage& from) {
   into.sampling.total_variance += from.sampling.total_variance;
   into.sampling.counted_windows += from.sampling.counted_windows;
   into.sampling.timed_windows += from.sampling.timed_windows;
+  into.sampling.presence = std::max(into.sampling.presence, from.sampling.presence);
+  into.sampling.one_in = std::max(into.sampling.one_in, from.sampling.one_in);
   if (from.sampling.waits)
     into.sampling.waits = into.sampling.waits.value_or(true) && *from.sampling.waits;
   into.bytes_written += from.bytes_written;

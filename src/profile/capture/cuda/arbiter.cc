@@ -179,7 +179,7 @@ void Arbiter::report() {
   note_presence();
   recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
                           totals.windows, estimate.total_ns, estimate.variance, governor_.waits(),
-                          estimate.counted, estimate.timed});
+                          estimate.counted, estimate.timed, governor_.presence_at_work()});
 }
 
 // Of the session's own thread, which folds what windows brought; and of the buffers, which CUPTI
@@ -232,18 +232,19 @@ void Arbiter::note_launch_bound() {
 }
 
 void Arbiter::note_presence() {
-  const double share = governor_.unavoidable_share();
+  const double share = governor_.presence_at_work();
   if (told_presence_ || governor_.every_launch() || governor_.head() || share <= governor_.budget())
     return;
   told_presence_ = true;
   char text[512];
   std::snprintf(
       text, sizeof text,
-      "CUPTI takes an estimated %.1f %% of the program's time by being there, whatever is "
+      "CUPTI takes an estimated %.1f %% of the program's working time by being there, whatever is "
       "recorded (%.0f launches and %.0f nodes of graphs a second): more than the budget "
-      "of %g %%. With --sample 1/%.0f of the runs or ranks the mean over all of them holds it",
-      share * 100, governor_.launches_per_s(), governor_.nodes_per_s(), governor_.budget() * 100,
-      std::ceil(share / governor_.budget()));
+      "of %g %%. With --sample 1/%.0f of the runs or ranks, or --sample auto, the mean over all "
+      "of them holds it",
+      share * 100, governor_.launches_per_s_at_work(), governor_.nodes_per_s_at_work(),
+      governor_.budget() * 100, std::ceil(share / governor_.budget()));
   recorder_.note("cupti_presence", text);
 }
 

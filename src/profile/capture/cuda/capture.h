@@ -35,6 +35,7 @@ class Capture : public Source {
   std::int64_t tick() override;
   void collect(bool final) override;
   std::string control(const ControlRequest& request) override;
+  std::uint32_t tracer_version() const override { return cupti_.version; }
 
  private:
   const Cupti& cupti_;

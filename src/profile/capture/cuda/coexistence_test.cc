@@ -97,6 +97,7 @@ class Coexistence : public testing::Test {
     ASSERT_NE(mkdtemp(name), nullptr);
     spool_ = name;
     setenv("PURLIN_SPOOL", name, 1);
+    setenv("PURLIN_STATE", name, 1);
     setenv("PURLIN_CUPTI", PURLIN_FAKE_CUPTI, 1);
     setenv("PURLIN_FULL", "1", 1);
     setenv("PURLIN_SEAL_PERIOD_MS", "10", 1);

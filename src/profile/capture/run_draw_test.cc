@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/capture/run_draw.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace purlin::profile::capture {
+namespace {
+
+std::string arguments(std::initializer_list<const char*> words) {
+  std::string text;
+  for (const char* word : words) text += std::string(word) + '\0';
+  return text;
+}
+
+TEST(ProgramName, IsTheProgramAndNotItsArguments) {
+  EXPECT_EQ(program_name("/opt/bin/solver", arguments({"./solver", "--size", "12"})),
+            "/opt/bin/solver");
+  const std::string python = "/usr/bin/python3.12";
+  EXPECT_EQ(program_name(python, arguments({"python3", "-u", "src/train.py", "--lr", "0.1"})),
+            python + " train.py");
+  EXPECT_EQ(program_name(python, arguments({"python3", "-X", "dev", "train.py"})),
+            python + " train.py");
+  EXPECT_EQ(program_name(python, arguments({"python3", "-m", "pkg.serve", "x.py"})),
+            python + " -m pkg.serve");
+  EXPECT_EQ(program_name(python, arguments({"python3"})), python);
+  EXPECT_EQ(program_name(python, arguments({"python3", "-m"})), python);
+  EXPECT_EQ(program_name(python, ""), python);
+  EXPECT_EQ(program_name("/usr/bin/java", arguments({"java", "-Xmx2g", "-jar", "lib/app.jar"})),
+            "/usr/bin/java -jar app.jar");
+  const std::string one = program_name(python, arguments({"python3", "-c", "import torch"}));
+  EXPECT_NE(one, program_name(python, arguments({"python3", "-c", "import jax"})));
+  EXPECT_EQ(one.find("import"), std::string::npos) << "code is not for file names";
+  EXPECT_EQ(program_name("/opt/pythonic", arguments({"pythonic", "a.py"})), "/opt/pythonic");
+}
+
+TEST(IsDrawn, OneRankInN) {
+  for (const int n : {1, 2, 3, 7, 64})
+    for (std::uint64_t run = 0; run < 20; ++run) {
+      int drawn = 0;
+      for (long rank = 0; rank < 10l * n; ++rank) drawn += is_drawn(number_of("x") + run, rank, n);
+      EXPECT_EQ(drawn, 10);
+    }
+}
+
+TEST(IsDrawn, OneRunInN) {
+  int drawn = 0;
+  for (int run = 0; run < 7000; ++run)
+    drawn += is_drawn(number_of("job-" + std::to_string(run)), -1, 7);
+  EXPECT_NEAR(drawn, 1000, 100);
+}
+
+// What the environment and the state folder make of it. Each test sets the variables it needs.
+class Draw : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string text = ::testing::TempDir() + "purlin-draw-XXXXXX";
+    folder_ = ::mkdtemp(text.data());
+    for (const char* name :
+         {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_JOB_ID",
+          "PURLIN_FULL", "PURLIN_WAITS", "PURLIN_WINDOW", "PURLIN_COUNTERS", "PURLIN_STALLS",
+          "PURLIN_IDLE", "PURLIN_SAMPLE", "PURLIN_RUN_ID"})
+      ::unsetenv(name);
+    set("PURLIN_STATE", folder_);
+    set("PURLIN_PROGRAM", "test");
+  }
+  void TearDown() override {
+    std::filesystem::remove_all(folder_);
+    ::unsetenv("PURLIN_STATE");
+    ::unsetenv("PURLIN_PROGRAM");
+    ::unsetenv("PURLIN_FULL");
+    ::unsetenv("PURLIN_SAMPLE");
+    ::unsetenv("PURLIN_RUN_ID");
+  }
+  static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
+  static RunDraw draw(double budget = 0.01) { return RunDraw::from_environment(budget, true); }
+  void leave(double presence) {
+    CostRecord record;
+    const RunDraw now = draw();
+    record.identity = now.identity;
+    record.budget = 0.01;
+    record.presence = presence;
+    record.runs = 1;
+    ASSERT_EQ(write_cost_record(now.path, record), "");
+  }
+  int captured(int runs, double budget = 0.01) {
+    int count = 0;
+    for (int run = 0; run < runs; ++run) {
+      set("PURLIN_RUN_ID", "run-" + std::to_string(run));
+      const RunDraw one = draw(budget);
+      count += one.left_out.empty();
+      EXPECT_EQ(one.left_out.empty(), one.one_in > 0);
+      if (one.left_out.empty()) stands_for_ += one.one_in;
+    }
+    return count;
+  }
+
+  std::string folder_;
+  int stands_for_ = 0;
+};
+
+TEST_F(Draw, WithoutARecordEveryRunIsRecordedAndSaysSo) {
+  const RunDraw first = draw();
+  EXPECT_EQ(first.left_out, "");
+  EXPECT_EQ(first.one_in, 1);
+  ASSERT_EQ(first.notes.size(), 1u);
+  EXPECT_STREQ(first.notes[0].cause, "sample_auto");
+  EXPECT_NE(first.notes[0].text.find(first.path), std::string::npos);
+}
+
+TEST_F(Draw, AutoIsWhatNothingSays) {
+  leave(0.5);
+  set("PURLIN_SAMPLE", "auto");
+  const int automatic = captured(50);
+  ::unsetenv("PURLIN_SAMPLE");
+  EXPECT_EQ(captured(50), automatic);
+  set("PURLIN_SAMPLE", "1");
+  EXPECT_EQ(captured(50), 50);
+}
+
+TEST_F(Draw, RecordsAsManyRunsAsHoldTheBudget) {
+  leave(0.04);
+  EXPECT_NEAR(captured(2000), 400, 60);
+  EXPECT_NEAR(stands_for_, 2000, 300) << "those recorded stand for all";
+  EXPECT_NEAR(captured(2000, 0.02), 667, 70);
+  EXPECT_EQ(captured(200, 0.05), 200);
+  leave(0.009);
+  EXPECT_EQ(captured(200), 200) << "held by every run: nothing changes";
+  EXPECT_TRUE(draw().notes.empty());
+}
+
+TEST_F(Draw, RanksOfARunAgree) {
+  leave(0.033);
+  set("PURLIN_RUN_ID", "job-17");
+  int count = 0;
+  for (int rank = 0; rank < 32; ++rank) {
+    set("RANK", std::to_string(rank));
+    const RunDraw one = draw();
+    count += one.left_out.empty();
+    if (one.left_out.empty()) continue;
+    EXPECT_NE(one.left_out.find("3.3 %"), std::string::npos) << one.left_out;
+    EXPECT_NE(one.left_out.find("rank " + std::to_string(rank)), std::string::npos);
+  }
+  ::unsetenv("RANK");
+  EXPECT_EQ(count, 8);
+}
+
+TEST_F(Draw, KnowsWhatIsRecordedApart) {
+  const std::string usual = draw().path;
+  set("PURLIN_FULL", "1");
+  const RunDraw full = draw();
+  EXPECT_NE(full.path, usual);
+  EXPECT_FALSE(full.governed);
+  set("PURLIN_FULL", "0");
+  set("PURLIN_PROGRAM", "another\nline");
+  EXPECT_NE(draw().path, usual);
+  EXPECT_EQ(draw().identity.find("another\nline"), std::string::npos);
+}
+
+TEST_F(Draw, WhateverIsWrongTheRunIsRecorded) {
+  leave(0.5);
+  const std::string path = draw().path;
+  for (const std::string& text : {std::string("nonsense"), std::string("purlin-cost/2\n")}) {
+    std::ofstream(path) << text;
+    const RunDraw one = draw();
+    EXPECT_EQ(one.left_out, "");
+    ASSERT_EQ(one.notes.size(), 1u);
+    EXPECT_STREQ(one.notes[0].cause, "sample_record");
+  }
+  set("PURLIN_STATE", "relative");
+  EXPECT_EQ(draw().left_out, "");
+  EXPECT_EQ(draw().path, "");
+}
+
+TEST_F(Draw, WhatGoesByNoBudgetIsNotLeftOut) {
+  leave(0.5);
+  set("PURLIN_RUN_ID", "run-0");
+  EXPECT_EQ(RunDraw::from_environment(0.01, false).one_in, 1);
+  set("PURLIN_IDLE", "1");
+  EXPECT_EQ(draw().one_in, 1) << "it costs nothing until it is asked";
+  ::unsetenv("PURLIN_IDLE");
+}
+
+}  // namespace
+}  // namespace purlin::profile::capture
