@@ -13,6 +13,9 @@ constexpr double kSecondNs = 1e9;
 constexpr double kHeadNs = 10 * kSecondNs;        // of the budget, and since the first launch
 constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
 constexpr double kWorkNs = 0.2 * kSecondNs;       // of it, with launches: enough to know a rate
+// Likewise, of a few steps of any program: a burst as the head ends does not decide about windows.
+constexpr double kRecentNs = kSecondNs;
+constexpr double kCostMemoryNs = 0.1 * kSecondNs;
 constexpr double kFullPurseNs = 5 * kSecondNs;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
 constexpr double kSafety = 0.83;
@@ -21,7 +24,7 @@ constexpr double kSafety = 0.83;
 constexpr double kLeastPart = 0.5;
 constexpr double kMostSlowed =
     0.25;  // of its speed, that a program is taken to lose while recorded
-constexpr double kSavingsPerPeriod = 0.125;  // of the purse
+constexpr double kSavingsPerPeriod = 0.125;  // of the purse, or of its debt
 constexpr double kThroughout = 0.8;          // a window this long leaves nothing worth a pause
 // A period is at least this part of the time since the first launch: as a process grows old, its
 // windows become as much longer as they become fewer. Each opening is a risk (CUPTI 13.0 gets stuck
@@ -150,7 +153,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
       return period(least);
     head_ = false;
     // What it did not use is there for the first real load, however late; what it took too much, as
-    // buffers are counted when they are full, is paid back.
+    // buffers are counted when they are full, is paid back by and by.
     tier.purse_ns = options_.budget * kHeadNs - head_cost_ns_;
   }
   if (launch_bound_) {
@@ -158,7 +161,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
     return period(static_cast<double>(kSteadyPeriodNs));
   }
   // What the period may cost, and the window that costs as much.
-  const double savings = tier.purse_ns < 0 ? tier.purse_ns : kSavingsPerPeriod * tier.purse_ns;
+  const double savings = kSavingsPerPeriod * tier.purse_ns;
   const auto affordable = [&](double length_ns) {
     const double rest = savings + income(tier) * length_ns - toggle_cost_ns_;
     return rest <= 0 ? 0 : cost_density_ > 0 ? rest / cost_density_ : length_ns;
@@ -244,22 +247,27 @@ double Governor::still_open_ns(std::int64_t now_ns) const {
   return static_cast<double>(now_ns - std::max(open_since_ns_, period_begin_ns_));
 }
 
-// Dearer than thought is believed at once, cheaper by and by.
+// Of windows that are short against a program's steps one sees nothing and the next a burst: what
+// they cost and launch is averaged over a while.
 void Governor::learn() {
-  const auto believe = [](double& known, double seen) {
-    known = seen > known ? seen : 0.7 * known + 0.3 * seen;
+  const double open_ns = lesson_open_ns_;
+  if (open_ns < static_cast<double>(kLeastWindowNs) / 2) return;
+  const auto follow = [&](double& known, double amount, double memory_ns) {
+    const double part = memory_ns > 0 ? std::min(1.0, open_ns / memory_ns) : 1;
+    known += part * (amount / open_ns - known);
   };
-  if (lesson_open_ns_ < static_cast<double>(kLeastWindowNs) / 2) return;
   learn_work();
-  believe(cost_density_, lesson_cost_ns_ / lesson_open_ns_);
-  believe(toggle_cost_ns_, lesson_calls_ns_);
+  follow(cost_density_, lesson_cost_ns_, cost_density_ > 0 ? kCostMemoryNs : 0);
+  // Dearer than thought is believed at once, cheaper by and by.
+  toggle_cost_ns_ = std::max(lesson_calls_ns_, 0.7 * toggle_cost_ns_ + 0.3 * lesson_calls_ns_);
   // A program that was long in starting launches at once more than it ever did on average.
-  recent_rate_ = std::max(lesson_launches_ / lesson_open_ns_, 0.5 * recent_rate_);
-  // The head's rate is that of its last period with any; later bursts count as part of the whole.
+  follow(recent_rate_, lesson_launches_, kRecentNs);
+  // The head's rates are those of its end; later bursts count as part of the whole.
   if (lesson_launches_ + lesson_nodes_ > 0 || !head_) {
-    const double part = head_ ? 1 : std::min(1.0, lesson_open_ns_ / kRateMemoryNs);
-    launch_rate_ += part * (lesson_launches_ / lesson_open_ns_ - launch_rate_);
-    node_rate_ += part * (lesson_nodes_ / lesson_open_ns_ - node_rate_);
+    const bool first = launch_rate_ + node_rate_ <= 0;
+    const double memory_ns = first ? 0 : head_ ? kRecentNs : kRateMemoryNs;
+    follow(launch_rate_, lesson_launches_, memory_ns);
+    follow(node_rate_, lesson_nodes_, memory_ns);
   }
   lesson_open_ns_ = lesson_cost_ns_ = lesson_calls_ns_ = lesson_launches_ = lesson_nodes_ = 0;
 }

@@ -173,10 +173,11 @@ TEST(Governor, AllOfTheTimeIsStoodForAtWhateverMomentTheProgramEnds) {
     const std::int64_t length = 700 * kMs + run * 137 * kMs;
     const Outcome out =
         simulate(seeded(static_cast<std::uint64_t>(run)), {Wishes{}}, length, steady(2e5));
-    if (out.totals.windows < 2)  // it ended before the first window
+    if (out.totals.windows < 2) {  // it ended before the first window
       EXPECT_NEAR(out.estimate, out.recorded, 1);
-    else
-      EXPECT_NEAR(out.estimate / out.truth, 1, 0.02) << length;
+    } else {  // where the simulation's last step opens one, that sees none
+      EXPECT_NEAR(out.estimate / out.truth, 1, 0.04) << length;
+    }
     EXPECT_NEAR(out.totals.governed_ns, static_cast<double>(length), 2e6);
   }
 }
@@ -240,6 +241,42 @@ TEST(Governor, ClosingThatTakesLongIsNotStoodForTwice) {
   EXPECT_LT(most_ns, 100.0 * kMs);
 }
 
+// A training step of 40 ms launches 300 kernels in its first 8: a window that sees a burst costs as
+// much as five that see none, and what the head took too much is not paid back by windows of a
+// fiftieth of their periods, which would then stand for half of the run.
+TEST(Governor, BurstsDoNotMakeWindowsTooShortToTell) {
+  double squares = 0;
+  constexpr int kRuns = 60;
+  for (int run = 0; run < kRuns; ++run) {
+    GovernorOptions options;
+    options.seed = static_cast<std::uint64_t>(run) + 1;
+    Program program;
+    program.launches_per_s = [=](std::int64_t now) {
+      const std::int64_t at = (now + 7 * kMs * run) % (40 * kMs);
+      return now > 4 * kSecond && at < 8 * kMs ? 298 / 0.008 : 0;
+    };
+    const Outcome out = simulate(options, {Wishes{}}, 15 * kSecond, program);
+    EXPECT_GT(out.totals.windows, 5);
+    EXPECT_LE(out.cost_ns / 15e9, 0.01);
+    squares += std::pow(out.estimate / out.truth - 1, 2);
+  }
+  EXPECT_LT(std::sqrt(squares / kRuns), 0.05);
+}
+
+// Windows would cost a quarter more than they may in a third of a second of each three: it does not
+// matter whether the head ends there.
+TEST(Governor, ABurstAtTheHeadsEndDoesNotDecide) {
+  for (int run = 0; run < 60; ++run) {
+    GovernorOptions options;
+    options.seed = static_cast<std::uint64_t>(run) + 1;
+    Program program;
+    program.launches_per_s = [=](std::int64_t now) {
+      return (now + 50 * kMs * run) % (3 * kSecond) < 300 * kMs ? 14e3 : 6.5e3;
+    };
+    EXPECT_GT(simulate(options, {Wishes{}}, 15 * kSecond, program).totals.windows, 5) << run;
+  }
+}
+
 // A window of a hundredth of a millisecond would stand for hundreds of launches with each of its.
 TEST(Governor, AWindowThatIsHardlyOpenStandsForNothing) {
   for (const bool last : {false, true}) {
@@ -266,7 +303,7 @@ TEST(Governor, AShortProgramHasItsBeginningInFull) {
   const Outcome fast = simulate(seeded(5), {Wishes{}}, 2 * kSecond, steady(2e5));
   EXPECT_GT(fast.first_second, 45'000);
   EXPECT_GE(fast.totals.windows, 3);
-  EXPECT_LE(fast.cost_ns, 0.12e9);
+  EXPECT_LE(fast.cost_ns, 0.125e9);
   const Outcome slow = simulate(seeded(5), {Wishes{}}, 2 * kSecond, steady(3e3));
   EXPECT_NEAR(slow.recorded, slow.truth, 2);
 }
