@@ -239,7 +239,8 @@ RunDraw RunDraw::from_environment(double budget, bool may_be_automatic) {
       draw.notes.push_back({"sample_auto", of + "this one stands for as many, since " + why});
     return draw;
   }
-  draw.left_out = of + "not this one" + (rank < 0 ? "" : ", rank " + std::to_string(rank));
+  // The same of all ranks, so that their notes become one.
+  draw.left_out = of + "not this one";
   if (automatic) draw.left_out += ", since " + why + ". Without --sample every run is recorded";
   draw.one_in = 0;
   return draw;
