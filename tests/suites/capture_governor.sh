@@ -99,6 +99,14 @@ expect_exit 0 purlin profile --window 300ms@1s -o parts.plprof -- "$client" 3 20
 report parts.plprof
 expect_json report.json "0 < d['timeline']['activities'] < 0.7 * d['launches']"
 
+# A program that keeps its device busy has work in flight whenever CUPTI is asked for records, and
+# gives back what a short window brought when the next has begun: their launches still add up.
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 FAKE_CUPTI_CLOCKED=200 \
+  expect_exit 0 purlin profile --window 10ms@20ms --seal-period 100ms -o busy.plprof -- "${client%paced_client}busy_client" 1 3 20
+report busy.plprof
+expect_json report.json "d['coverage']['sampling']['windows'] > 20"
+expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.1"
+
 # --- one rank in four, the same one whoever decides
 chosen=
 for rank in 0 1 2 3; do
