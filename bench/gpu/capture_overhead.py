@@ -26,9 +26,10 @@ everything (gemm) it does not: the coverage, which says which of these it was, i
 Rows: none, default, present (bench/gpu/bare_cupti.cc: CUPTI registered and nothing else, what any client of it costs),
 idle (library injected, CUPTI not touched), full, bare (the same consumer, recording all), torch
 (torch.profiler in the program). One more is computed, not measured: what `purlin profile --sample auto` costs over all runs,
-from the rows default and idle of the same groups and from how many runs each default process' own profile says hold the
-budget (coverage.sampling.one_in): a run that is left out has the library injected and no CUPTI, as idle has. After each group JSON is written and, beside it, a Markdown table. Several documents are
-put together by --merge.
+from the rows default and idle of the same groups and from how many runs hold the budget as a profile of the program says
+(coverage.sampling.one_in), which in the first group runs by itself for --alone-seconds: a process that waits for its turn
+takes itself for less busy than it is. A run that is left out has the library injected and no CUPTI, as idle has. After each
+group JSON is written and, beside it, a Markdown table. Several documents are put together by --merge.
 """
 
 import argparse
@@ -303,8 +304,8 @@ def head_extra_s(group, skip_s):
 
 def recorded_share(group):
     """Of the runs that follow those of a group under `--sample auto`; None where the profiles do not tell."""
-    found = [(group["rows"][name].get("coverage", {}).get("sampling") or {}).get("one_in") for name in named(group, "default")]
-    return mean_of([1 / n for n in found]) if found and all(found) else None
+    one_in = (group.get("alone", {}).get("sampling") or {}).get("one_in")
+    return 1 / one_in if one_in else None
 
 
 def over_runs(group, recorded, left_out):
@@ -374,16 +375,17 @@ def markdown(document):
                      f"{quiet['estimate']:.4f} | {quiet['low']:.4f} … {quiet['high']:.4f} | {first} | {row['none_ms']:.4f} | {row['ms']:.4f} | {row['groups']} |")
     said = []
     for program in dict.fromkeys(g["program"] for g in document["groups"]):
-        own = [g["rows"]["default"] for g in document["groups"] if g["program"] == program and "coverage" in g["rows"].get("default", {})]
+        mine = [g for g in document["groups"] if g["program"] == program]
+        own = [c for g in mine for c in (g["rows"].get("default", {}).get("coverage"), g.get("alone")) if c]
         if own:
-            coverage = own[-1]["coverage"]
+            coverage = own[-1]
             sampling = coverage.get("sampling") or {}
             said.append(f"| {TITLES[program]} | {coverage['launches_seen']:.0f} | {coverage['overhead_ns'] / 1e6:.0f} | "
                         f"{sampling.get('recorded_ns', 0) / 1e9:.2f} of {sampling.get('governed_ns', 0) / 1e9:.2f} | {sampling.get('windows', 0):.0f} | "
                         f"{100 * (sampling.get('presence') or 0):.1f} % | {sampling.get('one_in') or ''} | "
                         f"{', '.join(n['cause'] for n in coverage['notes'])} |")
     if said:
-        lines += ["", "What the last profile of the default row says of itself:", "",
+        lines += ["", "What a profile of the program by itself says (where there is none: the last of the default row):", "",
                   "| program | launches recorded | overhead, ms | s recorded | windows | CUPTI's presence | holds the budget: one run in | notes |",
                   "|---|--:|--:|--:|--:|--:|--:|---|", *said]
     lines += ["", "Environment: " + ", ".join(f"{k} {v}" for k, v in environment.items()) + ".", ""]
@@ -429,7 +431,7 @@ def merge(paths, output):
 
 def run(arguments):
     programs = arguments.programs.split(",")
-    flips, groups, began, costs = random.Random(arguments.seed), [], time.monotonic(), {}
+    flips, groups, began, costs, alone = random.Random(arguments.seed), [], time.monotonic(), {}, {}
     document = {
         "schema": "purlin.bench.capture_overhead/4",
         "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -469,12 +471,16 @@ def run(arguments):
                         next_server.ready()  # its import is over before anything is measured
                     measured = runner.measure(group, arguments.group_seconds, flips)
                     found = group.end()
+                    costs[program] = time.monotonic() - started
+                    if program not in alone and "default" in arguments.rows:
+                        group = Group(runner, program, ["default"], server, f"{number}-alone")
+                        group.members["default"].ask(do="stretch", seconds=arguments.alone_seconds, bin=BIN_S)
+                        alone[program] = group.end()["default"].get("coverage", {})
                 finally:
                     group.kill()
                     if server is not None:
                         server.stop()
-                costs[program] = time.monotonic() - started
-                groups.append({"program": program, "wall_s": costs[program], "rows": found, **measured})
+                groups.append({"program": program, "wall_s": costs[program], "rows": found, "alone": alone.get(program, {}), **measured})
                 document["wall_s"] = time.monotonic() - began
                 document["rows"] = summarize(groups, arguments.head_seconds)
                 for row in document["rows"]:
@@ -508,6 +514,7 @@ def main():
     parser.add_argument("--turn", type=float, default=0.06)
     parser.add_argument("--skip", type=float, default=0.01, help="of each turn, before it is timed")
     parser.add_argument("--head-seconds", type=float, default=2, help="of the default row's steps that may hold its head")
+    parser.add_argument("--alone-seconds", type=float, default=8, help="of the profile that says how many runs are recorded")
     parser.add_argument("--heavy-every", type=int, default=3, help="full, bare, torch: a turn in so many rounds")
     parser.add_argument("--heavy-groups", type=int, default=1000, help="full, bare, torch: in so many groups of a program")
     parser.add_argument("--method", choices=("auto", "turns", "stretches"), default="auto")
