@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arbiter with a tier that opens when the test says so, and CUPTI's functions that the folding
+// and the ownership need.
+#include "profile/capture/cuda/arbiter.h"
+
+#include "profile/format/file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace purlin::profile::capture::cuda {
+namespace {
+
+using Record = CUpti_ActivityKernel10;
+
+CUptiResult CUPTIAPI next_record(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
+  std::uint8_t* next =
+      *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + sizeof(Record);
+  if (next >= buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = reinterpret_cast<CUpti_Activity*>(next);
+  return CUPTI_SUCCESS;
+}
+
+Cupti functions() {
+  Cupti cupti;
+  cupti.next_record = &next_record;
+  cupti.dropped_records = [](CUcontext, std::uint32_t, std::size_t* dropped) {
+    *dropped = 0;
+    return CUPTI_SUCCESS;
+  };
+  cupti.register_callbacks = [](CUpti_BuffersCallbackRequestFunc,
+                                CUpti_BuffersCallbackCompleteFunc) { return CUPTI_SUCCESS; };
+  return cupti;
+}
+
+struct NoSource : Source {
+  void collect(bool) override {}
+};
+
+struct Script {
+  Tier::Opened answer = Tier::Opened::kYes;
+  int opened = 0, refused = 0, closed = 0;
+  std::int64_t cost_ns = 0;
+};
+
+class ScriptedTier : public Tier {
+ public:
+  explicit ScriptedTier(Script& script) : script_(script) {}
+  const char* name() const override { return "activity"; }
+  Opened open(const Window&) override {
+    ++(script_.answer == Opened::kYes ? script_.opened : script_.refused);
+    return script_.answer;
+  }
+  void close() override { ++script_.closed; }
+  void collect(bool) override {}
+  std::int64_t take_cost_ns() override { return std::exchange(script_.cost_ns, 0); }
+
+ private:
+  Script& script_;
+};
+
+class ArbiterTest : public testing::Test {
+ protected:
+  static SessionOptions session_options() {
+    SessionOptions result;
+    result.layer = "cuda";
+    return result;
+  }
+  static GovernorOptions governor_options() {
+    GovernorOptions result;
+    result.full_window_ns = 2'000'000;
+    result.full_cell_ns = 10'000'000;
+    return result;
+  }
+  std::vector<std::unique_ptr<Tier>> tiers() {
+    std::vector<std::unique_ptr<Tier>> result;
+    result.push_back(std::make_unique<ScriptedTier>(script_));
+    return result;
+  }
+  template <class Condition>
+  void tick_until(Condition condition) {
+    while (!condition()) {
+      arbiter_.tick(ownership_);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+  // Of a graph's node, with that duration.
+  void deliver(std::int64_t start_ns, std::int64_t duration_ns) {
+    Record record = {};
+    record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    record.name = "node";
+    record.gridX = record.gridY = record.gridZ = 1;
+    record.blockX = record.blockY = record.blockZ = 1;
+    record.start = static_cast<std::uint64_t>(start_ns);
+    record.end = static_cast<std::uint64_t>(start_ns + duration_ns);
+    record.graphId = 3;
+    record.graphNodeId = 1;
+    std::uint8_t* buffer = nullptr;
+    std::size_t size = 0, most = 0;
+    folding_.lend(&buffer, &size, &most);
+    std::memcpy(buffer, &record, sizeof record);
+    folding_.take(nullptr, 0, buffer, sizeof record);
+  }
+  double longest_ns() {
+    session_.recorder().set_meta(R"({"pid":1,"layer":"cuda"})", "[]");
+    const Result<Profile> profile = decode_profile(session_.recorder().drain(0, 1, true));
+    EXPECT_TRUE(profile.is_ok()) << profile.status().message();
+    double longest = 0;
+    if (profile.is_ok())
+      for (const KernelRow& row : profile->kernels)
+        longest = std::max(longest, row.duration.quantile(1));
+    return longest;
+  }
+
+  Script script_;
+  const Cupti cupti_ = functions();
+  NoSource source_;
+  Session session_{session_options(), source_};
+  Attribution attribution_{cupti_, session_.recorder(), {OpsMode::kOff, false, true}};
+  Folding folding_{cupti_, session_, attribution_};
+  Arbiter arbiter_{governor_options(), tiers(), folding_, session_.recorder()};
+  Ownership ownership_{cupti_, session_.recorder(), folding_, arbiter_};
+};
+
+// What was recorded in the window before ends when that was closed, and what seems to end later has
+// a doubtful end: a window that CUPTI refused does not stretch it.
+TEST_F(ArbiterTest, AWindowThatIsRefusedIsNotTakenForAnOpenOne) {
+  ASSERT_TRUE(ownership_.begin([](std::uint8_t**, std::size_t*, std::size_t*) {},
+                               [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t,
+                                  std::size_t) {},
+                               false));
+  arbiter_.begin();
+  arbiter_.tick(ownership_);
+  ASSERT_EQ(script_.opened, 1);
+  deliver(wall_ns(), 500);
+  script_.cost_ns = 1'000'000'000;  // the head's end
+  tick_until([&] { return script_.closed > 0; });
+  script_.answer = Tier::Opened::kNotNow;
+  const int refused = script_.refused;
+  tick_until([&] { return script_.refused > refused; });
+  const std::int64_t refused_ns = wall_ns();
+  tick_until([&] { return script_.refused > refused + 1; });
+  deliver(refused_ns, 250'000'000);  // of a graph that was made in the head
+  script_.answer = Tier::Opened::kYes;
+  const int opened = script_.opened;
+  tick_until([&] { return script_.opened > opened; });
+  arbiter_.collect(ownership_, true);
+  EXPECT_LT(longest_ns(), 1000);
+}
+
+}  // namespace
+}  // namespace purlin::profile::capture::cuda
