@@ -25,7 +25,9 @@ constexpr double kLeastPart = 0.5;
 constexpr double kMostSlowed =
     0.25;  // of its speed, that a program is taken to lose while recorded
 constexpr double kSavingsPerPeriod = 0.125;  // of the purse, or of its debt
-constexpr double kThroughout = 0.8;          // a window this long leaves nothing worth a pause
+// Of what windows cost: where opening and closing would take more, they become longer and fewer.
+constexpr double kMostForToggles = 1.0 / 3;
+constexpr double kThroughout = 0.8;  // a window this long leaves nothing worth a pause
 // A period is at least this part of the time since the first launch: as a process grows old, its
 // windows become as much longer as they become fewer. Each opening is a risk (CUPTI 13.0 gets stuck
 // in one of some ten thousand: cuda/toggle_watch.h), and the hundredth window of a minute tells
@@ -172,8 +174,9 @@ void Governor::plan_launches(std::int64_t now_ns) {
   throughout_ = final_ = false;
   if (!windows_are_worth_it()) return period(static_cast<double>(kSteadyPeriodNs));
   if (tiers_.size() == 1)  // others have one window at most in each period
-    least = std::clamp(static_cast<double>(now_ns - first_launch_ns_) / kWindowsToAnAge, least,
-                       static_cast<double>(kMostPeriodNs));
+    least = std::clamp(std::max(static_cast<double>(now_ns - first_launch_ns_) / kWindowsToAnAge,
+                                toggle_cost_ns_ / kMostForToggles / income(tier)),
+                       least, static_cast<double>(kMostPeriodNs));
   double window = affordable(least);
   double length = least;
   if (window < static_cast<double>(kLeastWindowNs)) {
@@ -258,8 +261,7 @@ void Governor::learn() {
   };
   learn_work();
   follow(cost_density_, lesson_cost_ns_, cost_density_ > 0 ? kCostMemoryNs : 0);
-  // Dearer than thought is believed at once, cheaper by and by.
-  toggle_cost_ns_ = std::max(lesson_calls_ns_, 0.7 * toggle_cost_ns_ + 0.3 * lesson_calls_ns_);
+  toggle_cost_ns_ += (toggle_cost_ns_ > 0 ? 0.2 : 1) * (lesson_calls_ns_ - toggle_cost_ns_);
   // A program that was long in starting launches at once more than it ever did on average.
   follow(recent_rate_, lesson_launches_, kRecentNs);
   // The head's rates are those of its end; later bursts count as part of the whole.

@@ -255,6 +255,7 @@ TEST(Governor, BurstsDoNotMakeWindowsTooShortToTell) {
       const std::int64_t at = (now + 7 * kMs * run) % (40 * kMs);
       return now > 4 * kSecond && at < 8 * kMs ? 298 / 0.008 : 0;
     };
+    program.call_cost_ns = 300'000;
     const Outcome out = simulate(options, {Wishes{}}, 15 * kSecond, program);
     EXPECT_GT(out.totals.windows, 5);
     EXPECT_LE(out.cost_ns / 15e9, 0.01);

@@ -129,10 +129,9 @@ class ArbiterTest : public testing::Test {
 // What was recorded in the window before ends when that was closed, and what seems to end later has
 // a doubtful end: a window that CUPTI refused does not stretch it.
 TEST_F(ArbiterTest, AWindowThatIsRefusedIsNotTakenForAnOpenOne) {
-  ASSERT_TRUE(ownership_.begin([](std::uint8_t**, std::size_t*, std::size_t*) {},
-                               [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t,
-                                  std::size_t) {},
-                               false));
+  ASSERT_TRUE(ownership_.begin(
+      [](std::uint8_t**, std::size_t*, std::size_t*) {},
+      [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {}, false));
   arbiter_.begin();
   arbiter_.tick(ownership_);
   ASSERT_EQ(script_.opened, 1);
