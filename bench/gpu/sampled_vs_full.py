@@ -15,7 +15,6 @@ by more than 2 % in total, 2 points in a share, 5 % in a p50 or p95.
 
 import argparse
 import csv
-import itertools
 import json
 import os
 import shlex
@@ -35,7 +34,7 @@ START_S = 6  # of a process
 WARM_STEPS = 5  # of capture_programs.py
 LIMITS = {"total_off": 0.02, "share_points_max": 2, "p50_off_max": 0.05, "p95_off_max": 0.05}
 TOP = 20
-MOST_LISTED = 1_000_000  # launches whose durations are looked at one by one: of more, the first
+MOST_LISTED = 1_000_000  # launches whose durations are looked at one by one
 
 
 class Programs:
@@ -93,13 +92,12 @@ def by_kernel(rows):
 
 
 def durations_of(purlin, file, count):
-    """{(name, launch shape): durations, in order} of the first `count` launches of a timeline; None: all, up to MOST_LISTED."""
+    """{(name, launch shape): durations, in order} of the first `count` launches of a timeline; None: all."""
     listing = subprocess.Popen([purlin, "export", file, "--format", "csv"], stdout=subprocess.PIPE, text=True)
     kernels = ((int(row["start_ns"]), (row["name"], row["grid"] + " " + row["block"]), int(row["duration_ns"]))
                for row in csv.DictReader(listing.stdout) if row["kind"] == "kernel")
-    launches = list(itertools.islice(kernels, MOST_LISTED))
-    listing.stdout.close()  # what it would still write is of no use
-    if listing.wait() != 0 and len(launches) < MOST_LISTED:
+    launches = list(kernels)
+    if listing.wait() != 0:
         raise RuntimeError(f"purlin export {file} exited {listing.returncode}")
     by_row = {}
     for _, key, duration in sorted(launches)[:count]:
@@ -170,8 +168,9 @@ def one_row(programs, program, steps, part, options, full_file):
         launches = sum(k["count"] for k in truth.values())
         truth = first_launches(purlin, full_file, round(launches * (made + WARM_STEPS) / (steps + WARM_STEPS)))
     result = compare(truth, sampled)
-    count = None if what == "whole" and made == steps else round(sum(k["count"] for k in truth.values()))
-    result.update(off_by_rank(result, sampled, durations_of(purlin, full_file, count)))
+    if sum(k["count"] for k in truth.values()) < MOST_LISTED:  # the first of more are no fair part of them
+        count = None if what == "whole" and made == steps else round(sum(k["count"] for k in truth.values()))
+        result.update(off_by_rank(result, sampled, durations_of(purlin, full_file, count)))
     for row in result["rows"]:
         row["kernel_name"] = row["kernel_name"][:120]
     return {"program": program, "options": options or "default", "steps": made, "compared": what, **result,
