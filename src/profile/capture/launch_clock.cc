@@ -26,6 +26,7 @@ constexpr double kFewLaunches = 4, kFewWindows = 4;
 constexpr double kEnoughLaunches = 8;
 constexpr double kMostInSpans = 1e6;
 constexpr double kMostStrays = 0.05;  // at either end
+constexpr double kLeastHeld = 0.2;
 
 }  // namespace
 
@@ -66,7 +67,7 @@ bool LaunchClock::is_new(std::int64_t id) {
   return !known;
 }
 
-void LaunchClock::see(std::uint32_t id, double weight) {
+void LaunchClock::see(std::uint32_t id, double weight, std::int64_t start_ns) {
   const std::int64_t at = unwrap(id);
   if (!any_) {
     finding_ = finding_ || running_;
@@ -91,6 +92,7 @@ void LaunchClock::see(std::uint32_t id, double weight) {
     if (launches_ == 0 || at < first_) first_ = at;
     if (launches_ == 0 || at > latest_) latest_ = at;
     launches_ += 1;
+    if (listed_.size() < kMostListed) listed_.emplace_back(at, start_ns);
   }
 }
 
@@ -119,6 +121,7 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
       left_out_ = std::max(0.0, static_cast<double>(last_) - due_from_ - given_) / per_launch_;
   }
   launches_ = known_ = 0;
+  listed_.clear();
   if (!stretch.complete) {
     others_ = true;
     return weight;
@@ -139,13 +142,49 @@ void LaunchClock::learn_ids_per_launch(const Stretch& stretch) {
     lessons_ = 0;
   }
   if (!stretch.complete || full_ || others_ || launches_ < kEnoughLaunches) return;
-  // A thread that has its id from before the window and was then kept waiting is none of it.
+  if (in_spans_ > kMostInSpans) spans_ /= 2, in_spans_ /= 2;
+  if (static_cast<double>(listed_.size()) == launches_)
+    learn_from_gaps(stretch.time_ns / stretch.by_time);
+  else
+    learn_from_spans();
+  per_launch_ = std::max(1.0, spans_ / in_spans_);
+}
+
+// A window is less likely to hold both ends of a long gap than of a short one: captures, which take
+// long, would be missed at its ends. So each stands for those that it held one end of, too.
+// (Horvitz and Thompson again.) Launches of ids in a row may have been made one by one or all at
+// once, and run one after the other: a gap that follows is taken to begin half-way.
+void LaunchClock::learn_from_gaps(double open_ns) {
+  std::sort(listed_.begin(), listed_.end());
+  const std::size_t gaps = listed_.size() - 1;
+  const auto ids = [&](std::size_t i) {
+    return static_cast<double>(listed_[i + 1].first - listed_[i].first);
+  };
+  const auto strays = static_cast<std::size_t>(kMostStrays * launches_);
+  double most = 0;
+  for (std::size_t i = strays; i < gaps - strays; ++i) most = std::max(most, ids(i));
+  std::int64_t row_ns = listed_.front().second;
+  for (std::size_t i = 0; i < gaps; ++i) {
+    if (ids(i) > most) continue;  // a stray
+    double lasted = 0;
+    if (ids(i) > 1) {
+      lasted =
+          static_cast<double>(listed_[i + 1].second - (row_ns + (listed_[i].second - row_ns) / 2));
+      row_ns = listed_[i + 1].second;
+    }
+    const double held = std::clamp(1 - lasted / open_ns, kLeastHeld, 1.0);
+    spans_ += ids(i) / held;
+    in_spans_ += 1 / held;
+  }
+}
+
+// Of very many launches a window's ends do not matter, but for a thread that has its id from before
+// the window and was then kept waiting.
+void LaunchClock::learn_from_spans() {
   const auto strays = static_cast<std::size_t>(kMostStrays * launches_);
   const auto inner = static_cast<std::size_t>(launches_) - 1 - 2 * strays;
-  if (in_spans_ > kMostInSpans) spans_ /= 2, in_spans_ /= 2;
   spans_ += static_cast<double>(seen_id(strays + inner) - seen_id(strays));
   in_spans_ += static_cast<double>(inner);
-  per_launch_ = std::max(1.0, spans_ / in_spans_);
 }
 
 // The one that so many are before.

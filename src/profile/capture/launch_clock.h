@@ -25,6 +25,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace purlin::profile::capture {
 
@@ -53,9 +55,9 @@ class LaunchClock {
   void start(std::int64_t now_ns, bool stood_still);
   // What is launched from now on is nobody's, until the next start.
   void stop() { running_ = false; }
-  // A launch that was recorded; in any order, and as often as it has records. What it stands for,
-  // 0 where that is for settle() to say.
-  void see(std::uint32_t id, double weight);
+  // A launch that was recorded, and when it began; in any order, and as often as it has records.
+  // What it stands for, 0 where that is for settle() to say.
+  void see(std::uint32_t id, double weight, std::int64_t start_ns);
   // An id given at that time: no launch before has a later one.
   void see_now(std::uint32_t id, std::int64_t now_ns);
   // Of the launches since the last call whose weight was not known.
@@ -64,11 +66,13 @@ class LaunchClock {
   double left_out() const { return left_out_; }
 
  private:
-  static constexpr std::size_t kMostChunks = 65'536;
+  static constexpr std::size_t kMostChunks = 65'536, kMostListed = 8192;
 
   std::int64_t unwrap(std::uint32_t id) const;
   bool is_new(std::int64_t id);
   void learn_ids_per_launch(const Stretch& stretch);
+  void learn_from_spans();
+  void learn_from_gaps(double open_ns);
   std::int64_t seen_id(std::size_t before) const;
   bool believed(const Stretch& stretch);
   Weight by_time(const Stretch& stretch);
@@ -97,6 +101,7 @@ class LaunchClock {
   // Since the last call: launches to be weighed, and what those stand for whose weight is known.
   double launches_ = 0, known_ = 0;
   std::int64_t first_ = 0, latest_ = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> listed_;  // ids and starts, of the first
   bool others_ = false;  // of the latter there were some since every record was seen
 
   double given_ = 0, due_from_ = 0;  // ids accounted for, since that one

@@ -51,7 +51,8 @@ Outcome simulate(const Program& program, std::uint64_t seed) {
       ++id;
       if (program.kind(next) < 0) continue;
       const auto kind = static_cast<std::size_t>(program.kind(next));
-      if (recorded) clock.see(id - 1, weight), clock.see(id - 1, weight);  // two nodes' records
+      const auto at = static_cast<std::int64_t>(next);
+      for (int node = 0; recorded && node < 2; ++node) clock.see(id - 1, weight, at);
       if (recorded && weight == 0) seen[kind] += 1;
       if (recorded && weight == 1) out.by_ids[kind] += 1, out.by_time[kind] += 1;
       out.truth[kind] += 1;
@@ -124,6 +125,22 @@ TEST(LaunchClock, LaunchesThatAreCapturedAreNone) {
   }
 }
 
+// Rounds of 1.2 ms: twenty launches are captured, then ten made at once and waited for. A window of
+// 5 ms sees four or five.
+TEST(LaunchClock, CapturesAtTheEndsOfAWindowAreNotMissed) {
+  Program program;
+  const auto phase = [](double at) { return std::fmod(at, 1.2 * kMs); };
+  program.gap_ns = [=](double at) {
+    const double in = phase(at);
+    return in < 0.1 * kMs ? 5e3 : in < 0.145 * kMs ? 5e3 : 1.2 * kMs - in + 1;
+  };
+  program.kind = [=](double at) { return phase(at) < 0.1 * kMs ? -1 : 0; };
+  program.length_ns = 20 * kSecond;
+  double off = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) off += simulate(program, seed).off() / 20;
+  EXPECT_NEAR(off, 0, 0.03);
+}
+
 TEST(LaunchClock, FewReplaysInAWindowAndFewWindows) {
   Program program;
   program.gap_ns = [](double) { return 2.4e6; };
@@ -189,7 +206,7 @@ TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
   std::mt19937_64 random(1);
   std::uniform_int_distribution<std::uint32_t> place(0, 3500);
   LaunchClock clock;
-  for (std::uint32_t id = 0; id < 1000; ++id) clock.see(id, 1);
+  for (std::uint32_t id = 0; id < 1000; ++id) clock.see(id, 1, 0);
   clock.start(0, true);
   double given = 1000;
   std::uint32_t id = 1000;
@@ -201,7 +218,7 @@ TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
     std::vector<std::uint32_t> later;
     for (std::uint32_t i = begin; i < begin + 1500; ++i) {
       if (complete || random() % 2 == 0) {
-        clock.see(id + i, 0);
+        clock.see(id + i, 0, 0);
         seen += 1;
       } else {
         later.push_back(id + i);
@@ -209,8 +226,8 @@ TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
     }
     if (complete) {
       for (const auto& [each, weight] : late) {
-        clock.see(each, weight);
-        clock.see(each, weight);  // two nodes' records
+        clock.see(each, weight, 0);
+        clock.see(each, weight, 0);  // two nodes' records
         given += weight;
       }
       late.clear();
@@ -228,13 +245,13 @@ TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
 // Of a thread that was kept waiting between its launch's number and its record.
 TEST(LaunchClock, AStrayIdDoesNotLengthenAWindow) {
   LaunchClock clock;
-  clock.see(0, 1);
+  clock.see(0, 1, 0);
   clock.start(0, true);
   double given = 0;
   std::uint32_t id = 1;
   for (std::int64_t second = 0; second < 40; ++second) {
-    clock.see(id + 10, 0);
-    for (std::uint32_t i = 500; i < 600; ++i) clock.see(id + i, 0);
+    clock.see(id + 10, 0, 0);
+    for (std::uint32_t i = 500; i < 600; ++i) clock.see(id + i, 0, 0);
     id += 1000;
     given += 101 * clock
                        .settle({10, kSecond, second * 1'000'000'000 + 600'000'000,
@@ -250,7 +267,7 @@ class LaunchClockAlone : public testing::Test {
  protected:
   // A window of ten ms of each second, of launches with these ids; its weight.
   LaunchClock::Weight window(std::int64_t second, std::uint32_t first, std::uint32_t last) {
-    for (std::uint32_t id = first; id != last + 1; ++id) clock_.see(id, 0);
+    for (std::uint32_t id = first; id != last + 1; ++id) clock_.see(id, 0, 0);
     return clock_.settle({100, kSecond, second * 1'000'000'000 + 500'000'000,
                           second * 1'000'000'000 + 1'000'000'000});
   }
@@ -292,8 +309,8 @@ TEST_F(LaunchClockAlone, AStragglerIsNoNewBeginning) {
   clock_.start(0, true);
   window(0, 501, 510);
   window(1, 1501, 1510);
-  for (std::uint32_t id = 2001; id <= 2100; ++id) clock_.see(id, 1);
-  clock_.see(700, 0);
+  for (std::uint32_t id = 2001; id <= 2100; ++id) clock_.see(id, 1, 0);
+  clock_.see(700, 0, 0);
   clock_.settle({1, 0, 1'500'000'000, 2'000'000'000});
   const LaunchClock::Weight weight = window(2, 2501, 2510);
   EXPECT_TRUE(weight.counted);
@@ -301,7 +318,7 @@ TEST_F(LaunchClockAlone, AStragglerIsNoNewBeginning) {
 }
 
 TEST_F(LaunchClockAlone, MoreThanAProgramCanLaunchIsNotBelieved) {
-  clock_.see(1, 1);
+  clock_.see(1, 1, 0);
   clock_.start(0, true);
   EXPECT_TRUE(window(0, 501, 510).counted);
   expect_time(window(1, 200'000'001, 200'000'010));
@@ -309,7 +326,7 @@ TEST_F(LaunchClockAlone, MoreThanAProgramCanLaunchIsNotBelieved) {
 }
 
 TEST_F(LaunchClockAlone, WhatStandsForItselfIsNotWeighedAgain) {
-  clock_.see(1, 1);
+  clock_.see(1, 1, 0);
   clock_.start(0, true);
   EXPECT_TRUE(window(0, 501, 510).counted);  // the first half second
   double given = 0, launched = 510;
@@ -317,9 +334,9 @@ TEST_F(LaunchClockAlone, WhatStandsForItselfIsNotWeighedAgain) {
   for (std::int64_t second = 1; second < 40; ++second) {
     // 500 that nobody sees, 400 in full, 100 that nobody sees, a window.
     id += 500;
-    for (int i = 0; i < 400; ++i) clock_.see(id++, 1);
+    for (int i = 0; i < 400; ++i) clock_.see(id++, 1, 0);
     id += 90;
-    for (int i = 0; i < 10; ++i) clock_.see(id++, 0);
+    for (int i = 0; i < 10; ++i) clock_.see(id++, 0, 0);
     const LaunchClock::Weight weight =
         clock_.settle({60, 0.6 * kSecond, second * 1'000'000'000 + 500'000'000,
                        second * 1'000'000'000 + 1'000'000'000, true, false, false, 0.4 * kSecond});
@@ -332,7 +349,7 @@ TEST_F(LaunchClockAlone, WhatStandsForItselfIsNotWeighedAgain) {
 
 // Of a window of which half has not run yet as it is weighed, the rest comes with its weight.
 TEST_F(LaunchClockAlone, WhatRunsLongAfterItWasLaunchedIsNotLost) {
-  clock_.see(0, 1);
+  clock_.see(0, 1, 0);
   clock_.start(0, true);
   double given = 0, weight = 0;
   std::uint32_t id = 1;
@@ -342,13 +359,13 @@ TEST_F(LaunchClockAlone, WhatRunsLongAfterItWasLaunchedIsNotLost) {
     // A hundred launches of every thousand; sometimes right after those of before.
     const std::uint32_t before = second % 3 == 1 ? 0 : second % 3 == 2 ? 1800 : 900;
     for (const std::uint32_t each : late) {
-      clock_.see(each, weight);
+      clock_.see(each, weight, 0);
       given += weight;
     }
     late.clear();
     for (std::uint32_t i = 0; i < 100; ++i) {
       if (i < 50)
-        clock_.see(id + before + i, 0);
+        clock_.see(id + before + i, 0, 0);
       else
         late.push_back(id + before + i);
     }
@@ -366,7 +383,7 @@ TEST_F(LaunchClockAlone, WhatRunsLongAfterItWasLaunchedIsNotLost) {
 TEST_F(LaunchClockAlone, AnIdOfTheEndTellsOfTheRest) {
   clock_.start(0, true);
   window(0, 501, 510);
-  for (std::uint32_t id = 1501; id <= 1510; ++id) clock_.see(id, 0);
+  for (std::uint32_t id = 1501; id <= 1510; ++id) clock_.see(id, 0, 0);
   clock_.see_now(1600, 1'900'000'000);  // hardly any since
   const LaunchClock::Weight weight =
       clock_.settle({100, kSecond, 1'500'000'000, 2'000'000'000, true, true});
@@ -375,9 +392,9 @@ TEST_F(LaunchClockAlone, AnIdOfTheEndTellsOfTheRest) {
 }
 
 TEST_F(LaunchClockAlone, LaunchesThatNoWindowStandsForAreKnownOfAtTheEnd) {
-  clock_.see(100, 1);
+  clock_.see(100, 1, 0);
   clock_.start(0, true);
-  clock_.see(101, 1);  // while it was cycled
+  clock_.see(101, 1, 0);  // while it was cycled
   clock_.see_now(5101, 900'000'000);
   clock_.settle({1, 0, 0, 1'000'000'000, true, true});
   EXPECT_EQ(clock_.left_out(), 5000);
