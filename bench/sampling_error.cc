@@ -142,8 +142,8 @@ class Replay {
         governor_.spent(0, 30'000);
         open_ = true;
       }
-      if (decision.cycle) clock_.start(now, true);
-      if (open_ && governor_.totals().windows > 1) clock_.start(now, false);
+      if (decision.cycle) start_clock(now, true);
+      if (open_ && governor_.totals().windows > 1) start_clock(now, false);
       // The session's thread wakes at least ten times a second while something is open.
       std::int64_t next = std::min(decision.ask_again_ns, now + 100'000'000);
       next = std::max(next, now + 1000);
@@ -166,6 +166,11 @@ class Replay {
     result.seed = seed;
     return result;
   }
+  void start_clock(std::int64_t now, bool stood_still) {
+    if (clock_.running()) return;
+    clock_.start(now, stood_still);
+    governor_.take_alone_ns();
+  }
   void advance(std::int64_t to_ns) {
     const std::size_t from = next_;
     const auto elapsed = static_cast<double>(to_ns - std::exchange(now_ns_, to_ns));
@@ -178,7 +183,8 @@ class Replay {
     if (first >= last) return;
     pending_.emplace_back(first, last);
     for (std::size_t id = first / program_.unit; id * program_.unit < last; ++id)
-      clock_.see(static_cast<std::uint32_t>(kFirstId + id), known_ ? 1 : 0);
+      clock_.see(static_cast<std::uint32_t>(kFirstId + id), known_ ? 1 : 0,
+                 program_.launches[id * program_.unit].start_ns);
     const auto recorded = static_cast<double>(last - first);
     program_.nodes ? governor_.recorded(0, recorded) : governor_.recorded(recorded, 0);
   }
@@ -187,15 +193,24 @@ class Replay {
     return (index + program_.unit - 1) / program_.unit * program_.unit;
   }
   void settle(std::int64_t now, bool last) {
-    const Governor::Standing standing = governor_.take_weight();
-    double weight = standing.weight;
-    if (!known_ && ids_)
-      weight = clock_.settle({weight, standing.time_ns, closed_ns_, now, last}).value;
-    else
-      clock_.settle({1, standing.time_ns, closed_ns_, now, last});
-    for (const auto& [from, to] : pending_)
-      for (std::size_t i = from; i < to; ++i) seen_.add(program_.launches[i], weight);
+    const Governor::Standing standing = governor_.take_weight(last);
+    LaunchClock::Stretch stretch = {standing.weight, standing.time_ns, closed_ns_, now, true, last};
+    stretch.alone_ns = governor_.take_alone_ns();
+    const bool weighed = !known_ && ids_;
+    if (!weighed) stretch.by_time = 1;
+    const double by_ids = clock_.settle(stretch).value;
+    add(pending_, weighed ? by_ids : standing.weight);
+    // What is left at the end is the last but one's that saw any.
+    if (weighed && !pending_.empty() && (!last || kept_.empty())) kept_ = pending_;
     pending_.clear();
+    std::size_t units = 0;
+    for (const auto& [from, to] : kept_) units += (to - from) / program_.unit;
+    if (last && ids_ && units > 0) add(kept_, clock_.left_out() / static_cast<double>(units));
+  }
+  void add(const std::vector<std::pair<std::size_t, std::size_t>>& ranges, double weight) {
+    if (weight <= 0) return;
+    for (const auto& [from, to] : ranges)
+      for (std::size_t i = from; i < to; ++i) seen_.add(program_.launches[i], weight);
   }
 
   static constexpr std::uint32_t kFirstId = 0xfffff000;  // ids come round
@@ -203,7 +218,7 @@ class Replay {
   const Stream& program_;
   Governor governor_;
   Totals seen_;
-  std::vector<std::pair<std::size_t, std::size_t>> pending_;
+  std::vector<std::pair<std::size_t, std::size_t>> pending_, kept_;
   std::size_t next_ = 0;
   std::int64_t now_ns_ = 0;
   double program_ns_ = 0;  // how far it has come: as its launches count time
