@@ -111,7 +111,7 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
     learn_ids_per_launch(stretch);
     const bool known = per_launch_ > 0;
     const bool anew = launches_ == 0 && backwards_ >= kEnoughLaunches;
-    if (!stretch.complete || (launches_ == 0 && !anew)) {
+    if (!stretch.complete || stretch.time_ns <= 0 || (launches_ == 0 && !anew)) {
       weight = for_now(stretch);
     } else {
       weight = known && believed(stretch) ? by_ids(stretch) : by_time(stretch);
@@ -141,7 +141,8 @@ void LaunchClock::learn_ids_per_launch(const Stretch& stretch) {
     per_launch_ = spans_ = in_spans_ = ids_ = timed_ = span_ns_ = 0;
     lessons_ = 0;
   }
-  if (!stretch.complete || full_ || others_ || launches_ < kEnoughLaunches) return;
+  if (!stretch.complete || stretch.time_ns <= 0 || full_ || others_) return;
+  if (launches_ < kEnoughLaunches) return;
   if (in_spans_ > kMostInSpans) spans_ /= 2, in_spans_ /= 2;
   if (static_cast<double>(listed_.size()) == launches_)
     learn_from_gaps(stretch.time_ns / stretch.by_time);
@@ -234,11 +235,13 @@ bool LaunchClock::believed(const Stretch& stretch) {
   return true;
 }
 
-// Of a window of which not every record was seen, or none: what was learnt before.
+// Of a window of which not every record was seen, or none: what was learnt before. What stands for
+// no time, as its window was hardly open, stands for itself.
 LaunchClock::Weight LaunchClock::for_now(const Stretch& stretch) {
-  const double value = std::max(1.0, stretch.by_time * usual());
+  const bool alone = stretch.time_ns <= 0;
+  const double value = alone ? 1 : std::max(1.0, stretch.by_time * usual());
   given_ += (known_ + value * launches_) * per_launch_;
-  weighed_ += launches_;
+  (alone ? alone_ : weighed_) += launches_;
   if (stretch.by_time > 0) open_ns_ += stretch.time_ns / stretch.by_time;
   return {value, moves_, value * launches_};
 }

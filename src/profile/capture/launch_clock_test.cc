@@ -317,6 +317,19 @@ TEST_F(LaunchClockAlone, AStragglerIsNoNewBeginning) {
   EXPECT_NEAR(weight.value, 95, 20);
 }
 
+// A window that was hardly open stands for no time.
+TEST_F(LaunchClockAlone, AWindowThatStandsForNoTimeTeachesNothing) {
+  clock_.start(0, true);
+  window(0, 501, 510);
+  window(1, 1501, 1510);
+  for (std::uint32_t id = 2001; id <= 2039; id += 2) clock_.see(id, 0, 0);
+  const LaunchClock::Weight none = clock_.settle({1, 0, 1'600'000'000, 2'000'000'000});
+  EXPECT_EQ(none.value, 1);
+  const LaunchClock::Weight weight = window(2, 2501, 2510);
+  EXPECT_TRUE(weight.counted);
+  EXPECT_NEAR(weight.value, 100, 20);
+}
+
 TEST_F(LaunchClockAlone, MoreThanAProgramCanLaunchIsNotBelieved) {
   clock_.see(1, 1, 0);
   clock_.start(0, true);
