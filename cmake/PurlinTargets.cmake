@@ -1,8 +1,9 @@
 # purlin_room(NAME DEPS a b): one static library per folder of src/. DEPS are the lower rooms it may
 # include; the include path is src/, so the link line is what keeps the layering.
-# Every *_test.cc beside the sources goes into one test program, NAME_test.
+# Every *_test.cc beside the sources goes into one test program, NAME_test. Where PURLIN_UNITY is on, files
+# of a folder are compiled together, but for those that match a pattern of APART.
 function(purlin_room name)
-  cmake_parse_arguments(arg "" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPS;LIBS;EXCLUDE;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   set(tests ${sources})
@@ -17,20 +18,84 @@ function(purlin_room name)
     set(sources ${PROJECT_SOURCE_DIR}/cmake/empty.cc)
   endif()
   add_library(purlin_${name} STATIC ${sources})
+  purlin_verified_headers(alone ${headers})
+  list(REMOVE_ITEM headers ${alone})
   target_sources(purlin_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${headers})
-  # `cmake --build … --target all_verify_interface_header_sets` compiles each header on its own.
-  set_target_properties(purlin_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  target_sources(purlin_${name} PUBLIC FILE_SET alone TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${alone})
+  # `cmake --build … --target all_verify_interface_header_sets` compiles each of these on its own.
+  set_target_properties(purlin_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY alone)
   target_include_directories(purlin_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   list(TRANSFORM arg_DEPS PREPEND purlin_)
   target_link_libraries(purlin_${name} PUBLIC ${arg_DEPS} PRIVATE purlin_warnings ${arg_LIBS})
+  purlin_together(purlin_${name} "${arg_APART}" ${sources})
   if(PURLIN_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE purlin_${name} purlin_warnings GTest::gtest GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE PURLIN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_compile_options(${name}_test PRIVATE ${PURLIN_TEST_OPTIONS})
+    purlin_together(${name}_test "${arg_APART}" ${tests})
     purlin_static_runtime(${name}_test)  # the bundle takes some of them to GPU machines
-    gtest_discover_tests(${name}_test TEST_PREFIX "${name}/" DISCOVERY_TIMEOUT 300
-      PROPERTIES TIMEOUT 600 LABELS unit)
+    purlin_unit_tests(${name}_test "${name}/")
+  endif()
+endfunction()
+
+# The tests of a GoogleTest program under their prefix; `unit_tests` builds all such programs.
+function(purlin_unit_tests target prefix)
+  gtest_discover_tests(${target} TEST_PREFIX "${prefix}" DISCOVERY_TIMEOUT 300 PROPERTIES TIMEOUT 600 LABELS unit)
+  if(NOT TARGET unit_tests)
+    add_custom_target(unit_tests)
+  endif()
+  add_dependencies(unit_tests ${target})
+endfunction()
+
+# OUT: those of the headers that no source shows to stand on their own. x.cc or x_test.cc does where it
+# includes x.h before anything else: it is compiled by itself in preset dev.
+function(purlin_verified_headers out)
+  set(found)
+  foreach(header IN LISTS ARGN)
+    file(RELATIVE_PATH as_included ${PROJECT_SOURCE_DIR}/src ${header})
+    set(shown FALSE)
+    foreach(ending .cc _test.cc)
+      string(REGEX REPLACE "\\.h$" "${ending}" source ${header})
+      if(EXISTS ${source})
+        file(STRINGS ${source} first LIMIT_COUNT 1 REGEX "^#include")
+        if(first STREQUAL "#include \"${as_included}\"")
+          set(shown TRUE)
+        endif()
+      endif()
+    endforeach()
+    if(NOT shown)
+      list(APPEND found ${header})
+    endif()
+  endforeach()
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# Compiles the sources of one folder in groups of eight, each one translation
+# unit. Folder by folder, for neighbours share most of what they include and rarely a name.
+function(purlin_together target apart)
+  if(NOT PURLIN_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(pattern IN LISTS apart)
+    list(FILTER ARGN EXCLUDE REGEX "${pattern}")
+  endforeach()
+  foreach(source IN LISTS ARGN)
+    get_filename_component(folder ${source} DIRECTORY)
+    file(RELATIVE_PATH folder ${CMAKE_CURRENT_SOURCE_DIR} ${folder})
+    string(MAKE_C_IDENTIFIER "${target}_${folder}" folder)
+    list(APPEND of_${folder} ${source})
+    list(LENGTH of_${folder} count)
+    math(EXPR group "(${count} - 1) / 8")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
+  endforeach()
+endfunction()
+
+# xxHash insists on inlining that -Og, which the sanitizer presets have, does not do.
+function(purlin_uses_xxhash target)
+  if(PURLIN_SANITIZE)
+    target_compile_definitions(${target} PRIVATE XXH_NO_INLINE_HINTS=1)
   endif()
 endfunction()
 

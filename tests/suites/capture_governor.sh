@@ -44,8 +44,11 @@ expect_exit 0 purlin report few.plprof waits.plprof --json
 expect_json out "d['coverage']['sampling']['waits'] is False and len(d['waits']) == 1"
 
 # --- more than the budget bears, where windows leave nothing behind: the head, then windows whose
-#     weights add up to what was launched
-PURLIN_LASTING_LAUNCH_NS=0 expect_exit 0 purlin profile -o windows.plprof -- "$client" 6 100
+#     weights add up to what was launched. With a driver, whose last call's id tells where launches
+#     ended: without one what followed the last window is guessed from what went before, and on a
+#     busy machine that was 9 % off.
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 PURLIN_LASTING_LAUNCH_NS=0 \
+  expect_exit 0 purlin profile -o windows.plprof -- "$client" 6 100
 report windows.plprof
 total=$(made out)
 expect_json report.json "d['coverage']['sampling']['windows'] > 1"

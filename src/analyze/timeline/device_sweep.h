@@ -15,7 +15,7 @@
 namespace purlin::analyze {
 
 // Bits of a mask.
-enum Work : unsigned { kCompute = 1, kCommunicating = 2, kCopying = 4, kSetting = 8 };
+enum WorkKind : unsigned { kCompute = 1, kCommunicating = 2, kCopying = 4, kSetting = 8 };
 inline constexpr unsigned kAnyKernel = kCompute | kCommunicating;
 inline constexpr unsigned kAnyCopy = kCopying | kSetting;
 inline constexpr std::size_t kMasks = 16;
@@ -33,7 +33,7 @@ unsigned work_of(const Activity& activity, const std::vector<bool>& communicatio
 
 struct Segment {
   Interval interval;
-  unsigned mask = 0;              // of Work; 0 = idle
+  unsigned mask = 0;              // of WorkKind; 0 = idle
   std::size_t before = kNowhere;  // index of the activity that ended last
   std::size_t next = kNowhere;    // of the one that begins at the segment's end, if that ends it
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);

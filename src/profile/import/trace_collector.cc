@@ -77,7 +77,7 @@ std::uint32_t TraceCollector::track_of(const ChromeEvent& event) {
   const std::uint32_t known = tracks_.find_or_add(hash, next);
   if (known != IdTable::kAbsent) return known;
   constexpr std::size_t kMaxIdText = 256;
-  Track& track = out_.tracks.emplace_back();
+  TraceTrack& track = out_.tracks.emplace_back();
   track.pid = to_text_value(pid, kMaxIdText);
   track.tid = to_text_value(tid, kMaxIdText);
   const std::optional<std::uint64_t> number = to_id(tid);
@@ -85,7 +85,7 @@ std::uint32_t TraceCollector::track_of(const ChromeEvent& event) {
   return next;
 }
 
-std::uint32_t TraceCollector::host_process(Track& track) {
+std::uint32_t TraceCollector::host_process(TraceTrack& track) {
   if (track.process != kNone) return track.process;
   const auto next = static_cast<std::uint32_t>(out_.processes.size());
   const auto [it, added] = host_processes_.emplace(track.pid, next);
@@ -203,7 +203,7 @@ void TraceCollector::add_call(const ChromeEvent& event) {
     out_.host_is_amd = out_.host_is_amd || starts_with(name, "hip");
   }
   record.call.kind = static_cast<CallKind>(kind - 1);
-  Track& track = out_.tracks[track_of(event)];
+  TraceTrack& track = out_.tracks[track_of(event)];
   record.call.process = host_process(track);
   record.call.thread = track.thread;
   record.correlation = id_of(event[Field::kCorrelation]);
@@ -284,7 +284,7 @@ void TraceCollector::add_op(const ChromeEvent& event) {
     ++out_.left_out_other;
     return;
   }
-  Track& track = out_.tracks[track_of(event)];
+  TraceTrack& track = out_.tracks[track_of(event)];
   OpRecord& record = out_.ops.emplace_back();
   record.op.start_ns = times.start_ns;
   record.op.duration_ns = times.duration_ns;
@@ -303,7 +303,7 @@ void TraceCollector::add_range(const ChromeEvent& event, std::uint32_t name,
     ++out_.left_out_other;
     return;
   }
-  Track& track = out_.tracks[track_of(event)];
+  TraceTrack& track = out_.tracks[track_of(event)];
   Range& range = out_.ranges.emplace_back();
   range.start_ns = times.start_ns;
   range.duration_ns = times.duration_ns;

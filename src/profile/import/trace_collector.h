@@ -34,7 +34,7 @@ class TraceCollector {
   bool times_of(const ChromeEvent& event, Times& times);
   bool room();  // for one more record in the timeline
   std::uint32_t track_of(const ChromeEvent& event);
-  std::uint32_t host_process(Track& track);
+  std::uint32_t host_process(TraceTrack& track);
   std::uint32_t device_of(const ChromeEvent& event);
   std::uint32_t stream_of(std::string_view raw);
   std::uint32_t intern(const KernelSpec& spec);

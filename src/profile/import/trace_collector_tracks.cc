@@ -117,7 +117,7 @@ void TraceCollector::resolve() {
   kept_ -= std::min(kept_, loose.size());
   std::unordered_map<std::int64_t, std::uint32_t>& ids = device_ids_;
   for (const LooseRecord& from : loose) {
-    Track& track = out_.tracks[from.track];
+    TraceTrack& track = out_.tracks[from.track];
     const TrackSort& sort = sorts[from.track];
     if (sort.kind == TrackKind::kHost) {
       const std::string& name = out_.names[from.name];

@@ -65,7 +65,7 @@ struct LooseRecord {
 };
 
 // A thread or stream, by the text of its pid and tid.
-struct Track {
+struct TraceTrack {
   std::string pid, tid;
   std::uint32_t pid_name = 0;     // index into names: the pid's text
   std::uint32_t process = kNone;  // index into processes, once it is seen to be of the host
@@ -82,7 +82,7 @@ struct Records {
   std::vector<Range> ranges;
   std::vector<CounterRecord> counters;
   std::vector<LooseRecord> loose;
-  std::vector<Track> tracks;
+  std::vector<TraceTrack> tracks;
   std::vector<std::int64_t> devices;  // their ids in the trace
   std::vector<CopyRow> copy_rows;
   std::vector<ProcessInfo> processes;

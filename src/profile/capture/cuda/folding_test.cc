@@ -65,7 +65,7 @@ class FoldingTest : public testing::Test {
     std::size_t size = 0, most = 0;
     folding_.lend(&buffer, &size, &most);
     ASSERT_GE(size, records.size() * sizeof(Record));
-    std::memcpy(buffer, records.data(), records.size() * sizeof(Record));
+    if (!records.empty()) std::memcpy(buffer, records.data(), records.size() * sizeof(Record));
     folding_.take(nullptr, 0, buffer, records.size() * sizeof(Record));
   }
   // {count, total ns} by name, and what was lost under "".
