@@ -160,7 +160,7 @@ def one_row(programs, program, steps, part, options, full_file):
     coverage = document["coverage"]
     causes = {note["cause"] for note in coverage["notes"]}
     sampled = rows_of(document)
-    what = "head" if "launch_bound" in causes else "whole"
+    what = "head" if {"launch_bound", "no_windows"} & set(causes) else "whole"
     truth = rows_of(report(full_file))
     if what == "head":
         truth = first_launches(purlin, full_file, round(sum(k["count"] for k in sampled.values())))

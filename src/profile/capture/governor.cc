@@ -158,7 +158,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
     // buffers are counted when they are full, is paid back by and by.
     tier.purse_ns = options_.budget * kHeadNs - head_cost_ns_;
   }
-  if (launch_bound_) {
+  if (ended_) {
     throughout_ = final_ = false;
     return period(static_cast<double>(kSteadyPeriodNs));
   }
@@ -226,7 +226,7 @@ void Governor::end_period(std::int64_t now_ns) {
   if (!running_) return;
   const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - period_begin_ns_));
   totals_.spent_ns += elapsed * unavoidable_share();
-  if (launch_bound_ && !full_ && open_since_ns_ < 0) {
+  if (ended_ && !full_ && open_since_ns_ < 0) {
     totals_.unseen_ns += elapsed;
     running_ = false;
     return;
@@ -296,16 +296,19 @@ bool Governor::overspent() const {
 }
 
 // Asked when tier 0 can no longer stay open. To close it for a window to come costs nothing where
-// that price is paid already, and pays where the head's graphs cost more as they are. Where windows
-// follow, what they have to count is counted from now on.
+// that price is paid already, and pays where the head's graphs cost more as they are, windows or not.
+// Where windows follow, what they have to count is counted from now on.
 bool Governor::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
   const bool graphs = node_rate_ * costs.instrumented_node_ns > lasting_share();
   const bool asked_for = options_.full_window_ns > 0;  // whatever it costs
+  const bool wanted = options_.windows || asked_for;
   launch_bound_ = !lasting_ && !graphs && !asked_for && lasting_share() > options_.budget / 2;
-  cycle_due_ = cycle_due_ || (!lasting_ && !launch_bound_);
-  lasting_ = lasting_ || !launch_bound_;
-  return !launch_bound_;
+  ended_ = launch_bound_ || !wanted;
+  const bool cycle = !lasting_ && (!ended_ || graphs);
+  cycle_due_ = cycle_due_ || cycle;
+  lasting_ = lasting_ || cycle;
+  return !ended_;
 }
 
 // ---- decisions ----
@@ -383,7 +386,7 @@ void Governor::opened(int tier, std::int64_t now_ns) {
   totals_.windows += 1;
   if (totals_.windows > 1 || options_.idle) {  // whoever asked for it
     lasting_ = true;
-    launch_bound_ = false;
+    ended_ = false;
   }
 }
 

@@ -62,6 +62,8 @@ struct GovernorOptions {
   bool every_launch = false;  // tier 0 is open whenever no other tier is, whatever it costs
   bool idle = false;          // nothing is open until start() or record()
   bool waits = false;         // tier 0 records the host's waits, too, at their price
+  // Windows follow the head where not everything can be had; else nothing does.
+  bool windows = true;
   // Recorded in full, whatever it costs: so much time at a random place in each such cell. 0: none.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
   CostModel costs;
@@ -131,7 +133,9 @@ class Governor {
   void back_off();  // from now on, half the budget
 
   bool head() const { return head_; }
-  bool launch_bound() const { return launch_bound_; }
+  // Nothing follows the head: windows are not wanted, or (launch-bound) they would cost too much.
+  bool ended() const { return ended_; }
+  bool launch_bound() const { return ended_ && launch_bound_; }
   double launches_per_s() const { return busy_rate() * 1e9; }
   double lasting_share() const { return busy_rate() * options_.costs.lasting_launch_ns; }
   // Of the program's time, what CUPTI takes by being there, whatever is recorded: of all of it, and
@@ -198,7 +202,7 @@ class Governor {
   bool open_final_ = true;        // what is being recorded does
   double planned_weight_ = 1;
   bool period_is_new_ = true;
-  bool head_ = true, launch_bound_ = false, cycle_due_ = false;
+  bool head_ = true, ended_ = false, launch_bound_ = false, cycle_due_ = false;
   bool lasting_ = false;  // a window was opened after the head: its price is being paid
   double head_cost_ns_ = 0, launch_rate_ = 0, node_rate_ = 0;  // rates: per ns
   double recent_rate_ = 0;  // of launches, in the busier of the last periods

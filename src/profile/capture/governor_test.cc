@@ -536,6 +536,28 @@ TEST(Governor, FewGraphsAreWorthNoCycle) {
   EXPECT_FALSE(governor.decide(20 * kSecond).cycle);
 }
 
+// The same programs with windows and without: of what graphs cost as they are a program is rid alike.
+TEST(Governor, WithoutWindowsNothingFollowsTheHead) {
+  for (const bool windows : {true, false})
+    for (const double nodes : {0.0, 400'000.0}) {
+      GovernorOptions options = seeded(1);
+      options.windows = windows;
+      Governor governor(options, {Wishes{}}, 0);
+      ASSERT_EQ(governor.decide(1).tier, 0);
+      governor.opened(0, 1);
+      governor.recorded(300'000, nodes);
+      const Governor::Decision after = governor.decide(kSecond);
+      EXPECT_EQ(after.cycle, windows || nodes > 0);
+      if (after.tier == Governor::kNone) governor.closed(0, kSecond);
+      int opened = 0;
+      for (std::int64_t now = kSecond; now < 60 * kSecond; now += kMs)
+        opened += governor.decide(now).tier == 0 ? 1 : 0;
+      EXPECT_EQ(opened > 0, windows);
+      EXPECT_EQ(governor.ended(), !windows);
+      EXPECT_FALSE(governor.launch_bound());
+    }
+}
+
 TEST(Governor, WhatIsAskedForIsRecordedWhateverItCosts) {
   Governor governor(GovernorOptions(), {Wishes{}}, 0);
   ASSERT_EQ(governor.decide(1).tier, 0);

@@ -83,6 +83,7 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
   options.every_launch = variable("PURLIN_FULL") == "1";
   options.idle = variable("PURLIN_IDLE") == "1";
   options.waits = variable("PURLIN_WAITS") == "1";
+  options.windows = variable("PURLIN_WINDOWS") == "1";
   if (const std::string lasting = variable("PURLIN_LASTING_LAUNCH_NS"); !lasting.empty())
     options.lasting_launch_ns = std::clamp(std::strtod(lasting.c_str(), nullptr), 0.0, 1e6);
   const double budget = std::strtod(variable("PURLIN_BUDGET").c_str(), nullptr);

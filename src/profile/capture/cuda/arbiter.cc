@@ -69,8 +69,7 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
   }
   if (decision.tier != open_) open(ownership, decision);
   if (decision.cycle) cycle();
-  if (const bool bound = governor_.launch_bound();
-      bound && !std::exchange(told_launch_bound_, bound)) {
+  if (const bool ended = governor_.ended(); ended && !std::exchange(told_ended_, ended)) {
     // What graphs that were made in the head go on to record is of no period.
     folding_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
   }
@@ -79,7 +78,7 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
 
 // Shortly before that, where nothing is recorded meanwhile. When to be called again.
 std::int64_t Arbiter::fetch_records(std::int64_t before_ns) {
-  if (open_ != Governor::kNone || governor_.launch_bound() || !folding_.awaits_records())
+  if (open_ != Governor::kNone || governor_.ended() || !folding_.awaits_records())
     return before_ns;
   const std::int64_t ask_ns = before_ns - kAskAheadNs;
   if (monotonic_ns() < ask_ns) return ask_ns;
@@ -175,7 +174,7 @@ void Arbiter::report() {
   const Governor::Totals& totals = governor_.totals();
   recorder_.add_overhead_ns(totals.spent_ns - std::exchange(told_spent_ns_, totals.spent_ns));
   const Folding::Estimate estimate = folding_.estimate();
-  if (governor_.launch_bound()) note_launch_bound();
+  if (governor_.ended()) note_ended();
   note_presence();
   recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
                           totals.windows, estimate.total_ns, estimate.variance, governor_.waits(),
@@ -216,19 +215,28 @@ void Arbiter::watch_self() {
 }
 
 // Each time the seconds since: notes of one cause add up.
-void Arbiter::note_launch_bound() {
+void Arbiter::note_ended() {
   const Governor::Totals& totals = governor_.totals();
   const double unseen = totals.unseen_ns - std::exchange(told_unseen_ns_, totals.unseen_ns);
   if (unseen <= 0) return;
   char text[512];
-  std::snprintf(
-      text, sizeof text,
-      "the program makes %.0f launches a second, and to record again would cost each "
-      "later one 0.5 us, %.1f %% of its time: more than half of the budget of %g %%. Only "
-      "what came before is in this profile. --budget 10%%, --full, or --sample 1/N of "
-      "the runs or ranks record more",
-      governor_.launches_per_s(), governor_.lasting_share() * 100, governor_.budget() * 100);
-  recorder_.note("launch_bound", text, 0, unseen * 1e-9);
+  if (governor_.launch_bound())
+    std::snprintf(
+        text, sizeof text,
+        "the program makes %.0f launches a second, and to record again would cost each "
+        "later one 0.5 us, %.1f %% of its time: more than half of the budget of %g %%. Only "
+        "what came before is in this profile. --budget 10%%, --full, or --sample 1/N of "
+        "the runs or ranks record more",
+        governor_.launches_per_s(), governor_.lasting_share() * 100, governor_.budget() * 100);
+  else
+    std::snprintf(
+        text, sizeof text,
+        "recording every launch would take more than the budget of %g %%, so only what came before "
+        "is in this profile. --budget 10%% or --full record more; --windows goes on in "
+        "windows, but CUPTI 13.0 has crashed programs that were recorded in windows while the "
+        "device had much to do, in one of some 300 windows",
+        governor_.budget() * 100);
+  recorder_.note(governor_.launch_bound() ? "launch_bound" : "no_windows", text, 0, unseen * 1e-9);
 }
 
 void Arbiter::note_presence() {
@@ -255,7 +263,7 @@ void Arbiter::collect(Ownership& ownership, bool final) {
   // Even a flush would bring CUPTI into a process that so far does without. And where recording has
   // ended some while ago there is nothing to flush.
   constexpr int kQuiet = 4;
-  quiet_collects_ = open_ != Governor::kNone || !governor_.launch_bound() ? 0 : quiet_collects_ + 1;
+  quiet_collects_ = open_ != Governor::kNone || !governor_.ended() ? 0 : quiet_collects_ + 1;
   const bool over = !final && tiers_.size() == 1 && quiet_collects_ > kQuiet;
   if (ownership.registered() && !over)
     for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) collect(tier, final);
@@ -297,6 +305,7 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
   const char* state = governor_.recording(now)   ? "recording"
                       : governor_.stopped()      ? "stopped"
                       : governor_.launch_bound() ? "launch_bound"
+                      : governor_.ended()        ? "ended"
                                                  : "governed";
   return JsonText()
       .text("state", state)

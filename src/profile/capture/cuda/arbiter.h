@@ -45,7 +45,7 @@ class Arbiter : public Tenant {
   void end_stuck(Ownership& ownership);
   void settle(bool last = false);
   void report();
-  void note_launch_bound();
+  void note_ended();
   void note_presence();
   void watch_self();
 
@@ -56,7 +56,7 @@ class Arbiter : public Tenant {
   int open_ = Governor::kNone;
   ToggleWatch toggles_;
   bool stuck_ = false;
-  bool told_launch_bound_ = false, told_presence_ = false;
+  bool told_ended_ = false, told_presence_ = false;
   int quiet_collects_ = 0;  // since launches were last recorded
   std::int64_t watched_since_ns_ = 0, watched_cpu_ns_ = 0;
   double told_spent_ns_ = 0, told_unseen_ns_ = 0;

@@ -17,6 +17,7 @@ GovernorOptions governor_options(const SessionOptions& options) {
   result.budget = options.budget;
   result.idle = options.idle;
   result.waits = options.waits;
+  result.windows = options.windows;
   if (options.lasting_launch_ns >= 0) result.costs.lasting_launch_ns = options.lasting_launch_ns;
   result.full_window_ns = options.full_window_ns;
   result.full_cell_ns = options.full_cell_ns;
