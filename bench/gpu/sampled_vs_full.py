@@ -28,7 +28,7 @@ from capture_overhead import PROGRAMS_FILE
 from turns import environment
 
 # program, steps (ms each on an H200's host), ways besides --full and their part of the steps
-PLAN = [("graph", 4200, 2.4, [("", 1)]), ("medium", 250, 40, [("", 1)]), ("training", 360, 14, [("", 0.5), ("--budget 10%", 1)]),
+PLAN = [("graph", 4200, 2.4, [("--windows", 1), ("", 1)]), ("medium", 250, 40, [("--windows", 1), ("", 1)]), ("training", 360, 14, [("", 0.5), ("--budget 10%", 1)]),
         ("gemm", 180, 16.5, [("", 1)]), ("tiny", 300, 9, [("", 1)]), ("graph", 2000, 2.4, [("--full", 1)])]
 START_S = 6  # of a process
 WARM_STEPS = 5  # of capture_programs.py

@@ -50,9 +50,10 @@ class ProfileCommand : public Command {
                  "SHARE");
     flags.flag("--full", full_,
                "record every launch, with a timeline, whatever it costs (5 to 25 %)");
-    flags.flag("--windows", windows_,
-               "where not every launch can be recorded within the budget, go on in short windows that "
-               "stand for the whole run; CUPTI 13.0 has crashed programs in that");
+    flags.flag(
+        "--windows", windows_,
+        "where not every launch can be recorded within the budget, go on in short windows that "
+        "stand for the whole run; CUPTI 13.0 has crashed programs in that");
     flags.option("--window", window_, "timelines in windows: 2s@60s is two seconds a minute",
                  "TIME@TIME");
     flags.option("--sample", sample_,
@@ -240,7 +241,8 @@ class ProfileCommand : public Command {
   std::string output_, build_, period_ = "1s", ops_ = "auto", budget_ = "1%", window_, sample_,
                                stalls_, counters_, kernels_;
   int replays_ = profile::CaptureOptions().counter_replays;
-  bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false, waits_ = false, windows_ = false;
+  bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false, waits_ = false,
+       windows_ = false;
   std::vector<std::string> command_;
 };
 

@@ -296,8 +296,8 @@ bool Governor::overspent() const {
 }
 
 // Asked when tier 0 can no longer stay open. To close it for a window to come costs nothing where
-// that price is paid already, and pays where the head's graphs cost more as they are, windows or not.
-// Where windows follow, what they have to count is counted from now on.
+// that price is paid already, and pays where the head's graphs cost more as they are, windows or
+// not. Where windows follow, what they have to count is counted from now on.
 bool Governor::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
   const bool graphs = node_rate_ * costs.instrumented_node_ns > lasting_share();

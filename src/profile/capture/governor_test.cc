@@ -536,7 +536,8 @@ TEST(Governor, FewGraphsAreWorthNoCycle) {
   EXPECT_FALSE(governor.decide(20 * kSecond).cycle);
 }
 
-// The same programs with windows and without: of what graphs cost as they are a program is rid alike.
+// The same programs with windows and without: of what graphs cost as they are a program is rid
+// alike.
 TEST(Governor, WithoutWindowsNothingFollowsTheHead) {
   for (const bool windows : {true, false})
     for (const double nodes : {0.0, 400'000.0}) {

@@ -78,8 +78,7 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
 
 // Shortly before that, where nothing is recorded meanwhile. When to be called again.
 std::int64_t Arbiter::fetch_records(std::int64_t before_ns) {
-  if (open_ != Governor::kNone || governor_.ended() || !folding_.awaits_records())
-    return before_ns;
+  if (open_ != Governor::kNone || governor_.ended() || !folding_.awaits_records()) return before_ns;
   const std::int64_t ask_ns = before_ns - kAskAheadNs;
   if (monotonic_ns() < ask_ns) return ask_ns;
   collect(0, false);
