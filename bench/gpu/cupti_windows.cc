@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which way of recording in windows crashes CUPTI 13.0 (bench/results/cupti_windows_crash.md)? An
+// injection library without Purlin: kinds are on for --window milliseconds, off for --gap, over and
+// over. cupti_windows.sh runs one PyTorch program for each way at the same time.
+//
+//   g++ -std=c++20 -O2 -shared -fPIC -isystem /usr/local/cuda/include bench/gpu/cupti_windows.cc -o
+//   cupti_windows.so
+//
+// CUPTI_WINDOWS, words joined by "_": kernels (that kind only), flush (2 ms before a window opens),
+// flush-between (in the middle of the gap), quiet-close (not before CUPTI holds no buffer),
+// quiet-open (likewise), fresh (no buffer is lent twice), rename (of each record the kernel's name,
+// as Purlin does with records that it keeps). CUPTI_WINDOWS_OUT: a file of counts, as text, written
+// anew with each window: what there was when the program died.
+#include <cupti.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+constexpr double kStartMs = 6000, kAheadMs = 2, kMostQuietMs = 400;
+
+decltype(&cuptiActivityRegisterCallbacks) register_callbacks;
+decltype(&cuptiActivityGetNextRecord) next_record;
+decltype(&cuptiActivityFlushAll) flush_all;
+decltype(&cuptiActivityEnable) enable;
+decltype(&cuptiActivityDisable) disable;
+
+struct State {
+  std::string mode;
+  double window_ms = 10, gap_ms = 15;
+  int out = -1;
+  std::atomic<long> kernels{0}, lent{0};
+  long windows = 0, never_quiet = 0, in_flight = 0;
+  std::mutex mutex;
+  std::vector<std::uint8_t*> free;
+
+  bool has(const char* word) const {
+    return ('_' + mode + '_').find(std::string("_") + word + '_') != std::string::npos;
+  }
+};
+
+State& state() {
+  static auto* const instance = new State;  // used by CUPTI's threads while the process exits
+  return *instance;
+}
+
+void CUPTIAPI requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
+  State& s = state();
+  *size = kBytes;
+  *most = 0;
+  ++s.lent;
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  if (s.free.empty() || s.has("fresh")) {
+    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBytes));
+  } else {
+    *buffer = s.free.back();
+    s.free.pop_back();
+  }
+}
+
+void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
+                        std::size_t valid) {
+  State& s = state();
+  CUpti_Activity* record = nullptr;
+  while (valid > 0 && next_record(buffer, valid, &record) == CUPTI_SUCCESS)
+    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+      ++s.kernels;
+      if (s.has("rename")) reinterpret_cast<CUpti_ActivityKernel10*>(record)->name = "renamed";
+    }
+  --s.lent;
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  s.free.push_back(buffer);
+}
+
+void pause_ms(double ms) {
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
+}
+
+void wait_until_quiet() {
+  for (double waited = 0; waited < kMostQuietMs; waited += 1) {
+    flush_all(0);
+    if (state().lent == 0) return;
+    pause_ms(1);
+  }
+  ++state().never_quiet;
+}
+
+void switch_kinds(bool on) {
+  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}) {
+    if (kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && state().has("kernels")) continue;
+    on ? enable(kind) : disable(kind);
+  }
+}
+
+void write_counts() {
+  const State& s = state();
+  char text[200];
+  const int size =
+      std::snprintf(text, sizeof text, "windows %ld kernels %ld in_flight %ld never_quiet %ld\n",
+                    s.windows, s.kernels.load(), s.in_flight, s.never_quiet);
+  if (s.out >= 0) (void)!::pwrite(s.out, text, static_cast<std::size_t>(size), 0);
+}
+
+void record_in_windows() {
+  State& s = state();
+  pause_ms(kStartMs);
+  switch_kinds(false);
+  for (;; ++s.windows) {
+    write_counts();
+    const double before = s.has("flush-between") ? s.gap_ms / 2 : s.gap_ms - kAheadMs;
+    pause_ms(before);
+    if (s.has("flush") || s.has("flush-between")) flush_all(0);
+    if (s.has("quiet-open")) wait_until_quiet();
+    pause_ms(s.gap_ms - before);
+    switch_kinds(true);
+    pause_ms(s.window_ms);
+    if (s.has("quiet-close")) wait_until_quiet();
+    if (s.lent > 0) ++s.in_flight;
+    switch_kinds(false);
+  }
+}
+
+// The copy that the program has loaded, so that there are not two.
+int find_loaded(dl_phdr_info* info, std::size_t, void* path) {
+  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "/libcupti.so") == nullptr)
+    return 0;
+  *static_cast<std::string*>(path) = info->dlpi_name;
+  return 1;
+}
+
+template <class F>
+bool bind(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  return function != nullptr;
+}
+
+double number(const char* name, double fallback) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::atof(text) : fallback;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  std::string path;
+  dl_iterate_phdr(&find_loaded, &path);
+  void* library = dlopen(path.empty() ? "libcupti.so.13" : path.c_str(), RTLD_NOW);
+  if (library == nullptr) library = dlopen("/usr/local/cuda/lib64/libcupti.so.13", RTLD_NOW);
+  if (library == nullptr ||
+      !bind(library, "cuptiActivityRegisterCallbacks", register_callbacks) ||
+      !bind(library, "cuptiActivityGetNextRecord", next_record) ||
+      !bind(library, "cuptiActivityFlushAll", flush_all) ||
+      !bind(library, "cuptiActivityEnable", enable) ||
+      !bind(library, "cuptiActivityDisable", disable)) {
+    std::fprintf(stderr, "cupti_windows: no libcupti\n");
+    return 1;
+  }
+  State& s = state();
+  if (const char* mode = std::getenv("CUPTI_WINDOWS")) s.mode = mode;
+  s.window_ms = number("CUPTI_WINDOWS_MS", 10);
+  s.gap_ms = number("CUPTI_WINDOWS_GAP_MS", 15);
+  if (const char* out = std::getenv("CUPTI_WINDOWS_OUT"))
+    s.out = ::open(out, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
+  register_callbacks(&requested, &completed);
+  switch_kinds(true);
+  std::thread(&record_in_windows).detach();
+  return 1;
+}
