@@ -161,8 +161,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   dl_iterate_phdr(&find_loaded, &path);
   void* library = dlopen(path.empty() ? "libcupti.so.13" : path.c_str(), RTLD_NOW);
   if (library == nullptr) library = dlopen("/usr/local/cuda/lib64/libcupti.so.13", RTLD_NOW);
-  if (library == nullptr ||
-      !bind(library, "cuptiActivityRegisterCallbacks", register_callbacks) ||
+  if (library == nullptr || !bind(library, "cuptiActivityRegisterCallbacks", register_callbacks) ||
       !bind(library, "cuptiActivityGetNextRecord", next_record) ||
       !bind(library, "cuptiActivityFlushAll", flush_all) ||
       !bind(library, "cuptiActivityEnable", enable) ||

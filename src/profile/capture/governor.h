@@ -21,10 +21,10 @@
 // the first launch. It goes on where it is cheap. Where it is not, opening again has a lasting
 // price for every later launch (cost_model.h): if that is more than half of the budget, the program
 // is launch bound and tier 0 stays shut, but for what is asked for expressly; else windows begin
-// (where they are wanted: GovernorOptions::windows), with what the lasting price leaves of the budget. Graphs that were made in the head stay dearer
-// until tier 0 was open once more, and CUPTI numbers launches from then on only: hence it is
-// cycled, opened and shut with nothing between, as soon as the head has ended and windows are to
-// follow.
+// (where they are wanted: GovernorOptions::windows), with what the lasting price leaves of the
+// budget. Graphs that were made in the head stay dearer until tier 0 was open once more, and CUPTI
+// numbers launches from then on only: hence it is cycled, opened and shut with nothing between, as
+// soon as the head has ended and windows are to follow.
 //
 // Owned by the Arbiter. Thread-safety: none.
 #pragma once
