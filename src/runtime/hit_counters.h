@@ -18,9 +18,9 @@ namespace purlin::runtime {
 struct LookupSampling {
   std::uint32_t left = 1, gap = 1, random = 0x9E3779B9u;
 };
-// Found without a call, in a shared library too: 12 bytes of what the C library keeps free for
-// that.
-[[gnu::tls_model("initial-exec")]] inline thread_local LookupSampling lookup_sampling;
+// One variable, as each takes a call to be found in a shared library. (Not initial-exec: a program
+// that loads libpurlin late may have no room left for that.)
+inline thread_local LookupSampling lookup_sampling;
 
 // How many lookups the one that is noted stands for.
 inline std::uint64_t sampled_weight(LookupSampling& s) noexcept {
