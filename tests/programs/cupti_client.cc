@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <mutex>
 #include <set>
 #include <unistd.h>
 
@@ -51,15 +52,23 @@ constexpr std::uint64_t kDuration = 5000;
 std::uint64_t expected_duration = kDuration;
 int seen = 0, foreign = 0, wrong_times = 0;
 
+// CUPTI calls back on threads of its own choice, as every client has to expect.
+std::mutex& mutex() {
+  static auto* one = new std::mutex;  // outlives the program's end, as do the buffers
+  return *one;
+}
+
 void CUPTIAPI requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
   *size = 4096;
   *buffer = static_cast<std::uint8_t*>(std::malloc(*size));
   *most = 0;
+  const std::lock_guard<std::mutex> lock(mutex());
   lent().insert(*buffer);
 }
 
 void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                         std::size_t valid) {
+  const std::lock_guard<std::mutex> lock(mutex());
   if (lent().erase(buffer) == 0) {
     ++foreign;
     return;
