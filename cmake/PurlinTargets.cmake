@@ -35,13 +35,14 @@ function(purlin_room name)
     target_compile_options(${name}_test PRIVATE ${PURLIN_TEST_OPTIONS})
     purlin_together(${name}_test "${arg_APART}" ${tests})
     purlin_static_runtime(${name}_test)  # the bundle takes some of them to GPU machines
-    purlin_unit_tests(${name}_test "${name}/")
+    purlin_unit_tests(${name}_test "${name}/" 600)
   endif()
 endfunction()
 
-# The tests of a GoogleTest program under their prefix; `unit_tests` builds all such programs.
-function(purlin_unit_tests target prefix)
-  gtest_discover_tests(${target} TEST_PREFIX "${prefix}" DISCOVERY_TIMEOUT 300 PROPERTIES TIMEOUT 600 LABELS unit)
+# The tests of a GoogleTest program under their prefix, each to end within so many seconds; `unit_tests` builds all
+# such programs.
+function(purlin_unit_tests target prefix timeout)
+  gtest_discover_tests(${target} TEST_PREFIX "${prefix}" DISCOVERY_TIMEOUT 300 PROPERTIES TIMEOUT ${timeout} LABELS unit)
   if(NOT TARGET unit_tests)
     add_custom_target(unit_tests)
   endif()

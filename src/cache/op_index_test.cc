@@ -236,8 +236,7 @@ TEST(OpIndex, ComingAndGoingEntriesTakeNoMemory) {
   index.update(store);
   const std::size_t published = index.published(), bytes = index.table_bytes();
   const Extents extents = {1024, 96, 512};
-  // What stays behind, stays from the first turn on; each turn makes the log longer to read.
-  for (int turn = 0; turn < 12; ++turn)
+  for (int turn = 0; turn < 50; ++turn)
     for (const EntryState state : {EntryState::kDemoted, EntryState::kActive}) {
       for (const std::string& record : records)
         ASSERT_TRUE(store.set_status(new_status(record, state, "")).is_ok());
