@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_lookup [ENTRIES] [--markdown]: what a program pays to find its config before a launch.
+// bench_lookup [ENTRIES] [--hot] [--markdown]: what a program pays to find its config before a launch.
 //
 // purlin_lookup, as programs call it, beside std::unordered_map under a mutex and SQLite (in
 // memory, one prepared statement), on the same keys in the same run; 1, 2 and 8 threads; shapes
-// drawn from all entries, or from the 1,000 that a program would be launching. The extents of a
-// batch of 16 lie ready, as a program's do before a launch; batches are timed, so that the clock's
-// own cost (printed) is spread over them. "One after another": each lookup waits for the one
+// drawn from all entries, or from the 1,000 that a program would be launching. "Each": every lookup
+// is timed by itself, by the processor's counter between fences, less what an empty span takes: of
+// these the tail is read, as a budget for a hit means it. Otherwise batches of 16 are timed, whose
+// lookups overlap and spread the clock's own cost (printed); their extents lie ready, as a
+// program's do before a launch. What interrupts the processor for a microsecond falls on one
+// lookup, or on the mean of sixteen. --hot leaves out shapes drawn from all entries. "One after another": each lookup waits for the one
 // before, so that no processor can overlap them. "Floor": the same for plain reads of one cache
 // line at random places of an array of the size of the lookup's table, on huge pages: what memory
 // itself takes, and no structure larger than the caches can stay below. Of three runs of each the
@@ -31,13 +34,16 @@
 #include <sys/mman.h>
 #include <thread>
 #include <unordered_map>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 using namespace purlin;
 using namespace purlin::cache;
 
 namespace {
 
-constexpr int kBatch = 16, kBatches = 100'000;
+constexpr int kBatch = 16, kBatches = 100'000, kEach = 1'000'000;
 constexpr std::size_t kHot = 1000;  // shapes that a program goes on launching
 constexpr std::size_t kLine = 64;
 std::atomic<std::uint64_t> allocations{0};
@@ -141,15 +147,104 @@ Quantiles measure_once(int threads, std::span<const Extents> shapes, Lookup look
 
 // The run of three with the middle median: a processor that is shared may be half as fast for a
 // while, and the luckiest of runs says nothing, either.
+template <class Run>
+Quantiles middle_of_three(Run run) {
+  std::array<Quantiles, 3> runs;
+  for (Quantiles& each : runs) each = run();
+  std::sort(runs.begin(), runs.end(),
+            [](const Quantiles& a, const Quantiles& b) { return a.p50 < b.p50; });
+  return runs[1];
+}
+
 template <class Lookup, class Ahead = decltype(kNothingAhead)>
 Quantiles measure(int threads, std::span<const Extents> shapes, Lookup lookup,
                   Order order = Order::kIndependent, int batches = kBatches,
                   Ahead ahead = kNothingAhead) {
-  std::array<Quantiles, 3> runs;
-  for (Quantiles& run : runs) run = measure_once(threads, shapes, lookup, order, batches, ahead);
-  std::sort(runs.begin(), runs.end(),
-            [](const Quantiles& a, const Quantiles& b) { return a.p50 < b.p50; });
-  return runs[1];
+  return middle_of_three(
+      [&] { return measure_once(threads, shapes, lookup, order, batches, ahead); });
+}
+
+// The processor's counter, read once all before it is done and before anything after it starts.
+std::uint64_t fenced_ticks() {
+#if defined(__x86_64__)
+  unsigned processor = 0;
+  const std::uint64_t ticks = __rdtscp(&processor);
+  _mm_lfence();
+  return ticks;
+#else
+  return static_cast<std::uint64_t>(now_ns());
+#endif
+}
+
+double ns_per_tick() {
+  const std::int64_t begin = now_ns();
+  const std::uint64_t ticks = fenced_ticks();
+  while (now_ns() - begin < 50'000'000) {
+  }
+  return static_cast<double>(now_ns() - begin) / static_cast<double>(fenced_ticks() - ticks);
+}
+
+// What two readings of the counter with nothing between them are apart: the middle.
+double empty_span_ns(double ns_a_tick) {
+  std::vector<double> spans(100'000);
+  for (double& span : spans) {
+    const std::uint64_t begin = fenced_ticks();
+    span = static_cast<double>(fenced_ticks() - begin) * ns_a_tick;
+  }
+  return quantiles(std::move(spans)).p50;
+}
+
+// Spans, counted by their ticks, so that keeping them takes few lines of the caches.
+class Spans {
+ public:
+  void add(std::uint64_t ticks) { ++counts_[std::min<std::uint64_t>(ticks, counts_.size() - 1)]; }
+  void add(const Spans& other) {
+    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  }
+  Quantiles quantiles(double ns_a_tick, double less_ns) const {
+    std::uint64_t total = 0;
+    for (const std::uint64_t count : counts_) total += count;
+    const auto at = [&](double q) {
+      std::uint64_t rank = static_cast<std::uint64_t>(q * static_cast<double>(total - 1));
+      std::size_t ticks = 0;
+      while (rank >= counts_[ticks]) rank -= counts_[ticks++];
+      return static_cast<double>(ticks) * ns_a_tick - less_ns;
+    };
+    return {at(0.5), at(0.99), at(0.999)};
+  }
+
+ private:
+  std::vector<std::uint64_t> counts_ = std::vector<std::uint64_t>(1 << 22);  // up to a millisecond
+};
+
+// Every lookup timed by itself, from `threads` threads at once, less an empty span. Nothing
+// overlaps; each thread has asked for all the shapes once before.
+template <class Lookup>
+Quantiles measure_each(int threads, std::span<const Extents> shapes, Lookup lookup) {
+  static const double ns_a_tick = ns_per_tick();
+  static const double empty = empty_span_ns(ns_a_tick);
+  return middle_of_three([&] {
+    std::vector<Spans> of_thread(static_cast<std::size_t>(threads));
+    std::vector<std::thread> running;
+    for (int t = 0; t < threads; ++t)
+      running.emplace_back([&, t] {
+        Random random(static_cast<std::uint64_t>(t) + 1);
+        Spans& spans = of_thread[static_cast<std::size_t>(t)];
+        std::size_t found = 0;
+        for (const Extents& shape : shapes) found += lookup(shape.data()) != nullptr ? 1 : 0;
+        for (int i = 0; i < kEach; ++i) {
+          const Extents shape = shapes[random.below(shapes.size())];
+          const std::uint64_t begin = fenced_ticks();
+          const void* hit = lookup(shape.data());
+          spans.add(fenced_ticks() - begin);
+          found += hit != nullptr ? 1 : 0;
+        }
+        if (found != shapes.size() + kEach) std::abort();
+      });
+    for (std::thread& thread : running) thread.join();
+    for (std::size_t t = 1; t < of_thread.size(); ++t) of_thread[0].add(of_thread[t]);
+    return of_thread[0].quantiles(ns_a_tick, empty);
+  });
 }
 
 // Lines of memory on huge pages, as the table of a large op lies.
@@ -256,6 +351,7 @@ Entry entry_of(std::int64_t m, std::int64_t n) {
 struct Options {
   std::int64_t entries = 10'000;
   bool markdown = false;
+  bool only_hot = false;
 };
 
 std::optional<Options> options_of(int argc, char** argv) {
@@ -264,6 +360,8 @@ std::optional<Options> options_of(int argc, char** argv) {
     const auto number = parse_int(argv[i]);
     if (std::string_view(argv[i]) == "--markdown")
       options.markdown = true;
+    else if (std::string_view(argv[i]) == "--hot")
+      options.only_hot = true;
     else if (number && *number >= 1 && *number <= 1'000'000)
       options.entries = *number;
     else
@@ -304,9 +402,13 @@ std::string cell(const Json& row, const char* name) {
 }
 
 constexpr std::pair<const char*, const char*> kColumns[] = {
+    {"purlin_exact_each", "exact, each"},
+    {"purlin_bucket_each", "bucket, each"},
+    {"mutex_unordered_map_each", "`unordered_map`, mutex, each"},
+    {"floor_each", "floor, each"},
     {"purlin_exact_first_time", "exact, the first time"},
-    {"purlin_exact", "exact"},
-    {"purlin_bucket", "bucket"},
+    {"purlin_exact", "exact, batch"},
+    {"purlin_bucket", "bucket, batch"},
     {"purlin_exact_one_after_another", "exact, one after another"},
     {"purlin_exact_prefetched", "exact, batch prefetched"},
     {"floor", "floor"},
@@ -337,7 +439,7 @@ std::string markdown(const Json& document) {
 int main(int argc, char** argv) {
   const auto options = options_of(argc, argv);
   if (!options) {
-    std::fprintf(stderr, "usage: bench_lookup [ENTRIES] [--markdown]   (1 to 1000000 entries)\n");
+    std::fprintf(stderr, "usage: bench_lookup [ENTRIES] [--hot] [--markdown]   (1 to 1000000 entries)\n");
     return 2;
   }
   const std::string directory = make_temporary_directory("purlin-bench").value();
@@ -410,6 +512,12 @@ int main(int argc, char** argv) {
       if (found != 100'000) std::abort();
       const Quantiles exact_hit = measure(threads, exact_shapes, find),
                       peer = measure(threads, exact_shapes, find_in_map);
+      if (count <= kHot) {
+        set("purlin_exact_each", measure_each(threads, exact_shapes, find));
+        set("purlin_bucket_each", measure_each(threads, bucket_shapes, find));
+        set("mutex_unordered_map_each", measure_each(threads, exact_shapes, find_in_map));
+        set("floor_each", measure_each(threads, places, read_line));
+      }
       set("purlin_exact", exact_hit);
       set("purlin_bucket", measure(threads, bucket_shapes, find));
       set("purlin_exact_one_after_another",
@@ -433,7 +541,7 @@ int main(int argc, char** argv) {
       }
       results.push(std::move(row));
     }
-    if (count == exact.size() && hot == count) break;
+    if (options->only_hot || count == exact.size()) break;
   }
   std::vector<double> clock;
   for (int i = 0; i < 10'000; ++i) {
@@ -442,7 +550,7 @@ int main(int argc, char** argv) {
   }
   purlin_op_close(op);
   purlin_cache_close(cache);
-  Json document = new_document("purlin.bench-lookup/2", host_environment());
+  Json document = new_document("purlin.bench-lookup/3", host_environment());
   document.set("entries", options->entries);
   document.set("batch", kBatch);
   document.set("open_without_index_ms", scan_ms);

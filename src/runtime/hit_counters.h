@@ -41,11 +41,11 @@ inline std::uint64_t sample_weight() noexcept {
 template <class Entry>
 class HitCounters {
  public:
-  static constexpr std::size_t kSlots = 1024;  // a power of two
+  static constexpr std::size_t kSlots = 4096;  // a power of two
 
   // True when this entry was noted for the first time.
   bool note(const Entry* entry, std::uint64_t weight) noexcept {
-    std::size_t at = (reinterpret_cast<std::uintptr_t>(entry) * 0x9E3779B97F4A7C15u) >> 54;
+    std::size_t at = (reinterpret_cast<std::uintptr_t>(entry) * 0x9E3779B97F4A7C15u) >> 52;
     for (std::size_t probes = 0; probes < 8; ++probes, at = (at + 1) % kSlots) {
       const Entry* held = slots_[at].entry.load(std::memory_order_acquire);
       const bool claimed =
