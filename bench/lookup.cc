@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_lookup [ENTRIES] [--hot] [--markdown]: what a program pays to find its config before a launch.
+// bench_lookup [ENTRIES] [--hot] [--markdown]: what a program pays to find its config before a
+// launch.
 //
 // purlin_lookup, as programs call it, beside std::unordered_map under a mutex and SQLite (in
 // memory, one prepared statement), on the same keys in the same run; 1, 2 and 8 threads; shapes
@@ -8,11 +9,12 @@
 // these the tail is read, as a budget for a hit means it. Otherwise batches of 16 are timed, whose
 // lookups overlap and spread the clock's own cost (printed); their extents lie ready, as a
 // program's do before a launch. What interrupts the processor for a microsecond falls on one
-// lookup, or on the mean of sixteen. --hot leaves out shapes drawn from all entries. "One after another": each lookup waits for the one
-// before, so that no processor can overlap them. "Floor": the same for plain reads of one cache
-// line at random places of an array of the size of the lookup's table, on huge pages: what memory
-// itself takes, and no structure larger than the caches can stay below. Of three runs of each the
-// one with the middle median. One JSON document, or a table in Markdown.
+// lookup, or on the mean of sixteen. --hot leaves out shapes drawn from all entries. "One after
+// another": each lookup waits for the one before, so that no processor can overlap them. "Floor":
+// the same for plain reads of one cache line at random places of an array of the size of the
+// lookup's table, on huge pages: what memory itself takes, and no structure larger than the caches
+// can stay below. Of three runs of each the one with the middle median. One JSON document, or a
+// table in Markdown.
 #include "base/files.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -439,7 +441,8 @@ std::string markdown(const Json& document) {
 int main(int argc, char** argv) {
   const auto options = options_of(argc, argv);
   if (!options) {
-    std::fprintf(stderr, "usage: bench_lookup [ENTRIES] [--hot] [--markdown]   (1 to 1000000 entries)\n");
+    std::fprintf(stderr,
+                 "usage: bench_lookup [ENTRIES] [--hot] [--markdown]   (1 to 1000000 entries)\n");
     return 2;
   }
   const std::string directory = make_temporary_directory("purlin-bench").value();

@@ -18,7 +18,9 @@
 //                            held for none of it
 //   FAKE_CUPTI_CLOCKED=NS    work is in flight until its end by the wall clock, each thread having
 //   a device of its own, and what is recorded takes its thread so much longer to launch
-//   FAKE_CUPTI_LOG=FILE      at exit: calls of each function, buffers and records, as JSON
+//   FAKE_CUPTI_LOG=FILE      at exit: calls of each function, buffers and records, as JSON; and the
+//                            shortest time from a flush to the enabling of a kind, -1: there was
+//                            none
 #include <cupti.h>
 #include <cupti_runtime_cbid.h>
 
@@ -86,6 +88,8 @@ struct State {
   std::chrono::microseconds slowness{0};
   long slow_from = 0;
   std::map<std::string, long> calls;
+  std::chrono::steady_clock::time_point flushed;  // last
+  std::chrono::microseconds flush_to_enabling{-1};
   long buffers_lent = 0, buffers_out = 0, most_buffers_out = 0, records = 0, illegal_calls = 0;
 };
 
@@ -505,9 +509,15 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
   ENTER();
-  const std::lock_guard<std::mutex> lock(state().mutex);
-  state().kinds.insert(kind);
-  if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) state().silent_calls.clear();
+  State& s = state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  const auto apart =
+      std::chrono::floor<std::chrono::microseconds>(std::chrono::steady_clock::now() - s.flushed);
+  if (s.calls.count("cuptiActivityFlushAll") > 0 &&
+      (s.flush_to_enabling.count() < 0 || apart < s.flush_to_enabling))
+    s.flush_to_enabling = apart;
+  s.kinds.insert(kind);
+  if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) s.silent_calls.clear();
   return CUPTI_SUCCESS;
 }
 
@@ -560,6 +570,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
   ENTER();
   State& s = state();
   std::unique_lock<std::mutex> lock(s.mutex);
+  s.flushed = std::chrono::steady_clock::now();
   if (s.requested == nullptr) return CUPTI_SUCCESS;  // whatever its documentation says
   for (auto& [thread, buffer] : s.buffers) {
     if (s.clocked) land(buffer, buffer.in_flight.size());
@@ -652,8 +663,9 @@ struct Log {
     const std::lock_guard<std::mutex> lock(s.mutex);
     std::fprintf(out, "{\"buffers_lent\": %ld, \"buffers_out\": %ld, \"most_buffers_out\": %ld, ",
                  s.buffers_lent, s.buffers_out, s.most_buffers_out);
-    std::fprintf(out, "\"records\": %ld, \"illegal_calls\": %ld, \"calls\": {", s.records,
-                 s.illegal_calls);
+    std::fprintf(out, "\"records\": %ld, \"illegal_calls\": %ld, ", s.records, s.illegal_calls);
+    std::fprintf(out, "\"flush_to_enabling_us\": %lld, \"calls\": {",
+                 static_cast<long long>(s.flush_to_enabling.count()));
     const char* comma = "";
     for (const auto& [function, calls] : s.calls) {
       std::fprintf(out, "%s\"%s\": %ld", comma, function.c_str(), calls);

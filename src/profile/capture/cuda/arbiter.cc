@@ -4,6 +4,7 @@
 #include "profile/capture/json_text.h"
 #include "profile/capture/session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -15,10 +16,10 @@ namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
-// Before a window opens CUPTI is asked for the records of the one before: its work is done by then.
-constexpr std::int64_t kAskAheadNs = 2'000'000;
 constexpr std::int64_t kCycleNs = 2'000'000;
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
+// Open for less, what was recorded can wait until the window is closed.
+constexpr std::int64_t kLongOpenNs = 100'000'000;
 
 std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
   std::vector<Wishes> wishes;
@@ -50,13 +51,21 @@ void Arbiter::begin() {
 std::int64_t Arbiter::tick(Ownership& ownership) {
   const Ownership::Turn turn = ownership.take_turn();
   if (!turn) return monotonic_ns() + kAskAgainNs;
-  // What the period brought is known before the next one is planned.
-  if (monotonic_ns() >= governor_.period_end_ns()) collect(0, false);
+  flush_times_.flushed(ownership.flushed_ns());
+  // What the period brought is known before the next one is planned; of windows it was asked for in
+  // the gap.
+  const std::int64_t now = monotonic_ns();
+  if (open_ == 0 && now >= governor_.period_end_ns() && now - opened_ns_ >= kLongOpenNs)
+    collect(0, false);
   account(0);
   const Governor::Decision decision = governor_.decide(monotonic_ns());
+  // A period that is recorded throughout is followed by another, mostly.
+  const bool goes_on = decision.tier == 0 && decision.ask_again_ns == governor_.period_end_ns();
+  next_switch_ns_ = goes_on ? FlushTimes::kNever : decision.ask_again_ns;
   if (decision.tier != open_) {
     // Where another client has replaced Purlin unseen, what is on is that client's, and stays on.
     if (open_ != Governor::kNone && !ownership.confirm()) return monotonic_ns() + kAskAgainNs;
+    flush_times_.flushed(ownership.flushed_ns());
     close_open_tier();
   }
   if (stuck_) {
@@ -76,25 +85,35 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
   return fetch_records(decision.ask_again_ns);
 }
 
-// Shortly before that, where nothing is recorded meanwhile. When to be called again.
+// In the gap before that, once. When to be called again.
 std::int64_t Arbiter::fetch_records(std::int64_t before_ns) {
   if (open_ != Governor::kNone || governor_.ended() || !folding_.awaits_records()) return before_ns;
-  const std::int64_t ask_ns = before_ns - kAskAheadNs;
-  if (monotonic_ns() < ask_ns) return ask_ns;
-  collect(0, false);
+  if (fetched_before_ns_ == before_ns) return before_ns;
+  const std::int64_t now = monotonic_ns(), ask_ns = flush_times_.best_flush_ns(before_ns);
+  if (now < ask_ns) return std::min(ask_ns, before_ns);
+  fetched_before_ns_ = before_ns;
+  if (flush_times_.may_flush(now, before_ns)) collect(0, false);
   return before_ns;
+}
+
+void Arbiter::keep_apart() {
+  const std::int64_t wait_ns = flush_times_.switch_from_ns() - monotonic_ns();
+  if (wait_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(wait_ns));
 }
 
 void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
   if (!ownership.need()) return;  // which ends capture
   Tier& tier = *tiers_[static_cast<std::size_t>(decision.tier)];
   Tier::Opened opened = Tier::Opened::kNotNow;
+  keep_apart();
   if (decision.tier == 0) folding_.begin_window();
   const std::int64_t cost = timed([&] { opened = tier.open(decision.window); });
   if (decision.tier == 0) governor_.spent(0, cost);
+  opened_ns_ = monotonic_ns();
+  flush_times_.switched(opened_ns_);
   if (opened == Tier::Opened::kYes) {
     open_ = decision.tier;
-    governor_.opened(open_, monotonic_ns());
+    governor_.opened(open_, opened_ns_);
   } else {
     if (decision.tier == 0) folding_.drop_window();
     governor_.refused(decision.tier, opened == Tier::Opened::kNever, monotonic_ns());
@@ -103,11 +122,13 @@ void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
 
 void Arbiter::close_open_tier(bool final) {
   if (open_ == Governor::kNone) return;
+  if (!final) keep_apart();
   const int tier = std::exchange(open_, Governor::kNone);
   governor_.closed(tier, monotonic_ns());
   // At the end no later replay spoils what is under way.
   if (tier == 0 && !final) folding_.end_window();
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
+  flush_times_.switched(monotonic_ns());
   if (tier == 0) governor_.spent(0, cost);
   if (tier == 0 && !final && toggles_.closed(cost)) stuck_ = true;
   if (tier == 0 && governor_.totals().windows > 1) start_clock(false);
@@ -132,9 +153,11 @@ void Arbiter::end_stuck(Ownership& ownership) {
 // belong to the head. Where the program was in one call all the while (it waits for its graphs,
 // say), numbers have been seen to stand still for good: it is given the time for others.
 void Arbiter::cycle() {
+  keep_apart();
   if (tiers_[0]->open({}) == Tier::Opened::kYes) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(kCycleNs));
     governor_.spent(0, timed([&] { tiers_[0]->close(); }));
+    flush_times_.switched(monotonic_ns());
   }
   start_clock(governor_.totals().windows <= 1);
 }
@@ -159,6 +182,7 @@ void Arbiter::account(int tier) {
 // taken to be the program's.
 void Arbiter::collect(int tier, bool final) {
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->collect(final); });
+  if (tier == 0) flush_times_.flushed(monotonic_ns());
   if (tier == 0) governor_.spent(0, cost / 4);
   account(tier);
 }
@@ -257,15 +281,24 @@ void Arbiter::note_presence() {
 
 void Arbiter::collect(Ownership& ownership, bool final) {
   const Ownership::Turn turn = ownership.take_turn(final);
-  if (!turn || (!final && open_ != Governor::kNone && !ownership.confirm())) return;
-  if (final) close_open_tier(true);
+  if (!turn) return;
+  // The next seal's will do.
+  const bool flush = final || flush_times_.may_flush(monotonic_ns(), next_switch_ns_);
+  if (!final && flush && open_ != Governor::kNone && !ownership.confirm()) return;
+  flush_times_.flushed(ownership.flushed_ns());
+  if (final) {
+    close_open_tier(true);
+    if (folding_.wants_last_id()) keep_apart();  // a kind is enabled for that
+  }
   // Even a flush would bring CUPTI into a process that so far does without. And where recording has
   // ended some while ago there is nothing to flush.
   constexpr int kQuiet = 4;
-  quiet_collects_ = open_ != Governor::kNone || !governor_.ended() ? 0 : quiet_collects_ + 1;
+  if (flush)
+    quiet_collects_ = open_ != Governor::kNone || !governor_.ended() ? 0 : quiet_collects_ + 1;
   const bool over = !final && tiers_.size() == 1 && quiet_collects_ > kQuiet;
   if (ownership.registered() && !over)
-    for (int tier = 0; tier < static_cast<int>(tiers_.size()); ++tier) collect(tier, final);
+    for (int tier = flush ? 0 : 1; tier < static_cast<int>(tiers_.size()); ++tier)
+      collect(tier, final);
   if (final) {
     governor_.interrupted(monotonic_ns());
     settle(true);

@@ -7,6 +7,7 @@
 // that exits; vacate() comes from a client's. CUPTI is called with the ownership's turn held only.
 #pragma once
 
+#include "profile/capture/cuda/flush_times.h"
 #include "profile/capture/cuda/folding.h"
 #include "profile/capture/cuda/ownership.h"
 #include "profile/capture/cuda/tier.h"
@@ -40,6 +41,7 @@ class Arbiter : public Tenant {
   void cycle();
   void start_clock(bool stood_still);
   std::int64_t fetch_records(std::int64_t before_ns);
+  void keep_apart();  // waits, some milliseconds at most, until kinds may be switched
   void collect(int tier, bool final);
   void account(int tier);
   void end_stuck(Ownership& ownership);
@@ -54,6 +56,10 @@ class Arbiter : public Tenant {
   Recorder& recorder_;
   Governor governor_;
   int open_ = Governor::kNone;
+  std::int64_t opened_ns_ = 0;  // when that was, or was refused
+  FlushTimes flush_times_;
+  std::int64_t next_switch_ns_ = FlushTimes::kNever;  // as planned
+  std::int64_t fetched_before_ns_ = 0;
   ToggleWatch toggles_;
   bool stuck_ = false;
   bool told_ended_ = false, told_presence_ = false;

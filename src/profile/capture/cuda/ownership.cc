@@ -2,6 +2,7 @@
 #include "profile/capture/cuda/ownership.h"
 
 #include "profile/capture/cuda/devices.h"
+#include "profile/capture/cuda/flush_times.h"
 #include "profile/capture/session.h"
 
 #include <chrono>
@@ -110,7 +111,7 @@ bool Ownership::answers() {
   called_back = false;
   const CUptiResult result = cupti_.enable_and_dump(kOnRequest);
   cupti_.disable(kOnRequest);
-  if (result == CUPTI_SUCCESS && !called_back) cupti_.flush_all(0);  // it had one of the last time
+  if (result == CUPTI_SUCCESS && !called_back) flush(0);  // it had one of the last time
   return called_back;
 }
 
@@ -178,16 +179,22 @@ std::unique_lock<std::timed_mutex> Ownership::wait_for_turn() {
   return lock;
 }
 
+CUptiResult Ownership::flush(std::uint32_t flag) {
+  const CUptiResult result = cupti_.flush_all(flag);
+  flushed_ns_ = monotonic_ns();
+  return result;
+}
+
 // A forced flush takes records whose work has not ended: those come without times, and CUPTI 13.0
 // never again uses the device memory that they had, nor any that it fills later
 // (bench/results/capture_faults_h200.md). So the work is given a moment.
 void Ownership::clear_buffers() {
   for (int attempt = 0; attempt < kPatience; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    cupti_.flush_all(0);
+    flush(0);
     if (folding_.lent_buffers() == 0) return;
   }
-  cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 }
 
 void Ownership::step_aside(bool has_turn) {
@@ -197,6 +204,8 @@ void Ownership::step_aside(bool has_turn) {
     // The client must find neither our buffers nor our kinds.
     tenant_.vacate();
     clear_buffers();
+    // It is about to enable kinds of its own (flush_times.h).
+    std::this_thread::sleep_for(std::chrono::nanoseconds(FlushTimes::kApartNs));
   } else {
     clear_up_ = true;
     recorder_.note("client_not_awaited",
@@ -256,7 +265,7 @@ void Ownership::take_back(std::unique_lock<std::timed_mutex>& lock) {
   // The client's last buffers go to the client before ours are lent; not under our lock, which its
   // other threads may be waiting for with a lock that its callback needs.
   lock.unlock();
-  cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   if (!lock.try_lock()) return;
   if (!client_is_idle()) return;
   CUptiResult result = CUPTI_SUCCESS;
@@ -328,7 +337,7 @@ CUptiResult Ownership::client_disables(CUcontext context, CUpti_ActivityKind kin
 
 CUptiResult Ownership::client_flushes(std::uint32_t flag) {
   last_client_call_ns_ = monotonic_ns();
-  return cupti_.flush_all(flag);
+  return flush(flag);
 }
 
 // A new clock leaves records that are still under way without times, so ours are flushed first.
@@ -347,7 +356,7 @@ CUptiResult Ownership::client_finalizes() {
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
   last_client_call_ns_ = monotonic_ns();
   if (lock && owner_ == Owner::kPurlin) {
-    cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     tenant_.vacate();
   }
   {

@@ -64,6 +64,8 @@ class Ownership {
   // That first need. False as above. REQUIRES: a turn.
   bool need();
   bool registered() const { return registered_; }
+  // When CUPTI was last asked for its records from here; monotonic.
+  std::int64_t flushed_ns() const { return flushed_ns_; }
   // Empty where Purlin does not own CUPTI, or where a client is inside it now. At exit it is worth
   // a wait.
   Turn take_turn(bool wait = false);
@@ -100,6 +102,7 @@ class Ownership {
 
   std::unique_lock<std::timed_mutex> wait_for_turn();  // of a client; may come back without
   void step_aside(bool has_turn);
+  CUptiResult flush(std::uint32_t flag);
   void clear_buffers();  // of what is Purlin's, once its kinds are off
   bool client_is_idle() const;
   bool answers();
@@ -127,7 +130,8 @@ class Ownership {
   std::atomic<Owner> owner_ = Owner::kNobody;
   std::atomic<bool> clear_up_ = false;  // a client went ahead while the tier was open
   std::atomic<bool> heard_ = false;     // from CUPTI, since the last confirmation
-  bool has_answered_ = false;           // CUPTI asked Purlin for a buffer when it had to
+  std::atomic<std::int64_t> flushed_ns_ = 0;
+  bool has_answered_ = false;  // CUPTI asked Purlin for a buffer when it had to
   int silences_ = 0;
   // Of the calls of clients, which need not hold the transition. Never held while CUPTI is called.
   mutable std::mutex clients_mutex_;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// FlushTimes: when CUPTI may be asked for its records, and its kinds be switched. CUPTI 13.0 has
+// crashed programs with a deep queue that were recorded in windows
+// (bench/results/cupti_windows_crash.md): never where it was flushed in the middle of each gap,
+// now and then where it was flushed shortly before kinds were enabled, or not at all. So kinds are
+// not switched, on or off, sooner than kApartNs after a flush, and a flush that can wait keeps as
+// far from the switchings before and after it.
+//
+// It owns no clock: it is told the time (monotonic), and what was done. Owned by the Arbiter.
+// Thread-safety: none.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace purlin::profile::capture::cuda {
+
+class FlushTimes {
+ public:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t kApartNs = 5'000'000;
+  // Before a switching: what was recorded is done by then, and the distance is ample.
+  static constexpr std::int64_t kAheadNs = 20'000'000;
+
+  void flushed(std::int64_t now_ns) { flushed_ns_ = std::max(flushed_ns_, now_ns); }
+  void switched(std::int64_t now_ns) { switched_ns_ = std::max(switched_ns_, now_ns); }
+
+  // `next_ns`: of the next switching, kNever where none is planned.
+  bool may_flush(std::int64_t now_ns, std::int64_t next_ns) const {
+    return now_ns - kApartNs >= switched_ns_ && next_ns - kApartNs >= now_ns;
+  }
+  // Between the last switching and that one; kNever where that is too short. The middle, or later.
+  std::int64_t best_flush_ns(std::int64_t next_ns) const {
+    const std::int64_t gap = next_ns - switched_ns_;
+    if (gap < 2 * kApartNs) return kNever;
+    return next_ns - std::min(gap / 2, kAheadNs);
+  }
+  std::int64_t switch_from_ns() const { return flushed_ns_ + kApartNs; }
+
+ private:
+  std::int64_t flushed_ns_ = 0, switched_ns_ = 0;
+};
+
+}  // namespace purlin::profile::capture::cuda
