@@ -25,7 +25,7 @@ everything (gemm) it does not: the coverage, which says which of these it was, i
 
 Rows: none, default, present (bench/gpu/bare_cupti.cc: CUPTI registered and nothing else, what any client of it costs),
 idle (library injected, CUPTI not touched), full, bare (the same consumer, recording all), torch
-(torch.profiler in the program). One more is computed, not measured: what `purlin profile --sample auto` costs over all runs,
+(torch.profiler in the program), copies (that consumer, without kernels). One more is computed, not measured: what `purlin profile --sample auto` costs over all runs,
 from the rows default and idle of the same groups and from how many runs hold the budget as a profile of the program says
 (coverage.sampling.one_in), which in the first group runs by itself for --alone-seconds: a process that waits for its turn
 takes itself for less busy than it is. A run that is left out has the library injected and no CUPTI, as idle has. After each
@@ -55,7 +55,7 @@ PROGRAMS_FILE = HERE / "capture_programs.py"
 TITLES = {"tiny": "(a) loop of tiny launches", "training": "(b) transformer training step", "gemm": "(c) GEMM-bound",
           "graph": "(d) CUDA graph replay", "cpu": "no GPU"}
 ROWS = {"default": "default settings", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
-        "present": "CUPTI registered, nothing recorded", "default/present": "default settings over that",
+        "present": "CUPTI registered, nothing recorded", "copies": "copies recorded, no kernels", "default/present": "default settings over that",
         "auto": "over runs, `--sample auto` (computed)", "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
 HEAVY = ("full", "bare", "torch")
 STRETCHES = ("graph",)  # programs with windows after the head: see above
@@ -149,9 +149,9 @@ class Group:
         kind = row.partition(AGAIN)[0]
         if kind in options:
             command = [arguments.purlin, "profile", "-o", str(profile), *shlex.split(options[kind]), "--", *command]
-        elif kind in ("bare", "present"):
+        elif kind in ("bare", "present", "copies"):
             environment.update(CUDA_INJECTION64_PATH=str(self.runner.bare), BARE_OUT=str(self.folder / f"{row}.txt"),
-                               BARE_KINDS="kcs" if kind == "bare" else "")
+                               BARE_KINDS={"bare": "kcs", "copies": "cs"}.get(kind, ""))
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
                                    preexec_fn=lambda: os.sched_setaffinity(0, self.runner.others))
         return Member(row, process, profile if kind in options else None)
@@ -193,7 +193,7 @@ class Runner:
         self.measuring = cores[:2]
         self.others = cores[2:] or cores
         os.sched_setaffinity(0, self.others)
-        if {"bare", "present"} & set(arguments.rows):
+        if {"bare", "present", "copies"} & set(arguments.rows):
             include = next(p for p in ("/usr/local/cuda/include", "/usr/local/cuda/extras/CUPTI/include")
                            if os.path.exists(f"{p}/cupti.h"))
             subprocess.run(["g++", "-std=c++20", "-O2", "-shared", "-fPIC", "-isystem", include, "-isystem",
