@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -44,6 +46,14 @@ std::string command_line() {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
+}
+
+// Not strtod: whether it takes a point is for the program's locale to say.
+std::optional<double> number(const std::string& text) {
+  double value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size()) return {};
+  return value;
 }
 
 // Beyond the program's file size limit (ulimit -f) a write must fail, not end the program.
@@ -84,10 +94,10 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
   options.idle = variable("PURLIN_IDLE") == "1";
   options.waits = variable("PURLIN_WAITS") == "1";
   options.windows = variable("PURLIN_WINDOWS") == "1";
-  if (const std::string lasting = variable("PURLIN_LASTING_LAUNCH_NS"); !lasting.empty())
-    options.lasting_launch_ns = std::clamp(std::strtod(lasting.c_str(), nullptr), 0.0, 1e6);
-  const double budget = std::strtod(variable("PURLIN_BUDGET").c_str(), nullptr);
-  if (budget > 0 && budget <= 1) options.budget = budget;
+  if (const auto lasting = number(variable("PURLIN_LASTING_LAUNCH_NS")))
+    options.lasting_launch_ns = std::clamp(*lasting, 0.0, 1e6);
+  if (const auto budget = number(variable("PURLIN_BUDGET")); budget && *budget > 0 && *budget <= 1)
+    options.budget = *budget;
   long window_ms = 0, cell_ms = 0;
   if (std::sscanf(variable("PURLIN_WINDOW").c_str(), "%ld@%ld", &window_ms, &cell_ms) == 2 &&
       window_ms > 0 && window_ms <= cell_ms && cell_ms <= 86'400'000) {
