@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cost_record.h"
 
+#include "profile/capture/cost_folder.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -233,7 +235,9 @@ std::string CostKeeper::keep(CostRecord own, std::int64_t age_ns) {
   CostRecord record = before_ ? blend(*before_, own) : blend({}, own);
   record.written_s = ::time(nullptr);
   mine_ = to_text(record);
-  return write_cost_record(path_, record);
+  std::string reason = write_cost_record(path_, record);
+  if (reason.empty() && there.state == CostFile::State::kAbsent) bound_cost_records(path_);
+  return reason;
 }
 
 }  // namespace purlin::profile::capture

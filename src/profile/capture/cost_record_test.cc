@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cost_record.h"
 
+#include "profile/capture/cost_folder.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -211,6 +214,51 @@ TEST_F(CostFiles, AProcessCountsOnceHoweverOftenItWrites) {
   // A damaged one is replaced.
   put("purlin-cost/1\nprogram");
   ASSERT_EQ(keeper.keep(record(0.02, 0), 16'000'000'000), "");
+  EXPECT_EQ(state(), CostFile::State::kRead);
+}
+
+// Drivers come and go, and each has records of its own.
+TEST_F(CostFiles, TheOldestMakeRoom) {
+  ASSERT_EQ(write_cost_record(path_, record(0.02, 0)), "");
+  const auto folder = std::filesystem::path(path_).parent_path();
+  const auto now = std::filesystem::file_time_type::clock::now();
+  const auto name = [&](int number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "00000000000000%02x", static_cast<unsigned>(number));
+    return folder / text;
+  };
+  for (int i = 0; i < 40; ++i) {
+    std::ofstream(name(i)) << "a record";
+    std::filesystem::last_write_time(name(i), now - std::chrono::hours(i + 1));
+  }
+  std::filesystem::last_write_time(path_, now - std::chrono::hours(1000));
+  std::ofstream(folder / "notes.txt") << "somebody's";
+  std::ofstream(folder / "0000000000000000.bak") << "somebody's";
+  bound_cost_records(path_, 41);
+  EXPECT_TRUE(std::filesystem::exists(name(39))) << "there was room";
+  bound_cost_records(path_, 40);  // of which thirty stay
+  EXPECT_EQ(state(), CostFile::State::kRead) << "the one that was added";
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(std::filesystem::exists(name(i)), i < 29) << i;
+  EXPECT_TRUE(std::filesystem::exists(folder / "notes.txt"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "0000000000000000.bak"));
+  bound_cost_records("/nowhere/at all", 1);
+}
+
+// By the keeper itself, where its record is a new one.
+TEST_F(CostFiles, ANewRecordMakesRoom) {
+  const auto folder = std::filesystem::path(path_).parent_path();
+  std::filesystem::create_directories(folder);
+  for (std::size_t i = 0; i < kMostCostRecords; ++i) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%016zx", i);
+    std::ofstream(folder / text) << "a record";
+  }
+  const auto count = [&] {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+  };
+  CostKeeper keeper(path_, kIdentity);
+  ASSERT_EQ(keeper.keep(record(0.02, 0), 2'000'000'000), "");
+  EXPECT_EQ(count(), kMostCostRecords - kMostCostRecords / 4);
   EXPECT_EQ(state(), CostFile::State::kRead);
 }
 

@@ -2,9 +2,9 @@
 // What a session is told by the environment.
 #include "profile/capture/session.h"
 
+#include <clocale>
 #include <gtest/gtest.h>
 
-#include <clocale>
 #include <cstdlib>
 #include <string>
 
