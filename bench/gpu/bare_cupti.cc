@@ -11,6 +11,8 @@
 // what a part of a capture costs: BARE_FLUSH_MS=N has a thread of its own flush every N ms,
 // BARE_KINDS says which kinds are enabled, "kcs" unless told: kernels, copies, sets, y for
 // synchronization; "" registers and records nothing: what CUPTI costs by being there.
+#include "loaded_cupti.h"
+
 #include <cupti.h>
 
 #include <algorithm>
@@ -19,11 +21,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <dlfcn.h>
-#include <link.h>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -102,28 +100,11 @@ void finish() {
   std::fclose(out);
 }
 
-// The copy that the program has loaded, so that there are not two.
-int find_loaded(dl_phdr_info* info, std::size_t, void* path) {
-  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "/libcupti.so") == nullptr)
-    return 0;
-  *static_cast<std::string*>(path) = info->dlpi_name;
-  return 1;
-}
-
-template <class F>
-bool bind(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  return function != nullptr;
-}
-
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  std::string path;
-  dl_iterate_phdr(&find_loaded, &path);
-  if (const char* named = std::getenv("BARE_CUPTI"); path.empty() && named != nullptr) path = named;
-  void* library = dlopen(path.empty() ? "libcupti.so.13" : path.c_str(), RTLD_NOW);
-  if (library == nullptr) library = dlopen("/usr/local/cuda/lib64/libcupti.so.13", RTLD_NOW);
+  using loaded_cupti::bind;
+  void* library = loaded_cupti::open(std::getenv("BARE_CUPTI"));
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;
   if (library == nullptr || !bind(library, "cuptiActivityRegisterCallbacks", register_callbacks) ||

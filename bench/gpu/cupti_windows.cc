@@ -11,6 +11,8 @@
 // quiet-open (likewise), fresh (no buffer is lent twice), rename (of each record the kernel's name,
 // as Purlin does with records that it keeps). CUPTI_WINDOWS_OUT: a file of counts, as text, written
 // anew with each window: what there was when the program died.
+#include "loaded_cupti.h"
+
 #include <cupti.h>
 
 #include <atomic>
@@ -18,10 +20,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -135,20 +134,6 @@ void record_in_windows() {
   }
 }
 
-// The copy that the program has loaded, so that there are not two.
-int find_loaded(dl_phdr_info* info, std::size_t, void* path) {
-  if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "/libcupti.so") == nullptr)
-    return 0;
-  *static_cast<std::string*>(path) = info->dlpi_name;
-  return 1;
-}
-
-template <class F>
-bool bind(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  return function != nullptr;
-}
-
 double number(const char* name, double fallback) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::atof(text) : fallback;
@@ -157,10 +142,8 @@ double number(const char* name, double fallback) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  std::string path;
-  dl_iterate_phdr(&find_loaded, &path);
-  void* library = dlopen(path.empty() ? "libcupti.so.13" : path.c_str(), RTLD_NOW);
-  if (library == nullptr) library = dlopen("/usr/local/cuda/lib64/libcupti.so.13", RTLD_NOW);
+  using loaded_cupti::bind;
+  void* library = loaded_cupti::open();
   if (library == nullptr || !bind(library, "cuptiActivityRegisterCallbacks", register_callbacks) ||
       !bind(library, "cuptiActivityGetNextRecord", next_record) ||
       !bind(library, "cuptiActivityFlushAll", flush_all) ||

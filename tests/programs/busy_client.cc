@@ -5,12 +5,13 @@
 //   busy_client THREADS SECONDS NODES [CAPTURED]   each thread launches ten times, waits for them,
 //   and so on; with NODES each is a graph of so many kernels, which count. With CAPTURED: before
 //   the ten, so many launches are captured. Prints "ready", then how many launches it made.
+#include "injection.h"
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <thread>
 #include <vector>
 
@@ -25,13 +26,8 @@ int main(int argc, char** argv) {
   const double seconds = std::atof(argv[2]);
   const int nodes = std::atoi(argv[3]);
   const int captured = argc > 4 ? std::atoi(argv[4]) : 0;
-  if (const char* driver = std::getenv("FAKE_CUDA"); driver != nullptr)
-    if (dlopen(driver, RTLD_NOW | RTLD_LOCAL) == nullptr) return 8;
-  if (const char* path = std::getenv("CUDA_INJECTION64_PATH")) {
-    void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return 9;
-    reinterpret_cast<int (*)()>(dlsym(handle, "InitializeInjection"))();
-  }
+  load_driver();
+  inject();
   std::puts("ready");
   std::fflush(stdout);
   using Clock = std::chrono::steady_clock;

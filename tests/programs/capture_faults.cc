@@ -8,6 +8,8 @@
 // Prints {"work": N, "profiled": N, "seen": N, "foreign": N, "rss_kb": [before, after]}: seen are
 // the records its profiler got, foreign the buffers that were not its own. FAKE_CUPTI names
 // libcupti.
+#include "injection.h"
+
 #include <cupti.h>
 
 #include <atomic>
@@ -115,14 +117,7 @@ void resolve() {
 // As the driver does it within cuInit. The program resolves CUPTI's functions afterwards, where it
 // has not yet.
 void initialize_cuda() {
-  const char* library = std::getenv("CUDA_INJECTION64_PATH");
-  if (library == nullptr) return resolve();
-  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    std::fprintf(stderr, "%s\n", dlerror());
-    std::exit(9);
-  }
-  reinterpret_cast<int (*)()>(dlsym(handle, "InitializeInjection"))();
+  inject();
   resolve();
 }
 

@@ -10,6 +10,8 @@
 //     finalize   it shuts CUPTI down between two runs of its profiler
 //     twice      its profiler runs again after AFTER
 // Prints what its profiler saw.
+#include "injection.h"
+
 #include <cupti.h>
 
 #include <cstdint>
@@ -83,17 +85,6 @@ void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::siz
   std::free(buffer);
 }
 
-void initialize_cuda() {
-  const char* path = std::getenv("CUDA_INJECTION64_PATH");
-  if (path == nullptr) return;
-  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    std::fprintf(stderr, "%s\n", dlerror());
-    std::exit(9);
-  }
-  reinterpret_cast<int (*)()>(dlsym(handle, "InitializeInjection"))();
-}
-
 constexpr auto kKernels = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
 
 void profile_itself(int launches, bool early) {
@@ -130,7 +121,7 @@ int main(int argc, char** argv) {
     return false;
   };
   const int before = number(1), during = number(2), after = number(3);
-  initialize_cuda();
+  inject();
   CALL(fake_copy)(4096);
   // A look at API calls that is over before it began must leave nothing switched on.
   CALL(cuptiActivityEnable)(CUPTI_ACTIVITY_KIND_RUNTIME);

@@ -13,6 +13,8 @@
 //     threads    step, on 8 threads
 //     loaded     gemm, with cuBLAS opened after the first launches
 // Prints how deep it was in ranges at the end (0).
+#include "injection.h"
+
 #include <cupti.h>
 
 #include <cstdint>
@@ -36,14 +38,6 @@ extern "C" int fake_enabled(CUpti_ActivityKind kind);
 namespace {
 
 constexpr std::uint64_t kDuration = 5000;
-
-void initialize_cuda() {
-  const char* path = std::getenv("CUDA_INJECTION64_PATH");
-  if (path == nullptr) return;
-  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) std::exit((std::fprintf(stderr, "%s\n", dlerror()), 9));
-  reinterpret_cast<int (*)()>(dlsym(handle, "InitializeInjection"))();
-}
 
 void wait_for(CUpti_ActivityKind kind) {
   for (int i = 0; i < 10'000 && fake_enabled(kind) == 0; ++i) usleep(1000);
@@ -148,7 +142,7 @@ int main(int argc, char** argv) {
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 1;
   Libraries libraries;
   if (mode == "gemm" || mode == "both") libraries = open_cublas();
-  initialize_cuda();
+  inject();
   if (mode == "step" || mode == "nccl" || mode == "graph") {
     const nvtxDomainHandle_t nccl = nvtxDomainCreateA("NCCL");
     nvtxEventAttributes_t event = {};

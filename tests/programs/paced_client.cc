@@ -4,12 +4,13 @@
 //   paced_client SECONDS LAUNCHES_PER_MS [NODES]   prints "ready", then how many launches it made;
 //   with NODES each is one of a graph of so many kernels, which count. FAKE_CUDA names a driver to
 //   load. PAUSE_AFTER=S: after so many seconds it only waits.
+#include "injection.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <thread>
 
 extern "C" void fake_launch(const char* name, int launches, std::uint64_t duration_ns);
@@ -21,13 +22,8 @@ int main(int argc, char** argv) {
   const double seconds = std::atof(argv[1]);
   const int per_ms = std::atoi(argv[2]);
   const int nodes = argc > 3 ? std::atoi(argv[3]) : 0;
-  if (const char* driver = std::getenv("FAKE_CUDA"); driver != nullptr)
-    if (dlopen(driver, RTLD_NOW | RTLD_LOCAL) == nullptr) return 8;
-  if (const char* path = std::getenv("CUDA_INJECTION64_PATH")) {
-    void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return 9;
-    reinterpret_cast<int (*)()>(dlsym(handle, "InitializeInjection"))();
-  }
+  load_driver();
+  inject();
   const char* pause = std::getenv("PAUSE_AFTER");
   const double busy = pause != nullptr ? std::atof(pause) : seconds;
   std::puts("ready");

@@ -46,7 +46,8 @@ void bound_cost_records(const std::string& path, std::size_t most) {
     std::vector<std::pair<std::int64_t, const std::string*>> by_age;
     for (const std::string& name : names) {
       struct stat there = {};
-      if (name != added && ::fstatat(::dirfd(folder), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0)
+      if (name != added &&
+          ::fstatat(::dirfd(folder), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0)
         by_age.emplace_back(there.st_mtime, &name);
     }
     std::sort(by_age.begin(), by_age.end());

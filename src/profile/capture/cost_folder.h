@@ -5,8 +5,8 @@
 // seldom work; a program whose record went is recorded in its next run, as a new one is.
 //
 // Called by whoever adds a record, in programs that are not ours: it waits for nothing, throws
-// nothing but std::bad_alloc, and removes nothing but records and their temporary files. [MT]; several
-// processes may do it at once, and what is gone already is not missed.
+// nothing but std::bad_alloc, and removes nothing but records and their temporary files. [MT];
+// several processes may do it at once, and what is gone already is not missed.
 #pragma once
 
 #include <cstddef>
