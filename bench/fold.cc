@@ -7,7 +7,7 @@
 // Processor time; folding is of the thread that CUPTI calls, sealing of the session's. Exit code 1
 // where a launch takes more than 8 bytes on disk, but of thousands of launch shapes: those take
 // sketches, too.
-#include "profile/capture/cuda/folding.h"
+#include "profile/capture/cuda/records_for_test.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -23,24 +23,6 @@ using namespace purlin::profile::capture;
 using namespace purlin::profile::capture::cuda;
 
 namespace {
-
-CUptiResult CUPTIAPI next_record(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
-  std::uint8_t* next = *record == nullptr ? buffer
-                                          : reinterpret_cast<std::uint8_t*>(*record) +
-                                                sizeof(CUpti_ActivityKernel10);
-  if (next >= buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-  *record = reinterpret_cast<CUpti_Activity*>(next);
-  return CUPTI_SUCCESS;
-}
-
-CUptiResult CUPTIAPI dropped_records(CUcontext, std::uint32_t, std::size_t* dropped) {
-  *dropped = 0;
-  return CUPTI_SUCCESS;
-}
-
-struct NoSource : Source {
-  void collect(bool) override {}
-};
 
 // A program that launches its kernels one after the other, again and again.
 struct Program {
@@ -108,18 +90,11 @@ double now_ns() {
 double since_ns(double began) { return now_ns() - began; }
 
 Cost cost_of(const Program& program, bool full, std::size_t count, int repeats) {
-  Cupti cupti;
-  cupti.next_record = &next_record;
-  cupti.dropped_records = &dropped_records;
   Cost best;
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    SessionOptions options;
-    options.layer = "cuda";
-    options.every_launch = full;
-    NoSource source;
-    Session session(options, source);
-    Attribution attribution(cupti, session.recorder(), {OpsMode::kOff, false, true});
-    Folding folding(cupti, session, attribution);
+    FoldingRig rig(full);
+    Session& session = rig.session;
+    Folding& folding = rig.folding;
     Records records(program);
     double walk = 0, fold = 0, seal = 0, bytes = 0;
     std::size_t unsealed = 0, offset = 0;
@@ -138,7 +113,8 @@ Cost cost_of(const Program& program, bool full, std::size_t count, int repeats) 
       records.fill(buffer, kPerBuffer);
       double began = now_ns();
       std::size_t kernels = 0;
-      for (CUpti_Activity* record = nullptr; next_record(buffer, valid, &record) == CUPTI_SUCCESS;)
+      for (CUpti_Activity* record = nullptr;
+           next_kernel_record(buffer, valid, &record) == CUPTI_SUCCESS;)
         kernels += record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? 1 : 0;
       walk += since_ns(began);
       if (kernels != kPerBuffer) std::abort();

@@ -3,12 +3,11 @@
 // and the ownership need.
 #include "profile/capture/cuda/arbiter.h"
 
-#include "profile/format/file.h"
+#include "profile/capture/cuda/records_for_test.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -16,31 +15,13 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-using Record = CUpti_ActivityKernel10;
-
-CUptiResult CUPTIAPI next_record(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
-  std::uint8_t* next =
-      *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + sizeof(Record);
-  if (next >= buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-  *record = reinterpret_cast<CUpti_Activity*>(next);
-  return CUPTI_SUCCESS;
-}
-
+// And those that the ownership needs.
 Cupti functions() {
-  Cupti cupti;
-  cupti.next_record = &next_record;
-  cupti.dropped_records = [](CUcontext, std::uint32_t, std::size_t* dropped) {
-    *dropped = 0;
-    return CUPTI_SUCCESS;
-  };
+  Cupti cupti = record_functions();
   cupti.register_callbacks = [](CUpti_BuffersCallbackRequestFunc,
                                 CUpti_BuffersCallbackCompleteFunc) { return CUPTI_SUCCESS; };
   return cupti;
 }
-
-struct NoSource : Source {
-  void collect(bool) override {}
-};
 
 struct Script {
   Tier::Opened answer = Tier::Opened::kYes;
@@ -71,11 +52,6 @@ class ScriptedTier : public Tier {
 
 class ArbiterTest : public testing::Test {
  protected:
-  static SessionOptions session_options() {
-    SessionOptions result;
-    result.layer = "cuda";
-    return result;
-  }
   static GovernorOptions governor_options() {
     GovernorOptions result;
     result.full_window_ns = 2'000'000;
@@ -104,24 +80,10 @@ class ArbiterTest : public testing::Test {
   }
   // Of a graph's node, with that duration.
   void deliver(std::int64_t start_ns, std::int64_t duration_ns) {
-    Record record = {};
-    record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    record.name = "node";
-    record.gridX = record.gridY = record.gridZ = 1;
-    record.blockX = record.blockY = record.blockZ = 1;
-    record.start = static_cast<std::uint64_t>(start_ns);
-    record.end = static_cast<std::uint64_t>(start_ns + duration_ns);
-    record.graphId = 3;
-    record.graphNodeId = 1;
-    std::uint8_t* buffer = nullptr;
-    std::size_t size = 0, most = 0;
-    folding_.lend(&buffer, &size, &most);
-    std::memcpy(buffer, &record, sizeof record);
-    folding_.take(nullptr, 0, buffer, sizeof record);
+    rig_.deliver({kernel_record("node", start_ns, duration_ns, 1)});
   }
   double longest_ns() {
-    session_.recorder().set_meta(R"({"pid":1,"layer":"cuda"})", "[]");
-    const Result<Profile> profile = decode_profile(session_.recorder().drain(0, 1, true));
+    const Result<Profile> profile = rig_.profile();
     EXPECT_TRUE(profile.is_ok()) << profile.status().message();
     double longest = 0;
     if (profile.is_ok())
@@ -131,13 +93,11 @@ class ArbiterTest : public testing::Test {
   }
 
   Script script_;
-  const Cupti cupti_ = functions();
-  NoSource source_;
-  Session session_{session_options(), source_};
-  Attribution attribution_{cupti_, session_.recorder(), {OpsMode::kOff, false, true}};
-  Folding folding_{cupti_, session_, attribution_};
-  Arbiter arbiter_{governor_options(), tiers(), folding_, session_.recorder()};
-  Ownership ownership_{cupti_, session_.recorder(), folding_, arbiter_};
+  FoldingRig rig_{false, functions()};
+  Folding& folding_ = rig_.folding;
+  Recorder& recorder_ = rig_.session.recorder();
+  Arbiter arbiter_{governor_options(), tiers(), folding_, recorder_};
+  Ownership ownership_{rig_.cupti, recorder_, folding_, arbiter_};
 };
 
 // CUPTI has crashed programs where it was flushed shortly before kinds were enabled.

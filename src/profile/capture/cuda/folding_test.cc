@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/folding.h"
 
+#include "profile/capture/cuda/records_for_test.h"
 #include "profile/capture/cuda/toggle_watch.h"
-#include "profile/format/file.h"
 
 #include <gtest/gtest.h>
 
@@ -14,65 +14,19 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-using Record = CUpti_ActivityKernel10;
-
-CUptiResult CUPTIAPI next_record(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
-  std::uint8_t* next =
-      *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + sizeof(Record);
-  if (next >= buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-  *record = reinterpret_cast<CUpti_Activity*>(next);
-  return CUPTI_SUCCESS;
-}
-
-CUptiResult CUPTIAPI dropped_records(CUcontext, std::uint32_t, std::size_t* dropped) {
-  *dropped = 0;
-  return CUPTI_SUCCESS;
-}
-
-struct NoSource : Source {
-  void collect(bool) override {}
-};
+using Record = KernelRecord;
 
 class FoldingTest : public testing::Test {
  protected:
-  static Cupti functions() {
-    Cupti cupti;
-    cupti.next_record = &next_record;
-    cupti.dropped_records = &dropped_records;
-    return cupti;
-  }
-  static SessionOptions options() {
-    SessionOptions result;
-    result.layer = "cuda";
-    return result;
-  }
-  // A kernel, of a graph where `node` is not 0.
   static Record record(const char* name, std::int64_t start_ns, std::int64_t duration_ns,
                        std::uint64_t node = 0) {
-    Record result = {};
-    result.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    result.name = name;
-    result.gridX = result.gridY = result.gridZ = 1;
-    result.blockX = result.blockY = result.blockZ = 1;
-    result.start = static_cast<std::uint64_t>(start_ns);
-    result.end = static_cast<std::uint64_t>(start_ns + duration_ns);
-    result.graphId = node != 0 ? 3 : 0;
-    result.graphNodeId = node;
-    return result;
+    return kernel_record(name, start_ns, duration_ns, node);
   }
-  void deliver(const std::vector<Record>& records) {
-    std::uint8_t* buffer = nullptr;
-    std::size_t size = 0, most = 0;
-    folding_.lend(&buffer, &size, &most);
-    ASSERT_GE(size, records.size() * sizeof(Record));
-    if (!records.empty()) std::memcpy(buffer, records.data(), records.size() * sizeof(Record));
-    folding_.take(nullptr, 0, buffer, records.size() * sizeof(Record));
-  }
+  void deliver(const std::vector<Record>& records) { rig_.deliver(records); }
   // {count, total ns} by name, and what was lost under "".
   std::map<std::string, std::pair<double, double>> folded() {
     folding_.account();
-    session_.recorder().set_meta(R"({"pid":1,"layer":"cuda"})", "[]");
-    const Result<Profile> profile = decode_profile(session_.recorder().drain(0, 1, true));
+    const Result<Profile> profile = rig_.profile();
     EXPECT_TRUE(profile.is_ok()) << profile.status().message();
     std::map<std::string, std::pair<double, double>> result;
     const Profile empty;
@@ -85,11 +39,8 @@ class FoldingTest : public testing::Test {
     return result;
   }
 
-  const Cupti cupti_ = functions();
-  NoSource source_;
-  Session session_{options(), source_};
-  Attribution attribution_{cupti_, session_.recorder(), {OpsMode::kOff, false, true}};
-  Folding folding_{cupti_, session_, attribution_};
+  FoldingRig rig_;
+  Folding& folding_ = rig_.folding;
 };
 
 using Folded = std::map<std::string, std::pair<double, double>>;
