@@ -3,7 +3,8 @@
 //
 //   paced_client SECONDS LAUNCHES_PER_MS [NODES]   prints "ready", then how many launches it made;
 //   with NODES each is one of a graph of so many kernels, which count. FAKE_CUDA names a driver to
-//   load. PAUSE_AFTER=S: after so many seconds it only waits.
+//   load. PAUSE_AFTER=S: after so many seconds it only waits. COPIES=1: a copy with each batch of
+//   launches; prints how many there were, too.
 #include "injection.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 extern "C" void fake_launch(const char* name, int launches, std::uint64_t duration_ns);
 extern "C" void fake_graph_launch(const char* node, int nodes, std::uint64_t duration_ns);
+extern "C" void fake_copy(std::uint64_t bytes);
 extern "C" void fake_synchronize();
 
 int main(int argc, char** argv) {
@@ -30,7 +32,8 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   using Clock = std::chrono::steady_clock;
   const auto began = Clock::now();
-  long made = 0;
+  const bool copies = std::getenv("COPIES") != nullptr;
+  long made = 0, copied = 0;
   // By the clock, not by sleeps: a busy machine makes steps longer, not fewer launches.
   for (;;) {
     const double elapsed = std::chrono::duration<double>(Clock::now() - began).count();
@@ -38,9 +41,11 @@ int main(int argc, char** argv) {
     const long due = static_cast<long>(std::min(elapsed, busy) * 1000 * per_ms);
     if (due > made && nodes == 0) fake_launch("paced", static_cast<int>(due - made), 500);
     for (long i = made; i < due && nodes > 0; ++i) fake_graph_launch("replayed", nodes, 500);
+    if (due > made && copies) fake_copy(4096), ++copied;
     made = due > made ? due : made;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   fake_synchronize();
   std::printf("made %ld launches\n", made * (nodes > 0 ? nodes : 1));
+  if (copies) std::printf("made %ld copies\n", copied);
 }

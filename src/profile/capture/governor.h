@@ -43,6 +43,7 @@ namespace purlin::profile::capture {
 struct Window {
   std::int64_t open_ns = 0, close_ns = 0;  // monotonic, planned
   double weight = 1;                       // launches that each recorded one stands for
+  bool copies = false;                     // tier 0 is to record copies and sets, too
 };
 
 // What a tier asks of its windows.

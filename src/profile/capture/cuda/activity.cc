@@ -6,20 +6,22 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
+constexpr CUpti_ActivityKind kKernels = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+// To switch these beside kernels, again and again, crashes programs.
+constexpr CUpti_ActivityKind kCopies[] = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 
 // The dear one: every call of the program that waits or may becomes slower, not its record only.
 constexpr CUpti_ActivityKind kWaits = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
 
 }  // namespace
 
-Tier::Opened ActivityTier::open(const Window&) {
+Tier::Opened ActivityTier::open(const Window& window) {
   open_ = true;
   attribution_.open();  // before the kinds: every launch that is recorded has its call recorded
-  CUptiResult result = CUPTI_SUCCESS;
-  for (const CUpti_ActivityKind kind : kKinds)
-    if (result == CUPTI_SUCCESS) result = cupti_.enable(kind);
+  CUptiResult result = cupti_.enable(kKernels);
+  copies_ = window.copies;
+  for (const CUpti_ActivityKind kind : kCopies)
+    if (copies_ && result == CUPTI_SUCCESS) result = cupti_.enable(kind);
   if (waits_ && result == CUPTI_SUCCESS) result = cupti_.enable(kWaits);
   if (result == CUPTI_SUCCESS) return Opened::kYes;
   close();
@@ -32,7 +34,9 @@ Tier::Opened ActivityTier::open(const Window&) {
 
 void ActivityTier::close() {
   if (!open_) return;
-  for (const CUpti_ActivityKind kind : kKinds) cupti_.disable(kind);
+  cupti_.disable(kKernels);
+  for (const CUpti_ActivityKind kind : kCopies)
+    if (copies_) cupti_.disable(kind);
   if (waits_) cupti_.disable(kWaits);
   attribution_.close();
   open_ = false;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ActivityTier: records of every kernel, copy and set that is enqueued while its window is open,
-// and of the host's waits where they were asked for: those cost several times as much as all the
-// others (cost_model.h). The records arrive later, in Folding.
+// ActivityTier: records of every kernel that is enqueued while its window is open, of copies and
+// sets where the window is to have them (CUPTI 13.0 crashes programs where those are switched again
+// and again: bench/results/cupti_windows_crash.md), and of the host's waits where they were asked
+// for: those cost several times as much as all the others (cost_model.h). The records arrive later,
+// in Folding.
 //
 // Owned by the Arbiter; called as every Tier.
 #pragma once
@@ -37,7 +39,7 @@ class ActivityTier : public Tier {
   Folding& folding_;
   Attribution& attribution_;
   const bool waits_;
-  bool open_ = false;
+  bool open_ = false, copies_ = false;
 };
 
 }  // namespace purlin::profile::capture::cuda

@@ -107,13 +107,16 @@ void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
   Tier::Opened opened = Tier::Opened::kNotNow;
   keep_apart();
   if (decision.tier == 0) folding_.begin_window();
-  const std::int64_t cost = timed([&] { opened = tier.open(decision.window); });
+  Window window = decision.window;
+  window.copies = governor_.head() || governor_.every_launch();
+  const std::int64_t cost = timed([&] { opened = tier.open(window); });
   if (decision.tier == 0) governor_.spent(0, cost);
   opened_ns_ = monotonic_ns();
   flush_times_.switched(opened_ns_);
   if (opened == Tier::Opened::kYes) {
     open_ = decision.tier;
     governor_.opened(open_, opened_ns_);
+    if (open_ == 0 && !window.copies) note_copies();
   } else {
     if (decision.tier == 0) folding_.drop_window();
     governor_.refused(decision.tier, opened == Tier::Opened::kNever, monotonic_ns());
@@ -260,6 +263,13 @@ void Arbiter::note_ended() {
         "device had much to do, in one of some 300 windows",
         governor_.budget() * 100);
   recorder_.note(governor_.launch_bound() ? "launch_bound" : "no_windows", text, 0, unseen * 1e-9);
+}
+
+void Arbiter::note_copies() {
+  if (!folding_.seen_copies() || std::exchange(told_copies_, true)) return;
+  recorder_.note("copies_unseen",
+                 "copies and sets are of the program's beginning only: CUPTI 13.0 crashes programs "
+                 "where they are switched on and off with each window. --full has all of them");
 }
 
 void Arbiter::note_presence() {

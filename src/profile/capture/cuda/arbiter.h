@@ -48,6 +48,7 @@ class Arbiter : public Tenant {
   void settle(bool last = false);
   void report();
   void note_ended();
+  void note_copies();
   void note_presence();
   void watch_self();
 
@@ -62,7 +63,7 @@ class Arbiter : public Tenant {
   std::int64_t fetched_before_ns_ = 0;
   ToggleWatch toggles_;
   bool stuck_ = false;
-  bool told_ended_ = false, told_presence_ = false;
+  bool told_ended_ = false, told_presence_ = false, told_copies_ = false;
   int quiet_collects_ = 0;  // since launches were last recorded
   std::int64_t watched_since_ns_ = 0, watched_cpu_ns_ = 0;
   double told_spent_ns_ = 0, told_unseen_ns_ = 0;

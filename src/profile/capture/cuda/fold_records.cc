@@ -156,6 +156,7 @@ void Folding::fold(const Buffer& buffer, bool uncounted, const Again* again) {
     if (facts.weight <= 0) return;
     if (ops) ops->place(facts, each.correlationId);
     batch.copy(facts);
+    seen_copies_ = true;
   };
   Tally tally(uncounted && keeps_ids());
   std::int64_t last_start = wall_ns();
