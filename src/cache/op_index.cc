@@ -17,6 +17,8 @@ namespace purlin::cache {
 namespace {
 
 constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
+// Of the most, a thousand shapes leave nine that share a line with two others.
+constexpr std::size_t kLeastMemoLines = 256, kMostMemoLines = 4096;
 
 // What find() must know of an entry besides its bucket, in one word: a field for each dimension of
 // which bits of the extent must be 0, and what is below. A field holds the multiples that tiles
@@ -165,6 +167,7 @@ OpIndex::OpIndex(CacheKey wanted, std::vector<std::string> dimensions, bool allo
   nobody_.measured.fill(-1);  // no shape's extent
   tables_.push_back(std::make_unique<Table>(16, dimensions_.size()));
   table_.store(tables_.back().get(), std::memory_order_release);
+  grow_memo();
 }
 
 OpIndex::~OpIndex() = default;
@@ -254,22 +257,58 @@ template <std::size_t D>
   return best;
 }
 
+namespace {
+
+// As a memo keeps it: the entry's address, whose low bits are 0, and the outcome.
+static_assert(alignof(IndexedEntry) >= 8 && static_cast<int>(Outcome::kMiss) < 8);
+std::uint64_t answer_of(const OpIndex::Hit& hit) noexcept {
+  return reinterpret_cast<std::uintptr_t>(hit.entry) | static_cast<std::uint64_t>(hit.outcome);
+}
+
+}  // namespace
+
 template <std::size_t D>
 OpIndex::Hit OpIndex::find_in(const std::int64_t* extents) const noexcept {
+  // The epoch first: an answer that was worked out before a change must not pass for one after it.
+  const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
+  AnswerMemo& memo = *memo_.load(std::memory_order_acquire);
+  const std::uint64_t answer = memo.find<D>(extents, epoch);
+  if (answer == 0) [[unlikely]]
+    return find_in_table<D>(extents, memo, epoch);
+  return {static_cast<Outcome>(answer % 8), 0,
+          reinterpret_cast<const IndexedEntry*>(answer - answer % 8)};
+}
+
+template <std::size_t D>
+[[gnu::noinline]] OpIndex::Hit OpIndex::find_in_table(const std::int64_t* extents, AnswerMemo& memo,
+                                                      std::uint32_t epoch) const noexcept {
   const Table& table = *table_.load(std::memory_order_acquire);
   const std::size_t end = rule_count_.load(std::memory_order_acquire);
   const std::size_t first = exact_used_.load(std::memory_order_acquire) ? 0 : 1;
   const Found found = end - first == 1 ? found_under<D>(table, first, extents)
                                        : found_under_any<D>(table, first, end, extents);
   if (found.entry == nullptr) return {};
-  return {found.transferred ? Outcome::kTransferred
-          : found.exact     ? Outcome::kExact
-                            : Outcome::kBucket,
-          found.entry};
+  Hit hit = {found.transferred ? Outcome::kTransferred
+             : found.exact     ? Outcome::kExact
+                               : Outcome::kBucket,
+             0, found.entry};
+  if (epoch % 2 != 0) return hit;
+  hit.epoch = epoch;
+  if (memo.has_room<D>(extents, epoch)) [[unlikely]]
+    keep(extents, hit);
+  return hit;
+}
+
+void OpIndex::keep(const std::int64_t* extents, const Hit& hit) const noexcept {
+  if (hit.epoch == 0) return;
+  with_dimensions(dimensions_.size(), [&]<std::size_t D>() {
+    memo_.load(std::memory_order_acquire)->keep<D>(extents, answer_of(hit), hit.epoch);
+  });
 }
 
 template <std::size_t D>
 void OpIndex::prefetch_in(const std::int64_t* extents) const noexcept {
+  memo_.load(std::memory_order_acquire)->prefetch<D>(extents);
   const Table& table = *table_.load(std::memory_order_acquire);
   const std::size_t count = rule_count_.load(std::memory_order_acquire);
   for (std::size_t rules = exact_used_.load(std::memory_order_acquire) ? 0 : 1; rules < count;
@@ -283,6 +322,7 @@ void OpIndex::prefetch_in(const std::int64_t* extents) const noexcept {
 std::size_t OpIndex::table_bytes() const {
   std::size_t bytes = 0;
   for (const std::unique_ptr<Table>& table : tables_) bytes += table->bytes;
+  for (const std::unique_ptr<AnswerMemo>& memo : memos_) bytes += memo->bytes();
   return bytes;
 }
 
@@ -321,6 +361,25 @@ std::vector<Id128> OpIndex::changed_keys(std::span<const Store> layers) {
   return changed;
 }
 
+namespace {
+
+// While answers change there is no memo of them: whoever sees a new one finds no older one after.
+class Changing {
+ public:
+  explicit Changing(std::atomic<std::uint32_t>& epoch) : epoch_(epoch) { raise(); }
+  ~Changing() { raise(); }
+  Changing(const Changing&) = delete;
+  Changing& operator=(const Changing&) = delete;
+
+ private:
+  void raise() {
+    epoch_.store(epoch_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  std::atomic<std::uint32_t>& epoch_;
+};
+
+}  // namespace
+
 void OpIndex::update(std::span<const Store> layers) {
   std::vector<const IndexedEntry*> withdrawn, fresh;
   for (const Id128& key : changed_keys(layers)) {
@@ -333,8 +392,11 @@ void OpIndex::update(std::span<const Store> layers) {
     held = std::move(now);
     if (held.empty()) live_.erase(key);
   }
+  if (withdrawn.empty() && fresh.empty()) return;
+  const Changing changing(epoch_);
   if (!withdrawn.empty()) withdraw(withdrawn);
   for (const IndexedEntry* entry : fresh) insert(entry);
+  grow_memo();
 }
 
 // Each slot that holds one of them gets the best that is left for its bucket, else nobody.
@@ -509,6 +571,14 @@ void OpIndex::grow() {
         entry != nullptr && entry != &nobody_)
       insert(entry);
   if (published) table_.store(tables_.back().get(), std::memory_order_release);
+}
+
+// As many lines as the table has slots: programs that have few entries ask for few shapes.
+void OpIndex::grow_memo() {
+  const std::size_t lines = std::clamp(tables_.back()->size(), kLeastMemoLines, kMostMemoLines);
+  if (!memos_.empty() && memos_.back()->lines() >= lines) return;
+  memos_.push_back(std::make_unique<AnswerMemo>(lines));
+  memo_.store(memos_.back().get(), std::memory_order_release);
 }
 
 }  // namespace purlin::cache

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpIndex: the entries of one op on one device, for the hot path of a program.
 //
-// find() is wait-free and allocation-free: it applies the bucket rules that entries carry, hashes,
+// find() is wait-free and allocation-free: it asks a memo of what was answered for these extents
+// since the last change (16 to 256 KiB), else applies the bucket rules that entries carry, hashes,
 // and probes a table. One writer at a time calls update(), while any number of threads call find().
-// What find() returned lives as long as the OpIndex; tables that were outgrown are kept too, which
-// at most doubles the memory. Withdrawals and replacements change slots in place, and an entry that
-// comes back is the one it was, so that memory follows the entries there ever were, not how often
-// they come and go.
+// What find() returned lives as long as the OpIndex; tables and memos that were outgrown are kept
+// too, which at most doubles the memory. Withdrawals and replacements change slots in place, and an
+// entry that comes back is the one it was, so that memory follows the entries there ever were, not
+// how often they come and go.
 #pragma once
 
+#include "cache/answer_memo.h"
 #include "cache/shape_check.h"
 #include "cache/store.h"
 
@@ -59,6 +61,7 @@ class OpIndex {
  public:
   struct Hit {
     Outcome outcome = Outcome::kMiss;
+    std::uint32_t epoch = 0;  // for keep(): in which it was worked out; 0: nothing to keep
     const IndexedEntry* entry = nullptr;
   };
 
@@ -74,6 +77,9 @@ class OpIndex {
   void update(const Store& store) { update(std::span(&store, 1)); }
   // [MT]
   Hit find(const std::int64_t* extents) const noexcept;
+  // [MT] Remembers what find() answered in place of another shape's answer; where there is room
+  // find() itself does. For a few of many hits: a memo that is written all the time helps nobody.
+  void keep(const std::int64_t* extents, const Hit& hit) const noexcept;
   // [MT] Begins to bring what find() will read into the processor's caches; waits for nothing.
   void prefetch(const std::int64_t* extents) const noexcept;
 
@@ -109,9 +115,13 @@ class OpIndex {
   // In the newest table.
   Place place_of(const IndexedEntry& entry) const;
   void grow();
+  void grow_memo();
   // The hot path, once for each number of dimensions, so that its loops are unrolled.
   template <std::size_t D>
   Hit find_in(const std::int64_t* extents) const noexcept;
+  template <std::size_t D>
+  Hit find_in_table(const std::int64_t* extents, AnswerMemo& memo,
+                    std::uint32_t epoch) const noexcept;
   template <std::size_t D>
   void prefetch_in(const std::int64_t* extents) const noexcept;
   // What is served under one rule set.
@@ -135,12 +145,16 @@ class OpIndex {
   const CacheKey wanted_;
   const std::vector<std::string> dimensions_;
   const bool allow_transferred_;
+  std::atomic<AnswerMemo*> memo_{nullptr};
+  // Of answers: raised as update() begins to change them, odd from then, and again at its end.
+  std::atomic<std::uint32_t> epoch_{2};
   std::atomic<const Table*> table_{nullptr};
   std::array<RuleSet, kMaxRuleSets> rule_sets_;  // the first is exact; published by rule_count_
   std::atomic<std::size_t> rule_count_{1};
   std::atomic<bool> exact_used_{false};  // whether an entry is under the first rule set
   // The writer's.
   std::vector<std::unique_ptr<Table>> tables_;          // the last one is current
+  std::vector<std::unique_ptr<AnswerMemo>> memos_;      // here, too
   std::vector<std::unique_ptr<IndexedEntry>> entries_;  // every one ever published
   std::unordered_map<std::string, std::vector<const IndexedEntry*>> of_record_;  // the same
   std::unordered_map<Id128, Live, Id128Hash> live_;

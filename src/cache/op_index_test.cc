@@ -9,6 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 namespace purlin::cache {
 namespace {
 
@@ -35,6 +38,8 @@ struct Asked {
 Asked ask(const OpIndex& index, const Extents& extents) {
   index.prefetch(extents.data());  // of any shape, at any time
   const OpIndex::Hit hit = index.find(extents.data());
+  const OpIndex::Hit again = index.find(extents.data());  // as it is remembered
+  EXPECT_TRUE(again.entry == hit.entry && again.outcome == hit.outcome);
   return {hit.outcome, hit.entry == nullptr ? "" : hit.entry->record};
 }
 
@@ -147,6 +152,76 @@ TEST(OpIndex, FollowsStatusesAndReplacements) {
   ASSERT_TRUE(store.set_status(new_status(second->record, EntryState::kActive, "")).is_ok());
   index.update(store);
   EXPECT_EQ(ask(index, measured), (Asked{Outcome::kExact, second->record}));
+}
+
+// What a thread worked out before an update and keeps only after it is not served.
+TEST(OpIndex, AnAnswerOfBeforeAnUpdateIsNotServed) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  OpIndex index(sample_entry().key, kDimensions, false);
+  const Result<Put> put = store.put(shaped(1024, 96, {}));
+  index.update(store);
+  const Extents extents = {1024, 96, 512};
+  const OpIndex::Hit old = index.find(extents.data());
+  ASSERT_EQ(old.outcome, Outcome::kExact);
+  EXPECT_NE(old.epoch, 0u) << "looked up in the table";
+  EXPECT_EQ(index.find(extents.data()).epoch, 0u) << "remembered";
+  ASSERT_TRUE(store.set_status(new_status(put->record, EntryState::kDemoted, "")).is_ok());
+  index.update(store);
+  EXPECT_EQ(ask(index, extents).outcome, Outcome::kMiss);
+  index.keep(extents.data(), old);
+  EXPECT_EQ(ask(index, extents).outcome, Outcome::kMiss);
+  ASSERT_TRUE(store.set_status(new_status(put->record, EntryState::kActive, "")).is_ok());
+  index.update(store);
+  index.keep(extents.data(), old);
+  const OpIndex::Hit again = index.find(extents.data());
+  EXPECT_EQ(again.outcome, Outcome::kExact);
+  EXPECT_NE(again.epoch, 0u) << "looked up anew";
+  index.update(store);  // nothing changed: what is remembered stays
+  EXPECT_EQ(index.find(extents.data()).epoch, 0u);
+}
+
+// Threads ask while entries are withdrawn and come back: once update() has returned, nobody gets
+// what was there before it.
+TEST(OpIndex, WhatAnUpdateWithdrewIsServedToNoThreadAfterIt) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  const Result<Put> slow = store.put(shaped(1024, 96, {}, 16));
+  Entry better = shaped(1024, 96, {}, 32);
+  better.time_ms = 0.1;
+  const Result<Put> fast = store.put(better);
+  OpIndex index(sample_entry().key, kDimensions, false);
+  index.update(store);
+  // Even: `fast` is served; odd: it is withdrawn. Raised before each update and after it, so that
+  // an answer is judged only where no update was under way.
+  std::atomic<int> begun{0}, ended{0};
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0}, judged{0};
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 2; ++t)
+    readers.emplace_back([&, t] {
+      for (std::int64_t i = t; !stop.load(); ++i) {
+        const Extents extents = {600 + i % 400, 96, 512};
+        const int before = ended.load();
+        const OpIndex::Hit hit = index.find(extents.data());
+        if (i % 3 == 0) index.keep(extents.data(), hit);
+        if (begun.load() != before) continue;
+        const std::string& expected = before % 2 == 0 ? fast->record : slow->record;
+        if (hit.entry == nullptr || hit.entry->record != expected) ++wrong;
+        ++judged;
+      }
+    });
+  for (int turn = 1; turn <= 40; ++turn) {
+    const EntryState state = turn % 2 == 0 ? EntryState::kActive : EntryState::kDemoted;
+    ASSERT_TRUE(store.set_status(new_status(fast->record, state, "")).is_ok());
+    ++begun;
+    index.update(store);
+    ++ended;
+  }
+  while (judged.load() < 1000) std::this_thread::yield();
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(wrong.load(), 0);
 }
 
 // Measured at two shapes of a bucket: each serves its own, the larger the rest.

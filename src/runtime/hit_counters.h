@@ -2,13 +2,15 @@
 // HitCounters: how often each entry of an op was found. A fixed table of counters, claimed by the
 // first hit of an entry; entries beyond it are counted together.
 //
-// [MT], wait-free, no allocation. A thread notes its first lookups one by one and then about one in
-// kSampled, at random, for all of those in between: lookups that are asked in a fixed rhythm must
-// not all fall on one op.
+// [MT], wait-free, no allocation. A lookup does not wait for the memory of its counter: it asks for
+// it and leaves its count to the thread's next sample, or to take(). A thread notes its first
+// lookups one by one and then about one in kSampled, at random, for all of those in between:
+// lookups that are asked in a fixed rhythm must not all fall on one op.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -45,7 +47,7 @@ class HitCounters {
 
   // True when this entry was noted for the first time.
   bool note(const Entry* entry, std::uint64_t weight) noexcept {
-    std::size_t at = (reinterpret_cast<std::uintptr_t>(entry) * 0x9E3779B97F4A7C15u) >> 52;
+    std::size_t at = first_slot(entry);
     for (std::size_t probes = 0; probes < 8; ++probes, at = (at + 1) % kSlots) {
       const Entry* held = slots_[at].entry.load(std::memory_order_acquire);
       const bool claimed =
@@ -59,9 +61,22 @@ class HitCounters {
     return false;
   }
 
+  // The same, later. `weight` is a power of two, at most 128.
+  void note_soon(const Entry* entry, std::uint64_t weight) noexcept {
+    static_assert(alignof(Entry) > kWeightBits);
+    __builtin_prefetch(&slots_[first_slot(entry)], 1);
+    // One of few, by the thread: its own variable's address tells threads apart.
+    const std::uintptr_t thread = reinterpret_cast<std::uintptr_t>(&lookup_sampling) >> 12;
+    note_left(left_[thread % left_.size()].sample.exchange(
+        reinterpret_cast<std::uintptr_t>(entry) |
+            static_cast<std::uintptr_t>(std::countr_zero(weight)),
+        std::memory_order_acq_rel));
+  }
+
   // visit(entry, count) for what was noted since the last time.
   template <class Visit>
   void take(Visit visit) {
+    for (Left& left : left_) note_left(left.sample.exchange(0, std::memory_order_acq_rel));
     for (Slot& slot : slots_)
       if (const std::uint64_t count = slot.count.exchange(0, std::memory_order_relaxed); count > 0)
         visit(*slot.entry.load(std::memory_order_acquire), count);
@@ -73,6 +88,23 @@ class HitCounters {
     std::atomic<const Entry*> entry{nullptr};
     std::atomic<std::uint64_t> count{0};
   };
+  // A sample to be counted: the entry's address and, in its low bits, which power of two the weight
+  // is; 0 for none.
+  struct alignas(64) Left {
+    std::atomic<std::uintptr_t> sample{0};
+  };
+  static constexpr std::uintptr_t kWeightBits = 7;
+
+  static std::size_t first_slot(const Entry* entry) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(entry) * 0x9E3779B97F4A7C15u) >> 52;
+  }
+  void note_left(std::uintptr_t sample) noexcept {
+    if (sample != 0)
+      note(reinterpret_cast<const Entry*>(sample & ~kWeightBits),
+           std::uint64_t{1} << (sample & kWeightBits));
+  }
+
+  std::array<Left, 16> left_;
   std::array<Slot, kSlots> slots_;
   std::atomic<std::uint64_t> others_{0};
 };

@@ -12,6 +12,7 @@ using cache::OpIndex;
 Op::Op(std::shared_ptr<Session> session, OpOptions options)
     : session_(std::move(session)),
       options_(std::move(options)),
+      logs_choices_(session_->log().enabled(Level::kInfo)),
       index_(options_.wanted, options_.dimensions,
              options_.allow_transferred || options_.serve_stale) {
   session_->attach(*this);
@@ -33,13 +34,22 @@ OpIndex::Hit Op::find(const std::int64_t* extents) noexcept {
   if (hit.entry == nullptr) [[unlikely]]
     note_miss(extents, 1);
   else if (const std::uint64_t weight = sample_weight(); weight > 0) [[unlikely]]
-    note_hit(hit, extents, weight);
+    note_sampled(hit, extents, weight);
   return hit;
 }
 
 // Apart from find(), which is to stay short.
-[[gnu::noinline]] void Op::note_hit(const OpIndex::Hit& hit, const std::int64_t* extents,
-                                    std::uint64_t launches) noexcept {
+[[gnu::noinline]] void Op::note_sampled(const OpIndex::Hit& hit, const std::int64_t* extents,
+                                        std::uint64_t launches) noexcept {
+  index_.keep(extents, hit);
+  if (logs_choices_)
+    note_hit(hit, extents, launches);  // now: what is logged is this shape
+  else
+    hits_.note_soon(hit.entry, launches);
+}
+
+void Op::note_hit(const OpIndex::Hit& hit, const std::int64_t* extents,
+                  std::uint64_t launches) noexcept {
   if (hits_.note(hit.entry, launches)) log_choice(hit, extents);
 }
 
@@ -67,8 +77,8 @@ void Op::note_miss(const std::int64_t* extents, std::uint64_t launches) noexcept
 }
 
 void Op::log_choice(const OpIndex::Hit& hit, const std::int64_t* extents) noexcept {
+  if (!logs_choices_) return;
   RuntimeLog& log = session_->log();
-  if (!log.enabled(Level::kInfo)) return;
   Extents shape{};
   std::copy_n(extents, options_.dimensions.size(), shape.begin());
   const std::string where = fmt::format("{} {}", options_.wanted.kernel, row(shape, nullptr).shape);

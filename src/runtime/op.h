@@ -53,11 +53,14 @@ class Op final : public Session::Member {
   static constexpr std::size_t kMisses = 256;
   void note_hit(const cache::OpIndex::Hit& hit, const std::int64_t* extents,
                 std::uint64_t launches) noexcept;
+  void note_sampled(const cache::OpIndex::Hit& hit, const std::int64_t* extents,
+                    std::uint64_t launches) noexcept;
   void note_miss(const std::int64_t* extents, std::uint64_t launches) noexcept;
   void log_choice(const cache::OpIndex::Hit& hit, const std::int64_t* extents) noexcept;
 
   const std::shared_ptr<Session> session_;
   const OpOptions options_;
+  const bool logs_choices_;
   cache::OpIndex index_;
   HitCounters<cache::IndexedEntry> hits_;
   std::mutex miss_mutex_;

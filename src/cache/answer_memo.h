@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// AnswerMemo: what an index answered for the shapes that a program goes on asking for, in few lines
+// that lie close together, however large the index's table is.
+//
+// A line of the processor's caches is chosen by the extents asked for and holds two answers, each
+// under the whole of its extents (of more than four dimensions one). An answer counts in the epoch
+// that it was given in: the index raises its epoch when an answer may change, which drops all of
+// them at once. Extents of 2^32 and more are not kept.
+// [MT] find() is wait-free. keep() tries once: where another thread is writing nothing is kept.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace purlin::cache {
+
+class AnswerMemo {
+ public:
+  // A power of two, at least 2.
+  explicit AnswerMemo(std::size_t lines)
+      : lines_(std::make_unique<Line[]>(lines)), shift_(64 - std::countr_zero(lines)) {}
+
+  // 0 where there is none. `epoch` is even, or nothing is found.
+  template <std::size_t D>
+  [[gnu::always_inline]] std::uint64_t find(const std::int64_t* extents,
+                                            std::uint32_t epoch) const noexcept {
+    const Key<D> key(extents);
+    const Line& line = lines_[key.sum >> shift_];
+    for (std::size_t at = 0; at < kWords; at += kWordsOfAnswer<D>) {
+      const std::uint64_t stamp = line[at].load(std::memory_order_acquire);
+      const std::uint64_t answer = line[at + 1].load(std::memory_order_acquire);
+      std::uint64_t differs = key.too_large | ((stamp >> 32) ^ epoch);
+      for (std::size_t i = 0; i < key.words.size(); ++i)
+        differs |= line[at + 2 + i].load(std::memory_order_acquire) ^ key.words[i];
+      if (differs == 0 && line[at].load(std::memory_order_relaxed) == stamp) return answer;
+    }
+    return 0;
+  }
+
+  // Whether there is room for these extents in their line; else an answer would be displaced.
+  template <std::size_t D>
+  bool has_room(const std::int64_t* extents, std::uint32_t epoch) const noexcept {
+    const Key<D> key(extents);
+    const Line& line = lines_[key.sum >> shift_];
+    bool room = false;
+    for (std::size_t at = 0; at < kWords; at += kWordsOfAnswer<D>)
+      room |= line[at].load(std::memory_order_relaxed) >> 32 != epoch;
+    return room && key.too_large == 0;
+  }
+
+  // `answer` was worked out after `epoch` was read, which is even. Where the line has no room, in
+  // place of each of its answers in turn.
+  template <std::size_t D>
+  void keep(const std::int64_t* extents, std::uint64_t answer, std::uint32_t epoch) noexcept {
+    const Key<D> key(extents);
+    if (key.too_large != 0) return;
+    Line& line = lines_[key.sum >> shift_];
+    std::size_t at = 0;
+    std::uint64_t writes = 0, stamp = 0;
+    for (; at < kWords; at += kWordsOfAnswer<D>) {
+      stamp = line[at].load(std::memory_order_relaxed);
+      if (stamp >> 32 != epoch) break;
+      writes += stamp & kWriteCount;
+    }
+    if (at == kWords) {
+      at = writes * kWordsOfAnswer<D> % kWords;
+      stamp = line[at].load(std::memory_order_relaxed);
+    }
+    const std::uint64_t count = (stamp + 1) & kWriteCount;
+    if (stamp >> 32 == kBeingWritten ||
+        !line[at].compare_exchange_strong(stamp, kBeingWritten << 32 | count,
+                                          std::memory_order_acquire, std::memory_order_relaxed))
+      return;
+    line[at + 1].store(answer, std::memory_order_release);
+    for (std::size_t i = 0; i < key.words.size(); ++i)
+      line[at + 2 + i].store(key.words[i], std::memory_order_release);
+    line[at].store(std::uint64_t{epoch} << 32 | count, std::memory_order_release);
+  }
+
+  template <std::size_t D>
+  void prefetch(const std::int64_t* extents) const noexcept {
+    __builtin_prefetch(&lines_[Key<D>(extents).sum >> shift_]);
+  }
+
+  std::size_t lines() const { return std::size_t{1} << (64 - shift_); }
+  std::size_t bytes() const { return lines() * sizeof(Line); }
+
+ private:
+  // Of each answer: a stamp (its epoch above, a count of writes below), the answer, the extents,
+  // two a word.
+  static constexpr std::size_t kWords = 8;
+  struct alignas(64) Line : std::array<std::atomic<std::uint64_t>, kWords> {};
+  template <std::size_t D>
+  static constexpr std::size_t kWordsOfAnswer = D <= 4 ? kWords / 2 : kWords;
+  static constexpr std::uint64_t kBeingWritten = 1;  // in place of the epoch: odd, so nobody's
+  static constexpr std::uint64_t kWriteCount = 0xFFFFFFFFu;
+
+  template <std::size_t D>
+  struct Key {
+    explicit Key(const std::int64_t* extents) noexcept {
+      constexpr std::uint64_t kFactors[] = {0xF1357AEA2E62A9C5u, 0x9E6C63D0876A9A99u,
+                                            0xD1B54A32D192ED03u, 0xABC98388FB8FAC03u};
+      std::uint64_t all = 0;
+      for (std::size_t i = 0; i < D; ++i) {
+        const auto extent = static_cast<std::uint64_t>(extents[i]);
+        all |= extent;
+        words[i / 2] |= i % 2 == 0 ? extent : extent << 32;
+      }
+      for (std::size_t i = 0; i < words.size(); ++i) sum += words[i] * kFactors[i];
+      too_large = all >> 32;
+    }
+    std::array<std::uint64_t, (D + 1) / 2> words{};
+    std::uint64_t sum = 0;        // its upper bits tell where
+    std::uint64_t too_large = 0;  // else 0
+  };
+
+  const std::unique_ptr<Line[]> lines_;
+  const int shift_;
+};
+
+}  // namespace purlin::cache

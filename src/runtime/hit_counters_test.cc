@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/hit_counters.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace purlin::runtime {
+namespace {
+
+struct Counted {
+  double what = 0;
+};
+
+std::map<const Counted*, std::uint64_t> taken(HitCounters<Counted>& counters) {
+  std::map<const Counted*, std::uint64_t> counts;
+  counters.take([&](const Counted& entry, std::uint64_t count) { counts[&entry] += count; });
+  return counts;
+}
+
+TEST(HitCounters, WhatIsNotedSoonIsThereWhenItIsTaken) {
+  const auto counters = std::make_unique<HitCounters<Counted>>();
+  const std::vector<Counted> entries(3);
+  EXPECT_TRUE(counters->note(&entries[0], 5));
+  EXPECT_FALSE(counters->note(&entries[0], 1));
+  counters->note_soon(&entries[1], 64);
+  counters->note_soon(&entries[0], 1);
+  counters->note_soon(&entries[1], 128);
+  EXPECT_EQ(taken(*counters),
+            (std::map<const Counted*, std::uint64_t>{{&entries[0], 7}, {&entries[1], 192}}));
+  EXPECT_TRUE(taken(*counters).empty());
+  counters->note_soon(&entries[2], 2);
+  EXPECT_EQ(taken(*counters), (std::map<const Counted*, std::uint64_t>{{&entries[2], 2}}));
+  EXPECT_EQ(counters->others(), 0u);
+}
+
+// Threads more than there are places for their last samples, and somebody who takes meanwhile.
+TEST(HitCounters, CountsNoneTwiceAndLosesNone) {
+  const auto counters = std::make_unique<HitCounters<Counted>>();
+  const std::vector<Counted> entries(100);
+  constexpr std::uint64_t kThreads = 24, kNotes = 3000;
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint64_t i = 0; i < kNotes; ++i)
+        counters->note_soon(&entries[(i * 7 + t) % entries.size()], std::uint64_t{1} << (i % 8));
+    });
+  std::uint64_t total = 0;
+  const auto take = [&] {
+    for (const auto& [entry, count] : taken(*counters)) total += count;
+  };
+  for (int i = 0; i < 20; ++i) take();
+  for (std::thread& thread : threads) thread.join();
+  take();
+  EXPECT_EQ(total + counters->others(), kThreads * kNotes / 8 * 255);
+}
+
+}  // namespace
+}  // namespace purlin::runtime
