@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -19,6 +20,7 @@ constexpr std::size_t kHeaderBytes = 16;
 constexpr char kFrameMagic[9] = "\xF5PRLNRC\n";  // 0xF5 occurs in no UTF-8 text
 constexpr std::size_t kFrameBytes = 32;
 constexpr std::size_t kChunk = std::size_t{4} << 20;
+constexpr std::size_t kLeastChunk = 4096;
 static_assert(kChunk > kMaxPayload + kFrameBytes);
 
 template <class T>
@@ -230,8 +232,13 @@ Status RecordLog::poll(const RecordVisitor& visit, const std::function<void()>& 
   std::string window;  // grows past a chunk only over damage longer than one
   while (true) {
     const std::size_t before = window.size();
-    PURLIN_TRY(read_range(file.get(), path_, position_ + before, kChunk, &window));
-    const bool complete = window.size() - before < kChunk;
+    // One byte more than there was shows whether that is all. Most polls find a record or none, and
+    // a whole chunk would be cleared for them.
+    const std::uint64_t from = position_ + before;
+    const std::uint64_t rest = std::max(static_cast<std::uint64_t>(info.st_size), from) - from;
+    const std::size_t want = std::clamp<std::uint64_t>(rest + 1, kLeastChunk, kChunk);
+    PURLIN_TRY(read_range(file.get(), path_, from, want, &window));
+    const bool complete = window.size() - before < want;
     const Scan scan = scan_records(window, position_, complete, [&](const Record& record) {
       last_record_ = record.offset;
       visit(record);
