@@ -258,7 +258,8 @@ Json sampling_json(const Sampling& sampling) {
                        {"counted_windows", number(sampling.counted_windows)},
                        {"timed_windows", number(sampling.timed_windows)},
                        {"presence", rounded(sampling.presence)},
-                       {"one_in", sampling.one_in > 0 ? Json(sampling.one_in) : Json()}});
+                       {"one_in", sampling.one_in > 0 ? Json(sampling.one_in) : Json()},
+                       {"hidden_ns", number(sampling.hidden_ns)}});
 }
 
 Json coverage_json(const Coverage& coverage, bool partial) {

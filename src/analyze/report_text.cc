@@ -398,6 +398,9 @@ class Renderer {
     if (report_.wall_ns > 0)
       text += fmt::format(" ({:.2f}% of the wall time)",
                           100 * coverage.overhead_ns / static_cast<double>(report_.wall_ns));
+    if (coverage.sampling.hidden_ns >= 1e6)
+      text += fmt::format(", and {} while it waited for a device, which it does not feel",
+                          format_ns(coverage.sampling.hidden_ns));
     if (coverage.bytes_written > 0)
       text +=
           fmt::format(", {} written", format_bytes(static_cast<double>(coverage.bytes_written)));

@@ -94,6 +94,9 @@ struct Sampling {
   // which capture holds the budget over all runs; of several processes the greatest. 0: not known.
   double presence = 0;
   int one_in = 0;
+  // Of what capture was estimated to take, what the program cannot have felt, as it waited for a
+  // device: no part of Coverage::overhead_ns.
+  double hidden_ns = 0;
 
   // Relative, 95 %; 0 where it is not known.
   double total_error() const {
@@ -107,7 +110,7 @@ struct Coverage {
   double launches_lost = 0;
   double launches_sampled_out = 0;
   // What capture took from the program: measured (calls, callbacks) and, for CUDA's records,
-  // estimated by their number.
+  // estimated by their number, less what was hidden.
   double overhead_ns = 0;
   Sampling sampling;
   std::uint64_t bytes_written = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program on the fake CUPTI that launches at a rate for a while: what a governor has to do with.
 //
-//   paced_client SECONDS LAUNCHES_PER_MS [NODES]   prints "ready", then how many launches it made;
-//   with NODES each is one of a graph of so many kernels, which count. FAKE_CUDA names a driver to
+//   paced_client SECONDS LAUNCHES_PER_MS [NODES [NS]]   prints "ready", then how many launches it
+//   made; with NODES (0: none) each is one of a graph of so many kernels, which count, and each
+//   kernel takes so many NS (500), with FAKE_CUPTI_CLOCKED of a device. FAKE_CUDA names a driver to
 //   load. PAUSE_AFTER=S: after so many seconds it only waits. COPIES=1: a copy with each batch of
 //   launches; prints how many there were, too.
 #include "injection.h"
@@ -24,6 +25,7 @@ int main(int argc, char** argv) {
   const double seconds = std::atof(argv[1]);
   const int per_ms = std::atoi(argv[2]);
   const int nodes = argc > 3 ? std::atoi(argv[3]) : 0;
+  const std::uint64_t ns = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 500;
   load_driver();
   inject();
   const char* pause = std::getenv("PAUSE_AFTER");
@@ -39,8 +41,8 @@ int main(int argc, char** argv) {
     const double elapsed = std::chrono::duration<double>(Clock::now() - began).count();
     if (elapsed >= seconds) break;
     const long due = static_cast<long>(std::min(elapsed, busy) * 1000 * per_ms);
-    if (due > made && nodes == 0) fake_launch("paced", static_cast<int>(due - made), 500);
-    for (long i = made; i < due && nodes > 0; ++i) fake_graph_launch("replayed", nodes, 500);
+    if (due > made && nodes == 0) fake_launch("paced", static_cast<int>(due - made), ns);
+    for (long i = made; i < due && nodes > 0; ++i) fake_graph_launch("replayed", nodes, ns);
     if (due > made && copies) fake_copy(4096), ++copied;
     made = due > made ? due : made;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

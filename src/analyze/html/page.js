@@ -53,7 +53,7 @@
         ['launches', `${count(c.launches_seen)} recorded${c.launches_counted > 0 ? ` of ${count(c.launches_counted)} counted (${percent(c.launches_seen / c.launches_counted)})` : '; how many there were was not counted'}` +
                      `${c.launches_lost > 0 ? `, ${count(c.launches_lost)} lost` : ', none known to be lost'}${c.launches_sampled_out > 0 ? `, ${count(c.launches_sampled_out)} sampled out` : ''}`],
         ['sampled', c.sampling && c.launches_sampled_out >= 0.5 ? `recording was on for ${percent(c.sampling.recorded_ns / c.sampling.governed_ns)} of the time, in ${count(c.sampling.windows)} windows: counts and times are estimates` : null],
-        ['cost', c.overhead_ns > 0 ? `${ns(c.overhead_ns)} taken from the program${wall > 0 ? ` (${(100 * c.overhead_ns / wall).toFixed(2)}% of the wall time)` : ''}` : null],
+        ['cost', c.overhead_ns > 0 ? `${ns(c.overhead_ns)} taken from the program${wall > 0 ? ` (${(100 * c.overhead_ns / wall).toFixed(2)}% of the wall time)` : ''}${c.sampling && c.sampling.hidden_ns >= 1e6 ? `, and ${ns(c.sampling.hidden_ns)} while it waited for a device, which it does not feel` : ''}` : null],
         ['profile', el('span', {id: `profile-${doc.profile.id}`}, [doc.profile.id, ...doc.profile.files].join(' '))],
         ['recorded by', doc.source],
         ['recorded at', environment.recorded_at],

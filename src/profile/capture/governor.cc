@@ -16,6 +16,10 @@ constexpr double kWorkNs = 0.2 * kSecondNs;       // of it, with launches: enoug
 // Likewise, of a few steps of any program: a burst as the head ends does not decide about windows.
 constexpr double kRecentNs = kSecondNs;
 constexpr double kCostMemoryNs = 0.1 * kSecondNs;
+// Where the device always has work, records come in whole buffers, seconds apart: so long is waited
+// for them before nothing is taken to have been launched.
+constexpr double kLateNs = 5 * kSecondNs;
+constexpr double kCostMemoryThroughoutNs = 10 * kSecondNs;
 constexpr double kFullPurseNs = 5 * kSecondNs;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
 constexpr double kSafety = 0.83;
@@ -142,7 +146,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
         static_cast<double>(full_ ? std::max(now_ns, full_until_ns_) - now_ns : kMostPeriodNs);
     period_end_ns_ = now_ns + static_cast<std::int64_t>(std::min(most, length_ns * jitter));
   };
-  throughout_ = true;
+  const bool went_on = std::exchange(throughout_, true);
   planned_weight_ = 1;
   // Where no window came to be in the time before, what is recorded now stands for that, too.
   final_ = open_ns_ >= kLeastOpenNs || standing_ns_ <= 0;
@@ -168,7 +172,10 @@ void Governor::plan_launches(std::int64_t now_ns) {
     const double rest = savings + income(tier) * length_ns - toggle_cost_ns_;
     return rest <= 0 ? 0 : cost_density_ > 0 ? rest / cost_density_ : length_ns;
   };
-  if (affordable(kSteadyPeriodNs) >= kThroughout * kSteadyPeriodNs)
+  // What was never closed goes on for as long as there is something in the purse: to open it again
+  // has its price, or is not wanted at all.
+  const bool saved = went_on && !lasting_ && tier.purse_ns >= 0;
+  if (saved || affordable(kSteadyPeriodNs) >= kThroughout * kSteadyPeriodNs)
     return period(std::max(least, kThroughoutPeriodNs));
   if (affordable(least) >= kThroughout * least) return period(least);
   throughout_ = final_ = false;
@@ -225,7 +232,7 @@ void Governor::insert(int tier, const Window& window) {
 void Governor::end_period(std::int64_t now_ns) {
   if (!running_) return;
   const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - period_begin_ns_));
-  totals_.spent_ns += elapsed * unavoidable_share();
+  totals_.spent_ns += elapsed * presence_of(launch_rate_, node_rate_);  // less what was hidden
   if (ended_ && !full_ && open_since_ns_ < 0) {
     totals_.unseen_ns += elapsed;
     running_ = false;
@@ -253,32 +260,50 @@ double Governor::still_open_ns(std::int64_t now_ns) const {
 // Of windows that are short against a program's steps one sees nothing and the next a burst: what
 // they cost and launch is averaged over a while.
 void Governor::learn() {
-  const double open_ns = lesson_open_ns_;
-  if (open_ns < static_cast<double>(kLeastWindowNs) / 2) return;
-  const auto follow = [&](double& known, double amount, double memory_ns) {
-    const double part = memory_ns > 0 ? std::min(1.0, open_ns / memory_ns) : 1;
-    known += part * (amount / open_ns - known);
+  const double all_ns = lesson_open_ns_;
+  if (all_ns < static_cast<double>(kLeastWindowNs) / 2) return;
+  if (all_ns > held_open_ns_) {
+    toggle_cost_ns_ += (toggle_cost_ns_ > 0 ? 0.2 : 1) * (lesson_calls_ns_ - toggle_cost_ns_);
+    lesson_calls_ns_ = 0;
+  }
+  const bool none = lesson_launches_ + lesson_nodes_ <= 0;
+  if (none && throughout_ && all_ns < kLateNs) {
+    held_open_ns_ = all_ns;
+    return;
+  }
+  // Records that come late are of the time before, too; in what there is of that besides it rested.
+  const double open_ns =
+      none ? all_ns : std::clamp(lesson_age_ns_, all_ns - std::exchange(held_open_ns_, 0), all_ns);
+  const auto follow = [](double& known, double amount, double over_ns, double memory_ns) {
+    if (over_ns <= 0) return;
+    const double part = memory_ns > 0 ? std::min(1.0, over_ns / memory_ns) : 1;
+    known += part * (amount / over_ns - known);
   };
-  learn_work();
-  follow(cost_density_, lesson_cost_ns_, cost_density_ > 0 ? kCostMemoryNs : 0);
-  toggle_cost_ns_ += (toggle_cost_ns_ > 0 ? 0.2 : 1) * (lesson_calls_ns_ - toggle_cost_ns_);
+  learn_work(open_ns);
+  follow(cost_density_, std::max(0.0, lesson_cost_ns_), all_ns,
+         cost_density_ <= 0                 ? 0
+         : throughout_ && !options_.windows ? kCostMemoryThroughoutNs
+                                            : kCostMemoryNs);
   // A program that was long in starting launches at once more than it ever did on average.
-  follow(recent_rate_, lesson_launches_, kRecentNs);
+  follow(recent_rate_, 0, all_ns - open_ns, kRecentNs);
+  follow(recent_rate_, lesson_launches_, open_ns, kRecentNs);
   // The head's rates are those of its end; later bursts count as part of the whole.
-  if (lesson_launches_ + lesson_nodes_ > 0 || !head_) {
+  if (!none || !head_) {
     const bool first = launch_rate_ + node_rate_ <= 0;
     const double memory_ns = first ? 0 : head_ ? kRecentNs : kRateMemoryNs;
-    follow(launch_rate_, lesson_launches_, memory_ns);
-    follow(node_rate_, lesson_nodes_, memory_ns);
+    if (!head_) follow(launch_rate_, 0, all_ns - open_ns, memory_ns);
+    if (!head_) follow(node_rate_, 0, all_ns - open_ns, memory_ns);
+    follow(launch_rate_, lesson_launches_, open_ns, memory_ns);
+    follow(node_rate_, lesson_nodes_, open_ns, memory_ns);
   }
-  lesson_open_ns_ = lesson_cost_ns_ = lesson_calls_ns_ = lesson_launches_ = lesson_nodes_ = 0;
+  lesson_open_ns_ = lesson_cost_ns_ = lesson_launches_ = lesson_nodes_ = lesson_age_ns_ = 0;
 }
 
 // Of time in which nothing was launched nothing is learnt, so that a program that rests for hours
 // is known as it works. More than thought is believed soon, less by and by.
-void Governor::learn_work() {
+void Governor::learn_work(double open_ns) {
   if (lesson_launches_ + lesson_nodes_ <= 0) return;
-  work_.open_ns += lesson_open_ns_;
+  work_.open_ns += open_ns;
   work_.new_launches += lesson_launches_;
   work_.new_nodes += lesson_nodes_;
   const bool first = work_.launches + work_.nodes <= 0;
@@ -415,7 +440,7 @@ void Governor::spent(int tier, std::int64_t cost_ns) {
   const auto cost = static_cast<double>(cost_ns);
   payer.purse_ns -= cost;
   totals_.spent_ns += cost;
-  if (tier == 0) lesson_calls_ns_ += cost;
+  if (tier == 0) lesson_calls_ns_ += cost, other_costs_ns_ += cost;
   if (tier == 0 && head_) head_cost_ns_ += cost;
   if (tier == 0 || !payer.opened) return;
   payer.since_open_ns += cost;
@@ -428,21 +453,51 @@ void Governor::spent_on_records(std::int64_t cost_ns) {
   tiers_[0].purse_ns -= cost;
   totals_.spent_ns += cost;
   lesson_cost_ns_ += cost;
+  other_costs_ns_ += cost;
   if (head_) head_cost_ns_ += cost;
 }
 
-void Governor::recorded(double launches, double nodes) {
+void Governor::recorded(double launches, double nodes, std::int64_t age_ns) {
   if (tiers_.empty() || launches + nodes <= 0) return;
-  const CostModel& costs = options_.costs;
-  const double launch = costs.launch_ns + (options_.waits ? costs.waits_launch_ns : 0);
-  const double cost = launches * launch + nodes * costs.node_ns;
+  const double cost = launches * launch_price_ns() + nodes * options_.costs.node_ns;
+  launches_ += launches;
+  nodes_ += nodes;
   tiers_[0].purse_ns -= cost;
   totals_.spent_ns += cost;
   lesson_cost_ns_ += cost;
   lesson_launches_ += launches;
   lesson_nodes_ += nodes;
+  lesson_age_ns_ = std::max(lesson_age_ns_, static_cast<double>(age_ns));
   if (head_) head_cost_ns_ += cost;
   if (first_launch_ns_ < 0) first_launch_ns_ = earned_until_ns_;
+}
+
+DeviceBusy::Prices Governor::prices(std::int64_t now_ns) const {
+  const CostModel& costs = options_.costs;
+  const double open =
+      totals_.recorded_ns + (open_since_ns_ < 0 ? 0 : static_cast<double>(now_ns - open_since_ns_));
+  return {launch_price_ns() + costs.initialised_launch_ns,
+          costs.node_ns + costs.initialised_node_ns, other_costs_ns_ / std::max(open, kSecondNs)};
+}
+
+void Governor::hidden(const DeviceBusy::Hidden& hidden) {
+  if (tiers_.empty()) return;
+  const CostModel& costs = options_.costs;
+  const double presence =
+      launches_ * costs.initialised_launch_ns + nodes_ * costs.initialised_node_ns;
+  const double part = hidden.estimate_ns > 0 ? std::min(1.0, presence / hidden.estimate_ns) : 0;
+  const double of_presence = part * hidden.hidden_ns;
+  // What is bounded, and no estimate, needs no margin.
+  const double given_back = hidden.hidden_ns - hidden_.hidden_ns -
+                            (of_presence - hidden_presence_ns_) +
+                            (1 - kSafety) * (1 - part) * (hidden.bounded_ns - hidden_.bounded_ns);
+  tiers_[0].purse_ns += given_back;
+  lesson_cost_ns_ -= given_back;
+  if (head_) head_cost_ns_ -= given_back;
+  totals_.spent_ns -= hidden.hidden_ns - hidden_.hidden_ns;
+  totals_.hidden_ns = hidden.hidden_ns;
+  hidden_ = hidden;
+  hidden_presence_ns_ = of_presence;
 }
 
 void Governor::interrupted(std::int64_t now_ns) {

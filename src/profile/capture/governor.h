@@ -30,6 +30,7 @@
 #pragma once
 
 #include "profile/capture/cost_model.h"
+#include "profile/capture/device_busy.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -92,7 +93,8 @@ class Governor {
     double recorded_ns = 0;  // of that, with tier 0 open
     double windows = 0;      // of tier 0
     double unseen_ns = 0;    // with nothing recorded, in a program that is launch bound
-    double spent_ns = 0;     // by all tiers
+    double spent_ns = 0;     // by all tiers, and what of it the program may have felt
+    double hidden_ns = 0;    // besides, while the program waited for a device
   };
 
   // The first of the tiers records launches.
@@ -108,7 +110,12 @@ class Governor {
   // By tier 0, for each record and not for each window: a longer window costs more of it.
   void spent_on_records(std::int64_t cost_ns);
   void spent_once(std::int64_t cost_ns) { totals_.spent_ns += static_cast<double>(cost_ns); }
-  void recorded(double launches, double nodes);  // by tier 0: into streams, of graphs
+  // By tier 0: into streams, of graphs; so long ago did the first of them begin.
+  void recorded(double launches, double nodes, std::int64_t age_ns = 0);
+  // What of tier 0's prices the program cannot have felt, since the beginning: they are charged
+  // when they are told of, and given back here. The prices that this is to be judged by:
+  DeviceBusy::Prices prices(std::int64_t now_ns) const;
+  void hidden(const DeviceBusy::Hidden& hidden);
   // Nothing can be open from here on: CUPTI is another's, or the program ends.
   void interrupted(std::int64_t now_ns);
 
@@ -141,8 +148,8 @@ class Governor {
   double lasting_share() const { return busy_rate() * options_.costs.lasting_launch_ns; }
   // Of the program's time, what CUPTI takes by being there, whatever is recorded: of all of it, and
   // of that in which the program has work for the device.
-  double unavoidable_share() const { return presence_of(launch_rate_, node_rate_); }
-  double presence_at_work() const { return presence_of(work_.launches, work_.nodes); }
+  double unavoidable_share() const { return felt(presence_of(launch_rate_, node_rate_)); }
+  double presence_at_work() const { return felt(presence_of(work_.launches, work_.nodes)); }
   double launches_per_s_at_work() const { return work_.launches * 1e9; }
   double nodes_per_s_at_work() const { return work_.nodes * 1e9; }
 
@@ -175,8 +182,13 @@ class Governor {
   void plan_launches(std::int64_t now_ns);
   void plan_others(std::int64_t now_ns);
   void learn();
-  void learn_work();
+  void learn_work(double open_ns);
   double presence_of(double launch_rate, double node_rate) const;
+  // What is hidden is known of what is recorded only.
+  double felt(double share) const { return ended_ ? share : share * (1 - hidden_.share); }
+  double launch_price_ns() const {
+    return options_.costs.launch_ns + (options_.waits ? options_.costs.waits_launch_ns : 0);
+  }
   bool windows_are_worth_it();
   bool others_due(std::int64_t now_ns) const;
   bool due(const State& tier, std::int64_t now_ns) const;
@@ -217,12 +229,18 @@ class Governor {
   // Of tier 0: costs of being open, learnt, and of the open time since the last lesson.
   double cost_density_ = 0, toggle_cost_ns_ = 0;
   double lesson_open_ns_ = 0, lesson_cost_ns_ = 0, lesson_calls_ns_ = 0;
-  double lesson_launches_ = 0, lesson_nodes_ = 0;
+  double lesson_launches_ = 0, lesson_nodes_ = 0, lesson_age_ns_ = 0;
+  double held_open_ns_ = 0;  // of the open time, in periods of which nothing had come
   std::int64_t open_since_ns_ = -1;
 
   // Of tier 0: the time not yet stood for, the windows that stand for it, and those that stand for
   // themselves.
   double standing_ns_ = 0, open_ns_ = 0, alone_ns_ = 0;
+
+  double launches_ = 0, nodes_ = 0;  // recorded by tier 0
+  double other_costs_ns_ = 0;        // of tier 0, by the clock: calls, and the records' folding
+  DeviceBusy::Hidden hidden_;
+  double hidden_presence_ns_ = 0;  // of hidden_
 
   std::int64_t full_until_ns_ = 0, full_next_ns_ = kNever, full_cell_end_ns_ = 0;
   std::int64_t asked_ns_ = 0;  // the length of a window asked for, until it opens

@@ -499,6 +499,7 @@ std::string Recorder::coverage() const {
                              .real("counted_windows", sampling_.counted_windows)
                              .real("timed_windows", sampling_.timed_windows)
                              .real("presence", sampling_.presence)
+                             .real("hidden_ns", sampling_.hidden_ns)
                              .integer("one_in", one_in_)
                              .finish());
   return json.raw("notes", '[' + notes + ']').finish();

@@ -47,7 +47,8 @@ Json to_json(const Sampling& sampling) {
                        {"counted_windows", sampling.counted_windows},
                        {"timed_windows", sampling.timed_windows},
                        {"presence", sampling.presence},
-                       {"one_in", sampling.one_in}});
+                       {"one_in", sampling.one_in},
+                       {"hidden_ns", sampling.hidden_ns}});
 }
 
 Json to_json(const Coverage& coverage) {
@@ -85,6 +86,7 @@ Coverage coverage_from_json(const Json& json) {
                        sampling["counted_windows"].as_double(),
                        sampling["timed_windows"].as_double()};
   coverage.sampling.presence = sampling["presence"].as_double();
+  coverage.sampling.hidden_ns = sampling["hidden_ns"].as_double();
   coverage.sampling.one_in =
       static_cast<int>(std::clamp<std::int64_t>(sampling["one_in"].as_int(), 0, 1 << 30));
   if (sampling["waits"].is_bool()) coverage.sampling.waits = sampling["waits"].as_bool();

@@ -178,7 +178,8 @@ void Arbiter::account(int tier) {
   governor_.spent_once(payer.take_once_ns());
   if (tier != 0) return;
   const Folding::Counts counts = folding_.take_counts();
-  governor_.recorded(counts.launches, counts.nodes);
+  governor_.recorded(counts.launches, counts.nodes, counts.age_ns);
+  governor_.hidden(folding_.hidden(governor_.prices(monotonic_ns())));
 }
 
 // A flush runs beside the program, which waits for it now and then only: a quarter of its time is
@@ -204,7 +205,8 @@ void Arbiter::report() {
   note_presence();
   recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
                           totals.windows, estimate.total_ns, estimate.variance, governor_.waits(),
-                          estimate.counted, estimate.timed, governor_.presence_at_work()});
+                          estimate.counted, estimate.timed, governor_.presence_at_work(),
+                          totals.hidden_ns});
 }
 
 // Of the session's own thread, which folds what windows brought; and of the buffers, which CUPTI

@@ -27,13 +27,15 @@ class Folding::Tally {
     if (keeps_ids_) see_id(record);
     if (record.kind == CUPTI_ACTIVITY_KIND_RUNTIME || record.kind == CUPTI_ACTIVITY_KIND_DRIVER)
       ++calls_;
-    if (record.kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
-        record.kind == CUPTI_ACTIVITY_KIND_KERNEL)
-      nodes_ += reinterpret_cast<const CUpti_ActivityKernel10&>(record).graphId != 0 ? 1 : 0;
+    see_work(record);
   }
   void add_to(Folding& folding) const {
-    if (!launch_ids_.empty() || version_id_ != 0) {
+    {
       const std::lock_guard<std::mutex> lock(folding.mutex_);
+      folding.busy_.add(busy_);
+      const std::int64_t first_ns = busy_.first_ns();
+      if (folding.first_ns_ == 0 || (first_ns > 0 && first_ns < folding.first_ns_))
+        folding.first_ns_ = first_ns;
       for (const auto& [id, start_ns] : launch_ids_) {
         const Period& period = folding.period_of(start_ns);
         if (!period.final || period.weight > 0)
@@ -48,6 +50,22 @@ class Folding::Tally {
   }
 
  private:
+  void see_work(const CUpti_Activity& record) {
+    switch (record.kind) {
+      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      case CUPTI_ACTIVITY_KIND_KERNEL: {
+        const auto& kernel = reinterpret_cast<const CUpti_ActivityKernel10&>(record);
+        nodes_ += kernel.graphId != 0 ? 1 : 0;
+        return busy_.add(work_of(kernel));
+      }
+      case CUPTI_ACTIVITY_KIND_MEMCPY:
+        return busy_.add(work_of(reinterpret_cast<const CUpti_ActivityMemcpy6&>(record)));
+      case CUPTI_ACTIVITY_KIND_MEMSET:
+        return busy_.add(work_of(reinterpret_cast<const CUpti_ActivityMemset4&>(record)));
+      default:
+        return;
+    }
+  }
   template <class Record>
   void see_launch(const CUpti_Activity& record) {
     const auto& launch = reinterpret_cast<const Record&>(record);
@@ -78,6 +96,7 @@ class Folding::Tally {
   std::uint64_t all_ = 0, nodes_ = 0, calls_ = 0;
   std::uint32_t version_id_ = 0;  // of a call for the driver's version
   std::vector<std::pair<std::uint32_t, std::int64_t>> launch_ids_;  // and when they began
+  DeviceBusy::Batch busy_{wall_ns()};
 };
 
 void Folding::count(const Buffer& buffer, bool as_planned) {

@@ -48,7 +48,15 @@ const Folding::Period& Folding::period_of(std::int64_t start_ns) const {
 }
 
 Folding::Counts Folding::take_counts() {
-  return {static_cast<double>(launches_.exchange(0)), static_cast<double>(nodes_.exchange(0))};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::int64_t first_ns = std::exchange(first_ns_, 0);
+  return {static_cast<double>(launches_.exchange(0)), static_cast<double>(nodes_.exchange(0)),
+          first_ns > 0 ? wall_ns() - first_ns : 0};
+}
+
+DeviceBusy::Hidden Folding::hidden(const DeviceBusy::Prices& prices) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return busy_.judge(prices);
 }
 
 void Folding::leave_out_from(std::int64_t from_ns) {
@@ -64,16 +72,19 @@ void Folding::begin_window() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (windows_.size() >= kRemembered) windows_.erase(windows_.begin());
   windows_.push_back({wall_ns(), 0});
+  busy_.open(windows_.back().from_ns);
 }
 
 void Folding::drop_window() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!windows_.empty() && windows_.back().to_ns == 0) windows_.pop_back();
+  busy_.close(wall_ns());
 }
 
 void Folding::end_window() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!windows_.empty()) windows_.back().to_ns = wall_ns();
+  busy_.close(wall_ns());
   closed_ns_ = monotonic_ns();
 }
 

@@ -19,6 +19,7 @@
 #include "profile/capture/cuda/cupti_library.h"
 #include "profile/capture/cuda/kernel_names.h"
 #include "profile/capture/cuda/node_times.h"
+#include "profile/capture/device_busy.h"
 #include "profile/capture/launch_clock.h"
 #include "profile/capture/session.h"
 
@@ -83,8 +84,11 @@ class Folding {
   // Launches into streams and nodes of graphs that CUPTI recorded since the last call.
   struct Counts {
     double launches = 0, nodes = 0;
+    std::int64_t age_ns = 0;  // of the first of them
   };
   Counts take_counts();
+  // What of their price was hidden, and all that is counted so.
+  DeviceBusy::Hidden hidden(const DeviceBusy::Prices& prices);
   // Purlin's own time in CUPTI's callbacks since the last call.
   std::int64_t take_cost_ns() { return cost_ns_.exchange(0); }
   std::size_t memory_bytes() { return buffers_.bytes(); }
@@ -150,7 +154,9 @@ class Folding {
   LaunchClock clock_;
   std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
   std::int64_t awaited_ns_ = 0;  // when a call was made for its id; 0: none
-  NodeTimes node_times_;         // guarded by the recorder's lock
+  DeviceBusy busy_;
+  std::int64_t first_ns_ = 0;  // of what is counted; 0: nothing
+  NodeTimes node_times_;       // guarded by the recorder's lock
   double total_ns_ = 0;
   // Of settled periods, z their weighted kernel time and t the launches or the time they stand for.
   struct Sums {

@@ -2,6 +2,7 @@
 #include "profile/capture/cuda/record_facts.h"
 
 #include <cstddef>
+#include <cstring>
 
 namespace purlin::profile::capture::cuda {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, registersPerThread);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, start);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, deviceId);
+PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, contextId);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, streamId);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, gridX);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, localMemoryPerThread);
@@ -24,8 +26,10 @@ PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, correlationId);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, clusterX);
 PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, start);
 PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, deviceId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, contextId);
 PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, streamId);
 PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, deviceId);
+PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, contextId);
 PURLIN_SAME_PLACE(CUpti_ActivityMemset4, CUpti_ActivityMemset3, streamId);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, graphNodeId);
 PURLIN_SAME_PLACE(CUpti_ActivityMemcpy6, CUpti_ActivityMemcpy5, graphNodeId);
@@ -38,7 +42,21 @@ std::uint32_t count(std::int32_t value) {
   return value > 0 ? static_cast<std::uint32_t>(value) : 0;
 }
 
+// Kernels that wait for other processes, which may be late as they are recorded. Names are mangled.
+bool may_wait(const char* name) {
+  if (name == nullptr || name[0] != '_' || name[1] != 'Z') return false;
+  for (name += 2; *name >= '0' && *name <= '9';) ++name;
+  return std::strncmp(name, "nccl", 4) == 0 || std::strncmp(name, "nvshmem", 7) == 0;
+}
+
 }  // namespace
+
+DeviceBusy::Work work_of(const CUpti_ActivityKernel10& record) {
+  DeviceBusy::Work work = work_of<CUpti_ActivityKernel10>(record);
+  work.kernel = true;
+  work.may_wait = may_wait(record.name);
+  return work;
+}
 
 const char* copy_kind(std::uint8_t kind) {
   switch (kind) {

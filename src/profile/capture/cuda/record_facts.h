@@ -6,6 +6,7 @@
 #pragma once
 
 #include "profile/capture/cuda/cupti_library.h"
+#include "profile/capture/device_busy.h"
 #include "profile/capture/recorder.h"
 
 #include <cstdint>
@@ -32,6 +33,19 @@ CopyFacts facts_of(const Record& record, const char* kind) {
   facts.start_ns = static_cast<std::int64_t>(record.start);
   facts.duration_ns = static_cast<std::int64_t>(record.end - record.start);
   return facts;
+}
+
+// What it kept busy.
+DeviceBusy::Work work_of(const CUpti_ActivityKernel10& record);
+template <class Record>
+DeviceBusy::Work work_of(const Record& record) {
+  DeviceBusy::Work work;
+  work.stream = {record.deviceId, record.contextId, record.streamId};
+  work.start_ns = static_cast<std::int64_t>(record.start);
+  work.end_ns = static_cast<std::int64_t>(record.end);
+  work.kernel = false;
+  work.node = record.graphId != 0;
+  return work;
 }
 
 }  // namespace purlin::profile::capture::cuda
