@@ -52,6 +52,7 @@ struct Buffer {
   std::size_t size = 0, used = 0;
   // Of the records in flight: where they are, and their end.
   std::deque<std::pair<std::size_t, std::uint64_t>> in_flight;
+  std::uint64_t done_ns = 0;  // of a full one, by the wall clock
 };
 
 struct Fault {
@@ -224,10 +225,17 @@ void deliver(std::unique_lock<std::mutex>& lock, const Buffer& buffer) {
   s.changed.notify_all();
 }
 
-// Those that are full now: others may fill as fast.
-void deliver_full(std::unique_lock<std::mutex>& lock) {
+std::uint64_t wall_clock() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
+
+// Those that are full now, as others may fill as fast, and whose work is done.
+void deliver_full(std::unique_lock<std::mutex>& lock, bool forced = false) {
   State& s = state();
   for (std::size_t left = s.full.size(); left > 0 && !s.full.empty(); --left) {
+    if (!forced && s.full.front().done_ns > wall_clock()) return;
     const Buffer buffer = std::move(s.full.front());
     s.full.pop_front();
     deliver(lock, buffer);
@@ -239,6 +247,7 @@ void work(State* s) {
   for (;;) {
     s->changed.wait(lock, [&] { return !s->full.empty(); });
     deliver_full(lock);
+    if (!s->full.empty()) s->changed.wait_for(lock, std::chrono::milliseconds(1));
   }
 }
 
@@ -253,12 +262,6 @@ void retire(std::unique_lock<std::mutex>& lock, Buffer& buffer) {
     lock.lock();
   }
   s.changed.notify_all();
-}
-
-std::uint64_t wall_clock() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
 }
 
 void land(Buffer& buffer, std::size_t left_in_flight) {
@@ -277,6 +280,7 @@ void append(Record record, bool always = false) {
   if ((!always && s.kinds.count(record.kind) == 0) || s.requested == nullptr) return;
   Buffer* buffer = &s.buffers[std::this_thread::get_id()];
   if (buffer->bytes != nullptr && buffer->size - buffer->used < sizeof record) {
+    if (s.clocked && !buffer->in_flight.empty()) buffer->done_ns = buffer->in_flight.back().second;
     land(*buffer, 0);
     retire(lock, *buffer);
   }
@@ -580,7 +584,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
     s.full.push_back(std::move(buffer));
     buffer = {};
   }
-  deliver_full(lock);
+  deliver_full(lock, (flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
   // What another thread is delivering is delivered when this returns, unless that is this thread.
   const long last = s.deliveries;
   if (in_callback == 0)

@@ -3,9 +3,9 @@
 //
 //   paced_client SECONDS LAUNCHES_PER_MS [NODES [NS]]   prints "ready", then how many launches it
 //   made; with NODES (0: none) each is one of a graph of so many kernels, which count, and each
-//   kernel takes so many NS (500), with FAKE_CUPTI_CLOCKED of a device. FAKE_CUDA names a driver to
-//   load. PAUSE_AFTER=S: after so many seconds it only waits. COPIES=1: a copy with each batch of
-//   launches; prints how many there were, too.
+//   kernel takes so many NS (500), with FAKE_CUPTI_CLOCKED of a device, which is then given 50 ms
+//   of work ahead. FAKE_CUDA names a driver to load. PAUSE_AFTER=S: after so many seconds it only
+//   waits. COPIES=1: a copy with each batch of launches; prints how many there were, too.
 #include "injection.h"
 
 #include <algorithm>
@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   const int per_ms = std::atoi(argv[2]);
   const int nodes = argc > 3 ? std::atoi(argv[3]) : 0;
   const std::uint64_t ns = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 500;
+  const long ahead = argc > 4 ? static_cast<long>(50'000'000 / std::max<std::uint64_t>(ns, 1)) : 0;
   load_driver();
   inject();
   const char* pause = std::getenv("PAUSE_AFTER");
@@ -40,7 +41,7 @@ int main(int argc, char** argv) {
   for (;;) {
     const double elapsed = std::chrono::duration<double>(Clock::now() - began).count();
     if (elapsed >= seconds) break;
-    const long due = static_cast<long>(std::min(elapsed, busy) * 1000 * per_ms);
+    const long due = static_cast<long>(std::min(elapsed, busy) * 1000 * per_ms) + ahead;
     if (due > made && nodes == 0) fake_launch("paced", static_cast<int>(due - made), ns);
     for (long i = made; i < due && nodes > 0; ++i) fake_graph_launch("replayed", nodes, ns);
     if (due > made && copies) fake_copy(4096), ++copied;

@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t block_of(std::int64_t ns) { return ns / DeviceBusy::kBlockNs; }
 
 constexpr auto kReachNs = static_cast<std::int64_t>(DeviceBusy::kBlocks) * DeviceBusy::kBlockNs;
+constexpr std::int64_t kSlackNs = 1'000'000;  // of the device's clock
 // Another stream is looked at where that saves more than this part of the estimate: to change costs
 // a block's.
 constexpr double kWorthAChange = 0.1;
@@ -37,7 +38,7 @@ DeviceBusy::Batch::Part& DeviceBusy::Batch::part(OfStream& of, std::int64_t bloc
 
 void DeviceBusy::Batch::add(const Work& work) {
   // What claims to have ended later than now, or has no times, is not to be believed.
-  if (work.start_ns <= 0 || work.end_ns < work.start_ns || work.end_ns > now_ns_ ||
+  if (work.start_ns <= 0 || work.end_ns < work.start_ns || work.end_ns > now_ns_ + kSlackNs ||
       work.start_ns < now_ns_ - kReachNs)
     return;
   OfStream* of = find(work.stream);

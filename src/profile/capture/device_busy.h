@@ -4,11 +4,11 @@
 //
 // The work of one stream is done piece by piece, so the program takes at least as long as its
 // busiest stream's work: in a span of T in which that stream was busy for B, recording, and CUPTI's
-// presence, cost at most T - B, whatever was estimated. What is not known to be busy counts as idle:
-// records that have not come, or never will; what CUPTI puts between two kernels; kernels that may
-// be waiting for another process. Of a device's streams together that would not be true: work that
-// overlaps there could overlap more in a program that is not slowed. Nodes of graphs are dearer on
-// the device itself, so that nothing of their price is hidden.
+// presence, cost at most T - B, whatever was estimated. What is not known to be busy counts as
+// idle: records that have not come, or never will; what CUPTI puts between two kernels; kernels
+// that may be waiting for another process. Of a device's streams together that would not be true:
+// work that overlaps there could overlap more in a program that is not slowed. Nodes of graphs are
+// dearer on the device itself, so that nothing of their price is hidden.
 //
 // Time is cut into blocks, in which records may come in any order and some seconds late: until a
 // block is left behind, what was hidden in it is said anew. What a launch was late by may come to
@@ -32,8 +32,8 @@ class DeviceBusy {
   static constexpr std::size_t kBlocks = 64, kMostStreams = 64;
   static constexpr double kQueued = 1024;  // launches that a stream's queue holds
   // From one kernel to the next a stream takes so long with nothing recorded, too. H200 (Kineto's
-  // traces in tests/data): 0.8 to 1.7 us while recorded, of which recording adds 0.44 at most (as to
-  // nodes of graphs: bench/results/cupti_cost_h200.md).
+  // traces in tests/data): 0.8 to 1.7 us while recorded, of which recording adds 0.44 at most (as
+  // to nodes of graphs: bench/results/cupti_cost_h200.md).
   static constexpr std::int64_t kStreamGapNs = 300;
 
   struct Stream {
@@ -113,9 +113,7 @@ class DeviceBusy {
   void settle_all();
   void judge_block(std::int64_t block, State& state) const;
   std::int64_t limit_ns() const { return closed_ns_ > 0 ? closed_ns_ : frontier_ns_; }
-  static std::size_t slot(std::int64_t block) {
-    return static_cast<std::size_t>(block) % kBlocks;
-  }
+  static std::size_t slot(std::int64_t block) { return static_cast<std::size_t>(block) % kBlocks; }
 
   std::int64_t open_ns_ = 0, closed_ns_ = 0;  // 0: not
   std::int64_t frontier_ns_ = 0;              // the end of the last work that is known

@@ -79,8 +79,7 @@ TEST(DeviceBusy, WhereItRestsTheEstimateStands) {
 }
 
 TEST(DeviceBusy, ThreadsOfOneStreamMayComeInAnyOrder) {
-  const std::vector<Record> records =
-      steady(kEpoch, kEpoch + 10 * kSecond, 100'000, 99'200, 1, 3);
+  const std::vector<Record> records = steady(kEpoch, kEpoch + 10 * kSecond, 100'000, 99'200, 1, 3);
   EXPECT_NEAR(charged(judged(records)), 0.005 * 10e9, 1e6);
   EXPECT_NEAR(charged(judged(records, 4855)), 0.005 * 10e9, 1e6);
 }
@@ -90,9 +89,8 @@ TEST(DeviceBusy, StreamsThatOverlapHideNothingForOneAnother) {
   std::vector<Record> records = steady(kEpoch, kEpoch + 10 * kSecond, 100'000, 60'000, 1);
   for (const Record& record : steady(kEpoch + 40'000, kEpoch + 10 * kSecond, 100'000, 60'000, 2))
     records.push_back(record);
-  std::sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
-    return a.work.end_ns < b.work.end_ns;
-  });
+  std::sort(records.begin(), records.end(),
+            [](const Record& a, const Record& b) { return a.work.end_ns < b.work.end_ns; });
   EXPECT_EQ(judged(records).hidden_ns, 0);
 }
 
@@ -104,9 +102,8 @@ TEST(DeviceBusy, OfSeveralDevicesTheBusiestCounts) {
     record.thread = 1;
     records.push_back(record);
   }
-  std::stable_sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
-    return a.work.end_ns < b.work.end_ns;
-  });
+  std::stable_sort(records.begin(), records.end(),
+                   [](const Record& a, const Record& b) { return a.work.end_ns < b.work.end_ns; });
   const Hidden both = judged(records);
   EXPECT_NEAR(both.estimate_ns, 0.02 * 10e9, 1e5);
   EXPECT_NEAR(charged(both), alone, 1e6);

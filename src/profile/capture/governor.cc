@@ -232,7 +232,9 @@ void Governor::insert(int tier, const Window& window) {
 void Governor::end_period(std::int64_t now_ns) {
   if (!running_) return;
   const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - period_begin_ns_));
-  totals_.spent_ns += elapsed * presence_of(launch_rate_, node_rate_);  // less what was hidden
+  const double presence = elapsed * presence_of(launch_rate_, node_rate_);
+  totals_.spent_ns += presence;  // what was hidden of it is given back
+  presence_ns_ += presence;
   if (ended_ && !full_ && open_since_ns_ < 0) {
     totals_.unseen_ns += elapsed;
     running_ = false;
@@ -486,18 +488,19 @@ void Governor::hidden(const DeviceBusy::Hidden& hidden) {
   const double presence =
       launches_ * costs.initialised_launch_ns + nodes_ * costs.initialised_node_ns;
   const double part = hidden.estimate_ns > 0 ? std::min(1.0, presence / hidden.estimate_ns) : 0;
-  const double of_presence = part * hidden.hidden_ns;
+  // Of presence no more is given back than was charged: its rate is learnt after the fact.
+  const double of_presence = std::min(part * hidden.hidden_ns, presence_ns_);
+  const double of_records = (1 - part) * hidden.hidden_ns;
   // What is bounded, and no estimate, needs no margin.
-  const double given_back = hidden.hidden_ns - hidden_.hidden_ns -
-                            (of_presence - hidden_presence_ns_) +
-                            (1 - kSafety) * (1 - part) * (hidden.bounded_ns - hidden_.bounded_ns);
+  const double margin = (1 - kSafety) * (1 - part) * hidden.bounded_ns;
+  const double given_back =
+      of_records + margin - std::exchange(given_back_ns_, of_records + margin);
   tiers_[0].purse_ns += given_back;
   lesson_cost_ns_ -= given_back;
   if (head_) head_cost_ns_ -= given_back;
-  totals_.spent_ns -= hidden.hidden_ns - hidden_.hidden_ns;
-  totals_.hidden_ns = hidden.hidden_ns;
-  hidden_ = hidden;
-  hidden_presence_ns_ = of_presence;
+  totals_.spent_ns -= of_records + of_presence - totals_.hidden_ns;
+  totals_.hidden_ns = of_records + of_presence;
+  hidden_share_ = hidden.share;
 }
 
 void Governor::interrupted(std::int64_t now_ns) {

@@ -185,7 +185,7 @@ class Governor {
   void learn_work(double open_ns);
   double presence_of(double launch_rate, double node_rate) const;
   // What is hidden is known of what is recorded only.
-  double felt(double share) const { return ended_ ? share : share * (1 - hidden_.share); }
+  double felt(double share) const { return ended_ ? share : share * (1 - hidden_share_); }
   double launch_price_ns() const {
     return options_.costs.launch_ns + (options_.waits ? options_.costs.waits_launch_ns : 0);
   }
@@ -239,8 +239,9 @@ class Governor {
 
   double launches_ = 0, nodes_ = 0;  // recorded by tier 0
   double other_costs_ns_ = 0;        // of tier 0, by the clock: calls, and the records' folding
-  DeviceBusy::Hidden hidden_;
-  double hidden_presence_ns_ = 0;  // of hidden_
+  double presence_ns_ = 0;           // charged for it
+  double given_back_ns_ = 0;         // of what records cost, and of the margin
+  double hidden_share_ = 0;          // of late
 
   std::int64_t full_until_ns_ = 0, full_next_ns_ = kNever, full_cell_end_ns_ = 0;
   std::int64_t asked_ns_ = 0;  // the length of a window asked for, until it opens
