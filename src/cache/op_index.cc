@@ -271,8 +271,10 @@ template <std::size_t D>
 OpIndex::Hit OpIndex::find_in(const std::int64_t* extents) const noexcept {
   // The epoch first: an answer that was worked out before a change must not pass for one after it.
   const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
-  AnswerMemo& memo = *memo_.load(std::memory_order_acquire);
-  const std::uint64_t answer = memo.find<D>(extents, epoch);
+  AnswerMemo* memo = memo_.load(std::memory_order_acquire);
+  if (!memo_pays_.load(std::memory_order_relaxed)) [[unlikely]]
+    return find_in_table<D>(extents, nullptr, epoch);
+  const std::uint64_t answer = memo->find<D>(extents, epoch);
   if (answer == 0) [[unlikely]]
     return find_in_table<D>(extents, memo, epoch);
   return {static_cast<Outcome>(answer % 8), 0,
@@ -280,7 +282,7 @@ OpIndex::Hit OpIndex::find_in(const std::int64_t* extents) const noexcept {
 }
 
 template <std::size_t D>
-[[gnu::noinline]] OpIndex::Hit OpIndex::find_in_table(const std::int64_t* extents, AnswerMemo& memo,
+[[gnu::noinline]] OpIndex::Hit OpIndex::find_in_table(const std::int64_t* extents, AnswerMemo* memo,
                                                       std::uint32_t epoch) const noexcept {
   const Table& table = *table_.load(std::memory_order_acquire);
   const std::size_t end = rule_count_.load(std::memory_order_acquire);
@@ -294,21 +296,33 @@ template <std::size_t D>
              0, found.entry};
   if (epoch % 2 != 0) return hit;
   hit.epoch = epoch;
-  if (memo.has_room<D>(extents, epoch)) [[unlikely]]
-    keep(extents, hit);
+  if (memo != nullptr && memo->has_room<D>(extents, epoch)) [[unlikely]]
+    memo->keep<D>(extents, answer_of(hit), epoch);
   return hit;
 }
 
-void OpIndex::keep(const std::int64_t* extents, const Hit& hit) const noexcept {
-  if (hit.epoch == 0) return;
-  with_dimensions(dimensions_.size(), [&]<std::size_t D>() {
-    memo_.load(std::memory_order_acquire)->keep<D>(extents, answer_of(hit), hit.epoch);
-  });
+void OpIndex::learn(const std::int64_t* extents, const Hit& hit) const noexcept {
+  const bool remembered =
+      hit.epoch == 0 || with_dimensions(dimensions_.size(), [&]<std::size_t D>() {
+        AnswerMemo& memo = *memo_.load(std::memory_order_acquire);
+        if (memo.find<D>(extents, hit.epoch) != 0) return true;
+        memo.keep<D>(extents, answer_of(hit), hit.epoch);
+        return false;
+      });
+  // A step that another thread takes at the same time may be lost. Written only where it changes:
+  // every find() reads the same line.
+  const int score = memo_score_.load(std::memory_order_relaxed);
+  const int next = std::clamp(score + (remembered ? 1 : -1), 0, kMostMemoScore);
+  if (next != score) memo_score_.store(next, std::memory_order_relaxed);
+  const bool paid = memo_pays_.load(std::memory_order_relaxed);
+  const bool pays = paid ? next > 0 : next == kMostMemoScore;
+  if (pays != paid) memo_pays_.store(pays, std::memory_order_relaxed);
 }
 
 template <std::size_t D>
 void OpIndex::prefetch_in(const std::int64_t* extents) const noexcept {
-  memo_.load(std::memory_order_acquire)->prefetch<D>(extents);
+  if (memo_pays_.load(std::memory_order_relaxed))
+    memo_.load(std::memory_order_acquire)->prefetch<D>(extents);
   const Table& table = *table_.load(std::memory_order_acquire);
   const std::size_t count = rule_count_.load(std::memory_order_acquire);
   for (std::size_t rules = exact_used_.load(std::memory_order_acquire) ? 0 : 1; rules < count;

@@ -61,7 +61,7 @@ class OpIndex {
  public:
   struct Hit {
     Outcome outcome = Outcome::kMiss;
-    std::uint32_t epoch = 0;  // for keep(): in which it was worked out; 0: nothing to keep
+    std::uint32_t epoch = 0;  // for learn(): in which it was worked out; 0: it was remembered
     const IndexedEntry* entry = nullptr;
   };
 
@@ -77,9 +77,10 @@ class OpIndex {
   void update(const Store& store) { update(std::span(&store, 1)); }
   // [MT]
   Hit find(const std::int64_t* extents) const noexcept;
-  // [MT] Remembers what find() answered in place of another shape's answer; where there is room
-  // find() itself does. For a few of many hits: a memo that is written all the time helps nobody.
-  void keep(const std::int64_t* extents, const Hit& hit) const noexcept;
+  // [MT] For a few of many hits, at random: remembers the answer, also in place of another shape's,
+  // and whether the memo had it. Where it seldom has, as of shapes drawn from a million, find()
+  // asks the table alone until it would.
+  void learn(const std::int64_t* extents, const Hit& hit) const noexcept;
   // [MT] Begins to bring what find() will read into the processor's caches; waits for nothing.
   void prefetch(const std::int64_t* extents) const noexcept;
 
@@ -102,6 +103,7 @@ class OpIndex {
   };
   using RuleSet = std::array<BucketRule, kMaxDimensions>;
   static constexpr std::size_t kMaxRuleSets = 16;
+  static constexpr int kMostMemoScore = 64;
 
   using Live = std::vector<const IndexedEntry*>;  // of one key: the one for its bucket first
   std::vector<Id128> changed_keys(std::span<const Store> layers);
@@ -120,7 +122,7 @@ class OpIndex {
   template <std::size_t D>
   Hit find_in(const std::int64_t* extents) const noexcept;
   template <std::size_t D>
-  Hit find_in_table(const std::int64_t* extents, AnswerMemo& memo,
+  Hit find_in_table(const std::int64_t* extents, AnswerMemo* memo,
                     std::uint32_t epoch) const noexcept;
   template <std::size_t D>
   void prefetch_in(const std::int64_t* extents) const noexcept;
@@ -148,6 +150,8 @@ class OpIndex {
   std::atomic<AnswerMemo*> memo_{nullptr};
   // Of answers: raised as update() begins to change them, odd from then, and again at its end.
   std::atomic<std::uint32_t> epoch_{2};
+  mutable std::atomic<bool> memo_pays_{true};
+  mutable std::atomic<int> memo_score_{kMostMemoScore};  // which learn() moves by one
   std::atomic<const Table*> table_{nullptr};
   std::array<RuleSet, kMaxRuleSets> rule_sets_;  // the first is exact; published by rule_count_
   std::atomic<std::size_t> rule_count_{1};

@@ -169,16 +169,43 @@ TEST(OpIndex, AnAnswerOfBeforeAnUpdateIsNotServed) {
   ASSERT_TRUE(store.set_status(new_status(put->record, EntryState::kDemoted, "")).is_ok());
   index.update(store);
   EXPECT_EQ(ask(index, extents).outcome, Outcome::kMiss);
-  index.keep(extents.data(), old);
+  index.learn(extents.data(), old);
   EXPECT_EQ(ask(index, extents).outcome, Outcome::kMiss);
   ASSERT_TRUE(store.set_status(new_status(put->record, EntryState::kActive, "")).is_ok());
   index.update(store);
-  index.keep(extents.data(), old);
+  index.learn(extents.data(), old);
   const OpIndex::Hit again = index.find(extents.data());
   EXPECT_EQ(again.outcome, Outcome::kExact);
   EXPECT_NE(again.epoch, 0u) << "looked up anew";
   index.update(store);  // nothing changed: what is remembered stays
   EXPECT_EQ(index.find(extents.data()).epoch, 0u);
+}
+
+// More shapes than a memo holds are looked up in the table alone, until they are few again.
+TEST(OpIndex, AMemoThatSeldomHasTheAnswerIsNotAsked) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  ASSERT_TRUE(store.put(shaped(std::int64_t{1} << 20, 96, {})).is_ok());
+  OpIndex index(sample_entry().key, kDimensions, false);
+  index.update(store);
+  Random random(3);
+  const auto asked = [&](std::uint64_t shapes) {  // whether find() had it in its memo
+    const Extents extents = {
+        (std::int64_t{1} << 20) - static_cast<std::int64_t>(random.below(shapes)), 96, 512};
+    const OpIndex::Hit hit = index.find(extents.data());
+    EXPECT_NE(hit.entry, nullptr);
+    if (random.below(4) == 0) index.learn(extents.data(), hit);
+    return hit.epoch == 0;
+  };
+  const auto of_last = [&](int count, std::uint64_t shapes) {
+    int remembered = 0;
+    for (int i = 0; i < 20'000; ++i)
+      if (asked(shapes) && i >= 20'000 - count) ++remembered;
+    return remembered;
+  };
+  EXPECT_GT(of_last(1000, 50), 990);
+  EXPECT_EQ(of_last(1000, 100'000), 0);
+  EXPECT_GT(of_last(1000, 50), 990);
 }
 
 // Threads ask while entries are withdrawn and come back: once update() has returned, nobody gets
@@ -204,7 +231,7 @@ TEST(OpIndex, WhatAnUpdateWithdrewIsServedToNoThreadAfterIt) {
         const Extents extents = {600 + i % 400, 96, 512};
         const int before = ended.load();
         const OpIndex::Hit hit = index.find(extents.data());
-        if (i % 3 == 0) index.keep(extents.data(), hit);
+        if (i % 3 == 0) index.learn(extents.data(), hit);
         if (begun.load() != before) continue;
         const std::string& expected = before % 2 == 0 ? fast->record : slow->record;
         if (hit.entry == nullptr || hit.entry->record != expected) ++wrong;

@@ -41,7 +41,7 @@ OpIndex::Hit Op::find(const std::int64_t* extents) noexcept {
 // Apart from find(), which is to stay short.
 [[gnu::noinline]] void Op::note_sampled(const OpIndex::Hit& hit, const std::int64_t* extents,
                                         std::uint64_t launches) noexcept {
-  index_.keep(extents, hit);
+  index_.learn(extents, hit);
   if (logs_choices_)
     note_hit(hit, extents, launches);  // now: what is logged is this shape
   else
