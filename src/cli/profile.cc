@@ -82,6 +82,11 @@ class ProfileCommand : public Command {
         "whether launches tell the op they belong to, by the ranges that the program marks "
         "(NVTX, PyTorch's emit_nvtx): auto: once it marks any",
         "auto|on|off");
+    flags.option(
+        "--copies", copies_,
+        "copies and sets of memory, which are recorded all along or not at all; auto: not where "
+        "--sample auto knows that the program makes too many launches for its budget",
+        "auto|on|off");
     flags.flag("--gemm-shapes", gemm_shapes_,
                "sizes and types of the matrix products that cuBLAS and cuBLASLt are asked for");
     flags.flag("--json", json_,
@@ -104,11 +109,8 @@ class ProfileCommand : public Command {
     options.stdout_to_stderr = json_;
     options.build = build_;
     options.gemm_shapes = gemm_shapes_;
-    if (ops_ != "auto" && ops_ != "on" && ops_ != "off")
-      return error(Code::kInvalid, "--ops '{}': give auto, on or off", ops_);
-    options.ops = ops_ == "on"    ? profile::OpsCapture::kOn
-                  : ops_ == "off" ? profile::OpsCapture::kOff
-                                  : profile::OpsCapture::kAuto;
+    PURLIN_TRY(parse_choice("--ops", ops_, options.ops));
+    PURLIN_TRY(parse_choice("--copies", copies_, options.copies));
     const std::optional<double> period = parse_duration_s(period_);
     if (!period || *period < 0.01 || *period > 3600)
       return error(Code::kInvalid, "--seal-period '{}': give a time from 10ms to 1h", period_);
@@ -142,6 +144,14 @@ class ProfileCommand : public Command {
   }
 
  private:
+  static Status parse_choice(const char* flag, const std::string& text, profile::Choice& choice) {
+    if (text != "auto" && text != "on" && text != "off")
+      return error(Code::kInvalid, "{} '{}': give auto, on or off", flag, text);
+    choice = text == "on"    ? profile::Choice::kOn
+             : text == "off" ? profile::Choice::kOff
+                             : profile::Choice::kAuto;
+    return Status::ok();
+  }
   Status parse_budget(profile::CaptureOptions& options) const {
     std::string_view text = budget_;
     double scale = 1;
@@ -238,8 +248,8 @@ class ProfileCommand : public Command {
     return written;
   }
 
-  std::string output_, build_, period_ = "1s", ops_ = "auto", budget_ = "1%", window_, sample_,
-                               stalls_, counters_, kernels_;
+  std::string output_, build_, period_ = "1s", ops_ = "auto", copies_ = "auto", budget_ = "1%",
+                               window_, sample_, stalls_, counters_, kernels_;
   int replays_ = profile::CaptureOptions().counter_replays;
   bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false, waits_ = false,
        windows_ = false;

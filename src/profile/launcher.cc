@@ -119,8 +119,8 @@ bool nsight_compute(const CaptureOptions& options) {
   return tool == "ncu" || tool == "nv-nsight-cu-cli";
 }
 
-const char* name_of(OpsCapture ops) {
-  return ops == OpsCapture::kOn ? "on" : ops == OpsCapture::kOff ? "off" : "auto";
+const char* name_of(Choice ops) {
+  return ops == Choice::kOn ? "on" : ops == Choice::kOff ? "off" : "auto";
 }
 
 // What all ranks of a run know it by, so that they choose alike.
@@ -145,6 +145,7 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
       {"PURLIN_FULL", options.full ? "1" : "0"},
       {"PURLIN_WAITS", options.waits ? "1" : "0"},
       {"PURLIN_WINDOWS", options.windows ? "1" : "0"},
+      {"PURLIN_COPIES", name_of(options.copies)},
       {"PURLIN_OPS", name_of(options.ops)},
       {"PURLIN_GEMM_SHAPES", options.gemm_shapes ? "1" : "0"},
       {"PURLIN_BUDGET", fmt::format("{:g}", options.budget)},
@@ -185,11 +186,11 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
   }
   // Where CUDA is captured: ranges tell of its launches.
   const auto injected = result.find("CUDA_INJECTION64_PATH");
-  if (injected != result.end() && injected->second == cuda && options.ops != OpsCapture::kOff) {
+  if (injected != result.end() && injected->second == cuda && options.ops != Choice::kOff) {
     const std::string reader = environment_variable("NVTX_INJECTION64_PATH");
     if (reader.empty() || reader == cuda) {
       result["NVTX_INJECTION64_PATH"] = cuda;
-    } else if (options.ops == OpsCapture::kOn) {
+    } else if (options.ops == Choice::kOn) {
       notes.push_back({"nvtx_injection_taken",
                        fmt::format("ranges of NVTX are not seen: NVTX_INJECTION64_PATH is already "
                                    "set to {}; unset it to let Purlin see them",

@@ -18,12 +18,14 @@
 
 namespace purlin::profile {
 
-// Whether launches carry the ops that the program names (NVTX); auto: once it names any.
-enum class OpsCapture { kAuto, kOn, kOff };
+enum class Choice { kAuto, kOn, kOff };
 
 struct CaptureOptions {
   std::vector<std::string> command;
-  OpsCapture ops = OpsCapture::kAuto;
+  // Whether launches carry the ops that the program names (NVTX); auto: once it names any.
+  Choice ops = Choice::kAuto;
+  // Copies and sets of memory; auto: with sample_auto not of programs known to be launch-bound.
+  Choice copies = Choice::kAuto;
   bool gemm_shapes = false;  // what cuBLAS and cuBLASLt are asked for
   bool full = false;         // a timeline of every launch, not only sketches
   bool waits = false;        // the host's waits, too, whatever they cost

@@ -19,6 +19,7 @@ struct CostModel {
   double node_ns = 1100;              // of a node of a graph, while it is recorded
   double waits_launch_ns = 4300;      // besides, of a launch while the host's waits are recorded
   double lasting_launch_ns = 500;     // of any launch after a second window was opened
+  double copies_launch_ns = 500;      // of any launch while copies are recorded and kernels not
   double lasting_node_ns = 35;        // of any node of a graph, likewise
   double instrumented_node_ns = 250;  // of a node of a graph that was made in the first window
   // Of any launch, with CUPTI in the process: of whole programs 170 to 220, of a loop of empty ones

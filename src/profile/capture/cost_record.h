@@ -24,6 +24,9 @@ struct CostRecord {
   // all else, which goes with the budget it was spent under, unless every launch was recorded.
   double budget = 0, presence = 0, rest = 0;
   bool governed = true;
+  // Its launches were too many for the budget, so that only its beginning was recorded: of the last
+  // process. Copies are not recorded of such a program (RunDraw::copies).
+  bool ended = false;
   std::int64_t runs = 0;  // processes that it comes from
   std::int64_t written_s = 0;
 

@@ -44,7 +44,6 @@ namespace purlin::profile::capture {
 struct Window {
   std::int64_t open_ns = 0, close_ns = 0;  // monotonic, planned
   double weight = 1;                       // launches that each recorded one stands for
-  bool copies = false;                     // tier 0 is to record copies and sets, too
 };
 
 // What a tier asks of its windows.
@@ -139,6 +138,8 @@ class Governor {
   bool stopped() const { return stopped_; }
   bool recording(std::int64_t now_ns) const { return now_ns < full_until_ns_; }
   void back_off();  // from now on, half the budget
+  // Whether copies are still recorded though nothing else is: every launch pays for that.
+  void copies_stay(bool stay) { copies_stay_ = stay; }
 
   bool head() const { return head_; }
   // Nothing follows the head: windows are not wanted, or (launch-bound) they would cost too much.
@@ -146,9 +147,14 @@ class Governor {
   bool launch_bound() const { return ended_ && launch_bound_; }
   double launches_per_s() const { return busy_rate() * 1e9; }
   double lasting_share() const { return busy_rate() * options_.costs.lasting_launch_ns; }
+  double copies_share() const { return busy_rate() * options_.costs.copies_launch_ns; }
+  double copies_presence() const { return copies_stay_ ? copies_share() : 0; }
+  bool partly() const { return ended_ || lasting_; }  // not every launch is recorded
   // Of the program's time, what CUPTI takes by being there, whatever is recorded: of all of it, and
   // of that in which the program has work for the device.
-  double unavoidable_share() const { return felt(presence_of(launch_rate_, node_rate_)); }
+  double unavoidable_share() const {
+    return felt(presence_of(launch_rate_, node_rate_)) + copies_presence();
+  }
   double presence_at_work() const { return felt(presence_of(work_.launches, work_.nodes)); }
   double launches_per_s_at_work() const { return work_.launches * 1e9; }
   double nodes_per_s_at_work() const { return work_.nodes * 1e9; }
@@ -216,6 +222,7 @@ class Governor {
   double planned_weight_ = 1;
   bool period_is_new_ = true;
   bool head_ = true, ended_ = false, launch_bound_ = false, cycle_due_ = false;
+  bool copies_stay_ = false;
   bool lasting_ = false;  // a window was opened after the head: its price is being paid
   double head_cost_ns_ = 0, launch_rate_ = 0, node_rate_ = 0;  // rates: per ns
   double recent_rate_ = 0;  // of launches, in the busier of the last periods

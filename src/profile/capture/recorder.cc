@@ -87,7 +87,7 @@ void Recorder::set_sampling(const SamplingFacts& facts) {
 
 Recorder::Spent Recorder::spent() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return {sampling_.budget, sampling_.presence, overhead_ns_};
+  return {sampling_, overhead_ns_};
 }
 
 void Recorder::set_one_in(int runs) {

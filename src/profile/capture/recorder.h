@@ -35,6 +35,8 @@ struct SamplingFacts {
   double counted_windows = 0, timed_windows = 0;  // weighed by their launches, by time
   double presence = 0;   // of the program's time: what CUPTI takes by being there
   double hidden_ns = 0;  // of what was estimated, while the program waited for a device
+  double copies = 0;     // likewise: recording copies where kernels are not
+  bool partly = false;   // not every launch could be had within the budget
 };
 
 struct LaunchFacts {
@@ -144,7 +146,8 @@ class Recorder {
   void add_overhead_ns(double ns);
   void set_sampling(const SamplingFacts& facts);
   struct Spent {
-    double budget = 0, presence = 0, overhead_ns = 0;
+    SamplingFacts sampling;
+    double overhead_ns = 0;
   };
   Spent spent();
   void set_one_in(int runs);  // one run in so many holds the budget

@@ -102,6 +102,7 @@ std::string device() {
 std::string kind_of_capture() {
   std::string text = variable("PURLIN_FULL") == "1" ? "full" : "governed";
   if (variable("PURLIN_WAITS") == "1") text += " waits";
+  if (variable("PURLIN_COPIES") == "on") text += " copies";
   for (const char* name : {"PURLIN_WINDOW", "PURLIN_COUNTERS", "PURLIN_STALLS"})
     if (const std::string value = variable(name); !value.empty() && value != "0")
       text += ' ' + std::string(name + 7) + '=' + value;
@@ -128,6 +129,15 @@ std::string percent(double share) {
   return text;
 }
 
+std::string why_no_copies(bool known) {
+  return std::string(
+             "copies and sets of memory are not recorded, which takes every launch's time "
+             "to the end of a program: ") +
+         (known ? "this one made too many launches for the budget when it was last recorded"
+                : "how many launches this one makes is not known yet") +
+         "; --copies on (PURLIN_COPIES=on) records them";
+}
+
 void decide_by_record(RunDraw& draw, double budget, std::string& why) {
   std::string program = variable("PURLIN_PROGRAM");
   if (program.empty()) program = program_name(executable(), beginning_of("/proc/self/cmdline"));
@@ -146,7 +156,12 @@ void decide_by_record(RunDraw& draw, double budget, std::string& why) {
                 static_cast<unsigned long long>(number_of(draw.identity)));
   draw.path = folder + name;
   const CostFile file = read_cost_record(draw.path, draw.identity);
-  if (file.state != CostFile::State::kRead) {
+  const bool known = file.state == CostFile::State::kRead;
+  if (const std::string copies = variable("PURLIN_COPIES"); copies != "on" && copies != "off") {
+    draw.copies = known ? !file.record.ended : copies == "auto";
+    if (!draw.copies) draw.notes.push_back({"no_copies", why_no_copies(known)});
+  }
+  if (!known) {
     const bool absent = file.state == CostFile::State::kAbsent;
     draw.notes.push_back(
         {absent ? "sample_auto" : "sample_record",
@@ -222,6 +237,8 @@ RunDraw RunDraw::from_environment(double budget, bool may_be_automatic) {
   const std::string sample = variable("PURLIN_SAMPLE");
   std::string why;
   const bool automatic = sample.empty() || sample == "auto";
+  draw.copies = variable("PURLIN_COPIES") != "off";
+  draw.copies_asked_for = variable("PURLIN_COPIES") == "on";
   if (automatic) {
     // A capture that idles costs nothing until it is asked.
     if (may_be_automatic && variable("PURLIN_IDLE") != "1") decide_by_record(draw, budget, why);

@@ -29,6 +29,10 @@ struct RunDraw {
   std::string path;      // where to keep what capture costs; "" = nowhere
   std::string identity;  // of the record
   bool governed = true;  // cost goes with the budget
+  // Copies and sets of memory are recorded all along or not at all (cuda/activity.h). PURLIN_COPIES
+  // on, off; auto: with PURLIN_SAMPLE=auto not where the program's last run was launch-bound
+  // (CostRecord::ended); not set: then only where there was one and it was not. Else they are.
+  bool copies = true, copies_asked_for = false;
   std::vector<Note> notes;
 
   // Without `automatic` "auto" is every run: of what does not go by a budget.

@@ -63,27 +63,30 @@ class Draw : public ::testing::Test {
     for (const char* name :
          {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_JOB_ID",
           "PURLIN_FULL", "PURLIN_WAITS", "PURLIN_WINDOW", "PURLIN_COUNTERS", "PURLIN_STALLS",
-          "PURLIN_IDLE", "PURLIN_SAMPLE", "PURLIN_RUN_ID"})
+          "PURLIN_IDLE", "PURLIN_SAMPLE", "PURLIN_RUN_ID", "PURLIN_COPIES"})
       ::unsetenv(name);
     set("PURLIN_STATE", folder_);
     set("PURLIN_PROGRAM", "test");
+    set("PURLIN_COPIES", "auto");
   }
   void TearDown() override {
     std::filesystem::remove_all(folder_);
     ::unsetenv("PURLIN_STATE");
     ::unsetenv("PURLIN_PROGRAM");
+    ::unsetenv("PURLIN_COPIES");
     ::unsetenv("PURLIN_FULL");
     ::unsetenv("PURLIN_SAMPLE");
     ::unsetenv("PURLIN_RUN_ID");
   }
   static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
   static RunDraw draw(double budget = 0.01) { return RunDraw::from_environment(budget, true); }
-  void leave(double presence) {
+  void leave(double presence, bool ended = false) {
     CostRecord record;
     const RunDraw now = draw();
     record.identity = now.identity;
     record.budget = 0.01;
     record.presence = presence;
+    record.ended = ended;
     record.runs = 1;
     ASSERT_EQ(write_cost_record(now.path, record), "");
   }
@@ -160,10 +163,33 @@ TEST_F(Draw, KnowsWhatIsRecordedApart) {
   EXPECT_EQ(draw().identity.find("another\nline"), std::string::npos);
 }
 
+TEST_F(Draw, CopiesAreNotRecordedOfProgramsKnownForManyLaunches) {
+  EXPECT_TRUE(draw().copies);
+  ::unsetenv("PURLIN_COPIES");  // injected without a word: what is not known is not risked
+  const RunDraw unknown = draw();
+  EXPECT_FALSE(unknown.copies);
+  ASSERT_EQ(unknown.notes.size(), 2u);
+  EXPECT_STREQ(unknown.notes[0].cause, "no_copies");
+  for (const char* copies : {"auto", "on", "off", ""}) {
+    set("PURLIN_COPIES", copies);
+    const bool on = std::string(copies) == "on", off = std::string(copies) == "off";
+    leave(0.001, false);
+    EXPECT_EQ(draw().copies, !off) << copies;
+    leave(0.001, true);
+    const RunDraw bound = draw();
+    EXPECT_EQ(bound.copies, on) << copies;
+    EXPECT_EQ(bound.notes.size(), on || off ? 0u : 1u) << copies;
+    set("PURLIN_SAMPLE", "1");  // as `purlin profile` does: nothing is asked, nothing is kept
+    EXPECT_EQ(draw().copies, !off) << copies;
+    EXPECT_EQ(draw().path, "");
+    ::unsetenv("PURLIN_SAMPLE");
+  }
+}
+
 TEST_F(Draw, WhateverIsWrongTheRunIsRecorded) {
   leave(0.5);
   const std::string path = draw().path;
-  for (const std::string& text : {std::string("nonsense"), std::string("purlin-cost/2\n")}) {
+  for (const std::string& text : {std::string("nonsense"), std::string("purlin-cost/3\n")}) {
     std::ofstream(path) << text;
     const RunDraw one = draw();
     EXPECT_EQ(one.left_out, "");

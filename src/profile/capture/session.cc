@@ -271,15 +271,18 @@ void Session::loop() {
 void Session::keep_cost(bool final) {
   const Recorder::Spent spent = recorder_.spent();
   const std::int64_t age = monotonic_ns() - began_ns_;
-  if (spent.budget <= 0 || age <= 0) return;
+  const SamplingFacts& sampling = spent.sampling;
+  if (sampling.budget <= 0 || age <= 0) return;
   CostRecord own;
   own.cupti = source_.tracer_version();
   own.governed = options_.draw.governed;
-  own.budget = spent.budget;
-  own.presence = spent.presence;
+  own.budget = sampling.budget;
+  own.ended = sampling.partly;
+  // Later runs of such a program do without copies, unless they are asked for.
+  own.presence = sampling.presence + (options_.draw.copies_asked_for ? sampling.copies : 0);
   const auto over = static_cast<double>(final ? age : std::max(age, kLeastAgeNs));
-  own.rest = std::max(0.0, spent.overhead_ns / over - spent.presence);
-  recorder_.set_one_in(one_in(own, spent.budget));
+  own.rest = std::max(0.0, spent.overhead_ns / over - sampling.presence - sampling.copies);
+  recorder_.set_one_in(one_in(own, sampling.budget));
   if (!keeper_ || (!final && !keeper_->due(age))) return;
   const NoSizeSignal no_signal;
   if (const std::string reason = keeper_->keep(std::move(own), age); !reason.empty())

@@ -2,12 +2,12 @@
 #include "profile/capture/cuda/activity.h"
 
 #include <dlfcn.h>
+#include <utility>
 
 namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr CUpti_ActivityKind kKernels = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-// To switch these beside kernels, again and again, crashes programs.
 constexpr CUpti_ActivityKind kCopies[] = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 
 // The dear one: every call of the program that waits or may becomes slower, not its record only.
@@ -15,16 +15,19 @@ constexpr CUpti_ActivityKind kWaits = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
 
 }  // namespace
 
-Tier::Opened ActivityTier::open(const Window& window) {
+Tier::Opened ActivityTier::open(const Window&) {
   open_ = true;
   attribution_.open();  // before the kinds: every launch that is recorded has its call recorded
-  CUptiResult result = cupti_.enable(kKernels);
-  copies_ = window.copies;
-  for (const CUpti_ActivityKind kind : kCopies)
-    if (copies_ && result == CUPTI_SUCCESS) result = cupti_.enable(kind);
+  CUptiResult result = CUPTI_SUCCESS;
+  if (copies_ && !copies_on_) {
+    copies_on_ = true;
+    for (const CUpti_ActivityKind kind : kCopies)
+      if (result == CUPTI_SUCCESS) result = cupti_.enable(kind);
+  }
+  if (result == CUPTI_SUCCESS) result = cupti_.enable(kKernels);
   if (waits_ && result == CUPTI_SUCCESS) result = cupti_.enable(kWaits);
   if (result == CUPTI_SUCCESS) return Opened::kYes;
-  close();
+  leave();
   recorder_.note("cupti_refused", "CUDA is not captured: CUPTI answered " + cupti_.text_of(result) +
                                       "; another profiler may hold it, or the driver may be "
                                       "older than " +
@@ -35,11 +38,15 @@ Tier::Opened ActivityTier::open(const Window& window) {
 void ActivityTier::close() {
   if (!open_) return;
   cupti_.disable(kKernels);
-  for (const CUpti_ActivityKind kind : kCopies)
-    if (copies_) cupti_.disable(kind);
   if (waits_) cupti_.disable(kWaits);
   attribution_.close();
   open_ = false;
+}
+
+void ActivityTier::leave() {
+  close();
+  if (!std::exchange(copies_on_, false)) return;
+  for (const CUpti_ActivityKind kind : kCopies) cupti_.disable(kind);
 }
 
 // How many launches came after the last window: a call of the driver that does nothing has the next

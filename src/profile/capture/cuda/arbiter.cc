@@ -18,6 +18,8 @@ namespace {
 constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
 constexpr std::int64_t kCycleNs = 2'000'000;
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
+// After so long without a copy none is under way, and their kinds can be switched off.
+constexpr std::int64_t kNoCopyNs = 2'000'000'000;
 // Open for less, what was recorded can wait until the window is closed.
 constexpr std::int64_t kLongOpenNs = 100'000'000;
 
@@ -81,7 +83,9 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
   if (const bool ended = governor_.ended(); ended && !std::exchange(told_ended_, ended)) {
     // What graphs that were made in the head go on to record is of no period.
     folding_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
+    ended_ns_ = wall_ns();
   }
+  folding_.want_copies(open_ == 0 || !governor_.stopped());
   return fetch_records(decision.ask_again_ns);
 }
 
@@ -107,16 +111,13 @@ void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
   Tier::Opened opened = Tier::Opened::kNotNow;
   keep_apart();
   if (decision.tier == 0) folding_.begin_window();
-  Window window = decision.window;
-  window.copies = governor_.head() || governor_.every_launch();
-  const std::int64_t cost = timed([&] { opened = tier.open(window); });
+  const std::int64_t cost = timed([&] { opened = tier.open(decision.window); });
   if (decision.tier == 0) governor_.spent(0, cost);
   opened_ns_ = monotonic_ns();
   flush_times_.switched(opened_ns_);
   if (opened == Tier::Opened::kYes) {
     open_ = decision.tier;
     governor_.opened(open_, opened_ns_);
-    if (open_ == 0 && !window.copies) note_copies();
   } else {
     if (decision.tier == 0) folding_.drop_window();
     governor_.refused(decision.tier, opened == Tier::Opened::kNever, monotonic_ns());
@@ -206,7 +207,7 @@ void Arbiter::report() {
   recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
                           totals.windows, estimate.total_ns, estimate.variance, governor_.waits(),
                           estimate.counted, estimate.timed, governor_.presence_at_work(),
-                          totals.hidden_ns});
+                          totals.hidden_ns, governor_.copies_presence(), governor_.partly()});
 }
 
 // Of the session's own thread, which folds what windows brought; and of the buffers, which CUPTI
@@ -218,6 +219,7 @@ void Arbiter::watch_self() {
   constexpr std::size_t kMostBufferBytes = std::size_t{512} << 20;
   if (folding_.memory_bytes() > kMostBufferBytes && !governor_.stopped()) {
     close_open_tier();
+    tiers_[0]->leave();
     governor_.stop(monotonic_ns());
     settle(true);
     recorder_.note(
@@ -240,6 +242,28 @@ void Arbiter::watch_self() {
                  "Purlin's own thread used more than 5 % of a processor: each time the budget was "
                  "halved",
                  1);
+}
+
+// Where the head was all: copies and sets stay recorded, at a price for every launch, until there
+// are none for a while.
+void Arbiter::rest_copies() {
+  if (!governor_.ended() || governor_.stopped() || !tiers_[0]->stays()) return;
+  const std::int64_t last = std::max(folding_.last_copy_ns(), ended_ns_);
+  if (wall_ns() - last > kNoCopyNs) {
+    tiers_[0]->leave();
+    governor_.copies_stay(false);
+    return;
+  }
+  governor_.copies_stay(true);
+  if (folding_.last_copy_ns() <= ended_ns_ || std::exchange(told_copies_, true)) return;
+  char text[512];
+  std::snprintf(text, sizeof text,
+                "copies and sets of memory are recorded to the end, at an estimated %.1f %% of the "
+                "program's time: CUPTI 13.0 has crashed programs where that was switched off "
+                "beside a copy under way. --copies off does without, and so do later runs of "
+                "--sample auto",
+                governor_.copies_share() * 100);
+  recorder_.note("copies_stay", text);
 }
 
 // Each time the seconds since: notes of one cause add up.
@@ -265,13 +289,6 @@ void Arbiter::note_ended() {
         "device had much to do, in one of some 300 windows",
         governor_.budget() * 100);
   recorder_.note(governor_.launch_bound() ? "launch_bound" : "no_windows", text, 0, unseen * 1e-9);
-}
-
-void Arbiter::note_copies() {
-  if (!folding_.seen_copies() || std::exchange(told_copies_, true)) return;
-  recorder_.note("copies_unseen",
-                 "copies and sets are of the program's beginning only: CUPTI 13.0 crashes programs "
-                 "where they are switched on and off with each window. --full has all of them");
 }
 
 void Arbiter::note_presence() {
@@ -307,7 +324,7 @@ void Arbiter::collect(Ownership& ownership, bool final) {
   constexpr int kQuiet = 4;
   if (flush)
     quiet_collects_ = open_ != Governor::kNone || !governor_.ended() ? 0 : quiet_collects_ + 1;
-  const bool over = !final && tiers_.size() == 1 && quiet_collects_ > kQuiet;
+  const bool over = !final && tiers_.size() == 1 && quiet_collects_ > kQuiet && !tiers_[0]->stays();
   if (ownership.registered() && !over)
     for (int tier = flush ? 0 : 1; tier < static_cast<int>(tiers_.size()); ++tier)
       collect(tier, final);
@@ -315,6 +332,7 @@ void Arbiter::collect(Ownership& ownership, bool final) {
     governor_.interrupted(monotonic_ns());
     settle(true);
   }
+  if (!final) rest_copies();
   report();
   if (!final) watch_self();
 }
@@ -335,6 +353,7 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
       break;
     case ControlRequest::Verb::kStop:
       close_open_tier();
+      if (tiers_[0]->stays()) collect(0, false);  // copies of until now
       governor_.stop(now);
       settle(true);
       recorder_.note("stopped", "capture was stopped by `purlin capture`", 1);
@@ -369,6 +388,7 @@ void Arbiter::yield() {
 
 void Arbiter::vacate() {
   close_open_tier();
+  tiers_[0]->leave();
   governor_.interrupted(monotonic_ns());
   settle(true);
   report();

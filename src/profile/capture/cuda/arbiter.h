@@ -48,8 +48,8 @@ class Arbiter : public Tenant {
   void settle(bool last = false);
   void report();
   void note_ended();
-  void note_copies();
   void note_presence();
+  void rest_copies();
   void watch_self();
 
   std::vector<std::unique_ptr<Tier>> tiers_;
@@ -64,7 +64,8 @@ class Arbiter : public Tenant {
   ToggleWatch toggles_;
   bool stuck_ = false;
   bool told_ended_ = false, told_presence_ = false, told_copies_ = false;
-  int quiet_collects_ = 0;  // since launches were last recorded
+  std::int64_t ended_ns_ = 0;  // when the head was all; wall clock
+  int quiet_collects_ = 0;     // since launches were last recorded
   std::int64_t watched_since_ns_ = 0, watched_cpu_ns_ = 0;
   double told_spent_ns_ = 0, told_unseen_ns_ = 0;
 };

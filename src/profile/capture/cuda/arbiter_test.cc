@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <thread>
@@ -29,17 +28,15 @@ struct Script {
   int opened = 0, refused = 0, closed = 0;
   std::int64_t cost_ns = 0;
   std::vector<std::int64_t> flushes, switches;
-  std::vector<bool> copies;  // of each opening
 };
 
 class ScriptedTier : public Tier {
  public:
   explicit ScriptedTier(Script& script) : script_(script) {}
   const char* name() const override { return "activity"; }
-  Opened open(const Window& window) override {
+  Opened open(const Window&) override {
     ++(script_.answer == Opened::kYes ? script_.opened : script_.refused);
     script_.switches.push_back(monotonic_ns());
-    script_.copies.push_back(window.copies);
     return script_.answer;
   }
   void close() override {
@@ -120,16 +117,6 @@ TEST_F(ArbiterTest, NoFlushIsNearTheOpeningOrClosingOfAWindow) {
   for (const std::int64_t flushed : script_.flushes)
     for (const std::int64_t switched : script_.switches)
       EXPECT_GE(std::abs(flushed - switched), FlushTimes::kApartNs) << flushed - switched;
-}
-
-// Those that are switched beside kernels crash programs, too.
-TEST_F(ArbiterTest, CopiesAreOfTheHeadOnly) {
-  begin();
-  deliver(wall_ns(), 500);
-  script_.cost_ns = 1'000'000'000;  // the head's end
-  tick_until([&] { return script_.opened > 5; });
-  EXPECT_TRUE(script_.copies.front());
-  EXPECT_EQ(std::count(script_.copies.begin(), script_.copies.end(), true), 1);
 }
 
 TEST(FlushTimes, TheMiddleOfAShortGapAndNoneOfAShorterOne) {

@@ -20,8 +20,8 @@ constexpr std::int64_t kCallNs = 300;  // of a call's record, the program's thre
 class Folding::Tally {
  public:
   // `as_planned`: the weights that are not known will be those.
-  explicit Tally(bool keeps_ids, bool as_planned = false)
-      : keeps_ids_(keeps_ids), as_planned_(as_planned) {}
+  Tally(bool keeps_ids, bool as_planned, const std::vector<Span>& windows)
+      : keeps_ids_(keeps_ids), as_planned_(as_planned), windows_(windows) {}
   void see(const CUpti_Activity& record) {
     ++all_;
     if (keeps_ids_) see_id(record);
@@ -69,9 +69,19 @@ class Folding::Tally {
   template <class Record>
   void see_launch(const CUpti_Activity& record) {
     const auto& launch = reinterpret_cast<const Record&>(record);
+    // Copies are recorded between windows, too; what is counted here are windows.
+    if (record.kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
+        record.kind != CUPTI_ACTIVITY_KIND_KERNEL &&
+        !in_window(static_cast<std::int64_t>(launch.start)))
+      return;
     // The nodes of a graph have their replay's id.
     if (launch_ids_.empty() || launch_ids_.back().first != launch.correlationId)
       launch_ids_.emplace_back(launch.correlationId, static_cast<std::int64_t>(launch.start));
+  }
+  bool in_window(std::int64_t start_ns) const {
+    return std::any_of(windows_.begin(), windows_.end(), [&](const Span& window) {
+      return start_ns >= window.from_ns && (window.to_ns == 0 || start_ns <= window.to_ns);
+    });
   }
   void see_id(const CUpti_Activity& record) {
     switch (record.kind) {
@@ -93,6 +103,7 @@ class Folding::Tally {
     }
   }
   const bool keeps_ids_, as_planned_;
+  const std::vector<Span>& windows_;
   std::uint64_t all_ = 0, nodes_ = 0, calls_ = 0;
   std::uint32_t version_id_ = 0;  // of a call for the driver's version
   std::vector<std::pair<std::uint32_t, std::int64_t>> launch_ids_;  // and when they began
@@ -101,7 +112,12 @@ class Folding::Tally {
 
 void Folding::count(const Buffer& buffer, bool as_planned) {
   CUpti_Activity* record = nullptr;
-  Tally tally(keeps_ids(), as_planned);
+  std::vector<Span> windows;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    windows = windows_;
+  }
+  Tally tally(keeps_ids(), as_planned, windows);
   while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS)
     tally.see(*record);
   tally.add_to(*this);
@@ -171,13 +187,14 @@ void Folding::fold(const Buffer& buffer, bool uncounted, const Again* again) {
     CopyFacts facts = facts_of(each, kind);
     facts.duration_ns = duration_of(each, windows);
     if (facts.duration_ns < 0) return void(++unfinished_copies_);
+    last_copy_ns_ = std::max<std::int64_t>(last_copy_ns_, facts.start_ns + facts.duration_ns);
+    if (again != nullptr || !copies_wanted_) return;
     facts = weighed(facts);
-    if (facts.weight <= 0) return;
+    facts.weight = 1;  // all are recorded, in windows and between
     if (ops) ops->place(facts, each.correlationId);
     batch.copy(facts);
-    seen_copies_ = true;
   };
-  Tally tally(uncounted && keeps_ids());
+  Tally tally(uncounted && keeps_ids(), false, windows);
   std::int64_t last_start = wall_ns();
   while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS) {
     tally.see(*record);

@@ -64,6 +64,10 @@ class Folding {
   bool wants_last_id();
   void await_last_id();
 
+  // Copies and sets of memory are recorded between windows, too: whether they are to be kept.
+  void want_copies(bool wanted) { copies_wanted_ = wanted; }
+  std::int64_t last_copy_ns() const { return last_copy_ns_; }  // its end, wall clock; 0: none yet
+
   // Records of work that begins later than that (wall clock) are nobody's, until a period begins.
   void leave_out_from(std::int64_t from_ns);
 
@@ -80,7 +84,6 @@ class Folding {
   // Records since the last call of kinds that Purlin never enables.
   std::uint64_t take_unasked() { return unasked_.exchange(0); }
   bool seen_records() const { return seen_records_; }
-  bool seen_copies() const { return seen_copies_; }  // or sets
   // Launches into streams and nodes of graphs that CUPTI recorded since the last call.
   struct Counts {
     double launches = 0, nodes = 0;
@@ -167,7 +170,9 @@ class Folding {
 
   std::atomic<long> out_ = 0, lost_ = 0;  // buffers with CUPTI; that may never come back
   std::atomic<std::int64_t> released_ns_ = 0;
-  std::atomic<bool> seen_records_ = false, seen_copies_ = false, work_began_ = false;
+  std::atomic<bool> copies_wanted_ = true;
+  std::atomic<std::int64_t> last_copy_ns_ = 0;
+  std::atomic<bool> seen_records_ = false, work_began_ = false;
   std::atomic<std::int64_t> cost_ns_ = 0;
   std::atomic<std::uint64_t> dropped_ = 0, unfinished_copies_ = 0, launches_ = 0, nodes_ = 0,
                              unasked_ = 0;

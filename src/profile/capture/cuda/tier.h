@@ -31,6 +31,10 @@ class Tier {
   virtual Opened open(const Window& window) = 0;
   // Must return soon whatever the program's kernels do, and may be called when not open.
   virtual void close() = 0;
+  // The same, and nothing of the tier's stays on in CUPTI between windows, either.
+  virtual void leave() { close(); }
+  // Whether something does.
+  virtual bool stays() const { return false; }
   // Another client wants what CUPTI gives to one only (callbacks, counters): give them up, for
   // good. On the client's thread, after close().
   virtual void yield() {}
