@@ -53,7 +53,7 @@ from turns import environment, interval, take_turns
 HERE = Path(__file__).resolve().parent
 PROGRAMS_FILE = HERE / "capture_programs.py"
 TITLES = {"tiny": "(a) loop of tiny launches", "training": "(b) transformer training step", "gemm": "(c) GEMM-bound",
-          "graph": "(d) CUDA graph replay", "cpu": "no GPU"}
+          "graph": "(d) CUDA graph replay", "medium": "(e) training step that keeps the device busy", "cpu": "no GPU"}
 ROWS = {"default": "default settings", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
         "present": "CUPTI registered, nothing recorded", "copies": "copies recorded, no kernels", "default/present": "default settings over that",
         "auto": "over runs, `--sample auto` (computed)", "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
