@@ -256,6 +256,20 @@ double run(const std::vector<Launch>& program, double price_ns, std::vector<Reco
   return std::max(host, last);
 }
 
+// The host fills the queue while the device is busy, and is late with what comes after that.
+TEST(DeviceBusy, WhatWasHiddenMayComeToLightLater) {
+  constexpr double kPrice = 2000;
+  std::vector<Launch> program(1000, {3000, 500'000});
+  program.resize(2000, {600'000, 2000});
+  std::vector<Record> records;
+  const double lost = run(program, kPrice, &records) - run(program, 0, nullptr);
+  EXPECT_NEAR(lost, 2000 * kPrice, 1e4);
+  DeviceBusy busy;
+  busy.open(kEpoch);
+  deliver(busy, records);
+  EXPECT_GE(charged(busy.judge({kPrice, 0, 0})) + 1, lost);
+}
+
 // Of random programs, with phases, none lost more than it is charged.
 TEST(DeviceBusy, NoProgramLosesMoreThanItIsCharged) {
   constexpr double kPrice = 2000;

@@ -21,6 +21,8 @@ constexpr double kCostMemoryNs = 0.1 * kSecondNs;
 constexpr double kLateNs = 5 * kSecondNs;
 constexpr double kCostMemoryThroughoutNs = 10 * kSecondNs;
 constexpr double kFullPurseNs = 5 * kSecondNs;
+// What it did not keep, for launches that are told of later than that.
+constexpr double kMostForgoneNs = 60 * kSecondNs, kLateForgoneNs = 2 * kSecondNs;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
 constexpr double kSafety = 0.83;
 // Of the budget what windows have where CUPTI takes all of it by being there: that is paid for
@@ -99,7 +101,11 @@ void Governor::earn(std::int64_t now_ns) {
   earned_until_ns_ = now_ns;
   for (State& tier : tiers_) {
     const double most = std::max(income(tier) * kFullPurseNs, 2 * tier.window_cost_ns);
-    tier.purse_ns = std::max(tier.purse_ns, std::min(most, tier.purse_ns + income(tier) * elapsed));
+    const double earned = tier.purse_ns + income(tier) * elapsed;
+    const double kept = std::max(tier.purse_ns, std::min(most, earned));
+    if (&tier == &tiers_.front() && open_since_ns_ >= 0)
+      forgone_ns_ = std::min(income(tier) * kMostForgoneNs, forgone_ns_ + earned - kept);
+    tier.purse_ns = kept;
   }
 }
 
@@ -274,8 +280,12 @@ void Governor::learn() {
     return;
   }
   // Records that come late are of the time before, too; in what there is of that besides it rested.
+  const double least_ns = all_ns - std::exchange(held_open_ns_, 0);
+  if (none) rested_open_ns_ += all_ns;
   const double open_ns =
-      none ? all_ns : std::clamp(lesson_age_ns_, all_ns - std::exchange(held_open_ns_, 0), all_ns);
+      none ? all_ns
+           : std::clamp(lesson_age_ns_, least_ns, all_ns + std::exchange(rested_open_ns_, 0));
+  const double rest_ns = std::max(0.0, all_ns - open_ns);
   const auto follow = [](double& known, double amount, double over_ns, double memory_ns) {
     if (over_ns <= 0) return;
     const double part = memory_ns > 0 ? std::min(1.0, over_ns / memory_ns) : 1;
@@ -286,15 +296,17 @@ void Governor::learn() {
          cost_density_ <= 0                 ? 0
          : throughout_ && !options_.windows ? kCostMemoryThroughoutNs
                                             : kCostMemoryNs);
-  // A program that was long in starting launches at once more than it ever did on average.
-  follow(recent_rate_, 0, all_ns - open_ns, kRecentNs);
-  follow(recent_rate_, lesson_launches_, open_ns, kRecentNs);
+  // A program that was long in starting launches at once more than it ever did on average. Where
+  // buffers of several threads come one after the other, each tells of the same time.
+  const double recent_ns = std::max(kRecentNs, 2 * lesson_age_ns_);
+  follow(recent_rate_, 0, rest_ns, recent_ns);
+  follow(recent_rate_, lesson_launches_, open_ns, recent_ns);
   // The head's rates are those of its end; later bursts count as part of the whole.
   if (!none || !head_) {
     const bool first = launch_rate_ + node_rate_ <= 0;
-    const double memory_ns = first ? 0 : head_ ? kRecentNs : kRateMemoryNs;
-    if (!head_) follow(launch_rate_, 0, all_ns - open_ns, memory_ns);
-    if (!head_) follow(node_rate_, 0, all_ns - open_ns, memory_ns);
+    const double memory_ns = first ? 0 : head_ ? recent_ns : std::max(recent_ns, kRateMemoryNs);
+    if (!head_) follow(launch_rate_, 0, rest_ns, memory_ns);
+    if (!head_) follow(node_rate_, 0, rest_ns, memory_ns);
     follow(launch_rate_, lesson_launches_, open_ns, memory_ns);
     follow(node_rate_, lesson_nodes_, open_ns, memory_ns);
   }
@@ -462,6 +474,12 @@ void Governor::spent_on_records(std::int64_t cost_ns) {
 void Governor::recorded(double launches, double nodes, std::int64_t age_ns) {
   if (tiers_.empty() || launches + nodes <= 0) return;
   const double cost = launches * launch_price_ns() + nodes * options_.costs.node_ns;
+  // Many threads' buffers may come at once, after half a minute: of what was earned meanwhile the
+  // purse kept a part only.
+  const double age = std::max(0.0, static_cast<double>(age_ns) - kLateForgoneNs);
+  const double forgone = std::min({forgone_ns_, cost, income(tiers_[0]) * age});
+  forgone_ns_ -= forgone;
+  tiers_[0].purse_ns += forgone;
   launches_ += launches;
   nodes_ += nodes;
   tiers_[0].purse_ns -= cost;

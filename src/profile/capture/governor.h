@@ -237,7 +237,9 @@ class Governor {
   double cost_density_ = 0, toggle_cost_ns_ = 0;
   double lesson_open_ns_ = 0, lesson_cost_ns_ = 0, lesson_calls_ns_ = 0;
   double lesson_launches_ = 0, lesson_nodes_ = 0, lesson_age_ns_ = 0;
-  double held_open_ns_ = 0;  // of the open time, in periods of which nothing had come
+  double forgone_ns_ = 0;      // earned while tier 0 was open, and not kept
+  double held_open_ns_ = 0;    // of the open time, in periods of which nothing had come
+  double rested_open_ns_ = 0;  // before that, since something had
   std::int64_t open_since_ns_ = -1;
 
   // Of tier 0: the time not yet stood for, the windows that stand for it, and those that stand for

@@ -116,27 +116,35 @@ DeviceProgram device_bound(double launches_per_s = 7500, double busy = 0.994) {
   return program;
 }
 
+void expect_recorded_throughout(const GovernorOptions& options, const DeviceProgram& program) {
+  const double rate = program.launches_per_s(0);
+  const DeviceOutcome out = simulate(options, 120 * kSecond, program);
+  const auto text = testing::Message() << rate << ", " << program.threads << ", " << program.late_ns
+                                       << ", " << options.windows;
+  EXPECT_EQ(out.opened, 1) << text;
+  EXPECT_EQ(out.ended_ns, 0) << text;
+  EXPECT_NEAR(out.recorded, out.launches, 20) << text;
+  EXPECT_LE(out.totals.spent_ns / 120e9, 0.01) << text;
+  EXPECT_EQ(out.totals.unseen_ns, 0) << text;
+  if (rate < 5000) return;
+  EXPECT_GT(out.totals.hidden_ns, 0.3 * 120 * rate * 2420) << text;
+  if (program.threads == 1) {
+    EXPECT_LT(out.presence, 0.8 * rate * 220e-9) << text;
+  }
+}
+
 TEST(GovernorAndDevices, AProgramThatWaitsForItsDeviceIsRecordedThroughout) {
-  for (const double rate : {2000.0, 7500.0, 15e3})
-    for (const int threads : {1, 2})
-      for (const std::int64_t late : {std::int64_t{0}, kSecond}) {
-        DeviceProgram program = device_bound(rate);
-        program.threads = threads;
-        program.late_ns = late;
-        const DeviceOutcome out = simulate(by_default(), 120 * kSecond, program);
-        const auto text = testing::Message() << rate << ", " << threads << ", " << late;
-        EXPECT_EQ(out.opened, 1) << text;
-        EXPECT_EQ(out.ended_ns, 0) << text << ": ended after " << out.ended_ns / 1e9;
-        EXPECT_NEAR(out.recorded, out.launches, 20) << text;
-        EXPECT_LE(out.totals.spent_ns / 120e9, 0.01) << text;
-        EXPECT_EQ(out.totals.unseen_ns, 0) << text;
-        if (rate > 5000) {
-          EXPECT_GT(out.totals.hidden_ns, 0.3 * 120 * rate * 2420) << text;
-          if (threads == 1) {
-            EXPECT_LT(out.presence, 0.8 * rate * 220e-9) << text;
-          }
+  for (const double rate : {300.0, 2000.0, 7500.0, 15e3})
+    for (const int threads : {1, 2, 8})
+      for (const std::int64_t late : {std::int64_t{0}, kSecond})
+        for (const bool windows : {false, true}) {
+          GovernorOptions options = by_default();
+          options.windows = windows;
+          DeviceProgram program = device_bound(rate);
+          program.threads = threads;
+          program.late_ns = late;
+          expect_recorded_throughout(options, program);
         }
-      }
 }
 
 // The same launches, and a device that has time for more.
