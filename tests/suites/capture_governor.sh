@@ -104,6 +104,7 @@ PURLIN_LASTING_LAUNCH_NS=0 FAKE_CUPTI_LOG=$tmp/copies.json COPIES=1 \
   expect_exit 0 purlin profile --windows -o copies.plprof -- "$client" 4 100
 report copies.plprof
 expect_json report.json "d['coverage']['sampling']['windows'] > 1"
+expect_json report.json "d['coverage']['sampling']['counted_windows'] > d['coverage']['sampling']['timed_windows']"
 copies=$(sed -n 's/^made \([0-9]*\) copies/\1/p' out)
 expect_json report.json "sum(c['count'] for c in d['copies']) == $copies"
 expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.1"

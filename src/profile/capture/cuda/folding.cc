@@ -16,7 +16,10 @@ void Folding::lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_r
   const std::int64_t began = monotonic_ns();
   *buffer = buffers_.lend();
   *size = *buffer != nullptr ? Buffers::kBytes : 0;
-  if (*buffer != nullptr) ++out_;
+  if (*buffer != nullptr) {
+    const std::lock_guard<std::mutex> lock(out_mutex_);
+    out_.push_back({*buffer, began});
+  }
   *most_records = 0;
   if (!work_began_.load(std::memory_order_relaxed) && session_.hurry()) work_began_ = true;
   cost_ns_ += monotonic_ns() - began;
@@ -35,7 +38,10 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
     if (valid > 0) fold(buffer, !later);
     buffers_.give_back(bytes);
   }
-  lost_ = std::min(lost_.load(), --out_);
+  {
+    const std::lock_guard<std::mutex> lock(out_mutex_);
+    std::erase_if(out_, [&](const Out& out) { return out.bytes == bytes; });
+  }
   cost_ns_ += monotonic_ns() - began;
   // A full one: the governor may not want many of these.
   if (valid > Buffers::kBytes / 8 * 7) session_.poke();
@@ -88,6 +94,18 @@ void Folding::end_window() {
   closed_ns_ = monotonic_ns();
 }
 
+bool Folding::awaits_records() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return awaits_records_now();
+}
+
+bool Folding::awaits_records_now() {
+  const bool open = windows_.empty() || windows_.back().to_ns == 0;
+  const std::lock_guard<std::mutex> lock(out_mutex_);
+  return std::any_of(out_.begin(), out_.end(),
+                     [&](const Out& out) { return open || out.lent_ns <= closed_ns_; });
+}
+
 bool Folding::start_clock(bool stood_still) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (clock_.running()) return false;
@@ -108,7 +126,8 @@ void Folding::await_last_id() {
 void Folding::stop_clock() {
   const std::lock_guard<std::mutex> lock(mutex_);
   clock_.stop();
-  lost_ = out_.load();  // another client may have been given them
+  const std::lock_guard<std::mutex> out(out_mutex_);
+  out_.clear();  // another client may have been given them
 }
 
 void Folding::begin_period_at(const Period& period) {
@@ -180,8 +199,9 @@ void Folding::settle(double weight, double time_ns, bool last, double alone_ns) 
     if (attribution_.active()) clock_.stop();
     const std::int64_t now = monotonic_ns();
     const bool open = !windows_.empty() && windows_.back().to_ns == 0;
-    by_ids = clock_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
-                            last || !awaits_records(), last, session_.options().waits, alone_ns});
+    by_ids =
+        clock_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
+                       last || !awaits_records_now(), last, session_.options().waits, alone_ns});
     if (any) weight = by_ids.value;
     left_out = clock_.left_out();
     for (Period& period : periods_)

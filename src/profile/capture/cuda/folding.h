@@ -97,8 +97,9 @@ class Folding {
   std::size_t memory_bytes() { return buffers_.bytes(); }
   // Buffers that CUPTI has now, or that wait to be folded.
   std::size_t lent_buffers() { return buffers_.lent(); }
-  // Whether CUPTI has any: records that nobody has seen yet.
-  bool awaits_records() const { return out_ > lost_; }
+  // Whether CUPTI has one that it was lent before the last window closed, or while one is open any:
+  // records of windows that nobody has seen yet. (Those of copies never end.)
+  bool awaits_records();
 
  private:
   struct Period {
@@ -126,6 +127,7 @@ class Folding {
   };
 
   void begin_period_at(const Period& period);
+  bool awaits_records_now();
   bool weights_known();
   bool all_final() const;
   bool has_room();
@@ -168,7 +170,12 @@ class Folding {
     double variance() const;
   } counted_, timed_;
 
-  std::atomic<long> out_ = 0, lost_ = 0;  // buffers with CUPTI; that may never come back
+  std::mutex out_mutex_;  // of out_; taken last
+  struct Out {
+    std::uint8_t* bytes;
+    std::int64_t lent_ns;
+  };
+  std::vector<Out> out_;  // buffers with CUPTI, and since when; not those that may never come back
   std::atomic<std::int64_t> released_ns_ = 0;
   std::atomic<bool> copies_wanted_ = true;
   std::atomic<std::int64_t> last_copy_ns_ = 0;
