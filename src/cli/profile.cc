@@ -84,8 +84,8 @@ class ProfileCommand : public Command {
         "auto|on|off");
     flags.option(
         "--copies", copies_,
-        "copies and sets of memory, which are recorded all along or not at all; auto: not where "
-        "--sample auto knows that the program makes too many launches for its budget",
+        "copies and sets of memory, which are recorded all along or not at all; auto: not with "
+        "--windows, nor where --sample auto knows of too many launches for the budget",
         "auto|on|off");
     flags.flag("--gemm-shapes", gemm_shapes_,
                "sizes and types of the matrix products that cuBLAS and cuBLASLt are asked for");

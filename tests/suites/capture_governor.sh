@@ -101,7 +101,7 @@ enables=$(json "$tmp/graphs.json" "d['calls']['cuptiActivityEnable']")
 expect_json report.json "$enables == 3 + d['coverage']['sampling']['windows']"
 # Copies are recorded all along: to switch them with each window crashes programs.
 PURLIN_LASTING_LAUNCH_NS=0 FAKE_CUPTI_LOG=$tmp/copies.json COPIES=1 \
-  expect_exit 0 purlin profile --windows -o copies.plprof -- "$client" 4 100
+  expect_exit 0 purlin profile --windows --copies on -o copies.plprof -- "$client" 4 100
 report copies.plprof
 expect_json report.json "d['coverage']['sampling']['windows'] > 1"
 expect_json report.json "d['coverage']['sampling']['counted_windows'] > d['coverage']['sampling']['timed_windows']"

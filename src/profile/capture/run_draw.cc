@@ -157,7 +157,8 @@ void decide_by_record(RunDraw& draw, double budget, std::string& why) {
   draw.path = folder + name;
   const CostFile file = read_cost_record(draw.path, draw.identity);
   const bool known = file.state == CostFile::State::kRead;
-  if (const std::string copies = variable("PURLIN_COPIES"); copies != "on" && copies != "off") {
+  if (const std::string copies = variable("PURLIN_COPIES");
+      draw.copies && copies != "on" && copies != "off") {
     draw.copies = known ? !file.record.ended : copies == "auto";
     if (!draw.copies) draw.notes.push_back({"no_copies", why_no_copies(known)});
   }
@@ -239,6 +240,13 @@ RunDraw RunDraw::from_environment(double budget, bool may_be_automatic) {
   const bool automatic = sample.empty() || sample == "auto";
   draw.copies = variable("PURLIN_COPIES") != "off";
   draw.copies_asked_for = variable("PURLIN_COPIES") == "on";
+  if (draw.copies && !draw.copies_asked_for && variable("PURLIN_WINDOWS") == "1") {
+    draw.copies = false;
+    draw.notes.push_back({"no_copies",
+                          "copies and sets of memory are not recorded with --windows, as what they "
+                          "leave in CUPTI makes windows stand for the wrong number of launches; "
+                          "--copies on records them"});
+  }
   if (automatic) {
     // A capture that idles costs nothing until it is asked.
     if (may_be_automatic && variable("PURLIN_IDLE") != "1") decide_by_record(draw, budget, why);

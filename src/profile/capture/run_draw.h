@@ -30,8 +30,9 @@ struct RunDraw {
   std::string identity;  // of the record
   bool governed = true;  // cost goes with the budget
   // Copies and sets of memory are recorded all along or not at all (cuda/activity.h). PURLIN_COPIES
-  // on, off; auto: with PURLIN_SAMPLE=auto not where the program's last run was launch-bound
-  // (CostRecord::ended); not set: then only where there was one and it was not. Else they are.
+  // on, off; auto: not with PURLIN_WINDOWS=1, and with PURLIN_SAMPLE=auto not where the program's
+  // last run was launch-bound (CostRecord::ended); not set: then only where there was one and it
+  // was not. Else they are.
   bool copies = true, copies_asked_for = false;
   std::vector<Note> notes;
 

@@ -63,7 +63,7 @@ class Draw : public ::testing::Test {
     for (const char* name :
          {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_JOB_ID",
           "PURLIN_FULL", "PURLIN_WAITS", "PURLIN_WINDOW", "PURLIN_COUNTERS", "PURLIN_STALLS",
-          "PURLIN_IDLE", "PURLIN_SAMPLE", "PURLIN_RUN_ID", "PURLIN_COPIES"})
+          "PURLIN_IDLE", "PURLIN_SAMPLE", "PURLIN_RUN_ID", "PURLIN_COPIES", "PURLIN_WINDOWS"})
       ::unsetenv(name);
     set("PURLIN_STATE", folder_);
     set("PURLIN_PROGRAM", "test");
@@ -179,6 +179,9 @@ TEST_F(Draw, CopiesAreNotRecordedOfProgramsKnownForManyLaunches) {
     const RunDraw bound = draw();
     EXPECT_EQ(bound.copies, on) << copies;
     EXPECT_EQ(bound.notes.size(), on || off ? 0u : 1u) << copies;
+    set("PURLIN_WINDOWS", "1");
+    EXPECT_EQ(draw().copies, on) << copies;
+    ::unsetenv("PURLIN_WINDOWS");
     set("PURLIN_SAMPLE", "1");  // as `purlin profile` does: nothing is asked, nothing is kept
     EXPECT_EQ(draw().copies, !off) << copies;
     EXPECT_EQ(draw().path, "");
