@@ -53,7 +53,7 @@ class ProfileCommand : public Command {
     flags.flag(
         "--windows", windows_,
         "where not every launch can be recorded within the budget, go on in short windows that "
-        "stand for the whole run; CUPTI 13.0 has crashed programs in that");
+        "stand for the whole run; estimates can be far off where the device has a long queue");
     flags.option("--window", window_, "timelines in windows: 2s@60s is two seconds a minute",
                  "TIME@TIME");
     flags.option("--sample", sample_,

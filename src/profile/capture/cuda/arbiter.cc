@@ -285,8 +285,7 @@ void Arbiter::note_ended() {
         text, sizeof text,
         "recording every launch would take more than the budget of %g %%, so only what came before "
         "is in this profile. --budget 10%% or --full record more; --windows goes on in "
-        "windows, but CUPTI 13.0 has crashed programs that were recorded in windows while the "
-        "device had much to do, in one of some 300 windows",
+        "windows, from which estimates can be far off where the device has a long queue",
         governor_.budget() * 100);
   recorder_.note(governor_.launch_bound() ? "launch_bound" : "no_windows", text, 0, unseen * 1e-9);
 }
