@@ -31,9 +31,9 @@ class DeviceBusy {
   static constexpr std::int64_t kBlockNs = 250'000'000;
   static constexpr std::size_t kBlocks = 64, kMostStreams = 64;
   static constexpr double kQueued = 1024;  // launches that a stream's queue holds
-  // From one kernel to the next a stream takes so long with nothing recorded, too. H200 (Kineto's
-  // traces in tests/data): 0.8 to 1.7 us while recorded, of which recording adds 0.44 at most (as
-  // to nodes of graphs: bench/results/cupti_cost_h200.md).
+  // From one kernel to the next a stream takes so long with nothing recorded, too: 680 to 720 ns on
+  // an H200 (bench/results/queued_gaps_h200.json; recording adds 350 to 410), of which half is
+  // counted, so that the device passes for idle rather than for busy.
   static constexpr std::int64_t kStreamGapNs = 300;
 
   struct Stream {
