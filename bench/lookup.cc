@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_lookup [ENTRIES] [--hot] [--markdown]: what a program pays to find its config before a
+// bench_lookup [ENTRIES] [--hot] [--shapes=N] [--markdown]: what a program pays to find its config before a
 // launch.
 //
 // purlin_lookup, as programs call it, beside std::unordered_map under a mutex and SQLite (in
 // memory, one prepared statement), on the same keys in the same run; 1, 2 and 8 threads; shapes
-// drawn from all entries, or from the 1,000 that a program would be launching. "Each": every lookup
+// drawn from all entries, or from the 1,000 (N) that a program would be launching. "Each": every lookup
 // is timed by itself, by the processor's counter between fences, less what an empty span takes: of
 // these the tail is read, as a budget for a hit means it. Otherwise batches of 16 are timed, whose
 // lookups overlap and spread the clock's own cost (printed); their extents lie ready, as a
@@ -46,7 +46,7 @@ using namespace purlin::cache;
 namespace {
 
 constexpr int kBatch = 16, kBatches = 100'000, kEach = 1'000'000;
-constexpr std::size_t kHot = 1000;  // shapes that a program goes on launching
+std::size_t hot_shapes = 1000;  // that a program goes on launching
 constexpr std::size_t kLine = 64;
 std::atomic<std::uint64_t> allocations{0};
 
@@ -122,9 +122,9 @@ Quantiles measure_once(int threads, std::span<const Extents> shapes, Lookup look
       std::size_t found = 0;
       Extents batch[kBatch];
       std::size_t seen = 0;
-      if (shapes.size() <= kHot)
+      if (shapes.size() <= hot_shapes)
         for (const Extents& shape : shapes) seen += lookup(shape.data()) != nullptr ? 1 : 0;
-      if (seen != (shapes.size() <= kHot ? shapes.size() : 0)) std::abort();
+      if (seen != (shapes.size() <= hot_shapes ? shapes.size() : 0)) std::abort();
       for (int i = 0; i < batches; ++i) {
         for (Extents& shape : batch) shape = shapes[random.below(shapes.size())];
         const std::int64_t begin = now_ns();
@@ -364,6 +364,8 @@ std::optional<Options> options_of(int argc, char** argv) {
       options.markdown = true;
     else if (std::string_view(argv[i]) == "--hot")
       options.only_hot = true;
+    else if (const std::string_view word = argv[i]; word.starts_with("--shapes="))
+      hot_shapes = static_cast<std::size_t>(parse_int(word.substr(9)).value_or(1000));
     else if (number && *number >= 1 && *number <= 1'000'000)
       options.entries = *number;
     else
@@ -442,7 +444,7 @@ int main(int argc, char** argv) {
   const auto options = options_of(argc, argv);
   if (!options) {
     std::fprintf(stderr,
-                 "usage: bench_lookup [ENTRIES] [--hot] [--markdown]   (1 to 1000000 entries)\n");
+                 "usage: bench_lookup [ENTRIES] [--hot] [--shapes=N] [--markdown]   (1 to 1000000 entries)\n");
     return 2;
   }
   const std::string directory = make_temporary_directory("purlin-bench").value();
@@ -492,7 +494,7 @@ int main(int argc, char** argv) {
   const Lines lines(slots);
   const auto read_line = [&](const std::int64_t* line) { return lines.read(line); };
 
-  const std::size_t hot = std::min(kHot, exact.size());
+  const std::size_t hot = std::min(hot_shapes, exact.size());
   Json results = Json::array();
   std::uint64_t allocated = 0;
   for (const std::size_t count : {hot, exact.size()}) {
@@ -504,7 +506,7 @@ int main(int argc, char** argv) {
     for (const int threads : {1, 2, 8}) {
       Json row = Json::object({{"threads", threads}, {"shapes", count}});
       const auto set = [&](const char* name, const Quantiles& q) { row.set(name, to_json(q)); };
-      if (threads == 1 && count >= kBatch && count <= kHot)
+      if (threads == 1 && count >= kBatch && count <= hot_shapes)
         set("purlin_exact_first_time", first_time(exact_shapes, find));
       measure(threads, exact_shapes, find, Order::kIndependent, 1000);  // warm
       const std::uint64_t before = allocations.load();
@@ -515,7 +517,7 @@ int main(int argc, char** argv) {
       if (found != 100'000) std::abort();
       const Quantiles exact_hit = measure(threads, exact_shapes, find),
                       peer = measure(threads, exact_shapes, find_in_map);
-      if (count <= kHot) {
+      if (count <= hot_shapes) {
         set("purlin_exact_each", measure_each(threads, exact_shapes, find));
         set("purlin_bucket_each", measure_each(threads, bucket_shapes, find));
         set("mutex_unordered_map_each", measure_each(threads, exact_shapes, find_in_map));
