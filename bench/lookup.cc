@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_lookup [ENTRIES] [--hot] [--shapes=N] [--markdown]: what a program pays to find its config before a
-// launch.
+// bench_lookup [ENTRIES] [--hot] [--shapes=N] [--markdown]: what a program pays to find its config
+// before a launch.
 //
 // purlin_lookup, as programs call it, beside std::unordered_map under a mutex and SQLite (in
 // memory, one prepared statement), on the same keys in the same run; 1, 2 and 8 threads; shapes
-// drawn from all entries, or from the 1,000 (N) that a program would be launching. "Each": every lookup
-// is timed by itself, by the processor's counter between fences, less what an empty span takes: of
-// these the tail is read, as a budget for a hit means it. Otherwise batches of 16 are timed, whose
-// lookups overlap and spread the clock's own cost (printed); their extents lie ready, as a
-// program's do before a launch. What interrupts the processor for a microsecond falls on one
+// drawn from all entries, or from the 1,000 (N) that a program would be launching. "Each": every
+// lookup is timed by itself, by the processor's counter between fences, less what an empty span
+// takes: of these the tail is read, as a budget for a hit means it. Otherwise batches of 16 are
+// timed, whose lookups overlap and spread the clock's own cost (printed); their extents lie ready,
+// as a program's do before a launch. What interrupts the processor for a microsecond falls on one
 // lookup, or on the mean of sixteen. --hot leaves out shapes drawn from all entries. "One after
 // another": each lookup waits for the one before, so that no processor can overlap them. "Floor":
 // the same for plain reads of one cache line at random places of an array of the size of the
@@ -444,7 +444,8 @@ int main(int argc, char** argv) {
   const auto options = options_of(argc, argv);
   if (!options) {
     std::fprintf(stderr,
-                 "usage: bench_lookup [ENTRIES] [--hot] [--shapes=N] [--markdown]   (1 to 1000000 entries)\n");
+                 "usage: bench_lookup [ENTRIES] [--hot] [--shapes=N] [--markdown]   (1 to 1000000 "
+                 "entries)\n");
     return 2;
   }
   const std::string directory = make_temporary_directory("purlin-bench").value();
