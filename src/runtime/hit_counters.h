@@ -24,9 +24,11 @@ struct LookupSampling {
 // that loads libpurlin late may have no room left for that.)
 inline thread_local LookupSampling lookup_sampling;
 
+// One lookup in so many is noted, on average: a power of two.
+inline constexpr std::uint32_t kSampled = 64;
+
 // How many lookups the one that is noted stands for.
 inline std::uint64_t sampled_weight(LookupSampling& s) noexcept {
-  constexpr std::uint32_t kSampled = 64;
   const std::uint64_t weight = s.gap;
   s.gap = s.gap < kSampled ? s.gap * 2 : kSampled;
   s.random ^= s.random << 13, s.random ^= s.random >> 17, s.random ^= s.random << 5;
@@ -64,6 +66,7 @@ class HitCounters {
   // The same, later. `weight` is a power of two, at most 128.
   void note_soon(const Entry* entry, std::uint64_t weight) noexcept {
     static_assert(alignof(Entry) > kWeightBits);
+    static_assert(std::has_single_bit(kSampled) && std::countr_zero(kSampled) <= int{kWeightBits});
     __builtin_prefetch(&slots_[first_slot(entry)], 1);
     // One of few, by the thread: its own variable's address tells threads apart.
     const std::uintptr_t thread = reinterpret_cast<std::uintptr_t>(&lookup_sampling) >> 12;

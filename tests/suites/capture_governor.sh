@@ -17,7 +17,7 @@ made() { sed -n 's/^made \([0-9]*\) launches/\1/p' "$1"; }
 
 # --- flags
 for bad in "--budget 0" "--budget 101%" "--budget much" "--window 2s" "--window 60s@2s" "--window 2@60" "--sample 16" \
-  "--sample 1/0" "--sample 1/1.5" "--full --window 2s@60s"; do
+  "--sample 1/0" "--sample 1/1.5" "--copies some" "--full --window 2s@60s"; do
   # shellcheck disable=SC2086
   expect_exit 2 purlin profile $bad -- true
 done
@@ -63,7 +63,7 @@ expect_json report.json "[k['p50_ns'] for k in d['kernels']][0] == 500 or abs([k
 expect_exit 0 purlin report windows.plprof
 expect_contains out "sampled: recording was on for"
 
-# Unless they are asked for there are no windows: CUPTI 13.0 crashes programs in them.
+# Unless they are asked for there are no windows.
 FAKE_CUPTI_LOG=$tmp/head.json PURLIN_LASTING_LAUNCH_NS=0 expect_exit 0 purlin profile -o head.plprof -- "$client" 3 100
 [ "$(notes head.plprof)" = "cupti_presence no_windows" ] || fail "notes: $(notes head.plprof)"
 expect_json report.json "next(n for n in d['coverage']['notes'] if n['cause'] == 'no_windows')['seconds'] > 1"
@@ -109,6 +109,19 @@ copies=$(sed -n 's/^made \([0-9]*\) copies/\1/p' out)
 expect_json report.json "sum(c['count'] for c in d['copies']) == $copies"
 expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.1"
 expect_json report.json "$(json "$tmp/copies.json" "d['calls']['cuptiActivityEnable']") == 3 + d['coverage']['sampling']['windows']"
+# So they are where the head is all, at a price that is said; they are switched off only once there have been none for a
+# while, and never were on where they are not wanted.
+FAKE_CUPTI_LOG=$tmp/copies.json COPIES=1 expect_exit 0 purlin profile -o copies.plprof -- "$client" 3 100
+[ "$(notes copies.plprof)" = "copies_stay cupti_presence launch_bound" ] || fail "notes: $(notes copies.plprof)"
+expect_json report.json "sum(c['count'] for c in d['copies']) == $(sed -n 's/^made \([0-9]*\) copies/\1/p' out)"
+expect_json copies.json "d['calls']['cuptiActivityEnable'] == 3 and d['calls']['cuptiActivityDisable'] == 1"
+FAKE_CUPTI_LOG=$tmp/copies.json expect_exit 0 purlin profile -o copies.plprof -- "$client" 5 100
+[ "$(notes copies.plprof)" = "cupti_presence launch_bound" ] || fail "notes: $(notes copies.plprof)"
+expect_json copies.json "d['calls']['cuptiActivityEnable'] == 3 == d['calls']['cuptiActivityDisable']"
+FAKE_CUPTI_LOG=$tmp/copies.json COPIES=1 expect_exit 0 purlin profile --copies off -o copies.plprof -- "$client" 1 100
+report copies.plprof
+expect_json report.json "d['copies'] == []"
+expect_json copies.json "d['calls']['cuptiActivityEnable'] == 1 == d['calls']['cuptiActivityDisable']"
 COPIES=1 expect_exit 0 purlin profile --full -o copies.plprof -- "$client" 1 100
 [ "$(notes copies.plprof)" = "" ] || fail "notes: $(notes copies.plprof)"
 expect_json report.json "sum(c['count'] for c in d['copies']) == $(sed -n 's/^made \([0-9]*\) copies/\1/p' out)"

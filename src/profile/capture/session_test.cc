@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <string_view>
 
 namespace purlin::profile::capture {
 namespace {
@@ -42,13 +45,26 @@ TEST_F(FromEnvironment, LastingCostIsClamped) {
   EXPECT_LT(with("PURLIN_LASTING_LAUNCH_NS", "").lasting_launch_ns, 0);
 }
 
-// A program may have any: it is the program's environment and locale that are asked.
+// A program may have any: it is the program's environment and locale that are asked. A machine need
+// not have one with a comma, so this is what localedef makes of one (glibc's LC_NUMERIC: a magic
+// number, how many fields there are and where, and the fields).
 TEST_F(FromEnvironment, NumbersHaveAPointWhateverTheLocale) {
-  const char* found = nullptr;
-  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"})
-    if (found == nullptr) found = std::setlocale(LC_NUMERIC, name);
-  if (found == nullptr) GTEST_SKIP() << "no locale with a comma here";
+  constexpr std::string_view kComma(
+      "\x14\x11\x03\x20\x06\0\0\0\x20\0\0\0\x22\0\0\0\x23\0\0\0\x24\0\0\0\x28\0\0\0\x2c\0\0\0,"
+      "\0\0\0,\0\0\0"
+      "\0\0\0\0"
+      "ANSI_X3.4-1968",
+      59);
+  const std::string folder = ::testing::TempDir() + "purlin-locale";
+  std::filesystem::create_directories(folder + "/xx_XX");
+  std::ofstream(folder + "/xx_XX/LC_NUMERIC") << kComma;
+  ::setenv("LOCPATH", folder.c_str(), 1);
+  ASSERT_NE(std::setlocale(LC_NUMERIC, "xx_XX"), nullptr);
+  EXPECT_EQ(std::strtod("0.5", nullptr), 0) << "the locale has no comma";
   EXPECT_EQ(budget("0.005"), 0.005);
+  std::setlocale(LC_NUMERIC, "C");
+  ::unsetenv("LOCPATH");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlushTimes: when CUPTI may be asked for its records, and its kinds be switched. CUPTI 13.0 has
-// crashed programs with a deep queue that were recorded in windows
-// (bench/results/cupti_windows_crash.md): never where it was flushed in the middle of each gap,
-// now and then where it was flushed shortly before kinds were enabled, or not at all. So kinds are
-// not switched, on or off, sooner than kApartNs after a flush, and a flush that can wait keeps as
-// far from the switchings before and after it.
+// FlushTimes: when CUPTI may be asked for its records, and its kinds be switched: not within
+// kApartNs of each other, and a flush that can wait keeps as far from the switchings before and
+// after it. In the middle of a gap most of a window's records come back. The distance is a
+// precaution: what crashes CUPTI 13.0 is the switching of copies, near a flush or not
+// (bench/results/cupti_windows_crash.md, activity.h).
 //
 // It owns no clock: it is told the time (monotonic), and what was done. Owned by the Arbiter.
 // Thread-safety: none.
