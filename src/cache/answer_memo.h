@@ -3,9 +3,10 @@
 // that lie close together, however large the index's table is.
 //
 // A line of the processor's caches is chosen by the extents asked for and holds two answers, each
-// under the whole of its extents (of more than four dimensions one). An answer counts in the epoch
-// that it was given in: the index raises its epoch when an answer may change, which drops all of
-// them at once. Extents of 2^32 and more are not kept.
+// under the whole of its extents (of more than four dimensions one); what has no room there goes
+// to the line beside it, so that few of the shapes in use displace each other. An answer counts in
+// the epoch that it was given in: the index raises its epoch when an answer may change, which drops
+// all of them at once. Extents of 2^32 and more are not kept.
 // [MT] find() is wait-free. keep() tries once: where another thread is writing nothing is kept.
 #pragma once
 
@@ -29,56 +30,53 @@ class AnswerMemo {
   [[gnu::always_inline]] std::uint64_t find(const std::int64_t* extents,
                                             std::uint32_t epoch) const noexcept {
     const Key<D> key(extents);
-    const Line& line = lines_[key.sum >> shift_];
-    for (std::size_t at = 0; at < kWords; at += kWordsOfAnswer<D>) {
-      const std::uint64_t stamp = line[at].load(std::memory_order_acquire);
-      const std::uint64_t answer = line[at + 1].load(std::memory_order_acquire);
+    for (std::size_t at = 0; at < kAnswers<D>; ++at) {
+      const std::atomic<std::uint64_t>* words = words_of<D>(key, at);
+      const std::uint64_t stamp = words[0].load(std::memory_order_acquire);
+      const std::uint64_t answer = words[1].load(std::memory_order_acquire);
       std::uint64_t differs = key.too_large | ((stamp >> 32) ^ epoch);
       for (std::size_t i = 0; i < key.words.size(); ++i)
-        differs |= line[at + 2 + i].load(std::memory_order_acquire) ^ key.words[i];
-      if (differs == 0 && line[at].load(std::memory_order_relaxed) == stamp) return answer;
+        differs |= words[2 + i].load(std::memory_order_acquire) ^ key.words[i];
+      if (differs == 0 && words[0].load(std::memory_order_relaxed) == stamp) return answer;
     }
     return 0;
   }
 
-  // Whether there is room for these extents in their line; else an answer would be displaced.
+  // Whether there is room for these extents in their lines; else an answer would be displaced.
   template <std::size_t D>
   bool has_room(const std::int64_t* extents, std::uint32_t epoch) const noexcept {
     const Key<D> key(extents);
-    const Line& line = lines_[key.sum >> shift_];
     bool room = false;
-    for (std::size_t at = 0; at < kWords; at += kWordsOfAnswer<D>)
-      room |= line[at].load(std::memory_order_relaxed) >> 32 != epoch;
+    for (std::size_t at = 0; at < kAnswers<D>; ++at)
+      room |= words_of<D>(key, at)->load(std::memory_order_relaxed) >> 32 != epoch;
     return room && key.too_large == 0;
   }
 
-  // `answer` was worked out after `epoch` was read, which is even. Where the line has no room, in
-  // place of each of its answers in turn.
+  // `answer` was worked out after `epoch` was read, which is even. Where the lines have no room, in
+  // place of each of their answers in turn.
   template <std::size_t D>
   void keep(const std::int64_t* extents, std::uint64_t answer, std::uint32_t epoch) noexcept {
     const Key<D> key(extents);
     if (key.too_large != 0) return;
-    Line& line = lines_[key.sum >> shift_];
     std::size_t at = 0;
     std::uint64_t writes = 0, stamp = 0;
-    for (; at < kWords; at += kWordsOfAnswer<D>) {
-      stamp = line[at].load(std::memory_order_relaxed);
+    for (; at < kAnswers<D>; ++at) {
+      stamp = words_of<D>(key, at)->load(std::memory_order_relaxed);
       if (stamp >> 32 != epoch) break;
       writes += stamp & kWriteCount;
     }
-    if (at == kWords) {
-      at = writes * kWordsOfAnswer<D> % kWords;
-      stamp = line[at].load(std::memory_order_relaxed);
-    }
+    if (at == kAnswers<D>) at = writes % kAnswers<D>;
+    std::atomic<std::uint64_t>* words = words_of<D>(key, at);
+    stamp = words[0].load(std::memory_order_relaxed);
     const std::uint64_t count = (stamp + 1) & kWriteCount;
     if (stamp >> 32 == kBeingWritten ||
-        !line[at].compare_exchange_strong(stamp, kBeingWritten << 32 | count,
+        !words[0].compare_exchange_strong(stamp, kBeingWritten << 32 | count,
                                           std::memory_order_acquire, std::memory_order_relaxed))
       return;
-    line[at + 1].store(answer, std::memory_order_release);
+    words[1].store(answer, std::memory_order_release);
     for (std::size_t i = 0; i < key.words.size(); ++i)
-      line[at + 2 + i].store(key.words[i], std::memory_order_release);
-    line[at].store(std::uint64_t{epoch} << 32 | count, std::memory_order_release);
+      words[2 + i].store(key.words[i], std::memory_order_release);
+    words[0].store(std::uint64_t{epoch} << 32 | count, std::memory_order_release);
   }
 
   template <std::size_t D>
@@ -96,6 +94,8 @@ class AnswerMemo {
   struct alignas(64) Line : std::array<std::atomic<std::uint64_t>, kWords> {};
   template <std::size_t D>
   static constexpr std::size_t kWordsOfAnswer = D <= 4 ? kWords / 2 : kWords;
+  template <std::size_t D>
+  static constexpr std::size_t kAnswers = 2 * kWords / kWordsOfAnswer<D>;  // of two lines
   static constexpr std::uint64_t kBeingWritten = 1;  // in place of the epoch: odd, so nobody's
   static constexpr std::uint64_t kWriteCount = 0xFFFFFFFFu;
 
@@ -117,6 +117,14 @@ class AnswerMemo {
     std::uint64_t sum = 0;        // its upper bits tell where
     std::uint64_t too_large = 0;  // else 0
   };
+
+  // Where the answer number `at` of a key's two lines lies.
+  template <std::size_t D>
+  std::atomic<std::uint64_t>* words_of(const Key<D>& key, std::size_t at) const noexcept {
+    constexpr std::size_t kOfLine = kWords / kWordsOfAnswer<D>;
+    Line& line = lines_[(key.sum >> shift_) ^ (at / kOfLine)];
+    return line.data() + at % kOfLine * kWordsOfAnswer<D>;
+  }
 
   const std::unique_ptr<Line[]> lines_;
   const int shift_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/answer_memo.h"
 
+#include "base/random.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -55,7 +57,7 @@ TEST(AnswerMemo, LargeAndNegativeExtentsAreNotKept) {
   EXPECT_EQ(memo.find<3>(largest.data(), 2), 8u);
 }
 
-TEST(AnswerMemo, ALineHoldsTwoAndThenDisplacesInTurn) {
+TEST(AnswerMemo, ALineAndTheOneBesideItHoldFourAndThenDisplaceInTurn) {
   AnswerMemo memo(2);
   const auto shape = [](std::int64_t m) { return Shape{m, 1}; };
   int with_room = 0, found = 0;
@@ -68,6 +70,21 @@ TEST(AnswerMemo, ALineHoldsTwoAndThenDisplacesInTurn) {
   for (std::int64_t m = 1; m <= 100; ++m) found += memo.find<2>(shape(m).data(), 2) != 0 ? 1 : 0;
   EXPECT_EQ(found, 4);
   EXPECT_TRUE(memo.has_room<2>(shape(1).data(), 4)) << "answers of an older epoch are no answers";
+}
+
+// Of shapes for whose lines chance alone decides, some meet more than one other in their line: they
+// lie beside it.
+TEST(AnswerMemo, FewShapesDisplaceEachOther) {
+  AnswerMemo memo(512);
+  std::vector<Shape> shapes;
+  Random random(1);
+  for (int i = 0; i < 300; ++i)
+    shapes.push_back({static_cast<std::int64_t>(random.below(1 << 20)), 4096});
+  for (const Shape& shape : shapes)
+    if (memo.has_room<2>(shape.data(), 2)) memo.keep<2>(shape.data(), 8, 2);
+  int found = 0;
+  for (const Shape& shape : shapes) found += memo.find<2>(shape.data(), 2) != 0 ? 1 : 0;
+  EXPECT_GE(found, 290);  // in one line each 280
 }
 
 // Lines are written all the time by two threads: what a reader finds is what was kept for it.

@@ -17,8 +17,8 @@ namespace purlin::cache {
 namespace {
 
 constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
-// Of the most, a thousand shapes leave nine that share a line with two others.
-constexpr std::size_t kLeastMemoLines = 256, kMostMemoLines = 4096;
+// Of the most, two thousand shapes leave less than one that has no room in its two lines.
+constexpr std::size_t kLeastMemoLines = 256, kMostMemoLines = 16384;
 
 // What find() must know of an entry besides its bucket, in one word: a field for each dimension of
 // which bits of the extent must be 0, and what is below. A field holds the multiples that tiles
@@ -261,6 +261,15 @@ namespace {
 
 // As a memo keeps it: the entry's address, whose low bits are 0, and the outcome.
 static_assert(alignof(IndexedEntry) >= 8 && static_cast<int>(Outcome::kMiss) < 8);
+
+// One in 32, at random: shapes that are asked for often come to be kept in place of others, and
+// those that are too many for a memo seldom write to it.
+bool may_displace() noexcept {
+  thread_local std::uint32_t state = 1;
+  state = state * 1664525u + 1013904223u;
+  return state >> 27 == 0;
+}
+
 std::uint64_t answer_of(const OpIndex::Hit& hit) noexcept {
   return reinterpret_cast<std::uintptr_t>(hit.entry) | static_cast<std::uint64_t>(hit.outcome);
 }
@@ -296,7 +305,7 @@ template <std::size_t D>
              0, found.entry};
   if (epoch % 2 != 0) return hit;
   hit.epoch = epoch;
-  if (memo != nullptr && memo->has_room<D>(extents, epoch)) [[unlikely]]
+  if (memo != nullptr && (memo->has_room<D>(extents, epoch) || may_displace())) [[unlikely]]
     memo->keep<D>(extents, answer_of(hit), epoch);
   return hit;
 }

@@ -2,12 +2,12 @@
 // OpIndex: the entries of one op on one device, for the hot path of a program.
 //
 // find() is wait-free and allocation-free: it asks a memo of what was answered for these extents
-// since the last change (16 to 256 KiB), else applies the bucket rules that entries carry, hashes,
-// and probes a table. One writer at a time calls update(), while any number of threads call find().
-// What find() returned lives as long as the OpIndex; tables and memos that were outgrown are kept
-// too, which at most doubles the memory. Withdrawals and replacements change slots in place, and an
-// entry that comes back is the one it was, so that memory follows the entries there ever were, not
-// how often they come and go.
+// since the last change (16 KiB to 1 MiB), else applies the bucket rules that entries carry,
+// hashes, and probes a table. One writer at a time calls update(), while any number of threads call
+// find(). What find() returned lives as long as the OpIndex; tables and memos that were outgrown
+// are kept too, which at most doubles the memory. Withdrawals and replacements change slots in
+// place, and an entry that comes back is the one it was, so that memory follows the entries there
+// ever were, not how often they come and go.
 #pragma once
 
 #include "cache/answer_memo.h"
@@ -103,7 +103,7 @@ class OpIndex {
   };
   using RuleSet = std::array<BucketRule, kMaxDimensions>;
   static constexpr std::size_t kMaxRuleSets = 16;
-  static constexpr int kMostMemoScore = 64;
+  static constexpr int kMostMemoScore = 16;
 
   using Live = std::vector<const IndexedEntry*>;  // of one key: the one for its bucket first
   std::vector<Id128> changed_keys(std::span<const Store> layers);

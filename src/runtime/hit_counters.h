@@ -4,8 +4,10 @@
 //
 // [MT], wait-free, no allocation. A lookup does not wait for the memory of its counter: it asks for
 // it and leaves its count to the thread's next sample, or to take(). A thread notes its first
-// lookups one by one and then about one in kSampled, at random, for all of those in between:
-// lookups that are asked in a fixed rhythm must not all fall on one op.
+// lookups one by one and then ever fewer, at last about one in kSampled, at random, for all of
+// those in between: lookups that are asked in a fixed rhythm must not all fall on one op. So a
+// count of n is known to within about sqrt(kSampled / n) of itself, and a lookup that is noted,
+// which takes longer, is beyond the 99.9th percentile of a program's.
 #pragma once
 
 #include <array>
@@ -18,21 +20,22 @@ namespace purlin::runtime {
 
 // A thread's own: when the next of its lookups is noted.
 struct LookupSampling {
-  std::uint32_t left = 1, gap = 1, random = 0x9E3779B9u;
+  std::uint32_t left = 1, gap = 1, noted = 0, random = 0x9E3779B9u;
 };
 // One variable, as each takes a call to be found in a shared library. (Not initial-exec: a program
 // that loads libpurlin late may have no room left for that.)
 inline thread_local LookupSampling lookup_sampling;
 
-// One lookup in so many is noted, on average: a power of two.
-inline constexpr std::uint32_t kSampled = 64;
+// At last one lookup in so many is noted, on average; one in 1, 4, 16, ... before, kNotedOfEach
+// times of each.
+inline constexpr std::uint32_t kSampled = 4096, kNotedOfEach = 32;
 
-// How many lookups the one that is noted stands for.
+// How many lookups the one that is noted stands for: a power of four.
 inline std::uint64_t sampled_weight(LookupSampling& s) noexcept {
   const std::uint64_t weight = s.gap;
-  s.gap = s.gap < kSampled ? s.gap * 2 : kSampled;
+  if (s.gap < kSampled && ++s.noted % kNotedOfEach == 0) s.gap *= 4;
   s.random ^= s.random << 13, s.random ^= s.random >> 17, s.random ^= s.random << 5;
-  s.left = s.gap < kSampled ? s.gap : 1 + s.random % (2 * kSampled - 1);  // kSampled on average
+  s.left = 1 + s.random % (2 * s.gap - 1);  // the gap on average
   return weight;
 }
 
@@ -63,16 +66,17 @@ class HitCounters {
     return false;
   }
 
-  // The same, later. `weight` is a power of two, at most 128.
+  // The same, later. `weight` is a power of four, at most 4^7.
   void note_soon(const Entry* entry, std::uint64_t weight) noexcept {
     static_assert(alignof(Entry) > kWeightBits);
-    static_assert(std::has_single_bit(kSampled) && std::countr_zero(kSampled) <= int{kWeightBits});
+    static_assert(std::has_single_bit(kSampled) &&
+                  std::countr_zero(kSampled) <= 2 * int{kWeightBits});
     __builtin_prefetch(&slots_[first_slot(entry)], 1);
     // One of few, by the thread: its own variable's address tells threads apart.
     const std::uintptr_t thread = reinterpret_cast<std::uintptr_t>(&lookup_sampling) >> 12;
     note_left(left_[thread % left_.size()].sample.exchange(
         reinterpret_cast<std::uintptr_t>(entry) |
-            static_cast<std::uintptr_t>(std::countr_zero(weight)),
+            static_cast<std::uintptr_t>(std::countr_zero(weight) / 2),
         std::memory_order_acq_rel));
   }
 
@@ -91,8 +95,8 @@ class HitCounters {
     std::atomic<const Entry*> entry{nullptr};
     std::atomic<std::uint64_t> count{0};
   };
-  // A sample to be counted: the entry's address and, in its low bits, which power of two the weight
-  // is; 0 for none.
+  // A sample to be counted: the entry's address and, in its low bits, which power of four the
+  // weight is; 0 for none.
   struct alignas(64) Left {
     std::atomic<std::uintptr_t> sample{0};
   };
@@ -104,7 +108,7 @@ class HitCounters {
   void note_left(std::uintptr_t sample) noexcept {
     if (sample != 0)
       note(reinterpret_cast<const Entry*>(sample & ~kWeightBits),
-           std::uint64_t{1} << (sample & kWeightBits));
+           std::uint64_t{1} << (2 * (sample & kWeightBits)));
   }
 
   std::array<Left, 16> left_;

@@ -28,12 +28,12 @@ TEST(HitCounters, WhatIsNotedSoonIsThereWhenItIsTaken) {
   EXPECT_FALSE(counters->note(&entries[0], 1));
   counters->note_soon(&entries[1], 64);
   counters->note_soon(&entries[0], 1);
-  counters->note_soon(&entries[1], 128);
+  counters->note_soon(&entries[1], 16384);
   EXPECT_EQ(taken(*counters),
-            (std::map<const Counted*, std::uint64_t>{{&entries[0], 7}, {&entries[1], 192}}));
+            (std::map<const Counted*, std::uint64_t>{{&entries[0], 7}, {&entries[1], 16448}}));
   EXPECT_TRUE(taken(*counters).empty());
-  counters->note_soon(&entries[2], 2);
-  EXPECT_EQ(taken(*counters), (std::map<const Counted*, std::uint64_t>{{&entries[2], 2}}));
+  counters->note_soon(&entries[2], 4);
+  EXPECT_EQ(taken(*counters), (std::map<const Counted*, std::uint64_t>{{&entries[2], 4}}));
   EXPECT_EQ(counters->others(), 0u);
 }
 
@@ -46,7 +46,8 @@ TEST(HitCounters, CountsNoneTwiceAndLosesNone) {
   for (std::uint64_t t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
       for (std::uint64_t i = 0; i < kNotes; ++i)
-        counters->note_soon(&entries[(i * 7 + t) % entries.size()], std::uint64_t{1} << (i % 8));
+        counters->note_soon(&entries[(i * 7 + t) % entries.size()],
+                            std::uint64_t{1} << (2 * (i % 8)));
     });
   std::uint64_t total = 0;
   const auto take = [&] {
@@ -55,7 +56,26 @@ TEST(HitCounters, CountsNoneTwiceAndLosesNone) {
   for (int i = 0; i < 20; ++i) take();
   for (std::thread& thread : threads) thread.join();
   take();
-  EXPECT_EQ(total + counters->others(), kThreads * kNotes / 8 * 255);
+  EXPECT_EQ(total + counters->others(), kThreads * kNotes / 8 * 21845);
+}
+
+// Two ops that take turns, as in a program's loop, have half of the lookups each; the first lookups
+// are all noted, and those that are noted stand for those that are not.
+TEST(HitCounters, SamplesStandForAllLookups) {
+  std::thread([] {  // whose sampling begins
+    std::uint64_t noted = 0, first = 0, counted[2] = {};
+    constexpr int kLookups = 4'000'000;
+    for (int i = 0; i < kLookups; ++i)
+      if (const std::uint64_t weight = sample_weight(); weight > 0) {
+        ++noted, counted[i % 2] += weight;
+        if (i < int{kNotedOfEach}) first += weight;
+      }
+    EXPECT_EQ(first, kNotedOfEach);
+    EXPECT_LT(noted, kLookups / 1000) << "so few that they are beyond the 99.9th percentile";
+    EXPECT_NEAR(static_cast<double>(counted[0]), kLookups / 2, kLookups / 20);
+    EXPECT_NEAR(static_cast<double>(counted[1]), kLookups / 2, kLookups / 20);
+  })
+      .join();
 }
 
 }  // namespace
