@@ -54,7 +54,8 @@ Governor::Governor(const GovernorOptions& options, const std::vector<Wishes>& ti
     : options_(options),
       random_(options.seed),
       stopped_(options.idle),
-      head_(!options.every_launch) {
+      head_(!options.every_launch),
+      lasting_(options.after_context && !options.idle) {
   double others = 0;
   for (std::size_t i = 1; i < tiers.size(); ++i) {
     if (tiers[i].windows) others += tiers[i].share;

@@ -65,6 +65,9 @@ struct GovernorOptions {
   bool waits = false;         // tier 0 records the host's waits, too, at their price
   // Windows follow the head where not everything can be had; else nothing does.
   bool windows = true;
+  // Tier 0 is opened when the program has a context already (cuda/arbiter.h), and not before: what
+  // opening it again costs each later launch is paid from the beginning.
+  bool after_context = false;
   // Recorded in full, whatever it costs: so much time at a random place in each such cell. 0: none.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
   CostModel costs;
@@ -164,6 +167,7 @@ class Governor {
   const Totals& totals() const { return totals_; }
   double budget() const { return options_.budget; }
   bool every_launch() const { return options_.every_launch; }
+  bool after_context() const { return options_.after_context; }
   bool waits() const { return options_.waits; }
 
  private:

@@ -16,6 +16,8 @@ namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
+// For its context, where CUPTI does not tell of it.
+constexpr std::int64_t kContextNs = 10'000'000;
 constexpr std::int64_t kCycleNs = 2'000'000;
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
 // After so long without a copy none is under way, and their kinds can be switched off.
@@ -27,6 +29,12 @@ std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
   std::vector<Wishes> wishes;
   for (const std::unique_ptr<Tier>& tier : tiers) wishes.push_back(tier->wishes());
   return wishes;
+}
+
+GovernorOptions with_context(GovernorOptions options, std::size_t tiers) {
+  options.after_context =
+      options.windows || options.full_window_ns > 0 || options.idle || tiers > 1;
+  return options;
 }
 
 // How long it took.
@@ -44,7 +52,8 @@ Arbiter::Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tie
     : tiers_(std::move(tiers)),
       folding_(folding),
       recorder_(recorder),
-      governor_(options, wishes_of(tiers_), monotonic_ns()) {}
+      governor_(with_context(options, tiers_.size()), wishes_of(tiers_), monotonic_ns()),
+      awaits_context_(governor_.after_context()) {}
 
 void Arbiter::begin() {
   for (const std::unique_ptr<Tier>& tier : tiers_) tier->prepare();
@@ -53,6 +62,13 @@ void Arbiter::begin() {
 std::int64_t Arbiter::tick(Ownership& ownership) {
   const Ownership::Turn turn = ownership.take_turn();
   if (!turn) return monotonic_ns() + kAskAgainNs;
+  // A capture that idles does without CUPTI.
+  const std::int64_t begun = monotonic_ns();
+  if (awaits_context_ && (!governor_.stopped() || governor_.recording(begun))) {
+    if (!ownership.has_context()) return begun + kContextNs;
+    awaits_context_ = false;
+    folding_.await_work();
+  }
   flush_times_.flushed(ownership.flushed_ns());
   // What the period brought is known before the next one is planned; of windows it was asked for in
   // the gap.
@@ -135,7 +151,8 @@ void Arbiter::close_open_tier(bool final) {
   flush_times_.switched(monotonic_ns());
   if (tier == 0) governor_.spent(0, cost);
   if (tier == 0 && !final && toggles_.closed(cost)) stuck_ = true;
-  if (tier == 0 && governor_.totals().windows > 1) start_clock(false);
+  if (tier == 0 && (governor_.totals().windows > 1 || governor_.after_context()))
+    start_clock(governor_.totals().windows <= 1);
   account(tier);
 }
 

@@ -3,6 +3,12 @@
 // tiers, one at a time, tells the governor what they cost, and gives way when another CUPTI client
 // appears.
 //
+// Where kernels' kind may be switched on again after it was off, it is first switched on when the
+// program has a context, before it launches anything. CUPTI 13.0's hooks stay in the program from
+// then on. If it was on before, they are taken out as it is switched off; where that meets a thread
+// in the middle of a launch, that thread's later launches have no records, or all the same id, for
+// good (bench/results/cupti_window_threads.md).
+//
 // Owned by Capture. tick() and collect() belong to the session's thread, collect(true) to the one
 // that exits; vacate() comes from a client's. CUPTI is called with the ownership's turn held only.
 #pragma once
@@ -56,6 +62,7 @@ class Arbiter : public Tenant {
   Folding& folding_;
   Recorder& recorder_;
   Governor governor_;
+  bool awaits_context_;
   int open_ = Governor::kNone;
   std::int64_t opened_ns_ = 0;  // when that was, or was refused
   FlushTimes flush_times_;

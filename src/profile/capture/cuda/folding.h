@@ -46,6 +46,9 @@ class Folding {
   // REQUIRES: owns(buffer).
   void take(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
 
+  // A buffer that CUPTI asked for so far was for no work.
+  void await_work() { work_began_ = false; }
+
   // Records of work that begins from now on are of a new period; `final`: their weight is known.
   void begin_period(double weight, bool final, bool timed);
   // Around the time that the kinds are enabled: what is under way in graphs when a window ends does

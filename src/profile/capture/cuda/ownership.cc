@@ -115,6 +115,22 @@ bool Ownership::answers() {
   return called_back;
 }
 
+bool Ownership::has_context() {
+  if (!need()) return false;
+  const Contexts primary = primary_contexts();
+  const bool can_ask = cupti_.enable_and_dump != nullptr;
+  if (!std::exchange(watches_context_, can_ask) && can_ask) cupti_.enable_and_dump(kOnRequest);
+  // Nothing else is on that CUPTI would need a buffer for.
+  const bool has =
+      heard_ || primary == Contexts::kSome || (!can_ask && primary == Contexts::kUnknown);
+  if (has) unwatch_context();
+  return has;
+}
+
+void Ownership::unwatch_context() {
+  if (std::exchange(watches_context_, false)) cupti_.disable(kOnRequest);
+}
+
 bool Ownership::confirm() {
   // A thread that launches may hold a buffer with work in flight, which is not given back; before
   // CUDA 13 that is so of all threads.
@@ -203,6 +219,7 @@ void Ownership::step_aside(bool has_turn) {
   if (has_turn) {
     // The client must find neither our buffers nor our kinds.
     tenant_.vacate();
+    unwatch_context();
     clear_buffers();
     // It is about to enable kinds of its own (flush_times.h).
     std::this_thread::sleep_for(std::chrono::nanoseconds(FlushTimes::kApartNs));

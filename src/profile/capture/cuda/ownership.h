@@ -73,6 +73,9 @@ class Ownership {
   static bool has_turn();
   // Takes CUPTI back from a client that is done with it, and accounts for the time aside.
   void resume_if_idle();
+  // Whether the program has a context; from the first call on CUPTI tells at once when one is made
+  // (buffer_requested). True where that cannot be known. REQUIRES: a turn.
+  bool has_context();
   // Whether what is registered is still Purlin's; ends capture where it thrice was not. REQUIRES: a
   // turn, of a thread on which the program launches nothing.
   bool confirm();
@@ -106,6 +109,7 @@ class Ownership {
   void clear_buffers();  // of what is Purlin's, once its kinds are off
   bool client_is_idle() const;
   bool answers();
+  void unwatch_context();
   void take_back(std::unique_lock<std::timed_mutex>& lock);
   void account_time_aside();
   void note_unasked();
@@ -131,6 +135,7 @@ class Ownership {
   std::atomic<bool> clear_up_ = false;  // a client went ahead while the tier was open
   std::atomic<bool> heard_ = false;     // from CUPTI, since the last confirmation
   std::atomic<std::int64_t> flushed_ns_ = 0;
+  bool watches_context_ = false;
   bool has_answered_ = false;  // CUPTI asked Purlin for a buffer when it had to
   int silences_ = 0;
   // Of the calls of clients, which need not hold the transition. Never held while CUPTI is called.
