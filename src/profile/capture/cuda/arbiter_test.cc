@@ -26,6 +26,7 @@ Cupti functions() {
     dumped += kind == CUPTI_ACTIVITY_KIND_CONTEXT ? 1 : 0;
     return CUPTI_SUCCESS;
   };
+  cupti.flush_all = [](std::uint32_t) { return CUPTI_SUCCESS; };
   cupti.disable = [](CUpti_ActivityKind kind) {
     disabled += kind == CUPTI_ACTIVITY_KIND_CONTEXT ? 1 : 0;
     return CUPTI_SUCCESS;
