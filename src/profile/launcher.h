@@ -29,8 +29,10 @@ struct CaptureOptions {
   bool gemm_shapes = false;  // what cuBLAS and cuBLASLt are asked for
   bool full = false;         // a timeline of every launch, not only sketches
   bool waits = false;        // the host's waits, too, whatever they cost
-  bool windows = false;      // after the head, where not everything can be had within the budget
-  double budget = 0.01;      // of the program's time: what capture of CUDA may take
+  // After the head, where not everything can be had within the budget; auto: with sample_auto of
+  // programs known to have room for them.
+  Choice windows = Choice::kAuto;
+  double budget = 0.01;  // of the program's time: what capture of CUDA may take
   double full_window_s = 0, full_cell_s = 0;  // a timeline of so much time in each such cell
   bool idle = false;                          // nothing until `purlin capture` asks for it
   int sample = 1;                             // one run, or one rank of a run, in so many

@@ -27,7 +27,7 @@ expect_json report.json "'has no record' in d['coverage']['notes'][2]['text']"
 expect_json report.json "d['processes'][0]['stands_for'] == 1 and d['coverage']['sampling']['presence'] > 0.015"
 [ "$(ls "$records" | wc -l)" = 1 ] || fail "records: $(ls "$records")"
 record=$records/$(ls "$records")
-expect_contains "$record" "purlin-cost/2" "program $client" "capture governed" "budget_ppm 10000" "runs 1"
+expect_contains "$record" "purlin-cost/3" "program $client" "capture governed" "budget_ppm 10000" "runs 1"
 # What the profile says of itself is what the record has.
 python3 - "$record" "$tmp/report.json" <<'END' || fail "record and profile differ"
 import json, math, sys
@@ -95,8 +95,32 @@ PURLIN_PROGRAM=another expect_exit 0 purlin profile --sample auto -o other.plpro
 [ "$(notes other.plprof)" = sample_auto ] || fail "notes: $(notes other.plprof)"
 [ "$(ls "$records" | wc -l)" = 3 ] || fail "records: $(ls "$records")"
 
+# --- a program that is too much for the budget as a whole, and not launch-bound, is recorded in windows from then on: its
+#     beginning only at first
+windowed() {  # OPTIONS…
+  FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 PURLIN_LASTING_LAUNCH_NS=0 PURLIN_PROGRAM=roomy \
+    expect_exit 0 purlin profile --sample auto -o roomy.plprof "$@" -- "$client" 4 100
+  report roomy.plprof
+}
+windowed
+[ "$(notes roomy.plprof)" = "cupti_presence no_windows sample_auto" ] || fail "notes: $(notes roomy.plprof)"
+roomy=$(grep -l "program roomy" "$records"/*)
+expect_contains "$roomy" "ended 1" "launch_bound 0"
+hold() { sed -i "s/^presence_ppm .*/presence_ppm 100/; s/^rest_ppm .*/rest_ppm 100/; s/^launch_bound .*/launch_bound $1/" "$roomy"; }
+hold 0
+windowed
+expect_json report.json "d['coverage']['sampling']['windows'] > 1"
+expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.1"
+expect_contains "$roomy" "ended 1" "launch_bound 0"
+for without in "1 --windows=auto" "0 --windows=off"; do
+  hold ${without% *}
+  windowed ${without#* }
+  expect_json report.json "d['coverage']['sampling']['windows'] == 1 and d['launches'] < $(made out)"
+done
+rm "$roomy"
+
 # --- what cannot be read is none, and is replaced
-for bad in '' 'purlin-cost/3\n' 'purlin-cost/2\nprogram x\n' "$(head -c 6000 /dev/zero | tr '\0' x)"; do
+for bad in '' 'purlin-cost/4\n' 'purlin-cost/3\nprogram x\n' "$(head -c 6000 /dev/zero | tr '\0' x)"; do
   printf "$bad" >"$record"
   PURLIN_RUN_ID=run-1 expect_exit 0 purlin profile --sample auto -o bad.plprof -- "$client" 0.05 2
   [ "$(notes bad.plprof)" = sample_record ] || fail "notes: $(notes bad.plprof)"

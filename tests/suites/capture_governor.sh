@@ -94,7 +94,7 @@ expect_json report.json "d['coverage']['sampling']['windows'] == 1"
 # A graph that was made in the head stays instrumented until recording was on once more: that is done
 # at once, with an empty window, and windows stand for the rest.
 FAKE_CUPTI_LOG=$tmp/graphs.json expect_exit 0 purlin profile --windows --budget 2% -o graphs.plprof -- "$client" 6 1 100
-[ "$(notes graphs.plprof)" = "windows_unproven" ] || fail "notes: $(notes graphs.plprof)"
+[ "$(notes graphs.plprof)" = "" ] || fail "notes: $(notes graphs.plprof)"
 expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.05"
 expect_json report.json "d['coverage']['launches_seen'] < 0.8 * $(made out)"
 enables=$(json "$tmp/graphs.json" "d['calls']['cuptiActivityEnable']")
@@ -127,7 +127,7 @@ COPIES=1 expect_exit 0 purlin profile --full -o copies.plprof -- "$client" 1 100
 expect_json report.json "sum(c['count'] for c in d['copies']) == $(sed -n 's/^made \([0-9]*\) copies/\1/p' out)"
 # Where CUPTI takes more than the budget whatever is recorded, that is said.
 expect_exit 0 purlin profile --windows -o presence.plprof -- "$client" 2 4 100
-[ "$(notes presence.plprof)" = "cupti_presence windows_unproven" ] || fail "notes: $(notes presence.plprof)"
+[ "$(notes presence.plprof)" = "cupti_presence" ] || fail "notes: $(notes presence.plprof)"
 # So is a graph's price where no windows follow: with one that is empty.
 FAKE_CUPTI_LOG=$tmp/graphs.json expect_exit 0 purlin profile --budget 2% -o graphs.plprof -- "$client" 4 1 100
 [ "$(notes graphs.plprof)" = no_windows ] || fail "notes: $(notes graphs.plprof)"

@@ -18,7 +18,7 @@
 namespace purlin::profile::capture {
 namespace {
 
-constexpr std::string_view kHeader = "purlin-cost/2";
+constexpr std::string_view kHeader = "purlin-cost/3";
 constexpr std::string_view kEnd = "end\n";
 constexpr int kIdentityLines = 3;
 constexpr double kMillion = 1e6;
@@ -140,6 +140,7 @@ std::string to_text(const CostRecord& record) {
   number("cupti", record.cupti);
   number("governed", record.governed ? 1 : 0);
   number("ended", record.ended ? 1 : 0);
+  number("launch_bound", record.launch_bound ? 1 : 0);
   number("budget_ppm", std::clamp<std::int64_t>(ppm(record.budget), 1, 1'000'000));
   number("presence_ppm", ppm(record.presence));
   number("rest_ppm", ppm(record.rest));
@@ -161,10 +162,11 @@ std::optional<CostRecord> parse_cost_record(std::string_view text) {
   }
   const std::string_view identity = text.substr(0, length);
   text.remove_prefix(length);
-  std::int64_t cupti = 0, governed = 0, ended = 0, budget = 0, presence = 0, rest = 0;
+  std::int64_t cupti = 0, governed = 0, ended = 0, bound = 0, budget = 0, presence = 0, rest = 0;
   CostRecord record;
   if (!take_number(text, "cupti", UINT32_MAX, cupti) ||
       !take_number(text, "governed", 1, governed) || !take_number(text, "ended", 1, ended) ||
+      !take_number(text, "launch_bound", 1, bound) ||
       !take_number(text, "budget_ppm", 1'000'000, budget) || budget == 0 ||
       !take_number(text, "presence_ppm", kMostPpm, presence) ||
       !take_number(text, "rest_ppm", kMostPpm, rest) ||
@@ -175,6 +177,7 @@ std::optional<CostRecord> parse_cost_record(std::string_view text) {
   record.cupti = static_cast<std::uint32_t>(cupti);
   record.governed = governed == 1;
   record.ended = ended == 1;
+  record.launch_bound = bound == 1;
   record.budget = static_cast<double>(budget) / kMillion;
   record.presence = static_cast<double>(presence) / kMillion;
   record.rest = static_cast<double>(rest) / kMillion;

@@ -27,6 +27,9 @@ struct CostRecord {
   // Its launches were too many for the budget, so that only its beginning was recorded: of the last
   // process. Copies are not recorded of such a program (RunDraw::copies).
   bool ended = false;
+  // Windows after that beginning would cost more than half of the budget by being there
+  // (cost_model.h); of the last process. They are for programs that ended and are not so.
+  bool launch_bound = false;
   std::int64_t runs = 0;  // processes that it comes from
   std::int64_t written_s = 0;
 

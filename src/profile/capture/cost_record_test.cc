@@ -118,7 +118,8 @@ TEST(CostText, NothingElseIsOne) {
     return text;
   };
   for (const std::string& text :
-       {changed("cost/2", "cost/1"), changed("ended 0", "ended 2"), changed("cupti 26", "cupti -1"),
+       {changed("cost/3", "cost/2"), changed("ended 0", "ended 2"),
+        changed("launch_bound 0", "launch_bound 2"), changed("cupti 26", "cupti -1"),
         changed("cupti 26", "cupti 4294967296"), changed("budget_ppm 10000", "budget_ppm 0"),
         changed("presence_ppm 20000", "presence_ppm 99999999999999999999"),
         changed("presence_ppm 20000", "presence_ppm nan"),
@@ -212,7 +213,7 @@ TEST_F(CostFiles, AProcessCountsOnceHoweverOftenItWrites) {
   there = read_cost_record(path_, kIdentity).record;
   EXPECT_NEAR(there.presence, 0.06, 1e-9);
   // A damaged one is replaced.
-  put("purlin-cost/2\nprogram");
+  put("purlin-cost/3\nprogram");
   ASSERT_EQ(keeper.keep(record(0.02, 0), 16'000'000'000), "");
   EXPECT_EQ(state(), CostFile::State::kRead);
 }

@@ -152,7 +152,8 @@ class Governor {
   double lasting_share() const { return busy_rate() * options_.costs.lasting_launch_ns; }
   double copies_share() const { return busy_rate() * options_.costs.copies_launch_ns; }
   double copies_presence() const { return copies_stay_ ? copies_share() : 0; }
-  bool partly() const { return ended_ || lasting_; }  // not every launch is recorded
+  bool partly() const { return ended_ || totals_.windows > 1; }  // not every launch is recorded
+  bool beyond_windows() const { return lasting_share() > options_.budget / 2; }
   // Of the program's time, what CUPTI takes by being there, whatever is recorded: of all of it, and
   // of that in which the program has work for the device.
   double unavoidable_share() const {

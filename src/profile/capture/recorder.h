@@ -33,10 +33,11 @@ struct SamplingFacts {
   double total_ns = 0, total_variance = 0;        // of all kernels' time
   bool waits = false;                             // the host's are recorded, too
   double counted_windows = 0, timed_windows = 0;  // weighed by their launches, by time
-  double presence = 0;   // of the program's time: what CUPTI takes by being there
-  double hidden_ns = 0;  // of what was estimated, while the program waited for a device
-  double copies = 0;     // likewise: recording copies where kernels are not
-  bool partly = false;   // not every launch could be had within the budget
+  double presence = 0;        // of the program's time: what CUPTI takes by being there
+  double hidden_ns = 0;       // of what was estimated, while the program waited for a device
+  double copies = 0;          // likewise: recording copies where kernels are not
+  bool partly = false;        // not every launch could be had within the budget
+  bool launch_bound = false;  // nor would windows have been within it
 };
 
 struct LaunchFacts {

@@ -157,6 +157,8 @@ void decide_by_record(RunDraw& draw, double budget, std::string& why) {
   draw.path = folder + name;
   const CostFile file = read_cost_record(draw.path, draw.identity);
   const bool known = file.state == CostFile::State::kRead;
+  if (const std::string windows = variable("PURLIN_WINDOWS"); windows != "on" && windows != "off")
+    draw.windows = known && draw.governed && file.record.ended && !file.record.launch_bound;
   if (const std::string copies = variable("PURLIN_COPIES");
       draw.copies && copies != "on" && copies != "off") {
     draw.copies = known ? !file.record.ended : copies == "auto";
@@ -240,17 +242,8 @@ RunDraw RunDraw::from_environment(double budget, bool may_be_automatic) {
   const bool automatic = sample.empty() || sample == "auto";
   draw.copies = variable("PURLIN_COPIES") != "off";
   draw.copies_asked_for = variable("PURLIN_COPIES") == "on";
-  if (variable("PURLIN_WINDOWS") == "1") {
-    draw.copies = draw.copies_asked_for;
-    draw.notes.push_back(
-        {"windows_unproven",
-         std::string(
-             "after its beginning the program is recorded in windows of which only kernels "
-             "are switched, as all else crashes CUPTI 13.0: totals and counts were up to "
-             "43 % low of a program with a deep queue (H200), whatever the stated error is; "
-             "--full is exact. Copies and sets of memory are ") +
-             (draw.copies ? "recorded" : "not, without --copies on")});
-  }
+  draw.windows = variable("PURLIN_WINDOWS") == "on";
+  if (draw.windows) draw.copies = draw.copies_asked_for;
   if (automatic) {
     // A capture that idles costs nothing until it is asked.
     if (may_be_automatic && variable("PURLIN_IDLE") != "1") decide_by_record(draw, budget, why);

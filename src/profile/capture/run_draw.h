@@ -29,8 +29,11 @@ struct RunDraw {
   std::string path;      // where to keep what capture costs; "" = nowhere
   std::string identity;  // of the record
   bool governed = true;  // cost goes with the budget
+  // Windows after the head: PURLIN_WINDOWS on, off; auto, or not set: where earlier runs were too
+  // much for the budget as a whole and had room for windows, as the record tells.
+  bool windows = false;
   // Copies and sets of memory are recorded all along or not at all (cuda/activity.h). PURLIN_COPIES
-  // on, off; auto: not with PURLIN_WINDOWS=1, and with PURLIN_SAMPLE=auto not where the program's
+  // on, off; auto: not with windows, and with PURLIN_SAMPLE=auto not where the program's
   // last run was launch-bound (CostRecord::ended); not set: then only where there was one and it
   // was not. Else they are.
   bool copies = true, copies_asked_for = false;

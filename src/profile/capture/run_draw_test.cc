@@ -80,13 +80,14 @@ class Draw : public ::testing::Test {
   }
   static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
   static RunDraw draw(double budget = 0.01) { return RunDraw::from_environment(budget, true); }
-  void leave(double presence, bool ended = false) {
+  void leave(double presence, bool ended = false, bool launch_bound = false) {
     CostRecord record;
     const RunDraw now = draw();
     record.identity = now.identity;
     record.budget = 0.01;
     record.presence = presence;
     record.ended = ended;
+    record.launch_bound = launch_bound;
     record.runs = 1;
     ASSERT_EQ(write_cost_record(now.path, record), "");
   }
@@ -179,7 +180,7 @@ TEST_F(Draw, CopiesAreNotRecordedOfProgramsKnownForManyLaunches) {
     const RunDraw bound = draw();
     EXPECT_EQ(bound.copies, on) << copies;
     EXPECT_EQ(bound.notes.size(), on || off ? 0u : 1u) << copies;
-    set("PURLIN_WINDOWS", "1");
+    set("PURLIN_WINDOWS", "on");
     EXPECT_EQ(draw().copies, on) << copies;
     ::unsetenv("PURLIN_WINDOWS");
     set("PURLIN_SAMPLE", "1");  // as `purlin profile` does: nothing is asked, nothing is kept
@@ -189,10 +190,33 @@ TEST_F(Draw, CopiesAreNotRecordedOfProgramsKnownForManyLaunches) {
   }
 }
 
+TEST_F(Draw, WindowsAreForProgramsKnownToHaveRoomForThem) {
+  EXPECT_FALSE(draw().windows) << "what is not known is not risked";
+  for (const char* windows : {"auto", "on", "off", ""}) {
+    set("PURLIN_WINDOWS", windows);
+    const bool on = std::string(windows) == "on", off = std::string(windows) == "off";
+    leave(0.001, false, false);
+    EXPECT_EQ(draw().windows, on) << windows << ": all of it is recorded";
+    leave(0.001, true, false);
+    EXPECT_EQ(draw().windows, !off) << windows;
+    EXPECT_FALSE(draw().copies) << windows;
+    leave(0.001, true, true);
+    EXPECT_EQ(draw().windows, on) << windows << ": launch-bound";
+  }
+  ::unsetenv("PURLIN_WINDOWS");
+  leave(0.001, true, false);
+  set("PURLIN_FULL", "1");
+  leave(0.001, true, false);
+  EXPECT_FALSE(draw().windows) << "every launch is recorded";
+  ::unsetenv("PURLIN_FULL");
+  set("PURLIN_SAMPLE", "1");
+  EXPECT_FALSE(draw().windows) << "no record is asked";
+}
+
 TEST_F(Draw, WhateverIsWrongTheRunIsRecorded) {
   leave(0.5);
   const std::string path = draw().path;
-  for (const std::string& text : {std::string("nonsense"), std::string("purlin-cost/3\n")}) {
+  for (const std::string& text : {std::string("nonsense"), std::string("purlin-cost/4\n")}) {
     std::ofstream(path) << text;
     const RunDraw one = draw();
     EXPECT_EQ(one.left_out, "");

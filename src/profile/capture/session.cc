@@ -93,7 +93,6 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
   options.every_launch = variable("PURLIN_FULL") == "1";
   options.idle = variable("PURLIN_IDLE") == "1";
   options.waits = variable("PURLIN_WAITS") == "1";
-  options.windows = variable("PURLIN_WINDOWS") == "1";
   if (const auto lasting = number(variable("PURLIN_LASTING_LAUNCH_NS")))
     options.lasting_launch_ns = std::clamp(*lasting, 0.0, 1e6);
   if (const auto budget = number(variable("PURLIN_BUDGET")); budget && *budget > 0 && *budget <= 1)
@@ -108,6 +107,7 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
   if (period >= 10 && period <= 3'600'000) options.period_ms = period;
   if (options.spool.empty()) return false;
   options.draw = RunDraw::from_environment(options.budget, options.layer == "cuda");
+  options.windows = options.draw.windows;
   return true;
 }
 
@@ -278,6 +278,7 @@ void Session::keep_cost(bool final) {
   own.governed = options_.draw.governed;
   own.budget = sampling.budget;
   own.ended = sampling.partly;
+  own.launch_bound = sampling.launch_bound;
   // Later runs of such a program do without copies, unless they are asked for.
   own.presence = sampling.presence + (options_.draw.copies_asked_for ? sampling.copies : 0);
   const auto over = static_cast<double>(final ? age : std::max(age, kLeastAgeNs));

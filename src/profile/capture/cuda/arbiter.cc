@@ -224,7 +224,8 @@ void Arbiter::report() {
   recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
                           totals.windows, estimate.total_ns, estimate.variance, governor_.waits(),
                           estimate.counted, estimate.timed, governor_.presence_at_work(),
-                          totals.hidden_ns, governor_.copies_presence(), governor_.partly()});
+                          totals.hidden_ns, governor_.copies_presence(), governor_.partly(),
+                          governor_.beyond_windows()});
 }
 
 // Of the session's own thread, which folds what windows brought; and of the buffers, which CUPTI
