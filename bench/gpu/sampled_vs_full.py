@@ -211,7 +211,7 @@ def main():
     began = time.monotonic()
     purlin = os.path.abspath(arguments.purlin) if "/" in arguments.purlin else arguments.purlin
     document = {"schema": "purlin.bench.sampled_vs_full/3", "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "command": shlex.join(["python3", *sys.argv]), "limits": LIMITS, "programs": []}
+                "command": shlex.join(["python3", *sys.argv]), "limits": LIMITS, "programs": [], "wall_s": 0.0}
 
     def done(row):
         document["programs"].append(row)
