@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does CUPTI 13.0 go on recording every thread's launches in windows
 // (bench/results/cupti_window_threads.md)? An injection library without Purlin: CONCURRENT_KERNEL
-// is on for two seconds after the first record, then in kWindows windows of 60 ms. Where the program
-// launches on two threads in each of its steps, two buffers are lent in each window, and nearly
-// every id between a window's first and last has a record. cupti_window_threads.sh runs PyTorch
-// programs with it.
+// is on for two seconds after the first record, then in kWindows windows of 60 ms. Where the
+// program launches on two threads in each of its steps, two buffers are lent in each window, and
+// nearly every id between a window's first and last has a record. cupti_window_threads.sh runs
+// PyTorch programs with it.
 //
 //   g++ -std=c++20 -O2 -shared -fPIC -isystem /usr/local/cuda/include
 //   bench/gpu/cupti_window_threads.cc -o cupti_window_threads.so
 //
 // CUPTI_WINDOWS: `before`, the kind is first on before the program has a context; `early`, so, and
-// off and on again as soon as it has one; `after`, first on as soon as it has one; `told`, likewise,
-// where CUPTI tells of the context (the CONTEXT kind). CUPTI_WINDOWS_OUT: a file for one line. The
-// process ends itself when it is done.
+// off and on again as soon as it has one; `after`, first on as soon as it has one; `told`,
+// likewise, where CUPTI tells of the context (the CONTEXT kind). CUPTI_WINDOWS_OUT: a file for one
+// line. The process ends itself when it is done.
 #include "loaded_cupti.h"
 
 #include <cuda.h>
@@ -138,7 +138,8 @@ void record_in_windows() {
     ids += seen.back() - seen.front() + 1;
     records += std::unique(seen.begin(), seen.end()) - seen.begin();
   }
-  std::fprintf(s.out, "%-7s %zu records before; both threads in %ld of %d windows; records of ids %.3f\n",
+  std::fprintf(s.out,
+               "%-7s %zu records before; both threads in %ld of %d windows; records of ids %.3f\n",
                s.mode.c_str(), head, both, kWindows,
                ids > 0 ? static_cast<double>(records) / static_cast<double>(ids) : 0.0);
   std::fclose(s.out);

@@ -237,7 +237,7 @@ void Arbiter::watch_self() {
   constexpr std::size_t kMostBufferBytes = std::size_t{512} << 20;
   if (folding_.memory_bytes() > kMostBufferBytes && !governor_.stopped()) {
     close_open_tier();
-    tiers_[0]->leave();
+    leave_copies();
     governor_.stop(monotonic_ns());
     settle(true);
     recorder_.note(
@@ -268,8 +268,9 @@ void Arbiter::rest_copies() {
   if (!governor_.ended() || governor_.stopped() || !tiers_[0]->stays()) return;
   const std::int64_t last = std::max(folding_.last_copy_ns(), ended_ns_);
   if (wall_ns() - last > kNoCopyNs) {
-    tiers_[0]->leave();
-    governor_.copies_stay(false);
+    keep_apart();
+    leave_copies();
+    flush_times_.switched(monotonic_ns());
     return;
   }
   governor_.copies_stay(true);
@@ -403,9 +404,14 @@ void Arbiter::yield() {
   for (const std::unique_ptr<Tier>& tier : tiers_) tier->yield();
 }
 
+void Arbiter::leave_copies() {
+  tiers_[0]->leave();
+  governor_.copies_stay(false);
+}
+
 void Arbiter::vacate() {
   close_open_tier();
-  tiers_[0]->leave();
+  leave_copies();
   governor_.interrupted(monotonic_ns());
   settle(true);
   report();

@@ -56,6 +56,7 @@ class Arbiter : public Tenant {
   void note_ended();
   void note_presence();
   void rest_copies();
+  void leave_copies();
   void watch_self();
 
   std::vector<std::unique_ptr<Tier>> tiers_;

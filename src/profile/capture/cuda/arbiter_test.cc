@@ -38,6 +38,7 @@ struct Script {
   Tier::Opened answer = Tier::Opened::kYes;
   int opened = 0, refused = 0, closed = 0;
   std::int64_t cost_ns = 0;
+  bool stays = false;  // something is on beside the window, until it leaves
   std::vector<std::int64_t> flushes, switches;
 };
 
@@ -54,6 +55,11 @@ class ScriptedTier : public Tier {
     ++script_.closed;
     script_.switches.push_back(monotonic_ns());
   }
+  void leave() override {
+    close();
+    script_.stays = false;
+  }
+  bool stays() const override { return script_.stays; }
   void collect(bool) override { script_.flushes.push_back(monotonic_ns()); }
   std::int64_t take_cost_ns() override { return std::exchange(script_.cost_ns, 0); }
 
@@ -168,6 +174,37 @@ TEST_F(ArbiterTest, WhatTellsOfContextsIsOffWhenAClientComes) {
       [](std::uint8_t**, std::size_t*, std::size_t*) {},
       [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {});
   EXPECT_EQ(disabled, 1);
+}
+
+// What is recorded beside windows is charged for as long as it is on.
+TEST_F(ArbiterTest, CopiesThatAnotherClientEndsCostNothingMore) {
+  GovernorOptions options;
+  options.windows = false;
+  Arbiter arbiter(options, tiers(), folding_, recorder_);
+  Ownership ownership(rig_.cupti, recorder_, folding_, arbiter);
+  ASSERT_TRUE(ownership.begin(
+      [](std::uint8_t**, std::size_t*, std::size_t*) {},
+      [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {}, false));
+  script_.stays = true;
+  arbiter.begin();
+  arbiter.tick(ownership);
+  std::vector<KernelRecord> records;
+  for (int i = 0; i < 1000; ++i) records.push_back(kernel_record("kernel", wall_ns(), 500));
+  rig_.deliver(records);
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));  // long enough to know a rate
+  script_.cost_ns = 1'000'000'000;                             // the head's end
+  while (script_.closed == 0) {
+    arbiter.tick(ownership);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  arbiter.collect(ownership, false);
+  EXPECT_GT(recorder_.spent().sampling.copies, 0);
+  EXPECT_TRUE(script_.stays);
+  ownership.client_registers(
+      [](std::uint8_t**, std::size_t*, std::size_t*) {},
+      [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {});
+  EXPECT_FALSE(script_.stays);
+  EXPECT_EQ(recorder_.spent().sampling.copies, 0);
 }
 
 TEST(FlushTimes, TheMiddleOfAShortGapAndNoneOfAShorterOne) {
