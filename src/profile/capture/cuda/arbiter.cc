@@ -31,9 +31,12 @@ std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
   return wishes;
 }
 
-GovernorOptions with_context(GovernorOptions options, std::size_t tiers) {
-  options.after_context =
-      options.windows || options.full_window_ns > 0 || options.idle || tiers > 1;
+// Where launches are not pinned, which they are so as never to be opened beside another tier.
+GovernorOptions with_context(GovernorOptions options, const std::vector<Wishes>& tiers) {
+  const bool pinned = std::any_of(tiers.begin(), tiers.end(),
+                                  [](const Wishes& tier) { return tier.pins_launches; });
+  options.after_context = !pinned && (options.windows || options.full_window_ns > 0 ||
+                                      options.idle || tiers.size() > 1);
   return options;
 }
 
@@ -52,7 +55,7 @@ Arbiter::Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tie
     : tiers_(std::move(tiers)),
       folding_(folding),
       recorder_(recorder),
-      governor_(with_context(options, tiers_.size()), wishes_of(tiers_), monotonic_ns()),
+      governor_(with_context(options, wishes_of(tiers_)), wishes_of(tiers_), monotonic_ns()),
       awaits_context_(governor_.after_context()) {}
 
 void Arbiter::begin() {

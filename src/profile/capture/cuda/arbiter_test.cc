@@ -67,6 +67,21 @@ class ScriptedTier : public Tier {
   Script& script_;
 };
 
+// Beside which launches cannot be opened, as sampled stalls.
+class PinningTier : public Tier {
+ public:
+  const char* name() const override { return "stalls"; }
+  Wishes wishes() const override {
+    Wishes result;
+    result.pins_launches = true;
+    return result;
+  }
+  Opened open(const Window&) override { return Opened::kNever; }
+  void close() override {}
+  void collect(bool) override {}
+  std::int64_t take_cost_ns() override { return 0; }
+};
+
 class ArbiterTest : public testing::Test {
  protected:
   static GovernorOptions governor_options() {
@@ -166,6 +181,19 @@ TEST_F(ArbiterTest, NothingIsOpenedBeforeTheProgramHasAContext) {
   arbiter_.tick(ownership_);
   EXPECT_EQ(script_.opened, 1);
   EXPECT_EQ(disabled, 1);
+}
+
+TEST_F(ArbiterTest, PinnedLaunchesAreOpenedBeforeThatNevertheless) {
+  std::vector<std::unique_ptr<Tier>> both = tiers();
+  both.push_back(std::make_unique<PinningTier>());
+  Arbiter arbiter(governor_options(), std::move(both), folding_, recorder_);
+  Ownership ownership(rig_.cupti, recorder_, folding_, arbiter);
+  ASSERT_TRUE(ownership.begin(
+      [](std::uint8_t**, std::size_t*, std::size_t*) {},
+      [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {}, false));
+  arbiter.begin();
+  arbiter.tick(ownership);
+  EXPECT_EQ(script_.opened, 1);
 }
 
 TEST_F(ArbiterTest, WhatTellsOfContextsIsOffWhenAClientComes) {
