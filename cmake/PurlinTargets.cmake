@@ -1,7 +1,7 @@
 # purlin_room(NAME DEPS a b): one static library per folder of src/. DEPS are the lower rooms it may
 # include; the include path is src/, so the link line is what keeps the layering.
 # Every *_test.cc beside the sources goes into one test program, NAME_test. Where PURLIN_UNITY is on, files
-# of a folder are compiled together, but for those that match a pattern of APART.
+# are compiled together, those that match a pattern of APART with the others that do.
 function(purlin_room name)
   cmake_parse_arguments(arg "" "" "DEPS;LIBS;EXCLUDE;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -72,24 +72,36 @@ function(purlin_verified_headers out)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# Compiles the sources of one folder in groups of eight, each one translation
-# unit. Folder by folder, for neighbours share most of what they include and rarely a name.
+# Compiles the sources of a target in groups of up to 128 KiB, each one translation unit, in the order given: neighbours
+# share most of what they include. With PURLIN_UNITY=TESTS for test programs alone. Where files share a name in their anonymous namespaces, all but one match a pattern of
+# `apart`: those that match the first pattern are in groups of their own, and so on.
 function(purlin_together target apart)
-  if(NOT PURLIN_UNITY)
+  if(NOT PURLIN_UNITY OR (PURLIN_UNITY STREQUAL "TESTS" AND NOT target MATCHES "_test$"))
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  foreach(pattern IN LISTS apart)
-    list(FILTER ARGN EXCLUDE REGEX "${pattern}")
-  endforeach()
   foreach(source IN LISTS ARGN)
-    get_filename_component(folder ${source} DIRECTORY)
-    file(RELATIVE_PATH folder ${CMAKE_CURRENT_SOURCE_DIR} ${folder})
-    string(MAKE_C_IDENTIFIER "${target}_${folder}" folder)
-    list(APPEND of_${folder} ${source})
-    list(LENGTH of_${folder} count)
-    math(EXPR group "(${count} - 1) / 8")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
+    get_filename_component(source ${source} ABSOLUTE)
+    set(class 0)
+    set(nth 0)
+    foreach(pattern IN LISTS apart)
+      math(EXPR nth "${nth} + 1")
+      if(class EQUAL 0 AND source MATCHES "${pattern}")
+        set(class ${nth})
+      endif()
+    endforeach()
+    if(NOT DEFINED group_${class})
+      set(group_${class} 0)
+      set(size_${class} 0)
+    endif()
+    file(SIZE ${source} bytes)
+    math(EXPR size "${size_${class}} + ${bytes}")
+    if(size GREATER 131072 AND size_${class} GREATER 0)
+      math(EXPR group_${class} "${group_${class}} + 1")
+      set(size ${bytes})
+    endif()
+    set(size_${class} ${size})
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${class}_${group_${class}})
   endforeach()
 endfunction()
 

@@ -12,7 +12,7 @@
 namespace purlin::cache {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kStatusVersion = 1;
 constexpr std::size_t kMaxTextBytes = 4096;
 // July 2261: what comes after a status must still be a time that can be written, until 2262.
 constexpr std::int64_t kLatestNs = 9'200'000'000'000'000'000;
@@ -77,7 +77,7 @@ EntryStatus new_status(std::string record, EntryState state, std::string reason)
 }
 
 Json to_json(const EntryStatus& status) {
-  return Json::object({{"schema", fmt::format("purlin.entry-status/{}", kSchemaVersion)},
+  return Json::object({{"schema", fmt::format("purlin.entry-status/{}", kStatusVersion)},
                        {"record", status.record},
                        {"status", entry_state_name(status.state)},
                        {"reason", status.reason},
@@ -89,7 +89,7 @@ Json to_json(const EntryStatus& status) {
 }
 
 Result<EntryStatus> status_from_json(const Json& json) {
-  PURLIN_TRY(check_schema(json, "purlin.entry-status", kSchemaVersion));
+  PURLIN_TRY(check_schema(json, "purlin.entry-status", kStatusVersion));
   EntryStatus status;
   status.record = json["record"].as_string();
   if (Id128::parse(status.record) == Id128())

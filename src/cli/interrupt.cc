@@ -7,19 +7,19 @@ namespace purlin::cli {
 namespace {
 
 // A signal handler can reach nothing but a global.
-std::atomic<bool> wanted{false};
+std::atomic<bool> interrupt_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_signal(int) {
   static constexpr char kText[] = "\npurlin: stopping; once more to end at once\n";
-  wanted.store(true);
+  interrupt_asked.store(true);
   static_cast<void>(!::write(STDERR_FILENO, kText, sizeof kText - 1));
 }
 
 }  // namespace
 
 Interrupt::Interrupt() {
-  wanted.store(false);
+  interrupt_asked.store(false);
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
@@ -33,6 +33,6 @@ Interrupt::~Interrupt() {
   ::sigaction(SIGTERM, &terminate_, nullptr);
 }
 
-const std::atomic<bool>& Interrupt::flag() { return wanted; }
+const std::atomic<bool>& Interrupt::flag() { return interrupt_asked; }
 
 }  // namespace purlin::cli

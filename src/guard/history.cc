@@ -16,9 +16,9 @@
 namespace purlin::guard {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{512} << 20;
+constexpr std::size_t kMaxHistoryBytes = std::size_t{512} << 20;
 constexpr std::size_t kMaxRuns = 100000;
-constexpr std::size_t kMaxItems = 10000;
+constexpr std::size_t kMaxRunItems = 10000;
 constexpr std::size_t kMaxProcesses = 10000;
 
 // A process is a number, or an object that has its median as time_ns (baselines, run documents).
@@ -26,8 +26,8 @@ Result<HistoryRun> run_from_json(const Json& json) {
   HistoryRun run;
   run.environment = environment_from_json(json["environment"]);
   run.suite = json["suite"].as_string();
-  if (json["items"].items().size() > kMaxItems)
-    return error(Code::kInvalid, "a run with more than {} items", kMaxItems);
+  if (json["items"].items().size() > kMaxRunItems)
+    return error(Code::kInvalid, "a run with more than {} items", kMaxRunItems);
   for (const Json& entry : json["items"].items()) {
     HistoryItem item;
     item.item.kernel = entry["kernel"].as_string();
@@ -101,7 +101,7 @@ Status read_runs(const std::string& path, std::string_view text, History* histor
 }
 
 Status load_file(const std::string& path, History* history) {
-  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxBytes));
+  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxHistoryBytes));
   return read_runs(path, text, history);
 }
 

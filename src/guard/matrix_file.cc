@@ -12,7 +12,7 @@
 namespace purlin::guard {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxMatrixBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxFactors = 6;
 constexpr std::size_t kMaxLevels = 16;
 constexpr std::size_t kMaxCells = 256;
@@ -160,7 +160,7 @@ Result<CellVariant> variant_of(const Matrix& matrix, const Cell& cell) {
 Result<Matrix> load_matrix(const std::string& path,
                            const std::map<std::string, std::string>& here) {
   if (!file_exists(path)) return error(Code::kNotFound, "there is no matrix '{}'", path);
-  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxBytes));
+  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxMatrixBytes));
   return parse_matrix(text, path, here);
 }
 

@@ -15,7 +15,7 @@
 namespace purlin::guard {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // decompressed
+constexpr std::size_t kMaxSamplesBytes = std::size_t{1} << 30;  // decompressed
 constexpr std::size_t kMaxKernels = 100000;
 
 struct Columns {
@@ -96,9 +96,9 @@ Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std
 }
 
 Result<std::vector<KernelSamples>> load_samples(const std::string& path) {
-  PURLIN_ASSIGN(std::string text, read_file(path, kMaxBytes));
+  PURLIN_ASSIGN(std::string text, read_file(path, kMaxSamplesBytes));
   if (is_gzip(text)) {
-    Result<std::string> unpacked = gunzip(text, kMaxBytes);
+    Result<std::string> unpacked = gunzip(text, kMaxSamplesBytes);
     if (!unpacked.is_ok()) return unpacked.status().with_context(path);
     text = std::move(unpacked).value();
   }

@@ -12,7 +12,7 @@
 namespace purlin::guard {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxSuiteBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxItems = 10000;
 
 // A number of `table` within [low, high]; the complaint stands where the number does.
@@ -203,7 +203,7 @@ Result<Suite> parse_suite(std::string_view text, const std::string& path) {
 
 Result<Suite> load_suite(const std::string& path) {
   if (!file_exists(path)) return error(Code::kNotFound, "there is no suite '{}'", path);
-  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxBytes));
+  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxSuiteBytes));
   return parse_suite(text, path);
 }
 

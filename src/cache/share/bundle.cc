@@ -15,8 +15,8 @@
 namespace purlin::cache {
 namespace {
 
-constexpr int kSchemaVersion = 1;
-constexpr std::string_view kSchema = "purlin.bundle";
+constexpr int kBundleVersion = 1;
+constexpr std::string_view kBundleSchema = "purlin.bundle";
 constexpr std::string_view kStart = "{\"schema\":\"purlin.bundle/";
 constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaxPlainBytes = std::size_t{1} << 30;
@@ -103,7 +103,8 @@ Result<std::string> encode_bundle(std::span<const StoredRecord> records, const S
     return error(Code::kInvalid, "{} of records are too many for one bundle; export a part of them",
                  format_bytes(static_cast<double>(lines.size())));
   PURLIN_ASSIGN(const std::string payload, gzip(lines));
-  Json header = new_document(fmt::format("{}/{}", kSchema, kSchemaVersion), host_environment());
+  Json header =
+      new_document(fmt::format("{}/{}", kBundleSchema, kBundleVersion), host_environment());
   header.set("written_at", format_rfc3339(system_clock().wall_ns()));
   header.set("nonce", nonce());
   header.set("records", records.size());
@@ -127,7 +128,7 @@ Result<Bundle> decode_bundle(std::string_view bytes, const SigningKey* key) {
   if (!first) return damaged("its header does not end");
   const Result<Json> header = Json::parse(*first);
   if (!header.is_ok()) return damaged("its header is no JSON");
-  PURLIN_TRY(check_schema(*header, kSchema, kSchemaVersion));
+  PURLIN_TRY(check_schema(*header, kBundleSchema, kBundleVersion));
   const auto second = take_line(&bytes, kMaxHeaderBytes);
   const Result<Json> signature = Json::parse(second.value_or(""));
   if (!signature.is_ok()) return damaged("its signature is no JSON");

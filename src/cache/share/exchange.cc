@@ -8,7 +8,7 @@
 namespace purlin::cache {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kExportVersion = 1;
 
 // What was taken out of a document must be an entry that can be stored.
 Status take_entry(const Json& json, Bundle* bundle) {
@@ -18,7 +18,7 @@ Status take_entry(const Json& json, Bundle* bundle) {
 }
 
 Result<Bundle> from_export(const Json& document) {
-  PURLIN_TRY(check_schema(document, "purlin.cache-export", kSchemaVersion));
+  PURLIN_TRY(check_schema(document, "purlin.cache-export", kExportVersion));
   const Json& records = document["records"];
   if (!records.is_array()) return error(Code::kInvalid, "'records' is not a list");
   Bundle bundle;
@@ -43,7 +43,7 @@ Result<Bundle> from_export(const Json& document) {
 
 Result<Json> export_document(std::span<const StoredRecord> records) {
   Json document =
-      new_document(fmt::format("purlin.cache-export/{}", kSchemaVersion), host_environment());
+      new_document(fmt::format("purlin.cache-export/{}", kExportVersion), host_environment());
   document.set("written_at", format_rfc3339(system_clock().wall_ns()));
   Json list = Json::array();
   for (const StoredRecord& record : records) {

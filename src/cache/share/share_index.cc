@@ -10,7 +10,7 @@
 namespace purlin::cache {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kShareVersion = 1;
 constexpr std::size_t kMaxSegments = 100'000;
 
 }  // namespace
@@ -28,7 +28,7 @@ const Segment* ShareIndex::find(std::string_view name) const {
 }
 
 std::string encode_index(const ShareIndex& index) {
-  Json document = new_document(fmt::format("purlin.share/{}", kSchemaVersion), host_environment());
+  Json document = new_document(fmt::format("purlin.share/{}", kShareVersion), host_environment());
   document.set("updated_at", format_rfc3339(system_clock().wall_ns()));
   document.set("generation", index.generation);
   Json segments = Json::array(), retired = Json::array();
@@ -44,7 +44,7 @@ std::string encode_index(const ShareIndex& index) {
 
 Result<ShareIndex> decode_index(std::string_view text) {
   PURLIN_ASSIGN(const Json document, Json::parse(text, {.max_bytes = kMaxIndexBytes}));
-  PURLIN_TRY(check_schema(document, "purlin.share", kSchemaVersion));
+  PURLIN_TRY(check_schema(document, "purlin.share", kShareVersion));
   ShareIndex index;
   PURLIN_ASSIGN(const std::int64_t generation, document.int_at("generation"));
   if (generation < 0) return error(Code::kInvalid, "'generation' is negative");

@@ -8,12 +8,12 @@
 namespace purlin::profile::capture {
 namespace {
 
-constexpr std::size_t kMaxName = 1 << 16;
+constexpr std::size_t kMaxStallName = 1 << 16;
 
 }  // namespace
 
 std::uint32_t StallLog::function(std::string_view name, std::uint32_t device, std::uint64_t code) {
-  name = name.substr(0, kMaxName);
+  name = name.substr(0, kMaxStallName);
   const auto key_of = [](std::string_view text, std::uint32_t of_device, std::uint64_t of_code) {
     std::string key(reinterpret_cast<const char*>(&of_device), sizeof of_device);
     key.append(reinterpret_cast<const char*>(&of_code), sizeof of_code);
@@ -38,7 +38,7 @@ std::uint32_t StallLog::reason(std::string_view name) {
   const auto known = std::find(reasons_.begin(), reasons_.end(), name);
   if (known != reasons_.end()) return static_cast<std::uint32_t>(known - reasons_.begin());
   if (reasons_.size() >= kMaxReasons) return reason("misc");
-  reasons_.emplace_back(name.substr(0, kMaxName));
+  reasons_.emplace_back(name.substr(0, kMaxStallName));
   if (reasons_.size() == kMaxReasons - 1) reason("misc");  // so that there is one
   return static_cast<std::uint32_t>(std::find(reasons_.begin(), reasons_.end(), name) -
                                     reasons_.begin());

@@ -27,16 +27,6 @@ constexpr int kContender = 2;
 // Of a budget in evaluations: so many may be asked for and not yet told.
 constexpr std::size_t kBlindShare = 8, kBlindLow = 4;
 
-// A config the strategy asked for.
-struct Proposal {
-  enum class State { kWaiting, kOut, kMade };
-  std::size_t index = 0;  // in the space
-  Config config;
-  State state = State::kWaiting;
-  std::size_t request = 0;  // its id, when it is out
-  std::size_t place = 0;    // in the result's evaluations, once made
-};
-
 }  // namespace
 
 class Session::Impl {
@@ -127,6 +117,15 @@ class Session::Impl {
 
  private:
   enum class Phase { kDefault, kSearch, kFinals, kOver };
+  // A config the strategy asked for.
+  struct Proposal {
+    enum class State { kWaiting, kOut, kMade };
+    std::size_t index = 0;  // in the space
+    Config config;
+    State state = State::kWaiting;
+    std::size_t request = 0;  // its id, when it is out
+    std::size_t place = 0;    // in the result's evaluations, once made
+  };
 
   FinalsOptions finals_options() const {
     FinalsOptions options = options_.finals;

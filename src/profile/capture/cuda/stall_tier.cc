@@ -54,26 +54,26 @@ std::string_view reason_of(std::string_view name) {
   return name;
 }
 
-// Room for what CUPTI tells of so many instructions.
-struct Room {
-  CUpti_PCSamplingData data = {};
-  std::vector<CUpti_PCSamplingPCData> pcs;
-  std::vector<CUpti_PCSamplingStallReason> reasons;
-
-  explicit Room(std::size_t reasons_each) : pcs(kPcs), reasons(kPcs * reasons_each) {
-    for (std::size_t i = 0; i < kPcs; ++i) {
-      pcs[i].size = sizeof pcs[i];
-      pcs[i].stallReason = &reasons[i * reasons_each];
-    }
-    data.size = sizeof data;
-    data.collectNumPcs = kPcs;
-    data.pPcData = pcs.data();
-  }
-};
-
 }  // namespace
 
 struct StallTier::Sampled {
+  // Room for what CUPTI tells of so many instructions.
+  struct Room {
+    CUpti_PCSamplingData data = {};
+    std::vector<CUpti_PCSamplingPCData> pcs;
+    std::vector<CUpti_PCSamplingStallReason> reasons;
+
+    explicit Room(std::size_t reasons_each) : pcs(kPcs), reasons(kPcs * reasons_each) {
+      for (std::size_t i = 0; i < kPcs; ++i) {
+        pcs[i].size = sizeof pcs[i];
+        pcs[i].stallReason = &reasons[i * reasons_each];
+      }
+      data.size = sizeof data;
+      data.collectNumPcs = kPcs;
+      data.pPcData = pcs.data();
+    }
+  };
+
   CUcontext context = nullptr;
   std::uint32_t device = 0;
   std::vector<std::uint32_t> wanted;  // indices of the reasons that are sampled
@@ -205,8 +205,8 @@ bool StallTier::begin(Sampled& sampled) {
     sampled.reasons.emplace_back(indices[i], name);
   }
   if (result == CUPTI_SUCCESS && sampled.wanted.empty()) result = CUPTI_ERROR_NOT_SUPPORTED;
-  sampled.last = std::make_unique<Room>(std::max<std::size_t>(1, count));
-  sampled.fetched = std::make_unique<Room>(std::max<std::size_t>(1, count));
+  sampled.last = std::make_unique<Sampled::Room>(std::max<std::size_t>(1, count));
+  sampled.fetched = std::make_unique<Sampled::Room>(std::max<std::size_t>(1, count));
 
   CUpti_PCSamplingConfigurationInfo wishes[7] = {};
   wishes[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON;
