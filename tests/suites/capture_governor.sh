@@ -109,6 +109,10 @@ copies=$(sed -n 's/^made \([0-9]*\) copies/\1/p' out)
 expect_json report.json "sum(c['count'] for c in d['copies']) == $copies"
 expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.1"
 expect_json report.json "$(json "$tmp/copies.json" "d['calls']['cuptiActivityEnable']") == 2 + d['coverage']['sampling']['windows']"
+# Copies that are not recorded are no launches: where the program ends within its head nothing is missing.
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 COPIES=1 expect_exit 0 purlin profile --windows -o whole.plprof -- "$client" 0.2 20
+[ "$(notes whole.plprof)" = "" ] || fail "notes: $(notes whole.plprof)"
+expect_json report.json "d['launches'] == $(made out)"
 # So they are where the head is all, at a price that is said; they are switched off only once there have been none for a
 # while, and never were on where they are not wanted.
 FAKE_CUPTI_LOG=$tmp/copies.json COPIES=1 expect_exit 0 purlin profile -o copies.plprof -- "$client" 3 100

@@ -204,6 +204,7 @@ void Governor::plan_launches(std::int64_t now_ns) {
   const auto open = now_ns + static_cast<std::int64_t>(between(0, whole - window));
   planned_weight_ = whole / window;
   insert(0, {open, open + static_cast<std::int64_t>(window), planned_weight_});
+  windowed_ = true;
 }
 
 void Governor::plan_others(std::int64_t now_ns) {
@@ -345,7 +346,7 @@ bool Governor::windows_are_worth_it() {
   const bool wanted = options_.windows || asked_for;
   launch_bound_ = !lasting_ && !graphs && !asked_for && lasting_share() > options_.budget / 2;
   ended_ = launch_bound_ || !wanted;
-  const bool cycle = !lasting_ && (!ended_ || graphs);
+  const bool cycle = ended_ ? graphs && totals_.windows <= 1 : !lasting_;
   cycle_due_ = cycle_due_ || cycle;
   lasting_ = lasting_ || cycle;
   return !ended_;

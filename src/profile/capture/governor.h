@@ -24,7 +24,9 @@
 // (where they are wanted: GovernorOptions::windows), with what the lasting price leaves of the
 // budget. Graphs that were made in the head stay dearer until tier 0 was open once more, and CUPTI
 // numbers launches from then on only: hence it is cycled, opened and shut with nothing between, as
-// soon as the head has ended and windows are to follow.
+// soon as the head has ended and windows are to follow. Where tier 0 was first opened once there
+// was a context (GovernorOptions::after_context) all that is so from the beginning: its lasting
+// price is being paid, and launches have numbers.
 //
 // Owned by the Arbiter. Thread-safety: none.
 #pragma once
@@ -152,7 +154,7 @@ class Governor {
   double lasting_share() const { return busy_rate() * options_.costs.lasting_launch_ns; }
   double copies_share() const { return busy_rate() * options_.costs.copies_launch_ns; }
   double copies_presence() const { return copies_stay_ ? copies_share() : 0; }
-  bool partly() const { return ended_ || totals_.windows > 1; }  // not every launch is recorded
+  bool partly() const { return ended_ || windowed_; }  // not every launch is recorded
   bool beyond_windows() const { return lasting_share() > options_.budget / 2; }
   // Of the program's time, what CUPTI takes by being there, whatever is recorded: of all of it, and
   // of that in which the program has work for the device.
@@ -228,7 +230,8 @@ class Governor {
   bool period_is_new_ = true;
   bool head_ = true, ended_ = false, launch_bound_ = false, cycle_due_ = false;
   bool copies_stay_ = false;
-  bool lasting_ = false;  // a window was opened after the head: its price is being paid
+  bool windowed_ = false;  // windows were planned, as not everything could be had
+  bool lasting_ = false;   // a window was opened after the head: its price is being paid
   double head_cost_ns_ = 0, launch_rate_ = 0, node_rate_ = 0;  // rates: per ns
   double recent_rate_ = 0;  // of launches, in the busier of the last periods
   struct {

@@ -22,6 +22,10 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
+bool is(const std::string& text, const char* one, const char* other) {
+  return text == one || text == other;
+}
+
 std::string beginning_of(const char* path) {
   char buffer[2048];
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -157,8 +161,10 @@ void decide_by_record(RunDraw& draw, double budget, std::string& why) {
   draw.path = folder + name;
   const CostFile file = read_cost_record(draw.path, draw.identity);
   const bool known = file.state == CostFile::State::kRead;
-  if (const std::string windows = variable("PURLIN_WINDOWS"); windows != "on" && windows != "off")
-    draw.windows = known && draw.governed && file.record.ended && !file.record.launch_bound;
+  // What had no room within a larger budget has none within this one.
+  if (!draw.windows && !is(variable("PURLIN_WINDOWS"), "off", "0"))
+    draw.windows = known && draw.governed && file.record.ended && !file.record.launch_bound &&
+                   budget > 0.999 * file.record.budget;
   if (const std::string copies = variable("PURLIN_COPIES");
       draw.copies && copies != "on" && copies != "off") {
     draw.copies = known ? !file.record.ended : copies == "auto";
@@ -242,7 +248,7 @@ RunDraw RunDraw::from_environment(double budget, bool may_be_automatic) {
   const bool automatic = sample.empty() || sample == "auto";
   draw.copies = variable("PURLIN_COPIES") != "off";
   draw.copies_asked_for = variable("PURLIN_COPIES") == "on";
-  draw.windows = variable("PURLIN_WINDOWS") == "on";
+  draw.windows = is(variable("PURLIN_WINDOWS"), "on", "1");
   if (draw.windows) draw.copies = draw.copies_asked_for;
   if (automatic) {
     // A capture that idles costs nothing until it is asked.

@@ -205,6 +205,13 @@ TEST_F(Draw, WindowsAreForProgramsKnownToHaveRoomForThem) {
   }
   ::unsetenv("PURLIN_WINDOWS");
   leave(0.001, true, false);
+  EXPECT_FALSE(draw(0.005).windows) << "there was room within a larger budget";
+  EXPECT_TRUE(draw(0.02).windows);
+  for (const char* off : {"0", "off"}) {
+    set("PURLIN_WINDOWS", off);
+    EXPECT_FALSE(draw().windows) << off;
+  }
+  ::unsetenv("PURLIN_WINDOWS");
   set("PURLIN_FULL", "1");
   leave(0.001, true, false);
   EXPECT_FALSE(draw().windows) << "every launch is recorded";

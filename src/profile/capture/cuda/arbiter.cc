@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
 // For its context, where CUPTI does not tell of it.
-constexpr std::int64_t kContextNs = 10'000'000;
+constexpr std::int64_t kContextNs = 50'000'000;
 constexpr std::int64_t kCycleNs = 2'000'000;
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
 // After so long without a copy none is under way, and their kinds can be switched off.
@@ -35,8 +35,9 @@ std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
 GovernorOptions with_context(GovernorOptions options, const std::vector<Wishes>& tiers) {
   const bool pinned = std::any_of(tiers.begin(), tiers.end(),
                                   [](const Wishes& tier) { return tier.pins_launches; });
-  options.after_context = !pinned && (options.windows || options.full_window_ns > 0 ||
-                                      options.idle || tiers.size() > 1);
+  const bool windows = options.windows || options.full_window_ns > 0;
+  options.after_context =
+      !pinned && (options.idle || tiers.size() > 1 || (windows && !options.every_launch));
   return options;
 }
 
@@ -154,7 +155,8 @@ void Arbiter::close_open_tier(bool final) {
   flush_times_.switched(monotonic_ns());
   if (tier == 0) governor_.spent(0, cost);
   if (tier == 0 && !final && toggles_.closed(cost)) stuck_ = true;
-  if (tier == 0 && (governor_.totals().windows > 1 || governor_.after_context()))
+  // What ends with the program is whole: nothing after it is to be counted.
+  if (tier == 0 && (governor_.totals().windows > 1 || (!final && governor_.after_context())))
     start_clock(governor_.totals().windows <= 1);
   account(tier);
 }
@@ -307,7 +309,7 @@ void Arbiter::note_ended() {
         text, sizeof text,
         "recording every launch would take more than the budget of %g %%, so only what came before "
         "is in this profile. --budget 10%% or --full record more; --windows goes on in "
-        "windows, from which estimates can be far off where the device has a long queue",
+        "windows that stand for the whole run",
         governor_.budget() * 100);
   recorder_.note(governor_.launch_bound() ? "launch_bound" : "no_windows", text, 0, unseen * 1e-9);
 }

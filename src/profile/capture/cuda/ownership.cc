@@ -118,11 +118,12 @@ bool Ownership::answers() {
 bool Ownership::has_context() {
   if (!need()) return false;
   const Contexts primary = primary_contexts();
-  const bool can_ask = cupti_.enable_and_dump != nullptr;
-  if (!std::exchange(watches_context_, can_ask) && can_ask) cupti_.enable_and_dump(kOnRequest);
+  if (!watches_context_)
+    watches_context_ =
+        cupti_.enable_and_dump != nullptr && cupti_.enable_and_dump(kOnRequest) == CUPTI_SUCCESS;
   // Nothing else is on that CUPTI would need a buffer for.
   const bool has =
-      heard_ || primary == Contexts::kSome || (!can_ask && primary == Contexts::kUnknown);
+      heard_ || primary == Contexts::kSome || (!watches_context_ && primary == Contexts::kUnknown);
   if (has) unwatch_context();
   return has;
 }
@@ -272,7 +273,10 @@ void Ownership::resume_if_idle() {
   note_unasked();
   std::unique_lock<std::timed_mutex> lock(transition_, std::try_to_lock);
   if (!lock || owner_ != Owner::kClient) return;
-  if (clear_up_.exchange(false)) tenant_.vacate();
+  if (clear_up_.exchange(false)) {
+    tenant_.vacate();
+    unwatch_context();
+  }
   account_time_aside();
   take_back(lock);
 }
