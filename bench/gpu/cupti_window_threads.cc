@@ -33,7 +33,6 @@
 
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{1} << 20;
 constexpr CUpti_ActivityKind kKernels = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
 constexpr int kWindows = 45;
 
@@ -46,9 +45,9 @@ decltype(&cuptiActivityDisable) disable;
 struct State {
   std::string mode;
   std::FILE* out = nullptr;
-  std::atomic<long> lent{0}, asked{0};
-  std::mutex mutex;  // of what follows
-  std::vector<std::uint8_t*> free;
+  loaded_cupti::Buffers buffers;
+  std::atomic<long> asked{0};
+  std::mutex mutex;  // of ids
   std::vector<std::uint32_t> ids;
 };
 
@@ -58,29 +57,22 @@ State& state() {
 }
 
 void CUPTIAPI requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
-  State& s = state();
-  *size = kBytes;
+  *size = loaded_cupti::Buffers::kBytes;
   *most = 0;
-  ++s.lent, ++s.asked;
-  const std::lock_guard<std::mutex> lock(s.mutex);
-  if (s.free.empty()) {
-    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBytes));
-  } else {
-    *buffer = s.free.back();
-    s.free.pop_back();
-  }
+  ++state().asked;
+  *buffer = state().buffers.lend();
 }
 
 void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                         std::size_t valid) {
-  State& s = state();
   CUpti_Activity* record = nullptr;
-  const std::lock_guard<std::mutex> lock(s.mutex);
-  while (valid > 0 && next_record(buffer, valid, &record) == CUPTI_SUCCESS)
-    if (record->kind == kKernels)
-      s.ids.push_back(reinterpret_cast<CUpti_ActivityKernel10*>(record)->correlationId);
-  --s.lent;
-  s.free.push_back(buffer);
+  {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    while (valid > 0 && next_record(buffer, valid, &record) == CUPTI_SUCCESS)
+      if (record->kind == kKernels)
+        state().ids.push_back(reinterpret_cast<CUpti_ActivityKernel10*>(record)->correlationId);
+  }
+  state().buffers.give_back(buffer);
 }
 
 void pause_ms(double ms) {
@@ -127,7 +119,7 @@ void record_in_windows() {
   for (int window = 0; window < kWindows; ++window) {
     enable(kKernels);
     pause_ms(60);
-    both += s.lent >= 2 ? 1 : 0;
+    both += s.buffers.lent() >= 2 ? 1 : 0;
     disable(kKernels);
     pause_ms(8);
     flush_all(0);
@@ -146,15 +138,10 @@ void record_in_windows() {
   _exit(0);
 }
 
-template <class F>
-bool bind(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  return function != nullptr;
-}
-
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  using loaded_cupti::bind;
   void* library = loaded_cupti::open();
   const char* mode = std::getenv("CUPTI_WINDOWS");
   const char* out = std::getenv("CUPTI_WINDOWS_OUT");

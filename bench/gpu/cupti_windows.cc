@@ -21,7 +21,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -29,7 +28,6 @@
 
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{1} << 20;
 constexpr double kStartMs = 6000, kAheadMs = 2, kMostQuietMs = 400;
 
 decltype(&cuptiActivityRegisterCallbacks) register_callbacks;
@@ -42,10 +40,9 @@ struct State {
   std::string mode;
   double window_ms = 10, gap_ms = 15;
   int out = -1;
-  std::atomic<long> kernels{0}, lent{0};
+  loaded_cupti::Buffers buffers;
+  std::atomic<long> kernels{0};
   long windows = 0, never_quiet = 0, in_flight = 0;
-  std::mutex mutex;
-  std::vector<std::uint8_t*> free;
 
   bool has(const char* word) const {
     return ('_' + mode + '_').find(std::string("_") + word + '_') != std::string::npos;
@@ -58,17 +55,9 @@ State& state() {
 }
 
 void CUPTIAPI requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
-  State& s = state();
-  *size = kBytes;
+  *size = loaded_cupti::Buffers::kBytes;
   *most = 0;
-  ++s.lent;
-  const std::lock_guard<std::mutex> lock(s.mutex);
-  if (s.free.empty() || s.has("fresh")) {
-    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBytes));
-  } else {
-    *buffer = s.free.back();
-    s.free.pop_back();
-  }
+  *buffer = state().buffers.lend(state().has("fresh"));
 }
 
 void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
@@ -80,9 +69,7 @@ void CUPTIAPI completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::siz
       ++s.kernels;
       if (s.has("rename")) reinterpret_cast<CUpti_ActivityKernel10*>(record)->name = "renamed";
     }
-  --s.lent;
-  const std::lock_guard<std::mutex> lock(s.mutex);
-  s.free.push_back(buffer);
+  s.buffers.give_back(buffer);
 }
 
 void pause_ms(double ms) {
@@ -92,7 +79,7 @@ void pause_ms(double ms) {
 void wait_until_quiet() {
   for (double waited = 0; waited < kMostQuietMs; waited += 1) {
     flush_all(0);
-    if (state().lent == 0) return;
+    if (state().buffers.lent() == 0) return;
     pause_ms(1);
   }
   ++state().never_quiet;
@@ -129,7 +116,7 @@ void record_in_windows() {
     switch_kinds(true);
     pause_ms(s.window_ms);
     if (s.has("quiet-close")) wait_until_quiet();
-    if (s.lent > 0) ++s.in_flight;
+    if (s.buffers.lent() > 0) ++s.in_flight;
     switch_kinds(false);
   }
 }

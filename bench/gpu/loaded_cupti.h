@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an injection library without Purlin finds CUPTI: the copy that the program has loaded, so
-// that there are not two. For bare_cupti.cc and cupti_windows.cc, which are compiled by hand.
+// that there are not two; and the buffers that it lends. For bare_cupti.cc, cupti_windows.cc and
+// cupti_window_threads.cc, which are compiled by hand.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace loaded_cupti {
 
@@ -32,5 +39,31 @@ bool bind(void* library, const char* name, F& function) {
   function = reinterpret_cast<F>(dlsym(library, name));
   return function != nullptr;
 }
+
+// Buffers that are lent again when they come back, unless `fresh` ones are asked for. [MT]
+class Buffers {
+ public:
+  static constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+  std::uint8_t* lend(bool fresh = false) {
+    ++lent_;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (free_.empty() || fresh) return static_cast<std::uint8_t*>(std::aligned_alloc(8, kBytes));
+    std::uint8_t* buffer = free_.back();
+    free_.pop_back();
+    return buffer;
+  }
+  void give_back(std::uint8_t* buffer) {
+    --lent_;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    free_.push_back(buffer);
+  }
+  long lent() const { return lent_; }
+
+ private:
+  std::atomic<long> lent_{0};
+  std::mutex mutex_;
+  std::vector<std::uint8_t*> free_;
+};
 
 }  // namespace loaded_cupti

@@ -259,9 +259,6 @@ template <std::size_t D>
 
 namespace {
 
-// As a memo keeps it: the entry's address, whose low bits are 0, and the outcome.
-static_assert(alignof(IndexedEntry) >= 8 && static_cast<int>(Outcome::kMiss) < 8);
-
 // One in 32, at random: shapes that are asked for often come to be kept in place of others, and
 // those that are too many for a memo seldom write to it.
 bool may_displace() noexcept {
@@ -270,6 +267,8 @@ bool may_displace() noexcept {
   return state >> 27 == 0;
 }
 
+// As a memo keeps it: the entry's address, whose low bits are 0, and the outcome.
+static_assert(alignof(IndexedEntry) >= 8 && static_cast<int>(Outcome::kMiss) < 8);
 std::uint64_t answer_of(const OpIndex::Hit& hit) noexcept {
   return reinterpret_cast<std::uintptr_t>(hit.entry) | static_cast<std::uint64_t>(hit.outcome);
 }

@@ -231,7 +231,7 @@ class Governor {
   bool head_ = true, ended_ = false, launch_bound_ = false, cycle_due_ = false;
   bool copies_stay_ = false;
   bool windowed_ = false;  // windows were planned, as not everything could be had
-  bool lasting_ = false;   // a window was opened after the head: its price is being paid
+  bool lasting_ = false;   // tier 0 was opened a second time, or may be: the price is being paid
   double head_cost_ns_ = 0, launch_rate_ = 0, node_rate_ = 0;  // rates: per ns
   double recent_rate_ = 0;  // of launches, in the busier of the last periods
   struct {
