@@ -7,23 +7,25 @@
 // to the line beside it, so that few of the shapes in use displace each other. An answer counts in
 // the epoch that it was given in: the index raises its epoch when an answer may change, which drops
 // all of them at once. Extents of 2^32 and more are not kept.
+// AnswerMemo owns the lines, AnswerLines is what readers hold.
 // [MT] find() is wait-free. keep() tries once: where another thread is writing nothing is kept.
 #pragma once
+
+#include "cache/line_memory.h"
 
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <new>
 
 namespace purlin::cache {
 
-class AnswerMemo {
+// The lines, and how many there are, in one word, so that a reader gets both at once. Owns nothing.
+class AnswerLines {
  public:
-  // A power of two, at least 2.
-  explicit AnswerMemo(std::size_t lines)
-      : lines_(std::make_unique<Line[]>(lines)), shift_(64 - std::countr_zero(lines)) {}
+  AnswerLines() = default;  // none; not to be asked
 
   // 0 where there is none. `epoch` is even, or nothing is found.
   template <std::size_t D>
@@ -55,7 +57,7 @@ class AnswerMemo {
   // `answer` was worked out after `epoch` was read, which is even. Where the lines have no room, in
   // place of each of their answers in turn.
   template <std::size_t D>
-  void keep(const std::int64_t* extents, std::uint64_t answer, std::uint32_t epoch) noexcept {
+  void keep(const std::int64_t* extents, std::uint64_t answer, std::uint32_t epoch) const noexcept {
     const Key<D> key(extents);
     if (key.too_large != 0) return;
     std::size_t at = 0;
@@ -81,17 +83,22 @@ class AnswerMemo {
 
   template <std::size_t D>
   void prefetch(const std::int64_t* extents) const noexcept {
-    __builtin_prefetch(&lines_[Key<D>(extents).sum >> shift_]);
+    __builtin_prefetch(lines() + (Key<D>(extents).sum >> shift()));
   }
 
-  std::size_t lines() const { return std::size_t{1} << (64 - shift_); }
-  std::size_t bytes() const { return lines() * sizeof(Line); }
+  std::size_t count() const { return std::size_t{1} << (64 - shift()); }
 
- private:
+ protected:
   // Of each answer: a stamp (its epoch above, a count of writes below), the answer, the extents,
   // two a word.
   static constexpr std::size_t kWords = 8;
   struct alignas(64) Line : std::array<std::atomic<std::uint64_t>, kWords> {};
+  AnswerLines(Line* lines, std::size_t count)  // a power of two, at least 2
+      : word_(reinterpret_cast<std::uintptr_t>(lines) |
+              static_cast<std::uintptr_t>(64 - std::countr_zero(count))) {}
+  Line* lines() const noexcept { return reinterpret_cast<Line*>(word_ & ~kShift); }
+
+ private:
   template <std::size_t D>
   static constexpr std::size_t kWordsOfAnswer = D <= 4 ? kWords / 2 : kWords;
   template <std::size_t D>
@@ -122,12 +129,25 @@ class AnswerMemo {
   template <std::size_t D>
   std::atomic<std::uint64_t>* words_of(const Key<D>& key, std::size_t at) const noexcept {
     constexpr std::size_t kOfLine = kWords / kWordsOfAnswer<D>;
-    Line& line = lines_[(key.sum >> shift_) ^ (at / kOfLine)];
+    Line& line = lines()[(key.sum >> shift()) ^ (at / kOfLine)];
     return line.data() + at % kOfLine * kWordsOfAnswer<D>;
   }
 
-  const std::unique_ptr<Line[]> lines_;
-  const int shift_;
+  // In the low bits of a line's address.
+  static constexpr std::uintptr_t kShift = alignof(Line) - 1;
+  int shift() const noexcept { return static_cast<int>(word_ & kShift); }
+
+  std::uintptr_t word_ = 0;
+};
+
+static_assert(std::atomic<AnswerLines>::is_always_lock_free);
+
+class AnswerMemo : private LineMemory, public AnswerLines {
+ public:
+  // A power of two, at least 2.
+  explicit AnswerMemo(std::size_t count)
+      : LineMemory(count * sizeof(Line)), AnswerLines(new (data()) Line[count](), count) {}
+  using LineMemory::bytes;
 };
 
 }  // namespace purlin::cache

@@ -116,8 +116,11 @@ Result<std::vector<Task>> open_tasks(const std::string& cache_directory) {
   std::vector<Json> lines;
   for (std::size_t start = 0, end = 0; (end = text.find('\n', start)) != text.npos;
        start = end + 1) {
-    PURLIN_ASSIGN(Json line, Json::parse(std::string_view(text).substr(start, end - start)));
-    lines.push_back(std::move(line));
+    Result<Json> line = Json::parse(std::string_view(text).substr(start, end - start));
+    if (!line.is_ok())
+      return error(Code::kCorrupt, "{}, line {}: {}; remove that line",
+                   backlog_path(cache_directory), lines.size() + 1, line.status().message());
+    lines.push_back(std::move(line).value());
   }
   tasks = replay(lines);
   std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) {

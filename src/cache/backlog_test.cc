@@ -51,6 +51,17 @@ TEST_F(BacklogTest, ATaskThatIsDoneIsGoneUntilItIsFoundAgain) {
   EXPECT_EQ(open_tasks(folder_)->at(0).seen, 1);
 }
 
+TEST_F(BacklogTest, ALineThatIsNoneIsNamed) {
+  ASSERT_TRUE(queue(folder_, {task("gemm", 1.1)}).is_ok());
+  const std::string whole = *read_file(backlog_path(folder_));
+  ASSERT_TRUE(write_atomic(backlog_path(folder_), whole + "{bad\n").is_ok());
+  const Status status = open_tasks(folder_).status();
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("backlog.jsonl, line 2"), std::string::npos) << status.message();
+  ASSERT_TRUE(write_atomic(backlog_path(folder_), whole + "{bad").is_ok());  // under way
+  EXPECT_EQ(open_tasks(folder_)->size(), 1u);
+}
+
 TEST_F(BacklogTest, WritersAtOnceLoseNothing) {
   std::vector<std::thread> writers;
   for (int writer = 0; writer < 4; ++writer)

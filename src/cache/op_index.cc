@@ -3,22 +3,20 @@
 
 #include "base/text.h"
 #include "cache/layer_union.h"
+#include "cache/line_memory.h"
 #include "gpu/launching.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <new>
-#include <sys/mman.h>
 #include <tuple>
 
 namespace purlin::cache {
 
 namespace {
 
-constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
-// Of the most, two thousand shapes leave less than one that has no room in its two lines.
-constexpr std::size_t kLeastMemoLines = 256, kMostMemoLines = 16384;
+// The most fill one huge page; of them, six thousand shapes (of more than four dimensions, one
+// thousand) leave less than one that has no room in its two lines.
+constexpr std::size_t kLeastMemoLines = 256,
+                      kMostMemoLines = LineMemory::kHugePage / LineMemory::kLine;
 
 // What find() must know of an entry besides its bucket, in one word: a field for each dimension of
 // which bits of the extent must be 0, and what is below. A field holds the multiples that tiles
@@ -117,25 +115,16 @@ struct OpIndex::Slot {
 struct OpIndex::Table {
   Table(std::size_t count, std::size_t dimensions)
       : mask(count - 1),
-        stride((sizeof(Slot) + dimensions * sizeof(std::int64_t) + kCacheLine - 1) / kCacheLine *
-               kCacheLine) {
-    const std::size_t page = count * stride >= kHugePage ? kHugePage : kCacheLine;
-    bytes = (count * stride + page - 1) / page * page;
-    memory = static_cast<char*>(std::aligned_alloc(page, bytes));
-    if (memory == nullptr) throw std::bad_alloc();
-    if (page == kHugePage) ::madvise(memory, bytes, MADV_HUGEPAGE);
-    std::memset(memory, 0, bytes);
-    for (std::size_t i = 0; i < count; ++i) new (memory + i * stride) Slot;
+        stride((sizeof(Slot) + dimensions * sizeof(std::int64_t) + LineMemory::kLine - 1) /
+               LineMemory::kLine * LineMemory::kLine),
+        memory(count * stride) {
+    for (std::size_t i = 0; i < count; ++i) new (memory.data() + i * stride) Slot;
   }
-  ~Table() { std::free(memory); }
-  Table(const Table&) = delete;
-  Table& operator=(const Table&) = delete;
   std::size_t size() const { return mask + 1; }
-  Slot& at(std::size_t i) const { return *reinterpret_cast<Slot*>(memory + i * stride); }
+  Slot& at(std::size_t i) const { return *reinterpret_cast<Slot*>(memory.data() + i * stride); }
 
   const std::size_t mask, stride;
-  std::size_t bytes = 0;
-  char* memory = nullptr;
+  const LineMemory memory;
 };
 
 bool IndexedEntry::beats(const IndexedEntry& other) const {
@@ -161,7 +150,9 @@ bool preferred(const IndexedEntry& a, bool a_exact, const IndexedEntry& b, bool 
 }  // namespace
 
 OpIndex::OpIndex(CacheKey wanted, std::vector<std::string> dimensions, bool allow_transferred)
-    : wanted_(std::move(wanted)),
+    : finder_(finder_for(dimensions.size())),
+      dimension_count_(dimensions.size()),
+      wanted_(std::move(wanted)),
       dimensions_(std::move(dimensions)),
       allow_transferred_(allow_transferred) {
   nobody_.measured.fill(-1);  // no shape's extent
@@ -211,12 +202,12 @@ template <std::size_t D>
   return {};
 }
 
-OpIndex::Hit OpIndex::find(const std::int64_t* extents) const noexcept {
-  return with_dimensions(dimensions_.size(), [&]<std::size_t D>() { return find_in<D>(extents); });
+OpIndex::Finder OpIndex::finder_for(std::size_t dimensions) {
+  return with_dimensions(dimensions, []<std::size_t D>() -> Finder { return &find_in<D>; });
 }
 
 void OpIndex::prefetch(const std::int64_t* extents) const noexcept {
-  with_dimensions(dimensions_.size(), [&]<std::size_t D>() { prefetch_in<D>(extents); });
+  with_dimensions(dimension_count_, [&]<std::size_t D>() { prefetch_in<D>(extents); });
 }
 
 template <std::size_t D>
@@ -276,21 +267,22 @@ std::uint64_t answer_of(const OpIndex::Hit& hit) noexcept {
 }  // namespace
 
 template <std::size_t D>
-OpIndex::Hit OpIndex::find_in(const std::int64_t* extents) const noexcept {
+OpIndex::Hit OpIndex::find_in(const OpIndex& index, const std::int64_t* extents) noexcept {
   // The epoch first: an answer that was worked out before a change must not pass for one after it.
-  const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
-  AnswerMemo* memo = memo_.load(std::memory_order_acquire);
-  if (!memo_pays_.load(std::memory_order_relaxed)) [[unlikely]]
-    return find_in_table<D>(extents, nullptr, epoch);
-  const std::uint64_t answer = memo->find<D>(extents, epoch);
+  const std::uint32_t epoch = index.epoch_.load(std::memory_order_acquire);
+  const AnswerLines memo = index.memo_.load(std::memory_order_acquire);
+  if (!index.memo_pays_.load(std::memory_order_relaxed)) [[unlikely]]
+    return index.find_in_table<D>(extents, nullptr, epoch);
+  const std::uint64_t answer = memo.find<D>(extents, epoch);
   if (answer == 0) [[unlikely]]
-    return find_in_table<D>(extents, memo, epoch);
+    return index.find_in_table<D>(extents, &memo, epoch);
   return {static_cast<Outcome>(answer % 8), 0,
           reinterpret_cast<const IndexedEntry*>(answer - answer % 8)};
 }
 
 template <std::size_t D>
-[[gnu::noinline]] OpIndex::Hit OpIndex::find_in_table(const std::int64_t* extents, AnswerMemo* memo,
+[[gnu::noinline]] OpIndex::Hit OpIndex::find_in_table(const std::int64_t* extents,
+                                                      const AnswerLines* memo,
                                                       std::uint32_t epoch) const noexcept {
   const Table& table = *table_.load(std::memory_order_acquire);
   const std::size_t end = rule_count_.load(std::memory_order_acquire);
@@ -310,13 +302,12 @@ template <std::size_t D>
 }
 
 void OpIndex::learn(const std::int64_t* extents, const Hit& hit) const noexcept {
-  const bool remembered =
-      hit.epoch == 0 || with_dimensions(dimensions_.size(), [&]<std::size_t D>() {
-        AnswerMemo& memo = *memo_.load(std::memory_order_acquire);
-        if (memo.find<D>(extents, hit.epoch) != 0) return true;
-        memo.keep<D>(extents, answer_of(hit), hit.epoch);
-        return false;
-      });
+  const bool remembered = hit.epoch == 0 || with_dimensions(dimension_count_, [&]<std::size_t D>() {
+                            const AnswerLines memo = memo_.load(std::memory_order_acquire);
+                            if (memo.find<D>(extents, hit.epoch) != 0) return true;
+                            memo.keep<D>(extents, answer_of(hit), hit.epoch);
+                            return false;
+                          });
   // A step that another thread takes at the same time may be lost. Written only where it changes:
   // every find() reads the same line.
   const int score = memo_score_.load(std::memory_order_relaxed);
@@ -330,7 +321,7 @@ void OpIndex::learn(const std::int64_t* extents, const Hit& hit) const noexcept 
 template <std::size_t D>
 void OpIndex::prefetch_in(const std::int64_t* extents) const noexcept {
   if (memo_pays_.load(std::memory_order_relaxed))
-    memo_.load(std::memory_order_acquire)->prefetch<D>(extents);
+    memo_.load(std::memory_order_acquire).prefetch<D>(extents);
   const Table& table = *table_.load(std::memory_order_acquire);
   const std::size_t count = rule_count_.load(std::memory_order_acquire);
   for (std::size_t rules = exact_used_.load(std::memory_order_acquire) ? 0 : 1; rules < count;
@@ -343,7 +334,7 @@ void OpIndex::prefetch_in(const std::int64_t* extents) const noexcept {
 
 std::size_t OpIndex::table_bytes() const {
   std::size_t bytes = 0;
-  for (const std::unique_ptr<Table>& table : tables_) bytes += table->bytes;
+  for (const std::unique_ptr<Table>& table : tables_) bytes += table->memory.bytes();
   for (const std::unique_ptr<AnswerMemo>& memo : memos_) bytes += memo->bytes();
   return bytes;
 }
@@ -598,9 +589,9 @@ void OpIndex::grow() {
 // As many lines as the table has slots: programs that have few entries ask for few shapes.
 void OpIndex::grow_memo() {
   const std::size_t lines = std::clamp(tables_.back()->size(), kLeastMemoLines, kMostMemoLines);
-  if (!memos_.empty() && memos_.back()->lines() >= lines) return;
+  if (!memos_.empty() && memos_.back()->count() >= lines) return;
   memos_.push_back(std::make_unique<AnswerMemo>(lines));
-  memo_.store(memos_.back().get(), std::memory_order_release);
+  memo_.store(*memos_.back(), std::memory_order_release);
 }
 
 }  // namespace purlin::cache

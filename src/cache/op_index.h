@@ -2,7 +2,7 @@
 // OpIndex: the entries of one op on one device, for the hot path of a program.
 //
 // find() is wait-free and allocation-free: it asks a memo of what was answered for these extents
-// since the last change (16 KiB to 1 MiB), else applies the bucket rules that entries carry,
+// since the last change (16 KiB to 2 MiB), else applies the bucket rules that entries carry,
 // hashes, and probes a table. One writer at a time calls update(), while any number of threads call
 // find(). What find() returned lives as long as the OpIndex; tables and memos that were outgrown
 // are kept too, which at most doubles the memory. Withdrawals and replacements change slots in
@@ -76,7 +76,7 @@ class OpIndex {
   void update(std::span<const Store> layers);
   void update(const Store& store) { update(std::span(&store, 1)); }
   // [MT]
-  Hit find(const std::int64_t* extents) const noexcept;
+  Hit find(const std::int64_t* extents) const noexcept { return finder_(*this, extents); }
   // [MT] For a few of many hits, at random: remembers the answer, also in place of another shape's,
   // and whether the memo had it. Where it seldom has, as of shapes drawn from a million, find()
   // asks the table alone until it would.
@@ -85,6 +85,7 @@ class OpIndex {
   void prefetch(const std::int64_t* extents) const noexcept;
 
   const std::vector<std::string>& dimensions() const { return dimensions_; }
+  std::size_t dimension_count() const noexcept { return dimension_count_; }
   std::size_t size() const { return size_; }
   // What memory is spent on: entries ever published, and bytes of tables.
   std::size_t published() const { return entries_.size(); }
@@ -119,10 +120,12 @@ class OpIndex {
   void grow();
   void grow_memo();
   // The hot path, once for each number of dimensions, so that its loops are unrolled.
+  using Finder = Hit (*)(const OpIndex&, const std::int64_t*) noexcept;
+  static Finder finder_for(std::size_t dimensions);
   template <std::size_t D>
-  Hit find_in(const std::int64_t* extents) const noexcept;
+  [[gnu::hot]] static Hit find_in(const OpIndex& index, const std::int64_t* extents) noexcept;
   template <std::size_t D>
-  Hit find_in_table(const std::int64_t* extents, AnswerMemo* memo,
+  Hit find_in_table(const std::int64_t* extents, const AnswerLines* memo,
                     std::uint32_t epoch) const noexcept;
   template <std::size_t D>
   void prefetch_in(const std::int64_t* extents) const noexcept;
@@ -144,18 +147,23 @@ class OpIndex {
   // The entry, or one below it, that is valid at the shape.
   Found standing_in(const IndexedEntry* entry, const std::int64_t* extents) const noexcept;
 
+  // All that find() reads of a remembered answer besides the answer, in one line of the
+  // processor's caches.
+  // Of answers: raised as update() begins to change them, odd from then, and again at its end.
+  alignas(64) std::atomic<std::uint32_t> epoch_{2};
+  mutable std::atomic<bool> memo_pays_{true};
+  std::atomic<bool> exact_used_{false};  // whether an entry is under the first rule set
+  std::atomic<AnswerLines> memo_;
+  const Finder finder_;
+  const std::size_t dimension_count_;
+  std::atomic<const Table*> table_{nullptr};
+  std::atomic<std::size_t> rule_count_{1};
+  mutable std::atomic<int> memo_score_{kMostMemoScore};  // which learn() moves by one
+  // The others.
   const CacheKey wanted_;
   const std::vector<std::string> dimensions_;
   const bool allow_transferred_;
-  std::atomic<AnswerMemo*> memo_{nullptr};
-  // Of answers: raised as update() begins to change them, odd from then, and again at its end.
-  std::atomic<std::uint32_t> epoch_{2};
-  mutable std::atomic<bool> memo_pays_{true};
-  mutable std::atomic<int> memo_score_{kMostMemoScore};  // which learn() moves by one
-  std::atomic<const Table*> table_{nullptr};
   std::array<RuleSet, kMaxRuleSets> rule_sets_;  // the first is exact; published by rule_count_
-  std::atomic<std::size_t> rule_count_{1};
-  std::atomic<bool> exact_used_{false};  // whether an entry is under the first rule set
   // The writer's.
   std::vector<std::unique_ptr<Table>> tables_;          // the last one is current
   std::vector<std::unique_ptr<AnswerMemo>> memos_;      // here, too

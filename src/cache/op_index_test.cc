@@ -251,6 +251,34 @@ TEST(OpIndex, WhatAnUpdateWithdrewIsServedToNoThreadAfterIt) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
+// As entries come, the memo is replaced by larger ones: readers get lines and how many there are
+// from the same one.
+TEST(OpIndex, AMemoIsReplacedUnderReaders) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  OpIndex index(sample_entry().key, kDimensions, false);
+  ASSERT_TRUE(store.put(shaped(1024, 64, {}, 16)).is_ok());
+  index.update(store);
+  const std::size_t least = index.table_bytes();
+  std::atomic<bool> stop{false};
+  std::atomic<int> missed{0}, asked{0};
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 2; ++t)
+    readers.emplace_back([&, t] {
+      for (std::int64_t i = t; !stop.load(); ++i, ++asked)
+        if (index.find(Extents{600 + i % 400, 64, 512}.data()).entry == nullptr) ++missed;
+    });
+  for (std::int64_t i = 2; i <= 600; ++i) {
+    ASSERT_TRUE(store.put(shaped(1024, 64 * i, {}, 16)).is_ok());
+    if (i % 10 == 0) index.update(store);
+  }
+  while (asked.load() < 1000) std::this_thread::yield();
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(missed.load(), 0);
+  EXPECT_GT(index.table_bytes(), least + 3 * 512 * 64) << "no larger memo came";
+}
+
 // Measured at two shapes of a bucket: each serves its own, the larger the rest.
 TEST(OpIndex, AShapeMeasuredItselfComesFirst) {
   TemporaryDirectory folder;

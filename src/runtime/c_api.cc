@@ -168,22 +168,22 @@ purlin_status purlin_op_open(purlin_cache* cache, const purlin_op_desc* desc, pu
 
 void purlin_op_close(purlin_op* op) { delete op; }
 
-purlin_outcome purlin_lookup(const purlin_op* op, const int64_t* extents, size_t count,
-                             const purlin_entry** entry) {
+[[gnu::hot]] purlin_outcome purlin_lookup(const purlin_op* op, const int64_t* extents, size_t count,
+                                          const purlin_entry** entry) {
   OpIndex::Hit hit;
-  if (op != nullptr && extents != nullptr && count == op->op.dimensions().size())
+  if (op != nullptr && extents != nullptr && count == op->op.dimension_count())
     hit = op->op.find(extents);
   if (entry != nullptr) *entry = reinterpret_cast<const purlin_entry*>(hit.entry);
   return purlin::runtime::outcome_of(hit.outcome);
 }
 
 void purlin_prefetch(const purlin_op* op, const int64_t* extents, size_t count) {
-  if (op != nullptr && extents != nullptr && count == op->op.dimensions().size())
+  if (op != nullptr && extents != nullptr && count == op->op.dimension_count())
     op->op.prefetch(extents);
 }
 
 void purlin_op_count(const purlin_op* op, const int64_t* extents, size_t count, uint64_t launches) {
-  if (op != nullptr && extents != nullptr && count == op->op.dimensions().size() && launches > 0)
+  if (op != nullptr && extents != nullptr && count == op->op.dimension_count() && launches > 0)
     op->op.count(extents, launches);
 }
 

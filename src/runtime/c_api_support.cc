@@ -42,19 +42,4 @@ purlin_status fail(const Status& status) noexcept {
   return fail(code, status.message().c_str());
 }
 
-purlin_outcome outcome_of(cache::Outcome outcome) noexcept {
-  switch (outcome) {
-    case cache::Outcome::kExact:
-      return PURLIN_EXACT;
-    case cache::Outcome::kBucket:
-      return PURLIN_BUCKET;
-    case cache::Outcome::kTransferred:
-      return PURLIN_TRANSFERRED;
-    case cache::Outcome::kNearest:
-    case cache::Outcome::kMiss:
-      break;
-  }
-  return PURLIN_MISS;
-}
-
 }  // namespace purlin::runtime

@@ -42,7 +42,15 @@ purlin_status guarded(Body body) noexcept {
   }
 }
 
-purlin_outcome outcome_of(cache::Outcome outcome) noexcept;
+// Without a branch or a table: every lookup asks it.
+inline purlin_outcome outcome_of(cache::Outcome outcome) noexcept {
+  constexpr auto at = [](cache::Outcome which) { return 4 * static_cast<unsigned>(which); };
+  constexpr unsigned kOutcomes = PURLIN_EXACT << at(cache::Outcome::kExact) |
+                                 PURLIN_BUCKET << at(cache::Outcome::kBucket) |
+                                 PURLIN_TRANSFERRED << at(cache::Outcome::kTransferred);
+  static_assert(PURLIN_MISS == 0 && at(cache::Outcome::kMiss) < 32);  // what the others are
+  return static_cast<purlin_outcome>(kOutcomes >> at(outcome) & 15);
+}
 inline std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 }  // namespace purlin::runtime

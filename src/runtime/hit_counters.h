@@ -28,10 +28,10 @@ inline thread_local LookupSampling lookup_sampling;
 
 // At last one lookup in so many is noted, on average; one in 1, 4, 16, ... before, kNotedOfEach
 // times of each.
-inline constexpr std::uint32_t kSampled = 4096, kNotedOfEach = 32;
+inline constexpr std::uint32_t kSampled = 16384, kNotedOfEach = 32;
 
 // How many lookups the one that is noted stands for: a power of four.
-inline std::uint64_t sampled_weight(LookupSampling& s) noexcept {
+[[gnu::cold]] inline std::uint64_t sampled_weight(LookupSampling& s) noexcept {
   const std::uint64_t weight = s.gap;
   if (s.gap < kSampled && ++s.noted % kNotedOfEach == 0) s.gap *= 4;
   s.random ^= s.random << 13, s.random ^= s.random >> 17, s.random ^= s.random << 5;

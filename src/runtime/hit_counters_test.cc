@@ -64,7 +64,7 @@ TEST(HitCounters, CountsNoneTwiceAndLosesNone) {
 TEST(HitCounters, SamplesStandForAllLookups) {
   std::thread([] {  // whose sampling begins
     std::uint64_t noted = 0, first = 0, counted[2] = {};
-    constexpr int kLookups = 4'000'000;
+    constexpr int kLookups = 16'000'000;
     for (int i = 0; i < kLookups; ++i)
       if (const std::uint64_t weight = sample_weight(); weight > 0) {
         ++noted, counted[i % 2] += weight;

@@ -20,27 +20,8 @@ Op::Op(std::shared_ptr<Session> session, OpOptions options)
 
 Op::~Op() { session_->detach(*this); }
 
-OpIndex::Hit Op::peek(const std::int64_t* extents) const noexcept {
-  const OpIndex::Hit hit = index_.find(extents);
-  // What stands nearest differs in the model only where nothing of this model is there.
-  if (hit.outcome == cache::Outcome::kTransferred && !options_.allow_transferred &&
-      hit.entry->other_model)
-    return {};
-  return hit;
-}
-
-OpIndex::Hit Op::find(const std::int64_t* extents) noexcept {
-  const OpIndex::Hit hit = peek(extents);
-  if (hit.entry == nullptr) [[unlikely]]
-    note_miss(extents, 1);
-  else if (const std::uint64_t weight = sample_weight(); weight > 0) [[unlikely]]
-    note_sampled(hit, extents, weight);
-  return hit;
-}
-
-// Apart from find(), which is to stay short.
-[[gnu::noinline]] void Op::note_sampled(const OpIndex::Hit& hit, const std::int64_t* extents,
-                                        std::uint64_t launches) noexcept {
+void Op::note_sampled(const OpIndex::Hit& hit, const std::int64_t* extents,
+                      std::uint64_t launches) noexcept {
   index_.learn(extents, hit);
   if (logs_choices_)
     note_hit(hit, extents, launches);  // now: what is logged is this shape

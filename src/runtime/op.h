@@ -43,6 +43,7 @@ class Op final : public Session::Member {
   WorkRow row(const cache::Extents& extents, const cache::IndexedEntry* entry) const;
 
   const std::vector<std::string>& dimensions() const { return options_.dimensions; }
+  std::size_t dimension_count() const noexcept { return index_.dimension_count(); }
   const OpOptions& options() const { return options_; }
   Session& session() const { return *session_; }
 
@@ -53,8 +54,8 @@ class Op final : public Session::Member {
   static constexpr std::size_t kMisses = 256;
   void note_hit(const cache::OpIndex::Hit& hit, const std::int64_t* extents,
                 std::uint64_t launches) noexcept;
-  void note_sampled(const cache::OpIndex::Hit& hit, const std::int64_t* extents,
-                    std::uint64_t launches) noexcept;
+  [[gnu::cold]] void note_sampled(const cache::OpIndex::Hit& hit, const std::int64_t* extents,
+                                  std::uint64_t launches) noexcept;
   void note_miss(const std::int64_t* extents, std::uint64_t launches) noexcept;
   void log_choice(const cache::OpIndex::Hit& hit, const std::int64_t* extents) noexcept;
 
@@ -66,5 +67,23 @@ class Op final : public Session::Member {
   std::mutex miss_mutex_;
   TopK<cache::Extents> misses_{kMisses};
 };
+
+inline cache::OpIndex::Hit Op::peek(const std::int64_t* extents) const noexcept {
+  const cache::OpIndex::Hit hit = index_.find(extents);
+  // What stands nearest differs in the model only where nothing of this model is there.
+  if (hit.outcome == cache::Outcome::kTransferred && !options_.allow_transferred &&
+      hit.entry->other_model) [[unlikely]]
+    return {};
+  return hit;
+}
+
+inline cache::OpIndex::Hit Op::find(const std::int64_t* extents) noexcept {
+  const cache::OpIndex::Hit hit = peek(extents);
+  if (hit.entry == nullptr) [[unlikely]]
+    note_miss(extents, 1);
+  else if (const std::uint64_t weight = sample_weight(); weight > 0) [[unlikely]]
+    note_sampled(hit, extents, weight);
+  return hit;
+}
 
 }  // namespace purlin::runtime
