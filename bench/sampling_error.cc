@@ -344,6 +344,7 @@ int main(int argc, char** argv) {
       {"graphs of a decoder", "graphs_decode_before.json.gz", 43865, 0.05},
       {"nodes of a replayed graph", "transformer_train.json.gz", 200'000, 0.01, true},
       {"nodes of a replayed graph", "transformer_train.json.gz", 200'000, 0.05, true},
+      {"replays as on an H200", "transformer_train.json.gz", 547'000, 0.01, true, 1.1, true},
       {"twice as slow: training step", "transformer_train.json.gz", 9500, 0.01, false, 2},
       {"twice as slow: training step", "transformer_train.json.gz", 25655, 0.03, false, 2},
       {"twice as slow: replays", "transformer_train.json.gz", 200'000, 0.01, true, 2, true},

@@ -10,6 +10,14 @@ namespace {
 
 using profile::ControlRequest;
 
+std::string state_text(const Json& answer) {
+  const std::string state = answer["state"].as_string();
+  if (state != "waiting") return state;
+  const double window = answer["waiting_window_ns"].as_double();
+  return "waiting for the program's first CUDA context" +
+         (window > 0 ? fmt::format(", a window of {} then", format_ns(window)) : "");
+}
+
 class CaptureCommand : public Command {
  public:
   std::string_view name() const override { return "capture"; }
@@ -23,15 +31,19 @@ class CaptureCommand : public Command {
            "  stop     no capture\n"
            "  window   every launch with its time for --for TIME, whatever it costs; then as "
            "before\n"
-           "It answers within half a second. Only the program's own user may ask. What was asked "
-           "for\n"
-           "is in the profile's coverage.\n\n"
+           "After --idle or --windows nothing is recorded before the program's first CUDA "
+           "context, and\n"
+           "a window that is asked for earlier begins with that.\n"
+           "It answers within half a second, the first time after CUPTI was initialised. Only the\n"
+           "program's own user may ask. Windows that began, and stops, are in the profile's "
+           "coverage.\n\n"
            "Example:\n"
            "  purlin profile --idle -o run.plprof -- python3 serve.py &\n"
-           "  purlin capture window --for 2s $(pgrep -f serve.py)\n";
+           "  purlin capture window --for 2s $(pgrep -n -f serve.py)   # -n: not purlin itself\n";
   }
   void declare(Flags& flags) override {
-    flags.positionals("WORD", words_, "status, start, stop or window, and the program's process");
+    flags.positionals("ACTION PID", words_,
+                      "status, start, stop or window, and the program's process");
     flags.option("--for", length_, "how long a window is", "TIME");
     flags.flag("--json", json_, "print the answer as JSON");
   }
@@ -39,13 +51,18 @@ class CaptureCommand : public Command {
   Result<int> run(Context& context) override {
     if (words_.size() != 2)
       return error(Code::kInvalid,
-                   "give an action and a process, such as: purlin capture status 4711");
+                   "give an action and one process, such as: purlin capture status 4711{}",
+                   words_.size() > 2
+                       ? fmt::format("; there are {} words: {}", words_.size(), join(words_, " "))
+                       : "");
     ControlRequest request;
     PURLIN_TRY(parse(words_[0], request));
     const std::optional<std::int64_t> pid = parse_int(words_[1]);
     if (!pid || *pid <= 0)
       return error(Code::kInvalid, "'{}' is no process: give its number", words_[1]);
     PURLIN_ASSIGN(const Json answer, profile::ask_capture(*pid, request));
+    if (const std::string warning = answer["warning"].as_string(); !warning.empty())
+      context.log.warn("process {}: {}", *pid, warning);
     if (json_) {
       context.print(answer.dump(2) + "\n");
       return 0;
@@ -53,7 +70,7 @@ class CaptureCommand : public Command {
     const double governed = answer["governed_ns"].as_double();
     context.print(
         fmt::format("{}: {}, {} windows, {:.1f} % of {} recorded, {} taken from the program\n",
-                    *pid, answer["state"].as_string(), format_count(answer["windows"].as_double()),
+                    *pid, state_text(answer), format_count(answer["windows"].as_double()),
                     governed > 0 ? 100 * answer["recorded_ns"].as_double() / governed : 0.0,
                     format_ns(governed), format_ns(answer["overhead_ns"].as_double())));
     return 0;

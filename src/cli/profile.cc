@@ -11,6 +11,7 @@
 #include "profile/format/file.h"
 #include "profile/launcher.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <regex.h>
@@ -48,8 +49,10 @@ class ProfileCommand : public Command {
     flags.option("-o,--output", output_, "where to write the profile", "FILE");
     flags.option("--budget", budget_, "how much of the program's time capture of CUDA may take",
                  "SHARE");
-    flags.flag("--full", full_,
-               "record every launch, with a timeline, whatever it costs (5 to 25 %)");
+    flags.flag(
+        "--full", full_,
+        "record every launch, with a timeline, whatever it costs (13 to 60 % where launches are "
+        "tiny)");
     flags.optional_value(
         "--windows", windows_, "on",
         "where not every launch can be recorded within the budget, go on in windows that stand "
@@ -133,7 +136,8 @@ class ProfileCommand : public Command {
           "kernels {}are run again and again for their counters: the program is much "
           "slower, and its times are not those of a usual run",
           kernels_.empty() ? "" : "that match '" + kernels_ + "' ");
-    PURLIN_ASSIGN(const profile::CaptureResult result, profile::run_capture(options));
+    PURLIN_ASSIGN(profile::CaptureResult result, profile::run_capture(options));
+    note_cuda_only(result.profile);
     PURLIN_TRY(write(result.profile));
     context.log.info("profile: {}", output_);
     for (const CoverageNote& note : result.profile.coverage.notes)
@@ -159,7 +163,8 @@ class ProfileCommand : public Command {
     double scale = 1;
     if (!text.empty() && text.back() == '%') text.remove_suffix(1), scale = 0.01;
     const std::optional<double> value = parse_double(text);
-    if (!value || !(*value * scale >= 0.0001 && *value * scale <= 1))
+    // A bare 1 would be everything, and is meant as 1 %.
+    if (!value || !(*value * scale >= 0.0001 && *value * scale <= 1) || (scale == 1 && *value == 1))
       return error(Code::kInvalid, "--budget '{}': give a share from 0.01% to 100%, such as 1%",
                    budget_);
     options.budget = *value * scale;
@@ -235,6 +240,31 @@ class ProfileCommand : public Command {
     options.counter_kernels = kernels_;
     options.counter_replays = replays_;
     return Status::ok();
+  }
+
+  // What was asked for and is of CUDA alone, where the program used nothing but OpenCL.
+  void note_cuda_only(Profile& profile) const {
+    const std::vector<ProcessInfo>& processes = profile.processes;
+    if (processes.empty() || !std::all_of(processes.begin(), processes.end(),
+                                          [](const auto& one) { return one.layer == "opencl"; }))
+      return;
+    std::vector<std::string> asked;
+    const auto note = [&](bool given, const char* flag) {
+      if (given) asked.emplace_back(flag);
+    };
+    note(!counters_.empty(), "--counters");
+    note(!stalls_.empty(), "--stalls");
+    note(waits_, "--waits");
+    note(idle_, "--idle");
+    note(!window_.empty(), "--window");
+    note(windows_ == "on", "--windows");
+    note(ops_ == "on", "--ops on");
+    note(gemm_shapes_, "--gemm-shapes");
+    note(copies_ == "off", "--copies off");
+    if (!asked.empty())
+      profile.coverage.notes.push_back(
+          {"cuda_only", join(asked, ", ") + ": of CUDA alone; this program used OpenCL, which is "
+                                            "recorded launch by launch"});
   }
 
   // A run of hours is not to be lost for a disk that filled up meanwhile.

@@ -318,6 +318,12 @@ void append(Record record, bool always = false) {
   }
 }
 
+void append_context() {
+  CUpti_ActivityContext3 record = {};
+  record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
+  append(record);
+}
+
 }  // namespace
 
 extern "C" {
@@ -475,10 +481,13 @@ const char* fake_module_load(const char* name) {
   return place.data();
 }
 
-// Whether there is a context whose record can be dumped.
+// Whether there is a context whose record can be dumped; one that is new is told of.
 void fake_context(int exists) {
-  const std::lock_guard<std::mutex> lock(state().mutex);
-  state().context = exists != 0;
+  {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    if (std::exchange(state().context, exists != 0) || exists == 0) return;
+  }
+  append_context();
 }
 
 int fake_enabled(CUpti_ActivityKind kind) {
@@ -544,9 +553,7 @@ CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
     state().kinds.insert(kind);
     if (kind != CUPTI_ACTIVITY_KIND_CONTEXT || !state().context) return CUPTI_SUCCESS;
   }
-  CUpti_ActivityContext3 record = {};
-  record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
-  append(record);
+  append_context();
   return CUPTI_SUCCESS;
 }
 

@@ -98,6 +98,8 @@ capture 0 --full -- profiles 50
 sound
 holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and list(n) == ["stood_aside"] and n["stood_aside"]["seconds"] > 0'
 holds '"profiled" not in k and 100 <= k["work"] <= m["work"]'
+capture 0 -- profiles 100
+holds 'f["illegal_calls"] == 0 and f["buffers_out"] == 0 and m["seen"] == m["profiled"] and m["foreign"] == 0 and "stood_aside" in n'
 capture 0 --full -- profiles-threads 100
 holds 'f["illegal_calls"] == 0 and f["buffers_out"] <= 4'  # one that a thread asked for while it was all over
 holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and "profiled" not in k and "stood_aside" in n'
@@ -150,7 +152,8 @@ purlin report run.plprof --json >report.json
 holds '"cupti_stuck" in n and k["work"] > 0 and f["calls"]["cuptiActivityEnable"] <= 3 + 130 and f["buffers_out"] == 0'
 
 # --- ten thousand comings and goings: memory stays, and so do the buffers
-PURLIN_CUPTI_GRACE_MS=0 capture 0 -- profiles 10000 1
+# --full: governed, Purlin need not come back after each of them, and the program would wait a second for it each time.
+PURLIN_CUPTI_GRACE_MS=0 capture 0 --full -- profiles 10000 1
 holds 'm["seen"] == m["profiled"] == 10000 and m["foreign"] == 0 and m["rss_kb"][1] - m["rss_kb"][0] < 4096 and f["most_buffers_out"] < 8'
 # --- windows by the hundred, governed and asked for, over threads, graphs, modules and the control socket
 rm -f fake.json

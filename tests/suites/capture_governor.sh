@@ -227,4 +227,42 @@ expect_exit 2 purlin capture status "$child"
 notes asked.plprof | grep -q asked_window || fail "notes: $(notes asked.plprof)"
 expect_json report.json "0 < d['launches'] < 30 * 5000"
 
+
+# begin_program ARGUMENT…: `purlin profile ARGUMENT…` in the background; $child is the program's number, once it listens.
+begin_program() {
+  "$PURLIN" profile "$@" >"$tmp/program_out" 2>"$tmp/program_err" &
+  purlin_pid=$!
+  program_listens() { child=$(pgrep -P "$purlin_pid") && listens; }
+  wait_until 'the program listens' program_listens
+}
+end_program() {
+  kill "$child"
+  code=0; wait "$purlin_pid" || code=$?
+  [ "$code" = 0 ] || fail "exit code $code of a program that was ended"
+}
+
+# Before the program has a context a window waits for it, and has its whole time then.
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 CONTEXT_AT=$tmp/context begin_program --idle -o waited.plprof -- "$client" 60 5
+expect_exit 0 purlin capture window --for 200ms "$child"
+expect_contains out "waiting for the program's first CUDA context, a window of 200.000 ms then"
+sleep 0.3  # longer than the window, which has not begun
+expect_exit 0 purlin capture status "$child" --json
+expect_json out "d['state'] == 'waiting' and d['waiting_window_ns'] == 2e8 and d['windows'] == 0"
+touch "$tmp/context"
+wait_until 'the window has been' recorded
+end_program
+[ "$(notes waited.plprof)" = asked_window ] || fail "notes: $(notes waited.plprof)"
+expect_json report.json "d['launches'] > 0 and d['coverage']['notes'][0]['seconds'] == 0.2"
+
+# What was on from before the context is not started again without a warning: threads may be lost by that.
+begin_program --full -o again.plprof -- "$client" 60 5
+expect_exit 0 purlin capture stop "$child"
+[ ! -s err ] || fail "a warning of what is only stopped: $(cat err)"
+expect_exit 0 purlin capture start "$child"
+expect_contains err "--idle or --windows"
+expect_exit 0 purlin capture status "$child" --json
+expect_json out "'--idle or --windows' in d['warning']"
+end_program
+[ "$(notes again.plprof)" = "started stopped threads_lost" ] || fail "notes: $(notes again.plprof)"
+
 echo "capture_governor: ok"

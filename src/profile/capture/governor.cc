@@ -10,16 +10,7 @@ namespace {
 
 constexpr std::int64_t kAloneNs = 1'000'000'000;
 constexpr double kSecondNs = 1e9;
-constexpr double kHeadNs = 10 * kSecondNs;        // of the budget, and since the first launch
-constexpr double kRateMemoryNs = 30 * kSecondNs;  // of time with tier 0 open
-constexpr double kWorkNs = 0.2 * kSecondNs;       // of it, with launches: enough to know a rate
-// Likewise, of a few steps of any program: a burst as the head ends does not decide about windows.
-constexpr double kRecentNs = kSecondNs;
-constexpr double kCostMemoryNs = 0.1 * kSecondNs;
-// Where the device always has work, records come in whole buffers, seconds apart: so long is waited
-// for them before nothing is taken to have been launched.
-constexpr double kLateNs = 5 * kSecondNs;
-constexpr double kCostMemoryThroughoutNs = 10 * kSecondNs;
+constexpr double kHeadNs = 10 * kSecondNs;  // of the budget, and since the first launch
 constexpr double kFullPurseNs = 5 * kSecondNs;
 // What it did not keep, for launches that are told of later than that.
 constexpr double kMostForgoneNs = 60 * kSecondNs, kLateForgoneNs = 2 * kSecondNs;
@@ -82,12 +73,12 @@ double Governor::income(const State& tier) const {
   return kSafety * std::max(share, tier.wishes.least_budget);
 }
 
-double Governor::presence_of(double launch_rate, double node_rate) const {
+double Governor::presence_of(const Lessons::Amounts& rates) const {
   const CostModel& costs = options_.costs;
   // The rates are those of a program that was being recorded: it is faster without.
   const double slowed =
-      std::min(kMostSlowed, launch_rate * costs.launch_ns + node_rate * costs.node_ns);
-  const double launches = launch_rate / (1 - slowed), nodes = node_rate / (1 - slowed);
+      std::min(kMostSlowed, rates.launches * costs.launch_ns + rates.nodes * costs.node_ns);
+  const double launches = rates.launches / (1 - slowed), nodes = rates.nodes / (1 - slowed);
   const double tiny = std::clamp((nodes * kSecondNs - costs.slow_nodes_per_s) /
                                      (costs.fast_nodes_per_s - costs.slow_nodes_per_s),
                                  0.0, 1.0);
@@ -176,8 +167,8 @@ void Governor::plan_launches(std::int64_t now_ns) {
   // What the period may cost, and the window that costs as much.
   const double savings = kSavingsPerPeriod * tier.purse_ns;
   const auto affordable = [&](double length_ns) {
-    const double rest = savings + income(tier) * length_ns - toggle_cost_ns_;
-    return rest <= 0 ? 0 : cost_density_ > 0 ? rest / cost_density_ : length_ns;
+    const double rest = savings + income(tier) * length_ns - lessons_.toggle_cost_ns();
+    return rest <= 0 ? 0 : lessons_.cost_density() > 0 ? rest / lessons_.cost_density() : length_ns;
   };
   // What was never closed goes on for as long as there is something in the purse: to open it again
   // has its price, or is not wanted at all.
@@ -189,13 +180,13 @@ void Governor::plan_launches(std::int64_t now_ns) {
   if (!windows_are_worth_it()) return period(static_cast<double>(kSteadyPeriodNs));
   if (tiers_.size() == 1)  // others have one window at most in each period
     least = std::clamp(std::max(static_cast<double>(now_ns - first_launch_ns_) / kWindowsToAnAge,
-                                toggle_cost_ns_ / kMostForToggles / income(tier)),
+                                lessons_.toggle_cost_ns() / kMostForToggles / income(tier)),
                        least, static_cast<double>(kMostPeriodNs));
   double window = affordable(least);
   double length = least;
   if (window < static_cast<double>(kLeastWindowNs)) {
     window = static_cast<double>(kLeastWindowNs);
-    const double cost = toggle_cost_ns_ + cost_density_ * window - savings;
+    const double cost = lessons_.toggle_cost_ns() + lessons_.cost_density() * window - savings;
     length = std::clamp(cost / income(tier), least, static_cast<double>(kMostPeriodNs));
   }
   period(length);
@@ -240,7 +231,7 @@ void Governor::insert(int tier, const Window& window) {
 void Governor::end_period(std::int64_t now_ns) {
   if (!running_) return;
   const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - period_begin_ns_));
-  const double presence = elapsed * presence_of(launch_rate_, node_rate_);
+  const double presence = elapsed * presence_of(lessons_.rates());
   totals_.spent_ns += presence;  // what was hidden of it is given back
   presence_ns_ += presence;
   if (ended_ && !full_ && open_since_ns_ < 0) {
@@ -253,11 +244,12 @@ void Governor::end_period(std::int64_t now_ns) {
   if (open_since_ns_ >= 0) {
     const std::int64_t since = std::exchange(open_since_ns_, now_ns);
     (open_final_ ? alone_ns_ : open_ns_) += static_cast<double>(now_ns - since);
-    lesson_open_ns_ += static_cast<double>(now_ns - since);
+    lessons_.open(static_cast<double>(now_ns - since));
     totals_.recorded_ns += static_cast<double>(now_ns - since);
   }
   running_ = false;
-  learn();
+  lessons_.learn({head_, throughout_, throughout_ && !options_.windows},
+                 [this](const Lessons::Amounts& rates) { return presence_of(rates); });
 }
 
 // How long into this period tier 0 has been open for an earlier one, as closing may take a while:
@@ -265,71 +257,6 @@ void Governor::end_period(std::int64_t now_ns) {
 double Governor::still_open_ns(std::int64_t now_ns) const {
   if (!running_ || !open_final_ || open_since_ns_ < 0) return 0;
   return static_cast<double>(now_ns - std::max(open_since_ns_, period_begin_ns_));
-}
-
-// Of windows that are short against a program's steps one sees nothing and the next a burst: what
-// they cost and launch is averaged over a while.
-void Governor::learn() {
-  const double all_ns = lesson_open_ns_;
-  if (all_ns < static_cast<double>(kLeastWindowNs) / 2) return;
-  if (all_ns > held_open_ns_) {
-    toggle_cost_ns_ += (toggle_cost_ns_ > 0 ? 0.2 : 1) * (lesson_calls_ns_ - toggle_cost_ns_);
-    lesson_calls_ns_ = 0;
-  }
-  const bool none = lesson_launches_ + lesson_nodes_ <= 0;
-  if (none && throughout_ && all_ns < kLateNs) {
-    held_open_ns_ = all_ns;
-    return;
-  }
-  // Records that come late are of the time before, too; in what there is of that besides it rested.
-  const double least_ns = all_ns - std::exchange(held_open_ns_, 0);
-  if (none) rested_open_ns_ += all_ns;
-  const double open_ns =
-      none ? all_ns
-           : std::clamp(lesson_age_ns_, least_ns, all_ns + std::exchange(rested_open_ns_, 0));
-  const double rest_ns = std::max(0.0, all_ns - open_ns);
-  const auto follow = [](double& known, double amount, double over_ns, double memory_ns) {
-    if (over_ns <= 0) return;
-    const double part = memory_ns > 0 ? std::min(1.0, over_ns / memory_ns) : 1;
-    known += part * (amount / over_ns - known);
-  };
-  learn_work(open_ns);
-  follow(cost_density_, std::max(0.0, lesson_cost_ns_), all_ns,
-         cost_density_ <= 0                 ? 0
-         : throughout_ && !options_.windows ? kCostMemoryThroughoutNs
-                                            : kCostMemoryNs);
-  // A program that was long in starting launches at once more than it ever did on average. Where
-  // buffers of several threads come one after the other, each tells of the same time.
-  const double recent_ns = std::max(kRecentNs, 2 * lesson_age_ns_);
-  follow(recent_rate_, 0, rest_ns, recent_ns);
-  follow(recent_rate_, lesson_launches_, open_ns, recent_ns);
-  // The head's rates are those of its end; later bursts count as part of the whole.
-  if (!none || !head_) {
-    const bool first = launch_rate_ + node_rate_ <= 0;
-    const double memory_ns = first ? 0 : head_ ? recent_ns : std::max(recent_ns, kRateMemoryNs);
-    if (!head_) follow(launch_rate_, 0, rest_ns, memory_ns);
-    if (!head_) follow(node_rate_, 0, rest_ns, memory_ns);
-    follow(launch_rate_, lesson_launches_, open_ns, memory_ns);
-    follow(node_rate_, lesson_nodes_, open_ns, memory_ns);
-  }
-  lesson_open_ns_ = lesson_cost_ns_ = lesson_launches_ = lesson_nodes_ = lesson_age_ns_ = 0;
-}
-
-// Of time in which nothing was launched nothing is learnt, so that a program that rests for hours
-// is known as it works. More than thought is believed soon, less by and by.
-void Governor::learn_work(double open_ns) {
-  if (lesson_launches_ + lesson_nodes_ <= 0) return;
-  work_.open_ns += open_ns;
-  work_.new_launches += lesson_launches_;
-  work_.new_nodes += lesson_nodes_;
-  const bool first = work_.launches + work_.nodes <= 0;
-  if (work_.open_ns < kWorkNs && !first) return;
-  const double launches = std::exchange(work_.new_launches, 0) / work_.open_ns;
-  const double nodes = std::exchange(work_.new_nodes, 0) / std::exchange(work_.open_ns, 0);
-  const bool more = presence_of(launches, nodes) > presence_of(work_.launches, work_.nodes);
-  const double part = first ? 1 : more ? 0.7 : 0.2;
-  work_.launches += part * (launches - work_.launches);
-  work_.nodes += part * (nodes - work_.nodes);
 }
 
 bool Governor::overspent() const {
@@ -341,7 +268,7 @@ bool Governor::overspent() const {
 // not. Where windows follow, what they have to count is counted from now on.
 bool Governor::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
-  const bool graphs = node_rate_ * costs.instrumented_node_ns > lasting_share();
+  const bool graphs = lessons_.rates().nodes * costs.instrumented_node_ns > lasting_share();
   const bool asked_for = options_.full_window_ns > 0;  // whatever it costs
   const bool wanted = options_.windows || asked_for;
   launch_bound_ = !lasting_ && !graphs && !asked_for && lasting_share() > options_.budget / 2;
@@ -447,7 +374,7 @@ void Governor::closed(int tier, std::int64_t now_ns) {
   if (!final_) standing_ns_ -= still_open_ns(now_ns);
   const auto open = static_cast<double>(now_ns - std::exchange(open_since_ns_, -1));
   (open_final_ ? alone_ns_ : open_ns_) += open;
-  lesson_open_ns_ += open;
+  lessons_.open(open);
   totals_.recorded_ns += open;
 }
 
@@ -456,7 +383,7 @@ void Governor::spent(int tier, std::int64_t cost_ns) {
   const auto cost = static_cast<double>(cost_ns);
   payer.purse_ns -= cost;
   totals_.spent_ns += cost;
-  if (tier == 0) lesson_calls_ns_ += cost, other_costs_ns_ += cost;
+  if (tier == 0) lessons_.call(cost), other_costs_ns_ += cost;
   if (tier == 0 && head_) head_cost_ns_ += cost;
   if (tier == 0 || !payer.opened) return;
   payer.since_open_ns += cost;
@@ -468,7 +395,7 @@ void Governor::spent_on_records(std::int64_t cost_ns) {
   const auto cost = static_cast<double>(cost_ns);
   tiers_[0].purse_ns -= cost;
   totals_.spent_ns += cost;
-  lesson_cost_ns_ += cost;
+  lessons_.cost(cost);
   other_costs_ns_ += cost;
   if (head_) head_cost_ns_ += cost;
 }
@@ -486,10 +413,8 @@ void Governor::recorded(double launches, double nodes, std::int64_t age_ns) {
   nodes_ += nodes;
   tiers_[0].purse_ns -= cost;
   totals_.spent_ns += cost;
-  lesson_cost_ns_ += cost;
-  lesson_launches_ += launches;
-  lesson_nodes_ += nodes;
-  lesson_age_ns_ = std::max(lesson_age_ns_, static_cast<double>(age_ns));
+  lessons_.cost(cost);
+  lessons_.launched({launches, nodes}, static_cast<double>(age_ns));
   if (head_) head_cost_ns_ += cost;
   if (first_launch_ns_ < 0) first_launch_ns_ = earned_until_ns_;
 }
@@ -516,7 +441,7 @@ void Governor::hidden(const DeviceBusy::Hidden& hidden) {
   const double given_back =
       of_records + margin - std::exchange(given_back_ns_, of_records + margin);
   tiers_[0].purse_ns += given_back;
-  lesson_cost_ns_ -= given_back;
+  lessons_.cost(-given_back);
   if (head_) head_cost_ns_ -= given_back;
   totals_.spent_ns -= of_records + of_presence - totals_.hidden_ns;
   totals_.hidden_ns = of_records + of_presence;

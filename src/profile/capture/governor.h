@@ -33,8 +33,8 @@
 
 #include "profile/capture/cost_model.h"
 #include "profile/capture/device_busy.h"
+#include "profile/capture/lessons.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -150,20 +150,20 @@ class Governor {
   // Nothing follows the head: windows are not wanted, or (launch-bound) they would cost too much.
   bool ended() const { return ended_; }
   bool launch_bound() const { return ended_ && launch_bound_; }
-  double launches_per_s() const { return busy_rate() * 1e9; }
-  double lasting_share() const { return busy_rate() * options_.costs.lasting_launch_ns; }
-  double copies_share() const { return busy_rate() * options_.costs.copies_launch_ns; }
+  double launches_per_s() const { return lessons_.busy_rate() * 1e9; }
+  double lasting_share() const { return lessons_.busy_rate() * options_.costs.lasting_launch_ns; }
+  double copies_share() const { return lessons_.busy_rate() * options_.costs.copies_launch_ns; }
   double copies_presence() const { return copies_stay_ ? copies_share() : 0; }
   bool partly() const { return ended_ || windowed_; }  // not every launch is recorded
   bool beyond_windows() const { return lasting_share() > options_.budget / 2; }
   // Of the program's time, what CUPTI takes by being there, whatever is recorded: of all of it, and
   // of that in which the program has work for the device.
   double unavoidable_share() const {
-    return felt(presence_of(launch_rate_, node_rate_)) + copies_presence();
+    return felt(presence_of(lessons_.rates())) + copies_presence();
   }
-  double presence_at_work() const { return felt(presence_of(work_.launches, work_.nodes)); }
-  double launches_per_s_at_work() const { return work_.launches * 1e9; }
-  double nodes_per_s_at_work() const { return work_.nodes * 1e9; }
+  double presence_at_work() const { return felt(presence_of(lessons_.at_work())); }
+  double launches_per_s_at_work() const { return lessons_.at_work().launches * 1e9; }
+  double nodes_per_s_at_work() const { return lessons_.at_work().nodes * 1e9; }
 
   std::int64_t period_end_ns() const { return running_ ? period_end_ns_ : kNever; }
 
@@ -171,6 +171,10 @@ class Governor {
   double budget() const { return options_.budget; }
   bool every_launch() const { return options_.every_launch; }
   bool after_context() const { return options_.after_context; }
+  // Whether windows are to stand for what comes, too.
+  bool windows_may_follow() const {
+    return !stopped_ && (options_.windows || options_.full_window_ns > 0);
+  }
   bool waits() const { return options_.waits; }
 
  private:
@@ -194,9 +198,7 @@ class Governor {
   void earn(std::int64_t now_ns);
   void plan_launches(std::int64_t now_ns);
   void plan_others(std::int64_t now_ns);
-  void learn();
-  void learn_work(double open_ns);
-  double presence_of(double launch_rate, double node_rate) const;
+  double presence_of(const Lessons::Amounts& rates) const;
   // What is hidden is known of what is recorded only.
   double felt(double share) const { return ended_ ? share : share * (1 - hidden_share_); }
   double launch_price_ns() const {
@@ -210,7 +212,6 @@ class Governor {
   bool overlaps(const Window& window) const;
   void insert(int tier, const Window& window);
   double income(const State& tier) const;  // per ns
-  double busy_rate() const { return std::max(launch_rate_, recent_rate_); }
   double between(double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random_);
   }
@@ -232,22 +233,12 @@ class Governor {
   bool copies_stay_ = false;
   bool windowed_ = false;  // windows were planned, as not everything could be had
   bool lasting_ = false;   // tier 0 was opened a second time, or may be: the price is being paid
-  double head_cost_ns_ = 0, launch_rate_ = 0, node_rate_ = 0;  // rates: per ns
-  double recent_rate_ = 0;  // of launches, in the busier of the last periods
-  struct {
-    double launches = 0, nodes = 0;  // per ns
-    double open_ns = 0, new_launches = 0, new_nodes = 0;
-  } work_;  // while there is any
+  double head_cost_ns_ = 0;
   std::int64_t first_launch_ns_ = -1;
   bool full_ = false;
 
-  // Of tier 0: costs of being open, learnt, and of the open time since the last lesson.
-  double cost_density_ = 0, toggle_cost_ns_ = 0;
-  double lesson_open_ns_ = 0, lesson_cost_ns_ = 0, lesson_calls_ns_ = 0;
-  double lesson_launches_ = 0, lesson_nodes_ = 0, lesson_age_ns_ = 0;
-  double forgone_ns_ = 0;      // earned while tier 0 was open, and not kept
-  double held_open_ns_ = 0;    // of the open time, in periods of which nothing had come
-  double rested_open_ns_ = 0;  // before that, since something had
+  Lessons lessons_;        // of tier 0
+  double forgone_ns_ = 0;  // earned while it was open, and not kept
   std::int64_t open_since_ns_ = -1;
 
   // Of tier 0: the time not yet stood for, the windows that stand for it, and those that stand for

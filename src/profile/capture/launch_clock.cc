@@ -20,6 +20,8 @@ constexpr double kMostAhead = double{1u << 30};
 constexpr double kMostApart = 4, kMostCorrected = 2;
 // Of what was given out too much or too little, what the next window makes up for.
 constexpr double kMadeUp = 0.5;
+// Of a period's launches, what is held back: at the end more can be given out, not taken back.
+constexpr double kHeldBack = 0.5;
 constexpr int kMemory = 64;  // windows
 constexpr double kFewLaunches = 4, kFewWindows = 4;
 // In a window that tells how many ids a launch has.
@@ -39,7 +41,8 @@ void LaunchClock::start(std::int64_t now_ns, bool stood_still) {
   if (running_) return;
   running_ = true;
   finding_ = !stood_still;
-  given_ = known_ = launches_ = 0;
+  given_ = known_ = launches_ = before_value_ = held_back_ = left_out_ = 0;
+  now_ns_ = 0;
   settled_ = latest_ = last_;
   due_from_ = static_cast<double>(last_);
   begin_lesson(now_ns);
@@ -117,8 +120,7 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
       weight = known && believed(stretch) ? by_ids(stretch) : by_time(stretch);
     }
     if (launches_ > 0) before_value_ = weight.value;
-    if (stretch.last && now_ns_ != 0 && known)
-      left_out_ = std::max(0.0, static_cast<double>(last_) - due_from_ - given_) / per_launch_;
+    if (stretch.last && known) left_out_ = owed() / per_launch_;
   }
   launches_ = known_ = 0;
   listed_.clear();
@@ -131,6 +133,14 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
   settled_ = last_;
   others_ = full_ = false;
   return weight;
+}
+
+// At the end, of ids: what was held back and what came after the last window. Where nothing says
+// how far they went, no more than the former.
+double LaunchClock::owed() const {
+  if (finding_) return 0;
+  const double passed = static_cast<double>(last_) - due_from_ - given_;
+  return now_ns_ != 0 ? std::max(0.0, passed) : std::clamp(passed, 0.0, held_back_);
 }
 
 // More than one where launches are captured, which have an id and no record, or where calls have
@@ -270,11 +280,12 @@ LaunchClock::Weight LaunchClock::by_ids(const Stretch& stretch) {
   const double usual = stretch.by_time * this->usual() * seen;
   const double expected = rate * stretch.time_ns;
   double ids = 0;      // that they stand for
-  if (stretch.last) {  // no more than the window before: a short one would outweigh it
-    ids = before_value_ > 0 ? std::min(due, before_value_ * seen) : due;
+  if (stretch.last) {  // hardly more than the window before: a short one would outweigh it
+    ids = before_value_ > 0 ? std::min(due, before_value_ * seen * (1 + kHeldBack)) : due;
   } else {
-    ids = usual *
-          std::clamp(1 + kMadeUp * (due - expected) / expected, 1 / kMostCorrected, kMostCorrected);
+    held_back_ = kHeldBack * expected;
+    ids = usual * std::clamp(1 + kMadeUp * (due - held_back_ - expected) / expected,
+                             1 / kMostCorrected, kMostCorrected);
     // Few launches in few windows say little, replays of graphs, mostly: what has passed is theirs.
     const double early = std::min(1.0, kFewWindows / lessons_);
     const double few = early * early / (1 + launches_ / kFewLaunches);

@@ -9,10 +9,11 @@
 //
 // The weight by time is multiplied by what windows have shown so far: what ids tell of, over what
 // time told of. What was given out too much or too little is made up for by half with each window,
-// and at the end by the last two: the launches of the whole run then add up to what the ids say. A
-// window's own number of launches hardly enters its weight, else it would matter which part of a
-// step it saw; save that of the last, and of the first few where they have few launches, as those
-// are replays of graphs.
+// and at the end by the last two: the launches of the whole run then add up to what the ids say,
+// for which half a period's launches are held back until then, as what was given out cannot be
+// taken back. A window's own number of launches hardly enters its weight, else it would matter
+// which part of a step it saw; save that of the last, and of the first few where they have few
+// launches, as those are replays of graphs.
 //
 // All this needs windows of which every record has come back, as CUPTI gives some back long after
 // others that came later: only then is what was given out compared with what passed. Windows
@@ -62,7 +63,8 @@ class LaunchClock {
   void see_now(std::uint32_t id, std::int64_t now_ns);
   // Of the launches since the last call whose weight was not known.
   Weight settle(const Stretch& stretch);
-  // At the end: launches that are known of (see_now) and that the last window does not stand for.
+  // At the end: launches that are known of (see_now, else those that were held back) and that the
+  // last window does not stand for.
   double left_out() const { return left_out_; }
 
  private:
@@ -79,6 +81,7 @@ class LaunchClock {
   Weight by_ids(const Stretch& stretch);
   Weight for_now(const Stretch& stretch);
   double usual() const;  // what ids tell of, over what time told of
+  double owed() const;
   void begin_lesson(std::int64_t closed_ns);
 
   bool running_ = false, any_ = false;
@@ -114,6 +117,7 @@ class LaunchClock {
   double per_launch_ = 1;            // ids; 0: not yet known
   double spans_ = 0, in_spans_ = 0;  // ids from windows' first launch to last; launches
   double before_value_ = 0;          // the last weight, of launches there were
+  double held_back_ = 0;             // ids, with it
   double left_out_ = 0;
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.

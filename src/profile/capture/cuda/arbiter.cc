@@ -25,19 +25,25 @@ constexpr std::int64_t kNoCopyNs = 2'000'000'000;
 // Open for less, what was recorded can wait until the window is closed.
 constexpr std::int64_t kLongOpenNs = 100'000'000;
 
+constexpr const char* kThreadsText =
+    "recording was switched off and on again in a program that was recorded from before it had a "
+    "CUDA context: CUPTI 13.0 may lose all later launches of threads that were in the middle of "
+    "one when it was switched off. Start a program that is to be stopped and started again with "
+    "--idle or --windows";
+
 std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
   std::vector<Wishes> wishes;
   for (const std::unique_ptr<Tier>& tier : tiers) wishes.push_back(tier->wishes());
   return wishes;
 }
 
-// Where launches are not pinned, which they are so as never to be opened beside another tier.
+// Pinned launches are opened before, as never beside another tier; but where nothing is open yet.
 GovernorOptions with_context(GovernorOptions options, const std::vector<Wishes>& tiers) {
   const bool pinned = std::any_of(tiers.begin(), tiers.end(),
                                   [](const Wishes& tier) { return tier.pins_launches; });
   const bool windows = options.windows || options.full_window_ns > 0;
   options.after_context =
-      !pinned && (options.idle || tiers.size() > 1 || (windows && !options.every_launch));
+      options.idle || (!pinned && (tiers.size() > 1 || (windows && !options.every_launch)));
   return options;
 }
 
@@ -66,13 +72,7 @@ void Arbiter::begin() {
 std::int64_t Arbiter::tick(Ownership& ownership) {
   const Ownership::Turn turn = ownership.take_turn();
   if (!turn) return monotonic_ns() + kAskAgainNs;
-  // A capture that idles does without CUPTI.
-  const std::int64_t begun = monotonic_ns();
-  if (awaits_context_ && (!governor_.stopped() || governor_.recording(begun))) {
-    if (!ownership.has_context()) return begun + kContextNs;
-    awaits_context_ = false;
-    folding_.await_work();
-  }
+  if (context_awaited(ownership)) return monotonic_ns() + kContextNs;
   flush_times_.flushed(ownership.flushed_ns());
   // What the period brought is known before the next one is planned; of windows it was asked for in
   // the gap.
@@ -107,6 +107,17 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
   }
   folding_.want_copies(open_ == 0 || !governor_.stopped());
   return fetch_records(decision.ask_again_ns);
+}
+
+// Whether there is something to record once the program has a context; if it has one now, the
+// window that was asked for begins. A capture that idles does without CUPTI.
+bool Arbiter::context_awaited(Ownership& ownership) {
+  if (!awaits_context_ || (governor_.stopped() && waiting_window_ns_ == 0)) return false;
+  if (!ownership.has_context()) return true;
+  awaits_context_ = false;
+  folding_.await_work();
+  if (waiting_window_ns_ > 0) begin_asked_window(std::exchange(waiting_window_ns_, 0));
+  return false;
 }
 
 // In the gap before that, once. When to be called again.
@@ -188,7 +199,9 @@ void Arbiter::cycle() {
   start_clock(governor_.totals().windows <= 1);
 }
 
+// Not where nothing stands for what comes: at the end it would be missed.
 void Arbiter::start_clock(bool stood_still) {
+  if (!governor_.windows_may_follow()) return;
   if (folding_.start_clock(stood_still)) governor_.take_alone_ns();  // of before
 }
 
@@ -372,30 +385,33 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
       break;
     case ControlRequest::Verb::kStart:
       governor_.start(now);
+      if (opens_again(now)) note_threads();
       recorder_.note("started", "capture was started by `purlin capture`", 1);
       break;
     case ControlRequest::Verb::kStop:
       close_open_tier();
       if (tiers_[0]->stays()) collect(0, false);  // copies of until now
       governor_.stop(now);
+      waiting_window_ns_ = 0;
       settle(true);
       recorder_.note("stopped", "capture was stopped by `purlin capture`", 1);
       break;
     case ControlRequest::Verb::kWindow:
-      governor_.record(now, request.length_ns);
-      recorder_.note("asked_window", "every launch was recorded for as long as was asked for", 0,
-                     static_cast<double>(request.length_ns) * 1e-9);
+      if (awaits_context_)
+        waiting_window_ns_ = std::max(waiting_window_ns_, request.length_ns);
+      else
+        begin_asked_window(request.length_ns);
       break;
   }
+  // An idle capture looks for a context here first.
+  if (context_awaited(ownership) && !ownership.registered())
+    return JsonText().text("error", "CUPTI refuses to record: capture has ended").finish();
   const Governor::Totals& totals = governor_.totals();
-  const char* state = governor_.recording(now)   ? "recording"
-                      : governor_.stopped()      ? "stopped"
-                      : governor_.launch_bound() ? "launch_bound"
-                      : governor_.ended()        ? "ended"
-                                                 : "governed";
-  return JsonText()
-      .text("state", state)
-      .real("budget", governor_.budget())
+  JsonText answer;
+  answer.text("state", state(now));
+  if (waiting_window_ns_ > 0) answer.integer("waiting_window_ns", waiting_window_ns_);
+  if (told_threads_) answer.text("warning", kThreadsText);
+  return answer.real("budget", governor_.budget())
       .real("governed_ns", totals.governed_ns)
       .real("recorded_ns", totals.recorded_ns)
       .real("windows", totals.windows)
@@ -403,6 +419,33 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
       .integer("buffer_bytes", static_cast<std::int64_t>(folding_.memory_bytes()))
       .integer("buffers_lent", static_cast<std::int64_t>(folding_.lent_buffers()))
       .finish();
+}
+
+std::string_view Arbiter::state(std::int64_t now_ns) const {
+  if (awaits_context_ && (!governor_.stopped() || waiting_window_ns_ > 0)) return "waiting";
+  if (governor_.recording(now_ns)) return "recording";
+  if (governor_.stopped()) return "stopped";
+  if (governor_.launch_bound()) return "launch_bound";
+  return governor_.ended() ? "ended" : "governed";
+}
+
+void Arbiter::begin_asked_window(std::int64_t length_ns) {
+  const std::int64_t now = monotonic_ns();
+  governor_.record(now, length_ns);
+  if (opens_again(now)) note_threads();
+  recorder_.note("asked_window", "every launch was recorded for as long as was asked for", 0,
+                 static_cast<double>(length_ns) * 1e-9);
+}
+
+// Whether launches, which were recorded from before the context on, are about to be recorded again.
+bool Arbiter::opens_again(std::int64_t now_ns) const {
+  const bool wanted = governor_.recording(now_ns) || (!governor_.stopped() && !governor_.ended());
+  return wanted && open_ != 0 && !governor_.after_context() && governor_.totals().windows > 0;
+}
+
+void Arbiter::note_threads() {
+  told_threads_ = true;
+  recorder_.note("threads_lost", kThreadsText, 1);
 }
 
 void Arbiter::yield() {

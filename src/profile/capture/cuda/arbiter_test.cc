@@ -3,12 +3,15 @@
 // and the ownership need.
 #include "profile/capture/cuda/arbiter.h"
 
+#include "base/json.h"
 #include "profile/capture/cuda/records_for_test.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -95,18 +98,61 @@ class ArbiterTest : public testing::Test {
     result.push_back(std::make_unique<ScriptedTier>(script_));
     return result;
   }
+  static GovernorOptions idle_options() {
+    GovernorOptions result;
+    result.idle = true;
+    return result;
+  }
+  // As of a program that was started with neither --idle nor --windows.
+  static GovernorOptions plain_options() {
+    GovernorOptions result;
+    result.windows = false;
+    return result;
+  }
+  static constexpr std::int64_t kAskedNs = 5'000'000;
+  // One of those options, which can be asked what `purlin capture` asks.
+  struct Capture {
+    Capture(ArbiterTest& test, const GovernorOptions& options)
+        : arbiter(options, test.tiers(), test.folding_, test.recorder_),
+          ownership(test.rig_.cupti, test.recorder_, test.folding_, arbiter) {
+      dumped = disabled = 0;
+      EXPECT_TRUE(begin_owning(ownership, options.idle));
+      arbiter.begin();
+      arbiter.tick(ownership);
+    }
+    Json ask(ControlRequest::Verb verb) {
+      const Result<Json> answer = Json::parse(arbiter.control(ownership, {verb, kAskedNs}));
+      EXPECT_TRUE(answer.is_ok()) << answer.status().message();
+      return answer.is_ok() ? *answer : Json();
+    }
+    Arbiter arbiter;
+    Ownership ownership;
+  };
+  // Those of the profile so far, by cause. To be asked once.
+  std::map<std::string, CoverageNote> notes() {
+    std::map<std::string, CoverageNote> result;
+    const Result<Profile> profile = rig_.profile();
+    EXPECT_TRUE(profile.is_ok()) << profile.status().message();
+    if (profile.is_ok())
+      for (const CoverageNote& note : profile->coverage.notes) result[note.cause] = note;
+    return result;
+  }
+  static bool begin_owning(Ownership& ownership, bool later) {
+    return ownership.begin([](std::uint8_t**, std::size_t*, std::size_t*) {},
+                           [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {},
+                           later);
+  }
   // As CUPTI does when the program makes its context.
-  void make_context() {
+  void make_context() { make_context(ownership_); }
+  static void make_context(Ownership& ownership) {
     std::uint8_t* buffer = nullptr;
     std::size_t size = 0, most = 0;
-    ownership_.buffer_requested(&buffer, &size, &most);
-    ownership_.buffer_completed(nullptr, 0, buffer, size, 0);
+    ownership.buffer_requested(&buffer, &size, &most);
+    ownership.buffer_completed(nullptr, 0, buffer, size, 0);
   }
   void begin_without_context() {
     dumped = disabled = 0;
-    ASSERT_TRUE(ownership_.begin(
-        [](std::uint8_t**, std::size_t*, std::size_t*) {},
-        [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {}, false));
+    ASSERT_TRUE(begin_owning(ownership_, false));
     arbiter_.begin();
     arbiter_.tick(ownership_);
   }
@@ -183,14 +229,91 @@ TEST_F(ArbiterTest, NothingIsOpenedBeforeTheProgramHasAContext) {
   EXPECT_EQ(disabled, 1);
 }
 
+TEST_F(ArbiterTest, AWindowThatIsAskedForBeforeThereIsAContextBeginsWithIt) {
+  Capture idle(*this, idle_options());
+  EXPECT_EQ(dumped, 0) << "a capture that idles does without CUPTI";
+  const Json asked = idle.ask(ControlRequest::Verb::kWindow);
+  EXPECT_EQ(asked["state"].as_string(), "waiting");
+  EXPECT_EQ(asked["waiting_window_ns"].as_double(), kAskedNs);
+  std::this_thread::sleep_for(std::chrono::nanoseconds(2 * kAskedNs));
+  idle.arbiter.tick(idle.ownership);
+  EXPECT_EQ(idle.ask(ControlRequest::Verb::kStatus)["state"].as_string(), "waiting");
+  EXPECT_EQ(script_.opened, 0);
+  make_context(idle.ownership);
+  idle.arbiter.tick(idle.ownership);
+  ASSERT_EQ(script_.opened, 1);
+  while (script_.closed == 0) idle.arbiter.tick(idle.ownership);
+  const Json done = idle.ask(ControlRequest::Verb::kStatus);
+  EXPECT_EQ(done["state"].as_string(), "stopped");
+  EXPECT_TRUE(done["waiting_window_ns"].is_null());
+  EXPECT_GE(done["recorded_ns"].as_double(), kAskedNs);
+  EXPECT_EQ(notes()["asked_window"].seconds, kAskedNs * 1e-9);
+}
+
+TEST_F(ArbiterTest, AWindowThatWaitsIsGivenUpByStop) {
+  Capture idle(*this, idle_options());
+  idle.ask(ControlRequest::Verb::kWindow);
+  const Json stopped = idle.ask(ControlRequest::Verb::kStop);
+  EXPECT_EQ(stopped["state"].as_string(), "stopped");
+  EXPECT_TRUE(stopped["waiting_window_ns"].is_null());
+  make_context(idle.ownership);
+  idle.arbiter.tick(idle.ownership);
+  EXPECT_EQ(script_.opened, 0);
+  EXPECT_EQ(notes().count("asked_window"), 0u) << "it never began";
+}
+
+TEST_F(ArbiterTest, AContextThatIsThereAlreadyIsSeenAsAWindowIsAskedFor) {
+  Capture idle(*this, idle_options());
+  make_context(idle.ownership);
+  EXPECT_EQ(idle.ask(ControlRequest::Verb::kWindow)["state"].as_string(), "recording");
+}
+
+TEST_F(ArbiterTest, AGovernedCaptureSaysThatItWaitsForTheContext) {
+  GovernorOptions options;
+  Capture capture(*this, options);
+  EXPECT_EQ(capture.ask(ControlRequest::Verb::kStatus)["state"].as_string(), "waiting");
+  make_context(capture.ownership);
+  EXPECT_EQ(capture.ask(ControlRequest::Verb::kStatus)["state"].as_string(), "governed");
+}
+
+// CUPTI 13.0 loses threads where kinds that were on before the context are switched off and on.
+TEST_F(ArbiterTest, WhatWasOnBeforeTheContextIsNotStartedAgainWithoutAWarning) {
+  Capture plain(*this, plain_options());
+  ASSERT_EQ(script_.opened, 1);
+  EXPECT_TRUE(plain.ask(ControlRequest::Verb::kStart)["warning"].is_null()) << "it was on";
+  EXPECT_TRUE(plain.ask(ControlRequest::Verb::kWindow)["warning"].is_null()) << "it was on";
+  EXPECT_TRUE(plain.ask(ControlRequest::Verb::kStop)["warning"].is_null()) << "and stays off";
+  EXPECT_FALSE(plain.ask(ControlRequest::Verb::kStart)["warning"].as_string().empty());
+  plain.arbiter.tick(plain.ownership);
+  ASSERT_EQ(script_.opened, 2);
+  EXPECT_FALSE(plain.ask(ControlRequest::Verb::kStatus)["warning"].as_string().empty());
+  EXPECT_EQ(notes()["threads_lost"].count, 1);
+}
+
+TEST_F(ArbiterTest, NorIsAWindowOpenedOfWhatHadStopped) {
+  Capture plain(*this, plain_options());
+  plain.ask(ControlRequest::Verb::kStop);
+  EXPECT_FALSE(plain.ask(ControlRequest::Verb::kWindow)["warning"].as_string().empty());
+  EXPECT_EQ(notes()["threads_lost"].count, 1);
+}
+
+TEST_F(ArbiterTest, WhatWasFirstOnWithTheContextMayBeStoppedAndStarted) {
+  GovernorOptions options;
+  Capture capture(*this, options);
+  make_context(capture.ownership);
+  capture.arbiter.tick(capture.ownership);
+  ASSERT_EQ(script_.opened, 1);
+  capture.ask(ControlRequest::Verb::kStop);
+  EXPECT_TRUE(capture.ask(ControlRequest::Verb::kStart)["warning"].is_null());
+  EXPECT_EQ(notes().count("threads_lost"), 0u);
+}
+
 TEST_F(ArbiterTest, PinnedLaunchesAreOpenedBeforeThatNevertheless) {
   std::vector<std::unique_ptr<Tier>> both = tiers();
   both.push_back(std::make_unique<PinningTier>());
   Arbiter arbiter(governor_options(), std::move(both), folding_, recorder_);
   Ownership ownership(rig_.cupti, recorder_, folding_, arbiter);
-  ASSERT_TRUE(ownership.begin(
-      [](std::uint8_t**, std::size_t*, std::size_t*) {},
-      [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {}, false));
+  ASSERT_TRUE(begin_owning(ownership, false));
   arbiter.begin();
   arbiter.tick(ownership);
   EXPECT_EQ(script_.opened, 1);
@@ -210,9 +333,7 @@ TEST_F(ArbiterTest, CopiesThatAnotherClientEndsCostNothingMore) {
   options.windows = false;
   Arbiter arbiter(options, tiers(), folding_, recorder_);
   Ownership ownership(rig_.cupti, recorder_, folding_, arbiter);
-  ASSERT_TRUE(ownership.begin(
-      [](std::uint8_t**, std::size_t*, std::size_t*) {},
-      [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {}, false));
+  ASSERT_TRUE(begin_owning(ownership, false));
   script_.stays = true;
   arbiter.begin();
   arbiter.tick(ownership);

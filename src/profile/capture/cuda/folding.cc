@@ -221,8 +221,8 @@ void Folding::settle(double weight, double time_ns, bool last, double alone_ns) 
   if (last && left_out >= 1 && !give_to_kept(left_out))
     recorder_.note(
         "ended_before_window",
-        "the program ended before a window stood for the launches after the last one, or "
-        "after its beginning: so many are in no row",
+        "the program ended before a window stood for the launches after the last one, or after its "
+        "beginning, or what the last one recorded was no longer kept: so many are in no row",
         left_out);
   if (last) {
     const std::lock_guard<std::mutex> lock(mutex_);
