@@ -23,13 +23,16 @@ windows follow (graph) the clock matters all along, and the host's noise does no
 one stretch by itself, in random order (--method). Where nothing follows (tiny, training: the note launch_bound) or
 everything (gemm) it does not: the coverage, which says which of these it was, is in the document.
 
-Rows: none, default, present (bench/gpu/bare_cupti.cc: CUPTI registered and nothing else, what any client of it costs),
-idle (library injected, CUPTI not touched), full, bare (the same consumer, recording all), torch
-(torch.profiler in the program), copies (that consumer, without kernels). One more is computed, not measured: what `purlin profile --sample auto` costs over all runs,
-from the rows default and idle of the same groups and from how many runs hold the budget as a profile of the program says
-(coverage.sampling.one_in), which in the first group runs by itself for --alone-seconds: a process that waits for its turn
-takes itself for less busy than it is. A run that is left out has the library injected and no CUPTI, as idle has. After each
-group JSON is written and, beside it, a Markdown table. Several documents are put together by --merge.
+Rows: none, default (`purlin profile`), on (the library injected by the environment and nothing else, as it is left on everywhere:
+a run is recorded or left out as earlier runs of the program tell, docs/guide/profiling.md), present (bench/gpu/bare_cupti.cc:
+CUPTI registered and nothing else, what any client of it costs), idle (library injected, CUPTI not touched), full, bare (the
+same consumer, recording all), torch (torch.profiler in the program), copies (that consumer, without kernels).
+
+"on" is measured over runs: before the first group of a program it runs by itself for --alone-seconds, as a program's first
+run does, which leaves the record that later runs are drawn by; then each group has several processes of it (--several), each
+a run of its own, and each draws for itself from that record. What the ratio of all of them is in the mean, what those have
+that were drawn and those left out, goes to the document and a table of its own; those drawn first run alone for --head-seconds, as "default" does. After
+each group JSON is written and, beside it, a Markdown table. Several documents are put together by --merge.
 """
 
 import argparse
@@ -54,13 +57,14 @@ HERE = Path(__file__).resolve().parent
 PROGRAMS_FILE = HERE / "capture_programs.py"
 TITLES = {"tiny": "(a) loop of tiny launches", "training": "(b) transformer training step", "gemm": "(c) GEMM-bound",
           "graph": "(d) CUDA graph replay", "medium": "(e) training step that keeps the device busy", "cpu": "no GPU"}
-ROWS = {"default": "default settings", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
-        "present": "CUPTI registered, nothing recorded", "copies": "copies recorded, no kernels", "default/present": "default settings over that",
-        "auto": "over runs, `--sample auto` (computed)", "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
+ROWS = {"default": "`purlin profile`", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
+        "on": "left on, over runs", "present": "CUPTI registered, nothing recorded", "copies": "copies recorded, no kernels",
+        "default/present": "`purlin profile` over that", "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
 HEAVY = ("full", "bare", "torch")
 STRETCHES = ("graph",)  # programs with windows after the head: see above
 BIN_S = 0.05
 AGAIN = "+"  # another process of a row
+HEADS = ("default", "on")  # rows whose processes may begin with a head
 
 
 class Server:
@@ -89,7 +93,7 @@ class Member:
     """One process of a group."""
 
     def __init__(self, row, process, profile):
-        self.row, self.process, self.profile, self.file, self.hello = row, process, profile, None, None
+        self.row, self.process, self.profile, self.file, self.hello = row, process, profile, None, None  # profile: a file, or a folder that may hold some
 
     def ask(self, **request):
         try:
@@ -121,7 +125,7 @@ class Group:
         path = str(self.folder / "turns")
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(path)
-        listener.listen(16)
+        listener.listen(64)
         listener.settimeout(90)
         try:
             for row in rows:
@@ -152,9 +156,14 @@ class Group:
         elif kind in ("bare", "present", "copies"):
             environment.update(CUDA_INJECTION64_PATH=str(self.runner.bare), BARE_OUT=str(self.folder / f"{row}.txt"),
                                BARE_KINDS={"bare": "kcs", "copies": "cs"}.get(kind, ""))
+        elif kind == "on":
+            profile = self.folder / f"{row}.spool"
+            profile.mkdir()
+            environment.update(CUDA_INJECTION64_PATH=self.runner.library, PURLIN_SPOOL=str(profile), PURLIN_PROGRAM=self.program,
+                               PURLIN_RUN_ID=f"{arguments.seed}-{self.folder.name}-{row}", PURLIN_STATE=str(self.runner.state(self.program, profile)))
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
                                    preexec_fn=lambda: os.sched_setaffinity(0, self.runner.others))
-        return Member(row, process, profile if kind in options else None)
+        return Member(row, process, profile if kind in (*options, "on") else None)
 
     def end(self):
         for member in self.members.values():
@@ -171,13 +180,21 @@ class Group:
     def coverage(self, member):
         if member.profile is None:
             return {}
-        report = subprocess.run([self.runner.arguments.purlin, "report", str(member.profile), "--json"],
+        if member.profile.is_dir():  # a run that was not drawn leaves nothing
+            files = sorted(member.profile.glob("*.plprof"))
+            if not files:
+                return {"drawn": False}
+            return {"drawn": True, **self.report(files[0])}
+        return self.report(member.profile)
+
+    def report(self, profile):
+        report = subprocess.run([self.runner.arguments.purlin, "report", str(profile), "--json"],
                                 capture_output=True, text=True)
         if report.returncode != 0:
             return {"report_error": report.stderr[-500:]}
         document = json.loads(report.stdout)
         return {"coverage": document["coverage"], "launches": sum(kernel["count"] for kernel in document["kernels"]),
-                "profile_bytes": member.profile.stat().st_size}
+                "stands_for": [p.get("stands_for", 1) for p in document.get("processes") or []], "profile_bytes": profile.stat().st_size}
 
     def kill(self):
         for member in self.members.values():
@@ -185,10 +202,16 @@ class Group:
                 member.process.kill()
 
 
+def library_of(purlin):
+    """The capture library that is installed with it."""
+    return str(Path(shutil.which(purlin)).resolve().parent.parent / "lib" / "purlin" / "libpurlin_cuda.so")
+
+
 class Runner:
     def __init__(self, arguments, folder):
         self.arguments, self.folder = arguments, Path(folder)
         self.bare = self.folder / "bare_cupti.so"
+        self.library = library_of(arguments.purlin) if "on" in arguments.rows else None
         cores = arguments.core_list
         self.measuring = cores[:2]
         self.others = cores[2:] or cores
@@ -198,6 +221,19 @@ class Runner:
                            if os.path.exists(f"{p}/cupti.h"))
             subprocess.run(["g++", "-std=c++20", "-O2", "-shared", "-fPIC", "-isystem", include, "-isystem",
                             "/usr/local/cuda/include", str(HERE / "bare_cupti.cc"), "-o", str(self.bare), "-ldl"], check=True)
+
+    def state(self, program, folder):
+        """Of one process: what the program's first run left, as often as it is asked for, so that a process which waits for its turn does not
+        tell the next ones how little it launches. The first run's own is what it leaves."""
+        first = self.folder / f"state-{program}"
+        if not first.exists():
+            first.mkdir()
+            return first
+        return shutil.copytree(first, folder / "state")
+
+    def record(self, program):
+        """What that is, as text."""
+        return [path.read_text() for path in (self.folder / f"state-{program}").glob("capture-cost/*")]
 
     def measure(self, group, seconds, flips):
         """Turns: {row: {round: [steps, seconds]}}. `head`, `stretches`: {row: bins of [steps, seconds]}."""
@@ -209,10 +245,10 @@ class Runner:
             light = [row for row in order if row not in HEAVY]
             for row in order:
                 length = seconds / len(light) * (0.4 if row in HEAVY else 1)
-                length += self.arguments.head_seconds if row.startswith("default") else 0
+                length += self.arguments.head_seconds if row.partition(AGAIN)[0] in HEADS else 0
                 result["stretches"][row] = members[row].ask(do="stretch", seconds=length, bin=BIN_S)["bins"]
             return result
-        for row in [row for row in members if row.partition(AGAIN)[0] == "default"]:
+        for row in [row for row in members if row.partition(AGAIN)[0] in HEADS]:
             result.setdefault("head", {})[row] = members[row].ask(do="stretch", seconds=self.arguments.head_seconds, bin=BIN_S)["bins"]
         turns = result.setdefault("turns", {row: {} for row in members})
         for number, row in take_turns(members, flips, time.monotonic() + seconds, every={row: self.arguments.heavy_every for row in HEAVY}):
@@ -265,7 +301,7 @@ def of_turns(group, mine, base):
 
 def of_stretches(group, mine, base, skip_s):
     def steady(name):
-        skipped = skip_s if name.startswith("default") else 0.3  # the others have no head
+        skipped = skip_s if name.partition(AGAIN)[0] in HEADS else 0.3  # the others have no head
         kept, passed = [], 0.0
         for n, s in group["stretches"][name]:
             passed += s
@@ -287,10 +323,10 @@ def ratio_of(group, of, base, skip_s):
     return of_turns(group, of, base) if "turns" in group else of_stretches(group, of, base, skip_s)
 
 
-def head_extra_s(group, skip_s):
-    """What the head took beyond the steps after it, of each process that has one."""
+def head_extra_s(group, names, skip_s):
+    """What the head took beyond the steps after it, in the mean over processes."""
     extras = []
-    for name in named(group, "default"):
+    for name in names:
         bins = group["head"][name] if "head" in group else group["stretches"][name]
         passed, early, late = 0.0, [], []
         for n, s in bins:
@@ -302,19 +338,31 @@ def head_extra_s(group, skip_s):
     return mean_of(extras)
 
 
-def recorded_share(group):
-    """Of the runs that follow those of a group under `--sample auto`; None where the profiles do not tell."""
-    one_in = (group.get("alone", {}).get("sampling") or {}).get("one_in")
-    return 1 / one_in if one_in else None
-
-
-def over_runs(group, recorded, left_out):
-    """The mean over runs of which some are recorded and the others left out."""
-    share = recorded_share(group)
-    if share is None:
+def over_runs(groups, skip_s):
+    """Of the processes that were left on: each one's ratio to the mean of its group's `none`, over all of them, those drawn and those left out. The mean is
+    what a fleet pays; with its interval of 95 % (Student's t over groups, whose processes share a minute)."""
+    found, means = [], []
+    for group in groups:
+        base, mine = named(group, "none"), named(group, "on")
+        for name in mine:
+            one = ratio_of(group, [name], base, skip_s)
+            if one is not None:
+                head_s = head_extra_s(group, [name], skip_s) if group["rows"][name].get("drawn") else 0.0
+                found.append({"ratio": one["ratio"], "minute": one["ratio"] + head_s / 60, "drawn": bool(group["rows"][name].get("drawn"))})
+        if mine:
+            means.append(mean_of([f["minute"] for f in found[-len(mine):]]))
+    if not found:
         return None
-    mixed = {key: 1 + share * (recorded[key] - 1) + (1 - share) * (left_out[key] - 1) for key in ("ratio", "quiet")}
-    return {**mixed, "none_ms": recorded["none_ms"], "ms": recorded["none_ms"] * mixed["ratio"], "share": share}
+    drawn, left = ([f["minute"] for f in found if f["drawn"] is which] for which in (True, False))
+    half = student(len(means) - 1) * statistics.stdev(means) / math.sqrt(len(means)) if len(means) > 1 else math.inf
+    return {"processes": len(found), "drawn": len(drawn), "median": estimate_of([f["minute"] for f in found]), "mean": mean_of(means), "mean_low": mean_of(means) - half,
+            "mean_high": mean_of(means) + half, "drawn_mean": mean_of(drawn) if drawn else None, "left_out_mean": mean_of(left) if left else None}
+
+
+def student(freedom):
+    """The 97.5th percentile of Student's t."""
+    table = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+    return table[min(freedom, len(table)) - 1]
 
 
 def estimate_of(ratios):
@@ -334,13 +382,9 @@ def summarize(groups, skip_s):
                     of, base = base[len(base) // 2:], base[:len(base) // 2]
                 elif "/" in row:
                     of, base = (named(group, each) for each in row.split("/"))
-                if row == "auto":
-                    parts = [ratio_of(group, named(group, each), base, skip_s) for each in ("default", "idle")]
-                    one = over_runs(group, *parts) if all(parts) else None
-                else:
-                    one = ratio_of(group, of, base, skip_s)
+                one = ratio_of(group, of, base, skip_s)
                 if one is not None:
-                    one["head_s"] = head_extra_s(group, skip_s) if row == "default" else 0.0
+                    one["head_s"] = head_extra_s(group, of, skip_s) if row == "default" else 0.0
                     found.append(one)
             if not found:
                 continue
@@ -350,7 +394,6 @@ def summarize(groups, skip_s):
                 "none_ms": statistics.median(f["none_ms"] for f in found), "ms": statistics.median(f["ms"] for f in found),
                 "after_head": estimate_of([f["ratio"] for f in found]),
                 "quiet_turns": estimate_of([f["quiet"] for f in found]),
-                **({"recorded_share": mean_of([f["share"] for f in found])} if row == "auto" else {}),
                 "head_ms": statistics.median(f["head_s"] for f in found) * 1e3,
                 "first_minute": estimate_of([f["ratio"] + f["head_s"] / 60 for f in found]),
             })
@@ -370,9 +413,20 @@ def markdown(document):
     for row in document["rows"]:
         after, quiet, minute = row["after_head"], row["quiet_turns"], row["first_minute"]
         first = f"{minute['estimate']:.4f} ({row['head_ms']:+.0f} ms)" if row["row"] == "default" else ""
-        share = f": one in {1 / row['recorded_share']:.1f}" if row["row"] == "auto" else ""
-        lines.append(f"| {TITLES[row['program']]} | {ROWS[row['row']]}{share} | {after['estimate']:.4f} | {after['low']:.4f} … {after['high']:.4f} | "
+        lines.append(f"| {TITLES[row['program']]} | {ROWS[row['row']]} | {after['estimate']:.4f} | {after['low']:.4f} … {after['high']:.4f} | "
                      f"{quiet['estimate']:.4f} | {quiet['low']:.4f} … {quiet['high']:.4f} | {first} | {row['none_ms']:.4f} | {row['ms']:.4f} | {row['groups']} |")
+    on = [(program, over_runs([g for g in document["groups"] if g["program"] == program], document["head_seconds"])) for program in TITLES]
+    if any(each for _, each in on):
+        lines += ["", "Left on everywhere (the library injected by the environment, nothing else said), over runs: each process' time per step over the mean of its group's without, the heads of those drawn added as of a "
+                  "run of a minute. Median: Hodges–Lehmann over processes. Mean: what all runs together pay; interval by Student's t over groups.", "",
+                  "| program | median | 95 % interval | mean | 95 % interval | of those recorded | of those left out | processes, recorded | one run in |", "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+        for program, each in on:
+            if each:
+                median = each["median"]
+                parts = ["" if each[key] is None else f"{each[key]:.4f}" for key in ("drawn_mean", "left_out_mean")]
+                one_in = next((g["record"]["one_in"] for g in document["groups"] if g["program"] == program and g.get("record")), "")
+                lines.append(f"| {TITLES[program]} | {median['estimate']:.4f} | {median['low']:.4f} … {median['high']:.4f} | {each['mean']:.4f} | "
+                             f"{each['mean_low']:.4f} … {each['mean_high']:.4f} | {parts[0]} | {parts[1]} | {each['processes']}, {each['drawn']} | {one_in} |")
     said = []
     for program in dict.fromkeys(g["program"] for g in document["groups"]):
         mine = [g for g in document["groups"] if g["program"] == program]
@@ -431,9 +485,9 @@ def merge(paths, output):
 
 def run(arguments):
     programs = arguments.programs.split(",")
-    flips, groups, began, costs, alone = random.Random(arguments.seed), [], time.monotonic(), {}, {}
+    flips, groups, began, costs, alone, records = random.Random(arguments.seed), [], time.monotonic(), {}, {}, {}
     document = {
-        "schema": "purlin.bench.capture_overhead/4",
+        "schema": "purlin.bench.capture_overhead/5",
         "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commands": [shlex.join(["python3", *sys.argv])],
         "seed": arguments.seed,
@@ -459,11 +513,22 @@ def run(arguments):
                 started = time.monotonic()
                 rows = [row for row in arguments.rows if row not in HEAVY or heavy_left[program] > 0]
                 heavy_left[program] -= 1
-                rows += [f"{row}{AGAIN}{n}" for row in rows if row in arguments.several.split(",") for n in range(2, arguments.copies + 1)]
+                rows += [f"{row}{AGAIN}{n}" for row in rows for n in range(2, arguments.processes.get(row, 1) + 1)]
                 flips.shuffle(rows)
                 server, next_server = next_server, None
                 if server is not None:
                     server.ready()
+                if program not in alone and {"on", "default"} & set(arguments.rows):  # as its first run
+                    first = "on" if "on" in arguments.rows else "default"
+                    group = Group(runner, program, [first], server, f"{number}-alone")
+                    try:
+                        group.members[first].ask(do="stretch", seconds=arguments.alone_seconds, bin=BIN_S)
+                        alone[program] = group.end()[first].get("coverage", {})
+                    finally:
+                        group.kill()
+                    records[program] = {"text": runner.record(program), "one_in": (alone[program].get("sampling") or {}).get("one_in", 1)} if first == "on" else {}
+                    print(f"{program} by itself: {json.dumps(alone[program].get('sampling'))} {records[program]}", file=sys.stderr, flush=True)
+                    started = time.monotonic()
                 group = Group(runner, program, rows, server, number)
                 try:
                     next_server = new_server(number + 1)
@@ -472,15 +537,11 @@ def run(arguments):
                     measured = runner.measure(group, arguments.group_seconds, flips)
                     found = group.end()
                     costs[program] = time.monotonic() - started
-                    if program not in alone and "default" in arguments.rows:
-                        group = Group(runner, program, ["default"], server, f"{number}-alone")
-                        group.members["default"].ask(do="stretch", seconds=arguments.alone_seconds, bin=BIN_S)
-                        alone[program] = group.end()["default"].get("coverage", {})
                 finally:
                     group.kill()
                     if server is not None:
                         server.stop()
-                groups.append({"program": program, "wall_s": costs[program], "rows": found, "alone": alone.get(program, {}), **measured})
+                groups.append({"program": program, "wall_s": costs[program], "rows": found, "alone": alone.get(program, {}), "record": records.get(program, {}), **measured})
                 document["wall_s"] = time.monotonic() - began
                 document["rows"] = summarize(groups, arguments.head_seconds)
                 for row in document["rows"]:
@@ -504,8 +565,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--purlin", default="purlin")
     parser.add_argument("--programs", default="tiny,training,gemm,graph")
-    parser.add_argument("--rows", default="none,default,present,idle,full,bare,torch")
-    parser.add_argument("--several", default="none,default,present", help="rows that have several processes in each group: --copies")
+    parser.add_argument("--rows", default="none,on,default,present,idle,full,bare,torch")
+    parser.add_argument("--several", default="none,on=8,default,present", help="rows that have several processes in each group: --copies; on=8: so many")
     parser.add_argument("--copies", type=int, default=4)
     parser.add_argument("--cores", default="", help="0-15: the first two measure, the others set up")
     parser.add_argument("--seconds-total", type=float, default=0, help="no group is begun that would not end by then")
@@ -513,8 +574,8 @@ def main():
     parser.add_argument("--group-seconds", type=float, default=13, help="of turns in a group")
     parser.add_argument("--turn", type=float, default=0.06)
     parser.add_argument("--skip", type=float, default=0.01, help="of each turn, before it is timed")
-    parser.add_argument("--head-seconds", type=float, default=2, help="of the default row's steps that may hold its head")
-    parser.add_argument("--alone-seconds", type=float, default=8, help="of the profile that says how many runs are recorded")
+    parser.add_argument("--head-seconds", type=float, default=2, help="of the steps of default and on that may hold a head")
+    parser.add_argument("--alone-seconds", type=float, default=12, help="of the first run, whose profile that says how many runs are recorded")
     parser.add_argument("--heavy-every", type=int, default=3, help="full, bare, torch: a turn in so many rounds")
     parser.add_argument("--heavy-groups", type=int, default=1000, help="full, bare, torch: in so many groups of a program")
     parser.add_argument("--method", choices=("auto", "turns", "stretches"), default="auto")
@@ -526,6 +587,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.merge:
         return merge(arguments.merge, arguments.output or "capture_overhead.json")
+    arguments.processes = {row: int(number or arguments.copies) for row, _, number in (each.partition("=") for each in arguments.several.split(","))}
     arguments.rows = [r for r in arguments.rows.split(",") if r]
     arguments.purlin = os.path.abspath(arguments.purlin) if "/" in arguments.purlin else arguments.purlin
     arguments.core_list = core_list(arguments.cores)
