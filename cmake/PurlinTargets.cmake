@@ -73,11 +73,10 @@ function(purlin_verified_headers out)
 endfunction()
 
 # Compiles the sources of a target in groups of up to 128 KiB, each one translation unit, in the order given: neighbours
-# share most of what they include. With PURLIN_UNITY=TESTS for test programs alone. Where files share a name in their
-# anonymous namespaces, all but one match a pattern of `apart`: those that match the first pattern are in groups of
-# their own, and so on.
+# share most of what they include. Where files share a name in their anonymous namespaces, all but one match a pattern of
+# `apart`: those that match the first pattern are in groups of their own, and so on.
 function(purlin_together target apart)
-  if(NOT PURLIN_UNITY OR (PURLIN_UNITY STREQUAL "TESTS" AND NOT target MATCHES "_test$"))
+  if(NOT PURLIN_UNITY)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

@@ -8,7 +8,7 @@ cat <<'EOF'
 Made by `scripts/make_cli_reference.sh` from `purlin VERB --help`; a test fails when the two differ.
 
 Data goes to stdout, everything else to stderr; `--json` prints exactly one document. `NO_COLOR` is honoured.
-Exit codes: **0** done or pass, **1** regression (guard only), **2** usage or tool error, **3** inconclusive or no baseline;
+Exit codes: **0** done or pass, **1** regression (guard), or a winner that does not stand (cache verify), **2** usage or tool error, **3** inconclusive or no baseline;
 `profile` returns the command's own code. Settings (`purlin config`) supply defaults for flags of the same name.
 
 EOF

@@ -47,6 +47,9 @@ class CacheLs : public Command {
                        format_bytes(static_cast<double>(quota)));
     if (json_) {
       print_json(context, store, lines, bytes, quota);
+    } else if (lines.empty() && !op_.empty()) {
+      context.log.info("the cache in '{}' has no {} of op '{}'", store.directory(),
+                       history_ ? "entry" : "winner", op_);
     } else if (lines.empty()) {
       context.log.info("the cache in '{}' has nothing to list; `purlin tune SPEC` fills it",
                        store.directory());

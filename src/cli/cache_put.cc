@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace purlin::cli {
 namespace {
@@ -58,7 +59,9 @@ class CachePut : public Command {
     return "The config is checked against the spec's space, constraints and launch limits, and\n"
            "stored as not verified. --entry takes an entry, or the output of `cache get "
            "--json`.\n\n"
-           "Example: purlin cache put gemm.toml --shape M=512,N=512,K=512 --config BM=64,BN=32\n"
+           "Example: purlin cache put kernels/elementwise/elementwise.toml --shape R=512,C=1024 "
+           "\\\n"
+           "           --config BLOCK=256,ITEMS=2,VECTOR=4,FLAT=true,NATIVE=false\n"
            "         purlin cache put --entry winner.json\n"
            "Exit codes: 0 stored, 2 error.";
   }
@@ -97,7 +100,8 @@ class CachePut : public Command {
   Result<cache::Entry> from_config() const {
     if (target_.spec.empty() || config_.empty())
       return error(Code::kInvalid, "give a SPEC and --config, or --entry FILE");
-    if (!(time_ms_ >= 0)) return error(Code::kInvalid, "--time-ms {} is not a time", time_ms_);
+    if (!(time_ms_ >= 0) || !std::isfinite(time_ms_))
+      return error(Code::kInvalid, "--time-ms {} is not a time", time_ms_);
     PURLIN_ASSIGN(const CacheTarget target, target_.resolve());
     PURLIN_ASSIGN(cache::Entry entry,
                   cache::new_entry(target.spec, target.problem, target.device, target_.cold));

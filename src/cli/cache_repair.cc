@@ -43,6 +43,10 @@ class CacheRepair : public Command {
                                                  {"restored_records", restored}}),
            fmt::format("{}: {} records, {} damaged stretches, {} records restored\n",
                        store.directory(), records, damaged, restored));
+    if (damaged > 0 && restored == 0)
+      context.log.warn(
+          "what was damaged is not in a layer, or of a key that nothing else here tells of; "
+          "`purlin cache merge DIR` takes all that another cache has");
     return damaged > 0 && restored == 0 && !drop_ ? kExitInconclusive : kExitOk;
   }
 

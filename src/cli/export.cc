@@ -61,8 +61,15 @@ class ExportCommand : public Command {
                    "kernel-tuner, t4, json or csv for results of tuning");
     const bool tuning = format_ == "kernel-tuner" || format_ == "t4" || format_ == "json";
     // What both can be written as: by what the file is.
-    if (tuning || (format_ == "csv" && !detect_profiles(files_).is_ok()))
-      return export_results(context);
+    if (tuning) return export_results(context);
+    if (const Status no_profile = detect_profiles(files_).status();
+        format_ == "csv" && !no_profile.is_ok()) {
+      if (no_profile.code() == Code::kNotFound) return no_profile;
+      const Result<int> results = export_results(context);
+      if (results.is_ok()) return results;
+      return error(results.status().code(), "{}; no results of tuning, either: {}",
+                   no_profile.message(), results.status().message());
+    }
     const auto write = format_ == "chrome"     ? profile::export_chrome
                        : format_ == "perfetto" ? profile::export_perfetto
                        : format_ == "csv"      ? profile::export_csv

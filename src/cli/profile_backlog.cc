@@ -64,6 +64,13 @@ bool is_tuned(const cache::Store& store, const Match& match, const DeviceInfo& d
   return store.get(*key, match.problem).entry.has_value();
 }
 
+bool uses_opencl(const analyze::Report& report, const std::string& model) {
+  const std::vector<DeviceInfo>& devices = report.environment.devices;
+  return std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& device) {
+    return device.name == model && device.backend == "opencl";
+  });
+}
+
 }  // namespace
 
 ProfileTasks tasks_of_profile(const analyze::Report& report, std::span<const KernelSpec> specs,
@@ -77,7 +84,10 @@ ProfileTasks tasks_of_profile(const analyze::Report& report, std::span<const Ker
     };
     const Result<ProblemShape> shape = parse_shape(row.shape);
     if (row.shape.empty() || !shape.is_ok()) {
-      leave("its problem shape is not known; profile with --ops on --gemm-shapes");
+      leave(uses_opencl(report, row.device)
+                ? "its problem shape is not known, as a capture of OpenCL tells none; "
+                  "`purlin tune` it with the --shape it has"
+                : "its problem shape is not known; profile with --ops on --gemm-shapes");
       continue;
     }
     const std::optional<Match> found = match(row, specs, *shape);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace purlin::cli {
@@ -63,12 +65,31 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
   Profile merged;
   std::optional<profile::Merger> merger;  // from the second on
   bool first = true;
+  // A glob that takes in a run's own profile and its spool, or a file named twice: easily given,
+  // and seen nowhere in the sums.
+  std::set<std::tuple<std::int64_t, std::int64_t, std::string>> taken;
+  const auto warn_of_doubles = [&](const std::string& path, const Profile& profile) {
+    const auto known = [&](const ProcessInfo& process) {
+      return process.start_ns != 0 &&
+             taken.count({process.pid, process.start_ns, process.layer}) > 0;
+    };
+    const auto& processes = profile.processes;
+    if (const auto twice = std::find_if(processes.begin(), processes.end(), known);
+        twice != processes.end()) {
+      progress.clear();
+      context.log.warn("{}: process {} was in a file before: what it did counts twice", path,
+                       twice->pid);
+    }
+    for (const ProcessInfo& process : processes)
+      taken.emplace(process.pid, process.start_ns, process.layer);
+  };
   const auto take = [&](const std::string& path, Result<Profile> read) -> Status {
     if (!read.is_ok()) return read.status();
     if (read->partial) {
       progress.clear();
       context.log.warn("{} is damaged or was cut short; taken as far as it reads", path);
     }
+    warn_of_doubles(path, *read);
     if (std::exchange(first, false)) {
       merged = std::move(read).value();
       return Status::ok();

@@ -143,9 +143,15 @@ class TuneCommand : public Command {
     // A cache of binaries that cannot be tidied is as good as it was.
     if (const Status tidied = measure::BinaryCache(binary_cache()).prune(); !tidied.is_ok())
       context.log.debug("{}", tidied.message());
-    PURLIN_ASSIGN(const std::vector<Outcome> outcomes, is_replay()    ? tune_replay(context)
-                                                       : backlog_ > 0 ? tune_backlog(context)
-                                                                      : tune_spec(context));
+    const Result<std::vector<Outcome>> made = is_replay()    ? tune_replay(context)
+                                              : backlog_ > 0 ? tune_backlog(context)
+                                                             : tune_spec(context);
+    if (made.status().code() == Code::kCancelled) {
+      context.log.warn("interrupted before the first config; nothing was measured");
+      return kExitInconclusive;
+    }
+    PURLIN_TRY(made.status());
+    const std::vector<Outcome>& outcomes = *made;
     if (outcomes.empty()) return kExitOk;
     Json document = outcomes.front().document;
     if (outcomes.size() > 1) {
@@ -286,13 +292,21 @@ class TuneCommand : public Command {
       if (!outcome.is_ok()) {
         if (outcomes.empty()) return outcome.status();
         // The shapes before this one were tuned, so they are told of all the same.
-        outcomes.back().status = outcome.status().with_context(problem.text());
+        end_with(outcomes.back(), outcome.status().with_context(problem.text()));
         break;
       }
       outcomes.push_back(std::move(outcome).value());
       if (outcomes.back().stopped || !outcomes.back().status.is_ok()) break;
     }
     return outcomes;
+  }
+
+  // The one after `last` came to nothing.
+  static void end_with(Outcome& last, Status why) {
+    if (why.code() == Code::kCancelled)
+      last.stopped = true;
+    else
+      last.status = std::move(why);
   }
 
   // What programs launch untuned, or was found to be slower, on this device, heaviest first.
@@ -307,8 +321,9 @@ class TuneCommand : public Command {
       if (left == 0 || (!outcomes.empty() && outcomes.back().stopped)) break;
       if (task.kind == "validate" || task.device != device->info().name) continue;
       if (task.spec.empty() || !file_exists(task.spec)) {
-        context.log.warn("{} {}: its spec {}; tune it by hand", task.kernel, task.shape,
-                         task.spec.empty() ? "is not known" : "'" + task.spec + "' is not here");
+        context.log.warn(
+            "{} {}: its spec {}; name it: purlin tune SPEC --shape {}", task.kernel, task.shape,
+            task.spec.empty() ? "is not known" : "'" + task.spec + "' is not here", task.shape);
         continue;
       }
       --left;
@@ -317,7 +332,7 @@ class TuneCommand : public Command {
       Result<std::vector<Outcome>> made = tune_spec(context);
       if (!made.is_ok()) {
         if (outcomes.empty()) return made.status().with_context(task.kernel + " " + task.shape);
-        outcomes.back().status = made.status().with_context(task.kernel + " " + task.shape);
+        end_with(outcomes.back(), made.status().with_context(task.kernel + " " + task.shape));
         break;
       }
       for (Outcome& outcome : *made) outcomes.push_back(std::move(outcome));
@@ -342,7 +357,7 @@ class TuneCommand : public Command {
                   tune::WorkerPool::start(setup, {spec.library ? 0  // nothing is compiled
                                                   : jobs_ < 0  ? tune::default_compilers()
                                                                : jobs_,
-                                                  timeout_s_}));
+                                                  timeout_s_, &Interrupt::flag()}));
     std::vector<std::unique_ptr<tune::WorkerPool>> beside;
     for (std::size_t i = 1; i < devices.size(); ++i) {
       measure::WorkerSetup other = setup;

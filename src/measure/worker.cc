@@ -39,12 +39,15 @@ Worker::Worker(WorkerSetup setup, bool compile_only)
 
 Worker::~Worker() = default;
 
-Result<std::unique_ptr<Worker>> Worker::start(const WorkerSetup& setup, bool compile_only) {
+Result<std::unique_ptr<Worker>> Worker::start(const WorkerSetup& setup, bool compile_only,
+                                              const std::atomic<bool>* stop) {
   std::unique_ptr<Worker> worker(new Worker(setup, compile_only));
+  worker->stop_ = stop;
   PURLIN_ASSIGN(worker->setup_.executable, find_executable(setup.executable));
   PURLIN_TRY(worker->ensure_open(-1));
   if (!setup.spec_path.empty())
     PURLIN_TRY(worker->open({setup.spec_path, setup.problem, setup.verify, setup.seed}).status());
+  worker->stop_ = nullptr;
   return worker;
 }
 
@@ -93,12 +96,18 @@ Status Worker::ensure_open(int bench) {
       return Status::ok();
     }
     const Answer answer =
-        channel_->ask(fresh ? start_request() : open_request(bench), setup_.start_timeout_s);
+        channel_->ask(fresh ? start_request() : open_request(bench), setup_.start_timeout_s, stop_);
     if (answer.kind != Answer::Kind::kReply) {
       channel_.reset();
       why = answer.message;
+      if (answer.kind == Answer::Kind::kStopped)
+        return error(Code::kCancelled, "the worker for {} {}", setup_.device, why);
       if (answer.kind == Answer::Kind::kTimedOut)
-        return error(Code::kTimeout, "the worker for {} {}", setup_.device, why);
+        return error(Code::kTimeout, "the worker for {} {}{}", setup_.device, why,
+                     fresh ? ""
+                           : fmt::format(": the reference at {} is too much for this device; a "
+                                         "smaller shape takes less",
+                                         benches_[static_cast<std::size_t>(bench)].problem.text()));
       continue;
     }
     if (const Status status = status_of(answer.reply); !status.is_ok()) {

@@ -14,6 +14,7 @@
 #include "model/evaluation.h"
 #include "model/spec.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,8 +48,11 @@ class Worker {
  public:
   // Starts the process, opens the device in it and the first bench, if the setup names a spec. With
   // `compile_only` no buffers are made and evaluate() may not be called. kInvalid for what is wrong
-  // with the spec, kUnavailable for the device, kFailed when the child dies again and again.
-  static Result<std::unique_ptr<Worker>> start(const WorkerSetup& setup, bool compile_only = false);
+  // with the spec, kUnavailable for the device, kFailed when the child dies again and again,
+  // kTimeout when it takes too long. `stop` ends the start early (kCancelled), and is looked at by
+  // nothing later.
+  static Result<std::unique_ptr<Worker>> start(const WorkerSetup& setup, bool compile_only = false,
+                                               const std::atomic<bool>* stop = nullptr);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -95,6 +99,7 @@ class Worker {
   std::vector<bool> opened_;  // in the present child
   std::unique_ptr<WorkerChannel> channel_;
   int restarts_ = 0;
+  const std::atomic<bool>* stop_ = nullptr;  // while start() runs
 };
 
 }  // namespace purlin::measure

@@ -19,6 +19,7 @@ namespace {
 
 constexpr double kGoodbyeS = 1.0;
 constexpr std::size_t kErrorTailBytes = 8192;
+constexpr std::int64_t kStopLookNs = 100'000'000;
 
 // Milliseconds to the deadline for poll(), at least 0.
 int left_ms(std::int64_t deadline_ns) {
@@ -131,7 +132,8 @@ WorkerChannel::Answer WorkerChannel::gone(Answer::Kind kind, const std::string& 
   return answer;
 }
 
-WorkerChannel::Answer WorkerChannel::ask(Json request, double timeout_s) {
+WorkerChannel::Answer WorkerChannel::ask(Json request, double timeout_s,
+                                         const std::atomic<bool>* stop) {
   request.set("id", ++number_);
   step_.clear();
   errors_.clear();
@@ -160,7 +162,12 @@ WorkerChannel::Answer WorkerChannel::ask(Json request, double timeout_s) {
     if (received_.size() > kMaxReplyBytes)
       return gone(Answer::Kind::kDied, "sent a reply without an end");
     if (closed) return gone(Answer::Kind::kDied, "");
-    const Wake wake = pump(unsent, deadline_ns);
+    // A wish to stop may come on another thread, so nothing would end the wait for it.
+    const std::int64_t look_ns =
+        stop != nullptr ? system_clock().monotonic_ns() + kStopLookNs : deadline_ns;
+    const Wake wake = pump(unsent, std::min(look_ns, deadline_ns));
+    if (stop != nullptr && stop->load()) return gone(Answer::Kind::kStopped, "was stopped");
+    if (wake == Wake::kTimedOut && system_clock().monotonic_ns() < deadline_ns) continue;
     if (wake == Wake::kTimedOut)
       return gone(Answer::Kind::kTimedOut, fmt::format("took longer than {:g} s", timeout_s));
     closed = wake == Wake::kClosed;

@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/status.h"
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,13 +27,13 @@ class WorkerChannel {
   WorkerChannel& operator=(const WorkerChannel&) = delete;
 
   struct Answer {
-    enum class Kind { kReply, kDied, kTimedOut } kind = Kind::kReply;
+    enum class Kind { kReply, kDied, kTimedOut, kStopped } kind = Kind::kReply;
     Json reply;
     std::string message;  // unless kReply: how it ended, in which step, and the end of its stderr
   };
   // Sends the request with a number of its own and waits for the reply with that number.
-  // timeout_s <= 0: without a limit.
-  Answer ask(Json request, double timeout_s);
+  // timeout_s <= 0: without a limit. `stop`, where given, ends the wait (kStopped) and the child.
+  Answer ask(Json request, double timeout_s, const std::atomic<bool>* stop = nullptr);
 
  private:
   enum class Wake { kReady, kClosed, kTimedOut };

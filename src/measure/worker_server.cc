@@ -83,7 +83,8 @@ class Server {
     PURLIN_ASSIGN(device_, open_device_(request["device"].as_string()));
     compile_only_ = request["compile_only"].as_bool();
     if (const std::string& directory = request["binary_cache"].as_string(); !directory.empty()) {
-      PURLIN_TRY(make_directories(directory).with_context("the cache of compiled kernels"));
+      PURLIN_TRY(make_directories(directory).with_context(
+          "the cache of compiled kernels (below $XDG_CACHE_HOME, else ~/.cache)"));
       binaries_.emplace(directory);
     }
     Json reply =

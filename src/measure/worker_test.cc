@@ -45,8 +45,13 @@ Status misbehave(const gpu::FakeKernel& kernel, const gpu::Launch&) {
 Result<std::unique_ptr<gpu::Device>> open_test_device(std::string_view name) {
   if (name == "none") return error(Code::kUnavailable, "no such device here");
   if (name == "stillborn") ::raise(SIGKILL);
+  while (name == "silent") ::pause();
   gpu::FakeBehaviour behaviour;
   behaviour.launch = misbehave;
+  if (name == "sleeper")
+    behaviour.launch = [](const gpu::FakeKernel&, const gpu::Launch&) -> Status {
+      while (true) ::pause();
+    };
   if (name != "uncounted")
     behaviour.count = [](const gpu::FakeKernel& kernel,
                          const gpu::Launch&) -> Result<std::map<std::string, double>> {
@@ -279,6 +284,21 @@ TEST_F(WorkerTest, AChildThatCannotLiveIsGivenUp) {
   const Status status = Worker::start(setup_).status();
   EXPECT_EQ(status.code(), Code::kFailed);
   EXPECT_NE(status.message().find("3 times"), std::string::npos) << status.message();
+}
+
+TEST_F(WorkerTest, AStartIsStoppedOnRequest) {
+  const std::atomic<bool> stop = true;
+  setup_.device = "silent";
+  const Status status = Worker::start(setup_, false, &stop).status();
+  EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
+}
+
+TEST_F(WorkerTest, AReferenceThatTakesTooLongIsNamed) {
+  setup_.device = "sleeper";
+  setup_.start_timeout_s = 0.5;
+  const Status status = Worker::start(setup_).status();
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_NE(status.message().find("a smaller shape"), std::string::npos) << status.message();
 }
 
 TEST_F(WorkerTest, AProgramThatIsNoWorkerIsGivenUp) {

@@ -64,6 +64,7 @@ bad "lacks BN" "$spec" --config "BM=32"
 bad "not in the space" "$spec" --config "${config/BM=32/BM=33}"
 bad "is not met" "$spec" --config "${config/TM=4/TM=1}"
 bad "give a SPEC" --time-ms 1
+bad "is not a time" "$spec" --shape M=256,N=256,K=256 --config "$config" --time-ms inf
 bad "nowhere.toml" "$tmp/nowhere.toml" --config "$config"
 echo '{"schema": "purlin.report/1"}' >"$tmp/report.json"
 bad "report.json" --entry "$tmp/report.json"
@@ -138,6 +139,9 @@ with open(sys.argv[1], "r+b") as file:
     file.write(b"?")
 PYTHON
 expect_exit 3 purlin cache repair --cache "$tmp/hurt"
+expect_contains "$tmp/err" "purlin cache merge DIR"
+expect_exit 0 purlin cache ls --cache "$tmp/order" --op nonesuch
+expect_contains "$tmp/err" "no winner of op 'nonesuch'"
 expect_exit 0 purlin cache repair --cache "$tmp/hurt" --cache-layers "$tmp/order" --drop --json
 expect_json "$tmp/out" 'd["damaged_records"] == 1 and d["restored_records"] == 1 and d["records"] >= 3'
 expect_exit 0 purlin cache repair --cache "$tmp/hurt"

@@ -23,6 +23,10 @@ OCL_ICD_VENDORS=$tmp/none expect_exit 0 purlin doctor --json
 expect_json "$tmp/out" '[c for c in d["capabilities"] if c["id"] == "opencl_devices"][0]["state"] == "missing"'
 expect_json "$tmp/out" '"pocl-opencl-icd" in [c for c in d["capabilities"] if c["id"] == "opencl_devices"][0]["fix"]'
 
+# A driver without a device. (PoCL has none where it cannot keep its cache; a newer one may.)
+POCL_CACHE_DIR=$tmp/file/pocl expect_exit 0 purlin doctor --json
+expect_json "$tmp/out" 'not [c for c in d["capabilities"] if c["id"] == "opencl_devices" and c["state"] == "missing" and "POCL_CACHE_DIR" not in c["fix"]]'
+
 expect_exit 2 purlin doctor --jsn
 expect_contains "$tmp/err" "did you mean '--json'?"
 

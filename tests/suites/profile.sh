@@ -32,6 +32,9 @@ expect_exit 0 purlin profile -o a.plprof -- "$loop" launches 1000
 is "launches" "$(launches a.plprof scale)" 1000
 is "launches without a local size" "$(launches a.plprof shift)" 1
 is "notes" "$(notes a.plprof)" ""
+expect_exit 0 purlin profile --counters --idle --ops on -o a.plprof -- "$loop" launches 10
+is "notes" "$(notes a.plprof)" "cuda_only"
+expect_json "$tmp/report.json" "d['coverage']['notes'][0]['text'].startswith('--counters, --idle, --ops on: ')"
 expect_exit 7 purlin profile -o a.plprof -- "$loop" launches 500 threads 8 unordered then exit 7
 is "launches of 8 threads" "$(launches a.plprof scale)" 4000
 expect_exit 0 purlin profile -o a.plprof -- "$loop" queries

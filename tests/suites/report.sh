@@ -22,6 +22,7 @@ expect_json "$tmp/out" 'd["coverage"]["launches_seen"] == 10 and not d["coverage
 
 # Twice the same file is twice the launches.
 expect_exit 0 purlin report --json "$tmp/run.plprof" "$tmp/run.plprof"
+expect_contains "$tmp/err" "counts twice"
 expect_json "$tmp/out" 'all(k["count"] == 10 for k in d["kernels"])'
 
 expect_exit 0 purlin report --by launch --top 1 "$tmp/run.plprof"

@@ -71,8 +71,10 @@ expect_contains "$tmp/err" "otlp is not supported yet"
 expect_exit 2 purlin export "$data/resnet50_v100.json.gz" --format flame
 expect_contains "$tmp/err" 'there are chrome, perfetto, csv'
 expect_exit 2 purlin export "$data/nothing.json" --format csv
+expect_contains "$tmp/err" "no such file"
 printf 'sum' >"$tmp/broken"
 expect_exit 2 purlin export "$tmp/broken" --format csv -o "$tmp/never"
+expect_contains "$tmp/err" "not a profile that Purlin knows" "no results of tuning, either"
 [ ! -e "$tmp/never" ] || fail "a file was left behind"
 
 # Two ranks, each with a GPU that its trace calls 0; the second begins its collectives 0.8 ms late, by a clock 5 ms ahead.

@@ -88,6 +88,16 @@ expect_json "$tmp/stopped" 'd["end"] == "stopped" and d["best"]["config"]'
 expect_exit 0 "${run[@]}" --json
 expect_json "$tmp/out" 'd["resumed"] >= 3 and len(d["evaluations"]) == 31'
 
+# Before the first config, too: the reference of so large a shape takes minutes on a CPU.
+"$PURLIN" tune "$PURLIN_SOURCE/kernels/gemm/gemm.toml" --device opencl:0 --shape M=8192,N=8192,K=8192 2>"$tmp/err" &
+pid=$!
+wait_until 'the worker' pgrep -P "$pid"
+kill -TERM "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 3 ] || fail "a session that was stopped while setting up ended with $code"
+expect_contains "$tmp/err" "interrupted before the first config"
+
 # Another reference judges a config anew: what the old one said is not gone on with.
 cp -r "$PURLIN_SOURCE/tests/data/tune" "$tmp/edited"
 edited=("$PURLIN" tune "$tmp/edited/scale.toml" --device "fake:$tmp/slow.json" --session "$tmp/edits" --finals 0 --budget 3 -q --json)

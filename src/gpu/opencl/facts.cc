@@ -71,6 +71,12 @@ Result<std::vector<OpenClDeviceId>> list_opencl_devices(const OpenClFunctions& c
     for (cl_uint d = 0; d < std::min(count, kMost); ++d)
       found.push_back({platforms[p], devices[d]});
   }
+  if (found.empty() && code == CL_SUCCESS && platform_count > 0)
+    return error(Code::kUnavailable,
+                 "{} OpenCL platform(s) are installed and none has a device: is the GPU's driver "
+                 "loaded? PoCL has none where its cache folder cannot be written "
+                 "($POCL_CACHE_DIR, else $XDG_CACHE_HOME/pocl or ~/.cache/pocl)",
+                 platform_count);
   if (found.empty())
     return error(Code::kUnavailable,
                  "the OpenCL loader knows no device ({}); install the vendor's OpenCL driver, or "

@@ -136,7 +136,8 @@ class WorkerPool::Compilers {
 
 Result<std::unique_ptr<WorkerPool>> WorkerPool::start(const measure::WorkerSetup& setup,
                                                       const PoolOptions& options) {
-  PURLIN_ASSIGN(std::unique_ptr<measure::Worker> worker, measure::Worker::start(setup));
+  PURLIN_ASSIGN(std::unique_ptr<measure::Worker> worker,
+                measure::Worker::start(setup, false, options.stop));
   std::unique_ptr<WorkerPool> pool(new WorkerPool(setup, std::move(worker), options));
   if (options.compilers > 0) {
     measure::WorkerSetup same = setup;
@@ -148,7 +149,8 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::start(const measure::WorkerSetup
 
 Result<std::unique_ptr<WorkerPool>> WorkerPool::start_beside(const WorkerPool& first,
                                                              const measure::WorkerSetup& setup) {
-  PURLIN_ASSIGN(std::unique_ptr<measure::Worker> worker, measure::Worker::start(setup));
+  PURLIN_ASSIGN(std::unique_ptr<measure::Worker> worker,
+                measure::Worker::start(setup, false, first.options_.stop));
   const DeviceInfo &one = first.device(), &other = worker->device();
   if (one.name != other.name || one.arch != other.arch || one.driver != other.driver)
     return error(Code::kInvalid,

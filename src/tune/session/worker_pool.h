@@ -20,6 +20,7 @@ namespace purlin::tune {
 struct PoolOptions {
   int compilers = 1;      // 0: the measuring worker compiles as well
   double timeout_s = 60;  // for compiling, and again for verifying and measuring, of one config
+  const std::atomic<bool>* stop = nullptr;  // ends the start of the measuring worker (kCancelled)
 };
 
 // As many as help on this machine.
