@@ -93,14 +93,14 @@ expect_json report.json "d['launches'] == d['coverage']['launches_seen'] < $(mad
 expect_json report.json "d['coverage']['sampling']['windows'] == 1"
 # A graph that was made in the head stays instrumented until recording was on once more: that is done
 # at once, with an empty window, and windows stand for the rest.
-FAKE_CUPTI_LOG=$tmp/graphs.json expect_exit 0 purlin profile --windows --budget 2% -o graphs.plprof -- "$client" 6 1 100
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 FAKE_CUPTI_LOG=$tmp/graphs.json expect_exit 0 purlin profile --windows --budget 2% -o graphs.plprof -- "$client" 6 1 100
 [ "$(notes graphs.plprof)" = "" ] || fail "notes: $(notes graphs.plprof)"
 expect_json report.json "abs(d['launches'] / $(made out) - 1) < 0.05"
 expect_json report.json "d['coverage']['launches_seen'] < 0.8 * $(made out)"
 enables=$(json "$tmp/graphs.json" "d['calls']['cuptiActivityEnable']")
 expect_json report.json "$enables == d['coverage']['sampling']['windows']"  # of kernels, and no other kind
-# Copies are recorded all along: to switch them with each window crashes programs.
-PURLIN_LASTING_LAUNCH_NS=0 FAKE_CUPTI_LOG=$tmp/copies.json COPIES=1 \
+# Copies are recorded all along: to switch them with each window crashes programs. A driver's call tells where the program ended.
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 PURLIN_LASTING_LAUNCH_NS=0 FAKE_CUPTI_LOG=$tmp/copies.json COPIES=1 \
   expect_exit 0 purlin profile --windows --copies on -o copies.plprof -- "$client" 4 100
 report copies.plprof
 expect_json report.json "d['coverage']['sampling']['windows'] > 1"

@@ -120,7 +120,7 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
       weight = known && believed(stretch) ? by_ids(stretch) : by_time(stretch);
     }
     if (launches_ > 0) before_value_ = weight.value;
-    if (stretch.last && known) left_out_ = owed() / per_launch_;
+    if (stretch.last && known) left_out_ = owed(stretch) / per_launch_;
   }
   launches_ = known_ = 0;
   listed_.clear();
@@ -136,11 +136,15 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
 }
 
 // At the end, of ids: what was held back and what came after the last window. Where nothing says
-// how far they went, no more than the former.
-double LaunchClock::owed() const {
+// how far they went since, no more than the former, of what there usually were.
+double LaunchClock::owed(const Stretch& stretch) const {
   if (finding_) return 0;
   const double passed = static_cast<double>(last_) - due_from_ - given_;
-  return now_ns_ != 0 ? std::max(0.0, passed) : std::clamp(passed, 0.0, held_back_);
+  if (now_ns_ != 0) return std::max(0.0, passed);
+  const double rate = span_ns_ > 0 ? ids_ / span_ns_ : 0;
+  const auto since =
+      static_cast<double>(std::max<std::int64_t>(0, stretch.now_ns - stretch.closed_ns));
+  return std::clamp(passed + rate * since, 0.0, held_back_);
 }
 
 // More than one where launches are captured, which have an id and no record, or where calls have

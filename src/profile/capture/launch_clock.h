@@ -81,7 +81,7 @@ class LaunchClock {
   Weight by_ids(const Stretch& stretch);
   Weight for_now(const Stretch& stretch);
   double usual() const;  // what ids tell of, over what time told of
-  double owed() const;
+  double owed(const Stretch& stretch) const;
   void begin_lesson(std::int64_t closed_ns);
 
   bool running_ = false, any_ = false;

@@ -429,6 +429,27 @@ TEST(LaunchClock, AnyEndAddsUpToWhatThereWas) {
   }
 }
 
+// Where nothing tells how far ids went, what was held back is given out at the end, and no more.
+TEST(LaunchClock, AnEndWithoutAnIdGivesOutWhatWasHeldBack) {
+  LaunchClock clock;
+  clock.see(0, 1, 0);
+  clock.start(0, true);
+  double given = 1;
+  std::uint32_t id = 1;
+  constexpr std::uint32_t kLaunches = 1000, kSeconds = 8;
+  for (std::int64_t second = 0; second < kSeconds; ++second, id += kLaunches) {
+    for (std::uint32_t i = 490; i < 510; ++i) clock.see(id + i, 0, 0);
+    const std::int64_t begin = second * 1'000'000'000;
+    given += 20 * clock.settle({50, kSecond, begin + 500'000'000, begin + 1'000'000'000}).value;
+  }
+  constexpr std::int64_t kEnd = std::int64_t{kSeconds} * 1'000'000'000 + 1'000'000;
+  clock.settle({1, 0, kEnd - 501'000'000, kEnd, true, true});
+  EXPECT_LT(given / id, 0.96);
+  EXPECT_NEAR((given + clock.left_out()) / id, 1, 0.003);
+  clock.settle({1, 0, kEnd - 501'000'000, kEnd + 9'000'000'000, true, true});
+  EXPECT_LE(clock.left_out(), 0.51 * kLaunches);
+}
+
 TEST_F(LaunchClockAlone, LaunchesThatNoWindowStandsForAreKnownOfAtTheEnd) {
   clock_.see(100, 1, 0);
   clock_.start(0, true);
