@@ -9,8 +9,11 @@
 #include "cache/record_log.h"
 #include "model/document.h"
 
+#include <array>
+#include <cerrno>
 #include <optional>
-#include <random>
+#include <sys/random.h>
+#include <system_error>
 
 namespace purlin::cache {
 namespace {
@@ -23,9 +26,12 @@ constexpr std::size_t kMaxPlainBytes = std::size_t{1} << 30;
 constexpr std::size_t kMaxRecords = 10'000'000;
 constexpr std::size_t kMinSecretBytes = 16, kMaxSecretBytes = 4096;
 
+// Not std::random_device: linked statically, GCC 12's needs glibc 2.36, newer than Ubuntu 22.04's.
 std::string nonce() {
-  std::random_device source;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
+  std::array<unsigned, 4> words;
+  while (::getrandom(words.data(), sizeof words, 0) != ssize_t{sizeof words})
+    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", words[0], words[1], words[2], words[3]);
 }
 
 // The line that `text` starts with, taken from it with its newline; nullopt where there is none.
