@@ -94,6 +94,14 @@ class Member:
 
     def __init__(self, row, process, profile):
         self.row, self.process, self.profile, self.file, self.hello = row, process, profile, None, None  # profile: a file, or a folder that may hold some
+        self.recorded = None
+
+    @property
+    def begins_with_head(self):
+        """Whether it is recorded at first: a run that is left out does without CUPTI."""
+        if self.recorded is None:
+            self.recorded = self.row.partition(AGAIN)[0] in HEADS and "libcupti" in Path(f"/proc/{self.hello['pid']}/maps").read_text()
+        return self.recorded
 
     def ask(self, **request):
         try:
@@ -180,11 +188,9 @@ class Group:
     def coverage(self, member):
         if member.profile is None:
             return {}
-        if member.profile.is_dir():  # a run that was not drawn leaves nothing
+        if member.profile.is_dir():
             files = sorted(member.profile.glob("*.plprof"))
-            if not files:
-                return {"drawn": False}
-            return {"drawn": True, **self.report(files[0])}
+            return {"drawn": member.begins_with_head, **(self.report(files[0]) if files else {})}
         return self.report(member.profile)
 
     def report(self, profile):
@@ -245,10 +251,10 @@ class Runner:
             light = [row for row in order if row not in HEAVY]
             for row in order:
                 length = seconds / len(light) * (0.4 if row in HEAVY else 1)
-                length += self.arguments.head_seconds if row.partition(AGAIN)[0] in HEADS else 0
+                length += self.arguments.head_seconds if members[row].begins_with_head else 0
                 result["stretches"][row] = members[row].ask(do="stretch", seconds=length, bin=BIN_S)["bins"]
             return result
-        for row in [row for row in members if row.partition(AGAIN)[0] in HEADS]:
+        for row in [row for row in members if members[row].begins_with_head]:
             result.setdefault("head", {})[row] = members[row].ask(do="stretch", seconds=self.arguments.head_seconds, bin=BIN_S)["bins"]
         turns = result.setdefault("turns", {row: {} for row in members})
         for number, row in take_turns(members, flips, time.monotonic() + seconds, every={row: self.arguments.heavy_every for row in HEAVY}):
@@ -284,6 +290,10 @@ def lower_quartile(values):
     return values[len(values) // 4]
 
 
+def has_head(group, name):
+    return group["rows"][name].get("drawn", name.partition(AGAIN)[0] == "default")
+
+
 def of_turns(group, mine, base):
     """Of processes over others, of time per step: ratio of sums, of the quiet turns (each process' lower quartile: noise
     only adds), and ms of both."""
@@ -301,7 +311,7 @@ def of_turns(group, mine, base):
 
 def of_stretches(group, mine, base, skip_s):
     def steady(name):
-        skipped = skip_s if name.partition(AGAIN)[0] in HEADS else 0.3  # the others have no head
+        skipped = skip_s if has_head(group, name) else 0.3
         kept, passed = [], 0.0
         for n, s in group["stretches"][name]:
             passed += s
@@ -339,30 +349,34 @@ def head_extra_s(group, names, skip_s):
 
 
 def over_runs(groups, skip_s):
-    """Of the processes that were left on: each one's ratio to the mean of its group's `none`, over all of them, those drawn and those left out. The mean is
-    what a fleet pays; with its interval of 95 % (Student's t over groups, whose processes share a minute)."""
-    found, means = [], []
+    """Of the processes that were left on: each one's ratio to the mean of its group's `none`, the head of one that was drawn added as of a run of a minute. The mean is what a fleet
+    pays, of which one in N is drawn: of those drawn and those left out, put together so; its interval by drawing groups anew (they share their minute, and their `none`)."""
+    found = []  # by group: (drawn, ratio)
     for group in groups:
-        base, mine = named(group, "none"), named(group, "on")
-        for name in mine:
-            one = ratio_of(group, [name], base, skip_s)
+        mine = []
+        for name in named(group, "on"):
+            one = ratio_of(group, [name], named(group, "none"), skip_s)
             if one is not None:
-                head_s = head_extra_s(group, [name], skip_s) if group["rows"][name].get("drawn") else 0.0
-                found.append({"ratio": one["ratio"], "minute": one["ratio"] + head_s / 60, "drawn": bool(group["rows"][name].get("drawn"))})
+                head_s = head_extra_s(group, [name], skip_s) if has_head(group, name) else 0.0
+                mine.append((has_head(group, name), one["ratio"] + head_s / 60))
         if mine:
-            means.append(mean_of([f["minute"] for f in found[-len(mine):]]))
+            found.append(mine)
     if not found:
         return None
-    drawn, left = ([f["minute"] for f in found if f["drawn"] is which] for which in (True, False))
-    half = student(len(means) - 1) * statistics.stdev(means) / math.sqrt(len(means)) if len(means) > 1 else math.inf
-    return {"processes": len(found), "drawn": len(drawn), "median": estimate_of([f["minute"] for f in found]), "mean": mean_of(means), "mean_low": mean_of(means) - half,
-            "mean_high": mean_of(means) + half, "drawn_mean": mean_of(drawn) if drawn else None, "left_out_mean": mean_of(left) if left else None}
+    one_in = groups[0]["record"]["one_in"]
 
+    def mean_over(groups_found):
+        drawn, left = ([ratio for mine in groups_found for was, ratio in mine if was is which] for which in (True, False))
+        if not drawn or not left:
+            return mean_of(drawn or left)
+        return mean_of(drawn) / one_in + mean_of(left) * (1 - 1 / one_in)
 
-def student(freedom):
-    """The 97.5th percentile of Student's t."""
-    table = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-    return table[min(freedom, len(table)) - 1]
+    again = random.Random(1)
+    means = sorted(mean_over(again.choices(found, k=len(found))) for _ in range(4000))
+    every = [each for mine in found for each in mine]
+    parts = {key: [ratio for was, ratio in every if was is which] for key, which in (("drawn", True), ("left_out", False))}
+    return {"processes": len(every), "drawn": len(parts["drawn"]), "one_in": one_in, "median": estimate_of([ratio for _, ratio in every]), "mean": mean_over(found),
+            "mean_low": means[100], "mean_high": means[-101], **{f"{key}_mean": mean_of(part) if part else None for key, part in parts.items()}}
 
 
 def estimate_of(ratios):
@@ -418,15 +432,14 @@ def markdown(document):
     on = [(program, over_runs([g for g in document["groups"] if g["program"] == program], document["head_seconds"])) for program in TITLES]
     if any(each for _, each in on):
         lines += ["", "Left on everywhere (the library injected by the environment, nothing else said), over runs: each process' time per step over the mean of its group's without, the heads of those drawn added as of a "
-                  "run of a minute. Median: Hodges–Lehmann over processes. Mean: what all runs together pay; interval by Student's t over groups.", "",
+                  "run of a minute. Median: Hodges–Lehmann over processes, as many drawn as were. Mean: what all runs together pay, one in N of them recorded; interval by drawing groups anew.", "",
                   "| program | median | 95 % interval | mean | 95 % interval | of those recorded | of those left out | processes, recorded | one run in |", "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
         for program, each in on:
             if each:
                 median = each["median"]
                 parts = ["" if each[key] is None else f"{each[key]:.4f}" for key in ("drawn_mean", "left_out_mean")]
-                one_in = next((g["record"]["one_in"] for g in document["groups"] if g["program"] == program and g.get("record")), "")
                 lines.append(f"| {TITLES[program]} | {median['estimate']:.4f} | {median['low']:.4f} … {median['high']:.4f} | {each['mean']:.4f} | "
-                             f"{each['mean_low']:.4f} … {each['mean_high']:.4f} | {parts[0]} | {parts[1]} | {each['processes']}, {each['drawn']} | {one_in} |")
+                             f"{each['mean_low']:.4f} … {each['mean_high']:.4f} | {parts[0]} | {parts[1]} | {each['processes']}, {each['drawn']} | {each['one_in']} |")
     said = []
     for program in dict.fromkeys(g["program"] for g in document["groups"]):
         mine = [g for g in document["groups"] if g["program"] == program]

@@ -51,7 +51,7 @@ void Lessons::learn(const Period& period, const std::function<double(const Amoun
   if (none) rested_open_ns_ += all_ns;
   const double open_ns =
       none ? all_ns : std::clamp(age_ns_, least_ns, all_ns + std::exchange(rested_open_ns_, 0));
-  learn_work(open_ns, presence);
+  learn_work(age_ns_ > 0 ? std::min(open_ns, age_ns_) : open_ns, presence);
   follow(cost_density_, std::max(0.0, cost_ns_), all_ns,
          cost_density_ <= 0 ? 0
          : period.steady    ? kCostMemorySteadyNs
@@ -77,8 +77,9 @@ void Lessons::learn_rates(const Period& period, double open_ns, double rest_ns) 
   follow(rates_.nodes, launched_.nodes, open_ns, memory_ns);
 }
 
-// Of time in which nothing was launched nothing is learnt, so that a program that rests for hours
-// is known as it works. More than thought is believed soon, less by and by.
+// Of time in which nothing was launched nothing is learnt, nor of that before the first launch, so
+// that a program that rests for hours, or was long in starting, is known as it works. More than
+// thought is believed at once, as the head may hold no more of it, less by and by.
 void Lessons::learn_work(double open_ns, const std::function<double(const Amounts&)>& presence) {
   if (launched_.launches + launched_.nodes <= 0) return;
   work_open_ns_ += open_ns;
@@ -89,7 +90,7 @@ void Lessons::learn_work(double open_ns, const std::function<double(const Amount
   const Amounts seen = {new_work_.launches / work_open_ns_, new_work_.nodes / work_open_ns_};
   new_work_ = {};
   work_open_ns_ = 0;
-  const double part = first ? 1 : presence(seen) > presence(work_) ? 0.7 : 0.2;
+  const double part = first ? 1 : presence(seen) > presence(work_) ? 1 : 0.2;
   work_.launches += part * (seen.launches - work_.launches);
   work_.nodes += part * (seen.nodes - work_.nodes);
 }
