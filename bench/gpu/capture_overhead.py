@@ -94,14 +94,12 @@ class Member:
 
     def __init__(self, row, process, profile):
         self.row, self.process, self.profile, self.file, self.hello = row, process, profile, None, None  # profile: a file, or a folder that may hold some
-        self.recorded = None
+        self.begins_with_head = False
 
-    @property
-    def begins_with_head(self):
-        """Whether it is recorded at first: a run that is left out does without CUPTI."""
-        if self.recorded is None:
-            self.recorded = self.row.partition(AGAIN)[0] in HEADS and "libcupti" in Path(f"/proc/{self.hello['pid']}/maps").read_text()
-        return self.recorded
+    def met(self):
+        """Said hello. Whether it is recorded at first: a run that is left out does without CUPTI."""
+        self.hello = self.answer()
+        self.begins_with_head = self.row.partition(AGAIN)[0] in HEADS and "libcupti" in Path(f"/proc/{self.hello['pid']}/maps").read_text()
 
     def ask(self, **request):
         try:
@@ -144,7 +142,7 @@ class Group:
                 file = connection.makefile("rw")
                 self.members[json.loads(file.readline())["row"]].file = file
             for member in self.members.values():
-                member.hello = member.answer()
+                member.met()
             for member in self.members.values():
                 member.hello.update(member.ask(do="pin", cores=runner.measuring))
         except BaseException:
