@@ -32,6 +32,7 @@ void Lessons::launched(const Amounts& amounts, double age_ns) {
   launched_.launches += amounts.launches;
   launched_.nodes += amounts.nodes;
   age_ns_ = std::max(age_ns_, age_ns);
+  spans_ns_ += age_ns;
 }
 
 void Lessons::learn(const Period& period, const std::function<double(const Amounts&)>& presence) {
@@ -51,13 +52,14 @@ void Lessons::learn(const Period& period, const std::function<double(const Amoun
   if (none) rested_open_ns_ += all_ns;
   const double open_ns =
       none ? all_ns : std::clamp(age_ns_, least_ns, all_ns + std::exchange(rested_open_ns_, 0));
-  learn_work(age_ns_ > 0 ? std::min(open_ns, age_ns_) : open_ns, presence);
+  // Buffers come one after the other, or several threads' side by side.
+  learn_work(spans_ns_ > 0 ? std::min(open_ns, spans_ns_) : open_ns, presence);
   follow(cost_density_, std::max(0.0, cost_ns_), all_ns,
          cost_density_ <= 0 ? 0
          : period.steady    ? kCostMemorySteadyNs
                             : kCostMemoryNs);
   learn_rates(period, open_ns, std::max(0.0, all_ns - open_ns));
-  open_ns_ = cost_ns_ = age_ns_ = 0;
+  open_ns_ = cost_ns_ = age_ns_ = spans_ns_ = 0;
   launched_ = {};
 }
 

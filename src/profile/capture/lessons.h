@@ -49,6 +49,7 @@ class Lessons {
   Amounts rates_, work_;
 
   double open_ns_ = 0, cost_ns_ = 0, calls_ns_ = 0, age_ns_ = 0;
+  double spans_ns_ = 0;  // from the first launch that each time was told of on, all together
   Amounts launched_;
   double held_open_ns_ = 0;    // of the open time, in periods of which nothing had come
   double rested_open_ns_ = 0;  // before that, since something had
