@@ -25,7 +25,7 @@ constexpr double kMillion = 1e6;
 constexpr std::int64_t kMostPpm = 1'000'000'000;
 constexpr double kFade = 0.25;
 // What capture costs is an estimate: where it is beyond the budget, so much more may be, too.
-constexpr double kMargin = 1.2;
+constexpr double kMargin = 1.5;
 constexpr int kTemporaries = 16;  // that killed writers may leave behind, of each record
 constexpr time_t kStaleS = 60;
 

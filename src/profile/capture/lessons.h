@@ -24,7 +24,8 @@ class Lessons {
   void open(double ns) { open_ns_ += ns; }   // recording was on
   void call(double ns) { calls_ns_ += ns; }  // switching and fetching cost
   void cost(double ns) { cost_ns_ += ns; }   // records cost; negative: given back
-  void launched(const Amounts& amounts, double age_ns);
+  // `active_ns`: of the time that had launches (active_time.h), 0: not known.
+  void launched(const Amounts& amounts, double age_ns, double active_ns = 0);
 
   struct Period {
     bool head = false;        // of the program's start
@@ -49,7 +50,7 @@ class Lessons {
   Amounts rates_, work_;
 
   double open_ns_ = 0, cost_ns_ = 0, calls_ns_ = 0, age_ns_ = 0;
-  double spans_ns_ = 0;  // from the first launch that each time was told of on, all together
+  double active_ns_ = 0;
   Amounts launched_;
   double held_open_ns_ = 0;    // of the open time, in periods of which nothing had come
   double rested_open_ns_ = 0;  // before that, since something had

@@ -15,10 +15,10 @@ double presence(const Lessons::Amounts& rates) { return rates.launches + rates.n
 
 // One in which `launches` were made and recorded, at 1000 ns each.
 void period(Lessons& lessons, const Lessons::Period& kind, double open_ns, double launches,
-            double age_ns = 0) {
+            double age_ns = 0, double active_ns = 0) {
   lessons.open(open_ns);
   lessons.cost(launches * 1000);
-  if (launches > 0) lessons.launched({launches, 0}, age_ns);
+  if (launches > 0) lessons.launched({launches, 0}, age_ns, active_ns);
   lessons.learn(kind, presence);
 }
 
@@ -64,11 +64,24 @@ TEST(Lessons, AProgramThatRestsIsKnownAsItWorks) {
   for (int i = 0; i < 1000; ++i) period(lessons, kWindow, 100 * kMillisecondNs, 0);
   EXPECT_LT(lessons.rates().launches, 1e-6);
   EXPECT_DOUBLE_EQ(lessons.at_work().launches, 1e-5);
-  for (int i = 0; i < 4; ++i) period(lessons, kWindow, 100 * kMillisecondNs, 4000);
+  for (int i = 0; i < 2; ++i) period(lessons, kWindow, 100 * kMillisecondNs, 4000);
   const double more = lessons.at_work().launches;
-  EXPECT_GT(more, 3e-5) << "more is believed soon";
+  EXPECT_NEAR(more, 4e-5, 1e-12) << "more is believed at once";
   for (int i = 0; i < 4; ++i) period(lessons, kWindow, 100 * kMillisecondNs, 1000);
   EXPECT_GT(lessons.at_work().launches, (more + 1e-5) / 2) << "less by and by";
+}
+
+// A head: long in starting, and over soon.
+TEST(Lessons, OfTheTimeBeforeWorkBeganNothingIsLearntOfWork) {
+  Lessons lessons;
+  period(lessons, kHead, 5 * kSecondsNs, 20, 5 * kSecondsNs, 200 * kMillisecondNs);
+  EXPECT_DOUBLE_EQ(lessons.at_work().launches, 1e-7);
+  period(lessons, kHead, kSecondsNs, 20'000, kSecondsNs, 200 * kMillisecondNs);
+  EXPECT_DOUBLE_EQ(lessons.at_work().launches, 1e-4);
+  EXPECT_LT(lessons.rates().launches, 1e-4);
+  period(lessons, kWindow, 100 * kMillisecondNs, 30'000, 0, 300 * kMillisecondNs);
+  period(lessons, kWindow, 100 * kMillisecondNs, 30'000, 0, 300 * kMillisecondNs);
+  EXPECT_DOUBLE_EQ(lessons.at_work().launches, 3e-4) << "no longer than recording was on";
 }
 
 TEST(Lessons, WhatIsGivenBackMakesRecordsCheaperButNeverLessThanFree) {

@@ -36,6 +36,7 @@ class Folding::Tally {
       const std::int64_t first_ns = busy_.first_ns();
       if (folding.first_ns_ == 0 || (first_ns > 0 && first_ns < folding.first_ns_))
         folding.first_ns_ = first_ns;
+      for (const std::int64_t slot : slots_) folding.active_.add(slot);
       for (const auto& [id, start_ns] : launch_ids_) {
         const Period& period = folding.period_of(start_ns);
         if (!period.final || period.weight > 0)
@@ -56,15 +57,20 @@ class Folding::Tally {
       case CUPTI_ACTIVITY_KIND_KERNEL: {
         const auto& kernel = reinterpret_cast<const CUpti_ActivityKernel10&>(record);
         nodes_ += kernel.graphId != 0 ? 1 : 0;
-        return busy_.add(work_of(kernel));
+        return began(work_of(kernel));
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY:
-        return busy_.add(work_of(reinterpret_cast<const CUpti_ActivityMemcpy6&>(record)));
+        return began(work_of(reinterpret_cast<const CUpti_ActivityMemcpy6&>(record)));
       case CUPTI_ACTIVITY_KIND_MEMSET:
-        return busy_.add(work_of(reinterpret_cast<const CUpti_ActivityMemset4&>(record)));
+        return began(work_of(reinterpret_cast<const CUpti_ActivityMemset4&>(record)));
       default:
         return;
     }
+  }
+  void began(const DeviceBusy::Work& work) {
+    const std::int64_t slot = ActiveTime::slot_of(work.start_ns);
+    if (work.start_ns > 0 && (slots_.empty() || slots_.back() != slot)) slots_.push_back(slot);
+    busy_.add(work);
   }
   template <class Record>
   void see_launch(const CUpti_Activity& record) {
@@ -107,6 +113,7 @@ class Folding::Tally {
   std::uint64_t all_ = 0, nodes_ = 0, calls_ = 0;
   std::uint32_t version_id_ = 0;  // of a call for the driver's version
   std::vector<std::pair<std::uint32_t, std::int64_t>> launch_ids_;  // and when they began
+  std::vector<std::int64_t> slots_;                                 // of ActiveTime
   DeviceBusy::Batch busy_{wall_ns()};
 };
 

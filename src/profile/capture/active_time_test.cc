@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/capture/active_time.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::profile::capture {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+void launch(ActiveTime& active, std::int64_t ms) { active.add(ActiveTime::slot_of(ms * kMs)); }
+
+TEST(ActiveTime, RestDoesNotCount) {
+  ActiveTime active;
+  for (std::int64_t ms = 0; ms < 40; ++ms) launch(active, ms);
+  for (std::int64_t ms = 5000; ms < 5300; ++ms) launch(active, ms);
+  EXPECT_EQ(active.take(), 340 * kMs);
+  EXPECT_EQ(active.take(), 0);
+}
+
+TEST(ActiveTime, InAnyOrderAndNoneTwice) {
+  ActiveTime active;
+  for (std::int64_t ms : {100, 10, 90, 15, 101}) launch(active, ms);
+  EXPECT_EQ(active.take(), 3 * ActiveTime::kSlotNs);
+  for (std::int64_t ms : {105, 19, 120}) launch(active, ms);  // two of them late
+  EXPECT_EQ(active.take(), ActiveTime::kSlotNs);
+}
+
+TEST(ActiveTime, OfAMinuteAgoNothingIsKnown) {
+  ActiveTime active;
+  for (std::int64_t second = 0; second < 10'000; ++second) launch(active, second * 1000);
+  EXPECT_EQ(active.take(), 10'000 * ActiveTime::kSlotNs);
+  launch(active, 9'999'000);
+  EXPECT_EQ(active.take(), 0);
+}
+
+}  // namespace
+}  // namespace purlin::profile::capture
