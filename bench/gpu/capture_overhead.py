@@ -31,7 +31,7 @@ same consumer, recording all), torch (torch.profiler in the program), copies (th
 "on" is measured over runs: before the first group of a program it runs by itself for --alone-seconds, as a program's first
 run does, which leaves the record that later runs are drawn by; then each group has several processes of it (--several), each
 a run of its own, and each draws for itself from that record. What the ratio of all of them is in the mean, what those have
-that were drawn and those left out, goes to the document and a table of its own; those drawn first run alone for --head-seconds, as "default" does. After
+that were drawn and those left out, goes to the document and a table of its own; they first run alone for --head-seconds, too. After
 each group JSON is written and, beside it, a Markdown table. Several documents are put together by --merge.
 """
 
@@ -94,12 +94,6 @@ class Member:
 
     def __init__(self, row, process, profile):
         self.row, self.process, self.profile, self.file, self.hello = row, process, profile, None, None  # profile: a file, or a folder that may hold some
-        self.begins_with_head = False
-
-    def met(self):
-        """Said hello. Whether it is recorded at first: a run that is left out does without CUPTI."""
-        self.hello = self.answer()
-        self.begins_with_head = self.row.partition(AGAIN)[0] in HEADS and "libcupti" in Path(f"/proc/{self.hello['pid']}/maps").read_text()
 
     def ask(self, **request):
         try:
@@ -142,7 +136,7 @@ class Group:
                 file = connection.makefile("rw")
                 self.members[json.loads(file.readline())["row"]].file = file
             for member in self.members.values():
-                member.met()
+                member.hello = member.answer()
             for member in self.members.values():
                 member.hello.update(member.ask(do="pin", cores=runner.measuring))
         except BaseException:
@@ -188,7 +182,9 @@ class Group:
             return {}
         if member.profile.is_dir():
             files = sorted(member.profile.glob("*.plprof"))
-            return {"drawn": member.begins_with_head, **(self.report(files[0]) if files else {})}
+            found = self.report(files[0]) if files else {}
+            causes = [note["cause"] for note in found.get("coverage", {}).get("notes", [])]
+            return {"drawn": bool(causes) and "not_sampled" not in causes, **found}
         return self.report(member.profile)
 
     def report(self, profile):
@@ -249,10 +245,10 @@ class Runner:
             light = [row for row in order if row not in HEAVY]
             for row in order:
                 length = seconds / len(light) * (0.4 if row in HEAVY else 1)
-                length += self.arguments.head_seconds if members[row].begins_with_head else 0
+                length += self.arguments.head_seconds if row.partition(AGAIN)[0] in HEADS else 0
                 result["stretches"][row] = members[row].ask(do="stretch", seconds=length, bin=BIN_S)["bins"]
             return result
-        for row in [row for row in members if members[row].begins_with_head]:
+        for row in [row for row in members if row.partition(AGAIN)[0] in HEADS]:
             result.setdefault("head", {})[row] = members[row].ask(do="stretch", seconds=self.arguments.head_seconds, bin=BIN_S)["bins"]
         turns = result.setdefault("turns", {row: {} for row in members})
         for number, row in take_turns(members, flips, time.monotonic() + seconds, every={row: self.arguments.heavy_every for row in HEAVY}):

@@ -18,7 +18,7 @@ struct CostModel {
   double launch_ns = 2200;
   // Of a node of a graph, while it is recorded: 0.4 us where the host waits for the device, 1.4 to
   // 2.2 of one whose nodes take 2.6 us.
-  double node_ns = 1600;
+  double node_ns = 2000;
   double waits_launch_ns = 4300;      // besides, of a launch while the host's waits are recorded
   double lasting_launch_ns = 500;     // of any launch after a second window was opened
   double copies_launch_ns = 500;      // of any launch while copies are recorded and kernels not

@@ -19,7 +19,8 @@ constexpr double kSafety = 0.83;
 // Of the budget what windows have where CUPTI takes all of it by being there: that is paid for
 // anyway.
 constexpr double kLeastPart = 0.5;
-constexpr double kMostSlowed = 0.4;  // of its speed, that a program is taken to lose while recorded
+constexpr double kMostSlowed =
+    1.0 / 3;  // of its speed, that a program is taken to lose while recorded
 constexpr double kSavingsPerPeriod = 0.125;  // of the purse, or of its debt
 // Of what windows cost: where opening and closing would take more, they become longer and fewer.
 constexpr double kMostForToggles = 1.0 / 3;

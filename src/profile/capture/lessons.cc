@@ -52,7 +52,11 @@ void Lessons::learn(const Period& period, const std::function<double(const Amoun
   if (none) rested_open_ns_ += all_ns;
   const double open_ns =
       none ? all_ns : std::clamp(age_ns_, least_ns, all_ns + std::exchange(rested_open_ns_, 0));
-  learn_work(active_ns_ > 0 ? std::min(open_ns, active_ns_) : open_ns, presence);
+  const bool all_seen = period.throughout && active_ns_ > 0;  // of periods before, too
+  learn_work(all_seen         ? active_ns_
+             : active_ns_ > 0 ? std::min(open_ns, active_ns_)
+                              : open_ns,
+             presence);
   follow(cost_density_, std::max(0.0, cost_ns_), all_ns,
          cost_density_ <= 0 ? 0
          : period.steady    ? kCostMemorySteadyNs

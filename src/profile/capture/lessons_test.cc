@@ -64,7 +64,7 @@ TEST(Lessons, AProgramThatRestsIsKnownAsItWorks) {
   for (int i = 0; i < 1000; ++i) period(lessons, kWindow, 100 * kMillisecondNs, 0);
   EXPECT_LT(lessons.rates().launches, 1e-6);
   EXPECT_DOUBLE_EQ(lessons.at_work().launches, 1e-5);
-  for (int i = 0; i < 2; ++i) period(lessons, kWindow, 100 * kMillisecondNs, 4000);
+  for (int i = 0; i < 4; ++i) period(lessons, kWindow, 100 * kMillisecondNs, 4000);
   const double more = lessons.at_work().launches;
   EXPECT_NEAR(more, 4e-5, 1e-12) << "more is believed at once";
   for (int i = 0; i < 4; ++i) period(lessons, kWindow, 100 * kMillisecondNs, 1000);
@@ -79,6 +79,8 @@ TEST(Lessons, OfTheTimeBeforeWorkBeganNothingIsLearntOfWork) {
   period(lessons, kHead, kSecondsNs, 20'000, kSecondsNs, 200 * kMillisecondNs);
   EXPECT_DOUBLE_EQ(lessons.at_work().launches, 1e-4);
   EXPECT_LT(lessons.rates().launches, 1e-4);
+  period(lessons, kHead, 100 * kMillisecondNs, 30'000, 0, 200 * kMillisecondNs);
+  EXPECT_DOUBLE_EQ(lessons.at_work().launches, 1.5e-4) << "of the period before, too";
   period(lessons, kWindow, 100 * kMillisecondNs, 30'000, 0, 300 * kMillisecondNs);
   period(lessons, kWindow, 100 * kMillisecondNs, 30'000, 0, 300 * kMillisecondNs);
   EXPECT_DOUBLE_EQ(lessons.at_work().launches, 3e-4) << "no longer than recording was on";
