@@ -303,9 +303,9 @@ def of_turns(group, mine, base):
     return {"ratio": with_it / alone, "quiet": quiet(mine) / quiet(base), "ms": with_it * 1e3, "none_ms": alone * 1e3}
 
 
-def of_stretches(group, mine, base, skip_s):
+def of_stretches(group, mine, base):
     def steady(name):
-        skipped = skip_s if has_head(group, name) else 0.3
+        skipped = group["head_seconds"] if has_head(group, name) else 0.3
         kept, passed = [], 0.0
         for n, s in group["stretches"][name]:
             passed += s
@@ -321,37 +321,37 @@ def of_stretches(group, mine, base, skip_s):
     return {"ratio": with_it / alone, "quiet": quiet[0] / quiet[1], "ms": with_it * 1e3, "none_ms": alone * 1e3}
 
 
-def ratio_of(group, of, base, skip_s):
+def ratio_of(group, of, base):
     if not of or not base:
         return None
-    return of_turns(group, of, base) if "turns" in group else of_stretches(group, of, base, skip_s)
+    return of_turns(group, of, base) if "turns" in group else of_stretches(group, of, base)
 
 
-def head_extra_s(group, names, skip_s):
+def head_extra_s(group, names):
     """What the head took beyond the steps after it, in the mean over processes."""
-    extras = []
+    extras, head_s = [], group["head_seconds"]
     for name in names:
         bins = group["head"][name] if "head" in group else group["stretches"][name]
         passed, early, late = 0.0, [], []
         for n, s in bins:
-            if passed < skip_s:
-                (early if passed < 0.75 * skip_s else late).append((n, s))
+            if passed < head_s:
+                (early if passed < 0.75 * head_s else late).append((n, s))
             passed += s
         usual = statistics.median(s / n for n, s in late) if late else 0
         extras.append(sum(s - n * usual for n, s in early))
     return mean_of(extras)
 
 
-def over_runs(groups, skip_s):
+def over_runs(groups):
     """Of the processes that were left on: each one's ratio to the mean of its group's `none`, the head of one that was drawn added as of a run of a minute. The mean is what a fleet
     pays, of which one in N is drawn: of those drawn and those left out, put together so; its interval by drawing groups anew (they share their minute, and their `none`)."""
     found = []  # by group: (drawn, ratio)
     for group in groups:
         mine = []
         for name in named(group, "on"):
-            one = ratio_of(group, [name], named(group, "none"), skip_s)
+            one = ratio_of(group, [name], named(group, "none"))
             if one is not None:
-                head_s = head_extra_s(group, [name], skip_s) if has_head(group, name) else 0.0
+                head_s = head_extra_s(group, [name]) if has_head(group, name) else 0.0
                 mine.append((has_head(group, name), one["ratio"] + head_s / 60))
         if mine:
             found.append(mine)
@@ -378,7 +378,7 @@ def estimate_of(ratios):
     return {"estimate": estimate, "low": low, "high": high, "coverage": reached}
 
 
-def summarize(groups, skip_s):
+def summarize(groups):
     rows = []
     for program in dict.fromkeys(g["program"] for g in groups):
         mine = [g for g in groups if g["program"] == program]
@@ -390,9 +390,9 @@ def summarize(groups, skip_s):
                     of, base = base[len(base) // 2:], base[:len(base) // 2]
                 elif "/" in row:
                     of, base = (named(group, each) for each in row.split("/"))
-                one = ratio_of(group, of, base, skip_s)
+                one = ratio_of(group, of, base)
                 if one is not None:
-                    one["head_s"] = head_extra_s(group, of, skip_s) if row == "default" else 0.0
+                    one["head_s"] = head_extra_s(group, of) if row == "default" else 0.0
                     found.append(one)
             if not found:
                 continue
@@ -423,7 +423,7 @@ def markdown(document):
         first = f"{minute['estimate']:.4f} ({row['head_ms']:+.0f} ms)" if row["row"] == "default" else ""
         lines.append(f"| {TITLES[row['program']]} | {ROWS[row['row']]} | {after['estimate']:.4f} | {after['low']:.4f} … {after['high']:.4f} | "
                      f"{quiet['estimate']:.4f} | {quiet['low']:.4f} … {quiet['high']:.4f} | {first} | {row['none_ms']:.4f} | {row['ms']:.4f} | {row['groups']} |")
-    on = [(program, over_runs([g for g in document["groups"] if g["program"] == program], document["head_seconds"])) for program in TITLES]
+    on = [(program, over_runs([g for g in document["groups"] if g["program"] == program])) for program in TITLES]
     if any(each for _, each in on):
         lines += ["", "Left on everywhere (the library injected by the environment, nothing else said), over runs: each process' time per step over the mean of its group's without, the heads of those drawn added as of a "
                   "run of a minute. Median: Hodges–Lehmann over processes, as many drawn as were. Mean: what all runs together pay, one in N of them recorded; interval by drawing groups anew.", "",
@@ -482,10 +482,10 @@ def write(document, path):
 def merge(paths, output):
     documents = [json.loads(Path(p).read_text()) for p in paths]
     whole = {**documents[0], "commands": [c for d in documents for c in d["commands"]],
-             "groups": [g for d in documents for g in d["groups"]]}
+             "groups": [{"head_seconds": d.get("head_seconds"), **g} for d in documents for g in d["groups"]]}
     order = list(TITLES)
     whole["groups"].sort(key=lambda g: order.index(g["program"]))
-    whole["rows"] = summarize(whole["groups"], whole["head_seconds"])
+    whole["rows"] = summarize(whole["groups"])
     write(whole, output)
     print(markdown(whole))
 
@@ -498,7 +498,6 @@ def run(arguments):
         "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commands": [shlex.join(["python3", *sys.argv])],
         "seed": arguments.seed,
-        "head_seconds": arguments.head_seconds,
         "environment": environment(arguments.purlin),
         "groups": groups,
     }
@@ -548,9 +547,9 @@ def run(arguments):
                     group.kill()
                     if server is not None:
                         server.stop()
-                groups.append({"program": program, "wall_s": costs[program], "rows": found, "alone": alone.get(program, {}), "record": records.get(program, {}), **measured})
+                groups.append({"program": program, "wall_s": costs[program], "rows": found, "alone": alone.get(program, {}), "record": records.get(program, {}), "head_seconds": arguments.head_seconds, **measured})
                 document["wall_s"] = time.monotonic() - began
-                document["rows"] = summarize(groups, arguments.head_seconds)
+                document["rows"] = summarize(groups)
                 for row in document["rows"]:
                     if row["program"] == program:
                         print(f"{program:9s} {row['row']:9s} {row['after_head']['estimate']:.4f} [{row['after_head']['low']:.4f}, "

@@ -91,6 +91,7 @@ void LaunchClock::see(std::uint32_t id, double weight, std::int64_t start_ns) {
     known_ += weight;
     ++(weight > kAlone ? weighed_ : alone_);
     others_ = true;
+    known_latest_ = std::max(known_latest_, at);
   } else {
     if (launches_ == 0 || at < first_) first_ = at;
     if (launches_ == 0 || at > latest_) latest_ = at;
@@ -123,6 +124,7 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
     if (stretch.last && known) left_out_ = owed(stretch) / per_launch_;
   }
   launches_ = known_ = 0;
+  known_latest_ = -1;
   listed_.clear();
   if (!stretch.complete) {
     others_ = true;
@@ -148,21 +150,26 @@ double LaunchClock::owed(const Stretch& stretch) const {
 }
 
 // More than one where launches are captured, which have an id and no record, or where calls have
-// ids. Only a window that was seen by itself, and whole, tells.
+// ids. Only a window that was seen whole tells, and by itself: what comes late of windows before it
+// has earlier ids.
 void LaunchClock::learn_ids_per_launch(const Stretch& stretch) {
   if (stretch.calls && !calls_) {
     calls_ = true;
     per_launch_ = spans_ = in_spans_ = ids_ = timed_ = span_ns_ = 0;
     lessons_ = 0;
   }
-  if (!stretch.complete || stretch.time_ns <= 0 || full_ || others_) return;
+  if (!stretch.complete || stretch.time_ns <= 0 || full_) return;
   if (launches_ < kEnoughLaunches) return;
   if (in_spans_ > kMostInSpans) spans_ /= 2, in_spans_ /= 2;
-  if (static_cast<double>(listed_.size()) == launches_)
+  const bool first = in_spans_ <= 0;
+  if (static_cast<double>(listed_.size()) == launches_ && first_ > known_latest_)
     learn_from_gaps(stretch.time_ns / stretch.by_time);
-  else
+  else if (!others_)
     learn_from_spans();
+  else
+    return;
   per_launch_ = std::max(1.0, spans_ / in_spans_);
+  if (first) given_ *= per_launch_;  // it was taken to be one
 }
 
 // A window is less likely to hold both ends of a long gap than of a short one: captures, which take

@@ -104,6 +104,7 @@ class LaunchClock {
   // Since the last call: launches to be weighed, and what those stand for whose weight is known.
   double launches_ = 0, known_ = 0;
   std::int64_t first_ = 0, latest_ = 0;
+  std::int64_t known_latest_ = -1;                             // of the latter
   std::vector<std::pair<std::int64_t, std::int64_t>> listed_;  // ids and starts, of the first
   bool others_ = false;  // of the latter there were some since every record was seen
 

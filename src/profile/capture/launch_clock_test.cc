@@ -242,6 +242,45 @@ TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
   EXPECT_NEAR(given / id, 1, 0.01);
 }
 
+// It captures twenty launches for every ten that it makes, and of every second window CUPTI gives
+// the records back late only: the others tell how many ids a launch has all the same, and what was
+// given out before is not made up for twice.
+TEST(LaunchClock, CapturesAreKnownOfThoughRecordsComeLate) {
+  for (std::uint32_t late_first : {0u, 1u}) {
+    LaunchClock clock;
+    clock.see(0, 1, 0);
+    clock.start(0, true);
+    double given = 1, launches = 1;
+    std::uint32_t id = 1;
+    std::vector<std::pair<std::uint32_t, double>> late;
+    for (std::int64_t second = 0; second < 12; ++second) {
+      const bool complete = second % 2 == late_first;
+      const std::int64_t begin = second * 1'000'000'000;
+      for (const auto& [each, weight] : late) clock.see(each, weight, 0), given += weight;
+      late.clear();
+      double seen = 0;
+      std::vector<std::uint32_t> later;
+      for (std::uint32_t round = 0; round < 500; ++round, id += 30)
+        for (std::uint32_t i = 20; i < 30; ++i, launches += 1) {
+          const auto at = begin + std::int64_t{round} * 2'000'000 + i * 10'000;
+          if (round < 200 || round >= 220) continue;
+          if (complete || round % 2 == 0)
+            clock.see(id + i, 0, at), seen += 1;
+          else
+            later.push_back(id + i);
+        }
+      const LaunchClock::Weight weight =
+          clock.settle({25, kSecond, begin + 440'000'000, begin + 1'000'000'000, complete});
+      given += seen * weight.value;
+      for (const std::uint32_t each : later) late.emplace_back(each, weight.value);
+    }
+    for (const auto& [each, weight] : late) clock.see(each, weight, 0), given += weight;
+    clock.see_now(id - 1, 12'000'000'000);
+    clock.settle({1, 0, 11'440'000'000, 12'000'000'000, true, true});
+    EXPECT_NEAR((given + clock.left_out()) / launches, 1, 0.03) << late_first;
+  }
+}
+
 // Of a thread that was kept waiting between its launch's number and its record.
 TEST(LaunchClock, AStrayIdDoesNotLengthenAWindow) {
   LaunchClock clock;
