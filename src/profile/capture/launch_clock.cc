@@ -271,7 +271,9 @@ LaunchClock::Weight LaunchClock::for_now(const Stretch& stretch) {
 LaunchClock::Weight LaunchClock::by_time(const Stretch& stretch) {
   if (launches_ == 0) last_ = back_at_;
   backwards_ = 0;
-  const auto rest = static_cast<double>(stretch.now_ns - stretch.closed_ns);
+  // However late it is settled: of the time since, no more is given out than they stand for.
+  const double rest =
+      std::min(stretch.time_ns, static_cast<double>(stretch.now_ns - stretch.closed_ns));
   const double timed = launches_ * per_launch_ * stretch.by_time;
   finding_ = false;
   latest_ = last_;

@@ -489,6 +489,19 @@ TEST(LaunchClock, AnEndWithoutAnIdGivesOutWhatWasHeldBack) {
   EXPECT_LE(clock.left_out(), 0.51 * kLaunches);
 }
 
+// A window may be settled so late that more time has passed since than it stands for: it is not
+// taken to have given out that, too.
+TEST_F(LaunchClockAlone, AWindowByTimeGivesOutNoMoreThanItStandsFor) {
+  clock_.see(1000, 1, 0);
+  clock_.start(0, true);
+  for (std::uint32_t id = 1001; id <= 1010; ++id) clock_.see(id, 0, 0);  // right after the head
+  double given = 10 * clock_.settle({10, 0.2 * kSecond, 110'000'000, 600'000'000}).value;
+  EXPECT_EQ(given, 100);
+  clock_.see_now(1999, 1'000'000'000);
+  clock_.settle({1, 0, 110'000'000, 1'000'000'000, true, true});
+  EXPECT_NEAR(given + clock_.left_out(), 999, 10);
+}
+
 TEST_F(LaunchClockAlone, LaunchesThatNoWindowStandsForAreKnownOfAtTheEnd) {
   clock_.see(100, 1, 0);
   clock_.start(0, true);
