@@ -30,8 +30,8 @@ same consumer, recording all), torch (torch.profiler in the program), copies (th
 
 "on" is measured over runs: before the first group of a program it runs by itself for --alone-seconds, as a program's first
 run does, which leaves the record that later runs are drawn by; then each group has several processes of it (--several), each
-a run of its own, and each draws for itself from that record. What the ratio of all of them is in the mean, what those have
-that were drawn and those left out, goes to the document and a table of its own; they first run alone for --head-seconds, too. After
+a run of its own, and each draws for itself from that record. What those take that were drawn and those left out, and from both what
+a run takes in the mean, goes to a table of its own; they first run alone for --head-seconds, too. After
 each group JSON is written and, beside it, a Markdown table. Several documents are put together by --merge.
 """
 
@@ -182,9 +182,12 @@ class Group:
             return {}
         if member.profile.is_dir():
             files = sorted(member.profile.glob("*.plprof"))
-            found = self.report(files[0]) if files else {}
-            causes = [note["cause"] for note in found.get("coverage", {}).get("notes", [])]
-            return {"drawn": bool(causes) and "not_sampled" not in causes, **found}
+            if not files:
+                raise RuntimeError(f"row {member.row} left nothing in its spool")
+            found = self.report(files[0])
+            if "coverage" not in found:
+                raise RuntimeError(f"row {member.row}: {found['report_error']}")
+            return {"drawn": "not_sampled" not in {note["cause"] for note in found["coverage"]["notes"]}, **found}
         return self.report(member.profile)
 
     def report(self, profile):
@@ -343,34 +346,31 @@ def head_extra_s(group, names):
 
 
 def over_runs(groups):
-    """Of the processes that were left on: each one's ratio to the mean of its group's `none`, the head of one that was drawn added as of a run of a minute. The mean is what a fleet
-    pays, of which one in N is drawn: of those drawn and those left out, put together so; its interval by drawing groups anew (they share their minute, and their `none`)."""
-    found = []  # by group: (drawn, ratio)
+    """Of the processes that were left on: each one's ratio to the mean of its group's `none`, the head of one that was drawn added as of a run of a minute; of those drawn and those left out the mean over all, and the range of
+    the groups' means, which share a minute and their `none`. The mean over runs has one in N drawn; None where there were none, or N differs."""
+    parts, by_group, one_in = {True: [], False: []}, {True: [], False: []}, set()
     for group in groups:
-        mine = []
+        mine = {True: [], False: []}
         for name in named(group, "on"):
             one = ratio_of(group, [name], named(group, "none"))
             if one is not None:
-                head_s = head_extra_s(group, [name]) if has_head(group, name) else 0.0
-                mine.append((has_head(group, name), one["ratio"] + head_s / 60))
-        if mine:
-            found.append(mine)
-    if not found:
+                mine[has_head(group, name)].append(one["ratio"] + (head_extra_s(group, [name]) / 60 if has_head(group, name) else 0))
+        for which, found in mine.items():
+            parts[which] += found
+            by_group[which] += [mean_of(found)] if found else []
+        if any(mine.values()):
+            one_in.add((group.get("record") or {}).get("one_in"))
+    if not one_in:
         return None
-    one_in = groups[0]["record"]["one_in"]
-
-    def mean_over(groups_found):
-        drawn, left = ([ratio for mine in groups_found for was, ratio in mine if was is which] for which in (True, False))
-        if not drawn or not left:
-            return mean_of(drawn or left)
-        return mean_of(drawn) / one_in + mean_of(left) * (1 - 1 / one_in)
-
-    again = random.Random(1)
-    means = sorted(mean_over(again.choices(found, k=len(found))) for _ in range(4000))
-    every = [each for mine in found for each in mine]
-    parts = {key: [ratio for was, ratio in every if was is which] for key, which in (("drawn", True), ("left_out", False))}
-    return {"processes": len(every), "drawn": len(parts["drawn"]), "one_in": one_in, "median": estimate_of([ratio for _, ratio in every]), "mean": mean_over(found),
-            "mean_low": means[100], "mean_high": means[-101], **{f"{key}_mean": mean_of(part) if part else None for key, part in parts.items()}}
+    said = {key: {"processes": len(parts[which]), "mean": mean_of(parts[which]), "low": min(by_group[which]), "high": max(by_group[which])} if parts[which] else None
+            for key, which in (("recorded", True), ("left_out", False))}
+    n = one_in.pop() if len(one_in) == 1 else None
+    mean = None
+    if n == 1 and said["recorded"]:
+        mean = said["recorded"]["mean"]
+    elif n and said["recorded"] and said["left_out"]:
+        mean = said["recorded"]["mean"] / n + said["left_out"]["mean"] * (1 - 1 / n)
+    return {"one_in": n, "groups": max(len(each) for each in by_group.values()), "mean": mean, **said}
 
 
 def estimate_of(ratios):
@@ -425,15 +425,13 @@ def markdown(document):
                      f"{quiet['estimate']:.4f} | {quiet['low']:.4f} … {quiet['high']:.4f} | {first} | {row['none_ms']:.4f} | {row['ms']:.4f} | {row['groups']} |")
     on = [(program, over_runs([g for g in document["groups"] if g["program"] == program])) for program in TITLES]
     if any(each for _, each in on):
-        lines += ["", "Left on everywhere (the library injected by the environment, nothing else said), over runs: each process' time per step over the mean of its group's without, the heads of those drawn added as of a "
-                  "run of a minute. Median: Hodges–Lehmann over processes, as many drawn as were. Mean: what all runs together pay, one in N of them recorded; interval by drawing groups anew.", "",
-                  "| program | median | 95 % interval | mean | 95 % interval | of those recorded | of those left out | processes, recorded | one run in |", "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+        lines += ["", "Left on everywhere (the library injected by the environment, nothing else said), over runs: each process' time per step over the mean of its group's without, the heads of those recorded added as of a "
+                  "run of a minute; means over processes, in brackets the range of the groups' means. Over runs: one in N recorded.", "",
+                  "| program | recorded | processes | left out | processes | one run in | over runs | groups |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
         for program, each in on:
             if each:
-                median = each["median"]
-                parts = ["" if each[key] is None else f"{each[key]:.4f}" for key in ("drawn_mean", "left_out_mean")]
-                lines.append(f"| {TITLES[program]} | {median['estimate']:.4f} | {median['low']:.4f} … {median['high']:.4f} | {each['mean']:.4f} | "
-                             f"{each['mean_low']:.4f} … {each['mean_high']:.4f} | {parts[0]} | {parts[1]} | {each['processes']}, {each['drawn']} | {each['one_in']} |")
+                parts = [f"{part['mean']:.4f} ({part['low']:.4f} to {part['high']:.4f}) | {part['processes']}" if part else "| 0" for part in (each["recorded"], each["left_out"])]
+                lines.append(f"| {TITLES[program]} | {parts[0]} | {parts[1]} | {each['one_in'] or ''} | {'' if each['mean'] is None else format(each['mean'], '.4f')} | {each['groups']} |")
     said = []
     for program in dict.fromkeys(g["program"] for g in document["groups"]):
         mine = [g for g in document["groups"] if g["program"] == program]
@@ -482,7 +480,7 @@ def write(document, path):
 def merge(paths, output):
     documents = [json.loads(Path(p).read_text()) for p in paths]
     whole = {**documents[0], "commands": [c for d in documents for c in d["commands"]],
-             "groups": [{"head_seconds": d.get("head_seconds"), **g} for d in documents for g in d["groups"]]}
+             "groups": [{"head_seconds": d.get("head_seconds"), "revision": d["environment"]["revision"], **g} for d in documents for g in d["groups"]]}
     order = list(TITLES)
     whole["groups"].sort(key=lambda g: order.index(g["program"]))
     whole["rows"] = summarize(whole["groups"])
@@ -494,7 +492,7 @@ def run(arguments):
     programs = arguments.programs.split(",")
     flips, groups, began, costs, alone, records = random.Random(arguments.seed), [], time.monotonic(), {}, {}, {}
     document = {
-        "schema": "purlin.bench.capture_overhead/5",
+        "schema": "purlin.bench.capture_overhead/6",
         "recorded_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commands": [shlex.join(["python3", *sys.argv])],
         "seed": arguments.seed,
@@ -547,7 +545,7 @@ def run(arguments):
                     group.kill()
                     if server is not None:
                         server.stop()
-                groups.append({"program": program, "wall_s": costs[program], "rows": found, "alone": alone.get(program, {}), "record": records.get(program, {}), "head_seconds": arguments.head_seconds, **measured})
+                groups.append({"program": program, "wall_s": costs[program], "rows": found, "alone": alone.get(program, {}), "record": records.get(program, {}), "head_seconds": arguments.head_seconds, "revision": document["environment"]["revision"], **measured})
                 document["wall_s"] = time.monotonic() - began
                 document["rows"] = summarize(groups)
                 for row in document["rows"]:

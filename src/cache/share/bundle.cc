@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <optional>
 #include <sys/random.h>
-#include <system_error>
 
 namespace purlin::cache {
 namespace {
@@ -27,10 +26,12 @@ constexpr std::size_t kMaxRecords = 10'000'000;
 constexpr std::size_t kMinSecretBytes = 16, kMaxSecretBytes = 4096;
 
 // Not std::random_device: linked statically, GCC 12's needs glibc 2.36, newer than Ubuntu 22.04's.
-std::string nonce() {
+Result<std::string> nonce() {
   std::array<unsigned, 4> words;
   while (::getrandom(words.data(), sizeof words, 0) != ssize_t{sizeof words})
-    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
+    if (errno != EINTR)
+      return error(Code::kIo, "no random numbers for a bundle: getrandom failed with error {}",
+                   errno);
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", words[0], words[1], words[2], words[3]);
 }
 
@@ -112,7 +113,8 @@ Result<std::string> encode_bundle(std::span<const StoredRecord> records, const S
   Json header =
       new_document(fmt::format("{}/{}", kBundleSchema, kBundleVersion), host_environment());
   header.set("written_at", format_rfc3339(system_clock().wall_ns()));
-  header.set("nonce", nonce());
+  PURLIN_ASSIGN(const std::string number, nonce());
+  header.set("nonce", number);
   header.set("records", records.size());
   header.set("plain_bytes", lines.size());
   header.set("payload_bytes", payload.size());

@@ -401,7 +401,7 @@ void Governor::spent_on_records(std::int64_t cost_ns) {
 }
 
 void Governor::recorded(double launches, double nodes, std::int64_t age_ns,
-                        std::int64_t active_ns) {
+                        const WorkRates::Amounts& at_work) {
   if (tiers_.empty() || launches + nodes <= 0) return;
   const double cost = launches * launch_price_ns() + nodes * options_.costs.node_ns;
   // Many threads' buffers may come at once, after half a minute: of what was earned meanwhile the
@@ -415,7 +415,7 @@ void Governor::recorded(double launches, double nodes, std::int64_t age_ns,
   tiers_[0].purse_ns -= cost;
   totals_.spent_ns += cost;
   lessons_.cost(cost);
-  lessons_.launched({launches, nodes}, static_cast<double>(age_ns), static_cast<double>(active_ns));
+  lessons_.launched({launches, nodes}, static_cast<double>(age_ns), at_work);
   if (head_) head_cost_ns_ += cost;
   if (first_launch_ns_ < 0) first_launch_ns_ = earned_until_ns_;
 }

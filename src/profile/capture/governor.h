@@ -114,9 +114,10 @@ class Governor {
   // By tier 0, for each record and not for each window: a longer window costs more of it.
   void spent_on_records(std::int64_t cost_ns);
   void spent_once(std::int64_t cost_ns) { totals_.spent_ns += static_cast<double>(cost_ns); }
-  // By tier 0: into streams, of graphs; so long ago did the first of them begin, and so much of the
-  // time were they begun in (active_time.h; 0: not known).
-  void recorded(double launches, double nodes, std::int64_t age_ns = 0, std::int64_t active_ns = 0);
+  // By tier 0: into streams, of graphs; so long ago did the first of them begin, and so many are
+  // there while the program is at work (zeros: not known).
+  void recorded(double launches, double nodes, std::int64_t age_ns = 0,
+                const WorkRates::Amounts& at_work = {});
   // What of tier 0's prices the program cannot have felt, since the beginning: they are charged
   // when they are told of, and given back here. The prices that this is to be judged by:
   DeviceBusy::Prices prices(std::int64_t now_ns) const;

@@ -155,6 +155,7 @@ double LaunchClock::owed(const Stretch& stretch) const {
 void LaunchClock::learn_ids_per_launch(const Stretch& stretch) {
   if (stretch.calls && !calls_) {
     calls_ = true;
+    given_ /= in_spans_ > 0 ? per_launch_ : 1;
     per_launch_ = spans_ = in_spans_ = ids_ = timed_ = span_ns_ = 0;
     lessons_ = 0;
   }
@@ -169,7 +170,7 @@ void LaunchClock::learn_ids_per_launch(const Stretch& stretch) {
   else
     return;
   per_launch_ = std::max(1.0, spans_ / in_spans_);
-  if (first) given_ *= per_launch_;  // it was taken to be one
+  if (first) given_ *= per_launch_;  // until now it was launches
 }
 
 // A window is less likely to hold both ends of a long gap than of a short one: captures, which take
@@ -261,7 +262,7 @@ bool LaunchClock::believed(const Stretch& stretch) {
 LaunchClock::Weight LaunchClock::for_now(const Stretch& stretch) {
   const bool alone = stretch.time_ns <= 0;
   const double value = alone ? 1 : std::max(1.0, stretch.by_time * usual());
-  given_ += (known_ + value * launches_) * per_launch_;
+  given_ += (known_ + value * launches_) * ids_per_launch();
   (alone ? alone_ : weighed_) += launches_;
   if (stretch.by_time > 0) open_ns_ += stretch.time_ns / stretch.by_time;
   return {value, moves_, value * launches_};
@@ -274,11 +275,12 @@ LaunchClock::Weight LaunchClock::by_time(const Stretch& stretch) {
   // However late it is settled: of the time since, no more is given out than they stand for.
   const double rest =
       std::min(stretch.time_ns, static_cast<double>(stretch.now_ns - stretch.closed_ns));
-  const double timed = launches_ * per_launch_ * stretch.by_time;
+  const double timed = launches_ * ids_per_launch() * stretch.by_time;
   finding_ = false;
   latest_ = last_;
   begin_lesson(stretch.closed_ns);
   due_from_ = static_cast<double>(last_);
+  held_back_ = 0;
   given_ = stretch.time_ns > 0 ? timed * rest / stretch.time_ns : 0;
   return {stretch.by_time, false, 0};
 }

@@ -80,6 +80,7 @@ class LaunchClock {
   Weight by_time(const Stretch& stretch);
   Weight by_ids(const Stretch& stretch);
   Weight for_now(const Stretch& stretch);
+  double ids_per_launch() const { return per_launch_ > 0 ? per_launch_ : 1; }
   double usual() const;  // what ids tell of, over what time told of
   double owed(const Stretch& stretch) const;
   void begin_lesson(std::int64_t closed_ns);

@@ -246,7 +246,8 @@ TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
 // the records back late only: the others tell how many ids a launch has all the same, and what was
 // given out before is not made up for twice.
 TEST(LaunchClock, CapturesAreKnownOfThoughRecordsComeLate) {
-  for (std::uint32_t late_first : {0u, 1u}) {
+  for (const auto& [late_first, calls] :
+       {std::pair(0u, false), std::pair(1u, false), std::pair(0u, true), std::pair(1u, true)}) {
     LaunchClock clock;
     clock.see(0, 1, 0);
     clock.start(0, true);
@@ -269,15 +270,15 @@ TEST(LaunchClock, CapturesAreKnownOfThoughRecordsComeLate) {
           else
             later.push_back(id + i);
         }
-      const LaunchClock::Weight weight =
-          clock.settle({25, kSecond, begin + 440'000'000, begin + 1'000'000'000, complete});
+      const LaunchClock::Weight weight = clock.settle(
+          {25, kSecond, begin + 440'000'000, begin + 1'000'000'000, complete, false, calls});
       given += seen * weight.value;
       for (const std::uint32_t each : later) late.emplace_back(each, weight.value);
     }
     for (const auto& [each, weight] : late) clock.see(each, weight, 0), given += weight;
     clock.see_now(id - 1, 12'000'000'000);
-    clock.settle({1, 0, 11'440'000'000, 12'000'000'000, true, true});
-    EXPECT_NEAR((given + clock.left_out()) / launches, 1, 0.03) << late_first;
+    clock.settle({1, 0, 11'440'000'000, 12'000'000'000, true, true, calls});
+    EXPECT_NEAR((given + clock.left_out()) / launches, 1, 0.03) << late_first << calls;
   }
 }
 

@@ -28,11 +28,11 @@ void follow(double& known, double amount, double over_ns, double memory_ns) {
 
 }  // namespace
 
-void Lessons::launched(const Amounts& amounts, double age_ns, double active_ns) {
+void Lessons::launched(const Amounts& amounts, double age_ns, const Amounts& at_work) {
   launched_.launches += amounts.launches;
   launched_.nodes += amounts.nodes;
   age_ns_ = std::max(age_ns_, age_ns);
-  active_ns_ += active_ns;
+  told_work_ = at_work;
 }
 
 void Lessons::learn(const Period& period, const std::function<double(const Amounts&)>& presence) {
@@ -52,17 +52,17 @@ void Lessons::learn(const Period& period, const std::function<double(const Amoun
   if (none) rested_open_ns_ += all_ns;
   const double open_ns =
       none ? all_ns : std::clamp(age_ns_, least_ns, all_ns + std::exchange(rested_open_ns_, 0));
-  const bool all_seen = period.throughout && active_ns_ > 0;  // of periods before, too
-  learn_work(all_seen         ? active_ns_
-             : active_ns_ > 0 ? std::min(open_ns, active_ns_)
-                              : open_ns,
-             presence);
+  // In windows the rates of whole stretches of time are not known.
+  if (period.throughout && told_work_.launches + told_work_.nodes > 0)
+    work_ = told_work_;
+  else
+    learn_work(open_ns, presence);
   follow(cost_density_, std::max(0.0, cost_ns_), all_ns,
          cost_density_ <= 0 ? 0
          : period.steady    ? kCostMemorySteadyNs
                             : kCostMemoryNs);
   learn_rates(period, open_ns, std::max(0.0, all_ns - open_ns));
-  open_ns_ = cost_ns_ = age_ns_ = active_ns_ = 0;
+  open_ns_ = cost_ns_ = age_ns_ = 0;
   launched_ = {};
 }
 
@@ -82,9 +82,8 @@ void Lessons::learn_rates(const Period& period, double open_ns, double rest_ns) 
   follow(rates_.nodes, launched_.nodes, open_ns, memory_ns);
 }
 
-// Of time in which nothing was launched nothing is learnt, so that a program that rests for hours,
-// or was long in starting, is known as it works. More than thought is believed at once, as the head
-// may hold no more of it, less by and by.
+// Of time in which nothing was launched nothing is learnt, so that a program that rests for hours
+// is known as it works. More than thought is believed soon, less by and by.
 void Lessons::learn_work(double open_ns, const std::function<double(const Amounts&)>& presence) {
   if (launched_.launches + launched_.nodes <= 0) return;
   work_open_ns_ += open_ns;
@@ -95,7 +94,7 @@ void Lessons::learn_work(double open_ns, const std::function<double(const Amount
   const Amounts seen = {new_work_.launches / work_open_ns_, new_work_.nodes / work_open_ns_};
   new_work_ = {};
   work_open_ns_ = 0;
-  const double part = first ? 1 : presence(seen) > presence(work_) ? 1 : 0.2;
+  const double part = first ? 1 : presence(seen) > presence(work_) ? 0.7 : 0.2;
   work_.launches += part * (seen.launches - work_.launches);
   work_.nodes += part * (seen.nodes - work_.nodes);
 }

@@ -8,6 +8,8 @@
 // Owned by the Governor. Thread-safety: none. Pure arithmetic: it owns no clock.
 #pragma once
 
+#include "profile/capture/work_rates.h"
+
 #include <algorithm>
 #include <functional>
 
@@ -16,16 +18,15 @@ namespace purlin::profile::capture {
 class Lessons {
  public:
   // Of launches into streams, and of nodes of graphs; as rates: per ns.
-  struct Amounts {
-    double launches = 0, nodes = 0;
-  };
+  using Amounts = WorkRates::Amounts;
 
   // Since the last lesson.
   void open(double ns) { open_ns_ += ns; }   // recording was on
   void call(double ns) { calls_ns_ += ns; }  // switching and fetching cost
   void cost(double ns) { cost_ns_ += ns; }   // records cost; negative: given back
-  // `active_ns`: of the time that had launches (active_time.h), 0: not known.
-  void launched(const Amounts& amounts, double age_ns, double active_ns = 0);
+  // `at_work`: how many there are in time that has any, as far as recording was on; zeros: not
+  // known.
+  void launched(const Amounts& amounts, double age_ns, const Amounts& at_work = {});
 
   struct Period {
     bool head = false;        // of the program's start
@@ -50,12 +51,11 @@ class Lessons {
   Amounts rates_, work_;
 
   double open_ns_ = 0, cost_ns_ = 0, calls_ns_ = 0, age_ns_ = 0;
-  double active_ns_ = 0;
   Amounts launched_;
   double held_open_ns_ = 0;    // of the open time, in periods of which nothing had come
   double rested_open_ns_ = 0;  // before that, since something had
   double work_open_ns_ = 0;
-  Amounts new_work_;
+  Amounts new_work_, told_work_;
 };
 
 }  // namespace purlin::profile::capture

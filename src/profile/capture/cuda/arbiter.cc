@@ -214,7 +214,7 @@ void Arbiter::account(int tier) {
   governor_.spent_once(payer.take_once_ns());
   if (tier != 0) return;
   const Folding::Counts counts = folding_.take_counts();
-  governor_.recorded(counts.launches, counts.nodes, counts.age_ns, counts.active_ns);
+  governor_.recorded(counts.launches, counts.nodes, counts.age_ns, counts.at_work);
   governor_.hidden(folding_.hidden(governor_.prices(monotonic_ns())));
 }
 

@@ -36,7 +36,7 @@ class Folding::Tally {
       const std::int64_t first_ns = busy_.first_ns();
       if (folding.first_ns_ == 0 || (first_ns > 0 && first_ns < folding.first_ns_))
         folding.first_ns_ = first_ns;
-      for (const std::int64_t slot : slots_) folding.active_.add(slot);
+      for (const auto& [slot, begun] : slots_) folding.work_rates_.add(slot, begun);
       for (const auto& [id, start_ns] : launch_ids_) {
         const Period& period = folding.period_of(start_ns);
         if (!period.final || period.weight > 0)
@@ -44,10 +44,10 @@ class Folding::Tally {
       }
       if (version_id_ != 0 && folding.awaited_ns_ != 0)
         folding.clock_.see_now(version_id_ - 1, folding.awaited_ns_);
+      folding.launches_ += all_ - nodes_ - calls_;  // with their time: take_counts
+      folding.nodes_ += nodes_;
     }
-    folding.launches_ += all_ - nodes_ - calls_;
     folding.cost_ns_ += static_cast<std::int64_t>(calls_) * kCallNs;
-    folding.nodes_ += nodes_;
   }
 
  private:
@@ -68,9 +68,11 @@ class Folding::Tally {
     }
   }
   void began(const DeviceBusy::Work& work) {
-    const std::int64_t slot = ActiveTime::slot_of(work.start_ns);
-    if (work.start_ns > 0 && (slots_.empty() || slots_.back() != slot)) slots_.push_back(slot);
     busy_.add(work);
+    if (work.start_ns <= 0) return;
+    const std::int64_t slot = WorkRates::slot_of(work.start_ns);
+    if (slots_.empty() || slots_.back().first != slot) slots_.push_back({slot, {}});
+    (work.node ? slots_.back().second.nodes : slots_.back().second.launches) += 1;
   }
   template <class Record>
   void see_launch(const CUpti_Activity& record) {
@@ -113,7 +115,7 @@ class Folding::Tally {
   std::uint64_t all_ = 0, nodes_ = 0, calls_ = 0;
   std::uint32_t version_id_ = 0;  // of a call for the driver's version
   std::vector<std::pair<std::uint32_t, std::int64_t>> launch_ids_;  // and when they began
-  std::vector<std::int64_t> slots_;                                 // of ActiveTime
+  std::vector<std::pair<std::int64_t, WorkRates::Amounts>> slots_;
   DeviceBusy::Batch busy_{wall_ns()};
 };
 

@@ -57,7 +57,7 @@ Folding::Counts Folding::take_counts() {
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::int64_t first_ns = std::exchange(first_ns_, 0);
   return {static_cast<double>(launches_.exchange(0)), static_cast<double>(nodes_.exchange(0)),
-          first_ns > 0 ? wall_ns() - first_ns : 0, active_.take()};
+          first_ns > 0 ? wall_ns() - first_ns : 0, work_rates_.per_ns()};
 }
 
 DeviceBusy::Hidden Folding::hidden(const DeviceBusy::Prices& prices) {

@@ -14,7 +14,6 @@
 // dropped is counted as lost; what it gave no end has the time of another launch of its kernel.
 #pragma once
 
-#include "profile/capture/active_time.h"
 #include "profile/capture/cuda/attribution.h"
 #include "profile/capture/cuda/buffers.h"
 #include "profile/capture/cuda/cupti_library.h"
@@ -23,6 +22,7 @@
 #include "profile/capture/device_busy.h"
 #include "profile/capture/launch_clock.h"
 #include "profile/capture/session.h"
+#include "profile/capture/work_rates.h"
 
 #include <atomic>
 #include <cstddef>
@@ -92,7 +92,7 @@ class Folding {
   struct Counts {
     double launches = 0, nodes = 0;
     std::int64_t age_ns = 0;     // of the first of them
-    std::int64_t active_ns = 0;  // in which they began
+    WorkRates::Amounts at_work;  // how many a ns, of late, not of these alone
   };
   Counts take_counts();
   // What of their price was hidden, and all that is counted so.
@@ -166,8 +166,8 @@ class Folding {
   std::int64_t awaited_ns_ = 0;  // when a call was made for its id; 0: none
   DeviceBusy busy_;
   std::int64_t first_ns_ = 0;  // of what is counted; 0: nothing
-  ActiveTime active_;          // likewise
-  NodeTimes node_times_;       // guarded by the recorder's lock
+  WorkRates work_rates_;
+  NodeTimes node_times_;  // guarded by the recorder's lock
   double total_ns_ = 0;
   // Of settled periods, z their weighted kernel time and t the launches or the time they stand for.
   struct Sums {

@@ -208,11 +208,11 @@ TEST_F(FoldingTest, RecordsAreCountedOnceWhetherHeldOrNot) {
   const Folding::Counts counts = folding_.take_counts();
   EXPECT_EQ(counts.launches, 3);
   EXPECT_EQ(counts.nodes, 2);
-  EXPECT_GT(counts.active_ns, 0);
+  EXPECT_GT(counts.at_work.launches, 0);
+  EXPECT_GT(counts.at_work.nodes, 0);
   folding_.settle(5, 1, false);
   const Folding::Counts settled = folding_.take_counts();
   EXPECT_EQ(settled.launches + settled.nodes, 0);
-  EXPECT_EQ(settled.active_ns, 0);
   EXPECT_EQ(folded(), (Folded{{"a", {11, 110}}, {"b", {6, 60}}}));
 }
 
