@@ -235,7 +235,7 @@ void Governor::end_period(std::int64_t now_ns) {
   totals_.spent_ns += presence;  // what was hidden of it is given back
   presence_ns_ += presence;
   if (ended_ && !full_ && open_since_ns_ < 0) {
-    totals_.unseen_ns += elapsed;
+    totals_.unseen_ns += elapsed - std::exchange(outlasted_ns_, 0);
     running_ = false;
     return;
   }
@@ -371,8 +371,17 @@ void Governor::refused(int tier, bool forever, std::int64_t now_ns) {
 
 void Governor::closed(int tier, std::int64_t now_ns) {
   if (tier != 0 || open_since_ns_ < 0) return;
-  if (!final_) standing_ns_ -= still_open_ns(now_ns);
-  const auto open = static_cast<double>(now_ns - std::exchange(open_since_ns_, -1));
+  const auto open = static_cast<double>(now_ns - open_since_ns_);
+  // Closing takes a while, in which it is recorded on: where no period stands for that time, this
+  // does.
+  if (!running_ || (ended_ && !full_)) {
+    totals_.governed_ns += open;
+    if (!open_final_) standing_ns_ += open;
+    if (running_) outlasted_ns_ += open;
+  } else if (!final_) {
+    standing_ns_ -= still_open_ns(now_ns);
+  }
+  open_since_ns_ = -1;
   (open_final_ ? alone_ns_ : open_ns_) += open;
   lessons_.open(open);
   totals_.recorded_ns += open;
@@ -472,7 +481,7 @@ void Governor::start(std::int64_t now_ns) {
 void Governor::stop(std::int64_t now_ns) {
   interrupted(now_ns);
   stopped_ = true;
-  full_until_ns_ = now_ns;
+  full_until_ns_ = 0;
   full_next_ns_ = kNever;
   full_ = false;
   asked_ns_ = 0;

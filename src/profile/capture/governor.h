@@ -246,6 +246,7 @@ class Governor {
   // Of tier 0: the time not yet stood for, the windows that stand for it, and those that stand for
   // themselves.
   double standing_ns_ = 0, open_ns_ = 0, alone_ns_ = 0;
+  double outlasted_ns_ = 0;  // of a period without records, in which it was open nevertheless
 
   double launches_ = 0, nodes_ = 0;  // recorded by tier 0
   double other_costs_ns_ = 0;        // of tier 0, by the clock: calls, and the records' folding

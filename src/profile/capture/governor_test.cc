@@ -594,6 +594,7 @@ TEST(Governor, AWindowAskedForIsAsLongAsItWasAskedFor) {
   EXPECT_EQ(governor.decide(2 * kSecond + 605 * kMs).tier, Governor::kNone);
   governor.closed(0, 2 * kSecond + 605 * kMs);
   EXPECT_EQ(governor.totals().recorded_ns, 200e6);
+  EXPECT_EQ(governor.take_alone_ns(), 200e6);
   // One that never opened leaves nothing to a later one.
   governor.record(4 * kSecond, 200 * kMs);
   ASSERT_EQ(governor.decide(4 * kSecond).tier, 0);
@@ -603,6 +604,32 @@ TEST(Governor, AWindowAskedForIsAsLongAsItWasAskedFor) {
   ASSERT_EQ(governor.decide(6 * kSecond).tier, 0);
   governor.opened(0, 6 * kSecond);
   EXPECT_FALSE(governor.decide(6 * kSecond + kMs).full);
+}
+
+// Its closing comes some milliseconds after it was due, and what is recorded until then counts.
+TEST(Governor, WhatIsRecordedStandsForItselfAtLeast) {
+  GovernorOptions idle;
+  idle.idle = true;
+  Governor asked(idle, {Wishes{}}, 0);
+  asked.record(kSecond, 200 * kMs);
+  ASSERT_EQ(asked.decide(kSecond).tier, 0);
+  asked.opened(0, kSecond);
+  ASSERT_EQ(asked.decide(kSecond + 200 * kMs).tier, Governor::kNone);
+  asked.closed(0, kSecond + 207 * kMs);
+  EXPECT_EQ(asked.totals().recorded_ns, 207e6);
+  EXPECT_EQ(asked.totals().governed_ns, 207e6);
+  EXPECT_EQ(asked.take_alone_ns(), 207e6);
+
+  Governor bound(GovernorOptions(), {Wishes{}}, 0);
+  ASSERT_EQ(bound.decide(1).tier, 0);
+  bound.opened(0, 1);
+  bound.recorded(300'000, 0);
+  ASSERT_EQ(bound.decide(kSecond + 1).tier, Governor::kNone);
+  bound.closed(0, kSecond + 7 * kMs + 1);
+  bound.interrupted(2 * kSecond + 1);
+  EXPECT_EQ(bound.totals().recorded_ns, 1007e6);
+  EXPECT_EQ(bound.totals().governed_ns, 1007e6);
+  EXPECT_EQ(bound.totals().unseen_ns, 993e6);
 }
 
 TEST(Governor, ARefusedTierStaysShut) {
