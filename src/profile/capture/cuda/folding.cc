@@ -8,6 +8,7 @@ namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr std::size_t kRemembered = 16;             // periods, windows
+constexpr std::size_t kMostKept = 32;               // buffers, of more than one period
 constexpr std::int64_t kReleaseNs = 1'000'000'000;  // what no window needed for so long
 
 }  // namespace
@@ -150,33 +151,48 @@ bool Folding::all_final() const {
 
 bool Folding::has_room() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (held_.size() + kept_.size() >= kMostHeld) keep({}, 0, 0);
+  drop_kept(kMostHeld - std::min(kMostHeld, held_.size() + 1));
   return held_.size() < kMostHeld;
 }
 
-void Folding::keep(std::vector<Buffer>&& folded, std::int64_t from_ns, double launches) {
-  for (const Buffer& buffer : kept_) buffers_.give_back(buffer.bytes);
-  kept_ = std::move(folded);
-  kept_from_ns_ = from_ns;
-  kept_launches_ = launches;
+void Folding::keep(Kept&& last) {
+  const std::size_t most = std::max(kMostKept, last.buffers.size());
+  kept_.push_back(std::move(last));
+  drop_kept(most);
 }
 
-// Launches after the last window that saw any, of which only the number is known. False: none did,
-// or too long ago.
+// The oldest, and those of periods that are forgotten, until at most so many buffers are left.
+void Folding::drop_kept(std::size_t most) {
+  std::size_t left = 0;
+  for (const Kept& each : kept_) left += each.buffers.size();
+  auto end = kept_.begin();
+  for (; end != kept_.end() && (left > most || end->from_ns < periods_.front().from_ns); ++end) {
+    left -= end->buffers.size();
+    for (const Buffer& buffer : end->buffers) buffers_.give_back(buffer.bytes);
+  }
+  kept_.erase(kept_.begin(), end);
+}
+
+// Launches of which only the number is known: those after the last window that saw any, and those
+// that were held back from the windows before. Each window's share is that of the launches it
+// stands for. False: none saw any, or too long ago.
 bool Folding::give_to_kept(double launches) {
-  std::vector<Buffer> kept;
-  Again again;
+  std::vector<Kept> kept;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (kept_.empty() || periods_.front().from_ns > kept_from_ns_) return false;
+    drop_kept(kMostHeld);
     kept.swap(kept_);
-    again = {kept_from_ns_, launches / kept_launches_};
   }
-  for (const Buffer& buffer : kept) {
-    fold(buffer, false, &again);
-    buffers_.give_back(buffer.bytes);
+  double all = 0;
+  for (const Kept& each : kept) all += each.launches;
+  for (const Kept& each : kept) {
+    const Again again = {each.from_ns, launches * each.weight / all};
+    for (const Buffer& buffer : each.buffers) {
+      fold(buffer, false, &again);
+      buffers_.give_back(buffer.bytes);
+    }
   }
-  return true;
+  return !kept.empty();
 }
 
 bool Folding::hold(Buffer& buffer) {
@@ -208,13 +224,13 @@ void Folding::settle(double weight, double time_ns, bool last, double alone_ns) 
       if (!std::exchange(period.final, true))
         settled = true, period.weight = weight, from_ns = period.from_ns;
     held.swap(held_);
-    seen = settled ? by_ids.launches / weight : 0;
+    seen = settled ? by_ids.launches : 0;
   }
   for (const Buffer& buffer : held) fold(buffer, false);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (seen >= 1 && (!last || kept_.empty()))
-      keep(std::move(held), from_ns, seen);
+    if (seen >= weight && !held.empty() && (!last || kept_.empty()))
+      keep({std::move(held), from_ns, weight, seen});
     else
       for (const Buffer& buffer : held) buffers_.give_back(buffer.bytes);
   }
@@ -226,7 +242,7 @@ void Folding::settle(double weight, double time_ns, bool last, double alone_ns) 
         left_out);
   if (last) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    keep({}, 0, 0);
+    drop_kept(0);
   }
   if (!settled || weight < 1.01) return;
   const std::lock_guard<std::mutex> lock(mutex_);

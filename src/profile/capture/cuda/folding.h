@@ -125,6 +125,13 @@ class Folding {
     double weight = 0;
   };
 
+  // A period's buffers, folded already, for launches that are known of at the end only.
+  struct Kept {
+    std::vector<Buffer> buffers;
+    std::int64_t from_ns = 0;
+    double weight = 1, launches = 0;  // that each stands for, and all do
+  };
+
   class Tally;
 
   struct Span {
@@ -138,7 +145,8 @@ class Folding {
   bool has_room();
   bool hold(Buffer& buffer);
   void fold(const Buffer& buffer, bool uncounted, const Again* again = nullptr);
-  void keep(std::vector<Buffer>&& folded, std::int64_t from_ns, double launches);
+  void keep(Kept&& last);
+  void drop_kept(std::size_t most);
   bool give_to_kept(double launches);
   template <class Record>
   std::int64_t duration_of(const Record& record, const std::vector<Span>& windows);
@@ -158,9 +166,7 @@ class Folding {
   std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
   std::vector<Span> windows_;                 // the last few, likewise
   std::vector<Buffer> held_;
-  std::vector<Buffer> kept_;       // of the last period that had launches
-  std::int64_t kept_from_ns_ = 0;  // that period
-  double kept_launches_ = 0;
+  std::vector<Kept> kept_;  // of the last periods that had launches, in order of time
   LaunchClock clock_;
   std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
   std::int64_t awaited_ns_ = 0;  // when a call was made for its id; 0: none

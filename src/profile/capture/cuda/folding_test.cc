@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace purlin::profile::capture::cuda {
@@ -37,6 +38,17 @@ class FoldingTest : public testing::Test {
     }
     if (found.coverage.launches_lost > 0) result[""] = {found.coverage.launches_lost, 0};
     return result;
+  }
+
+  // That of a call at the program's end has the next.
+  void tell_last_id(std::uint32_t id) {
+    folding_.await_last_id();
+    Record version = {};
+    auto& call = reinterpret_cast<CUpti_ActivityAPI&>(version);
+    call.kind = CUPTI_ACTIVITY_KIND_DRIVER;
+    call.cbid = CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion;
+    call.correlationId = id + 1;
+    deliver({version});
   }
 
   FoldingRig rig_;
@@ -274,17 +286,46 @@ TEST_F(FoldingTest, WhatComesAfterTheLastWindowThatSawAnythingIsStoodForByThat) 
     folding_.end_window();
     if (window == 0) folding_.settle(10, 10e6, false);
   }
-  folding_.await_last_id();
-  Record version = {};
-  auto& call = reinterpret_cast<CUpti_ActivityAPI&>(version);
-  call.kind = CUPTI_ACTIVITY_KIND_DRIVER;
-  call.cbid = CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion;
-  call.correlationId = 1501;
-  deliver({version});
+  tell_last_id(1500);
   folding_.settle(10, 10e6, true);
   EXPECT_NEAR(folded().at("a").first, 501, 5);
   EXPECT_FALSE(folding_.awaits_records());
   EXPECT_EQ(folding_.lent_buffers(), 0u);
+}
+
+// What was held back of a busy time is not for the little that was launched last.
+TEST_F(FoldingTest, WhatNoWindowStoodForIsOfAllThatAreKept) {
+  folding_.begin_period(1, true, false);
+  Record head = record("busy", wall_ns(), 10);
+  head.correlationId = 1000;
+  deliver({head});
+  folding_.start_clock(true);
+  std::int64_t before = monotonic_ns();
+  const auto window = [&](const char* name, std::uint32_t from, std::uint32_t to, bool last) {
+    while (monotonic_ns() < before + 1'000'000) {
+    }
+    folding_.begin_period(10, false, false);
+    folding_.begin_window();
+    std::vector<Record> records;
+    for (std::uint32_t id = from; id <= to; ++id) {
+      records.push_back(record(name, wall_ns(), 10));
+      records.back().correlationId = id;
+    }
+    deliver(records);
+    folding_.end_window();
+    if (last) tell_last_id(to);
+    const std::int64_t now = monotonic_ns();  // as long as the period was, on a busy machine too
+    folding_.settle(10, static_cast<double>(now - std::exchange(before, now)), last);
+  };
+  for (std::uint32_t i = 1; i <= 40; ++i)
+    window("busy", 1000 + 1000 * i - 99, 1000 + 1000 * i, false);
+  // 5,000 of which no window saw any, and then hardly anything.
+  window("quiet", 46'001, 46'001, false);
+  window("quiet", 46'002, 46'002, true);
+  const auto rows = folded();
+  EXPECT_GT(rows.at("busy").first, 44'000);
+  EXPECT_LT(rows.at("quiet").first, 1'000);
+  EXPECT_NEAR(rows.at("busy").first + rows.at("quiet").first, 45'003, 1);
 }
 
 TEST_F(FoldingTest, TimeWeighsWindowsWhereIdsAreTheSameForAll) {
