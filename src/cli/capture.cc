@@ -35,8 +35,7 @@ class CaptureCommand : public Command {
            "context, and\n"
            "a window that is asked for earlier begins with that.\n"
            "It answers within half a second, the first time after CUPTI was initialised. Only the\n"
-           "program's own user may ask. Windows that began, and stops, are in the profile's "
-           "coverage.\n\n"
+           "program's own user may ask. Windows and stops are in the profile's coverage.\n\n"
            "Example:\n"
            "  purlin profile --idle -o run.plprof -- python3 serve.py &\n"
            "  purlin capture window --for 2s $(pgrep -n -f serve.py)   # -n: not purlin itself\n";

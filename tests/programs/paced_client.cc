@@ -48,9 +48,9 @@ int main(int argc, char** argv) {
   std::puts("ready");
   std::fflush(stdout);
   if (context != nullptr) {
-    while (!std::filesystem::exists(context))
+    while (!ended && !std::filesystem::exists(context))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    fake_context(1);
+    if (!ended) fake_context(1);
   }
   using Clock = std::chrono::steady_clock;
   const auto began = Clock::now();

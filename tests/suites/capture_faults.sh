@@ -96,7 +96,8 @@ killed 1h  # first launches are sealed soon, whatever the period
 # --- the program's own profiler has its records, whenever it comes, and the report says where Purlin was
 capture 0 --full -- profiles 50
 sound
-holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and list(n) == ["stood_aside"] and n["stood_aside"]["seconds"] > 0'
+holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and list(n) == ["stood_aside", "threads_lost"] and n["stood_aside"]["seconds"] > 0'
+holds 'n["threads_lost"]["count"] == c["sampling"]["windows"] - 1'  # as often as it was on again
 holds '"profiled" not in k and 100 <= k["work"] <= m["work"]'
 capture 0 -- profiles 100
 holds 'f["illegal_calls"] == 0 and f["buffers_out"] == 0 and m["seen"] == m["profiled"] and m["foreign"] == 0 and "stood_aside" in n'
@@ -104,9 +105,9 @@ capture 0 --full -- profiles-threads 100
 holds 'f["illegal_calls"] == 0 and f["buffers_out"] <= 4'  # one that a thread asked for while it was all over
 holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and "profiled" not in k and "stood_aside" in n'
 capture 0 --full -- two-copies 500
-holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and k == {"work": m["work"]} and list(n) == ["stood_aside"]'
+holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and k == {"work": m["work"]} and list(n) == ["stood_aside", "threads_lost"]'
 capture 0 --full -- two-copies-late 500 200
-holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and k == {"work": m["work"]} and list(n) == ["stood_aside"]'
+holds 'm["seen"] == m["profiled"] and m["foreign"] == 0 and k == {"work": m["work"]} and list(n) == ["stood_aside", "threads_lost"]'
 capture 0 --full -- finalizes 500
 holds 'm["seen"] == m["profiled"] and "cupti_finalized" in n and k["work"] >= 100'
 # One that Purlin could not see coming: Purlin leaves it alone from when it finds out, and says so.

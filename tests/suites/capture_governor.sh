@@ -226,6 +226,7 @@ exec 3<&-
 expect_exit 2 purlin capture status "$child"
 notes asked.plprof | grep -q asked_window || fail "notes: $(notes asked.plprof)"
 expect_json report.json "0 < d['launches'] < 30 * 5000"
+expect_json report.json "0 < d['coverage']['sampling']['recorded_ns'] <= d['coverage']['sampling']['governed_ns']"
 
 
 # begin_program ARGUMENT…: `purlin profile ARGUMENT…` in the background; $child is the program's number, once it listens.
@@ -253,16 +254,27 @@ wait_until 'the window has been' recorded
 end_program
 [ "$(notes waited.plprof)" = asked_window ] || fail "notes: $(notes waited.plprof)"
 expect_json report.json "d['launches'] > 0 and d['coverage']['notes'][0]['seconds'] == 0.2"
+# One that it never had a context for is noted, too.
+CONTEXT_AT=$tmp/never begin_program --idle -o never.plprof -- "$client" 60 5
+expect_exit 0 purlin capture window --for 200ms "$child"
+end_program
+[ "$(notes never.plprof)" = "window_never_began no_launches" ] || fail "notes: $(notes never.plprof)"
+expect_json report.json "d['launches'] == 0 and d['coverage']['notes'][0]['seconds'] == 0.2"
 
-# What was on from before the context is not started again without a warning: threads may be lost by that.
+# What was on from before the context is not started again without a warning: threads may be lost by that. Not of what
+# switches nothing on.
 begin_program --full -o again.plprof -- "$client" 60 5
 expect_exit 0 purlin capture stop "$child"
 [ ! -s err ] || fail "a warning of what is only stopped: $(cat err)"
 expect_exit 0 purlin capture start "$child"
 expect_contains err "--idle or --windows"
+expect_exit 0 purlin capture start "$child"
+[ ! -s err ] || fail "a warning of what is on, or will be, already: $(cat err)"
 expect_exit 0 purlin capture status "$child" --json
-expect_json out "'--idle or --windows' in d['warning']"
+expect_json out "'warning' not in d"
 end_program
 [ "$(notes again.plprof)" = "started stopped threads_lost" ] || fail "notes: $(notes again.plprof)"
+expect_json report.json "next(n for n in d['coverage']['notes'] if n['cause'] == 'threads_lost')['count'] == 1"
+expect_json report.json "d['coverage']['sampling']['recorded_ns'] <= d['coverage']['sampling']['governed_ns']"
 
 echo "capture_governor: ok"

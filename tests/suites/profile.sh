@@ -168,7 +168,7 @@ if [ -x "$PURLIN_BUILD/tests/cupti_client_linked" ]; then
     expect_exit 0 purlin profile --seal-period 20ms -o cuda.plprof -- "$client" 1000 100 500
     expect_contains out "own profiler saw 100 of 100 launches, 0 foreign buffers"
     is "CUDA launches around another profiler" "$(launches cuda.plprof train_step)" 1500
-    is "notes" "$(notes cuda.plprof)" stood_aside
+    is "notes" "$(notes cuda.plprof)" "stood_aside threads_lost"
     expect_json report.json "next(n for n in d['coverage']['notes'])['seconds'] > 0.04"
   done
   # A program that may not write to files.
@@ -183,7 +183,7 @@ if [ -x "$PURLIN_BUILD/tests/cupti_client_linked" ]; then
     expect_contains out "own profiler saw 200 of 200 launches, 0 foreign buffers, 0 wrong times"
     is "CUDA launches around a clock" "$(launches cuda.plprof train_step)" 1500
     expect_json report.json "[(k['min_ns'], k['max_ns']) for k in d['kernels']] == [(5000, 5000)]"
-    is "notes" "$(notes cuda.plprof)" stood_aside
+    is "notes" "$(notes cuda.plprof)" "stood_aside threads_lost"
     # One that enables a context's kernels before it registers; one that shuts CUPTI down and returns.
     expect_exit 0 purlin profile --seal-period 20ms -o cuda.plprof -- "$client" 1000 100 500 early twice
     is "CUDA launches around an early client" "$(launches cuda.plprof train_step)" 1500

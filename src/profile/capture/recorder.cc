@@ -75,6 +75,14 @@ void Recorder::note(std::string_view cause, std::string_view text, double count,
   add_note(cause, text, count, seconds);
 }
 
+void Recorder::withdraw_note(std::string_view cause) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto position = notes_.find(cause);
+  if (position == notes_.end()) return;
+  notes_.erase(position);
+  dirty_ = true;
+}
+
 void Recorder::add_overhead_ns(double ns) {
   const std::lock_guard<std::mutex> lock(mutex_);
   overhead_ns_ += ns;

@@ -140,6 +140,7 @@ class Recorder {
   void lose_launches(double launches, std::string_view cause, std::string_view text);
   // Adds to a note of the same cause.
   void note(std::string_view cause, std::string_view text, double count = 0, double seconds = 0);
+  void withdraw_note(std::string_view cause);  // what it said is not so any more
   // What hardware counters said of one launch: they join the row that such launches are in.
   // REQUIRES: as many names as values.
   void add_counters(const LaunchFacts& facts, const std::vector<std::string_view>& names,

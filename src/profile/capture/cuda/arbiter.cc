@@ -25,11 +25,12 @@ constexpr std::int64_t kNoCopyNs = 2'000'000'000;
 // Open for less, what was recorded can wait until the window is closed.
 constexpr std::int64_t kLongOpenNs = 100'000'000;
 
+constexpr const char* kNeverBegan = "window_never_began";
 constexpr const char* kThreadsText =
-    "recording was switched off and on again in a program that was recorded from before it had a "
-    "CUDA context: CUPTI 13.0 may lose all later launches of threads that were in the middle of "
-    "one when it was switched off. Start a program that is to be stopped and started again with "
-    "--idle or --windows";
+    "recording was off and is on again (after `purlin capture`, or another CUPTI client of the "
+    "program) in a program that was recorded from before it had a CUDA context: CUPTI 13.0 may "
+    "lose all later launches of threads that were in the middle of one when it was switched off. "
+    "Start such a program with --idle or --windows";
 
 std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
   std::vector<Wishes> wishes;
@@ -116,7 +117,7 @@ bool Arbiter::context_awaited(Ownership& ownership) {
   if (!ownership.has_context()) return true;
   awaits_context_ = false;
   folding_.await_work();
-  if (waiting_window_ns_ > 0) begin_asked_window(std::exchange(waiting_window_ns_, 0));
+  if (waiting_window_ns_ > 0) begin_asked_window(take_waiting_window());
   return false;
 }
 
@@ -141,6 +142,7 @@ void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
   Tier& tier = *tiers_[static_cast<std::size_t>(decision.tier)];
   Tier::Opened opened = Tier::Opened::kNotNow;
   keep_apart();
+  const bool again = opened_before_context() && decision.tier == 0;
   if (decision.tier == 0) folding_.begin_window();
   const std::int64_t cost = timed([&] { opened = tier.open(decision.window); });
   if (decision.tier == 0) governor_.spent(0, cost);
@@ -149,6 +151,7 @@ void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
   if (opened == Tier::Opened::kYes) {
     open_ = decision.tier;
     governor_.opened(open_, opened_ns_);
+    if (again) recorder_.note("threads_lost", kThreadsText, 1);
   } else {
     if (decision.tier == 0) folding_.drop_window();
     governor_.refused(decision.tier, opened == Tier::Opened::kNever, monotonic_ns());
@@ -380,25 +383,25 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
         .text("error", "another CUPTI client of the program is active, or capture has ended")
         .finish();
   const std::int64_t now = monotonic_ns();
+  const bool opens_anyway = opens_again(now);
   switch (request.verb) {
     case ControlRequest::Verb::kStatus:
       break;
     case ControlRequest::Verb::kStart:
       governor_.start(now);
-      if (opens_again(now)) note_threads();
       recorder_.note("started", "capture was started by `purlin capture`", 1);
       break;
     case ControlRequest::Verb::kStop:
       close_open_tier();
       if (tiers_[0]->stays()) collect(0, false);  // copies of until now
-      governor_.stop(now);
-      waiting_window_ns_ = 0;
+      governor_.stop(monotonic_ns());
+      take_waiting_window();
       settle(true);
       recorder_.note("stopped", "capture was stopped by `purlin capture`", 1);
       break;
     case ControlRequest::Verb::kWindow:
       if (awaits_context_)
-        waiting_window_ns_ = std::max(waiting_window_ns_, request.length_ns);
+        keep_window_waiting(request.length_ns);
       else
         begin_asked_window(request.length_ns);
       break;
@@ -410,7 +413,7 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
   JsonText answer;
   answer.text("state", state(now));
   if (waiting_window_ns_ > 0) answer.integer("waiting_window_ns", waiting_window_ns_);
-  if (told_threads_) answer.text("warning", kThreadsText);
+  if (!opens_anyway && opens_again(now)) answer.text("warning", kThreadsText);
   return answer.real("budget", governor_.budget())
       .real("governed_ns", totals.governed_ns)
       .real("recorded_ns", totals.recorded_ns)
@@ -429,23 +432,35 @@ std::string_view Arbiter::state(std::int64_t now_ns) const {
   return governor_.ended() ? "ended" : "governed";
 }
 
+// Until there is a context. Noted at once: a program that is killed says no more.
+void Arbiter::keep_window_waiting(std::int64_t length_ns) {
+  waiting_window_ns_ = std::max(take_waiting_window(), length_ns);
+  recorder_.note(kNeverBegan,
+                 "a window that `purlin capture` asked for had not begun, as the program had made "
+                 "no CUDA context yet: nothing was recorded for it",
+                 1, static_cast<double>(waiting_window_ns_) * 1e-9);
+}
+
+std::int64_t Arbiter::take_waiting_window() {
+  recorder_.withdraw_note(kNeverBegan);
+  return std::exchange(waiting_window_ns_, 0);
+}
+
 void Arbiter::begin_asked_window(std::int64_t length_ns) {
-  const std::int64_t now = monotonic_ns();
-  governor_.record(now, length_ns);
-  if (opens_again(now)) note_threads();
+  governor_.record(monotonic_ns(), length_ns);
   recorder_.note("asked_window", "every launch was recorded for as long as was asked for", 0,
                  static_cast<double>(length_ns) * 1e-9);
 }
 
-// Whether launches, which were recorded from before the context on, are about to be recorded again.
-bool Arbiter::opens_again(std::int64_t now_ns) const {
-  const bool wanted = governor_.recording(now_ns) || (!governor_.stopped() && !governor_.ended());
-  return wanted && open_ != 0 && !governor_.after_context() && governor_.totals().windows > 0;
+// Launches were, and to record them again may lose threads.
+bool Arbiter::opened_before_context() const {
+  return !governor_.after_context() && governor_.totals().windows > 0;
 }
 
-void Arbiter::note_threads() {
-  told_threads_ = true;
-  recorder_.note("threads_lost", kThreadsText, 1);
+// Whether that is about to be done.
+bool Arbiter::opens_again(std::int64_t now_ns) const {
+  const bool wanted = governor_.recording(now_ns) || (!governor_.stopped() && !governor_.ended());
+  return wanted && open_ != 0 && opened_before_context();
 }
 
 void Arbiter::yield() {

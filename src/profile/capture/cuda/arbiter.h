@@ -45,9 +45,11 @@ class Arbiter : public Tenant {
  private:
   bool context_awaited(Ownership& ownership);
   std::string_view state(std::int64_t now_ns) const;
+  bool opened_before_context() const;
   bool opens_again(std::int64_t now_ns) const;
+  void keep_window_waiting(std::int64_t length_ns);
+  std::int64_t take_waiting_window();
   void begin_asked_window(std::int64_t length_ns);
-  void note_threads();
   void open(Ownership& ownership, const Governor::Decision& decision);
   void close_open_tier(bool final = false);
   void cycle();
@@ -71,7 +73,6 @@ class Arbiter : public Tenant {
   Governor governor_;
   bool awaits_context_;
   std::int64_t waiting_window_ns_ = 0;  // so long a window was asked for before there was a context
-  bool told_threads_ = false;
   int open_ = Governor::kNone;
   std::int64_t opened_ns_ = 0;  // when that was, or was refused
   FlushTimes flush_times_;

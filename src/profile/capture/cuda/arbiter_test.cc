@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <dlfcn.h>
 #include <map>
 #include <memory>
 #include <string>
@@ -247,7 +248,21 @@ TEST_F(ArbiterTest, AWindowThatIsAskedForBeforeThereIsAContextBeginsWithIt) {
   EXPECT_EQ(done["state"].as_string(), "stopped");
   EXPECT_TRUE(done["waiting_window_ns"].is_null());
   EXPECT_GE(done["recorded_ns"].as_double(), kAskedNs);
-  EXPECT_EQ(notes()["asked_window"].seconds, kAskedNs * 1e-9);
+  std::map<std::string, CoverageNote> said = notes();
+  EXPECT_EQ(said["asked_window"].seconds, kAskedNs * 1e-9);
+  EXPECT_EQ(said.count("window_never_began"), 0u);
+}
+
+// Nor does one that is killed, which says no more at its end.
+TEST_F(ArbiterTest, AWindowThatAProgramNeverHadAContextForIsNoted) {
+  Capture idle(*this, idle_options());
+  idle.ask(ControlRequest::Verb::kWindow);
+  idle.ask(ControlRequest::Verb::kWindow);  // the same, as far as there is one
+  idle.arbiter.tick(idle.ownership);
+  std::map<std::string, CoverageNote> said = notes();
+  EXPECT_EQ(said.count("asked_window"), 0u);
+  EXPECT_EQ(said["window_never_began"].seconds, kAskedNs * 1e-9);
+  EXPECT_EQ(said["window_never_began"].count, 1);
 }
 
 TEST_F(ArbiterTest, AWindowThatWaitsIsGivenUpByStop) {
@@ -259,7 +274,39 @@ TEST_F(ArbiterTest, AWindowThatWaitsIsGivenUpByStop) {
   make_context(idle.ownership);
   idle.arbiter.tick(idle.ownership);
   EXPECT_EQ(script_.opened, 0);
-  EXPECT_EQ(notes().count("asked_window"), 0u) << "it never began";
+  std::map<std::string, CoverageNote> said = notes();
+  EXPECT_EQ(said.count("asked_window"), 0u) << "it never began";
+  EXPECT_EQ(said.count("window_never_began"), 0u) << "nobody wants it any more";
+}
+
+// Where CUPTI tells of no contexts, those that are not a device's primary one are never seen.
+TEST_F(ArbiterTest, AContextThatNothingTellsOfIsNotAwaitedForEver) {
+  void* const driver = dlopen(PURLIN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(driver, nullptr);
+  reinterpret_cast<void (*)(int)>(dlsym(driver, "fake_primary_context"))(0);
+  Cupti mute = functions();
+  mute.enable_and_dump = nullptr;
+  setenv("PURLIN_CONTEXT_WAIT_MS", "30", 1);
+  Ownership ownership(mute, recorder_, folding_, arbiter_);
+  const std::int64_t began = monotonic_ns();
+  ASSERT_TRUE(begin_owning(ownership, false));
+  arbiter_.begin();
+  while (script_.opened == 0) {
+    arbiter_.tick(ownership);
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  EXPECT_GE(monotonic_ns() - began, 30'000'000);
+  EXPECT_GE(notes()["context_untold"].seconds, 0.03);
+}
+
+TEST_F(ArbiterTest, OneThatCuptiWillTellOfIsAwaitedForAsLongAsItTakes) {
+  setenv("PURLIN_CONTEXT_WAIT_MS", "0", 1);
+  GovernorOptions options;
+  Capture capture(*this, options);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  capture.arbiter.tick(capture.ownership);
+  EXPECT_EQ(script_.opened, 0);
+  EXPECT_EQ(notes().count("context_untold"), 0u);
 }
 
 TEST_F(ArbiterTest, AContextThatIsThereAlreadyIsSeenAsAWindowIsAskedFor) {
@@ -284,16 +331,82 @@ TEST_F(ArbiterTest, WhatWasOnBeforeTheContextIsNotStartedAgainWithoutAWarning) {
   EXPECT_TRUE(plain.ask(ControlRequest::Verb::kWindow)["warning"].is_null()) << "it was on";
   EXPECT_TRUE(plain.ask(ControlRequest::Verb::kStop)["warning"].is_null()) << "and stays off";
   EXPECT_FALSE(plain.ask(ControlRequest::Verb::kStart)["warning"].as_string().empty());
+  EXPECT_TRUE(plain.ask(ControlRequest::Verb::kStart)["warning"].is_null()) << "it is due already";
   plain.arbiter.tick(plain.ownership);
   ASSERT_EQ(script_.opened, 2);
-  EXPECT_FALSE(plain.ask(ControlRequest::Verb::kStatus)["warning"].as_string().empty());
+  for (const auto verb : {ControlRequest::Verb::kStatus, ControlRequest::Verb::kStart,
+                          ControlRequest::Verb::kWindow, ControlRequest::Verb::kStop})
+    EXPECT_TRUE(plain.ask(verb)["warning"].is_null()) << "it switches nothing on";
+  EXPECT_EQ(notes()["threads_lost"].count, 1) << "as often as that was done, not asked for";
+}
+
+TEST_F(ArbiterTest, WhatWasAskedForAndNotDoneLosesNoThreads) {
+  Capture plain(*this, plain_options());
+  plain.ask(ControlRequest::Verb::kStop);
+  plain.ask(ControlRequest::Verb::kStart);
+  plain.ask(ControlRequest::Verb::kStop);
+  plain.arbiter.tick(plain.ownership);
+  EXPECT_EQ(script_.opened, 1);
+  EXPECT_EQ(notes().count("threads_lost"), 0u);
+}
+
+// The head was all, and a start changes nothing of that.
+TEST_F(ArbiterTest, AStartThatLeadsToNothingIsNotWarnedOf) {
+  Capture plain(*this, plain_options());
+  script_.cost_ns = 1'000'000'000;
+  while (script_.closed == 0) plain.arbiter.tick(plain.ownership);
+  plain.ask(ControlRequest::Verb::kStop);
+  const Json started = plain.ask(ControlRequest::Verb::kStart);
+  EXPECT_EQ(started["state"].as_string(), "ended");
+  EXPECT_TRUE(started["warning"].is_null());
+}
+
+// It switches the same kinds off, and then on again.
+TEST_F(ArbiterTest, StandingAsideMayLoseThreadsToo) {
+  setenv("PURLIN_CUPTI_GRACE_MS", "0", 1);
+  Capture plain(*this, plain_options());
+  ASSERT_EQ(script_.opened, 1);
+  plain.ownership.client_registers(
+      [](std::uint8_t**, std::size_t*, std::size_t*) {},
+      [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {});
+  EXPECT_EQ(script_.closed, 2) << "and what stays on beside";
+  plain.ownership.resume_if_idle();
+  plain.arbiter.tick(plain.ownership);
+  ASSERT_EQ(script_.opened, 2);
   EXPECT_EQ(notes()["threads_lost"].count, 1);
+}
+
+TEST_F(ArbiterTest, ItLosesNoneWhereRecordingBeganWithTheContext) {
+  setenv("PURLIN_CUPTI_GRACE_MS", "0", 1);
+  GovernorOptions options;
+  Capture capture(*this, options);
+  make_context(capture.ownership);
+  capture.arbiter.tick(capture.ownership);
+  capture.ownership.client_registers(
+      [](std::uint8_t**, std::size_t*, std::size_t*) {},
+      [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {});
+  capture.ownership.resume_if_idle();
+  capture.arbiter.tick(capture.ownership);
+  ASSERT_EQ(script_.opened, 2);
+  EXPECT_EQ(notes().count("threads_lost"), 0u);
+}
+
+// To close may have to wait for a flush, and it is recorded on meanwhile.
+TEST_F(ArbiterTest, WhatIsRecordedIsNoMoreThanItStandsFor) {
+  Capture plain(*this, plain_options());
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  plain.arbiter.collect(plain.ownership, false);
+  const Json stopped = plain.ask(ControlRequest::Verb::kStop);
+  EXPECT_GT(stopped["recorded_ns"].as_double(), 0);
+  EXPECT_LE(stopped["recorded_ns"].as_double(), stopped["governed_ns"].as_double());
 }
 
 TEST_F(ArbiterTest, NorIsAWindowOpenedOfWhatHadStopped) {
   Capture plain(*this, plain_options());
   plain.ask(ControlRequest::Verb::kStop);
   EXPECT_FALSE(plain.ask(ControlRequest::Verb::kWindow)["warning"].as_string().empty());
+  plain.arbiter.tick(plain.ownership);
+  ASSERT_EQ(script_.opened, 2);
   EXPECT_EQ(notes()["threads_lost"].count, 1);
 }
 

@@ -54,6 +54,8 @@ Ownership::Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, T
       programs_thread_(pthread_self()) {
   if (const char* grace = std::getenv("PURLIN_CUPTI_GRACE_MS"))
     grace_ns_ = std::strtoll(grace, nullptr, 10) * 1'000'000;
+  if (const char* wait = std::getenv("PURLIN_CONTEXT_WAIT_MS"))
+    longest_wait_ns_ = std::strtoll(wait, nullptr, 10) * 1'000'000;
 }
 
 bool Ownership::begin(CUpti_BuffersCallbackRequestFunc requested,
@@ -122,10 +124,24 @@ bool Ownership::has_context() {
     watches_context_ =
         cupti_.enable_and_dump != nullptr && cupti_.enable_and_dump(kOnRequest) == CUPTI_SUCCESS;
   // Nothing else is on that CUPTI would need a buffer for.
-  const bool has =
-      heard_ || primary == Contexts::kSome || (!watches_context_ && primary == Contexts::kUnknown);
+  const bool has = heard_ || primary == Contexts::kSome ||
+                   (!watches_context_ && (primary == Contexts::kUnknown || waited_in_vain()));
   if (has) unwatch_context();
   return has;
+}
+
+// Where CUPTI does not tell, a context that is no primary one (cuCtxCreate's) is not seen.
+bool Ownership::waited_in_vain() {
+  const std::int64_t now = monotonic_ns();
+  if (unwatched_since_ns_ == 0) unwatched_since_ns_ = now;
+  if (now - unwatched_since_ns_ < longest_wait_ns_) return false;
+  recorder_.note(
+      "context_untold",
+      "this CUPTI does not tell when the program makes a CUDA context, and no device's primary one "
+      "was made: recording began after so long, as there may be one of another kind since. If "
+      "there was none yet, later launches of some threads may be missing",
+      0, static_cast<double>(now - unwatched_since_ns_) * 1e-9);
+  return true;
 }
 
 void Ownership::unwatch_context() {

@@ -74,7 +74,8 @@ class Ownership {
   // Takes CUPTI back from a client that is done with it, and accounts for the time aside.
   void resume_if_idle();
   // Whether the program has a context; from the first call on CUPTI tells at once when one is made
-  // (buffer_requested). True where that cannot be known. REQUIRES: a turn.
+  // (buffer_requested). True where that cannot be known; where only primary ones can, true after
+  // half a minute without (PURLIN_CONTEXT_WAIT_MS), which is noted. REQUIRES: a turn.
   bool has_context();
   // Whether what is registered is still Purlin's; ends capture where it thrice was not. REQUIRES: a
   // turn, of a thread on which the program launches nothing.
@@ -110,6 +111,7 @@ class Ownership {
   bool client_is_idle() const;
   bool answers();
   void unwatch_context();
+  bool waited_in_vain();
   void take_back(std::unique_lock<std::timed_mutex>& lock);
   void account_time_aside();
   void note_unasked();
@@ -136,6 +138,7 @@ class Ownership {
   std::atomic<bool> heard_ = false;     // from CUPTI, since the last confirmation
   std::atomic<std::int64_t> flushed_ns_ = 0;
   bool watches_context_ = false;
+  std::int64_t longest_wait_ns_ = 30'000'000'000, unwatched_since_ns_ = 0;
   bool has_answered_ = false;  // CUPTI asked Purlin for a buffer when it had to
   int silences_ = 0;
   // Of the calls of clients, which need not hold the transition. Never held while CUPTI is called.
