@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_lookup [ENTRIES] [--hot] [--shapes=N] [--markdown]: what a program pays to find its config
-// before a launch.
+// bench_lookup [ENTRIES] [--hot | --load] [--shapes=N] [--markdown]: what a program pays to find
+// its config before a launch.
 //
 // purlin_lookup, as programs call it, beside std::unordered_map under a mutex and SQLite (in
 // memory, one prepared statement), on the same keys in the same run; 1, 2 and 8 threads; shapes
@@ -19,8 +19,8 @@
 // with the middle median. --hot leaves out shapes drawn from all entries. "One after another": each
 // lookup waits for the one before, so that no processor can overlap them. "Floor": the same for
 // plain reads of one cache line at random places of an array of the size of the lookup's table, on
-// huge pages: what memory itself takes, and no structure larger than the caches can stay below. One
-// JSON document, or a table in Markdown.
+// huge pages: what memory itself takes, and no structure larger than the caches can stay below.
+// --load ends once the entries are loaded. One JSON document, or a table in Markdown.
 #include "base/files.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -418,7 +418,7 @@ Entry entry_of(std::int64_t m, std::int64_t n) {
 struct Options {
   std::int64_t entries = 10'000;
   bool markdown = false;
-  bool only_hot = false;
+  bool only_hot = false, only_load = false;
 };
 
 std::optional<Options> options_of(int argc, char** argv) {
@@ -429,6 +429,8 @@ std::optional<Options> options_of(int argc, char** argv) {
       options.markdown = true;
     else if (std::string_view(argv[i]) == "--hot")
       options.only_hot = true;
+    else if (std::string_view(argv[i]) == "--load")
+      options.only_load = true;
     else if (const std::string_view word = argv[i]; word.starts_with("--shapes="))
       hot_shapes = static_cast<std::size_t>(parse_int(word.substr(9)).value_or(1000));
     else if (number && *number >= 1 && *number <= 1'000'000)
@@ -514,8 +516,8 @@ int main(int argc, char** argv) {
   const auto options = options_of(argc, argv);
   if (!options) {
     std::fprintf(stderr,
-                 "usage: bench_lookup [ENTRIES] [--hot] [--shapes=N] [--markdown]   (1 to 1000000 "
-                 "entries)\n");
+                 "usage: bench_lookup [ENTRIES] [--hot | --load] [--shapes=N] [--markdown]   (1 to "
+                 "1000000 entries)\n");
     return 2;
   }
   const std::string directory = make_temporary_directory("purlin-bench").value();
@@ -569,6 +571,7 @@ int main(int argc, char** argv) {
   Json results = Json::array();
   std::uint64_t allocated = 0;
   for (const std::size_t count : {hot, exact.size()}) {
+    if (options->only_load) break;
     const auto exact_shapes = std::span<const Extents>(exact).first(count);
     const auto bucket_shapes = std::span<const Extents>(bucket).first(count);
     std::vector<Extents> places(count);

@@ -12,6 +12,11 @@ namespace purlin {
 
 std::uint64_t hash64(const void* data, std::size_t size);
 inline std::uint64_t hash64(std::string_view text) { return hash64(text.data(), text.size()); }
+struct Hash128 {
+  std::uint64_t high = 0, low = 0;
+};
+Hash128 hash128(std::string_view text);
+std::string hex32(std::uint64_t high, std::uint64_t low);  // 32 lower-case hexadecimal digits
 // 32 lower-case hexadecimal digits.
 std::string hash128_hex(std::string_view text);
 

@@ -2,6 +2,7 @@
 #include "cache/entry.h"
 
 #include "base/files.h"
+#include "base/json_view.h"
 #include "base/time.h"
 #include "base/version.h"
 #include "model/document.h"
@@ -17,35 +18,41 @@ namespace {
 constexpr int kSchemaVersion = 1;
 constexpr std::size_t kMaxSamples = 20'000, kMaxTies = 1'000, kMaxParameters = 1'000;
 
-// Absent is 0. Times come back from foreign files, so a negative or absurd one is refused.
-Result<double> time_at(const Json& json, std::string_view key) {
-  const Json& value = json[key];
+// All that reads is for a Json or a JsonView. Absent is 0. Times come back from foreign files, so a
+// negative or absurd one is refused.
+template <class J>
+Result<double> time_at(const J& json, std::string_view key) {
+  const auto& value = json[key];
   if (value.is_null()) return 0.0;
   if (!value.is_number() || !std::isfinite(value.as_double()) || value.as_double() < 0)
     return error(Code::kInvalid, "'{}' is not a time in milliseconds", key);
   return value.as_double();
 }
 
-Result<std::vector<Sample>> samples_from(const Json& json) {
-  const Json::Array& times = json["samples_ms"].items();
-  const Json::Array& clocks = json["samples_clock_mhz"].items();
+template <class J>
+Result<std::vector<Sample>> samples_from(const J& json) {
+  const auto& times = json["samples_ms"].items();
+  const auto& clocks = json["samples_clock_mhz"].items();
   if (times.size() > kMaxSamples)
     return error(Code::kInvalid, "'samples_ms' has more than {} items", kMaxSamples);
   if (!clocks.empty() && clocks.size() != times.size())
     return error(Code::kInvalid, "'samples_clock_mhz' and 'samples_ms' differ in length");
   std::vector<Sample> samples;
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    if (!times[i].is_number())
-      return error(Code::kInvalid, "'samples_ms' holds no number at {}", i);
-    samples.push_back({times[i].as_double(), clocks.empty() ? 0.0 : clocks[i].as_double()});
+  for (const auto& time : times) {
+    if (!time.is_number())
+      return error(Code::kInvalid, "'samples_ms' holds no number at {}", samples.size());
+    samples.push_back({time.as_double(), 0.0});
   }
+  std::size_t i = 0;
+  for (const auto& clock : clocks) samples[i++].sm_clock_mhz = clock.as_double();
   return samples;
 }
 
-Result<BucketRules> rules_from(const Json& json, const ProblemShape& problem) {
+template <class J>
+Result<BucketRules> rules_from(const J& json, const ProblemShape& problem) {
   BucketRules rules;
   for (const auto& item : problem.items()) {
-    const Json& text = json[item.first];
+    const auto& text = json[item.first];
     if (text.is_null()) {
       rules.emplace_back(item.first, BucketRule());
       continue;
@@ -56,24 +63,28 @@ Result<BucketRules> rules_from(const Json& json, const ProblemShape& problem) {
   return rules;
 }
 
-Status read_constraints(const Json& json, Entry* entry) {
-  const Json::Array& texts = json["shape_constraints"].items();
+template <class J>
+Status read_constraints(const J& json, Entry* entry, ConstraintTexts& constraints) {
+  const auto& texts = json["shape_constraints"].items();
   if (texts.size() > kMaxParameters)
     return error(Code::kInvalid, "'shape_constraints' has more than {} items", kMaxParameters);
-  for (const Json& text : texts) {
-    PURLIN_TRY(Expression::parse(text.as_string()).status().with_context("'shape_constraints'"));
-    entry->shape_constraints.push_back(text.as_string());
+  for (const auto& item : texts) {
+    std::string text(item.as_string());
+    if (const Result<Expression>& parsed = constraints.parse(text); !parsed.is_ok())
+      return parsed.status().with_context("'shape_constraints'");
+    entry->shape_constraints.push_back(std::move(text));
   }
   if (json["facts"].is_null()) return Status::ok();
   PURLIN_ASSIGN(entry->facts, config_from_json(json["facts"]));
   return Status::ok();
 }
 
-Status read_regret(const Json& json, Entry* entry) {
-  const Json::Object& members = json["bucket_regret"].members();
+template <class J>
+Status read_regret(const J& json, Entry* entry) {
+  const auto& members = json["bucket_regret"].members();
   if (members.size() > kMaxParameters)
     return error(Code::kInvalid, "'bucket_regret' has more than {} members", kMaxParameters);
-  for (const Json::Member& member : members) {
+  for (const auto& member : members) {
     PURLIN_ASSIGN(ProblemShape shape, parse_shape(member.key));
     const double ratio = member.value.as_double();
     if (!member.value.is_number() || !std::isfinite(ratio) || ratio <= 0)
@@ -81,6 +92,47 @@ Status read_regret(const Json& json, Entry* entry) {
     entry->bucket_regret.emplace_back(std::move(shape), ratio);
   }
   return Status::ok();
+}
+
+template <class J>
+Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintTexts& constraints) {
+  PURLIN_TRY(check_schema(json, "purlin.entry", kSchemaVersion));
+  Entry entry;
+  PURLIN_ASSIGN(entry.key, key_from_json(json["key"]));
+  PURLIN_ASSIGN(entry.config, config_from_json(json["config"]));
+  PURLIN_ASSIGN(entry.problem, shape_from_json(json["problem"]));
+  if (entry.config.items().size() > kMaxParameters || entry.problem.items().size() > kMaxParameters)
+    return error(Code::kInvalid, "more than {} parameters or dimensions", kMaxParameters);
+  for (const auto& item : entry.problem.items())
+    if (item.second < 1) return error(Code::kInvalid, "'problem': {} is not positive", item.first);
+  PURLIN_ASSIGN(entry.bucket_rules, rules_from(json["bucket_rules"], entry.problem));
+  PURLIN_TRY(read_constraints(json, &entry, constraints));
+  PURLIN_ASSIGN(entry.time_ms, time_at(json, "time_ms"));
+  PURLIN_ASSIGN(entry.default_time_ms, time_at(json, "default_time_ms"));
+  PURLIN_ASSIGN(entry.runner_up_ms, time_at(json, "runner_up_ms"));
+  for (const auto& [name, config] : {std::pair{"default_config", &entry.default_config},
+                                     std::pair{"runner_up", &entry.runner_up}})
+    if (!json[name].is_null()) {
+      PURLIN_ASSIGN(*config, config_from_json(json[name]));
+    }
+  entry.verified = json["verified"].as_bool();
+  entry.recorded_at = json["recorded_at"].as_string();
+  if (parts == EntryParts::kServed) return entry;
+  PURLIN_ASSIGN(entry.samples, samples_from(json));
+  PURLIN_TRY(read_regret(json, &entry));
+  if (json["ties"].size() > kMaxTies)
+    return error(Code::kInvalid, "'ties' has more than {} items", kMaxTies);
+  const auto& ties = json["ties"].items();
+  for (const auto& item : ties) {
+    PURLIN_ASSIGN(Config config, config_from_json(item));
+    entry.ties.push_back(std::move(config));
+  }
+  entry.evaluations = static_cast<int>(json["evaluations"].as_int());
+  entry.tool_version = json["tool_version"].as_string();
+  entry.strategy = json["strategy"].as_string();
+  entry.host = json["host"].as_string();
+  entry.user = json["user"].as_string();
+  return entry;
 }
 
 }  // namespace
@@ -168,41 +220,12 @@ Json to_json(const Entry& entry) {
 }
 
 Result<Entry> entry_from_json(const Json& json) {
-  PURLIN_TRY(check_schema(json, "purlin.entry", kSchemaVersion));
-  Entry entry;
-  PURLIN_ASSIGN(entry.key, key_from_json(json["key"]));
-  PURLIN_ASSIGN(entry.config, config_from_json(json["config"]));
-  PURLIN_ASSIGN(entry.problem, shape_from_json(json["problem"]));
-  if (entry.config.items().size() > kMaxParameters || entry.problem.items().size() > kMaxParameters)
-    return error(Code::kInvalid, "more than {} parameters or dimensions", kMaxParameters);
-  for (const auto& item : entry.problem.items())
-    if (item.second < 1) return error(Code::kInvalid, "'problem': {} is not positive", item.first);
-  PURLIN_ASSIGN(entry.bucket_rules, rules_from(json["bucket_rules"], entry.problem));
-  PURLIN_TRY(read_constraints(json, &entry));
-  PURLIN_ASSIGN(entry.time_ms, time_at(json, "time_ms"));
-  PURLIN_ASSIGN(entry.samples, samples_from(json));
-  PURLIN_ASSIGN(entry.default_time_ms, time_at(json, "default_time_ms"));
-  PURLIN_ASSIGN(entry.runner_up_ms, time_at(json, "runner_up_ms"));
-  for (const auto& [name, config] : {std::pair{"default_config", &entry.default_config},
-                                     std::pair{"runner_up", &entry.runner_up}})
-    if (!json[name].is_null()) {
-      PURLIN_ASSIGN(*config, config_from_json(json[name]));
-    }
-  PURLIN_TRY(read_regret(json, &entry));
-  if (json["ties"].size() > kMaxTies)
-    return error(Code::kInvalid, "'ties' has more than {} items", kMaxTies);
-  for (const Json& item : json["ties"].items()) {
-    PURLIN_ASSIGN(Config config, config_from_json(item));
-    entry.ties.push_back(std::move(config));
-  }
-  entry.evaluations = static_cast<int>(json["evaluations"].as_int());
-  entry.verified = json["verified"].as_bool();
-  entry.tool_version = json["tool_version"].as_string();
-  entry.strategy = json["strategy"].as_string();
-  entry.host = json["host"].as_string();
-  entry.user = json["user"].as_string();
-  entry.recorded_at = json["recorded_at"].as_string();
-  return entry;
+  ConstraintTexts constraints;
+  return entry_from(json, EntryParts::kAll, constraints);
+}
+Result<Entry> entry_from_json(const JsonView& json, EntryParts parts,
+                              ConstraintTexts& constraints) {
+  return entry_from(json, parts, constraints);
 }
 
 }  // namespace purlin::cache

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cache/bucket.h"
+#include "cache/constraint_texts.h"
 #include "cache/key.h"
 #include "model/evaluation.h"
 
@@ -49,5 +50,10 @@ Result<Entry> new_entry(const KernelSpec& spec, const ProblemShape& problem,
 Json to_json(const Entry& entry);
 // kInvalid names the member that is wrong; kCorrupt when written by a newer Purlin.
 Result<Entry> entry_from_json(const Json& json);
+enum class EntryParts {
+  kAll,
+  kServed,  // what lookups need: without samples, ties, regret and who found it how
+};
+Result<Entry> entry_from_json(const JsonView& json, EntryParts parts, ConstraintTexts& constraints);
 
 }  // namespace purlin::cache

@@ -2,6 +2,7 @@
 #include "cache/key.h"
 
 #include "base/hash.h"
+#include "base/json_view.h"
 
 namespace purlin::cache {
 namespace {
@@ -45,6 +46,32 @@ static_assert(std::size(kFields) == kKeyFields);
 
 constexpr std::size_t kMaxFieldBytes = 4096;
 
+KeyMatch compare_field(const Field& field, const CacheKey& wanted, const CacheKey& stored) {
+  const std::string &want = wanted.*field.member, &have = stored.*field.member;
+  if (field.newer && !want.empty() && have.empty()) return {Match::kSame, kNotRecorded};
+  if ((field.always || !want.empty()) && want != have) return {field.on_other, field.weight};
+  return {};
+}
+
+// Of a Json or a JsonView.
+template <class J>
+Result<CacheKey> key_from(const J& json) {
+  if (!json.is_object()) return error(Code::kInvalid, "the key is not an object");
+  CacheKey key;
+  for (const Field& field : kFields) {
+    const auto value = json.find(field.name);
+    if (!value || (value->is_string() && value->as_string().empty())) {
+      if (field.required) return error(Code::kInvalid, "the key lacks '{}'", field.name);
+      continue;
+    }
+    if (!value->is_string() || value->as_string().size() > kMaxFieldBytes)
+      return error(Code::kInvalid, "the key's '{}' is not a text of at most {} bytes", field.name,
+                   kMaxFieldBytes);
+    key.*field.member = value->as_string();
+  }
+  return key;
+}
+
 }  // namespace
 
 const std::array<KeyFieldRule, kKeyFields>& key_field_rules() {
@@ -77,22 +104,8 @@ Json to_json(const CacheKey& key) {
   return json;
 }
 
-Result<CacheKey> key_from_json(const Json& json) {
-  if (!json.is_object()) return error(Code::kInvalid, "the key is not an object");
-  CacheKey key;
-  for (const Field& field : kFields) {
-    const Json* value = json.find(field.name);
-    if (value == nullptr || (value->is_string() && value->as_string().empty())) {
-      if (field.required) return error(Code::kInvalid, "the key lacks '{}'", field.name);
-      continue;
-    }
-    if (!value->is_string() || value->as_string().size() > kMaxFieldBytes)
-      return error(Code::kInvalid, "the key's '{}' is not a text of at most {} bytes", field.name,
-                   kMaxFieldBytes);
-    key.*field.member = value->as_string();
-  }
-  return key;
-}
+Result<CacheKey> key_from_json(const Json& json) { return key_from(json); }
+Result<CacheKey> key_from_json(const JsonView& json) { return key_from(json); }
 
 Result<CacheKey> make_key(const KernelSpec& spec, const ProblemShape& problem,
                           const DeviceInfo& device, bool cold_cache) {
@@ -117,15 +130,22 @@ Result<CacheKey> make_key(const KernelSpec& spec, const ProblemShape& problem,
 Comparison compare(const CacheKey& wanted, const CacheKey& stored) {
   Comparison result;
   for (const Field& field : kFields) {
-    FieldComparison line{field.name, wanted.*field.member, stored.*field.member, Match::kSame};
-    if (field.newer && !line.wanted.empty() && line.stored.empty()) {
-      result.distance += kNotRecorded;
-    } else if ((field.always || !line.wanted.empty()) && line.wanted != line.stored) {
-      line.match = field.on_other;
-      result.distance += field.weight;
-      result.match = std::max(result.match, field.on_other);
-    }
-    result.fields.push_back(std::move(line));
+    const KeyMatch of_field = compare_field(field, wanted, stored);
+    result.match = std::max(result.match, of_field.match);
+    result.distance += of_field.distance;
+    result.fields.push_back(
+        {field.name, wanted.*field.member, stored.*field.member, of_field.match});
+  }
+  return result;
+}
+
+KeyMatch compare_but_bucket(const CacheKey& wanted, const CacheKey& stored) {
+  KeyMatch result;
+  for (std::size_t i = 0; i < kKeyFields; ++i) {
+    if (i == kBucketField) continue;
+    const KeyMatch of_field = compare_field(kFields[i], wanted, stored);
+    result.match = std::max(result.match, of_field.match);
+    result.distance += of_field.distance;
   }
   return result;
 }

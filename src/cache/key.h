@@ -42,6 +42,7 @@ struct CacheKey {
 
 Json to_json(const CacheKey& key);
 Result<CacheKey> key_from_json(const Json& json);
+Result<CacheKey> key_from_json(const JsonView& json);
 
 Result<CacheKey> make_key(const KernelSpec& spec, const ProblemShape& problem,
                           const DeviceInfo& device, bool cold_cache);
@@ -77,6 +78,12 @@ struct Comparison {
   int distance = 0;                     // 0 = same; smaller is nearer
 };
 Comparison compare(const CacheKey& wanted, const CacheKey& stored);
+// The verdict and the distance alone, whatever the buckets are.
+struct KeyMatch {
+  Match match = Match::kSame;
+  int distance = 0;
+};
+KeyMatch compare_but_bucket(const CacheKey& wanted, const CacheKey& stored);
 // A line for each field: "arch: 'sm_90' wanted, 'sm_80' stored; never served across archs".
 std::vector<std::string> explain(const Comparison& comparison);
 

@@ -37,13 +37,20 @@ const EntryRow* LayerUnion::entry(const Id128& record) const {
   return nullptr;
 }
 
-std::vector<LayerUnion::Layered> LayerUnion::served(std::uint64_t group, const Id128& key) const {
+std::deque<EntryReader> LayerUnion::readers(EntryParts parts, ConstraintTexts& constraints) const {
+  std::deque<EntryReader> all;
+  for (const Store& store : stores_) all.emplace_back(store.log_path(), parts, constraints);
+  return all;
+}
+
+std::vector<LayerUnion::Layered> LayerUnion::served(std::uint64_t group, const Id128& key,
+                                                    std::deque<EntryReader>& readers) const {
   std::vector<Layered> all;
   std::unordered_set<std::string> taken;
   const auto is_served = [this](const Id128& record) { return served(record); };
   for (std::size_t layer = 0; layer < stores_.size(); ++layer)
-    for (StoredEntry& stored : stores_[layer].served(group, key, is_served)) {
-      if (!taken.insert(stored.record).second) continue;
+    for (StoredEntry& stored : stores_[layer].served(group, key, is_served, &readers[layer])) {
+      if (stores_.size() > 1 && !taken.insert(stored.record).second) continue;
       const Id128 record = Id128::parse(stored.record);
       for (const Store& other : stores_) {
         if (&other == &stores_[layer]) continue;

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -37,7 +38,10 @@ class LayerUnion {
     StoredEntry stored;
     std::size_t layer = 0;
   };
-  std::vector<Layered> served(std::uint64_t group, const Id128& key) const;
+  std::vector<Layered> served(std::uint64_t group, const Id128& key,
+                              std::deque<EntryReader>& readers) const;
+  // One for each store.
+  std::deque<EntryReader> readers(EntryParts parts, ConstraintTexts& constraints) const;
 
  private:
   std::span<const Store> stores_;

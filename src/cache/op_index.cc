@@ -153,6 +153,7 @@ OpIndex::OpIndex(CacheKey wanted, std::vector<std::string> dimensions, bool allo
     : finder_(finder_for(dimensions.size())),
       dimension_count_(dimensions.size()),
       wanted_(std::move(wanted)),
+      group_(group_of(wanted_)),
       dimensions_(std::move(dimensions)),
       allow_transferred_(allow_transferred) {
   nobody_.measured.fill(-1);  // no shape's extent
@@ -339,9 +340,13 @@ std::size_t OpIndex::table_bytes() const {
   return bytes;
 }
 
+// In the order of the log, where that is known: it is read as it lies.
 std::vector<Id128> OpIndex::changed_keys(std::span<const Store> layers) {
-  std::vector<Id128> changed;
-  const std::uint64_t group = group_of(wanted_);
+  struct Changed {
+    Id128 key;
+    std::uint64_t offset = UINT64_MAX;
+  };
+  std::vector<Changed> changed;
   const auto same_file = [](const Followed& followed, const Store& store) {
     return followed.directory == store.directory() && followed.generation == store.generation();
   };
@@ -351,27 +356,37 @@ std::vector<Id128> OpIndex::changed_keys(std::span<const Store> layers) {
     followed_.clear();
     for (const Store& store : layers) {
       followed_.push_back({store.directory(), store.generation(), 0});
-      store.catalog().each_of_group(group,
-                                    [&](const EntryRow& row) { changed.push_back(row.key); });
+      store.catalog().each_of_group(group_, [&](const EntryRow& row) {
+        changed.push_back({row.key, row.offset});
+      });
     }
-    for (const auto& [key, live] : live_) changed.push_back(key);
+    for (const auto& [key, live] : live_) changed.push_back({key});
   } else {
     const LayerUnion all(layers);
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::vector<Store::Change>& changes = layers[i].changes();
       for (std::size_t at = followed_[i].seen; at < changes.size(); ++at) {
-        if (changes[at].group == group) changed.push_back(changes[at].key);
+        if (changes[at].group == group_) changed.push_back({changes[at].key});
         if (changes[at].about == Id128()) continue;
         if (const EntryRow* row = all.entry(changes[at].about);
-            row != nullptr && row->group == group)
-          changed.push_back(row->key);
+            row != nullptr && row->group == group_)
+          changed.push_back({row->key});
       }
     }
   }
   for (std::size_t i = 0; i < layers.size(); ++i) followed_[i].seen = layers[i].changes().size();
-  std::sort(changed.begin(), changed.end());
-  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
-  return changed;
+  std::sort(changed.begin(), changed.end(), [](const Changed& a, const Changed& b) {
+    return std::tie(a.key, a.offset) < std::tie(b.key, b.offset);
+  });
+  const auto same_key = [](const Changed& a, const Changed& b) { return a.key == b.key; };
+  changed.erase(std::unique(changed.begin(), changed.end(), same_key), changed.end());
+  std::sort(changed.begin(), changed.end(), [](const Changed& a, const Changed& b) {
+    return std::tie(a.offset, a.key) < std::tie(b.offset, b.key);
+  });
+  std::vector<Id128> keys;
+  keys.reserve(changed.size());
+  for (const Changed& each : changed) keys.push_back(each.key);
+  return keys;
 }
 
 namespace {
@@ -393,10 +408,26 @@ class Changing {
 
 }  // namespace
 
+struct OpIndex::Reading {
+  explicit Reading(std::span<const Store> layers)
+      : all(layers), readers(all.readers(EntryParts::kServed, constraints)) {}
+  const LayerUnion all;
+  ConstraintTexts constraints;
+  std::deque<EntryReader> readers;
+};
+
 void OpIndex::update(std::span<const Store> layers) {
   std::vector<const IndexedEntry*> withdrawn, fresh;
-  for (const Id128& key : changed_keys(layers)) {
-    Live now = index_key(layers, key);
+  const std::vector<Id128> changed = changed_keys(layers);
+  if (changed.empty()) return;
+  if (changed.size() > live_.size()) {
+    live_.reserve(changed.size());
+    of_record_.reserve(changed.size());
+    entries_.reserve(changed.size());
+  }
+  Reading reading(layers);
+  for (const Id128& key : changed) {
+    Live now = index_key(layers, key, reading);
     Live& held = live_[key];
     for (const IndexedEntry* old : held)
       if (std::find(now.begin(), now.end(), old) == now.end()) withdrawn.push_back(old);
@@ -408,6 +439,7 @@ void OpIndex::update(std::span<const Store> layers) {
   if (withdrawn.empty() && fresh.empty()) return;
   const Changing changing(epoch_);
   if (!withdrawn.empty()) withdraw(withdrawn);
+  if (size_ == 0 && fresh.size() * 2 > tables_.back()->size()) grow(fresh.size());
   for (const IndexedEntry* entry : fresh) insert(entry);
   grow_memo();
 }
@@ -428,10 +460,11 @@ void OpIndex::withdraw(const std::vector<const IndexedEntry*>& entries) {
   for (const auto& [slot, entry] : vacant) write(*slot, *entry);
 }
 
-OpIndex::Live OpIndex::index_key(std::span<const Store> layers, const Id128& key) {
-  const std::vector<LayerUnion::Layered> served = LayerUnion(layers).served(group_of(wanted_), key);
+OpIndex::Live OpIndex::index_key(std::span<const Store> layers, const Id128& key,
+                                 Reading& reading) {
+  const std::vector<LayerUnion::Layered> served = reading.all.served(group_, key, reading.readers);
   const auto made = [&](const LayerUnion::Layered& from, bool at_its_shape_only) {
-    std::unique_ptr<IndexedEntry> entry = make(from.stored, at_its_shape_only);
+    std::unique_ptr<IndexedEntry> entry = make(from.stored, at_its_shape_only, reading.constraints);
     if (entry == nullptr) return entry;
     entry->layer = from.layer;
     entry->directory = layers[from.layer].directory();
@@ -470,7 +503,7 @@ OpIndex::Live OpIndex::index_key(std::span<const Store> layers, const Id128& key
 
 // The same one, where it was published before.
 const IndexedEntry* OpIndex::publish(std::unique_ptr<IndexedEntry> made) {
-  std::vector<const IndexedEntry*>& known = of_record_[made->record];
+  std::vector<const IndexedEntry*>& known = of_record_[Id128::parse(made->record)];
   for (const IndexedEntry* entry : known)
     if (entry->same_as(*made)) return entry;
   known.push_back(made.get());
@@ -492,7 +525,8 @@ std::size_t OpIndex::rule_set(const Entry& entry, bool exact) {
   return count;
 }
 
-std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_its_shape_only) {
+std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_its_shape_only,
+                                            ConstraintTexts& constraints) {
   const Entry& entry = stored.entry;
   // Shapes of other dimensions are another problem, whatever the op is called.
   if (entry.problem.items().size() != dimensions_.size()) return nullptr;
@@ -502,9 +536,7 @@ std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_i
     if (extent == nullptr) return nullptr;
     indexed->measured[i] = *extent;
   }
-  CacheKey wanted = wanted_;
-  wanted.bucket = entry.key.bucket;
-  Comparison comparison = compare(wanted, entry.key);
+  KeyMatch comparison = compare_but_bucket(wanted_, entry.key);
   if (comparison.match == Match::kForeign) return nullptr;
   if (comparison.match == Match::kTransferable && stored.validated(wanted_))
     comparison.match = Match::kSame;
@@ -526,7 +558,7 @@ std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_i
   indexed->distance = comparison.distance;
   indexed->recorded_at = entry.recorded_at;
   indexed->for_bucket = !at_its_shape_only;
-  indexed->check = ShapeCheck::compile(entry, dimensions_);
+  indexed->check = ShapeCheck::compile(entry, dimensions_, constraints);
   indexed->rules = rule_set(entry, at_its_shape_only);
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     indexed->bucket[i] = rule_sets_[indexed->rules][i].apply(indexed->measured[i]);
@@ -555,7 +587,7 @@ void OpIndex::write(Slot& slot, const IndexedEntry& entry) {
 }
 
 void OpIndex::insert(const IndexedEntry* entry) {
-  if ((size_ + 1) * 2 > tables_.back()->size()) grow();
+  if ((size_ + 1) * 2 > tables_.back()->size()) grow(1);
   const auto [slot, held] = place_of(*entry);
   if (held != nullptr && held != &nobody_ && !entry->beats(*held)) return;
   if (held == nullptr) {
@@ -566,7 +598,7 @@ void OpIndex::insert(const IndexedEntry* entry) {
   write(*slot, *entry);
 }
 
-void OpIndex::grow() {
+void OpIndex::grow(std::size_t more) {
   // Readers stay on the outgrown table until the new one, which holds everything, is published.
   const bool published = table_.load(std::memory_order_relaxed) == tables_.back().get();
   const Table& from = *tables_.back();
@@ -576,7 +608,8 @@ void OpIndex::grow() {
     const IndexedEntry* entry = from.at(i).entry.load(std::memory_order_relaxed);
     live += entry != nullptr && entry != &nobody_ ? 1 : 0;
   }
-  const std::size_t wanted = live * 4 > from.size() ? from.size() * 2 : from.size();
+  std::size_t wanted = live * 4 > from.size() ? from.size() * 2 : from.size();
+  while (wanted < 2 * (live + more)) wanted *= 2;
   tables_.push_back(std::make_unique<Table>(wanted, dimensions_.size()));
   size_ = 0;
   for (std::size_t i = 0; i < from.size(); ++i)

@@ -108,8 +108,11 @@ class OpIndex {
 
   using Live = std::vector<const IndexedEntry*>;  // of one key: the one for its bucket first
   std::vector<Id128> changed_keys(std::span<const Store> layers);
-  Live index_key(std::span<const Store> layers, const Id128& key);
-  std::unique_ptr<IndexedEntry> make(const StoredEntry& stored, bool at_its_shape_only);
+  // What an update reads entries with.
+  struct Reading;
+  Live index_key(std::span<const Store> layers, const Id128& key, Reading& reading);
+  std::unique_ptr<IndexedEntry> make(const StoredEntry& stored, bool at_its_shape_only,
+                                     ConstraintTexts& constraints);
   const IndexedEntry* publish(std::unique_ptr<IndexedEntry> made);
   std::size_t rule_set(const Entry& entry, bool exact);
   void insert(const IndexedEntry* entry);
@@ -117,7 +120,7 @@ class OpIndex {
   void write(Slot& slot, const IndexedEntry& entry);
   // In the newest table.
   Place place_of(const IndexedEntry& entry) const;
-  void grow();
+  void grow(std::size_t more);  // entries, at least
   void grow_memo();
   // The hot path, once for each number of dimensions, so that its loops are unrolled.
   using Finder = Hit (*)(const OpIndex&, const std::int64_t*) noexcept;
@@ -161,6 +164,7 @@ class OpIndex {
   mutable std::atomic<int> memo_score_{kMostMemoScore};  // which learn() moves by one
   // The others.
   const CacheKey wanted_;
+  const std::uint64_t group_;
   const std::vector<std::string> dimensions_;
   const bool allow_transferred_;
   std::array<RuleSet, kMaxRuleSets> rule_sets_;  // the first is exact; published by rule_count_
@@ -168,7 +172,7 @@ class OpIndex {
   std::vector<std::unique_ptr<Table>> tables_;          // the last one is current
   std::vector<std::unique_ptr<AnswerMemo>> memos_;      // here, too
   std::vector<std::unique_ptr<IndexedEntry>> entries_;  // every one ever published
-  std::unordered_map<std::string, std::vector<const IndexedEntry*>> of_record_;  // the same
+  std::unordered_map<Id128, std::vector<const IndexedEntry*>, Id128Hash> of_record_;  // the same
   std::unordered_map<Id128, Live, Id128Hash> live_;
   IndexedEntry nobody_;   // stands in the slots of withdrawn entries, for no shape
   std::size_t size_ = 0;  // slots in use

@@ -378,6 +378,29 @@ TEST(OpIndex, ComingAndGoingEntriesTakeNoMemory) {
   EXPECT_EQ(index.table_bytes(), bytes);
 }
 
+// Every record is checked as it is taken in: damage costs what it hit, no more.
+TEST(OpIndex, TheNextBestStandsInForADamagedRecord) {
+  TemporaryDirectory folder;
+  Store store = *Store::open(folder.path());
+  Entry better = shaped(1024, 96, {}, 64), worse = shaped(1024, 96, {}, 32),
+        other = shaped(64, 96, {}, 16);
+  better.time_ms = 0.1;
+  worse.time_ms = 0.2;
+  const std::string best = store.put(better)->record, next = store.put(worse)->record,
+                    apart = store.put(other)->record;
+  std::string log = *read_file(folder.file("entries.log"), 1 << 20);
+  const std::size_t at = log.find("\"time_ms\":0.1,");
+  ASSERT_NE(at, std::string::npos);
+  for (const bool damaged : {false, true}) {
+    log[at + 12] = damaged ? '3' : '1';
+    ASSERT_TRUE(write_atomic(folder.file("entries.log"), log).is_ok());
+    OpIndex index(sample_entry().key, kDimensions, false);
+    index.update(store);  // which read the log before
+    EXPECT_EQ(ask(index, {1024, 96, 512}).record, damaged ? next : best);
+    EXPECT_EQ(ask(index, {64, 96, 512}).record, apart);
+  }
+}
+
 TEST(OpIndex, AValidationStandsForItsDriver) {
   TemporaryDirectory folder;
   Store store = *Store::open(folder.path());

@@ -122,6 +122,82 @@ StoredRecord make_record(const EntryStatus& status) {
 
 std::string record_id(const Json& payload) { return hash128_hex(sorted(payload).dump()); }
 
+Id128 RecordIds::of(const JsonView& payload) { return hash(payload, false); }
+
+bool RecordIds::agrees(const JsonView& payload, const Id128& id) {
+  return id != Id128() && hash(payload, true) == id;
+}
+
+Id128 RecordIds::hash(const JsonView& payload, bool as_written) {
+  canonical_.clear();
+  members_.clear();
+  if (!append(payload, as_written)) return {};
+  const Hash128 hash = hash128(canonical_);
+  return {hash.high, hash.low};
+}
+
+namespace {
+
+// All of a member that is a text, a number or a word, where no space is in it; else "".
+std::string_view dense(const JsonView::Member& member) {
+  if (member.value.is_object() || member.value.is_array()) return {};
+  const std::size_t quote = member.value.is_string() ? 1 : 0;
+  const std::string_view text = member.value.text();
+  const char* const begin = member.key.data() - 1;
+  if (text.data() != member.key.data() + member.key.size() + 2 + quote) return {};
+  return {begin, static_cast<std::size_t>(text.data() + text.size() + quote - begin)};
+}
+
+}  // namespace
+
+// As sorted(json).dump() is, without a copy of the document.
+bool RecordIds::append(const JsonView& json, bool as_written) {
+  if (json.is_array() && as_written && json.is_dense() && !json.holds_objects()) {
+    canonical_ += json.text();  // samples are many
+  } else if (json.is_object()) {
+    const std::size_t first = members_.size();
+    for (const JsonView::Member member : json.members()) members_.push_back(member);
+    const auto begin = members_.begin() + static_cast<std::ptrdiff_t>(first);
+    std::sort(begin, members_.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
+    const auto same_key = [](const auto& a, const auto& b) { return a.key == b.key; };
+    if (std::adjacent_find(begin, members_.end(), same_key) != members_.end()) return false;
+    canonical_ += '{';
+    const std::size_t end = members_.size();
+    for (std::size_t i = first; i < end; ++i) {
+      if (i > first) canonical_ += ',';
+      if (const std::string_view whole = as_written ? dense(members_[i]) : ""; !whole.empty()) {
+        canonical_ += whole;
+        continue;
+      }
+      canonical_ += '"';
+      canonical_ += members_[i].key;
+      canonical_ += "\":";
+      const JsonView value = members_[i].value;
+      if (!append(value, as_written)) return false;
+    }
+    members_.resize(first);
+    canonical_ += '}';
+  } else if (json.is_array()) {
+    canonical_ += '[';
+    bool comma = false;
+    for (const JsonView item : json.items()) {
+      if (comma) canonical_ += ',';
+      comma = true;
+      if (!append(item, as_written)) return false;
+    }
+    canonical_ += ']';
+  } else if (json.is_string()) {
+    canonical_ += '"';
+    canonical_ += json.text();
+    canonical_ += '"';
+  } else if (json.is_number() && !json.is_int() && !as_written) {
+    canonical_ += Json(json.as_double()).dump();
+  } else {
+    canonical_ += json.text();
+  }
+  return true;
+}
+
 Id128 Id128::parse(std::string_view hex) {
   if (hex.size() != 32) return {};
   Id128 id;
@@ -135,6 +211,6 @@ Id128 Id128::parse(std::string_view hex) {
   return id;
 }
 
-std::string Id128::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
+std::string Id128::hex() const { return hex32(high, low); }
 
 }  // namespace purlin::cache

@@ -8,6 +8,7 @@
 // of a newer Purlin.
 #pragma once
 
+#include "base/json_view.h"
 #include "cache/entry.h"
 
 #include <compare>
@@ -67,6 +68,22 @@ struct Id128 {
 };
 struct Id128Hash {
   std::size_t operator()(const Id128& id) const { return static_cast<std::size_t>(id.low); }
+};
+
+// The same as record_id(), for payloads in bulk. Zero where a key is repeated, which only the other
+// one knows what to make of.
+class RecordIds {
+ public:
+  Id128 of(const JsonView& payload);
+  // Whether it is the id of the payload as it stands. Where reals are not written as Json writes
+  // them, or a key is repeated, false says nothing.
+  bool agrees(const JsonView& payload, const Id128& id);
+
+ private:
+  Id128 hash(const JsonView& payload, bool as_written);
+  bool append(const JsonView& json, bool as_written);
+  std::string canonical_;
+  std::vector<JsonView::Member> members_;  // of the objects that are being written, innermost last
 };
 
 }  // namespace purlin::cache

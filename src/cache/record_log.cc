@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/record_log.h"
 
-#include "base/descriptor.h"
 #include "base/files.h"
 #include "base/hash.h"
 
@@ -21,6 +20,8 @@ constexpr char kFrameMagic[9] = "\xF5PRLNRC\n";  // 0xF5 occurs in no UTF-8 text
 constexpr std::size_t kFrameBytes = 32;
 constexpr std::size_t kChunk = std::size_t{4} << 20;
 constexpr std::size_t kLeastChunk = 4096;
+constexpr std::size_t kLeastAtOnce = 2048,
+                      kMostAtOnce = std::size_t{256} << 10;  // of records apart
 static_assert(kChunk > kMaxPayload + kFrameBytes);
 
 template <class T>
@@ -365,15 +366,38 @@ bool RecordLog::resume(const LogMark& mark) {
 }
 
 Result<std::string> RecordLog::read_at(std::uint64_t offset) const {
-  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return os_error("read", path_, errno);
-  std::string bytes;
-  PURLIN_TRY(read_range(file.get(), path_, offset, kFrameBytes, &bytes));
+  RecordReader reader(path_);
+  PURLIN_ASSIGN(const std::string_view payload, reader.read(offset));
+  return std::string(payload);
+}
+
+RecordReader::RecordReader(const std::string& path)
+    : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_.get() < 0) error_ = errno;
+}
+
+Result<std::string_view> RecordReader::bytes_at(std::uint64_t offset, std::size_t count) {
+  // Offsets come from a file, so that no sum of them is taken.
+  if (offset < begin_ || offset - begin_ > bytes_.size() ||
+      count > bytes_.size() - (offset - begin_)) {
+    // Who goes through the file is given more and more of it at once.
+    const bool goes_on = window_ > 0 && offset >= begin_ && offset - begin_ <= 2 * window_;
+    window_ = std::max(count, goes_on ? std::min(2 * window_, kMostAtOnce) : kLeastAtOnce);
+    begin_ = offset;
+    bytes_.clear();
+    PURLIN_TRY(read_range(file_.get(), path_, offset, window_, &bytes_));
+  }
+  return std::string_view(bytes_).substr(offset - begin_, count);
+}
+
+Result<std::string_view> RecordReader::read(std::uint64_t offset) {
+  if (file_.get() < 0) return os_error("read", path_, error_);
+  PURLIN_ASSIGN(std::string_view bytes, bytes_at(offset, kFrameBytes));
   Frame frame;
   if (bytes.size() < kFrameBytes || !decode_frame(bytes.data(), &frame))
     return error(Code::kCorrupt, "'{}' has no record at offset {}", path_, offset);
-  std::string payload;
-  PURLIN_TRY(read_range(file.get(), path_, offset + kFrameBytes, frame.length, &payload));
+  PURLIN_ASSIGN(bytes, bytes_at(offset, kFrameBytes + frame.length));
+  const std::string_view payload = bytes.substr(kFrameBytes, frame.length);
   if (payload.size() != frame.length || hash64(payload) != frame.payload_hash)
     return error(Code::kCorrupt, "the record of '{}' at offset {} is damaged", path_, offset);
   return payload;

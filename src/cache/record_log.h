@@ -10,6 +10,7 @@
 // ours or newer.
 #pragma once
 
+#include "base/descriptor.h"
 #include "base/status.h"
 
 #include <cstddef>
@@ -52,6 +53,25 @@ struct LogMark {
   std::uint64_t fingerprint = 0;  // of the header and the first and last frame
   std::uint64_t damaged = 0;      // stretches before `position` that failed their checksum
   bool operator==(const LogMark&) const = default;
+};
+
+// Reads single records of one file: the one that stood under the name when the reader was made,
+// whatever takes its place. Thread-safety: one thread.
+class RecordReader {
+ public:
+  explicit RecordReader(const std::string& path);
+  // The payload of the record at `offset`, which a visit reported; lives until the next read.
+  // kCorrupt where there is no whole record. Cheapest in the order of the file.
+  Result<std::string_view> read(std::uint64_t offset);
+
+ private:
+  // bytes_ from `offset` on, as many as asked for unless the file ends before.
+  Result<std::string_view> bytes_at(std::uint64_t offset, std::size_t count);
+  std::string path_, bytes_;
+  std::uint64_t begin_ = 0;  // where in the file bytes_ begin
+  std::size_t window_ = 0;   // how many were asked for
+  Descriptor file_;
+  int error_ = 0;  // of opening it
 };
 
 class RecordLog {

@@ -248,11 +248,12 @@ class ShapeCompiler {
 };
 
 std::optional<ShapeCheck> ShapeCheck::compile(const Entry& entry,
-                                              const std::vector<std::string>& dimensions) {
+                                              const std::vector<std::string>& dimensions,
+                                              ConstraintTexts& constraints) {
   ShapeCheck check;
   ShapeCompiler compiler(entry, dimensions, check.steps_, check.zero_bits_);
   for (const std::string& text : entry.shape_constraints) {
-    const Result<Expression> expression = Expression::parse(text);
+    const Result<Expression>& expression = constraints.parse(text);
     if (!expression.is_ok() || !compiler.constraint(*expression)) return std::nullopt;
   }
   return check;

@@ -26,7 +26,8 @@ class ShapeCheck {
   // nullopt when a constraint uses what only check_shape can evaluate (reals, texts, …).
   // `dimensions` is the order of the extents given to holds().
   static std::optional<ShapeCheck> compile(const Entry& entry,
-                                           const std::vector<std::string>& dimensions);
+                                           const std::vector<std::string>& dimensions,
+                                           ConstraintTexts& constraints);
   // False also where the arithmetic would overflow or divide by zero.
   bool holds(const std::int64_t* extents) const noexcept;
 

@@ -88,14 +88,34 @@ Result<Store> Store::open(const std::string& directory) {
   return store;
 }
 
-Status Store::take(const Record& record) {
+// What records are parsed with, one after the other.
+struct Store::Parsing {
+  JsonScan scan;
+  RecordIds ids;
+  ConstraintTexts constraints;
+};
+
+void Store::take(const Entry& entry, const Id128& id, std::uint64_t offset) {
+  const EntryRow row = row_of(entry, id, offset);
+  catalog_.add(row);
+  changes_.push_back({row.group, row.key});
+}
+
+Status Store::take(const Record& record, Parsing& parsing) {
+  if (record.kind == kind_number(RecordKind::kEntry) && parsing.scan.scan(record.payload))
+    if (const Id128 id = parsing.ids.of(parsing.scan.root()); id != Id128())
+      if (const auto entry =
+              entry_from_json(parsing.scan.root(), EntryParts::kAll, parsing.constraints);
+          entry.is_ok()) {
+        take(*entry, id, record.offset);
+        return Status::ok();
+      }
+  // Not in the plain form, or not right: what it is then, and what is wrong with it, says Json.
   PURLIN_ASSIGN(const Json json, Json::parse(record.payload));
   const Id128 id = Id128::parse(record_id(json));
   if (record.kind == kind_number(RecordKind::kEntry)) {
     PURLIN_ASSIGN(const Entry entry, entry_from_json(json));
-    const EntryRow row = row_of(entry, id, record.offset);
-    catalog_.add(row);
-    changes_.push_back({row.group, row.key});
+    take(entry, id, record.offset);
     return Status::ok();
   }
   PURLIN_ASSIGN(const EntryStatus status, status_from_json(json));
@@ -144,13 +164,13 @@ void Store::fold() {
     catalog_.adopt(std::move(index).value());
 }
 
-void Store::visit(const Record& record) {
+void Store::visit(const Record& record, Parsing& parsing) {
   if (record.kind != kind_number(RecordKind::kEntry) &&
       record.kind != kind_number(RecordKind::kStatus)) {
     ++newer_;
     return;
   }
-  if (const Status taken = take(record); !taken.is_ok())
+  if (const Status taken = take(record, parsing); !taken.is_ok())
     ++(taken.code() == Code::kCorrupt ? newer_ : unreadable_);
   ++unindexed_;
   fold();
@@ -164,7 +184,8 @@ void Store::restart() {
 }
 
 Status Store::refresh() {
-  return log_.poll([this](const Record& record) { visit(record); }, [this] { restart(); });
+  Parsing parsing;
+  return log_.poll([&](const Record& record) { visit(record, parsing); }, [this] { restart(); });
 }
 
 Status Store::reread() {
@@ -177,7 +198,8 @@ Status Store::reread() {
 }
 
 Status Store::append(const std::function<std::string()>& encode) {
-  const auto take = [this](const Record& record) { visit(record); };
+  Parsing parsing;
+  const auto take = [&](const Record& record) { visit(record, parsing); };
   PURLIN_TRY(log_.append(encode, take, [this] { restart(); })
                  .with_context(fmt::format("the cache in '{}'", directory_)));
   const std::size_t all = catalog_.entries() + catalog_.statuses();
@@ -311,16 +333,12 @@ Status Store::rewrite(const std::function<bool(const StoredRecord&)>& keep) {
 
 Result<Json> Store::read_json(std::uint64_t offset, const Id128& record) const {
   PURLIN_ASSIGN(const std::string payload, log_.read_at(offset));
-  PURLIN_ASSIGN(Json json, Json::parse(payload));
-  if (Id128::parse(record_id(json)) != record)
-    return error(Code::kCorrupt, "'{}' holds another record than {} at offset {}", log_.path(),
-                 record.hex(), offset);
-  return json;
+  return checked_json(payload, record, log_.path(), offset);
 }
 
 Result<Entry> Store::read(const EntryRow& row) const {
-  PURLIN_ASSIGN(const Json json, read_json(row.offset, row.record));
-  return entry_from_json(json);
+  ConstraintTexts constraints;
+  return EntryReader(log_.path(), EntryParts::kAll, constraints).read(row);
 }
 
 Result<EntryStatus> Store::read(const StatusRow& row) const {
@@ -328,9 +346,9 @@ Result<EntryStatus> Store::read(const StatusRow& row) const {
   return status_from_json(json);
 }
 
-Result<StoredEntry> Store::stored(const EntryRow& row) const {
+Result<StoredEntry> Store::stored(const EntryRow& row, EntryReader* reader) const {
   StoredEntry stored;
-  PURLIN_ASSIGN(stored.entry, read(row));
+  PURLIN_ASSIGN(stored.entry, reader == nullptr ? read(row) : reader->read(row));
   stored.record = row.record.hex();
   if (const StatusRow* latest = catalog_.standing(row.record)) stored.state = latest->entry_state();
   stored.statuses = statuses(row.record);
@@ -361,9 +379,9 @@ Lookup Store::get(const CacheKey& key, const ProblemShape& problem,
   return lookup;
 }
 
-std::vector<StoredEntry> Store::served(
-    std::uint64_t group, const Id128& key,
-    const std::function<bool(const Id128& record)>& is_served) const {
+std::vector<StoredEntry> Store::served(std::uint64_t group, const Id128& key,
+                                       const std::function<bool(const Id128& record)>& is_served,
+                                       EntryReader* reader) const {
   std::vector<const EntryRow*> rows;
   catalog_.each_of_key(group, key, [&](const EntryRow& row) {
     if (is_served ? is_served(row.record) : catalog_.served(row.record)) rows.push_back(&row);
@@ -371,7 +389,7 @@ std::vector<StoredEntry> Store::served(
   std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return better(*a, *b); });
   std::vector<StoredEntry> all;
   for (const EntryRow* row : rows) {
-    Result<StoredEntry> entry = stored(*row);
+    Result<StoredEntry> entry = stored(*row, reader);
     if (entry.is_ok()) all.push_back(std::move(entry).value());
   }
   return all;

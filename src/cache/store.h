@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "cache/catalog.h"
+#include "cache/entry_reader.h"
 #include "cache/lookup.h"
 #include "cache/record.h"
 #include "cache/record_log.h"
@@ -87,10 +88,11 @@ class Store {
   std::vector<Entry> list() const;
   // The same with its record; and of one key, the one served first, then the others, best first.
   std::vector<StoredEntry> current() const;
-  // `is_served`: where more than this store's own statuses decide that.
-  std::vector<StoredEntry> served(
-      std::uint64_t group, const Id128& key,
-      const std::function<bool(const Id128& record)>& is_served = {}) const;
+  // `is_served`: where more than this store's own statuses decide that. `reader`: of this store's
+  // log, where many keys are asked for.
+  std::vector<StoredEntry> served(std::uint64_t group, const Id128& key,
+                                  const std::function<bool(const Id128& record)>& is_served = {},
+                                  EntryReader* reader = nullptr) const;
   // All about an entry record, oldest first; also of one that is not here.
   std::vector<EntryStatus> statuses(const Id128& record) const;
   // Every entry stored under a key, whatever its state, oldest first.
@@ -114,6 +116,7 @@ class Store {
   Status refresh();
 
   const std::string& directory() const { return directory_; }
+  const std::string& log_path() const { return log_.path(); }
   const Catalog& catalog() const { return catalog_; }
   // Keys whose records changed, in that order, since `generation` began: a new one begins when the
   // file was found replaced. changes().size() is how far a follower has read.
@@ -133,8 +136,10 @@ class Store {
 
  private:
   explicit Store(std::string directory);
-  void visit(const Record& record);
-  Status take(const Record& record);
+  struct Parsing;
+  void visit(const Record& record, Parsing& parsing);
+  Status take(const Record& record, Parsing& parsing);
+  void take(const Entry& entry, const Id128& id, std::uint64_t offset);
   void restart();
   bool adopt_index(const LogMark* expected = nullptr);
   void date(EntryStatus* status) const;
@@ -143,7 +148,7 @@ class Store {
   Result<Json> read_json(std::uint64_t offset, const Id128& record) const;
   Result<Entry> read(const EntryRow& row) const;
   Result<EntryStatus> read(const StatusRow& row) const;
-  Result<StoredEntry> stored(const EntryRow& row) const;
+  Result<StoredEntry> stored(const EntryRow& row, EntryReader* reader = nullptr) const;
 
   std::string directory_;
   RecordLog log_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/value.h"
 
+#include "base/json_view.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -55,6 +56,45 @@ auto* find_item(std::vector<Item>& items, std::string_view name) {
   return found == items.end() ? nullptr : &found->second;
 }
 
+std::string beginning_of(const Json& json) { return json.dump().substr(0, 40); }
+std::string beginning_of(const JsonView& json) { return std::string(json.text().substr(0, 40)); }
+
+// Of a Json or a JsonView.
+template <class J>
+Result<Value> value_from(const J& json) {
+  if (json.is_int()) return Value(json.as_int());
+  if (json.is_number()) return Value(json.as_double());
+  if (json.is_bool()) return Value(json.as_bool());
+  if (json.is_string()) return Value(std::string(json.as_string()));
+  return error(Code::kInvalid, "a value must be a number, a boolean or a text, not {}",
+               beginning_of(json));
+}
+
+template <class J>
+Result<Config> config_from(const J& json) {
+  if (!json.is_object()) return error(Code::kInvalid, "a config must be an object");
+  Config config;
+  for (const auto& member : json.members()) {
+    Result<Value> value = value_from(member.value);
+    if (!value.is_ok()) return value.status().with_context(member.key);
+    config.set(member.key, std::move(value).value());
+  }
+  return config;
+}
+
+template <class J>
+Result<ProblemShape> shape_from(const J& json) {
+  if (!json.is_object()) return error(Code::kInvalid, "a problem shape must be an object");
+  ProblemShape shape;
+  for (const auto& member : json.members()) {
+    if (!member.value.is_int() || member.value.as_int() < 1)
+      return error(Code::kInvalid, "extent of '{}' must be a positive integer, not {}", member.key,
+                   beginning_of(member.value));
+    shape.set(member.key, member.value.as_int());
+  }
+  return shape;
+}
+
 }  // namespace
 
 std::string to_text(const Value& value) {
@@ -68,14 +108,7 @@ Json to_json(const Value& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
 }
 
-Result<Value> value_from_json(const Json& json) {
-  if (json.is_int()) return Value(json.as_int());
-  if (json.is_number()) return Value(json.as_double());
-  if (json.is_bool()) return Value(json.as_bool());
-  if (json.is_string()) return Value(json.as_string());
-  return error(Code::kInvalid, "a value must be a number, a boolean or a text, not {}",
-               json.dump().substr(0, 40));
-}
+Result<Value> value_from_json(const Json& json) { return value_from(json); }
 
 Result<double> to_double(const Value& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
@@ -116,16 +149,8 @@ Json to_json(const Config& config) {
   return out;
 }
 
-Result<Config> config_from_json(const Json& json) {
-  if (!json.is_object()) return error(Code::kInvalid, "a config must be an object");
-  Config config;
-  for (const Json::Member& member : json.members()) {
-    Result<Value> value = value_from_json(member.value);
-    if (!value.is_ok()) return value.status().with_context(member.key);
-    config.set(member.key, *value);
-  }
-  return config;
-}
+Result<Config> config_from_json(const Json& json) { return config_from(json); }
+Result<Config> config_from_json(const JsonView& json) { return config_from(json); }
 
 Result<Config> parse_config(std::string_view text) {
   Config config;
@@ -164,17 +189,8 @@ Json to_json(const ProblemShape& shape) {
   return out;
 }
 
-Result<ProblemShape> shape_from_json(const Json& json) {
-  if (!json.is_object()) return error(Code::kInvalid, "a problem shape must be an object");
-  ProblemShape shape;
-  for (const Json::Member& member : json.members()) {
-    if (!member.value.is_int() || member.value.as_int() < 1)
-      return error(Code::kInvalid, "extent of '{}' must be a positive integer, not {}", member.key,
-                   member.value.dump().substr(0, 40));
-    shape.set(member.key, member.value.as_int());
-  }
-  return shape;
-}
+Result<ProblemShape> shape_from_json(const Json& json) { return shape_from(json); }
+Result<ProblemShape> shape_from_json(const JsonView& json) { return shape_from(json); }
 
 Result<ProblemShape> parse_shape(std::string_view text) {
   ProblemShape shape;

@@ -14,6 +14,8 @@
 
 namespace purlin {
 
+class JsonView;
+
 using Value = std::variant<std::int64_t, double, bool, std::string>;
 
 std::string to_text(const Value& value);  // 16, 0.5, True/False, plain text
@@ -39,6 +41,7 @@ class Config {
 
 Json to_json(const Config& config);
 Result<Config> config_from_json(const Json& json);
+Result<Config> config_from_json(const JsonView& json);
 // "BM=64,BN=32": integers, reals, True/False, else text.
 Result<Config> parse_config(std::string_view text);
 
@@ -58,6 +61,7 @@ class ProblemShape {
 
 Json to_json(const ProblemShape& shape);
 Result<ProblemShape> shape_from_json(const Json& json);
+Result<ProblemShape> shape_from_json(const JsonView& json);
 // "M=4096,N=4096". Extents are positive; suffixes k, M (1024-based) are not accepted.
 Result<ProblemShape> parse_shape(std::string_view text);
 
