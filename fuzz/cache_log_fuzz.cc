@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cache's log and its entries from any bytes: the scan must account for every byte, a writer
 // must be able to go on after it, and what is read as an entry must survive being written again.
+// What is read where it lies must be what Json makes of it.
+#include "base/json_view.h"
 #include "cache/entry.h"
+#include "cache/record.h"
 #include "cache/record_log.h"
 
 #include <cstdlib>
@@ -16,6 +19,18 @@ void require(bool condition) {
 
 void check_entry(std::string_view payload) {
   const auto json = purlin::Json::parse(payload);
+  purlin::JsonScan scan;
+  if (scan.scan(payload)) {
+    require(json.is_ok());
+    const Id128 id = Id128::parse(record_id(*json));
+    RecordIds ids;
+    require(ids.of(scan.root()) == Id128() || ids.of(scan.root()) == id);
+    require(!ids.agrees(scan.root(), id) || !ids.agrees(scan.root(), Id128()));
+    ConstraintTexts constraints;
+    const auto view = entry_from_json(scan.root(), EntryParts::kAll, constraints);
+    const auto slow = entry_from_json(*json);
+    require(!view.is_ok() || (slow.is_ok() && to_json(*view).dump() == to_json(*slow).dump()));
+  }
   if (!json.is_ok()) return;
   const auto entry = entry_from_json(*json);
   if (!entry.is_ok()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ConstraintTexts: constraints by their text, each parsed once: the entries of an op have mostly
-// the same ones. Bounded. Thread-safety: one thread. Failure: what Expression::parse says of the
-// text.
+// the same ones. Bounded, by texts and by their length. Thread-safety: one thread. Failure: what
+// Expression::parse says of the text.
 #pragma once
 
 #include "model/expression.h"
@@ -17,13 +17,18 @@ class ConstraintTexts {
   // The answer lives until the next call.
   const Result<Expression>& parse(const std::string& text) {
     if (const auto known = parsed_.find(text); known != parsed_.end()) return known->second;
-    if (parsed_.size() >= kMost) parsed_.clear();
+    if (parsed_.size() >= kMost || bytes_ + text.size() > kMostBytes) {
+      parsed_.clear();
+      bytes_ = 0;
+    }
+    bytes_ += text.size();
     return parsed_.emplace(text, Expression::parse(text)).first->second;
   }
   std::size_t size() const { return parsed_.size(); }
-  static constexpr std::size_t kMost = 1000;
+  static constexpr std::size_t kMost = 1000, kMostBytes = 256 << 10;
 
  private:
+  std::size_t bytes_ = 0;
   std::unordered_map<std::string, Result<Expression>> parsed_;
 };
 

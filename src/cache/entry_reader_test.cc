@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading in bulk says of every record what reading it as JSON says.
+// Reading in bulk says of every record what reading it as JSON says, but for what lookups do not
+// need.
 #include "cache/entry_reader.h"
 
 #include "base/files.h"
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <unistd.h>
 
 namespace purlin::cache {
 namespace {
@@ -155,6 +157,32 @@ TEST_F(EntryReaderTest, ReadsManyInAnyOrder) {
   read_all();
 }
 
+// Where one offset cannot be read, it cannot be the next time, either, and others can.
+TEST_F(EntryReaderTest, AFailedReadLeavesNothingBehind) {
+  const EntryRow row = write(to_json(full_entry()).dump());
+  RecordReader reader(log_);
+  constexpr std::uint64_t kBeyond = (std::uint64_t{1} << 63) + 5;  // no file is so long
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_EQ(reader.read(kBeyond).status().code(), Code::kIo);
+    EXPECT_EQ(reader.read(kBeyond + 8).status().code(), Code::kIo);
+  }
+  EXPECT_TRUE(reader.read(row.offset).is_ok());
+}
+
+// A file that is cut off between the reading of a record's frame and of its payload.
+TEST_F(EntryReaderTest, AFileThatBecomesShorterIsDamaged) {
+  std::string bytes = encode_log_header();
+  const std::size_t first = bytes.size();
+  bytes += encode_record(1, std::string(1900, 'a'));
+  const std::size_t second = bytes.size();
+  bytes += encode_record(1, std::string(5000, 'b'));
+  ASSERT_TRUE(write_atomic(log_, bytes).is_ok());
+  RecordReader reader(log_);
+  ASSERT_TRUE(reader.read(first).is_ok());
+  ASSERT_EQ(::truncate(log_.c_str(), static_cast<off_t>(second)), 0);
+  EXPECT_EQ(reader.read(second).status().code(), Code::kCorrupt);
+}
+
 TEST_F(EntryReaderTest, ReadsTheFileThatStoodThere) {
   const Entry entry = full_entry();
   const EntryRow row = write(to_json(entry).dump());
@@ -172,6 +200,12 @@ TEST(ConstraintTexts, AreParsedOnceAndBounded) {
   for (std::size_t i = 0; i < 3 * ConstraintTexts::kMost; ++i) {
     EXPECT_TRUE(texts.parse(fmt::format("M > {}", i)).is_ok());
     EXPECT_LE(texts.size(), ConstraintTexts::kMost);
+  }
+  ConstraintTexts long_ones;
+  for (int i = 0; i < 20; ++i) {
+    const std::string text(ConstraintTexts::kMostBytes / 4, static_cast<char>('a' + i));
+    long_ones.parse(text);
+    EXPECT_LE(long_ones.size(), 4u);
   }
 }
 

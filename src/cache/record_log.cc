@@ -383,11 +383,20 @@ Result<std::string_view> RecordReader::bytes_at(std::uint64_t offset, std::size_
     // Who goes through the file is given more and more of it at once.
     const bool goes_on = window_ > 0 && offset >= begin_ && offset - begin_ <= 2 * window_;
     window_ = std::max(count, goes_on ? std::min(2 * window_, kMostAtOnce) : kLeastAtOnce);
-    begin_ = offset;
-    bytes_.clear();
-    PURLIN_TRY(read_range(file_.get(), path_, offset, window_, &bytes_));
+    // What is read ahead may lie where the disk fails; this record need not.
+    Status status = fill(offset, window_);
+    if (!status.is_ok() && window_ > count) status = fill(offset, window_ = count);
+    PURLIN_TRY(std::move(status));
   }
   return std::string_view(bytes_).substr(offset - begin_, count);
+}
+
+Status RecordReader::fill(std::uint64_t offset, std::size_t count) {
+  begin_ = offset;
+  bytes_.clear();
+  Status status = read_range(file_.get(), path_, offset, count, &bytes_);
+  if (!status.is_ok()) bytes_.clear();  // nothing of it may be taken for the file's
+  return status;
 }
 
 Result<std::string_view> RecordReader::read(std::uint64_t offset) {
@@ -397,8 +406,10 @@ Result<std::string_view> RecordReader::read(std::uint64_t offset) {
   if (bytes.size() < kFrameBytes || !decode_frame(bytes.data(), &frame))
     return error(Code::kCorrupt, "'{}' has no record at offset {}", path_, offset);
   PURLIN_ASSIGN(bytes, bytes_at(offset, kFrameBytes + frame.length));
-  const std::string_view payload = bytes.substr(kFrameBytes, frame.length);
-  if (payload.size() != frame.length || hash64(payload) != frame.payload_hash)
+  // The file may have become shorter since the frame was read.
+  const bool whole = bytes.size() == kFrameBytes + frame.length;
+  const std::string_view payload = whole ? bytes.substr(kFrameBytes) : std::string_view();
+  if (!whole || hash64(payload) != frame.payload_hash)
     return error(Code::kCorrupt, "the record of '{}' at offset {} is damaged", path_, offset);
   return payload;
 }
