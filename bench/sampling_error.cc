@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <random>
 #include <string>
@@ -200,12 +201,19 @@ class Replay {
     if (!weighed) stretch.by_time = 1;
     const double by_ids = clock_.settle(stretch).value;
     add(pending_, weighed ? by_ids : standing.weight);
-    // What is left at the end is the last but one's that saw any.
-    if (weighed && !pending_.empty() && (!last || kept_.empty())) kept_ = pending_;
+    if (weighed && !pending_.empty() && (!last || kept_.empty()))
+      kept_.push_back({pending_, by_ids});
+    if (kept_.size() > kMostKept) kept_.pop_front();
     pending_.clear();
-    std::size_t units = 0;
-    for (const auto& [from, to] : kept_) units += (to - from) / program_.unit;
-    if (last && ids_ && units > 0) add(kept_, clock_.left_out() / static_cast<double>(units));
+    if (last && ids_) share(clock_.left_out());
+  }
+  // As Folding does it: what is left at the end is the last windows', by what each stands for.
+  void share(double launches) {
+    double all = 0;
+    for (const Kept& each : kept_)
+      for (const auto& [from, to] : each.ranges)
+        all += each.weight * static_cast<double>((to - from) / program_.unit);
+    for (const Kept& each : kept_) add(each.ranges, launches * each.weight / std::max(all, 1.0));
   }
   void add(const std::vector<std::pair<std::size_t, std::size_t>>& ranges, double weight) {
     if (weight <= 0) return;
@@ -218,7 +226,14 @@ class Replay {
   const Stream& program_;
   Governor governor_;
   Totals seen_;
-  std::vector<std::pair<std::size_t, std::size_t>> pending_, kept_;
+  using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
+  struct Kept {
+    Ranges ranges;
+    double weight;
+  };
+  static constexpr std::size_t kMostKept = 16;
+  Ranges pending_;
+  std::deque<Kept> kept_;
   std::size_t next_ = 0;
   std::int64_t now_ns_ = 0;
   double program_ns_ = 0;  // how far it has come: as its launches count time

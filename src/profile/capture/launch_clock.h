@@ -63,8 +63,8 @@ class LaunchClock {
   void see_now(std::uint32_t id, std::int64_t now_ns);
   // Of the launches since the last call whose weight was not known.
   Weight settle(const Stretch& stretch);
-  // At the end: launches that are known of (see_now, else those that were held back) and that the
-  // last window does not stand for.
+  // At the end: launches that are known of (see_now, else those that were held back) and that no
+  // window stands for.
   double left_out() const { return left_out_; }
 
  private:

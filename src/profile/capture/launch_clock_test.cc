@@ -44,7 +44,8 @@ Outcome simulate(const Program& program, std::uint64_t seed) {
   LaunchClock clock;
   double now = 0, next = 0;
   std::uint32_t id = program.first_id;
-  std::vector<double> seen = {0, 0}, kept = {0, 0};  // kept: of the window before
+  std::vector<double> seen = {0, 0},
+                      kept = {0, 0};  // kept: of the window before, for all of the last
   // The program until then; it takes ids, and what is recorded is seen.
   const auto run = [&](double until, double weight, bool recorded) {
     for (; next < until; next += program.gap_ns(next) * (recorded ? program.slower : 1)) {
