@@ -13,6 +13,7 @@ find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3 REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
 find_path(CURL_INCLUDE curl/curl.h REQUIRED)  # its header alone: the library is opened at run time
+find_path(BOOST_INCLUDE boost/beast/version.hpp REQUIRED)  # headers alone; 1.81 or newer
 find_path(OPENCL_INCLUDE CL/cl_layer.h REQUIRED)
 
 # CUDA headers are wanted at build time and its libraries are opened at run time. Without the headers

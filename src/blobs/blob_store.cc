@@ -6,6 +6,7 @@
 #include "blobs/directory_blobs.h"
 #include "blobs/s3_blobs.h"
 #include "blobs/s3_config.h"
+#include "blobs/server_blobs.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -18,15 +19,22 @@ Result<std::unique_ptr<BlobStore>> open_blobs(const std::string& target) {
     if (target.empty()) return error(Code::kInvalid, "the target's name is empty");
     return make_directory_blobs(target);
   }
-  if (!starts_with(target, "s3://"))
-    return error(Code::kInvalid,
-                 "'{}': '{}' is not supported; give a directory or s3://BUCKET/PREFIX", target,
-                 target.substr(0, scheme + 3));
-  PURLIN_ASSIGN(S3Config config, load_s3_config(target));
-  PURLIN_ASSIGN(std::unique_ptr<HttpClient> http, make_curl_http());
   const auto seed = static_cast<std::uint64_t>(system_clock().wall_ns()) ^
                     (static_cast<std::uint64_t>(::getpid()) << 32);
-  return make_s3_blobs(std::move(config), std::move(http), system_clock(), seed);
+  if (starts_with(target, "s3://")) {
+    PURLIN_ASSIGN(S3Config config, load_s3_config(target));
+    PURLIN_ASSIGN(std::unique_ptr<HttpClient> http, make_curl_http());
+    return make_s3_blobs(std::move(config), std::move(http), system_clock(), seed);
+  }
+  if (starts_with(target, "http://") || starts_with(target, "https://")) {
+    PURLIN_ASSIGN(ServerConfig config, load_server_config(target));
+    PURLIN_ASSIGN(std::unique_ptr<HttpClient> http, make_curl_http());
+    return make_server_blobs(std::move(config), std::move(http), system_clock(), seed);
+  }
+  return error(Code::kInvalid,
+               "'{}': '{}' is not supported; give a directory, s3://BUCKET/PREFIX or "
+               "http://HOST:PORT/NAME of a Purlin server",
+               target, target.substr(0, scheme + 3));
 }
 
 Status check_key(std::string_view key) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlobStore: named objects that machines share: a directory, or an S3-compatible bucket.
+// BlobStore: named objects that machines share: a directory, an S3-compatible bucket, or a
+// cache of a Purlin server.
 //
 // Objects are written once, or replaced by compare-and-swap on their tag; nothing else is offered,
 // so that no writer can lose another's update. Keys are relative paths of [A-Za-z0-9._-] parts. A
@@ -49,11 +50,12 @@ class BlobStore {
   virtual Result<std::vector<BlobInfo>> list(const std::string& folder) = 0;
   // An object that is already gone is no error.
   virtual Status remove(const std::string& key) = 0;
-  // For messages: "s3://bucket/prefix", "/mnt/share".
+  // For messages: "s3://bucket/prefix", "/mnt/share", "http://build7:8717/team".
   virtual std::string name() const = 0;
 };
 
-// A directory's path (created at the first put), or s3://BUCKET/PREFIX.
+// A directory's path (created at the first put), s3://BUCKET/PREFIX, or http://HOST:PORT/NAME (or
+// https://) of a Purlin server.
 Result<std::unique_ptr<BlobStore>> open_blobs(const std::string& target);
 
 // Ok, or kInvalid for what no store would take.

@@ -147,9 +147,10 @@ Result<std::unique_ptr<HttpClient>> make_curl_http() {
   Result<Library> library =
       Library::open({"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl-nss.so.4"});
   if (!library.is_ok())
-    return error(Code::kUnavailable,
-                 "s3:// needs libcurl, which is not installed (apt-get install libcurl4): {}",
-                 library.status().message());
+    return error(
+        Code::kUnavailable,
+        "s3:// and http:// need libcurl, which is not installed (apt-get install libcurl4): {}",
+        library.status().message());
   CurlApi api{};
   if (!api.bind(*library))
     return error(Code::kUnavailable, "'{}' is not a usable libcurl; install libcurl4",

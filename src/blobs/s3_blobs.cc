@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blobs/s3_blobs.h"
 
-#include "base/random.h"
 #include "base/text.h"
+#include "blobs/patient_http.h"
 #include "blobs/s3_signature.h"
 #include "blobs/s3_xml.h"
 
@@ -11,21 +11,13 @@
 namespace purlin::blobs {
 namespace {
 
-constexpr int kAttempts = 6;
-constexpr double kFirstPauseS = 0.1, kLongestPauseS = 5;
 constexpr int kMaxPages = 1000;
 constexpr std::size_t kMaxListing = std::size_t{16} << 20;
-
-// Whether the same request may be answered better a little later.
-bool is_passing(int status) {
-  return status == 408 || status == 409 || status == 429 || status == 500 || status == 502 ||
-         status == 503 || status == 504;
-}
 
 class S3Blobs : public BlobStore {
  public:
   S3Blobs(S3Config config, std::unique_ptr<HttpClient> http, Clock& clock, std::uint64_t seed)
-      : config_(std::move(config)), http_(std::move(http)), clock_(clock), random_(seed) {
+      : config_(std::move(config)), clock_(clock), http_(std::move(http), clock, seed) {
     const std::string base = config_.base_url();
     const std::size_t host = base.find("://") + 3,
                       slash = std::min(base.find('/', host), base.size());
@@ -123,22 +115,10 @@ class S3Blobs : public BlobStore {
     if (!request.query.empty()) http.url += "?" + encoded_query(request.query);
     http.body = body;
     http.max_bytes = max_bytes;
-    for (int attempt = 1;; ++attempt) {
+    return http_.send(name(), [&] {
       http.headers = sign_s3(request, config_, clock_.wall_ns() / 1'000'000'000);
-      Result<HttpResponse> answer = http_->send(http);
-      const bool passing = answer.is_ok() ? is_passing(answer->status)
-                                          : answer.status().code() == Code::kUnavailable ||
-                                                answer.status().code() == Code::kTimeout;
-      if (!passing) return answer;
-      if (attempt == kAttempts) {
-        if (answer.is_ok()) return answer;
-        return answer.status().with_context(
-            fmt::format("'{}' does not answer ({} attempts)", name(), kAttempts));
-      }
-      const double longest =
-          std::min(kLongestPauseS, kFirstPauseS * static_cast<double>(1 << attempt));
-      clock_.sleep_ns(static_cast<std::int64_t>(random_.uniform(longest / 2, longest) * 1e9));
-    }
+      return http;
+    });
   }
 
   Status failure(std::string_view verb, const std::string& key, const HttpResponse& answer) const {
@@ -154,15 +134,14 @@ class S3Blobs : public BlobStore {
       advice = fmt::format("; the bucket is in region '{}': set AWS_REGION", region);
     else if (answer.status == 401 || answer.status == 403)
       advice += fmt::format("; the credentials in use are those of '{}'", config_.access_key);
-    return error(is_passing(answer.status) ? Code::kUnavailable : Code::kInvalid,
+    return error(is_passing_status(answer.status) ? Code::kUnavailable : Code::kInvalid,
                  "cannot {} '{}': HTTP {} {} {}{}", verb, where, answer.status, reason.code,
                  reason.message.substr(0, 300), advice);
   }
 
   const S3Config config_;
-  const std::unique_ptr<HttpClient> http_;
   Clock& clock_;
-  Random random_;
+  PatientHttp http_;
   std::string origin_, host_, root_;  // "http://h:1", "h:1", "/bucket" or ""
 };
 

@@ -2,40 +2,13 @@
 #include "blobs/s3_blobs.h"
 
 #include "blobs/s3_xml.h"
+#include "blobs/testing.h"
 
 #include <gtest/gtest.h>
-
-#include <deque>
 
 namespace purlin::blobs {
 namespace {
 
-// Gives the scripted answers in turn and keeps what was asked.
-struct Script {
-  std::deque<Result<HttpResponse>> answers;
-  std::vector<std::string> asked;  // "GET http://…"
-  std::vector<HttpHeaders> headers;
-};
-
-class ScriptedHttp : public HttpClient {
- public:
-  explicit ScriptedHttp(Script& script) : script_(script) {}
-  Result<HttpResponse> send(const HttpRequest& request) override {
-    script_.asked.push_back(request.method + " " + request.url);
-    script_.headers.push_back(request.headers);
-    if (script_.answers.empty()) return error(Code::kUnavailable, "no more answers");
-    auto answer = std::move(script_.answers.front());
-    script_.answers.pop_front();
-    return answer;
-  }
-
- private:
-  Script& script_;
-};
-
-HttpResponse answer(int status, std::string body = "", HttpHeaders headers = {}) {
-  return {status, std::move(headers), std::move(body)};
-}
 HttpResponse failure(int status, const std::string& code) {
   return answer(status, "<?xml version=\"1.0\"?><Error><Code>" + code +
                             "</Code><Message>a &lt;reason&gt;</Message></Error>");

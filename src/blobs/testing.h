@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests alone: objects in memory that several "machines" share, and that fail on request.
+// For tests alone: objects in memory that several "machines" share, and that fail on request; a
+// service whose answers are written down.
 #pragma once
 
 #include "blobs/blob_store.h"
+#include "blobs/http.h"
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -79,5 +82,32 @@ class MemoryBlobs : public BlobStore {
 
   Memory& memory_;
 };
+
+// Gives the scripted answers in turn and keeps what was asked.
+struct Script {
+  std::deque<Result<HttpResponse>> answers;
+  std::vector<std::string> asked;  // "GET http://…"
+  std::vector<HttpHeaders> headers;
+};
+
+class ScriptedHttp : public HttpClient {
+ public:
+  explicit ScriptedHttp(Script& script) : script_(script) {}
+  Result<HttpResponse> send(const HttpRequest& request) override {
+    script_.asked.push_back(request.method + " " + request.url);
+    script_.headers.push_back(request.headers);
+    if (script_.answers.empty()) return error(Code::kUnavailable, "no more answers");
+    auto answer = std::move(script_.answers.front());
+    script_.answers.pop_front();
+    return answer;
+  }
+
+ private:
+  Script& script_;
+};
+
+inline HttpResponse answer(int status, std::string body = "", HttpHeaders headers = {}) {
+  return {status, std::move(headers), std::move(body)};
+}
 
 }  // namespace purlin::blobs

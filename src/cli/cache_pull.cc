@@ -20,11 +20,12 @@ class CachePull : public Command {
            "newer Purlin is named and left out, the others are used. With --sign-key, only "
            "segments\n"
            "signed with that key are taken.\n\n"
-           "Example: purlin cache pull s3://team/purlin\n"
+           "Examples: purlin cache pull s3://team/purlin\n"
+           "          purlin cache pull http://build7:8717/team\n"
            "Exit codes: 0 done (see the warnings), 2 error.";
   }
   void declare(Flags& flags) override {
-    flags.positional("TARGET", target_, "A directory, or s3://BUCKET/PREFIX");
+    flags.positional("TARGET", target_, "A directory, s3://BUCKET/PREFIX or http://HOST:PORT/NAME");
     cache_.declare(flags);
     signing_.declare(flags, "Take only what is signed with the secret in this file");
     flags.flag("--json", json_, "Print one JSON document (purlin.cache-pull/1)");

@@ -14,17 +14,19 @@ class CachePush : public Command {
   std::string_view name() const override { return "cache push"; }
   std::string_view summary() const override { return "Add this cache's records to a shared one"; }
   std::string_view details() const override {
-    return "TARGET is a directory that all machines reach, or s3://BUCKET/PREFIX of any service\n"
-           "with conditional writes (credentials and endpoint as other S3 tools find them: AWS_*,\n"
-           "~/.aws). Only what is missing there is written. Any number of machines may push at "
-           "once;\n"
+    return "TARGET is a directory that all machines reach, s3://BUCKET/PREFIX of any service with\n"
+           "conditional writes (credentials and endpoint as other S3 tools find them: AWS_*,\n"
+           "~/.aws), or http://HOST:PORT/NAME of a `purlin serve` (its token in "
+           "PURLIN_SERVER_TOKEN).\n"
+           "Only what is missing there is written. Any number of machines may push at once;\n"
            "none loses another's records.\n\n"
            "Examples: purlin cache push /mnt/team/purlin\n"
            "          purlin cache push s3://team/purlin --op gemm --sign-key team.key\n"
+           "          purlin cache push http://build7:8717/team\n"
            "Exit codes: 0 done, 2 error.";
   }
   void declare(Flags& flags) override {
-    flags.positional("TARGET", target_, "A directory, or s3://BUCKET/PREFIX");
+    flags.positional("TARGET", target_, "A directory, s3://BUCKET/PREFIX or http://HOST:PORT/NAME");
     cache_.declare(flags);
     records_.declare(flags);
     signing_.declare(flags, "Sign what is written with the secret in this file");

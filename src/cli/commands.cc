@@ -37,6 +37,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_guard_history_command());
   commands.push_back(make_guard_bisect_command());
   commands.push_back(make_guard_matrix_command());
+  commands.push_back(make_serve_command());
   commands.push_back(make_demo_command());
   commands.push_back(make_config_command());
   commands.push_back(make_worker_command());

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects of a cache that a Purlin server keeps (docs/formats/server.md). Failure: as BlobStore;
+// what the server says of an error is in the text.
+#pragma once
+
+#include "base/time.h"
+#include "blobs/blob_store.h"
+#include "blobs/http.h"
+
+#include <memory>
+#include <string>
+
+namespace purlin::blobs {
+
+struct ServerConfig {
+  std::string server;  // "http://build7:8717", or with what a proxy puts before: "https://h/purlin"
+  std::string cache;   // "team"
+  std::string token{};  // "" = none is sent
+};
+
+// http://HOST:PORT/NAME, with the token of PURLIN_SERVER_TOKEN, or of the file that
+// PURLIN_SERVER_TOKEN_FILE names. kInvalid for other texts, and for a token that is none.
+Result<ServerConfig> load_server_config(const std::string& target);
+// Without a token.
+Result<ServerConfig> parse_server_target(const std::string& target);
+
+// `clock` outlives the store.
+std::unique_ptr<BlobStore> make_server_blobs(ServerConfig config, std::unique_ptr<HttpClient> http,
+                                             Clock& clock, std::uint64_t seed);
+
+}  // namespace purlin::blobs

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin serve`: keeps shared caches for machines that reach it over HTTP.
+#include "base/byte_size.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "fleet/service.h"
+
+#include <sys/resource.h>
+
+namespace purlin::cli {
+namespace {
+
+constexpr std::int64_t kLookNs = 100'000'000;
+
+struct Listen {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;
+};
+
+// "8717", "0.0.0.0:8717", "[::1]:8717"
+Result<Listen> parse_listen(const std::string& text) {
+  Listen listen;
+  const std::size_t colon = text.rfind(':');
+  std::string address = colon == std::string::npos ? "" : text.substr(0, colon);
+  const auto port = parse_int(colon == std::string::npos ? text : text.substr(colon + 1));
+  if (starts_with(address, "[") && ends_with(address, "]"))
+    address = address.substr(1, address.size() - 2);
+  else if (address.find(':') != std::string::npos)
+    address = "?";  // which of the colons is before the port nobody knows
+  if (!port || *port < 0 || *port > 65535 || (colon == 0) || address == "?")
+    return error(Code::kInvalid,
+                 "--listen '{}' is not ADDRESS:PORT; give one like 127.0.0.1:8717, 0.0.0.0:8717 or "
+                 "[::1]:8717 (port 0: one that is free)",
+                 text);
+  if (!address.empty()) listen.address = address;
+  listen.port = static_cast<std::uint16_t>(*port);
+  return listen;
+}
+
+// A connection is a descriptor; the usual 1024 are few.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+class Serve : public Command {
+ public:
+  std::string_view name() const override { return "serve"; }
+  std::string_view summary() const override { return "Keep shared config caches, over HTTP"; }
+  std::string_view details() const override {
+    return "Machines push to http://HOST:PORT/NAME and pull from it; the first push makes the "
+           "cache\n"
+           "NAME. Objects are written once, the index is replaced by compare-and-swap, all is on\n"
+           "disk when it is acknowledged: pushers at once lose nothing, nor does a kill of the\n"
+           "server. DIR/caches/NAME is a shared cache that `purlin cache pull` also reads as it "
+           "is.\n\n"
+           "It listens on this machine alone unless told otherwise, and then wants --token-file: "
+           "a\n"
+           "file with lines `write TOKEN NAME` and `read TOKEN NAME`, not readable by everyone.\n"
+           "Clients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE. There is no TLS here: put "
+           "a\n"
+           "proxy in front where others can listen. GET /healthz and /metrics (Prometheus) tell "
+           "how\n"
+           "it is. SIGTERM and Ctrl-C let requests under way end.\n\n"
+           "Example: purlin serve --listen 0.0.0.0:8717 --token-file /etc/purlin/tokens\n"
+           "         purlin cache push http://build7:8717/team\n"
+           "Exit codes: 0 stopped, 2 error.";
+  }
+  void declare(Flags& flags) override {
+    flags.option("--listen", listen_, "Where to listen; port 0: one that is free", "ADDRESS:PORT");
+    flags.option("--data", data_, "Where caches are kept (default: purlin's state folder)", "DIR");
+    flags.option("--token-file", token_file_, "Who may read and who may write", "FILE");
+    flags.option("--quota", quota_, "At most so much for all caches together: 20GiB", "SIZE");
+    flags.option("--grace", grace_, "How long requests under way may take at the end", "TIME");
+    flags.flag("--log-requests", log_requests_, "A line for each request on stderr");
+    flags.flag("--json", json_, "Say where it listens as a JSON document (purlin.serve/1)");
+  }
+
+  Result<int> run(Context& context) override {
+    PURLIN_ASSIGN(const Listen listen, parse_listen(listen_));
+    const std::optional<double> grace = parse_duration_s(grace_);
+    if (!grace || *grace > 3600)
+      return error(Code::kInvalid, "--grace '{}' is not a time of at most 1h, such as 10s", grace_);
+    fleet::CacheApiOptions caches;
+    if (!quota_.empty()) {
+      const std::optional<std::uint64_t> quota = parse_bytes(quota_);
+      if (!quota || *quota == 0)
+        return error(Code::kInvalid, "--quota '{}' is not a size such as 20GiB", quota_);
+      caches.quota_bytes = *quota;
+    }
+    fleet::ServiceOptions options;
+    options.log_requests = log_requests_;
+    if (!token_file_.empty()) {
+      PURLIN_ASSIGN(options.tokens, fleet::Tokens::load(token_file_));
+    }
+    PURLIN_ASSIGN(const bool loopback, fleet::is_loopback(listen.address));
+    const bool open = options.tokens.empty();
+    if (!loopback && open)
+      return error(Code::kInvalid,
+                   "others can reach {}: give --token-file, so that not everyone may write what "
+                   "your machines will run (docs/guide/cache.md)",
+                   listen.address);
+    raise_descriptor_limit();
+    const std::string data = data_.empty() ? join_path(user_state_directory(), "server") : data_;
+    caches.directory = join_path(data, "caches");
+    PURLIN_ASSIGN(fleet::CacheApi api, fleet::CacheApi::open(std::move(caches)));
+    fleet::Service service(std::move(options), api, context.log, system_clock());
+    const Interrupt interrupt;
+    fleet::HttpServerOptions http;
+    http.address = listen.address;
+    http.port = listen.port;
+    // Metrics ask the server, which must not start before they can.
+    std::atomic<fleet::HttpServer*> started{nullptr};
+    service.watch([&started] {
+      const fleet::HttpServer* server = started.load();
+      return server == nullptr ? fleet::HttpServerCounts{} : server->counts();
+    });
+    PURLIN_ASSIGN(const std::unique_ptr<fleet::HttpServer> server,
+                  fleet::HttpServer::start(http, service));
+    started.store(server.get());
+    answer(context, json_,
+           document_of("purlin.serve/1", {{"url", server->url()},
+                                          {"directory", data},
+                                          {"stored_bytes", api.stored_bytes()},
+                                          {"quota_bytes", api.options().quota_bytes},
+                                          {"tokens", !open}}),
+           fmt::format("serving {} from {} ({})\n", server->url(), data,
+                       open ? "no tokens: whoever is on this machine may write" : "with tokens"));
+    std::fflush(context.out);
+    while (!Interrupt::requested()) system_clock().sleep_ns(kLookNs);
+    server->stop(*grace);
+    return kExitOk;
+  }
+
+ private:
+  std::string listen_ = "127.0.0.1:8717", data_, token_file_, quota_, grace_ = "10s";
+  bool log_requests_ = false, json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_serve_command() { return std::make_unique<Serve>(); }
+
+}  // namespace purlin::cli

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/cache_api.h"
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/sha256.h"
+#include "cache/share/bundle.h"
+#include "cache/share/share_index.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+namespace purlin::fleet {
+namespace {
+
+class CacheApiTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = make_temporary_directory("purlin-caches").value();
+    open(0);
+  }
+  void TearDown() override { ASSERT_TRUE(remove_tree(root_).is_ok()); }
+  void open(std::uint64_t quota) {
+    api_.reset();
+    api_.emplace(CacheApi::open({root_, quota}).value());
+  }
+  HttpAnswer ask(const std::string& method, const std::string& target, const std::string& body = "",
+                 const std::string& condition = "") {
+    HttpHead head{method, target};
+    head.body_bytes = body.size();
+    if (condition == "*")
+      head.headers.emplace_back("if-none-match", "*");
+    else if (!condition.empty())
+      head.headers.emplace_back("if-match", condition);
+    const Result<Route> route = parse_route(method, target);
+    return route.is_ok() ? api_->answer(*route, head, body) : error_answer(route.status());
+  }
+  static std::string at(const std::string& key) { return "/v1/caches/team/objects/" + key; }
+  static std::string bundle() { return cache::encode_bundle({}, nullptr).value(); }
+  static std::string key_of(const std::string& bytes) {
+    return "segments/" + sha256_hex(bytes) + ".bundle";
+  }
+  static std::string index(std::uint64_t generation) {
+    cache::ShareIndex index;
+    index.generation = generation;
+    return cache::encode_index(index);
+  }
+  static std::string tag_of(const HttpAnswer& answer) {
+    for (const auto& [name, value] : answer.headers)
+      if (name == "ETag") return value;
+    return "";
+  }
+  static Json json(const HttpAnswer& answer) { return Json::parse(answer.body).value(); }
+
+  std::string root_;
+  std::optional<CacheApi> api_;
+};
+
+TEST_F(CacheApiTest, KeepsObjectsUnderConditions) {
+  EXPECT_EQ(ask("GET", at("index.json")).status, 404);
+  const HttpAnswer first = ask("PUT", at("index.json"), index(1), "*");
+  ASSERT_EQ(first.status, 201) << first.body;
+  EXPECT_EQ(ask("PUT", at("index.json"), index(2), "*").status, 412);
+  EXPECT_EQ(ask("PUT", at("index.json"), index(2), "\"0000\"").status, 412);
+  const HttpAnswer read = ask("GET", at("index.json"));
+  EXPECT_EQ(read.body, index(1));
+  EXPECT_EQ(tag_of(read), tag_of(first));
+  EXPECT_EQ(ask("PUT", at("index.json"), index(2), tag_of(read)).status, 201);
+  EXPECT_EQ(ask("GET", at("index.json")).body, index(2));
+  EXPECT_EQ(ask("PUT", "/v1/caches/other/objects/index.json", index(3), "\"0000\"").status, 412);
+}
+
+TEST_F(CacheApiTest, AWriteNamesItsCondition) {
+  const Route route = parse_route("PUT", at("probe-1")).value();
+  for (const auto& headers : std::vector<std::vector<std::pair<std::string, std::string>>>{
+           {},
+           {{"if-none-match", "\"x\""}},
+           {{"if-match", "*"}},
+           {{"if-match", "unquoted"}},
+           {{"if-match", "\"x\""}, {"if-none-match", "*"}}}) {
+    HttpHead head{"PUT", at("probe-1"), headers};
+    EXPECT_EQ(api_->answer(route, head, "a").status, 428);
+  }
+  EXPECT_EQ(ask("GET", at("probe-1")).status, 404);
+}
+
+TEST_F(CacheApiTest, WhatNobodyCouldUseIsNotKept) {
+  const std::string bytes = bundle(), key = key_of(bytes);
+  EXPECT_EQ(ask("PUT", at(key), bytes.substr(0, bytes.size() - 1), "*").status, 400);
+  EXPECT_EQ(ask("PUT", at(key_of("other bytes")), "other bytes", "*").status, 400);
+  EXPECT_EQ(ask("PUT", at("index.json"), "{\"schema\":\"purlin.share/1\"", "*").status, 400);
+  EXPECT_EQ(ask("PUT", at("index.json"), "{}", "*").status, 400);
+  EXPECT_EQ(ask("PUT", at("notes.txt"), "x", "*").status, 400);
+  EXPECT_EQ(ask("PUT", at("segments/x"), "x", "*").status, 400);
+  EXPECT_EQ(ask("PUT", at("probe-1"), std::string(65, 'x'), "*").status, 400);
+  EXPECT_EQ(ask("PUT", at(key), bytes, "\"" + sha256_hex(bytes) + "\"").status, 400)
+      << "a segment is never replaced";
+  EXPECT_EQ(api_->stored_bytes(), 0u);
+  EXPECT_EQ(list_directory(root_).value().size(), 0u) << "nor does a refused write make a cache";
+  EXPECT_EQ(ask("PUT", at(key), bytes, "*").status, 201);
+  EXPECT_EQ(ask("PUT", at("index.json"), "{\"schema\":\"purlin.share/9\"}", "*").status, 201)
+      << "newer clients have newer indexes";
+}
+
+TEST_F(CacheApiTest, RemovesSegmentsAndProbesAlone) {
+  const std::string bytes = bundle(), key = key_of(bytes);
+  ASSERT_EQ(ask("PUT", at(key), bytes, "*").status, 201);
+  ASSERT_EQ(ask("PUT", at("index.json"), index(1), "*").status, 201);
+  ASSERT_EQ(ask("PUT", at("probe-1"), "a", "*").status, 201);
+  // What a write that was killed left; it is on the disk, so it counts.
+  const std::string left = join_path(root_, "team/" + key + ".tmp.77.1");
+  ASSERT_TRUE(write_atomic(left, "torn").is_ok());
+  open(0);
+  EXPECT_EQ(api_->stored_bytes(), bytes.size() + 4);
+  EXPECT_EQ(ask("DELETE", at("index.json")).status, 403);
+  EXPECT_EQ(ask("DELETE", at(".lock")).status, 403);
+  for (int twice = 0; twice < 2; ++twice) {
+    EXPECT_EQ(ask("DELETE", at(key)).status, 200);
+    EXPECT_EQ(ask("DELETE", at("probe-1")).status, 200);
+    EXPECT_EQ(ask("DELETE", at(key + ".tmp.77.1")).status, 200);
+  }
+  EXPECT_EQ(api_->stored_bytes(), 0u);
+  EXPECT_FALSE(file_exists(left));
+  EXPECT_EQ(ask("GET", at(key)).status, 404);
+}
+
+TEST_F(CacheApiTest, ListsAndDescribes) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 3; ++i) {
+    const std::string bytes = bundle();
+    keys.push_back(key_of(bytes));
+    ASSERT_EQ(ask("PUT", at(keys.back()), bytes, "*").status, 201);
+  }
+  std::sort(keys.begin(), keys.end());
+  const Json all = json(ask("GET", at("").substr(0, at("").size() - 1) + "?folder=segments/"));
+  ASSERT_EQ(all["objects"].size(), 3u);
+  EXPECT_FALSE(all["more"].as_bool(true));
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(all["objects"].items()[i]["key"].as_string(), keys[i]);
+  EXPECT_GT(all["objects"].items()[0]["modified_ns"].as_int(), 0);
+  const Json rest = json(ask("GET", "/v1/caches/team/objects?folder=segments/&after=" + keys[0]));
+  ASSERT_EQ(rest["objects"].size(), 2u);
+  EXPECT_EQ(rest["objects"].items()[0]["key"].as_string(), keys[1]);
+  EXPECT_EQ(json(ask("GET", "/v1/caches/none/objects?folder=segments/"))["objects"].size(), 0u);
+
+  EXPECT_EQ(json(ask("GET", "/v1/caches"))["caches"].size(), 0u) << "no index yet: no cache";
+  EXPECT_EQ(ask("GET", "/v1/caches/team").status, 404);
+  cache::ShareIndex index;
+  index.generation = 4;
+  index.segments = {{std::string(64, 'a'), 100, 3}, {std::string(64, 'b'), 50, 4}};
+  ASSERT_EQ(ask("PUT", at("index.json"), cache::encode_index(index), "*").status, 201);
+  const Json caches = json(ask("GET", "/v1/caches"));
+  EXPECT_EQ(caches["caches"].items().at(0).as_string(), "team");
+  const Json team = json(ask("GET", "/v1/caches/team"));
+  EXPECT_EQ(team["generation"].as_int(), 4);
+  EXPECT_EQ(team["records"].as_int(), 7);
+  EXPECT_EQ(team["bytes"].as_int(), 150);
+}
+
+TEST_F(CacheApiTest, AQuotaHoldsAndWhatIsRemovedCountsNoMore) {
+  const std::string one = bundle(), two = bundle();
+  open(one.size() + two.size() / 2);
+  ASSERT_EQ(ask("PUT", at(key_of(one)), one, "*").status, 201);
+  EXPECT_EQ(ask("PUT", at(key_of(one)), one, "*").status, 507) << "it cannot know that it is there";
+  const HttpAnswer over = ask("PUT", at(key_of(two)), two, "*");
+  EXPECT_EQ(over.status, 507);
+  EXPECT_NE(over.body.find("purlin cache gc --share"), std::string::npos) << over.body;
+  EXPECT_EQ(ask("PUT", at("index.json"), index(1), "*").status, 201) << "the index is not counted";
+  EXPECT_EQ(ask("DELETE", at(key_of(one))).status, 200);
+  EXPECT_EQ(ask("PUT", at(key_of(two)), two, "*").status, 201);
+  open(1);  // a lower one, later: what is there stays
+  EXPECT_EQ(api_->stored_bytes(), two.size());
+  EXPECT_EQ(ask("GET", at(key_of(two))).body, two);
+}
+
+TEST_F(CacheApiTest, ARepeatedSegmentIsCountedOnce) {
+  const std::string bytes = bundle();
+  ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 201);
+  EXPECT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 412);
+  EXPECT_EQ(api_->stored_bytes(), bytes.size());
+}
+
+TEST_F(CacheApiTest, WritersAtOnceLoseNoUpdate) {
+  constexpr int kWriters = 6, kRounds = 25;
+  ASSERT_EQ(ask("PUT", at("index.json"), index(0), "*").status, 201);
+  const auto writer = [&] {
+    for (int done = 0; done < kRounds;) {
+      const HttpAnswer now = ask("GET", at("index.json"));
+      const std::uint64_t generation = cache::decode_index(now.body)->generation;
+      if (ask("PUT", at("index.json"), index(generation + 1), tag_of(now)).status == 201) ++done;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kWriters; ++i) threads.emplace_back(writer);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cache::decode_index(ask("GET", at("index.json")).body)->generation,
+            static_cast<std::uint64_t>(kWriters * kRounds));
+}
+
+TEST_F(CacheApiTest, AFolderThatCannotBeWrittenIsSaid) {
+  ASSERT_TRUE(write_atomic(join_path(root_, "team"), "a file where a folder should be").is_ok());
+  const HttpAnswer answer = ask("PUT", at("probe-1"), "a", "*");
+  EXPECT_EQ(answer.status, 507) << answer.body;
+  EXPECT_EQ(json(answer)["schema"].as_string(), "purlin.error/1");
+}
+
+}  // namespace
+}  // namespace purlin::fleet

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// HttpHandler: what a server does with a request. The seam between the network (fleet/http_server)
+// and what is served (fleet/service).
+//
+// A request comes in two steps, so that one that is refused costs no more than its head: `refuse`
+// sees the head before the body is read, `answer` has both. Thread-safety: both are called by
+// several threads at once, `refuse` by those of the network: it must not wait for anything. Neither
+// may throw.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace purlin::fleet {
+
+struct HttpHead {
+  std::string method;                                          // as sent: "GET"
+  std::string target;                                          // path and query, not decoded
+  std::vector<std::pair<std::string, std::string>> headers{};  // names in lower case
+  std::uint64_t body_bytes = 0;                                // what its body will have
+  std::string peer{};                                          // "10.0.0.7"
+
+  // "" where absent; the first one where there are several.
+  std::string_view header(std::string_view lower_case_name) const {
+    for (const auto& [name, value] : headers)
+      if (name == lower_case_name) return value;
+    return {};
+  }
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> headers{};
+  std::string content_type = "application/json";
+};
+
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  virtual std::optional<HttpAnswer> refuse(const HttpHead& head) = 0;
+  virtual HttpAnswer answer(const HttpHead& head, const std::string& body) = 0;
+};
+
+}  // namespace purlin::fleet

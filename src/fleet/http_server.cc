@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/http_server.h"
+
+#define BOOST_ERROR_CODE_HEADER_ONLY
+#define BOOST_ASIO_NO_DEPRECATED
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <cctype>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace purlin::fleet {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using tcp = asio::ip::tcp;
+using ErrorCode = boost::system::error_code;
+
+constexpr std::uint32_t kMaxHeadBytes = 16 * 1024;
+constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kMaxDiscardedBytes = std::size_t{1} << 20;
+constexpr std::chrono::milliseconds kDiscardTime{2000}, kAcceptPause{100};
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+std::string text(beast::string_view view) { return {view.data(), view.size()}; }
+
+HttpAnswer problem(int status, std::string_view message) {
+  HttpAnswer answer;
+  answer.status = status;
+  answer.body = fmt::format(
+      "{{\"schema\": \"purlin.error/1\", \"error\": {{\"status\": {}, \"message\": \"{}\"}}}}\n",
+      status, message);
+  return answer;
+}
+
+class Connection;
+
+// What the connections have in common.
+struct Shared {
+  Shared(HttpServerOptions chosen, HttpHandler& served)
+      : options(std::move(chosen)),
+        handler(served),
+        handlers(static_cast<std::size_t>(std::max(1, options.handler_threads))) {}
+
+  const HttpServerOptions options;
+  HttpHandler& handler;
+  std::atomic<bool> stopping{false};
+  std::atomic<std::uint64_t> accepted{0}, malformed{0}, overloaded{0}, buffered{0};
+  std::mutex mutex;
+  std::condition_variable fewer;
+  std::map<const Connection*, std::weak_ptr<Connection>> open;  // under the mutex
+  asio::thread_pool handlers;
+  asio::io_context io;  // last: what still waits in it goes first, and refers to the rest
+};
+
+// Bytes of bodies and answers, as long as they are held.
+class Buffered {
+ public:
+  explicit Buffered(Shared& shared) : shared_(shared) {}
+  ~Buffered() { release(); }
+  Buffered(const Buffered&) = delete;
+  Buffered& operator=(const Buffered&) = delete;
+  bool reserve(std::uint64_t bytes) {
+    if (shared_.buffered.fetch_add(bytes) + bytes > shared_.options.max_buffered_bytes) {
+      shared_.buffered.fetch_sub(bytes);
+      shared_.overloaded.fetch_add(1);
+      return false;
+    }
+    bytes_ += bytes;
+    return true;
+  }
+  void release() {
+    shared_.buffered.fetch_sub(bytes_);
+    bytes_ = 0;
+  }
+
+ private:
+  Shared& shared_;
+  std::uint64_t bytes_ = 0;
+};
+
+// One client. All of it but `work` runs on the strand of its stream.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(tcp::socket socket, Shared& shared)
+      : stream_(std::move(socket)), shared_(shared), buffered_(shared) {
+    ErrorCode ignored;
+    stream_.socket().set_option(tcp::no_delay(true), ignored);
+    const auto peer = stream_.socket().remote_endpoint(ignored);
+    peer_ = peer.address().to_string();
+  }
+  ~Connection() {
+    const std::lock_guard lock(shared_.mutex);
+    shared_.open.erase(this);
+    shared_.fewer.notify_all();
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void start() {
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_head(); });
+  }
+  void close_if_idle() {
+    asio::post(stream_.get_executor(), [self = shared_from_this()] {
+      if (self->idle_) self->close();
+    });
+  }
+  void close_now() {
+    asio::post(stream_.get_executor(), [self = shared_from_this()] { self->close(); });
+  }
+
+ private:
+  void close() {
+    ErrorCode ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    stream_.socket().close(ignored);
+  }
+
+  void read_head() {
+    if (shared_.stopping.load()) return close();
+    parser_.emplace();
+    parser_->header_limit(kMaxHeadBytes);
+    parser_->body_limit(boost::none);  // looked at below, where there is a better answer
+    idle_ = true;
+    stream_.expires_after(milliseconds(shared_.options.idle_timeout_s));
+    http::async_read_header(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](ErrorCode code, std::size_t) { self->on_head(code); });
+  }
+
+  void on_head(ErrorCode code) {
+    idle_ = false;
+    if (code == http::error::header_limit || code == http::error::buffer_overflow)
+      return refuse(problem(431, "the request's head is over 16 KiB"));
+    if (code && code.category() == http::make_error_code(http::error::bad_method).category() &&
+        code != http::error::end_of_stream && code != http::error::partial_message)
+      return refuse(problem(400, "this is no HTTP/1.1 request"));
+    if (code) return close();  // it went, or waited too long
+    const auto& request = parser_->get();
+    head_ = {text(request.method_string()), text(request.target())};
+    head_.peer = peer_;
+    for (const auto& field : request) {
+      std::string name = text(field.name_string());
+      std::transform(name.begin(), name.end(), name.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      head_.headers.emplace_back(std::move(name), text(field.value()));
+    }
+    keep_alive_ = request.keep_alive();
+    if (parser_->chunked())
+      return refuse(problem(411, "a body needs a Content-Length; chunks are not taken"));
+    head_.body_bytes = parser_->content_length().value_or(0);
+    if (head_.body_bytes > shared_.options.max_body_bytes)
+      return refuse(problem(
+          413, fmt::format("a body may have {} bytes at most", shared_.options.max_body_bytes)));
+    if (std::optional<HttpAnswer> refusal = shared_.handler.refuse(head_)) {
+      keep_alive_ = keep_alive_ && head_.body_bytes == 0;
+      return respond(std::move(*refusal));
+    }
+    if (head_.body_bytes == 0) return work("");
+    if (!buffered_.reserve(head_.body_bytes)) {
+      keep_alive_ = false;
+      return respond(overload());
+    }
+    if (http::token_list(request[http::field::expect]).exists("100-continue"))
+      return say_continue();
+    read_body();
+  }
+
+  void say_continue() {
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    expect_transfer(0);
+    asio::async_write(stream_, asio::buffer(kContinue.data(), kContinue.size()),
+                      [self = shared_from_this()](ErrorCode code, std::size_t) {
+                        if (code) return self->close();
+                        self->read_body();
+                      });
+  }
+
+  void read_body() {
+    parser_->body_limit(head_.body_bytes);
+    expect_transfer(head_.body_bytes);
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = shared_from_this()](ErrorCode code, std::size_t) {
+                       if (code) return self->close();
+                       self->work(std::move(self->parser_->get().body()));
+                     });
+  }
+
+  void work(std::string body) {
+    stream_.expires_never();
+    asio::post(shared_.handlers, [self = shared_from_this(), body = std::move(body)]() mutable {
+      HttpAnswer answer;
+      try {
+        answer = self->shared_.handler.answer(self->head_, body);
+      } catch (...) {  // it ran out of memory, say; the others go on
+        answer = problem(500, "the server failed on this request");
+      }
+      std::string().swap(body);
+      asio::post(self->stream_.get_executor(), [self, answer = std::move(answer)]() mutable {
+        self->buffered_.release();
+        // A short one always fits: what was stored is not to be called refused.
+        if (answer.body.size() > kReadBytes && !self->buffered_.reserve(answer.body.size()))
+          answer = overload();
+        self->respond(std::move(answer));
+      });
+    });
+  }
+
+  static HttpAnswer overload() {
+    HttpAnswer answer = problem(503, "the server holds as much as it may; try again");
+    answer.headers.emplace_back("Retry-After", "1");
+    return answer;
+  }
+
+  void refuse(HttpAnswer answer) {
+    shared_.malformed.fetch_add(1);
+    keep_alive_ = false;
+    respond(std::move(answer));
+  }
+
+  void respond(HttpAnswer answer) {
+    keep_alive_ = keep_alive_ && !shared_.stopping.load();
+    response_.emplace();
+    response_->result(static_cast<unsigned>(answer.status));
+    response_->set(http::field::content_type, answer.content_type);
+    response_->set(http::field::cache_control, "no-store");
+    response_->set("X-Content-Type-Options", "nosniff");
+    for (const auto& [name, value] : answer.headers) response_->set(name, value);
+    response_->keep_alive(keep_alive_);
+    response_->body() = std::move(answer.body);
+    response_->prepare_payload();
+    expect_transfer(response_->body().size());
+    http::async_write(stream_, *response_,
+                      [self = shared_from_this()](ErrorCode code, std::size_t) {
+                        self->response_.reset();
+                        self->buffered_.release();
+                        if (code) return self->close();
+                        if (self->keep_alive_) return self->read_head();
+                        self->discard();
+                      });
+  }
+
+  // Closing a connection with bytes unread resets it, and the client may never see the answer. So
+  // what still comes is read for a while.
+  void discard() {
+    ErrorCode ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(kDiscardTime);
+    buffer_.clear();
+    discarded_ = 0;
+    discard_more();
+  }
+  void discard_more() {
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(kReadBytes / 2),
+                            [self = shared_from_this()](ErrorCode code, std::size_t bytes) {
+                              self->discarded_ += bytes;
+                              if (code || self->discarded_ > kMaxDiscardedBytes)
+                                return self->close();
+                              self->discard_more();
+                            });
+  }
+
+  void expect_transfer(std::uint64_t bytes) {
+    stream_.expires_after(
+        milliseconds(shared_.options.transfer_timeout_s +
+                     static_cast<double>(bytes) / shared_.options.slowest_bytes_per_s));
+  }
+
+  beast::tcp_stream stream_;
+  Shared& shared_;
+  beast::flat_buffer buffer_{kReadBytes};
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http::response<http::string_body>> response_;
+  HttpHead head_{};
+  std::string peer_;
+  Buffered buffered_;
+  std::size_t discarded_ = 0;
+  bool keep_alive_ = false, idle_ = false;
+};
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(HttpServerOptions options, HttpHandler& handler)
+      : shared_(std::move(options), handler),
+        acceptor_(asio::make_strand(shared_.io)),
+        pause_(acceptor_.get_executor()) {}
+  ~Impl() { stop(0); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Status start() {
+    const HttpServerOptions& options = shared_.options;
+    ErrorCode code;
+    const auto address = asio::ip::make_address(options.address, code);
+    if (code)
+      return error(Code::kInvalid, "'{}' is not an address to listen on; give one like 127.0.0.1",
+                   options.address);
+    const tcp::endpoint endpoint(address, options.port);
+    acceptor_.open(endpoint.protocol(), code);
+    if (!code) acceptor_.set_option(asio::socket_base::reuse_address(true), code);
+    if (!code) acceptor_.bind(endpoint, code);
+    if (!code) acceptor_.listen(asio::socket_base::max_listen_connections, code);
+    if (code)
+      return error(Code::kUnavailable, "cannot listen on {} port {}: {}", options.address,
+                   options.port, code.message());
+    port_ = acceptor_.local_endpoint(code).port();
+    accept();
+    for (int i = 0; i < std::max(1, options.network_threads); ++i)
+      threads_.emplace_back([this] { run(); });
+    return Status::ok();
+  }
+
+  void stop(double grace_s) {
+    if (threads_.empty()) return;
+    shared_.stopping.store(true);
+    asio::post(acceptor_.get_executor(), [this] {
+      ErrorCode ignored;
+      acceptor_.close(ignored);
+      pause_.cancel();
+    });
+    each_connection([](Connection& connection) { connection.close_if_idle(); });
+    {
+      std::unique_lock lock(shared_.mutex);
+      shared_.fewer.wait_for(lock, milliseconds(grace_s), [this] { return shared_.open.empty(); });
+    }
+    each_connection([](Connection& connection) { connection.close_now(); });
+    shared_.handlers.join();
+    shared_.io.stop();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  std::uint16_t port() const { return port_; }
+  const HttpServerOptions& options() const { return shared_.options; }
+  HttpServerCounts counts() {
+    HttpServerCounts counts;
+    counts.accepted = shared_.accepted.load();
+    counts.malformed = shared_.malformed.load();
+    counts.overloaded = shared_.overloaded.load();
+    counts.buffered_bytes = shared_.buffered.load();
+    const std::lock_guard lock(shared_.mutex);
+    counts.open = shared_.open.size();
+    return counts;
+  }
+
+ private:
+  template <class Do>
+  void each_connection(const Do& what) {
+    std::vector<std::shared_ptr<Connection>> open;
+    {
+      const std::lock_guard lock(shared_.mutex);
+      for (const auto& [address, connection] : shared_.open)
+        if (auto alive = connection.lock()) open.push_back(std::move(alive));
+    }
+    for (const auto& connection : open) what(*connection);
+  }
+
+  void run() {
+    // What throws here is out of memory or of descriptors: it costs the connection it hit.
+    while (true) {
+      try {
+        shared_.io.run();
+        return;
+      } catch (...) {
+      }
+    }
+  }
+
+  void accept() {
+    {
+      const std::lock_guard lock(shared_.mutex);
+      if (shared_.open.size() >= shared_.options.max_connections) return wait();
+    }
+    acceptor_.async_accept(
+        asio::make_strand(shared_.io), [this](ErrorCode code, tcp::socket socket) {
+          if (shared_.stopping.load()) return;
+          if (code) return wait();  // no descriptors left, say
+          const auto connection = std::make_shared<Connection>(std::move(socket), shared_);
+          shared_.accepted.fetch_add(1);
+          {
+            const std::lock_guard lock(shared_.mutex);
+            shared_.open.emplace(connection.get(), connection);
+          }
+          connection->start();
+          accept();
+        });
+  }
+
+  void wait() {
+    pause_.expires_after(kAcceptPause);
+    pause_.async_wait([this](ErrorCode) {
+      if (!shared_.stopping.load()) accept();
+    });
+  }
+
+  Shared shared_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
+  std::vector<std::thread> threads_;
+  std::uint16_t port_ = 0;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options,
+                                                      HttpHandler& handler) {
+  auto impl = std::make_unique<Impl>(std::move(options), handler);
+  PURLIN_TRY(impl->start());
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+std::uint16_t HttpServer::port() const { return impl_->port(); }
+std::string HttpServer::url() const {
+  const std::string& address = impl_->options().address;
+  const bool six = address.find(':') != std::string::npos;
+  return fmt::format("http://{}{}{}:{}", six ? "[" : "", address, six ? "]" : "", port());
+}
+HttpServerCounts HttpServer::counts() const { return impl_->counts(); }
+void HttpServer::stop(double grace_s) { impl_->stop(grace_s); }
+
+Result<bool> is_loopback(const std::string& address) {
+  ErrorCode code;
+  const auto parsed = asio::ip::make_address(address, code);
+  if (code)
+    return error(Code::kInvalid, "'{}' is not an address to listen on; give one like 127.0.0.1",
+                 address);
+  return parsed.is_loopback();
+}
+
+}  // namespace purlin::fleet

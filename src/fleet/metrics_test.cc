@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/metrics.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::fleet {
+namespace {
+
+TEST(RequestMetrics, AreWhatPrometheusReads) {
+  RequestMetrics metrics;
+  metrics.count("get_object", 200, 0.002, 0, 100);
+  metrics.count("get_object", 200, 0.5, 0, 50);
+  metrics.count("get_object", 404, 60, 7, 1);
+  const std::string text = metrics.text();
+  for (const char* line :
+       {"# TYPE purlin_http_requests_total counter\n",
+        "purlin_http_requests_total{kind=\"get_object\",status=\"200\"} 2\n",
+        "purlin_http_requests_total{kind=\"get_object\",status=\"404\"} 1\n",
+        "# TYPE purlin_http_request_seconds histogram\n",
+        "purlin_http_request_seconds_bucket{kind=\"get_object\",le=\"0.001\"} 0\n",
+        "purlin_http_request_seconds_bucket{kind=\"get_object\",le=\"0.003\"} 1\n",
+        "purlin_http_request_seconds_bucket{kind=\"get_object\",le=\"1\"} 2\n",
+        "purlin_http_request_seconds_bucket{kind=\"get_object\",le=\"10\"} 2\n",
+        "purlin_http_request_seconds_bucket{kind=\"get_object\",le=\"+Inf\"} 3\n",
+        "purlin_http_request_seconds_sum{kind=\"get_object\"} 60.502\n",
+        "purlin_http_request_seconds_count{kind=\"get_object\"} 3\n",
+        "purlin_http_received_bytes_total 7\n", "purlin_http_sent_bytes_total 151\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << "in\n" << text;
+}
+
+}  // namespace
+}  // namespace purlin::fleet
