@@ -13,7 +13,7 @@ namespace purlin::blobs {
 namespace {
 
 constexpr std::size_t kMaxAnswer = std::size_t{16} << 20, kMaxToken = 512;
-constexpr int kMaxPages = 1000;
+constexpr int kMaxServerPages = 1000;
 
 class ServerBlobs : public BlobStore {
  public:
@@ -42,7 +42,7 @@ class ServerBlobs : public BlobStore {
 
   Result<std::vector<BlobInfo>> list(const std::string& folder) override {
     std::vector<BlobInfo> found;
-    for (int pages = 0; pages < kMaxPages; ++pages) {
+    for (int pages = 0; pages < kMaxServerPages; ++pages) {
       std::string query = "?folder=" + folder;
       if (!found.empty()) query += "&after=" + found.back().key;
       PURLIN_ASSIGN(const HttpResponse answer, ask("GET", query, {}, {}, kMaxAnswer));
