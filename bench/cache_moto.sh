@@ -29,7 +29,7 @@ PYTHON
 wait_until "moto answers" bucket
 
 expect_exit 0 purlin cache put "$spec" --cache "$tmp/seed" --shape M=256,N=256,K=256 --config "$config" --time-ms 2.5
-if ! purlin cache push s3://team/tried --cache "$tmp/seed" >/dev/null 2>"$tmp/err" && grep -q "needs libcurl" "$tmp/err"; then
+if ! purlin cache push s3://team/tried --cache "$tmp/seed" >/dev/null 2>"$tmp/err" && grep -q "need libcurl" "$tmp/err"; then
   echo "cache_moto: no libcurl here, nothing was tried" >&2
   exit 2
 fi
