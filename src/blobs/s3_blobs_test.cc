@@ -23,11 +23,6 @@ class S3Blobs : public testing::Test {
     config.secret_key = "S";
     store_ = make_s3_blobs(config, std::make_unique<ScriptedHttp>(script_), clock_, 1);
   }
-  std::string header(std::size_t request, const std::string& wanted) const {
-    for (const auto& [name, value] : script_.headers.at(request))
-      if (name == wanted) return value;
-    return "";
-  }
   Script script_;
   FakeClock clock_;
   std::unique_ptr<BlobStore> store_;
@@ -45,10 +40,11 @@ TEST_F(S3Blobs, ReadsAndWritesUnderConditions) {
   EXPECT_EQ(blob.tag, "\"7\"");
   EXPECT_EQ(script_.asked[0], "GET http://127.0.0.1:9/bucket/team/a/b");
   EXPECT_EQ(store_->put_if_absent("a", "x").value(), Put::kStored);
-  EXPECT_EQ(header(1, "If-None-Match"), "*");
-  EXPECT_NE(header(1, "Authorization").find("if-none-match"), std::string::npos) << "not signed";
+  EXPECT_EQ(script_.header(1, "If-None-Match"), "*");
+  EXPECT_NE(script_.header(1, "Authorization").find("if-none-match"), std::string::npos)
+      << "not signed";
   EXPECT_EQ(store_->put_if_match("a", "x", "\"7\"").value(), Put::kStored);
-  EXPECT_EQ(header(2, "If-Match"), "\"7\"");
+  EXPECT_EQ(script_.header(2, "If-Match"), "\"7\"");
   EXPECT_EQ(store_->put_if_match("a", "x", "\"7\"").value(), Put::kConflict);
   EXPECT_EQ(store_->put_if_match("a", "x", "\"7\"").value(), Put::kConflict) << "it is gone";
   EXPECT_EQ(store_->get("a", 100).status().code(), Code::kNotFound);

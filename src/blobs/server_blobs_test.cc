@@ -22,11 +22,6 @@ class ServerBlobs : public testing::Test {
     config.token = token;
     store_ = make_server_blobs(config, std::make_unique<ScriptedHttp>(script_), clock_, 1);
   }
-  std::string header(std::size_t request, const std::string& wanted) const {
-    for (const auto& [name, value] : script_.headers.at(request))
-      if (name == wanted) return value;
-    return "";
-  }
   Script script_;
   FakeClock clock_;
   std::unique_ptr<BlobStore> store_;
@@ -44,9 +39,9 @@ TEST_F(ServerBlobs, ReadsAndWritesUnderConditions) {
   EXPECT_EQ(store_->get("c", 100).status().code(), Code::kNotFound);
   EXPECT_EQ(script_.asked[0], "GET http://build7:8717/v1/caches/team/objects/segments/a");
   EXPECT_EQ(script_.asked[1], "PUT http://build7:8717/v1/caches/team/objects/b");
-  EXPECT_EQ(header(0, "Authorization"), "Bearer a-token");
-  EXPECT_EQ(header(1, "If-None-Match"), "*");
-  EXPECT_EQ(header(2, "If-Match"), "\"7\"");
+  EXPECT_EQ(script_.header(0, "Authorization"), "Bearer a-token");
+  EXPECT_EQ(script_.header(1, "If-None-Match"), "*");
+  EXPECT_EQ(script_.header(2, "If-Match"), "\"7\"");
   EXPECT_EQ(store_->name(), "http://build7:8717/team");
 }
 
@@ -102,7 +97,7 @@ TEST_F(ServerBlobs, SaysWhatTheServerSaidAndWhatToDo) {
   script_.answers = {told(401, "this server wants a token")};
   text = store_->get("a", 1).status().message();
   EXPECT_NE(text.find("set PURLIN_SERVER_TOKEN"), std::string::npos);
-  EXPECT_EQ(header(2, "Authorization"), "");
+  EXPECT_EQ(script_.header(2, "Authorization"), "");
 }
 
 TEST_F(ServerBlobs, WhatIsNoPurlinServerIsNotBelieved) {

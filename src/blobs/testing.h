@@ -88,6 +88,12 @@ struct Script {
   std::deque<Result<HttpResponse>> answers;
   std::vector<std::string> asked;  // "GET http://…"
   std::vector<HttpHeaders> headers;
+  // Of the request of that number, from 0; "" where it had none.
+  std::string header(std::size_t request, const std::string& wanted) const {
+    for (const auto& [name, value] : headers.at(request))
+      if (name == wanted) return value;
+    return "";
+  }
 };
 
 class ScriptedHttp : public HttpClient {

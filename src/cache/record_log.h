@@ -67,7 +67,6 @@ class RecordReader {
  private:
   // bytes_ from `offset` on, as many as asked for unless the file ends before.
   Result<std::string_view> bytes_at(std::uint64_t offset, std::size_t count);
-
   Status fill(std::uint64_t offset, std::size_t count);
   std::string path_, bytes_;
   std::uint64_t begin_ = 0;  // where in the file bytes_ begin

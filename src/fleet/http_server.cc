@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -413,6 +414,8 @@ class HttpServer::Impl {
   }
 
   Shared shared_;
+  // While all that is left is with handlers, the network has nothing to do and must not end.
+  asio::executor_work_guard<asio::io_context::executor_type> stay_{shared_.io.get_executor()};
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   std::vector<std::thread> threads_;

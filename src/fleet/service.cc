@@ -24,9 +24,9 @@ bool is_plain_host(std::string_view host) {
 std::optional<HttpAnswer> Service::refuse(const HttpHead& head) {
   std::optional<HttpAnswer> refusal = check(head);
   if (refusal) {
-    note(head, "refused", *refusal, 0);
-    if (refusal->status == 401 || refusal->status == 403)
-      log_.debug("{} {} {}: {}", head.peer, head.method, head.target, refusal->status);
+    HttpHead unread = head;
+    unread.body_bytes = 0;
+    note(unread, "refused", *refusal, 0);
   }
   return refusal;
 }
