@@ -64,7 +64,6 @@ HEAVY = ("full", "bare", "torch")
 STRETCHES = ("graph",)  # programs with windows after the head: see above
 BIN_S = 0.05
 AGAIN = "+"  # another process of a row
-HEADS = ("default", "on")  # rows whose processes may begin with a head
 
 
 class Server:
@@ -160,7 +159,7 @@ class Group:
             profile = self.folder / f"{row}.spool"
             profile.mkdir()
             environment.update(CUDA_INJECTION64_PATH=self.runner.library, PURLIN_SPOOL=str(profile), PURLIN_PROGRAM=self.program,
-                               PURLIN_RUN_ID=f"{arguments.seed}-{self.folder.name}-{row}", PURLIN_STATE=str(self.runner.state(self.program, profile)))
+                               PURLIN_RUN_ID=self.runner.run_id(self.folder.name, row), PURLIN_STATE=str(self.runner.state(self.program, profile)))
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
                                    preexec_fn=lambda: os.sched_setaffinity(0, self.runner.others))
         return Member(row, process, profile if kind in (*options, "on") else None)
@@ -205,6 +204,14 @@ class Group:
                 member.process.kill()
 
 
+def number_of(text):
+    """FNV-1a, as profile/capture/run_draw.cc has it."""
+    value = 14695981039346656037
+    for byte in text.encode():
+        value = (value ^ byte) * 1099511628211 % 2**64
+    return value ^ (value >> 32)
+
+
 def library_of(purlin):
     """The capture library that is installed with it."""
     return str(Path(shutil.which(purlin)).resolve().parent.parent / "lib" / "purlin" / "libpurlin_cuda.so")
@@ -215,6 +222,7 @@ class Runner:
         self.arguments, self.folder = arguments, Path(folder)
         self.bare = self.folder / "bare_cupti.so"
         self.library = library_of(arguments.purlin) if "on" in arguments.rows else None
+        self.one_in = {}  # by program, as its first run left it
         cores = arguments.core_list
         self.measuring = cores[:2]
         self.others = cores[2:] or cores
@@ -248,16 +256,24 @@ class Runner:
             light = [row for row in order if row not in HEAVY]
             for row in order:
                 length = seconds / len(light) * (0.4 if row in HEAVY else 1)
-                length += self.arguments.head_seconds if row.partition(AGAIN)[0] in HEADS else 0
+                length += self.arguments.head_seconds if self.will_record(group, row) else 0
                 result["stretches"][row] = members[row].ask(do="stretch", seconds=length, bin=BIN_S)["bins"]
             return result
-        for row in [row for row in members if row.partition(AGAIN)[0] in HEADS]:
+        for row in [row for row in members if self.will_record(group, row)]:
             result.setdefault("head", {})[row] = members[row].ask(do="stretch", seconds=self.arguments.head_seconds, bin=BIN_S)["bins"]
         turns = result.setdefault("turns", {row: {} for row in members})
         for number, row in take_turns(members, flips, time.monotonic() + seconds, every={row: self.arguments.heavy_every for row in HEAVY}):
             done = members[row].ask(do="turn", seconds=self.arguments.turn, skip=self.arguments.skip)
             turns[row][number] = [done["steps"], done["seconds"]]
         return result
+
+    def will_record(self, group, row):
+        """Whether a process has a head: of those left on, who is drawn (is_drawn of profile/capture/run_draw.cc); what its profile says is compared at its end."""
+        kind = row.partition(AGAIN)[0]
+        return kind == "default" or kind == "on" and number_of(self.run_id(group.folder.name, row)) % self.one_in.get(group.program, 1) == 0
+
+    def run_id(self, group, row):
+        return f"{self.arguments.seed}-{group}-{row}"
 
     def method(self, program):
         if self.arguments.method != "auto":
@@ -345,32 +361,80 @@ def head_extra_s(group, names):
     return mean_of(extras)
 
 
+def times_of(group):
+    """{process: [log time per step]}, without what a turn's round, which is the host's, has in the middle over none and on. Stretches: the
+    bins after the head, over the middle of those of the group's `none`."""
+    names = named(group, "none") + named(group, "on")
+    if "stretches" in group:
+        times = {}
+        for name in names:
+            passed, times[name] = 0.0, []
+            for n, s in group["stretches"][name]:
+                passed += s
+                if n and passed > (group["head_seconds"] if has_head(group, name) else 0.3):
+                    times[name].append(math.log(s / n))
+        middle = statistics.median(t for name in named(group, "none") for t in times[name])
+        return {name: [t - middle for t in mine] for name, mine in times.items()}
+    turns, times = group["turns"], {name: [] for name in names}
+    for number in sorted(set.intersection(*(set(turns[name]) for name in names))):
+        found = {name: math.log(turns[name][number][1] / turns[name][number][0]) for name in names}
+        middle = statistics.median(found.values())
+        for name, time_of in found.items():
+            times[name].append(time_of - middle)
+    return times
+
+
 def over_runs(groups):
-    """Of the processes that were left on: each one's ratio to the mean of its group's `none`, the head of one that was drawn added as of a run of a minute; of those drawn and those left out the mean over all, and the range of
-    the groups' means, which share a minute and their `none`. The mean over runs has one in N drawn; None where there were none, or N differs."""
-    parts, by_group, one_in = {True: [], False: []}, {True: [], False: []}, set()
-    for group in groups:
-        mine = {True: [], False: []}
-        for name in named(group, "on"):
-            one = ratio_of(group, [name], named(group, "none"))
-            if one is not None:
-                mine[has_head(group, name)].append(one["ratio"] + (head_extra_s(group, [name]) / 60 if has_head(group, name) else 0))
-        for which, found in mine.items():
-            parts[which] += found
-            by_group[which] += [mean_of(found)] if found else []
-        if any(mine.values()):
-            one_in.add((group.get("record") or {}).get("one_in"))
-    if not one_in:
+    """Of the processes that were left on, time per step over that of the groups' `none`, of those recorded and those left out, and over runs: one in N
+    is recorded. `median`: the middle turn of all over the middle one of `none`, which the host's long breaks do not move. `mean`: mean
+    of the processes' ratios to the mean of their group's `none`. The head of one that was recorded is added to both as of a run of a minute. Intervals: 95 %
+    of 2,000 draws of groups and of processes in them. None where there were none; over runs is None where N differs between groups."""
+    groups = [g for g in groups if named(g, "on") and named(g, "none")]
+    if not groups:
         return None
-    said = {key: {"processes": len(parts[which]), "mean": mean_of(parts[which]), "low": min(by_group[which]), "high": max(by_group[which])} if parts[which] else None
-            for key, which in (("recorded", True), ("left_out", False))}
-    n = one_in.pop() if len(one_in) == 1 else None
-    mean = None
-    if n == 1 and said["recorded"]:
-        mean = said["recorded"]["mean"]
-    elif n and said["recorded"] and said["left_out"]:
-        mean = said["recorded"]["mean"] / n + said["left_out"]["mean"] * (1 - 1 / n)
-    return {"one_in": n, "groups": max(len(each) for each in by_group.values()), "mean": mean, **said}
+    counted = {(g.get("record") or {}).get("one_in") for g in groups}
+    n = counted.pop() if len(counted) == 1 else None
+    taken = []  # of each group: {kind: [(times, ratio, head's share of a minute)]}
+    for group in groups:
+        times, mine = times_of(group), {"none": [], "recorded": [], "left_out": []}
+        for name in times:
+            kind = "none" if name.partition(AGAIN)[0] == "none" else "recorded" if has_head(group, name) else "left_out"
+            one = ratio_of(group, [name], named(group, "none"))
+            if one is not None and times[name]:
+                mine[kind].append((times[name], one["ratio"], head_extra_s(group, [name]) / 60 if kind == "recorded" else 0))
+        taken.append(mine)
+
+    def figures(chosen):
+        pooled = {kind: [each for mine in chosen for each in mine[kind]] for kind in ("none", "recorded", "left_out")}
+        if not pooled["none"]:
+            return {}
+        base = statistics.median(t for times, _, _ in pooled["none"] for t in times), mean_of([ratio for _, ratio, _ in pooled["none"]])
+        found = {}
+        for kind in ("recorded", "left_out"):
+            if pooled[kind]:
+                head = mean_of([head for _, _, head in pooled[kind]])
+                found[kind, "median"] = math.exp(statistics.median(t for times, _, _ in pooled[kind] for t in times) - base[0]) + head
+                found[kind, "mean"] = mean_of([ratio for _, ratio, _ in pooled[kind]]) / base[1] + head
+        for which in ("median", "mean"):
+            parts = [found.get((kind, which)) for kind in ("recorded", "left_out")]
+            if n == 1 and parts[0]:
+                found["over_runs", which] = parts[0]
+            elif n and all(parts):
+                found["over_runs", which] = parts[0] / n + parts[1] * (1 - 1 / n)
+        return found
+
+    drawing, drawn = random.Random(1), {}
+    for _ in range(2000):
+        again = [{kind: drawing.choices(each, k=len(each)) if each else [] for kind, each in mine.items()} for mine in drawing.choices(taken, k=len(taken))]
+        for key, value in figures(again).items():
+            drawn.setdefault(key, []).append(value)
+    said = {"one_in": n, "groups": len(groups)}
+    for kind in ("recorded", "left_out"):
+        said[kind] = {"processes": sum(len(mine[kind]) for mine in taken)}
+    for (kind, which), value in figures(taken).items():
+        found = sorted(drawn[kind, which])
+        said.setdefault(kind, {})[which] = {"estimate": value, "low": found[len(found) // 40], "high": found[-1 - len(found) // 40]}
+    return said
 
 
 def estimate_of(ratios):
@@ -425,13 +489,15 @@ def markdown(document):
                      f"{quiet['estimate']:.4f} | {quiet['low']:.4f} … {quiet['high']:.4f} | {first} | {row['none_ms']:.4f} | {row['ms']:.4f} | {row['groups']} |")
     on = [(program, over_runs([g for g in document["groups"] if g["program"] == program])) for program in TITLES]
     if any(each for _, each in on):
-        lines += ["", "Left on everywhere (the library injected by the environment, nothing else said), over runs: each process' time per step over the mean of its group's without, the heads of those recorded added as of a "
-                  "run of a minute; means over processes, in brackets the range of the groups' means. Over runs: one in N recorded.", "",
-                  "| program | recorded | processes | left out | processes | one run in | over runs | groups |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+        lines += ["", "Left on everywhere (the library injected by the environment, nothing else said), over runs: time per step over that of the group's processes without, the heads of those recorded added as of a "
+                  "run of a minute, in brackets 95 % of what groups and processes drawn anew say. Middle turn over middle turn; below it the mean over processes. Over runs: one in N recorded.", "",
+                  "| program | | recorded | processes | left out | processes | one run in | over runs | groups |", "|---|---|--:|--:|--:|--:|--:|--:|--:|"]
         for program, each in on:
-            if each:
-                parts = [f"{part['mean']:.4f} ({part['low']:.4f} to {part['high']:.4f}) | {part['processes']}" if part else "| 0" for part in (each["recorded"], each["left_out"])]
-                lines.append(f"| {TITLES[program]} | {parts[0]} | {parts[1]} | {each['one_in'] or ''} | {'' if each['mean'] is None else format(each['mean'], '.4f')} | {each['groups']} |")
+            for which in ("median", "mean") if each else ():
+                cells = {kind: f"{each[kind][which]['estimate']:.4f} ({each[kind][which]['low']:.4f} to {each[kind][which]['high']:.4f})" if which in each.get(kind, {}) else ""
+                         for kind in ("recorded", "left_out", "over_runs")}
+                lines.append(f"| {TITLES[program]} | {which} | {cells['recorded']} | {each['recorded']['processes']} | {cells['left_out']} | {each['left_out']['processes']} | "
+                             f"{each['one_in'] or ''} | {cells['over_runs']} | {each['groups']} |")
     said = []
     for program in dict.fromkeys(g["program"] for g in document["groups"]):
         mine = [g for g in document["groups"] if g["program"] == program]
@@ -532,6 +598,7 @@ def run(arguments):
                         group.kill()
                     records[program] = {"text": runner.record(program), "one_in": (alone[program].get("sampling") or {}).get("one_in", 1)} if first == "on" else {}
                     print(f"{program} by itself: {json.dumps(alone[program].get('sampling'))} {records[program]}", file=sys.stderr, flush=True)
+                    runner.one_in[program] = records[program].get("one_in") or 1
                     started = time.monotonic()
                 group = Group(runner, program, rows, server, number)
                 try:
@@ -545,6 +612,9 @@ def run(arguments):
                     group.kill()
                     if server is not None:
                         server.stop()
+                for row, one in found.items():
+                    if row.partition(AGAIN)[0] == "on" and one["drawn"] != runner.will_record(group, row):
+                        raise RuntimeError(f"{row} of {program} is {'' if one['drawn'] else 'not '}drawn, against what its number says")
                 groups.append({"program": program, "wall_s": costs[program], "rows": found, "alone": alone.get(program, {}), "record": records.get(program, {}), "head_seconds": arguments.head_seconds, "revision": document["environment"]["revision"], **measured})
                 document["wall_s"] = time.monotonic() - began
                 document["rows"] = summarize(groups)
