@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -35,6 +36,31 @@ bool write_all(int fd, std::string_view rest) {
     rest.remove_prefix(static_cast<std::size_t>(put));
   }
   return true;
+}
+
+// What was renamed into, linked or made in a folder is durable only once the folder is. Some file
+// systems refuse to sync one, and one that may not be read cannot be opened: there is no more to do
+// there. Anything else, a disk's error above all, is told.
+Status sync_folder(const std::string& path) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0 && ::fsync(folder.get()) == 0) return Status::ok();
+  switch (errno) {
+    case EINVAL:
+    case ENOTSUP:
+    case ENOSYS:
+    case EBADF:
+    case EACCES:
+    case EPERM:
+      return Status::ok();
+    default:
+      return os_error("sync the directory", path, errno);
+  }
+}
+
+// Whether the file system, not this file, is what the call failed for.
+bool is_unsupported(int code) {
+  return code == EPERM || code == ENOTSUP || code == ENOSYS || code == EINVAL || code == EMLINK ||
+         code == EXDEV;
 }
 
 }  // namespace
@@ -115,10 +141,34 @@ Status AtomicFile::commit() {
   if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0)
     return os_error("write", path_, errno);
   temporary_.clear();
-  // The rename is durable only once the folder is; some file systems refuse to sync a folder.
-  Descriptor folder(::open(parent_path(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() >= 0) ::fsync(folder.get());
-  return Status::ok();
+  return sync_folder(parent_path(path_));
+}
+
+Result<bool> AtomicFile::commit_new() {
+  if (temporary_.empty()) return false;  // a device or a pipe is there
+  if (::fsync(fd_) != 0) return os_error("write", path_, errno);
+  if (::link(temporary_.c_str(), path_.c_str()) == 0) {
+    // Left behind if this fails: a second name of the same file, which harms nobody.
+    ::unlink(temporary_.c_str());
+  } else if (errno == EEXIST) {
+    // NFS tells this, too, of a link that it made when the answer was lost and the request came
+    // again. Nobody else makes links to the temporary.
+    struct stat info {};
+    if (::fstat(fd_, &info) != 0 || info.st_nlink < 2) return false;
+    ::unlink(temporary_.c_str());
+  } else if (!is_unsupported(errno)) {
+    return os_error("write", path_, errno);
+  } else if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) !=
+             0) {
+    if (errno == EEXIST) return false;
+    if (!is_unsupported(errno)) return os_error("write", path_, errno);
+    return error(Code::kUnavailable,
+                 "the file system of '{}' has neither hard links nor renames that replace nothing",
+                 path_);
+  }
+  temporary_.clear();
+  PURLIN_TRY(sync_folder(parent_path(path_)));
+  return true;
 }
 
 Status write_atomic(const std::string& name, std::string_view contents) {
@@ -132,6 +182,16 @@ Status make_directories(const std::string& path) {
   fs::create_directories(path, code);
   if (code) return error(Code::kIo, "cannot create the directory '{}': {}", path, code.message());
   return Status::ok();
+}
+
+Status make_directories_durably(const std::string& path) {
+  if (is_directory(path)) return Status::ok();
+  const std::string parent = parent_path(path);
+  if (parent != path) PURLIN_TRY(make_directories_durably(parent));
+  std::error_code code;
+  const bool made = fs::create_directory(path, code);
+  if (code) return error(Code::kIo, "cannot create the directory '{}': {}", path, code.message());
+  return made ? sync_folder(parent) : Status::ok();
 }
 
 bool file_exists(const std::string& path) {
@@ -261,6 +321,26 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
     return os_error("lock", path, code);
   }
   return FileLock(fd);
+}
+
+Result<FileLock> FileLock::acquire(const std::string& path, double seconds, Clock& clock) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return os_error("open the lock", path, errno);
+  FileLock lock(fd);  // not held yet; closes it
+  constexpr std::int64_t kFirstPauseNs = 1'000'000, kLongestPauseNs = 50'000'000;
+  const std::int64_t end = clock.monotonic_ns() + static_cast<std::int64_t>(seconds * 1e9);
+  for (std::int64_t pause = kFirstPauseNs; ::flock(fd, LOCK_EX | LOCK_NB) != 0;) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return os_error("lock", path, errno);
+    if (clock.monotonic_ns() >= end)
+      return error(Code::kUnavailable,
+                   "another program holds '{}' (waited {:g} s); try again when it is done, or find "
+                   "it with: fuser -v '{}'",
+                   path, seconds, path);
+    clock.sleep_ns(pause);
+    pause = std::min(2 * pause, kLongestPauseNs);
+  }
+  return lock;
 }
 
 FileLock& FileLock::operator=(FileLock&& other) noexcept {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "base/time.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,12 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&& other) noexcept;
   ~AtomicFile();
   Status append(std::string_view bytes);
-  Status commit();  // once, last
+  // Once, last; durable when ok. After a failure PATH has its old contents or the new.
+  Status commit();
+  // The same where nothing is at PATH; false: something is, and it stays as it is. Needs no lock,
+  // whoever else writes to PATH. kUnavailable where the file system cannot do it (neither hard
+  // links nor RENAME_NOREPLACE): then nothing has happened, and commit() may follow, under a lock.
+  Result<bool> commit_new();
 
  private:
   AtomicFile() = default;
@@ -40,6 +46,9 @@ class AtomicFile {
   int fd_ = -1;
 };
 Status make_directories(const std::string& path);
+// The same; those that it makes are on the disk when it returns. One that another process makes at
+// this moment is that one's to sync.
+Status make_directories_durably(const std::string& path);
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);
 Result<std::uint64_t> file_size(const std::string& path);
@@ -68,6 +77,9 @@ std::string environment_variable(const char* name, std::string_view fallback = "
 class FileLock {
  public:
   static Result<FileLock> acquire(const std::string& path);
+  // Waits for `seconds` at most; kUnavailable when another still holds it.
+  static Result<FileLock> acquire(const std::string& path, double seconds,
+                                  Clock& clock = system_clock());
   FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();

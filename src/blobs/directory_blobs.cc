@@ -10,9 +10,13 @@
 namespace purlin::blobs {
 namespace {
 
+// A swap takes milliseconds: whoever holds the lock for longer hangs, or holds it on purpose.
+constexpr double kLongestWaitS = 5;
+
 class DirectoryBlobs : public BlobStore {
  public:
-  explicit DirectoryBlobs(std::string directory) : directory_(std::move(directory)) {}
+  DirectoryBlobs(std::string directory, Clock& clock)
+      : directory_(std::move(directory)), clock_(clock) {}
 
   Result<Blob> get(const std::string& key, std::size_t max_bytes) override {
     PURLIN_TRY(check_key(key));
@@ -29,21 +33,35 @@ class DirectoryBlobs : public BlobStore {
     return blob;
   }
 
+  // Takes no lock, and cannot come between a put_if_match's comparison and its rename all the same:
+  // from one to the other the name is there, and what is published here replaces nothing. (Nor does
+  // a removal come between: what is removed, segments and probes, is not swapped by others.)
   Result<Put> put_if_absent(const std::string& key, std::string_view bytes) override {
-    PURLIN_ASSIGN(const FileLock lock, this->lock(key));
+    PURLIN_TRY(check_key(key));
     const std::string path = join_path(directory_, key);
+    if (file_exists(path)) return Put::kConflict;  // costs no write
+    PURLIN_TRY(make_directories_durably(parent_path(path)));
+    PURLIN_ASSIGN(AtomicFile file, AtomicFile::create(path));
+    PURLIN_TRY(file.append(bytes));
+    const Result<bool> placed = file.commit_new();
+    if (placed.is_ok()) return *placed ? Put::kStored : Put::kConflict;
+    if (placed.status().code() != Code::kUnavailable) return placed.status();
+    // FAT, some network and user space file systems: all who write there come this way.
+    PURLIN_ASSIGN(const FileLock lock, this->lock());
     if (file_exists(path)) return Put::kConflict;
-    PURLIN_TRY(write_atomic(path, bytes));
+    PURLIN_TRY(file.commit());
     return Put::kStored;
   }
 
   Result<Put> put_if_match(const std::string& key, std::string_view bytes,
                            const std::string& tag) override {
-    PURLIN_ASSIGN(const FileLock lock, this->lock(key));
+    PURLIN_TRY(check_key(key));
     const std::string path = join_path(directory_, key);
     if (!file_exists(path)) return Put::kConflict;
-    PURLIN_ASSIGN(const std::string current, read_file(path));
-    if (sha256_hex(current) != tag) return Put::kConflict;
+    PURLIN_ASSIGN(const FileLock lock, this->lock());
+    const Result<std::string> current = read_file(path);
+    if (!current.is_ok() && current.status().code() != Code::kNotFound) return current.status();
+    if (!current.is_ok() || sha256_hex(*current) != tag) return Put::kConflict;
     PURLIN_TRY(write_atomic(path, bytes));
     return Put::kStored;
   }
@@ -71,19 +89,18 @@ class DirectoryBlobs : public BlobStore {
   std::string name() const override { return directory_; }
 
  private:
-  Result<FileLock> lock(const std::string& key) {
-    PURLIN_TRY(check_key(key));
-    PURLIN_TRY(make_directories(parent_path(join_path(directory_, key))));
-    return FileLock::acquire(join_path(directory_, ".lock"));
+  Result<FileLock> lock() {
+    return FileLock::acquire(join_path(directory_, ".lock"), kLongestWaitS, clock_);
   }
 
-  std::string directory_;
+  const std::string directory_;
+  Clock& clock_;
 };
 
 }  // namespace
 
-std::unique_ptr<BlobStore> make_directory_blobs(std::string directory) {
-  return std::make_unique<DirectoryBlobs>(std::move(directory));
+std::unique_ptr<BlobStore> make_directory_blobs(std::string directory, Clock& clock) {
+  return std::make_unique<DirectoryBlobs>(std::move(directory), clock);
 }
 
 }  // namespace purlin::blobs

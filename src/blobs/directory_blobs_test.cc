@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blobs/directory_blobs.h"
 
+#include "base/file_faults_testing.h"
 #include "base/files.h"
 #include "blobs/testing.h"
 
 #include <gtest/gtest.h>
 
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +88,96 @@ TEST_F(DirectoryBlobs, NoUpdateIsLostBetweenProcesses) {
     EXPECT_EQ(status, 0);
   }
   EXPECT_EQ(open()->get("count", 100)->bytes, "50");
+}
+
+// Somebody holds the lock and does not let go: what is written once does not care, a swap says so.
+TEST_F(DirectoryBlobs, AHeldLockStopsSwapsAlone) {
+  FakeClock clock;
+  const auto store = make_directory_blobs(root_ + "/share", clock);
+  ASSERT_TRUE(store->put_if_absent("index.json", "one").is_ok());
+  const int holder = ::open((root_ + "/share/.lock").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(holder, LOCK_EX), 0);
+  EXPECT_EQ(store->put_if_absent("segments/a", "x").value(), Put::kStored);
+  EXPECT_EQ(store->put_if_absent("segments/a", "y").value(), Put::kConflict);
+  EXPECT_EQ(store->get("segments/a", 10)->bytes, "x");
+  const std::string tag = store->get("index.json", 10)->tag;
+  const std::int64_t before = clock.now_ns;
+  const Status held = store->put_if_match("index.json", "two", tag).status();
+  EXPECT_EQ(held.code(), Code::kUnavailable);
+  EXPECT_NE(held.message().find("/share/.lock'"), std::string::npos) << held.message();
+  EXPECT_GE(clock.now_ns - before, 5'000'000'000);
+  // So does a write without links or RENAME_NOREPLACE.
+  FileFaults faults;
+  faults.link = EPERM;
+  faults.rename = EINVAL;
+  EXPECT_EQ(store->put_if_absent("segments/b", "x").status().code(), Code::kUnavailable);
+  ::close(holder);
+  EXPECT_EQ(store->put_if_absent("segments/b", "x").value(), Put::kStored);
+  EXPECT_EQ(store->put_if_absent("segments/b", "y").value(), Put::kConflict);
+  EXPECT_EQ(store->put_if_match("index.json", "two", tag).value(), Put::kStored);
+  EXPECT_EQ(store->list("segments/")->size(), 2u) << "a temporary was left behind";
+}
+
+TEST_F(DirectoryBlobs, NewFoldersAreDurableAndAConflictCostsNoWrite) {
+  FileFaults faults;
+  const auto store = open();
+  ASSERT_TRUE(store->put_if_absent("segments/a", "x").is_ok());
+  for (const char* folder : {"", "/share", "/share/segments"})
+    EXPECT_TRUE(faults.synced(root_ + folder)) << folder;
+  const int writes = faults.writes;
+  EXPECT_EQ(store->put_if_absent("segments/a", "x").value(), Put::kConflict);
+  EXPECT_EQ(faults.writes, writes);
+}
+
+// While a write waits for the lock, another stores the object.
+struct Rival : FakeClock {
+  void sleep_ns(std::int64_t ns) override {
+    FakeClock::sleep_ns(ns);
+    if (holder < 0) return;
+    EXPECT_TRUE(write_atomic(path, "theirs").is_ok());
+    ::close(std::exchange(holder, -1));
+  }
+  std::string path;
+  int holder = -1;
+};
+
+TEST_F(DirectoryBlobs, WithoutLinksTheLockDecides) {
+  Rival rival;
+  const auto store = make_directory_blobs(root_ + "/share", rival);
+  ASSERT_TRUE(store->put_if_absent("segments/a", "x").is_ok());
+  rival.path = root_ + "/share/segments/b";
+  rival.holder = ::open((root_ + "/share/.lock").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(rival.holder, LOCK_EX), 0);
+  FileFaults faults;
+  faults.link = ENOTSUP;
+  faults.rename = ENOSYS;
+  EXPECT_EQ(store->put_if_absent("segments/b", "ours").value(), Put::kConflict);
+  EXPECT_EQ(store->get("segments/b", 10)->bytes, "theirs");
+}
+
+// Of many who write one object at once, one is told that it stored it, and its bytes are there.
+TEST_F(DirectoryBlobs, OneOfManyWritersWins) {
+  for (int round = 0; round < 10; ++round) {
+    const std::string key = "segments/" + std::to_string(round);
+    std::vector<pid_t> children;
+    for (int child = 0; child < 4; ++child) {
+      const pid_t pid = ::fork();
+      ASSERT_GE(pid, 0);
+      if (pid == 0) {
+        const Result<Put> put = open()->put_if_absent(key, std::to_string(child));
+        ::_exit(!put.is_ok() ? 2 : *put == Put::kStored ? 1 : 0);
+      }
+      children.push_back(pid);
+    }
+    std::string winners;
+    for (int child = 0; child < 4; ++child) {
+      int status = 0;
+      ::waitpid(children[static_cast<std::size_t>(child)], &status, 0);
+      ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+      if (WEXITSTATUS(status) == 1) winners += std::to_string(child);
+    }
+    EXPECT_EQ(winners, open()->get(key, 10)->bytes);
+  }
 }
 
 TEST(OpenBlobs, NamesWhatItDoesNotSupport) {
