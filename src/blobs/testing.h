@@ -17,7 +17,7 @@ namespace purlin::blobs {
 struct Memory {
   std::map<std::string, Blob> objects;
   std::map<std::string, std::int64_t> modified_ns;
-  std::int64_t now_ns = 0;
+  std::int64_t now_ns = 1'000'000'000;  // as a FakeClock's
   std::uint64_t writes = 0;
 };
 

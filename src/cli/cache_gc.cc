@@ -123,6 +123,8 @@ class CacheGc : public Command {
     shared->clear_progress();
     if (!done.is_ok()) return done.status();
     warn_of_problems(done->problems, context.log);
+    std::vector<std::string> problems = done->problems;
+    if (!done->failure.is_ok()) problems.push_back(done->failure.message());
     answer(
         context, json_,
         document_of("purlin.cache-gc/1", {{"target", shared->name()},
@@ -134,13 +136,15 @@ class CacheGc : public Command {
                                           {"removed_objects", done->removed},
                                           {"removed_bytes", done->removed_bytes},
                                           {"generation", done->generation},
-                                          {"problems", Json::array_of(done->problems)}}),
+                                          {"problems", Json::array_of(problems)}}),
         fmt::format("{}: {} {}, gave up {} and removed {} ({}); {} in the index\n", shared->name(),
                     dry_run_ ? "would have merged" : "merged", count_text(done->merged, "segment"),
                     done->dropped, count_text(done->removed, "object"),
                     format_bytes(static_cast<double>(done->removed_bytes)),
                     count_text(done->after, "segment")));
-    return kExitOk;
+    if (done->failure.is_ok()) return kExitOk;
+    context.log.error("{}", done->failure.message());
+    return kExitError;
   }
 
   CacheFlag cache_;

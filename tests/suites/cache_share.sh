@@ -92,7 +92,20 @@ for delay in 0.005 0.01 0.015 0.02 0.03 0.04 0.06 0.08; do
   expect_exit 0 purlin cache pull "$share" --cache "$tmp/killed-$delay" --json
   expect_json "$tmp/out" 'd["problems"] == [] and d["added"] in (40, 80)'
 done
+# gc on a full disk: what nobody needs goes all the same, and it fails where it would merge.
 expect_exit 0 purlin cache push "$share" --cache "$tmp/dir-a"
+cp -r "$share" "$tmp/full"
+left=$tmp/full/segments/$(printf '0%.0s' {1..64}).bundle
+echo "of a killed push" >"$left" && touch -d '3 days ago' "$left"
+index=$(cksum <"$tmp/full/index.json")
+expect_exit 2 bash -c "trap '' XFSZ; ulimit -f 1; exec '$PURLIN' cache gc --share '$tmp/full' --cache '$tmp/dir-a' --json"
+expect_json "$tmp/out" 'd["removed_objects"] >= 1 and d["merged"] == 0 and "File too large" in d["problems"][-1]'
+expect_contains "$tmp/err" "merging: " "File too large"
+[ ! -e "$left" ] || fail "gc on a full disk left what nobody needs"
+[ "$index" = "$(cksum <"$tmp/full/index.json")" ] || fail "a failed gc changed the index"
+expect_exit 0 purlin cache pull "$tmp/full" --cache "$tmp/from-full" --json
+expect_json "$tmp/out" 'd["problems"] == [] and d["added"] == 80'
+
 expect_exit 0 purlin cache pull "$share" --cache "$tmp/fresh2"
 expect_exit 0 purlin cache merge "$tmp/dir-a" --cache "$tmp/dir-union"
 same "$tmp/fresh2" "$tmp/dir-union"

@@ -102,22 +102,39 @@ void Share::remember(const Segment& segment, const Bundle& bundle) const {
       write_atomic(join_path(options_.memo_directory, segment.name + ".ids"), text).is_ok());
 }
 
+// All or, as far as it can be helped, none.
 Result<std::vector<Segment>> Share::write_segments(const std::vector<StoredRecord>& records) {
-  std::vector<Segment> written;
-  std::size_t done = 0;
-  for (const auto& part : in_segments(records)) {
-    report("writing records", done, records.size());
-    PURLIN_ASSIGN(const std::string bytes, encode_bundle(part, options_.key));
-    const Segment segment{sha256_hex(bytes), bytes.size(), part.size()};
-    // A conflict can only be this very object: its name is the hash of its bytes.
-    PURLIN_TRY(store_.put_if_absent(segment.key(), bytes).status());
+  const std::vector<std::vector<StoredRecord>> parts = in_segments(records);
+  std::vector<Segment> segments;
+  if (const Status status = put_segments(parts, records.size(), &segments); !status.is_ok()) {
+    // No index lists them, and with their nonces nobody else wrote them: they would only be in the
+    // way until the grace time is over, where space is what was missing above all. The last one's
+    // put failed, and it may be there all the same.
+    for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment)
+      if (!store_.remove(segment->key()).is_ok()) break;
+    return status;
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     Bundle bundle;
-    bundle.records = part;
-    remember(segment, bundle);
-    written.push_back(segment);
+    bundle.records = parts[i];
+    remember(segments[i], bundle);
+  }
+  return segments;
+}
+
+// `segments` has each that may have been written, also after a failure.
+Status Share::put_segments(const std::vector<std::vector<StoredRecord>>& parts, std::size_t records,
+                           std::vector<Segment>* segments) {
+  std::size_t done = 0;
+  for (const std::vector<StoredRecord>& part : parts) {
+    report("writing records", done, records);
+    PURLIN_ASSIGN(const std::string bytes, encode_bundle(part, options_.key));
+    segments->push_back({sha256_hex(bytes), bytes.size(), part.size()});
+    // A conflict can only be this very object: its name is the hash of its bytes.
+    PURLIN_TRY(store_.put_if_absent(segments->back().key(), bytes).status());
     done += part.size();
   }
-  return written;
+  return Status::ok();
 }
 
 // A service that ignores conditions would lose updates in silence; that is found out once, before
@@ -293,30 +310,39 @@ Result<PullReport> Share::pull(const Known& known, const Sink& sink) {
 Result<CompactReport> Share::compact(const CompactOptions& options) {
   CompactReport result;
   // Before the index is read: what is written from now on cannot be taken for left over.
-  PURLIN_ASSIGN(const std::vector<blobs::BlobInfo> objects, store_.list(kSegmentFolder));
+  PURLIN_ASSIGN(std::vector<blobs::BlobInfo> objects, store_.list(kSegmentFolder));
   PURLIN_ASSIGN(Version version, read_index());
   if (version.tag.empty())
     return error(Code::kNotFound, "there is no shared cache at '{}'", store_.name());
   result.before = result.after = version.index.segments.size();
   result.generation = version.index.generation;
+  // First what nobody needs: where a quota is used up, that is the room which merging takes.
+  Status status = remove_unneeded(version.index, options, &objects, &result);
+  if (status.is_ok()) status = merge(options, &version, &result).with_context("merging");
+  if (status.is_ok()) status = remove_unneeded(version.index, options, &objects, &result);
+  if (!status.is_ok() && result.removed == 0) return status;
+  result.failure = std::move(status);
+  return result;
+}
 
+Status Share::merge(const CompactOptions& options, Version* version, CompactReport* result) {
   std::vector<std::string> merged, unreadable;
   std::vector<StoredRecord> records;
-  PURLIN_TRY(find_compactable(version.index, options, &merged, &unreadable, &records, &result));
-  result.merged = merged.size();
-  result.dropped = unreadable.size();
+  PURLIN_TRY(find_compactable(version->index, options, &merged, &unreadable, &records, result));
   if (!options.dry_run) {
     PURLIN_ASSIGN(const std::vector<Segment> written, write_segments(records));
     int conflicts = 0;
-    PURLIN_ASSIGN(version, advance(
-                               [&](ShareIndex& index) -> Result<bool> {
-                                 return replace(index, merged, unreadable, written, options);
-                               },
-                               &conflicts));
-    result.after = version.index.segments.size();
-    result.generation = version.index.generation;
+    PURLIN_ASSIGN(*version, advance(
+                                [&](ShareIndex& index) -> Result<bool> {
+                                  return replace(index, merged, unreadable, written, options);
+                                },
+                                &conflicts));
+    result->after = version->index.segments.size();
+    result->generation = version->index.generation;
   }
-  return remove_unlisted(objects, version.index, options, std::move(result));
+  result->merged = merged.size();
+  result->dropped = unreadable.size();
+  return Status::ok();
 }
 
 // The segments to merge with all that they hold, and those that cannot be read.
@@ -380,32 +406,42 @@ Result<bool> Share::replace(ShareIndex& index, const std::vector<std::string>& m
         index.segments.push_back(segment);
         changed = true;
       }
-  const std::size_t expired = std::erase_if(index.retired, [&](const RetiredSegment& segment) {
-    const std::int64_t at = parse_rfc3339(segment.at).value_or(0);
-    return static_cast<double>(now - at) / 1e9 >= options.grace_s;
-  });
-  return changed || expired > 0;
+  const std::size_t over = std::erase_if(
+      index.retired, [&](const RetiredSegment& segment) { return is_over(segment, options); });
+  return changed || over > 0;
 }
 
-// Objects that neither the index nor its list of retired ones names: merged long ago, or left by a
-// push that was killed.
-Result<CompactReport> Share::remove_unlisted(const std::vector<blobs::BlobInfo>& objects,
-                                             const ShareIndex& index, const CompactOptions& options,
-                                             CompactReport result) {
+bool Share::is_over(const RetiredSegment& segment, const CompactOptions& options) const {
+  const std::int64_t at = parse_rfc3339(segment.at).value_or(0);
+  return static_cast<double>(clock_.wall_ns() - at) / 1e9 >= options.grace_s;
+}
+
+// Objects that the index does not list and has not retired a short time ago: merged long ago, or
+// left by a push that was killed. They leave `objects`. A name that is off the list does not come
+// back to it (unless the index was removed by hand), so what an index of a moment ago does not need
+// is not needed now; and a name that is still retired when its object is gone harms no reader.
+Status Share::remove_unneeded(const ShareIndex& index, const CompactOptions& options,
+                              std::vector<blobs::BlobInfo>* objects, CompactReport* result) {
   Ids needed;
   for (const Segment& segment : index.segments) needed.insert(segment.key());
-  for (const RetiredSegment& segment : index.retired) needed.insert(Segment{segment.name}.key());
+  for (const RetiredSegment& segment : index.retired)
+    if (!is_over(segment, options)) needed.insert(Segment{segment.name}.key());
   const std::int64_t now = clock_.wall_ns();
-  for (const blobs::BlobInfo& object : objects) {
+  std::vector<blobs::BlobInfo> kept;
+  for (blobs::BlobInfo& object : *objects) {
     if (needed.count(object.key) > 0 || object.key.find(kSegmentSuffix) == std::string::npos ||
-        static_cast<double>(now - object.modified_ns) / 1e9 < options.grace_s)
+        object.modified_ns == 0 ||
+        static_cast<double>(now - object.modified_ns) / 1e9 < options.grace_s) {
+      kept.push_back(std::move(object));
       continue;
-    report("removing what nobody needs", result.removed, objects.size());
+    }
+    report("removing what nobody needs", result->removed, objects->size());
     if (!options.dry_run) PURLIN_TRY(store_.remove(object.key));
-    ++result.removed;
-    result.removed_bytes += object.size;
+    ++result->removed;
+    result->removed_bytes += object.size;
   }
-  return result;
+  *objects = std::move(kept);
+  return Status::ok();
 }
 
 }  // namespace purlin::cache

@@ -58,6 +58,7 @@ struct CompactReport {
   std::uint64_t removed_bytes = 0;
   std::uint64_t generation = 0;
   std::vector<std::string> problems;
+  Status failure;  // what kept it from going on after it had removed something
 };
 
 class Share {
@@ -73,7 +74,8 @@ class Share {
   Result<PushReport> push(const std::vector<StoredRecord>& records);
   // Hands every segment with a record that is not known to `sink`. kNotFound where no share is.
   Result<PullReport> pull(const Known& known, const Sink& sink);
-  // Merges small segments into larger ones and removes objects that nobody needs any more.
+  // Removes objects that nobody needs any more and merges small segments into larger ones. When it
+  // fails after it has removed some, the report says what was done, and the failure.
   Result<CompactReport> compact(const CompactOptions& options);
 
  private:
@@ -91,18 +93,21 @@ class Share {
   std::optional<Ids> remembered(const Segment& segment) const;
   void remember(const Segment& segment, const Bundle& bundle) const;
   Result<std::vector<Segment>> write_segments(const std::vector<StoredRecord>& records);
+  Status put_segments(const std::vector<std::vector<StoredRecord>>& parts, std::size_t records,
+                      std::vector<Segment>* segments);
   // Applies `change` to the newest index until it is stored.
   Result<Version> advance(const Change& change, int* conflicts);
   Status probe_conditions();
+  Status merge(const CompactOptions& options, Version* version, CompactReport* result);
   Status find_compactable(const ShareIndex& index, const CompactOptions& options,
                           std::vector<std::string>* merged, std::vector<std::string>* unreadable,
                           std::vector<StoredRecord>* records, CompactReport* result);
   Result<bool> replace(ShareIndex& index, const std::vector<std::string>& merged,
                        const std::vector<std::string>& unreadable,
                        const std::vector<Segment>& written, const CompactOptions& options) const;
-  Result<CompactReport> remove_unlisted(const std::vector<blobs::BlobInfo>& objects,
-                                        const ShareIndex& index, const CompactOptions& options,
-                                        CompactReport result);
+  bool is_over(const RetiredSegment& segment, const CompactOptions& options) const;
+  Status remove_unneeded(const ShareIndex& index, const CompactOptions& options,
+                         std::vector<blobs::BlobInfo>* objects, CompactReport* result);
   void pause(int attempt);
   void report(std::string_view doing, std::size_t done, std::size_t total) const;
 

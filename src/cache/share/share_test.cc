@@ -275,6 +275,160 @@ TEST(Share, AReaderWithAnOldIndexReadsItAgain) {
   EXPECT_EQ(b.have, ids_of(records_of(0, 4)));
 }
 
+std::size_t stored_bytes(const blobs::Memory& memory) {
+  std::size_t bytes = 0;
+  for (const auto& [key, blob] : memory.objects) bytes += blob.bytes.size();
+  return bytes;
+}
+void a_day_later(Machine& machine) {
+  machine.clock.now_ns += 25 * 3600 * std::int64_t{1'000'000'000};
+}
+// Two segments that are listed, three that were merged a day ago, one that no index ever listed.
+void untidy(Machine& machine, blobs::Memory& memory) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(machine.share.push(records_of(i, i + 1)).is_ok());
+  ASSERT_TRUE(machine.share.compact({}).is_ok());
+  a_day_later(machine);
+  ASSERT_TRUE(machine.share.push(records_of(3, 4)).is_ok());
+  blobs::MemoryBlobs direct(memory);
+  ASSERT_TRUE(direct.put_if_absent(Segment{std::string(64, 'a')}.key(), "left over").is_ok());
+}
+
+// Nothing more can be written, but for the index: what nobody needs makes room for what is merged.
+TEST(Share, CompactionAtAFullQuotaMakesItsOwnRoom) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  untidy(a, memory);
+  const std::size_t quota = stored_bytes(memory);
+  a.blobs.before = [&](const std::string& operation, const std::string& key) {
+    return operation == "put" && key != "index.json" && stored_bytes(memory) >= quota
+               ? error(Code::kInvalid, "HTTP 507: the quota is used up")
+               : Status::ok();
+  };
+  ASSERT_FALSE(a.share.push(records_of(8, 9)).is_ok());
+  const Result<CompactReport> report = a.share.compact({});
+  ASSERT_TRUE(report.is_ok()) << report.status().message();
+  EXPECT_TRUE(report->failure.is_ok());
+  EXPECT_EQ(report->removed, 4u);
+  EXPECT_EQ(report->merged, 2u);
+  EXPECT_EQ(report->after, 1u);
+  EXPECT_TRUE(a.share.push(records_of(8, 9)).is_ok());
+  ASSERT_TRUE(b.pull().is_ok());
+  EXPECT_EQ(b.have.size(), 5u);
+}
+
+TEST(Share, WhatACompactionRemovedIsReportedWhenItCannotMerge) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  untidy(a, memory);
+  a.blobs.before = [&](const std::string& operation, const std::string& key) {
+    return operation == "put" && key != "index.json"
+               ? error(Code::kInvalid, "HTTP 507: the quota is used up")
+               : Status::ok();
+  };
+  const CompactReport report = a.share.compact({}).value();
+  EXPECT_EQ(report.removed, 4u);
+  EXPECT_GT(report.removed_bytes, 0u);
+  EXPECT_EQ(report.merged, 0u);
+  EXPECT_EQ(report.before, 2u);
+  EXPECT_EQ(report.after, 2u);
+  EXPECT_EQ(report.failure.code(), Code::kInvalid);
+  EXPECT_NE(report.failure.message().find("the quota is used up"), std::string::npos);
+  EXPECT_EQ(a.share.compact({}).status().code(), Code::kInvalid) << "it did nothing at all";
+  ASSERT_TRUE(b.pull().is_ok());
+  EXPECT_EQ(b.have, ids_of(records_of(0, 4)));
+}
+
+// Killed before any one of its requests, and each time another time: nothing that is listed is
+// gone.
+TEST(Share, ACompactionThatDiesAnywhereLosesNothing) {
+  for (int dies_after = 0;; ++dies_after) {
+    blobs::Memory memory;
+    Machine a(memory), b(memory), later(memory);
+    untidy(a, memory);
+    int requests = 0;
+    a.blobs.before = [&](const std::string&, const std::string&) {
+      return requests++ < dies_after ? Status::ok() : error(Code::kIo, "it is dead");
+    };
+    static_cast<void>(a.share.compact({.grace_s = 3600}).is_ok());
+    const PullReport pulled = b.pull().value();
+    EXPECT_TRUE(pulled.problems.empty()) << dies_after;
+    EXPECT_EQ(b.have, ids_of(records_of(0, 4))) << dies_after;
+    a_day_later(later);
+    a_day_later(later);
+    a_day_later(later);
+    ASSERT_TRUE(later.share.compact({}).is_ok());
+    a_day_later(later);
+    ASSERT_TRUE(later.share.compact({}).is_ok());
+    EXPECT_EQ(memory.objects.size(), 2u) << dies_after;
+    EXPECT_TRUE(index_of(memory).retired.empty());
+    b.have.clear();
+    EXPECT_EQ(b.pull()->records, 4u) << dies_after;
+    if (requests < dies_after) break;
+    ASSERT_LT(dies_after, 100);
+  }
+}
+
+// A service that does not say when an object was written: it may be this moment's.
+TEST(Share, WhatHasNoTimeIsNotRemoved) {
+  blobs::Memory memory;
+  Machine a(memory);
+  untidy(a, memory);
+  for (auto& [key, time] : memory.modified_ns) time = 0;
+  EXPECT_EQ(a.share.compact({})->removed, 0u);
+}
+
+// More records than one segment holds, and the disk is full after the first; or the answer to the
+// second is lost. Nothing that was written stays in the way.
+TEST(Share, APushThatFailsTakesBackWhatItWrote) {
+  for (const bool lost : {false, true}) {
+    blobs::Memory memory;
+    Machine a(memory), b(memory);
+    ASSERT_TRUE(a.share.push(records_of(0, 1)).is_ok());
+    int segments = 0;
+    a.blobs.before = [&](const std::string& operation, const std::string& key) {
+      if (operation != "put" || key == "index.json" || ++segments < 2) return Status::ok();
+      a.blobs.lost_answers = lost ? 1 : 0;
+      return lost ? Status::ok() : error(Code::kIo, "the disk is full");
+    };
+    const Status status = a.share.push(records_of(1, 4200)).status();
+    EXPECT_EQ(status.code(), lost ? Code::kUnavailable : Code::kIo) << status.message();
+    EXPECT_EQ(segments, 2);
+    EXPECT_EQ(memory.objects.size(), 2u) << "an index and the segment that it lists";
+    ASSERT_TRUE(b.pull().is_ok());
+    EXPECT_EQ(b.have.size(), 1u);
+  }
+}
+
+TEST(Share, APushThatCannotTakeBackSaysWhyItFailed) {
+  blobs::Memory memory;
+  Machine a(memory);
+  ASSERT_TRUE(a.share.push(records_of(0, 1)).is_ok());
+  int removals = 0;
+  a.blobs.before = [&](const std::string& operation, const std::string& key) {
+    if (operation == "remove") ++removals;
+    return operation == "get" || operation == "list" || (operation == "put" && removals > 0)
+               ? Status::ok()
+               : error(Code::kUnavailable, "{} {} is not answered", operation, key);
+  };
+  const Status status = a.share.push(records_of(1, 3)).status();
+  EXPECT_EQ(status.message().find("put segments/"), 0u) << status.message();
+  EXPECT_EQ(removals, 1);
+}
+
+// Whether the index was stored is not known, so its segments stay.
+TEST(Share, APushTakesNothingBackThatTheIndexMayList) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory);
+  ASSERT_TRUE(a.share.push(records_of(0, 1)).is_ok());
+  a.blobs.before = [&](const std::string& operation, const std::string& key) {
+    if (operation == "put" && key == "index.json") a.blobs.lost_answers = 1;
+    return Status::ok();
+  };
+  EXPECT_EQ(a.share.push(records_of(1, 3)).status().code(), Code::kUnavailable);
+  EXPECT_TRUE(b.pull()->problems.empty());
+  EXPECT_EQ(b.have, ids_of(records_of(0, 3)));
+}
+
 TEST(Share, TwoCompactionsAtOnceLoseNothing) {
   blobs::Memory memory;
   Machine a(memory), b(memory);
