@@ -9,12 +9,19 @@
 #include "cli/interrupt.h"
 #include "fleet/service.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 namespace purlin::cli {
 namespace {
 
-constexpr std::int64_t kLookNs = 100'000'000;
+constexpr std::int64_t kLookNs = 100'000'000;  // for Ctrl-C
+constexpr int kLooksBetweenTokens = 20, kLooksBetweenTending = 6000;
+// Of descriptors: for files, and for what the program has open anyway.
+constexpr rlim_t kNoConnections = 128;
 
 struct Listen {
   std::string address = "127.0.0.1";
@@ -41,13 +48,43 @@ Result<Listen> parse_listen(const std::string& text) {
   return listen;
 }
 
-// A connection is a descriptor; the usual 1024 are few.
-void raise_descriptor_limit() {
+// A connection is a descriptor; the usual 1024 are few. How many there may be, at most `wanted`.
+std::size_t raise_descriptor_limit(std::size_t wanted) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  const rlim_t before = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
-  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
+  return std::min<rlim_t>(wanted, std::max(limit.rlim_cur, 2 * kNoConnections) - kNoConnections);
 }
+
+// The tokens of a file that may be edited while the server runs.
+class TokenFile {
+ public:
+  explicit TokenFile(std::string path) : path_(std::move(path)), seen_(stamp()) {}
+  // Tokens that cannot be used are said, and those before stay.
+  void look(fleet::Service& service, Log& log) {
+    const Stamp now = stamp();
+    if (path_.empty() || now == seen_) return;
+    seen_ = now;
+    Result<fleet::Tokens> tokens = fleet::Tokens::load(path_);
+    if (!tokens.is_ok())
+      return log.warn("the tokens stay as they were: {}", tokens.status().message());
+    service.replace_tokens(std::move(tokens).value());
+    log.info("'{}' was read again", path_);
+  }
+
+ private:
+  using Stamp = std::array<std::int64_t, 5>;
+  Stamp stamp() const {
+    struct stat info {};
+    if (::stat(path_.c_str(), &info) != 0) return {-1};
+    return {info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_size,
+            static_cast<std::int64_t>(info.st_ino), info.st_mode};
+  }
+  const std::string path_;
+  Stamp seen_;
+};
 
 class Serve : public Command {
  public:
@@ -62,7 +99,8 @@ class Serve : public Command {
            "is.\n\n"
            "It listens on this machine alone unless told otherwise, and then wants --token-file: "
            "a\n"
-           "file with lines `write TOKEN NAME` and `read TOKEN NAME`, not readable by everyone.\n"
+           "file with lines `write TOKEN NAME [CACHE…]` and `read TOKEN NAME [CACHE…]` (without\n"
+           "CACHE: for all), not readable by everyone; it is read again when it changes.\n"
            "Clients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE. There is no TLS here: put "
            "a\n"
            "proxy in front where others can listen. GET /healthz and /metrics (Prometheus) tell "
@@ -96,6 +134,7 @@ class Serve : public Command {
     }
     fleet::ServiceOptions options;
     options.log_requests = log_requests_;
+    TokenFile token_file(token_file_);  // before it is read, so that no change is missed
     if (!token_file_.empty()) {
       PURLIN_ASSIGN(options.tokens, fleet::Tokens::load(token_file_));
     }
@@ -106,15 +145,22 @@ class Serve : public Command {
                    "others can reach {}: give --token-file, so that not everyone may write what "
                    "your machines will run (docs/guide/cache.md)",
                    listen.address);
-    raise_descriptor_limit();
     const std::string data = data_.empty() ? join_path(user_state_directory(), "server") : data_;
     caches.directory = join_path(data, "caches");
-    PURLIN_ASSIGN(fleet::CacheApi api, fleet::CacheApi::open(std::move(caches)));
-    fleet::Service service(std::move(options), api, context.log, system_clock());
+    PURLIN_TRY(make_directories(data));
+    const Result<FileLock> alone = FileLock::acquire(join_path(data, ".serve.lock"), 0);
+    if (alone.status().code() == Code::kUnavailable)
+      return error(Code::kUnavailable, "another server keeps '{}'; give this one its own --data",
+                   data);
+    if (!alone.is_ok()) return alone.status();
+    PURLIN_ASSIGN(const std::unique_ptr<fleet::CacheApi> api,
+                  fleet::CacheApi::open(std::move(caches), system_clock()));
+    fleet::Service service(std::move(options), *api, context.log, system_clock());
     const Interrupt interrupt;
     fleet::HttpServerOptions http;
     http.address = listen.address;
     http.port = listen.port;
+    http.max_connections = raise_descriptor_limit(http.max_connections);
     // Metrics ask the server, which must not start before they can.
     std::atomic<fleet::HttpServer*> started{nullptr};
     service.watch([&started] {
@@ -127,13 +173,20 @@ class Serve : public Command {
     answer(context, json_,
            document_of("purlin.serve/1", {{"url", server->url()},
                                           {"directory", data},
-                                          {"stored_bytes", api.stored_bytes()},
-                                          {"quota_bytes", api.options().quota_bytes},
+                                          {"stored_bytes", api->stored_bytes()},
+                                          {"quota_bytes", api->options().quota_bytes},
                                           {"tokens", !open}}),
            fmt::format("serving {} from {} ({})\n", server->url(), data,
                        open ? "no tokens: whoever is on this machine may write" : "with tokens"));
     std::fflush(context.out);
-    while (!Interrupt::requested()) system_clock().sleep_ns(kLookNs);
+    for (int looks = 1; !Interrupt::requested(); ++looks) {
+      system_clock().sleep_ns(kLookNs);
+      if (looks % kLooksBetweenTokens == 0) token_file.look(service, context.log);
+      if (looks % kLooksBetweenTending != 0) continue;
+      if (const Status tended = api->tend(); !tended.is_ok())
+        context.log.warn("{}", tended.message());
+      looks = 0;
+    }
     server->stop(*grace);
     return kExitOk;
   }

@@ -21,6 +21,8 @@ constexpr std::string_view kIndexKey = "index.json", kSegmentFolder = "segments/
                            kTemporary = ".tmp.";
 constexpr std::size_t kMaxObject = std::size_t{64} << 20, kMaxProbe = 64, kPage = 10'000;
 constexpr std::size_t kMaxCaches = 10'000;
+constexpr std::int64_t kSecondNs = 1'000'000'000, kLeftOverNs = 3600 * kSecondNs,
+                       kTendAgainNs = 10 * kSecondNs;
 
 Json document(std::string_view schema) {
   Json result = Json::object({{"schema", schema}});
@@ -35,7 +37,7 @@ HttpAnswer json_answer(const Json& json, int status = 200) {
   return answer;
 }
 
-enum class Kind { kIndex, kSegment, kProbe, kLeftOver, kOther };
+enum class Kind { kIndex, kSegment, kProbe, kOther };
 
 // "segments/9f….bundle" -> "9f…"; "" for other keys.
 std::string_view segment_name(std::string_view key) {
@@ -51,10 +53,6 @@ Kind kind_of(std::string_view key) {
   if (!segment_name(key).empty()) return Kind::kSegment;
   if (starts_with(key, kProbePrefix) && key.find('/') == std::string_view::npos)
     return Kind::kProbe;
-  // What a write that was killed left beside the place.
-  if (const std::size_t end = key.find(kTemporary);
-      end != std::string_view::npos && !segment_name(key.substr(0, end)).empty())
-    return Kind::kLeftOver;
   return Kind::kOther;
 }
 
@@ -76,11 +74,18 @@ Status check_object(Kind kind, std::string_view key, const std::string& bytes) {
       if (bytes.size() > kMaxProbe)
         return error(Code::kInvalid, "a probe may have {} bytes at most", kMaxProbe);
       return Status::ok();
-    case Kind::kLeftOver:
     case Kind::kOther:
       break;
   }
   return error(Code::kInvalid, "a shared cache has index.json, segments/NAME.bundle and probe-HEX");
+}
+
+// Whether an index needs that segment; one that cannot be read may need any, one of a newer Purlin
+// is that Purlin's to judge.
+bool lists(std::string_view index, std::string_view segment) {
+  const Result<cache::ShareIndex> read = cache::decode_index(index);
+  if (!read.is_ok()) return read.status().code() != Code::kCorrupt;
+  return read->find(segment) != nullptr;
 }
 
 // "\"abc\"" -> "abc"; "" for what is no strong tag.
@@ -99,33 +104,100 @@ HttpAnswer error_answer(int status, std::string_view message) {
 
 HttpAnswer error_answer(const Status& status) {
   const Code code = status.code();
-  return error_answer(code == Code::kNotFound  ? 404
-                      : code == Code::kInvalid ? 400
-                      : code == Code::kIo      ? 507  // a full disk, mostly; the text says
-                                               : 500,
-                      status.message());
+  HttpAnswer answer = error_answer(code == Code::kNotFound      ? 404
+                                   : code == Code::kInvalid     ? 400
+                                   : code == Code::kUnavailable ? 503
+                                                                : 500,
+                                   status.message());
+  if (answer.status == 503) answer.headers.emplace_back("Retry-After", "1");
+  return answer;
 }
 
-CacheApi::CacheApi(CacheApi&& other) noexcept
-    : options_(std::move(other.options_)), stored_(other.stored_.load()) {}
+bool StoredBytes::reserve(std::uint64_t bytes, std::uint64_t quota) {
+  std::uint64_t now = bytes_.load();
+  do {
+    if (quota > 0 && (bytes > quota || now > quota - bytes)) return false;
+  } while (!bytes_.compare_exchange_weak(now, now + bytes));
+  return true;
+}
+
+void StoredBytes::release(std::uint64_t bytes) {
+  std::uint64_t now = bytes_.load();
+  while (!bytes_.compare_exchange_weak(now, now - std::min(now, bytes))) {
+  }
+}
 
 std::string CacheApi::folder(const std::string& cache) const {
   return join_path(options_.directory, cache);
 }
 
-Result<CacheApi> CacheApi::open(CacheApiOptions options) {
+// Whoever asks need not know where on this machine its folders are.
+HttpAnswer CacheApi::failure(const Status& status, int io_status) const {
+  std::string message = status.message();
+  const std::string place = options_.directory + "/";
+  for (std::size_t at = message.find(place); at != std::string::npos; at = message.find(place))
+    message.erase(at, place.size());
+  if (status.code() == Code::kIo) return error_answer(io_status, message);
+  return error_answer(Status(status.code(), message));
+}
+
+Result<std::unique_ptr<CacheApi>> CacheApi::open(CacheApiOptions options, Clock& clock) {
   PURLIN_TRY(make_directories(options.directory));
-  PURLIN_ASSIGN(const std::vector<std::string> names, list_directory(options.directory));
-  CacheApi api(std::move(options));
+  std::unique_ptr<CacheApi> api(new CacheApi(std::move(options), clock));
+  PURLIN_TRY(api->tend());
+  return api;
+}
+
+Status CacheApi::tend() {
+  const std::lock_guard alone(tending_);
+  tended_ns_.store(clock_.monotonic_ns());
+  PURLIN_ASSIGN(const std::vector<std::string> names, list_directory(options_.directory));
   std::uint64_t stored = 0;
   for (const std::string& name : names) {
     if (!is_cache_name(name)) continue;
-    PURLIN_ASSIGN(const auto objects,
-                  blobs::make_directory_blobs(api.folder(name))->list(std::string(kSegmentFolder)));
-    for (const blobs::BlobInfo& object : objects) stored += object.size;
+    PURLIN_TRY(tend_folder(name + "/", &stored));
+    PURLIN_TRY(tend_folder(name + "/" + std::string(kSegmentFolder), &stored));
   }
-  api.stored_.store(stored);
-  return api;
+  stored_.set(stored);
+  return Status::ok();
+}
+
+Status CacheApi::tend_folder(const std::string& folder, std::uint64_t* stored) const {
+  const auto all = blobs::make_directory_blobs(options_.directory);
+  PURLIN_ASSIGN(const std::vector<blobs::BlobInfo> objects, all->list(folder));
+  for (const blobs::BlobInfo& object : objects) {
+    const bool left = base_name(object.key).find(kTemporary) != std::string::npos &&
+                      clock_.wall_ns() - object.modified_ns > kLeftOverNs;
+    if (!left || !remove_file(join_path(options_.directory, object.key)).is_ok())
+      *stored += object.size;
+  }
+  return Status::ok();
+}
+
+// With the quota used up, what is stored is counted anew first: a folder may have been removed.
+bool CacheApi::reserve(std::uint64_t bytes, std::shared_lock<std::shared_mutex>* changing) {
+  if (stored_.reserve(bytes, options_.quota_bytes)) return true;
+  std::int64_t last = tended_ns_.load();
+  const std::int64_t now = clock_.monotonic_ns();
+  if (now - last < kTendAgainNs || !tended_ns_.compare_exchange_strong(last, now)) return false;
+  changing->unlock();
+  const Status tended = tend();
+  changing->lock();
+  return tended.is_ok() && stored_.reserve(bytes, options_.quota_bytes);
+}
+
+std::uint64_t CacheApi::max_bytes(std::string_view key) {
+  switch (kind_of(key)) {
+    case Kind::kIndex:
+      return cache::kMaxIndexBytes;
+    case Kind::kSegment:
+      return kMaxObject;
+    case Kind::kProbe:
+      return kMaxProbe;
+    case Kind::kOther:
+      break;
+  }
+  return 0;
 }
 
 HttpAnswer CacheApi::answer(const Route& route, const HttpHead& head, const std::string& body) {
@@ -151,13 +223,13 @@ HttpAnswer CacheApi::answer(const Route& route, const HttpHead& head, const std:
 
 HttpAnswer CacheApi::list_caches() const {
   const Result<std::vector<std::string>> names = list_directory(options_.directory);
-  if (!names.is_ok()) return error_answer(names.status());
+  if (!names.is_ok()) return failure(names.status(), 500);
   Json json = document("purlin.caches/1"), caches = Json::array();
   for (const std::string& name : *names)
     if (is_cache_name(name) && file_exists(join_path(folder(name), std::string(kIndexKey))))
       caches.push(name);
   json.set("caches", std::move(caches));
-  json.set("stored_bytes", stored_.load());
+  json.set("stored_bytes", stored_.get());
   json.set("quota_bytes", options_.quota_bytes);
   return json_answer(json);
 }
@@ -167,7 +239,7 @@ HttpAnswer CacheApi::describe(const std::string& cache) const {
                         ->get(std::string(kIndexKey), cache::kMaxIndexBytes);
   if (!blob.is_ok() && blob.status().code() == Code::kNotFound)
     return error_answer(404, fmt::format("there is no cache '{}' here", cache));
-  if (!blob.is_ok()) return error_answer(blob.status());
+  if (!blob.is_ok()) return failure(blob.status(), 500);
   const Result<cache::ShareIndex> index = cache::decode_index(blob->bytes);
   if (!index.is_ok()) return error_answer(500, index.status().message());
   std::uint64_t records = 0, bytes = 0;
@@ -186,27 +258,31 @@ HttpAnswer CacheApi::describe(const std::string& cache) const {
 
 HttpAnswer CacheApi::list(const Route& route) const {
   const auto objects = blobs::make_directory_blobs(folder(route.cache))->list(route.folder);
-  if (!objects.is_ok()) return error_answer(objects.status());
+  if (!objects.is_ok()) return failure(objects.status(), 500);
   Json json = document("purlin.objects/1"), listed = Json::array();
+  // By this clock are the times: who asks may have another.
+  json.set("now_ns", clock_.wall_ns());
   auto object = std::upper_bound(
       objects->begin(), objects->end(), route.after,
       [](const std::string& key, const blobs::BlobInfo& info) { return key < info.key; });
   for (; object != objects->end() && listed.size() < kPage; ++object)
-    listed.push(Json::object(
-        {{"key", object->key}, {"bytes", object->size}, {"modified_ns", object->modified_ns}}));
+    if (kind_of(object->key) != Kind::kOther)  // what is being written, say
+      listed.push(Json::object(
+          {{"key", object->key}, {"bytes", object->size}, {"modified_ns", object->modified_ns}}));
   json.set("objects", std::move(listed));
   json.set("more", object != objects->end());
   return json_answer(json);
 }
 
 HttpAnswer CacheApi::get(const Route& route) const {
-  Result<blobs::Blob> blob =
-      blobs::make_directory_blobs(folder(route.cache))->get(route.key, kMaxObject);
+  Result<blobs::Blob> blob = error(Code::kNotFound, "");
+  if (kind_of(route.key) != Kind::kOther)
+    blob = blobs::make_directory_blobs(folder(route.cache))->get(route.key, kMaxObject);
   if (!blob.is_ok()) {
     if (blob.status().code() == Code::kNotFound)
       return error_answer(404,
                           fmt::format("there is no object '{}' in '{}'", route.key, route.cache));
-    return error_answer(blob.status());
+    return failure(blob.status(), 500);
   }
   HttpAnswer answer;
   answer.content_type = "application/octet-stream";
@@ -217,37 +293,51 @@ HttpAnswer CacheApi::get(const Route& route) const {
 
 HttpAnswer CacheApi::put(const Route& route, const HttpHead& head, const std::string& body) {
   const std::string_view absent = head.header("if-none-match"), match = head.header("if-match");
-  if ((absent == "*") == !match.empty() || (absent.empty() && unquoted(match).empty()))
+  const bool fresh = absent == "*" && match.empty();
+  if (!fresh && (!absent.empty() || unquoted(match).empty()))
     return error_answer(428, "a PUT says 'If-None-Match: *' or 'If-Match: \"TAG\"'");
   const Kind kind = kind_of(route.key);
   if (const Status status = check_object(kind, route.key, body); !status.is_ok())
     return error_answer(400, status.message());
-  if (kind == Kind::kSegment && absent.empty())
+  if (kind == Kind::kSegment && !fresh)
     return error_answer(400, "a segment is written once: 'If-None-Match: *'");
-  if (!is_directory(folder(route.cache))) {
+  const bool new_cache = !is_directory(folder(route.cache));
+  if (new_cache) {
     const auto names = list_directory(options_.directory);
     if (names.is_ok() && names->size() >= kMaxCaches)
       return error_answer(507, fmt::format("this server keeps {} caches at most", kMaxCaches));
   }
-  // Taken before it is written, so that writers at once cannot go beyond it together.
-  const std::uint64_t size = kind == Kind::kSegment ? body.size() : 0;
-  if (stored_.fetch_add(size) + size > options_.quota_bytes && options_.quota_bytes > 0 &&
-      size > 0) {
-    stored_.fetch_sub(size);
+  // A request that comes again, its first answer lost, is told so with the quota used up, too.
+  if (fresh && file_exists(join_path(folder(route.cache), route.key)))
+    return error_answer(412, "the object is there already");
+  std::shared_lock changing(tending_);
+  // The index of a cache is counted, not refused: without it nothing could be merged or removed.
+  if (kind == Kind::kIndex && !new_cache)
+    stored_.add(body.size());
+  else if (!reserve(body.size(), &changing))
     return error_answer(
         507,
-        fmt::format("the server's quota of {} is used up; merge segments with `purlin cache gc "
-                    "--share URL`, or have the quota raised",
+        fmt::format("the server's quota of {} is used up; `purlin cache gc --share URL` removes "
+                    "what nobody needs, else have it raised",
                     format_bytes(static_cast<double>(options_.quota_bytes))));
-  }
+  return store(route, fresh ? "" : unquoted(match), body);
+}
+
+// Of an object whose bytes are counted already.
+HttpAnswer CacheApi::store(const Route& route, const std::string& match, const std::string& body) {
+  const std::string path = join_path(folder(route.cache), route.key);
   const auto store = blobs::make_directory_blobs(folder(route.cache));
-  const Result<blobs::Put> put = absent == "*"
-                                     ? store->put_if_absent(route.key, body)
-                                     : store->put_if_match(route.key, body, unquoted(match));
-  if (!put.is_ok() || *put == blobs::Put::kConflict) stored_.fetch_sub(size);
-  if (!put.is_ok()) return error_answer(put.status());
-  if (*put == blobs::Put::kConflict)
-    return error_answer(412, absent == "*" ? "the object is there already"
+  const std::uint64_t before = match.empty() ? 0 : file_size(path).value_or(0);
+  const Result<blobs::Put> put = match.empty() ? store->put_if_absent(route.key, body)
+                                               : store->put_if_match(route.key, body, match);
+  const bool stored = put.is_ok() && *put == blobs::Put::kStored;
+  stored_.release(stored ? before : body.size());
+  if (!put.is_ok())
+    return put.status().code() == Code::kNotFound
+               ? error_answer(Status(Code::kUnavailable, "the cache was removed meanwhile"))
+               : failure(put.status(), 507);  // a full disk, mostly; the text says
+  if (!stored)
+    return error_answer(412, match.empty() ? "the object is there already"
                                            : "the object is no longer the one of that tag");
   Json json = document("purlin.object/1");
   json.set("key", route.key);
@@ -258,18 +348,25 @@ HttpAnswer CacheApi::put(const Route& route, const HttpHead& head, const std::st
 
 HttpAnswer CacheApi::remove(const Route& route) {
   const Kind kind = kind_of(route.key);
-  const bool counted = kind == Kind::kSegment || kind == Kind::kLeftOver;
-  if (!counted && kind != Kind::kProbe)
+  if (kind != Kind::kSegment && kind != Kind::kProbe)
     return error_answer(403,
                         "only segments and probes can be removed; a whole cache is removed on "
                         "the server, where its folder is");
+  if (kind == Kind::kSegment) {
+    const auto index = blobs::make_directory_blobs(folder(route.cache))
+                           ->get(std::string(kIndexKey), cache::kMaxIndexBytes);
+    if (!index.is_ok() && index.status().code() != Code::kNotFound)
+      return failure(index.status(), 500);
+    if (index.is_ok() && lists(index->bytes, segment_name(route.key)))
+      return error_answer(409, "the index lists that segment");
+  }
+  const std::shared_lock changing(tending_);
   const std::lock_guard lock(removals_);
-  const std::string path = join_path(folder(route.cache), route.key);
-  const std::uint64_t size = counted ? file_size(path).value_or(0) : 0;
+  const std::uint64_t size = file_size(join_path(folder(route.cache), route.key)).value_or(0);
   if (const Status status = blobs::make_directory_blobs(folder(route.cache))->remove(route.key);
       !status.is_ok())
-    return error_answer(status);
-  stored_.fetch_sub(size);
+    return failure(status, 500);
+  stored_.release(size);
   Json json = document("purlin.object/1");
   json.set("key", route.key);
   return json_answer(json);

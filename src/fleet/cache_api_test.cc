@@ -9,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <fcntl.h>
+#include <memory>
+#include <sys/stat.h>
 #include <thread>
 
 namespace purlin::fleet {
@@ -19,13 +21,11 @@ class CacheApiTest : public testing::Test {
  protected:
   void SetUp() override {
     root_ = make_temporary_directory("purlin-caches").value();
+    clock_.now_ns = system_clock().wall_ns();
     open(0);
   }
   void TearDown() override { ASSERT_TRUE(remove_tree(root_).is_ok()); }
-  void open(std::uint64_t quota) {
-    api_.reset();
-    api_.emplace(CacheApi::open({root_, quota}).value());
-  }
+  void open(std::uint64_t quota) { api_ = CacheApi::open({root_, quota}, clock_).value(); }
   HttpAnswer ask(const std::string& method, const std::string& target, const std::string& body = "",
                  const std::string& condition = "") {
     HttpHead head{method, target};
@@ -55,7 +55,8 @@ class CacheApiTest : public testing::Test {
   static Json json(const HttpAnswer& answer) { return Json::parse(answer.body).value(); }
 
   std::string root_;
-  std::optional<CacheApi> api_;
+  FakeClock clock_;
+  std::unique_ptr<CacheApi> api_;
 };
 
 TEST_F(CacheApiTest, KeepsObjectsUnderConditions) {
@@ -79,11 +80,13 @@ TEST_F(CacheApiTest, AWriteNamesItsCondition) {
            {{"if-none-match", "\"x\""}},
            {{"if-match", "*"}},
            {{"if-match", "unquoted"}},
-           {{"if-match", "\"x\""}, {"if-none-match", "*"}}}) {
+           {{"if-match", "\"x\""}, {"if-none-match", "*"}},
+           {{"if-match", "\"x\""}, {"if-none-match", "\"y\""}}}) {
     HttpHead head{"PUT", at("probe-1"), headers};
     EXPECT_EQ(api_->answer(route, head, "a").status, 428);
   }
   EXPECT_EQ(ask("GET", at("probe-1")).status, 404);
+  EXPECT_EQ(api_->stored_bytes(), 0u);
 }
 
 TEST_F(CacheApiTest, WhatNobodyCouldUseIsNotKept) {
@@ -102,6 +105,8 @@ TEST_F(CacheApiTest, WhatNobodyCouldUseIsNotKept) {
   EXPECT_EQ(ask("PUT", at(key), bytes, "*").status, 201);
   EXPECT_EQ(ask("PUT", at("index.json"), "{\"schema\":\"purlin.share/9\"}", "*").status, 201)
       << "newer clients have newer indexes";
+  EXPECT_EQ(ask("GET", at("segments")).status, 404) << "a folder is no object";
+  EXPECT_EQ(ask("GET", at(".lock")).status, 404);
 }
 
 TEST_F(CacheApiTest, RemovesSegmentsAndProbesAlone) {
@@ -109,21 +114,54 @@ TEST_F(CacheApiTest, RemovesSegmentsAndProbesAlone) {
   ASSERT_EQ(ask("PUT", at(key), bytes, "*").status, 201);
   ASSERT_EQ(ask("PUT", at("index.json"), index(1), "*").status, 201);
   ASSERT_EQ(ask("PUT", at("probe-1"), "a", "*").status, 201);
-  // What a write that was killed left; it is on the disk, so it counts.
-  const std::string left = join_path(root_, "team/" + key + ".tmp.77.1");
-  ASSERT_TRUE(write_atomic(left, "torn").is_ok());
-  open(0);
-  EXPECT_EQ(api_->stored_bytes(), bytes.size() + 4);
+  EXPECT_EQ(api_->stored_bytes(), bytes.size() + index(1).size() + 1);
   EXPECT_EQ(ask("DELETE", at("index.json")).status, 403);
   EXPECT_EQ(ask("DELETE", at(".lock")).status, 403);
   for (int twice = 0; twice < 2; ++twice) {
     EXPECT_EQ(ask("DELETE", at(key)).status, 200);
     EXPECT_EQ(ask("DELETE", at("probe-1")).status, 200);
-    EXPECT_EQ(ask("DELETE", at(key + ".tmp.77.1")).status, 200);
   }
-  EXPECT_EQ(api_->stored_bytes(), 0u);
-  EXPECT_FALSE(file_exists(left));
+  EXPECT_EQ(api_->stored_bytes(), index(1).size());
   EXPECT_EQ(ask("GET", at(key)).status, 404);
+}
+
+// Whoever tidies up by a clock that is wrong must not take what others have just listed.
+TEST_F(CacheApiTest, WhatTheIndexListsStays) {
+  const std::string bytes = bundle(), key = key_of(bytes);
+  ASSERT_EQ(ask("PUT", at(key), bytes, "*").status, 201);
+  cache::ShareIndex index;
+  index.segments = {{sha256_hex(bytes), bytes.size(), 0}};
+  const HttpAnswer listed = ask("PUT", at("index.json"), cache::encode_index(index), "*");
+  ASSERT_EQ(listed.status, 201) << listed.body;
+  EXPECT_EQ(ask("DELETE", at(key)).status, 409);
+  EXPECT_EQ(ask("GET", at(key)).body, bytes);
+  const Json list = json(ask("GET", "/v1/caches/team/objects?folder=segments/"));
+  EXPECT_EQ(list["now_ns"].as_int(), clock_.now_ns) << "by which to read the times";
+  ASSERT_TRUE(write_atomic(join_path(root_, "team/index.json"), "{\"sch").is_ok());
+  EXPECT_EQ(ask("DELETE", at(key)).status, 409) << "a damaged one may list it";
+  index.segments.clear();
+  ASSERT_TRUE(
+      write_atomic(join_path(root_, "team/index.json"), cache::encode_index(index)).is_ok());
+  EXPECT_EQ(ask("DELETE", at(key)).status, 200);
+}
+
+// What a write left that was killed counts, for it is on the disk, and goes after an hour; what is
+// being written is nobody's to take.
+TEST_F(CacheApiTest, WhatKilledWritesLeftGoes) {
+  const std::string bytes = bundle(), key = key_of(bytes);
+  ASSERT_EQ(ask("PUT", at(key), bytes, "*").status, 201);
+  const std::string lefts[] = {join_path(root_, "team/" + key + ".tmp.77.1"),
+                               join_path(root_, "team/index.json.tmp.77.2")};
+  for (const std::string& left : lefts) ASSERT_TRUE(write_atomic(left, "torn").is_ok());
+  open(0);
+  EXPECT_EQ(api_->stored_bytes(), bytes.size() + 8);
+  EXPECT_EQ(ask("DELETE", at(key + ".tmp.77.1")).status, 403);
+  EXPECT_EQ(json(ask("GET", "/v1/caches/team/objects?folder=segments/"))["objects"].size(), 1u);
+  clock_.now_ns += std::int64_t{3700} * 1'000'000'000;
+  ASSERT_TRUE(api_->tend().is_ok());
+  for (const std::string& left : lefts) EXPECT_FALSE(file_exists(left)) << left;
+  EXPECT_EQ(api_->stored_bytes(), bytes.size());
+  EXPECT_EQ(ask("GET", at(key)).body, bytes);
 }
 
 TEST_F(CacheApiTest, ListsAndDescribes) {
@@ -163,16 +201,58 @@ TEST_F(CacheApiTest, AQuotaHoldsAndWhatIsRemovedCountsNoMore) {
   const std::string one = bundle(), two = bundle();
   open(one.size() + two.size() / 2);
   ASSERT_EQ(ask("PUT", at(key_of(one)), one, "*").status, 201);
-  EXPECT_EQ(ask("PUT", at(key_of(one)), one, "*").status, 507) << "it cannot know that it is there";
+  EXPECT_EQ(ask("PUT", at(key_of(one)), one, "*").status, 412)
+      << "its first answer may have been lost";
   const HttpAnswer over = ask("PUT", at(key_of(two)), two, "*");
   EXPECT_EQ(over.status, 507);
   EXPECT_NE(over.body.find("purlin cache gc --share"), std::string::npos) << over.body;
-  EXPECT_EQ(ask("PUT", at("index.json"), index(1), "*").status, 201) << "the index is not counted";
+  EXPECT_EQ(ask("PUT", at("index.json"), index(1), "*").status, 201)
+      << "without it nothing could be tidied up";
+  EXPECT_EQ(ask("PUT", "/v1/caches/more/objects/index.json", index(1), "*").status, 507)
+      << "but no further cache is made";
   EXPECT_EQ(ask("DELETE", at(key_of(one))).status, 200);
+  open(one.size() + index(1).size() + two.size() / 2);
   EXPECT_EQ(ask("PUT", at(key_of(two)), two, "*").status, 201);
   open(1);  // a lower one, later: what is there stays
-  EXPECT_EQ(api_->stored_bytes(), two.size());
+  EXPECT_EQ(api_->stored_bytes(), two.size() + index(1).size());
   EXPECT_EQ(ask("GET", at(key_of(two))).body, two);
+}
+
+// The folder is not the server's alone: what others put there or took away is counted in the end.
+TEST_F(CacheApiTest, CountsWhatOthersDidToTheFolder) {
+  const std::string one = bundle(), two = bundle();
+  open(one.size() + two.size() / 2);
+  ASSERT_TRUE(make_directories(join_path(root_, "team/segments")).is_ok());
+  ASSERT_TRUE(write_atomic(join_path(root_, "team/" + key_of(one)), one).is_ok());
+  EXPECT_EQ(ask("DELETE", at(key_of(one))).status, 200);
+  EXPECT_EQ(api_->stored_bytes(), 0u) << "it was never counted";
+  ASSERT_EQ(ask("PUT", at(key_of(one)), one, "*").status, 201);
+  ASSERT_TRUE(remove_tree(join_path(root_, "team")).is_ok());
+  EXPECT_EQ(ask("PUT", at(key_of(two)), two, "*").status, 507) << "counted a moment ago";
+  clock_.now_ns += std::int64_t{11} * 1'000'000'000;
+  EXPECT_EQ(ask("PUT", at(key_of(two)), two, "*").status, 201);
+  EXPECT_EQ(api_->stored_bytes(), two.size());
+}
+
+TEST_F(CacheApiTest, AnIndexCountsOnce) {
+  std::string tag = tag_of(ask("PUT", at("index.json"), index(1), "*"));
+  for (std::uint64_t i = 2; i < 12; ++i) {
+    EXPECT_EQ(ask("PUT", at("index.json"), index(i), "\"0000\"").status, 412);
+    tag = tag_of(ask("PUT", at("index.json"), index(i), tag));
+    ASSERT_FALSE(tag.empty());
+    EXPECT_EQ(api_->stored_bytes(), index(i).size());
+  }
+}
+
+TEST(StoredBytes, AddWhatFitsAndNeverFallBelowNothing) {
+  StoredBytes stored;
+  EXPECT_TRUE(stored.reserve(60, 100));
+  EXPECT_FALSE(stored.reserve(41, 100));
+  EXPECT_TRUE(stored.reserve(40, 100));
+  EXPECT_FALSE(stored.reserve(UINT64_MAX, 100));
+  EXPECT_TRUE(stored.reserve(1, 0)) << "no limit";
+  stored.release(1000);
+  EXPECT_EQ(stored.get(), 0u);
 }
 
 TEST_F(CacheApiTest, ARepeatedSegmentIsCountedOnce) {
@@ -204,6 +284,8 @@ TEST_F(CacheApiTest, AFolderThatCannotBeWrittenIsSaid) {
   const HttpAnswer answer = ask("PUT", at("probe-1"), "a", "*");
   EXPECT_EQ(answer.status, 507) << answer.body;
   EXPECT_EQ(json(answer)["schema"].as_string(), "purlin.error/1");
+  EXPECT_EQ(answer.body.find(root_), std::string::npos) << "where it is, no client need know";
+  EXPECT_EQ(api_->stored_bytes(), 0u);
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 // HttpHandler: what a server does with a request. The seam between the network (fleet/http_server)
 // and what is served (fleet/service).
 //
-// A request comes in two steps, so that one that is refused costs no more than its head: `refuse`
-// sees the head before the body is read, `answer` has both. Thread-safety: both are called by
-// several threads at once, `refuse` by those of the network: it must not wait for anything. Neither
-// may throw.
+// A request comes in two steps, so that one that is refused costs no more than its head: `early`
+// sees the head before the body is read, and may answer; else `answer` has both. Thread-safety:
+// both are called by several threads at once, `early` by those of the network: it must not wait for
+// anything but its own log. Neither may throw.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct HttpAnswer {
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  virtual std::optional<HttpAnswer> refuse(const HttpHead& head) = 0;
+  virtual std::optional<HttpAnswer> early(const HttpHead& head) = 0;
   virtual HttpAnswer answer(const HttpHead& head, const std::string& body) = 0;
 };
 

@@ -66,8 +66,10 @@ struct Shared {
   std::mutex mutex;
   std::condition_variable fewer;
   std::map<const Connection*, std::weak_ptr<Connection>> open;  // under the mutex
+  // Both may hold connections to the end, which refer to what is above, and whose sockets need
+  // `io`: so what the handlers never came to goes before it.
+  asio::io_context io;
   asio::thread_pool handlers;
-  asio::io_context io;  // last: what still waits in it goes first, and refers to the rest
 };
 
 // Bytes of bodies and answers, as long as they are held.
@@ -138,8 +140,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     parser_.emplace();
     parser_->header_limit(kMaxHeadBytes);
     parser_->body_limit(boost::none);  // looked at below, where there is a better answer
+    head_ = {};
     idle_ = true;
-    stream_.expires_after(milliseconds(shared_.options.idle_timeout_s));
+    stream_.expires_after(milliseconds(served_ ? shared_.options.idle_timeout_s
+                                               : shared_.options.first_head_timeout_s));
     http::async_read_header(
         stream_, buffer_, *parser_,
         [self = shared_from_this()](ErrorCode code, std::size_t) { self->on_head(code); });
@@ -147,6 +151,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void on_head(ErrorCode code) {
     idle_ = false;
+    served_ = true;
     if (code == http::error::header_limit || code == http::error::buffer_overflow)
       return refuse(problem(431, "the request's head is over 16 KiB"));
     if (code && code.category() == http::make_error_code(http::error::bad_method).category() &&
@@ -169,9 +174,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (head_.body_bytes > shared_.options.max_body_bytes)
       return refuse(problem(
           413, fmt::format("a body may have {} bytes at most", shared_.options.max_body_bytes)));
-    if (std::optional<HttpAnswer> refusal = shared_.handler.refuse(head_)) {
+    if (std::optional<HttpAnswer> early = shared_.handler.early(head_)) {
       keep_alive_ = keep_alive_ && head_.body_bytes == 0;
-      return respond(std::move(*refusal));
+      return respond(std::move(*early));
     }
     if (head_.body_bytes == 0) return work("");
     if (!buffered_.reserve(head_.body_bytes)) {
@@ -244,8 +249,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_->set("X-Content-Type-Options", "nosniff");
     for (const auto& [name, value] : answer.headers) response_->set(name, value);
     response_->keep_alive(keep_alive_);
-    response_->body() = std::move(answer.body);
-    response_->prepare_payload();
+    // To HEAD the answer says what a body would have, and has none.
+    response_->content_length(answer.body.size());
+    if (head_.method != "HEAD") response_->body() = std::move(answer.body);
     expect_transfer(response_->body().size());
     http::async_write(stream_, *response_,
                       [self = shared_from_this()](ErrorCode code, std::size_t) {
@@ -293,7 +299,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string peer_;
   Buffered buffered_;
   std::size_t discarded_ = 0;
-  bool keep_alive_ = false, idle_ = false;
+  bool keep_alive_ = false, idle_ = false, served_ = false;
 };
 
 }  // namespace
@@ -395,15 +401,23 @@ class HttpServer::Impl {
         asio::make_strand(shared_.io), [this](ErrorCode code, tcp::socket socket) {
           if (shared_.stopping.load()) return;
           if (code) return wait();  // no descriptors left, say
-          const auto connection = std::make_shared<Connection>(std::move(socket), shared_);
-          shared_.accepted.fetch_add(1);
-          {
-            const std::lock_guard lock(shared_.mutex);
-            shared_.open.emplace(connection.get(), connection);
+          try {
+            admit(std::move(socket));
+          } catch (...) {  // out of memory: that connection is lost, the next one is not
+            return wait();
           }
-          connection->start();
           accept();
         });
+  }
+
+  void admit(tcp::socket socket) {
+    const auto connection = std::make_shared<Connection>(std::move(socket), shared_);
+    shared_.accepted.fetch_add(1);
+    {
+      const std::lock_guard lock(shared_.mutex);
+      shared_.open.emplace(connection.get(), connection);
+    }
+    connection->start();
   }
 
   void wait() {

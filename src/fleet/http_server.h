@@ -25,6 +25,7 @@ struct HttpServerOptions {
   std::size_t max_connections = 4096;  // further ones wait in the system's queue
   std::size_t max_body_bytes = std::size_t{64} << 20;
   std::size_t max_buffered_bytes = std::size_t{512} << 20;  // beyond it: 503, come back
+  double first_head_timeout_s = 15;          // from connecting to the end of the first head
   double idle_timeout_s = 75;                // from one request to the end of the next one's head
   double transfer_timeout_s = 30;            // of a body or an answer, and on top of it
   double slowest_bytes_per_s = 64 * 1024.0;  // its size at this speed

@@ -58,6 +58,10 @@ class Client {
     }
     return text;
   }
+  bool has_something() const {
+    pollfd waits{fd_, POLLIN, 0};
+    return ::poll(&waits, 1, 200) == 1;
+  }
   std::string read_to_end() {
     return read_until([](const std::string&) { return false; });
   }
@@ -74,7 +78,7 @@ class Client {
 // Answers with "METHOD TARGET BODY"; the targets that begin otherwise than "/" say how.
 class Echo : public HttpHandler {
  public:
-  std::optional<HttpAnswer> refuse(const HttpHead& head) override {
+  std::optional<HttpAnswer> early(const HttpHead& head) override {
     if (!starts_with(head.target, "/refuse")) return std::nullopt;
     HttpAnswer answer;
     answer.status = 401;
@@ -222,12 +226,19 @@ TEST_F(HttpServerTest, FurtherConnectionsWait) {
   first->read_answer("GET /a ");
   Client second(port());
   second.send(get("/b"));
+  // A connection is taken or not when it comes, so by the next answer to the first one.
+  for (int i = 0; i < 20; ++i) {
+    first->send(get("/a"));
+    first->read_answer("GET /a ");
+  }
+  EXPECT_FALSE(second.has_something());
   EXPECT_EQ(server_->counts().accepted, 1u);
   first.reset();
   EXPECT_TRUE(starts_with(second.read_answer("GET /b "), "HTTP/1.1 200"));
 }
 
 TEST_F(HttpServerTest, WhoSendsNothingOrTooSlowlyIsClosed) {
+  options_.first_head_timeout_s = 0.05;
   options_.idle_timeout_s = 0.05;
   options_.transfer_timeout_s = 0.05;
   options_.slowest_bytes_per_s = 1e9;
@@ -239,6 +250,27 @@ TEST_F(HttpServerTest, WhoSendsNothingOrTooSlowlyIsClosed) {
   EXPECT_EQ(half.read_to_end(), "<end>");
   EXPECT_EQ(slow.read_to_end(), "<end>");
   EXPECT_EQ(echo_.answered, 0);
+}
+
+TEST_F(HttpServerTest, WhoNeverAsksIsClosedSooner) {
+  options_.first_head_timeout_s = 0.05;
+  options_.idle_timeout_s = 3600;
+  start();
+  Client silent(port()), served(port());
+  served.send(get("/a"));
+  served.read_answer("GET /a ");
+  EXPECT_EQ(silent.read_to_end(), "<end>");
+  served.send(get("/b"));
+  EXPECT_TRUE(starts_with(served.read_answer("GET /b "), "HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, AnAnswerToHeadHasNoBody) {
+  start();
+  Client client(port());
+  client.send("HEAD /refuse HTTP/1.1\r\n\r\nHEAD /a HTTP/1.1\r\n\r\n" + get("/b"));
+  const std::string text = client.read_answer("GET /b ");
+  EXPECT_NE(text.find("Content-Length: 2\r\n\r\nHTTP/1.1 200"), std::string::npos) << text;
+  EXPECT_NE(text.find("Content-Length: 8\r\n\r\nHTTP/1.1 200"), std::string::npos) << text;
 }
 
 TEST_F(HttpServerTest, AHandlerThatThrowsCostsItsRequest) {
@@ -280,6 +312,21 @@ TEST_F(HttpServerTest, StoppingAtOnceWaitsForTheHandlerAlone) {
   EXPECT_EQ(busy.read_to_end(), "<end>");
   echo_.let_go();
   stopping.join();
+}
+
+// Whatever the network is at when it ends, nothing is used that is gone (for the sanitizers).
+TEST_F(HttpServerTest, StoppingInTheMiddleOfRequests) {
+  options_.handler_threads = 2;
+  for (int round = 0; round < 30; ++round) {
+    start();
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 20; ++i) {
+      clients.push_back(std::make_unique<Client>(port()));
+      clients.back()->send(put("/a", std::string(100, 'x')) + put("/b", "y"));
+    }
+    server_->stop(0);
+    server_.reset();
+  }
 }
 
 TEST_F(HttpServerTest, ManyAtOnceAreEachAnsweredTheirOwn) {

@@ -14,17 +14,18 @@ std::string heading(std::string_view name, std::string_view type, std::string_vi
 
 }  // namespace
 
-void RequestMetrics::count(std::string_view kind, int status, double seconds,
+void RequestMetrics::count(std::string_view kind, int status, std::optional<double> seconds,
                            std::uint64_t received, std::uint64_t sent) {
   const std::lock_guard lock(mutex_);
   ++requests_[{std::string(kind), status}];
-  Latency& latency = latencies_[std::string(kind)];
-  const auto bucket = std::lower_bound(kBounds.begin(), kBounds.end(), seconds);
-  ++latency.buckets[static_cast<std::size_t>(bucket - kBounds.begin())];
-  ++latency.count;
-  latency.sum_s += seconds;
   received_ += received;
   sent_ += sent;
+  if (!seconds) return;
+  Latency& latency = latencies_[std::string(kind)];
+  const auto bucket = std::lower_bound(kBounds.begin(), kBounds.end(), *seconds);
+  ++latency.buckets[static_cast<std::size_t>(bucket - kBounds.begin())];
+  ++latency.count;
+  latency.sum_s += *seconds;
 }
 
 std::string RequestMetrics::text() const {

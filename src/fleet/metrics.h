@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,9 +16,10 @@ namespace purlin::fleet {
 
 class RequestMetrics {
  public:
-  // `kind`: "get_object"; `seconds` from the request's last byte to the answer's first.
-  void count(std::string_view kind, int status, double seconds, std::uint64_t received,
-             std::uint64_t sent);
+  // `kind`: "get_object"; `seconds` from the request's last byte to the answer's first, none of
+  // what was answered by its head alone.
+  void count(std::string_view kind, int status, std::optional<double> seconds,
+             std::uint64_t received, std::uint64_t sent);
   std::string text() const;
 
   // "# HELP NAME HELP\n# TYPE NAME TYPE\nNAME VALUE\n"

@@ -11,6 +11,7 @@ TEST(RequestMetrics, AreWhatPrometheusReads) {
   metrics.count("get_object", 200, 0.002, 0, 100);
   metrics.count("get_object", 200, 0.5, 0, 50);
   metrics.count("get_object", 404, 60, 7, 1);
+  metrics.count("refused", 401, std::nullopt, 0, 3);
   const std::string text = metrics.text();
   for (const char* line :
        {"# TYPE purlin_http_requests_total counter\n",
@@ -24,8 +25,10 @@ TEST(RequestMetrics, AreWhatPrometheusReads) {
         "purlin_http_request_seconds_bucket{kind=\"get_object\",le=\"+Inf\"} 3\n",
         "purlin_http_request_seconds_sum{kind=\"get_object\"} 60.502\n",
         "purlin_http_request_seconds_count{kind=\"get_object\"} 3\n",
-        "purlin_http_received_bytes_total 7\n", "purlin_http_sent_bytes_total 151\n"})
+        "purlin_http_received_bytes_total 7\n", "purlin_http_sent_bytes_total 154\n",
+        "purlin_http_requests_total{kind=\"refused\",status=\"401\"} 1\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "in\n" << text;
+  EXPECT_EQ(text.find("seconds_count{kind=\"refused\"}"), std::string::npos);
 }
 
 }  // namespace

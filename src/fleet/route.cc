@@ -53,7 +53,7 @@ Status read_query(std::string_view query, Route* route) {
 
 Result<Action> only(std::string_view method, Action action) {
   if (method == "GET") return action;
-  return error(Code::kInvalid, "this path takes GET alone");
+  return error(Code::kInvalid, "this path takes GET and HEAD alone");
 }
 
 }  // namespace
@@ -92,6 +92,7 @@ bool is_cache_name(std::string_view name) {
 }
 
 Result<Route> parse_route(std::string_view method, std::string_view target) {
+  if (method == "HEAD") method = "GET";  // the server leaves the body out
   if (target.size() > kMaxTarget)
     return error(Code::kInvalid, "a path may have {} bytes at most", kMaxTarget);
   const std::size_t question = std::min(target.find('?'), target.size());
@@ -133,7 +134,7 @@ Result<Route> parse_route(std::string_view method, std::string_view target) {
   else if (method == "DELETE")
     route.action = Action::kDeleteObject;
   else
-    return error(Code::kInvalid, "an object takes GET, PUT and DELETE");
+    return error(Code::kInvalid, "an object takes GET, HEAD, PUT and DELETE");
   return route;
 }
 

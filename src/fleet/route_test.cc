@@ -30,6 +30,7 @@ TEST(Route, KnowsItsPaths) {
   ASSERT_TRUE(list.is_ok()) << list.status().message();
   EXPECT_EQ(list->folder, "a/b/");
   EXPECT_EQ(list->after, "a/b/c");
+  EXPECT_EQ(parse_route("HEAD", "/v1/caches/t/objects/a")->action, Action::kGetObject);
 }
 
 TEST(Route, RefusesWhatLeadsElsewhere) {

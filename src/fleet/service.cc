@@ -19,34 +19,72 @@ bool is_plain_host(std::string_view host) {
          }));
 }
 
-}  // namespace
-
-std::optional<HttpAnswer> Service::refuse(const HttpHead& head) {
-  std::optional<HttpAnswer> refusal = check(head);
-  if (refusal) {
-    HttpHead unread = head;
-    unread.body_bytes = 0;
-    note(unread, "refused", *refusal, 0);
-  }
-  return refusal;
+// A path that is known, asked for in another way, says which ways there are.
+HttpAnswer refusal_of(const HttpHead& head, const Status& status) {
+  if (!parse_route("GET", head.target).is_ok()) return error_answer(status);
+  HttpAnswer answer = error_answer(405, status.message());
+  answer.headers.emplace_back(
+      "Allow", parse_route("PUT", head.target).is_ok() ? "GET, HEAD, PUT, DELETE" : "GET, HEAD");
+  return answer;
 }
 
-std::optional<HttpAnswer> Service::check(const HttpHead& head) {
+}  // namespace
+
+void Service::replace_tokens(Tokens tokens) {
+  if (tokens.empty()) return;
+  auto replaced = std::make_shared<const Tokens>(std::move(tokens));
+  const std::lock_guard lock(mutex_);
+  tokens_ = std::move(replaced);
+}
+
+std::shared_ptr<const Tokens> Service::tokens() const {
+  const std::lock_guard lock(mutex_);
+  return tokens_;
+}
+
+std::optional<HttpAnswer> Service::early(const HttpHead& head) {
   const Result<Route> route = parse_route(head.method, head.target);
-  if (route.is_ok() && route->action == Action::kHealth) return std::nullopt;
-  if (options_.tokens.empty() && !is_plain_host(head.header("host")))
-    return error_answer(421, "without tokens this server is asked for by its address alone");
-  const Tokens::Holder holder = options_.tokens.find(head.header("authorization"));
-  if (holder.access == Access::kNone) {
-    HttpAnswer answer = error_answer(401, head.header("authorization").empty()
-                                              ? "this server wants a token"
-                                              : "this server does not know that token");
-    answer.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return answer;
+  std::optional<HttpAnswer> answer = check(head, route);
+  const bool health = route.is_ok() && route->action == Action::kHealth;
+  if (!answer && !health) return std::nullopt;
+  if (!answer) {  // here, so that it is said while all handlers wait for a disk
+    answer.emplace();
+    answer->body = "{\"schema\": \"purlin.health/1\", \"status\": \"ok\"}\n";
   }
-  if (!route.is_ok()) return error_answer(route.status());
-  if (is_write(route->action) && holder.access != Access::kWrite)
-    return error_answer(403, fmt::format("the token '{}' may read, not write", holder.name));
+  metrics_.count(health ? action_name(Action::kHealth) : "refused", answer->status, std::nullopt, 0,
+                 answer->body.size());
+  log(head, *answer, 0);
+  return answer;
+}
+
+// The refusal, if it is one.
+std::optional<HttpAnswer> Service::check(const HttpHead& head, const Result<Route>& route) const {
+  if (!route.is_ok() || route->action != Action::kHealth) {
+    const std::shared_ptr<const Tokens> tokens = this->tokens();
+    if (tokens->empty() && !is_plain_host(head.header("host")))
+      return error_answer(421, "without tokens this server is asked for by its address alone");
+    const Tokens::Holder holder = tokens->find(head.header("authorization"));
+    if (!holder.known()) {
+      HttpAnswer answer = error_answer(401, head.header("authorization").empty()
+                                                ? "this server wants a token"
+                                                : "this server does not know that token");
+      answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+      return answer;
+    }
+    if (!route.is_ok()) return refusal_of(head, route.status());
+    const Access access = holder.access(route->cache);
+    if (access == Access::kNone)
+      return error_answer(
+          403, route->cache.empty()
+                   ? fmt::format("the token '{}' is for some caches alone", holder.name)
+                   : fmt::format("the token '{}' is not for '{}'", holder.name, route->cache));
+    if (is_write(route->action) && access != Access::kWrite)
+      return error_answer(403, fmt::format("the token '{}' may read, not write", holder.name));
+  }
+  const std::uint64_t most =
+      route->action == Action::kPutObject ? CacheApi::max_bytes(route->key) : 0;
+  if (head.body_bytes > most)
+    return error_answer(413, fmt::format("a body may have {} bytes here", most));
   return std::nullopt;
 }
 
@@ -56,16 +94,16 @@ HttpAnswer Service::answer(const HttpHead& head, const std::string& body) {
   HttpAnswer answer;
   if (!route.is_ok()) {
     answer = error_answer(route.status());
-  } else if (route->action == Action::kHealth) {
-    answer.body = "{\"schema\": \"purlin.health/1\", \"status\": \"ok\"}\n";
   } else if (route->action == Action::kMetrics) {
     answer.content_type = "text/plain; version=0.0.4";
     answer.body = metrics();
   } else {
     answer = caches_.answer(*route, head, body);
   }
-  note(head, route.is_ok() ? action_name(route->action) : "refused", answer,
-       static_cast<double>(clock_.monotonic_ns() - begin) / 1e9);
+  const double seconds = static_cast<double>(clock_.monotonic_ns() - begin) / 1e9;
+  metrics_.count(route.is_ok() ? action_name(route->action) : "refused", answer.status, seconds,
+                 head.body_bytes, answer.body.size());
+  log(head, answer, seconds);
   return answer;
 }
 
@@ -91,14 +129,14 @@ std::string Service::metrics() const {
   return text;
 }
 
-void Service::note(const HttpHead& head, std::string_view kind, const HttpAnswer& answer,
-                   double seconds) {
-  metrics_.count(kind, answer.status, seconds, head.body_bytes, answer.body.size());
+void Service::log(const HttpHead& head, const HttpAnswer& answer, double seconds) {
+  if (answer.status < 500 && !log_requests_) return;
+  const std::string name = tokens()->find(head.header("authorization")).name;
+  const std::string who = fmt::format("{} ({})", head.peer, name.empty() ? "unknown" : name);
   if (answer.status >= 500)
-    log_.warn("{} {} {}: {} {}", head.peer, head.method, head.target, answer.status,
-              trim(answer.body));
-  else if (options_.log_requests)
-    log_.info("{} {} {}: {} {} B in, {} B out, {:.1f} ms", head.peer, head.method, head.target,
+    log_.warn("{} {} {}: {} {}", who, head.method, head.target, answer.status, trim(answer.body));
+  else
+    log_.info("{} {} {}: {} {} B in, {} B out, {:.1f} ms", who, head.method, head.target,
               answer.status, head.body_bytes, answer.body.size(), seconds * 1e3);
 }
 

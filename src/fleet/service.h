@@ -2,7 +2,8 @@
 // Service: everything `purlin serve` answers: who may (tokens), what (fleet/cache_api), and how it
 // went (metrics, a line for each request where wanted).
 //
-// [MT] as an HttpHandler. Log, clock and the API outlive it. Failure: as an answer's status.
+// [MT] as an HttpHandler, and `replace_tokens`. Log, clock and the API outlive it. Failure: as an
+// answer's status.
 #pragma once
 
 #include "base/log.h"
@@ -12,8 +13,9 @@
 #include "fleet/metrics.h"
 #include "fleet/tokens.h"
 
-#include <atomic>
 #include <functional>
+#include <memory>
+#include <mutex>
 
 namespace purlin::fleet {
 
@@ -25,19 +27,29 @@ struct ServiceOptions {
 class Service : public HttpHandler {
  public:
   Service(ServiceOptions options, CacheApi& caches, Log& log, Clock& clock)
-      : options_(std::move(options)), caches_(caches), log_(log), clock_(clock) {}
+      : tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
+        log_requests_(options.log_requests),
+        caches_(caches),
+        log_(log),
+        clock_(clock) {}
   // For metrics; before the first request.
   void watch(std::function<HttpServerCounts()> counts) { counts_ = std::move(counts); }
+  // For requests from now on. Tokens that are none would let everyone in: they are not taken.
+  void replace_tokens(Tokens tokens);
 
-  std::optional<HttpAnswer> refuse(const HttpHead& head) override;
+  // Health, and what is refused.
+  std::optional<HttpAnswer> early(const HttpHead& head) override;
   HttpAnswer answer(const HttpHead& head, const std::string& body) override;
 
  private:
-  std::optional<HttpAnswer> check(const HttpHead& head);
+  std::shared_ptr<const Tokens> tokens() const;
+  std::optional<HttpAnswer> check(const HttpHead& head, const Result<Route>& route) const;
   std::string metrics() const;
-  void note(const HttpHead& head, std::string_view kind, const HttpAnswer& answer, double seconds);
+  void log(const HttpHead& head, const HttpAnswer& answer, double seconds);
 
-  const ServiceOptions options_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Tokens> tokens_;  // under the mutex
+  const bool log_requests_;
   CacheApi& caches_;
   Log& log_;
   Clock& clock_;

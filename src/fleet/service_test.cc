@@ -12,7 +12,7 @@ class ServiceTest : public testing::Test {
  protected:
   void SetUp() override {
     root_ = make_temporary_directory("purlin-service").value();
-    api_.emplace(CacheApi::open({root_, 0}).value());
+    api_ = CacheApi::open({root_, 0}, clock_).value();
   }
   void TearDown() override { ASSERT_TRUE(remove_tree(root_).is_ok()); }
   void open(const std::string& tokens) {
@@ -26,8 +26,10 @@ class ServiceTest : public testing::Test {
     HttpHead head{method, target};
     head.headers = {{"host", host}, {"if-none-match", "*"}};
     if (!token.empty()) head.headers.emplace_back("authorization", "Bearer " + token);
-    last_ = service_->refuse(head).value_or(HttpAnswer{});
-    if (last_.body.empty()) last_ = service_->answer(head, "a");
+    if (method == "PUT") head.body_bytes = body_bytes_;
+    const std::optional<HttpAnswer> early = service_->early(head);
+    early_ = early.has_value();
+    last_ = early ? *early : service_->answer(head, "a");
     return last_.status;
   }
   static constexpr char kObject[] = "/v1/caches/team/objects/probe-1";
@@ -35,9 +37,11 @@ class ServiceTest : public testing::Test {
   std::string root_;
   Log log_{Level::kSilent};
   FakeClock clock_;
-  std::optional<CacheApi> api_;
+  std::unique_ptr<CacheApi> api_;
   std::optional<Service> service_;
   HttpAnswer last_;
+  bool early_ = false;
+  std::uint64_t body_bytes_ = 1;
 };
 
 TEST_F(ServiceTest, TokensDecideBeforeAnythingIsRead) {
@@ -58,6 +62,72 @@ TEST_F(ServiceTest, TokensDecideBeforeAnythingIsRead) {
   EXPECT_EQ(last_.body, "a");
   EXPECT_EQ(ask("GET", "/no/such/path", "fedcba9876543210"), 404);
   EXPECT_EQ(ask("DELETE", kObject, "0123456789abcdef"), 200);
+}
+
+TEST_F(ServiceTest, ATokenMayBeForSomeCachesAlone) {
+  open(
+      "write 0123456789abcdef ci team other\n"
+      "read 0123456789abcdef ci third\n"
+      "read fedcba9876543210 fleet\n");
+  EXPECT_EQ(ask("PUT", kObject, "0123456789abcdef"), 201);
+  EXPECT_EQ(ask("GET", "/v1/caches/third/objects/index.json", "0123456789abcdef"), 404);
+  EXPECT_EQ(ask("PUT", "/v1/caches/third/objects/probe-1", "0123456789abcdef"), 403);
+  EXPECT_NE(last_.body.find("'ci' may read, not write"), std::string::npos);
+  EXPECT_EQ(ask("GET", "/v1/caches/fourth/objects/index.json", "0123456789abcdef"), 403);
+  EXPECT_NE(last_.body.find("'ci' is not for 'fourth'"), std::string::npos);
+  EXPECT_EQ(ask("GET", "/v1/caches", "0123456789abcdef"), 403);
+  EXPECT_EQ(ask("GET", "/metrics", "0123456789abcdef"), 403);
+  EXPECT_EQ(ask("GET", "/v1/caches", "fedcba9876543210"), 200);
+}
+
+TEST_F(ServiceTest, TokensMayChangeWhileItRuns) {
+  open("read 0123456789abcdef a\n");
+  EXPECT_EQ(ask("GET", "/v1/caches", "0123456789abcdef"), 200);
+  service_->replace_tokens(Tokens::parse("read fedcba9876543210 b\n", "t").value());
+  EXPECT_EQ(ask("GET", "/v1/caches", "0123456789abcdef"), 401);
+  EXPECT_EQ(ask("GET", "/v1/caches", "fedcba9876543210"), 200);
+  service_->replace_tokens(Tokens());
+  EXPECT_EQ(ask("GET", "/v1/caches"), 401) << "none would let everyone in";
+}
+
+// It is answered while every handler waits for a disk, and whoever asks cannot make the server hold
+// a body.
+TEST_F(ServiceTest, HealthIsSaidAtOnceAndTakesNoBody) {
+  open("write 0123456789abcdef ci\n");
+  EXPECT_EQ(ask("GET", "/healthz"), 200);
+  EXPECT_TRUE(early_);
+  EXPECT_EQ(ask("HEAD", "/healthz"), 200);
+  HttpHead head{"GET", "/healthz"};
+  head.body_bytes = 1;
+  EXPECT_EQ(service_->early(head).value_or(HttpAnswer{}).status, 413);
+}
+
+TEST_F(ServiceTest, ABodyIsTakenForWhatItMayBeAlone) {
+  open("");
+  const struct {
+    const char* key;
+    std::uint64_t most;
+  } cases[] = {{"probe-1", 64}, {"index.json", 16 << 20}, {"notes.txt", 0}};
+  for (const auto& c : cases) {
+    const std::string target = std::string("/v1/caches/team/objects/") + c.key;
+    body_bytes_ = c.most + 1;
+    EXPECT_EQ(ask("PUT", target), 413) << c.key;
+    EXPECT_TRUE(early_);
+    body_bytes_ = c.most;
+    EXPECT_NE(ask("PUT", target), 413) << c.key;
+  }
+  HttpHead head{"GET", kObject, {{"host", "localhost"}}};
+  head.body_bytes = 1;
+  EXPECT_EQ(service_->early(head).value_or(HttpAnswer{}).status, 413);
+}
+
+TEST_F(ServiceTest, AnotherMethodIsToldWhichThereAre) {
+  open("");
+  EXPECT_EQ(ask("POST", "/v1/caches"), 405);
+  EXPECT_EQ(last_.headers.at(0), std::make_pair(std::string("Allow"), std::string("GET, HEAD")));
+  EXPECT_EQ(ask("POST", kObject), 405);
+  EXPECT_EQ(last_.headers.at(0).second, "GET, HEAD, PUT, DELETE");
+  EXPECT_EQ(ask("POST", "/nowhere"), 404);
 }
 
 // A page in a browser that calls this machine by a name of its own must not get in.
@@ -86,8 +156,11 @@ TEST_F(ServiceTest, MetricsCountWhatWasAsked) {
   for (const char* line : {"purlin_http_requests_total{kind=\"put_object\",status=\"201\"} 1\n",
                            "purlin_http_requests_total{kind=\"put_object\",status=\"412\"} 1\n",
                            "purlin_http_requests_total{kind=\"refused\",status=\"404\"} 1\n",
-                           "purlin_http_connections 3\n", "purlin_cache_stored_bytes 0\n"})
+                           "purlin_http_request_seconds_count{kind=\"put_object\"} 2\n",
+                           "purlin_http_connections 3\n", "purlin_cache_stored_bytes 1\n"})
     EXPECT_NE(last_.body.find(line), std::string::npos) << line << last_.body;
+  EXPECT_EQ(last_.body.find("seconds_count{kind=\"refused\"}"), std::string::npos)
+      << "what took no time says nothing of the others";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "fleet/route.h"
 
 #include <algorithm>
 #include <cctype>
@@ -44,23 +45,30 @@ Result<Tokens> Tokens::parse(std::string_view text, const std::string& file) {
       if (!word.empty()) words.push_back(std::move(word));
     if (words.empty() || starts_with(words[0], "#")) continue;
     const bool write = words[0] == "write";
-    if ((!write && words[0] != "read") || words.size() < 2 || words.size() > 3)
-      return error(Code::kInvalid, "{}:{}: a line is 'read TOKEN NAME' or 'write TOKEN NAME'", file,
-                   number);
+    if ((!write && words[0] != "read") || words.size() < 2)
+      return error(Code::kInvalid,
+                   "{}:{}: a line is 'read TOKEN NAME [CACHE…]' or 'write TOKEN NAME [CACHE…]'",
+                   file, number);
     if (!is_token(words[1]))
       return error(Code::kInvalid,
                    "{}:{}: a token has {} to {} letters, digits and -._~+/=; make one with: "
                    "openssl rand -hex 32",
                    file, number, kShortest, kLongest);
-    tokens.tokens_.push_back({write ? Access::kWrite : Access::kRead, words[1],
-                              words.size() == 3 ? words[2] : fmt::format("line-{}", number)});
+    Token token{words[1], words.size() > 2 ? words[2] : fmt::format("line-{}", number), {}};
+    token.grant.access = write ? Access::kWrite : Access::kRead;
+    for (std::size_t i = 3; i < words.size(); ++i) {
+      if (!is_cache_name(words[i]))
+        return error(Code::kInvalid, "{}:{}: '{}' is no name of a cache", file, number, words[i]);
+      token.grant.caches.push_back(words[i]);
+    }
+    tokens.tokens_.push_back(std::move(token));
   }
   if (tokens.empty()) return error(Code::kInvalid, "'{}' holds no token", file);
   return tokens;
 }
 
 Tokens::Holder Tokens::find(std::string_view authorization) const {
-  if (tokens_.empty()) return {Access::kWrite, "anyone"};
+  if (tokens_.empty()) return {"anyone", {{Access::kWrite, {}}}};
   constexpr std::string_view kScheme = "bearer ";
   if (authorization.size() <= kScheme.size()) return {};
   std::string scheme(authorization.substr(0, kScheme.size()));
@@ -68,10 +76,21 @@ Tokens::Holder Tokens::find(std::string_view authorization) const {
   if (scheme != kScheme) return {};
   const std::string_view given = trim(authorization.substr(kScheme.size()));
   Holder holder;
-  for (const Token& token : tokens_)  // all of them, so that the time says nothing
-    if (equal_in_constant_time(token.secret, given) && token.access > holder.access)
-      holder = {token.access, token.name};
+  for (const Token& token : tokens_) {  // all of them, so that the time says nothing
+    if (!equal_in_constant_time(token.secret, given)) continue;
+    if (!holder.known()) holder.name = token.name;
+    holder.grants.push_back(token.grant);
+  }
   return holder;
+}
+
+Access Tokens::Holder::access(std::string_view cache) const {
+  Access most = Access::kNone;
+  for (const Grant& grant : grants)
+    if (grant.caches.empty() ||
+        std::find(grant.caches.begin(), grant.caches.end(), cache) != grant.caches.end())
+      most = std::max(most, grant.access);
+  return most;
 }
 
 }  // namespace purlin::fleet

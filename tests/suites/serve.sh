@@ -63,12 +63,18 @@ expect_contains "$tmp/err" "there is no shared cache" "purlin cache push"
 port=${url##*:}
 expect_exit 2 purlin serve --listen "$port" --data "$tmp/other"
 expect_contains "$tmp/err" "cannot listen"
+expect_exit 2 purlin serve --listen 127.0.0.1:0 --data "$tmp/data"
+expect_contains "$tmp/err" "another server keeps '$tmp/data'"
 # Killed and started again while two push: nothing that was acknowledged is lost, no pusher fails.
 pusher a "$url/team" 0 15 & first=$!
 pusher b "$url/team" 20 15 & second=$!
+pushed() { cat "$tmp/a.log" "$tmp/b.log" 2>/dev/null | grep -c "pushed" || true; }
+some_more_pushed() { [ "$(pushed)" -gt "$before" ]; }
 for _ in 1 2 3; do
-  sleep 0.3
+  before=$(pushed)
+  wait_until "another push" some_more_pushed
   kill -9 "$server"; wait "$server" || true
+  [ "$(pushed)" -lt 30 ] || fail "the pushers were done before the server was killed"
   serve --listen "$port"
 done
 wait $first || { tail -5 "$tmp/a.log" >&2; fail "the first pusher failed"; }
@@ -105,6 +111,9 @@ expect(400, "GET", objects + "../../../tokens")
 expect(400, "GET", objects + "..%2f..%2ftokens")
 expect(403, "DELETE", objects + "index.json")
 expect(421, "GET", "/v1/caches", None, {"Host": "evil.example"})
+expect(405, "POST", "/v1/caches")
+expect(413, "GET", "/healthz", b"a body")
+expect(200, "HEAD", "/healthz")
 def raw(text):
     name, port = host.split(":")
     with socket.create_connection((name, int(port)), timeout=60) as client:
@@ -132,6 +141,17 @@ expect_contains "$tmp/err" "'fleet' may read, not write"
 echo 0123456789abcdef-writer >"$tmp/token"
 expect_exit 0 env -u PURLIN_SERVER_TOKEN PURLIN_SERVER_TOKEN_FILE="$tmp/token" "$PURLIN" cache push "$url/team" --cache "$tmp/seed" --json
 expect_json "$tmp/out" 'd["pushed"] == 1'
+# The file is read again when it changes; one that cannot be used changes nothing.
+cp "$tmp/tokens" "$tmp/tokens.new"
+printf 'write 0123456789abcdef-person ann person\n' >>"$tmp/tokens.new"
+mv "$tmp/tokens.new" "$tmp/tokens"
+as_ann() { env PURLIN_SERVER_TOKEN=0123456789abcdef-person "$PURLIN" "$@"; }
+wait_until "ann's token to count" as_ann cache push "$url/person" --cache "$tmp/seed"
+expect_exit 2 as_ann cache pull "$url/team" --cache "$tmp/ann"
+expect_contains "$tmp/err" "'ann' is not for 'team'"
+printf 'nonsense\n' >"$tmp/tokens"
+wait_until "the server to say so" grep -q "the tokens stay as they were" "$tmp/server.log"
+expect_exit 0 purlin cache pull "$url/team" --cache "$tmp/reader" --json
 stop
 unset PURLIN_SERVER_TOKEN
 
@@ -139,6 +159,10 @@ unset PURLIN_SERVER_TOKEN
 serve --listen 127.0.0.1:0 --quota 1K
 expect_exit 2 purlin cache push "$url/more" --cache "$tmp/all"
 expect_contains "$tmp/err" "HTTP 507" "quota"
+# What nobody needs can be removed with the quota used up.
+echo left over >"$tmp/data/caches/team/segments/$(printf '%064d' 0).bundle"
+"$PURLIN" cache gc --share "$url/team" --cache "$tmp/all" --grace 0s >/dev/null 2>&1 || true
+[ ! -e "$tmp/data/caches/team/segments/$(printf '%064d' 0).bundle" ] || fail "gc freed nothing at a full quota"
 stop
 (trap '' XFSZ; ulimit -f 1; exec "$PURLIN" serve --data "$tmp/data" --listen 127.0.0.1:0 --json >"$tmp/serving" 2>>"$tmp/server.log") &
 server=$!
