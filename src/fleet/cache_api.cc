@@ -56,6 +56,10 @@ Kind kind_of(std::string_view key) {
   return Kind::kOther;
 }
 
+Status no_object() {
+  return error(Code::kInvalid, "a shared cache has index.json, segments/NAME.bundle and probe-HEX");
+}
+
 // What nobody could use is not kept. An index of a newer Purlin is: newer clients use it.
 Status check_object(Kind kind, std::string_view key, const std::string& bytes) {
   switch (kind) {
@@ -77,7 +81,7 @@ Status check_object(Kind kind, std::string_view key, const std::string& bytes) {
     case Kind::kOther:
       break;
   }
-  return error(Code::kInvalid, "a shared cache has index.json, segments/NAME.bundle and probe-HEX");
+  return no_object();
 }
 
 // Whether an index needs that segment; one that cannot be read may need any, one of a newer Purlin
@@ -186,18 +190,18 @@ bool CacheApi::reserve(std::uint64_t bytes, std::shared_lock<std::shared_mutex>*
   return tended.is_ok() && stored_.reserve(bytes, options_.quota_bytes);
 }
 
-std::uint64_t CacheApi::max_bytes(std::string_view key) {
+Result<std::uint64_t> CacheApi::max_bytes(std::string_view key) {
   switch (kind_of(key)) {
     case Kind::kIndex:
-      return cache::kMaxIndexBytes;
+      return std::uint64_t{cache::kMaxIndexBytes};
     case Kind::kSegment:
-      return kMaxObject;
+      return std::uint64_t{kMaxObject};
     case Kind::kProbe:
-      return kMaxProbe;
+      return std::uint64_t{kMaxProbe};
     case Kind::kOther:
       break;
   }
-  return 0;
+  return no_object();
 }
 
 HttpAnswer CacheApi::answer(const Route& route, const HttpHead& head, const std::string& body) {

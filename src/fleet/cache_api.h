@@ -58,8 +58,8 @@ class CacheApi {
 
   std::uint64_t stored_bytes() const { return stored_.get(); }
   const CacheApiOptions& options() const { return options_; }
-  // What an object of that key may have; 0: it is none.
-  static std::uint64_t max_bytes(std::string_view key);
+  // What an object of that key may have; kInvalid: it is none of a shared cache.
+  static Result<std::uint64_t> max_bytes(std::string_view key);
 
  private:
   CacheApi(CacheApiOptions options, Clock& clock) : options_(std::move(options)), clock_(clock) {}

@@ -81,10 +81,11 @@ std::optional<HttpAnswer> Service::check(const HttpHead& head, const Result<Rout
     if (is_write(route->action) && access != Access::kWrite)
       return error_answer(403, fmt::format("the token '{}' may read, not write", holder.name));
   }
-  const std::uint64_t most =
-      route->action == Action::kPutObject ? CacheApi::max_bytes(route->key) : 0;
-  if (head.body_bytes > most)
-    return error_answer(413, fmt::format("a body may have {} bytes here", most));
+  const Result<std::uint64_t> most =
+      route->action == Action::kPutObject ? CacheApi::max_bytes(route->key) : std::uint64_t{0};
+  if (!most.is_ok()) return error_answer(most.status());
+  if (head.body_bytes > *most)
+    return error_answer(413, fmt::format("a body may have {} bytes here", *most));
   return std::nullopt;
 }
 

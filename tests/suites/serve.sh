@@ -146,7 +146,7 @@ cp "$tmp/tokens" "$tmp/tokens.new"
 printf 'write 0123456789abcdef-person ann person\n' >>"$tmp/tokens.new"
 mv "$tmp/tokens.new" "$tmp/tokens"
 as_ann() { env PURLIN_SERVER_TOKEN=0123456789abcdef-person "$PURLIN" "$@"; }
-wait_until "ann's token to count" as_ann cache push "$url/person" --cache "$tmp/seed"
+wait_until "ann's token to count" as_ann cache push "$url/person" --cache "$tmp/seed" >/dev/null
 expect_exit 2 as_ann cache pull "$url/team" --cache "$tmp/ann"
 expect_contains "$tmp/err" "'ann' is not for 'team'"
 printf 'nonsense\n' >"$tmp/tokens"
