@@ -75,6 +75,17 @@ TEST_F(FileFaultsTest, ALinkThatWasMadeIsNoConflict) {
   EXPECT_EQ(names(), Names{"f"});
 }
 
+// A backup by hard links (cp -al) gave the temporary a second name; at the path is another's file.
+TEST_F(FileFaultsTest, ASecondNameElsewhereIsNoLinkThatWasMade) {
+  AtomicFile file = AtomicFile::create(path("f")).value();
+  ASSERT_TRUE(file.append("ours").is_ok());
+  const std::string temporary = list_directory(folder_).value().at(0);
+  ASSERT_EQ(::linkat(AT_FDCWD, path(temporary).c_str(), AT_FDCWD, path("backup").c_str(), 0), 0);
+  ASSERT_TRUE(write_atomic(path("f"), "theirs").is_ok());
+  EXPECT_FALSE(file.commit_new().value());
+  EXPECT_EQ(read_file(path("f")).value(), "theirs");
+}
+
 TEST_F(FileFaultsTest, AFoldersFailedSyncIsTold) {
   FileFaults faults;
   for (const int code : {EIO, ENOSPC}) {

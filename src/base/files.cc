@@ -38,6 +38,14 @@ bool write_all(int fd, std::string_view rest) {
   return true;
 }
 
+// Whether the file system, not this file, is what the call failed for.
+bool is_unsupported(int code) {
+  return code == EPERM || code == ENOTSUP || code == ENOSYS || code == EINVAL || code == EMLINK ||
+         code == EXDEV;
+}
+
+}  // namespace
+
 // What was renamed into, linked or made in a folder is durable only once the folder is. Some file
 // systems refuse to sync one, and one that may not be read cannot be opened: there is no more to do
 // there. Anything else, a disk's error above all, is told.
@@ -56,14 +64,6 @@ Status sync_folder(const std::string& path) {
       return os_error("sync the directory", path, errno);
   }
 }
-
-// Whether the file system, not this file, is what the call failed for.
-bool is_unsupported(int code) {
-  return code == EPERM || code == ENOTSUP || code == ENOSYS || code == EINVAL || code == EMLINK ||
-         code == EXDEV;
-}
-
-}  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -152,9 +152,12 @@ Result<bool> AtomicFile::commit_new() {
     ::unlink(temporary_.c_str());
   } else if (errno == EEXIST) {
     // NFS tells this, too, of a link that it made when the answer was lost and the request came
-    // again. Nobody else makes links to the temporary.
-    struct stat info {};
-    if (::fstat(fd_, &info) != 0 || info.st_nlink < 2) return false;
+    // again.
+    struct stat mine {
+    }, there{};
+    if (::fstat(fd_, &mine) != 0 || ::stat(path_.c_str(), &there) != 0 ||
+        mine.st_dev != there.st_dev || mine.st_ino != there.st_ino)
+      return false;
     ::unlink(temporary_.c_str());
   } else if (!is_unsupported(errno)) {
     return os_error("write", path_, errno);
@@ -228,9 +231,10 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
   std::error_code code;
   fs::directory_iterator it(path, code);
   if (code) return error(Code::kIo, "cannot list '{}': {}", path, code.message());
-  for (; it != fs::directory_iterator(); it.increment(code)) {
-    if (code) return error(Code::kIo, "cannot list '{}': {}", path, code.message());
+  while (it != fs::directory_iterator()) {
     names.push_back(it->path().filename().string());
+    it.increment(code);  // at a failure it is at the end, and the list short
+    if (code) return error(Code::kIo, "cannot list '{}': {}", path, code.message());
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -324,7 +328,9 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
 }
 
 Result<FileLock> FileLock::acquire(const std::string& path, double seconds, Clock& clock) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  // Another user made it: what is locked is the file, whoever may write into it.
+  if (fd < 0 && errno == EACCES) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return os_error("open the lock", path, errno);
   FileLock lock(fd);  // not held yet; closes it
   constexpr std::int64_t kFirstPauseNs = 1'000'000, kLongestPauseNs = 50'000'000;

@@ -49,6 +49,8 @@ Status make_directories(const std::string& path);
 // The same; those that it makes are on the disk when it returns. One that another process makes at
 // this moment is that one's to sync.
 Status make_directories_durably(const std::string& path);
+// So that names made or removed in it are on the disk; where its file system cannot, ok.
+Status sync_folder(const std::string& path);
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);
 Result<std::uint64_t> file_size(const std::string& path);

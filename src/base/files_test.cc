@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace purlin {
@@ -111,6 +112,23 @@ TEST_F(Files, ALockKeepsOthersOut) {
     EXPECT_FALSE(free());
   }
   EXPECT_TRUE(free());
+}
+
+TEST_F(Files, ALockMayBeAnotherUsers) {
+  ASSERT_TRUE(write_atomic(path("lock"), "").is_ok());
+  ASSERT_EQ(::chmod(folder_.c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(path("lock").c_str(), 0444), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (::getuid() == 0 && ::setuid(65534) != 0) ::_exit(2);
+    const auto lock = FileLock::acquire(path("lock"), 1);
+    const int other = ::open(path("lock").c_str(), O_RDONLY);
+    ::_exit(lock.is_ok() && other >= 0 && ::flock(other, LOCK_EX | LOCK_NB) != 0 ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
