@@ -13,11 +13,17 @@
 
 namespace purlin::blobs {
 
+namespace {
+
+constexpr double kLongestWaitS = 30;  // for another's swap; disks of others' load take seconds
+
+}  // namespace
+
 Result<std::unique_ptr<BlobStore>> open_blobs(const std::string& target) {
   const std::size_t scheme = target.find("://");
   if (scheme == std::string::npos) {
     if (target.empty()) return error(Code::kInvalid, "the target's name is empty");
-    return make_directory_blobs(target);
+    return make_directory_blobs(target, kLongestWaitS);
   }
   const auto seed = static_cast<std::uint64_t>(system_clock().wall_ns()) ^
                     (static_cast<std::uint64_t>(::getpid()) << 32);

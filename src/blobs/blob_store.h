@@ -28,7 +28,9 @@ struct Blob {
 struct BlobInfo {
   std::string key;
   std::uint64_t size = 0;
-  std::int64_t modified_ns = 0;  // wall clock of the store
+  // When it was written, by this machine's wall clock: where a store tells its own time with the
+  // listing (S3's Date, a server's now_ns), its times are put right by the difference. 0 = unknown.
+  std::int64_t modified_ns = 0;
 };
 
 enum class Put {

@@ -5,30 +5,34 @@
 #include "base/sha256.h"
 #include "base/text.h"
 
+#include <cerrno>
+#include <cstring>
 #include <sys/stat.h>
 
 namespace purlin::blobs {
 namespace {
 
-// A swap takes milliseconds: whoever holds the lock for longer hangs, or holds it on purpose.
-constexpr double kLongestWaitS = 5;
+// False also below what is no folder. What cannot be told, for want of permission, say, is not
+// absent: a share that may not be read is no empty one.
+Result<bool> is_there(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return error(Code::kIo, "cannot read '{}': {}", path, std::strerror(errno));
+}
 
 class DirectoryBlobs : public BlobStore {
  public:
-  DirectoryBlobs(std::string directory, Clock& clock)
-      : directory_(std::move(directory)), clock_(clock) {}
+  DirectoryBlobs(std::string directory, double longest_wait_s, Clock& clock)
+      : directory_(std::move(directory)), longest_wait_s_(longest_wait_s), clock_(clock) {}
 
   Result<Blob> get(const std::string& key, std::size_t max_bytes) override {
     PURLIN_TRY(check_key(key));
     const std::string path = join_path(directory_, key);
-    if (!file_exists(path)) return error(Code::kNotFound, "'{}' does not exist", path);
-    Result<std::string> bytes = read_file(path, max_bytes);
-    if (!bytes.is_ok()) {
-      // It may have gone between the two.
-      if (!file_exists(path)) return error(Code::kNotFound, "'{}' does not exist", path);
-      return bytes.status();
-    }
-    Blob blob{std::move(bytes).value(), ""};
+    PURLIN_ASSIGN(const bool there, is_there(path));
+    if (!there) return error(Code::kNotFound, "'{}' does not exist", path);
+    PURLIN_ASSIGN(std::string bytes, read_file(path, max_bytes));
+    Blob blob{std::move(bytes), ""};
     blob.tag = sha256_hex(blob.bytes);
     return blob;
   }
@@ -39,16 +43,19 @@ class DirectoryBlobs : public BlobStore {
   Result<Put> put_if_absent(const std::string& key, std::string_view bytes) override {
     PURLIN_TRY(check_key(key));
     const std::string path = join_path(directory_, key);
-    if (file_exists(path)) return Put::kConflict;  // costs no write
+    PURLIN_ASSIGN(bool there, is_there(path));
+    if (there) return conflict(path);  // costs no write
     PURLIN_TRY(make_directories_durably(parent_path(path)));
     PURLIN_ASSIGN(AtomicFile file, AtomicFile::create(path));
     PURLIN_TRY(file.append(bytes));
     const Result<bool> placed = file.commit_new();
-    if (placed.is_ok()) return *placed ? Put::kStored : Put::kConflict;
+    if (placed.is_ok() && !*placed) return conflict(path);
+    if (placed.is_ok()) return Put::kStored;
     if (placed.status().code() != Code::kUnavailable) return placed.status();
     // FAT, some network and user space file systems: all who write there come this way.
     PURLIN_ASSIGN(const FileLock lock, this->lock());
-    if (file_exists(path)) return Put::kConflict;
+    PURLIN_ASSIGN(there, is_there(path));
+    if (there) return conflict(path);
     PURLIN_TRY(file.commit());
     return Put::kStored;
   }
@@ -57,7 +64,8 @@ class DirectoryBlobs : public BlobStore {
                            const std::string& tag) override {
     PURLIN_TRY(check_key(key));
     const std::string path = join_path(directory_, key);
-    if (!file_exists(path)) return Put::kConflict;
+    PURLIN_ASSIGN(const bool there, is_there(path));
+    if (!there) return Put::kConflict;
     PURLIN_ASSIGN(const FileLock lock, this->lock());
     const Result<std::string> current = read_file(path);
     if (!current.is_ok() && current.status().code() != Code::kNotFound) return current.status();
@@ -89,18 +97,25 @@ class DirectoryBlobs : public BlobStore {
   std::string name() const override { return directory_; }
 
  private:
+  // Who wrote it may not have synced its name yet, and who is told of it goes on as if it were his.
+  static Result<Put> conflict(const std::string& path) {
+    PURLIN_TRY(sync_folder(parent_path(path)));
+    return Put::kConflict;
+  }
   Result<FileLock> lock() {
-    return FileLock::acquire(join_path(directory_, ".lock"), kLongestWaitS, clock_);
+    return FileLock::acquire(join_path(directory_, ".lock"), longest_wait_s_, clock_);
   }
 
   const std::string directory_;
+  const double longest_wait_s_;
   Clock& clock_;
 };
 
 }  // namespace
 
-std::unique_ptr<BlobStore> make_directory_blobs(std::string directory, Clock& clock) {
-  return std::make_unique<DirectoryBlobs>(std::move(directory), clock);
+std::unique_ptr<BlobStore> make_directory_blobs(std::string directory, double longest_wait_s,
+                                                Clock& clock) {
+  return std::make_unique<DirectoryBlobs>(std::move(directory), longest_wait_s, clock);
 }
 
 }  // namespace purlin::blobs

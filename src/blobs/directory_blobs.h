@@ -2,7 +2,7 @@
 // Objects as files of a directory, which may be on a network file system.
 //
 // A file is whole or absent: written beside its place, synced, and linked or renamed to it. Swaps
-// take turns under `.lock` in the directory, which they wait 5 s for (kUnavailable); what is
+// take turns under `.lock` in the directory, which they wait a while for (kUnavailable); what is
 // written once needs no lock where the file system has hard links or RENAME_NOREPLACE, and readers
 // never do. The tag is the contents' SHA-256.
 #pragma once
@@ -12,8 +12,9 @@
 
 namespace purlin::blobs {
 
-// `clock`, by which a lock is waited for, outlives it.
-std::unique_ptr<BlobStore> make_directory_blobs(std::string directory,
+// A swap takes milliseconds, or as long as a slow disk's sync: whoever holds the lock for longer
+// hangs, or holds it on purpose. `clock`, by which it is waited for, outlives the store.
+std::unique_ptr<BlobStore> make_directory_blobs(std::string directory, double longest_wait_s = 5,
                                                 Clock& clock = system_clock());
 
 }  // namespace purlin::blobs

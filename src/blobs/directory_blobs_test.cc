@@ -93,7 +93,7 @@ TEST_F(DirectoryBlobs, NoUpdateIsLostBetweenProcesses) {
 // Somebody holds the lock and does not let go: what is written once does not care, a swap says so.
 TEST_F(DirectoryBlobs, AHeldLockStopsSwapsAlone) {
   FakeClock clock;
-  const auto store = make_directory_blobs(root_ + "/share", clock);
+  const auto store = make_directory_blobs(root_ + "/share", 5, clock);
   ASSERT_TRUE(store->put_if_absent("index.json", "one").is_ok());
   const int holder = ::open((root_ + "/share/.lock").c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_EQ(::flock(holder, LOCK_EX), 0);
@@ -129,6 +129,26 @@ TEST_F(DirectoryBlobs, NewFoldersAreDurableAndAConflictCostsNoWrite) {
   EXPECT_EQ(faults.writes, writes);
 }
 
+// Who is told that an object is there goes on as if he had stored it.
+TEST_F(DirectoryBlobs, AConflictIsDurable) {
+  const auto store = open();
+  ASSERT_TRUE(store->put_if_absent("segments/a", "x").is_ok());
+  FileFaults faults;
+  EXPECT_EQ(store->put_if_absent("segments/a", "x").value(), Put::kConflict);
+  EXPECT_TRUE(faults.synced(root_ + "/share/segments"));
+}
+
+TEST_F(DirectoryBlobs, WhatCannotBeReadIsNotAbsent) {
+  const auto store = open();
+  ASSERT_TRUE(store->put_if_absent("a", "x").is_ok());
+  ASSERT_EQ(::symlink("index.json", (root_ + "/share/index.json").c_str()), 0);  // of itself
+  EXPECT_EQ(store->get("index.json", 10).status().code(), Code::kIo);
+  EXPECT_EQ(store->put_if_absent("index.json", "x").status().code(), Code::kIo);
+  EXPECT_EQ(store->put_if_match("index.json", "x", "tag").status().code(), Code::kIo);
+  EXPECT_EQ(store->get("b", 10).status().code(), Code::kNotFound);
+  EXPECT_EQ(store->get("a/b", 10).status().code(), Code::kNotFound);
+}
+
 // While a write waits for the lock, another stores the object.
 struct Rival : FakeClock {
   void sleep_ns(std::int64_t ns) override {
@@ -143,7 +163,7 @@ struct Rival : FakeClock {
 
 TEST_F(DirectoryBlobs, WithoutLinksTheLockDecides) {
   Rival rival;
-  const auto store = make_directory_blobs(root_ + "/share", rival);
+  const auto store = make_directory_blobs(root_ + "/share", 5, rival);
   ASSERT_TRUE(store->put_if_absent("segments/a", "x").is_ok());
   rival.path = root_ + "/share/segments/b";
   rival.holder = ::open((root_ + "/share/.lock").c_str(), O_RDWR | O_CREAT, 0600);

@@ -5,6 +5,7 @@
 #include "blobs/patient_http.h"
 #include "blobs/s3_signature.h"
 #include "blobs/s3_xml.h"
+#include "blobs/store_clock.h"
 
 #include <algorithm>
 
@@ -30,6 +31,12 @@ class S3Blobs : public BlobStore {
     PURLIN_TRY(check_key(key));
     PURLIN_ASSIGN(HttpResponse answer, ask("GET", key, {}, {}, {}, max_bytes));
     if (answer.status != 200) return failure("read", key, answer);
+    // Without one no later write could be told from another's.
+    if (answer.header("etag").empty())
+      return error(Code::kInvalid,
+                   "'{}/{}' came without an ETag; a proxy that takes it away, or a service without "
+                   "conditional writes, cannot hold a shared cache",
+                   name(), key);
     return Blob{std::move(answer.body), answer.header("etag")};
   }
 
@@ -54,6 +61,8 @@ class S3Blobs : public BlobStore {
       if (answer.status != 200) return failure("list", folder, answer);
       Result<ListPage> page = parse_list_page(answer.body);
       if (!page.is_ok()) return page.status().with_context(name());
+      if (const std::optional<std::int64_t> now = parse_http_date(answer.header("date")))
+        to_local_clock(page->blobs, *now, clock_.wall_ns());
       for (BlobInfo& blob : page->blobs) {
         if (!starts_with(blob.key, config_.prefix + folder)) continue;
         blob.key.erase(0, config_.prefix.size());

@@ -53,7 +53,7 @@ TEST_F(S3Blobs, ReadsAndWritesUnderConditions) {
 TEST_F(S3Blobs, RetriesWhatPassesWithPauses) {
   script_.answers = {error(Code::kUnavailable, "reset"), failure(503, "SlowDown"),
                      failure(409, "ConditionalRequestConflict"), error(Code::kTimeout, "late"),
-                     answer(200, "bytes")};
+                     answer(200, "bytes", {{"etag", "\"7\""}})};
   const std::int64_t before = clock_.now_ns;
   EXPECT_EQ(store_->get("a", 100)->bytes, "bytes");
   EXPECT_EQ(script_.asked.size(), 5u);
@@ -109,6 +109,25 @@ TEST_F(S3Blobs, ListsEveryPage) {
                             "</ListBucketResult>")};
   EXPECT_EQ(store_->list("s/").status().code(), Code::kInvalid);
   EXPECT_EQ(store_->list("s/").status().code(), Code::kInvalid);
+}
+
+TEST_F(S3Blobs, ReckonsTimesByThisMachinesClock) {
+  constexpr std::int64_t kMinute = 60'000'000'000;
+  const std::string page =
+      "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>team/s/1</Key>"
+      "<LastModified>2026-11-20T00:00:00.000Z</LastModified></Contents></ListBucketResult>";
+  clock_.now_ns = 1795132800'000'000'000 - 50 * kMinute;  // it goes an hour slow
+  script_.answers = {answer(200, page, {{"date", "Fri, 20 Nov 2026 00:10:00 GMT"}}),
+                     answer(200, page, {{"date", "yesterday"}})};
+  EXPECT_EQ(store_->list("s/").value()[0].modified_ns, clock_.now_ns - 10 * kMinute);
+  EXPECT_EQ(store_->list("s/").value()[0].modified_ns, 1795132800'000'000'000);
+}
+
+TEST_F(S3Blobs, AnObjectWithoutATagIsRefused) {
+  script_.answers = {answer(200, "bytes")};
+  const Status status = store_->get("index.json", 100).status();
+  EXPECT_EQ(status.code(), Code::kInvalid) << "it would be taken for no object";
+  EXPECT_NE(status.message().find("without an ETag"), std::string::npos) << status.message();
 }
 
 TEST_F(S3Blobs, Removes) {

@@ -5,9 +5,11 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "blobs/patient_http.h"
+#include "blobs/store_clock.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 
 namespace purlin::blobs {
 namespace {
@@ -21,6 +23,7 @@ class ServerBlobs : public BlobStore {
               std::uint64_t seed)
       : config_(std::move(config)),
         root_(config_.server + "/v1/caches/" + config_.cache + "/objects"),
+        clock_(clock),
         http_(std::move(http), clock, seed) {}
 
   Result<Blob> get(const std::string& key, std::size_t max_bytes) override {
@@ -58,6 +61,9 @@ class ServerBlobs : public BlobStore {
             {key, static_cast<std::uint64_t>(std::max<std::int64_t>(object["bytes"].as_int(), 0)),
              object["modified_ns"].as_int()});
       }
+      if ((*page)["now_ns"].is_int())
+        to_local_clock(std::span(found).subspan(before), (*page)["now_ns"].as_int(),
+                       clock_.wall_ns());
       if (!(*page)["more"].as_bool()) return found;
       if (found.size() == before) break;
     }
@@ -102,16 +108,37 @@ class ServerBlobs : public BlobStore {
   Status failure(std::string_view verb, const std::string& path, const HttpResponse& answer) const {
     const Result<Json> json = Json::parse(answer.body);
     const bool ours = json.is_ok() && (*json)["schema"].as_string() == "purlin.error/1";
-    if (!ours && answer.status < 500) return stranger(answer);
+    std::string reason =
+        ours ? (*json)["error"]["message"].as_string().substr(0, 500) : of_a_proxy(answer.status);
+    if (!ours && reason.empty() && answer.status < 500) return stranger(answer);
     if (answer.status == 404) return error(Code::kNotFound, "'{}{}' does not exist", root_, path);
-    std::string reason = ours ? (*json)["error"]["message"].as_string().substr(0, 500) : "";
-    if (answer.status == 401 || answer.status == 403)
-      reason += config_.token.empty()
-                    ? "; set PURLIN_SERVER_TOKEN, or PURLIN_SERVER_TOKEN_FILE to a file with it"
-                    : "; the token in use is that of PURLIN_SERVER_TOKEN or its file";
+    if (answer.status == 401 || answer.status == 403) reason += about_token();
     return error(is_passing_status(answer.status) ? Code::kUnavailable : Code::kInvalid,
                  "cannot {} '{}{}': HTTP {}{}{}", verb, root_, path, answer.status,
                  reason.empty() ? "" : ": ", reason);
+  }
+
+  // What proxies answer for themselves before any server is asked; "" for other statuses.
+  static std::string of_a_proxy(int status) {
+    if (status == 407)
+      return "a proxy between here and the server wants credentials; put them into the proxy's "
+             "address (https_proxy), or name the server in no_proxy";
+    if (status == 408 || status == 429) return "a proxy before the server is busy; try again later";
+    if (status == 413)
+      return "a proxy before the server refuses bodies of that size; let it take 64 MiB (nginx: "
+             "client_max_body_size 64m)";
+    if (status == 502 || status == 503 || status == 504)
+      return "a proxy before the server gets no answer from it; is `purlin serve` running there?";
+    return "";
+  }
+
+  std::string about_token() const {
+    if (!config_.token.empty())
+      return "; the token in use is that of PURLIN_SERVER_TOKEN or its file";
+    if (!config_.token_is_for.empty())
+      return fmt::format("; no token was sent, for yours is for PURLIN_SERVER, '{}'",
+                         config_.token_is_for);
+    return "; set PURLIN_SERVER_TOKEN, or PURLIN_SERVER_TOKEN_FILE to a file with it";
   }
 
   Status stranger(const HttpResponse& answer) const {
@@ -123,6 +150,7 @@ class ServerBlobs : public BlobStore {
 
   const ServerConfig config_;
   const std::string root_;
+  Clock& clock_;
   PatientHttp http_;
 };
 
@@ -138,23 +166,42 @@ Result<std::string> token_of_environment() {
   return std::string();
 }
 
-}  // namespace
-
-Result<ServerConfig> parse_server_target(const std::string& target) {
-  const std::size_t host = target.find("://") + 3;
-  const bool plain = std::all_of(target.begin(), target.end(), [](char c) {
+// "http://build7:8717/tools" of an address, so that equal ones are equal texts: scheme and host in
+// lower case, no port that is the scheme's own, no '/' at the end. "" for what is no address, and
+// where the path could lead elsewhere ("..").
+std::string plain_address(std::string text) {
+  while (ends_with(text, "/")) text.pop_back();
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string::npos) return "";
+  const std::size_t host = scheme + 3, path = std::min(text.find('/', host), text.size());
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return c > ' ' && c < '\x7f' &&
            std::string_view("@?#%\\\"<>{}|^`").find(c) == std::string_view::npos;
   });
-  std::string text = target;
-  while (ends_with(text, "/")) text.pop_back();
+  if (!plain || path == host) return "";
+  if (path != text.size())
+    for (const std::string& part : split(text.substr(path + 1), '/'))
+      if (part.empty() || part == "." || part == "..") return "";
+  std::string origin = text.substr(0, path);
+  for (char& c : origin) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string_view scheme_name = std::string_view(origin).substr(0, scheme);
+  if (scheme_name != "http" && scheme_name != "https") return "";
+  const std::string_view own_port = scheme_name == "http" ? ":80" : ":443";
+  if (ends_with(origin, own_port)) origin.resize(origin.size() - own_port.size());
+  return origin + text.substr(path);
+}
+
+}  // namespace
+
+Result<ServerConfig> parse_server_target(const std::string& target) {
+  const std::string text = plain_address(target);
   const std::size_t slash = text.rfind('/');
   ServerConfig config;
-  if (slash != std::string::npos && slash > host) {
+  if (slash != std::string::npos && slash > text.find("://") + 2) {
     config.server = text.substr(0, slash);
     config.cache = text.substr(slash + 1);
   }
-  if (!plain || config.cache.empty() || !check_key(config.cache).is_ok())
+  if (config.cache.empty() || !check_key(config.cache).is_ok())
     return error(Code::kInvalid,
                  "'{}' is not http://HOST:PORT/NAME; NAME is that of a cache on the server, which "
                  "the first push makes (a token belongs in PURLIN_SERVER_TOKEN)",
@@ -164,13 +211,26 @@ Result<ServerConfig> parse_server_target(const std::string& target) {
 
 Result<ServerConfig> load_server_config(const std::string& target) {
   PURLIN_ASSIGN(ServerConfig config, parse_server_target(target));
-  PURLIN_ASSIGN(config.token, token_of_environment());
-  if (config.token.size() > kMaxToken || !std::all_of(config.token.begin(), config.token.end(),
-                                                      [](char c) { return c > ' ' && c < '\x7f'; }))
+  PURLIN_ASSIGN(std::string token, token_of_environment());
+  if (token.size() > kMaxToken ||
+      !std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; }))
     return error(Code::kInvalid,
                  "PURLIN_SERVER_TOKEN, or the file of PURLIN_SERVER_TOKEN_FILE, is no token: one "
                  "word of up to {} characters",
                  kMaxToken);
+  if (const char* only = std::getenv("PURLIN_SERVER"); only != nullptr && *only != '\0') {
+    const std::string server = plain_address(only);
+    if (server.empty())
+      return error(Code::kInvalid,
+                   "PURLIN_SERVER, '{}', is not http://HOST:PORT, or https://HOST/PATH before a "
+                   "cache's name",
+                   only);
+    if (config.server != server && !starts_with(config.server, server + "/")) {
+      if (!token.empty()) config.token_is_for = server;
+      token.clear();
+    }
+  }
+  config.token = std::move(token);
   return config;
 }
 

@@ -16,10 +16,14 @@ struct ServerConfig {
   std::string server;  // "http://build7:8717", or with what a proxy puts before: "https://h/purlin"
   std::string cache;   // "team"
   std::string token{};  // "" = none is sent
+  // PURLIN_SERVER, where there is a token that is not sent because it is for that server.
+  std::string token_is_for{};
 };
 
 // http://HOST:PORT/NAME, with the token of PURLIN_SERVER_TOKEN, or of the file that
-// PURLIN_SERVER_TOKEN_FILE names. kInvalid for other texts, and for a token that is none.
+// PURLIN_SERVER_TOKEN_FILE names. With PURLIN_SERVER set only targets on that server (its scheme,
+// host and port, and its path or one below it) get the token. kInvalid for other texts, and for a
+// token or a PURLIN_SERVER that is none.
 Result<ServerConfig> load_server_config(const std::string& target);
 // Without a token.
 Result<ServerConfig> parse_server_target(const std::string& target);

@@ -65,6 +65,67 @@ TEST_F(ServerBlobs, ListsPageAfterPage) {
   EXPECT_EQ(store_->list("s/").status().code(), Code::kInvalid);
 }
 
+TEST_F(ServerBlobs, ReckonsTimesByThisMachinesClock) {
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  clock_.now_ns = 10 * kHour;
+  const auto page = [](std::int64_t modified, const std::string& now) {
+    return answer(200, fmt::format("{{\"schema\":\"purlin.objects/1\",\"objects\":[{{\"key\":"
+                                   "\"s/a\",\"bytes\":1,\"modified_ns\":{}}}],\"more\":false{}}}",
+                                   modified, now));
+  };
+  script_.answers = {page(6 * kHour, fmt::format(",\"now_ns\":{}", 7 * kHour)), page(6 * kHour, ""),
+                     page(0, fmt::format(",\"now_ns\":{}", 7 * kHour)),
+                     page(6 * kHour, ",\"now_ns\":\"soon\"")};
+  EXPECT_EQ(store_->list("s/").value()[0].modified_ns, 9 * kHour)
+      << "an hour old, as the server says";
+  EXPECT_EQ(store_->list("s/").value()[0].modified_ns, 6 * kHour) << "an older server";
+  EXPECT_EQ(store_->list("s/").value()[0].modified_ns, 0) << "unknown";
+  EXPECT_EQ(store_->list("s/").value()[0].modified_ns, 6 * kHour);
+}
+
+TEST_F(ServerBlobs, MalformedListsAreNotBelieved) {
+  for (const char* body :
+       {"", "[]", "{\"schema\":\"purlin.objects/2\",\"objects\":[],\"more\":false}",
+        "{\"objects\":[]}",
+        "{\"schema\":\"purlin.objects/1\",\"objects\":[{\"key\":7}],\"more\":false}",
+        "{\"schema\":\"purlin.objects/1\",\"objects\":[7],\"more\":false}",
+        "{\"schema\":\"purlin.objects/1\",\"objects\":[{\"key\":\"t/a\"}],\"more\":false}",
+        "{\"schema\":\"purlin.objects/1\",\"objects\":[{\"key\":\"s/a\"}]"}) {
+    script_.answers = {answer(200, body, {{"content-type", "application/json"}})};
+    EXPECT_EQ(store_->list("s/").status().code(), Code::kInvalid) << body;
+  }
+  script_.answers = {answer(200,
+                            "{\"schema\":\"purlin.objects/1\",\"objects\":[{\"key\":\"s/a\","
+                            "\"bytes\":-5,\"modified_ns\":\"x\"}]}")};
+  const auto found = store_->list("s/").value();
+  ASSERT_EQ(found.size(), 1u) << "no 'more' is no more";
+  EXPECT_EQ(found[0].size, 0u);
+  EXPECT_EQ(found[0].modified_ns, 0);
+}
+
+TEST_F(ServerBlobs, WhatAProxyAnswersForItselfIsSaidSo) {
+  const auto page = [](int status) { return answer(status, "<html>", {{"server", "nginx"}}); };
+  script_.answers = {page(413)};
+  const Status large = store_->put_if_absent("a", "x").status();
+  EXPECT_EQ(large.code(), Code::kInvalid);
+  EXPECT_NE(large.message().find("client_max_body_size 64m"), std::string::npos) << large.message();
+  script_.answers = {page(407)};
+  EXPECT_NE(store_->get("a", 1).status().message().find("proxy's address"), std::string::npos);
+  script_.answers = {page(429), page(429), page(429), page(429), page(429), page(429)};
+  const Status busy = store_->get("a", 1).status();
+  EXPECT_EQ(busy.code(), Code::kUnavailable);
+  EXPECT_NE(busy.message().find("try again later"), std::string::npos) << busy.message();
+  script_.answers = {page(502), page(502), page(502), page(502), page(502), page(502)};
+  const Status gone = store_->get("a", 1).status();
+  EXPECT_EQ(gone.code(), Code::kUnavailable);
+  EXPECT_NE(gone.message().find("is `purlin serve` running"), std::string::npos) << gone.message();
+  script_.answers = {page(429), told(404, "it is not")};
+  EXPECT_EQ(store_->get("a", 1).status().code(), Code::kNotFound) << "it was only busy";
+  script_.answers = {told(413, "a segment has at most 64 MiB")};
+  EXPECT_NE(store_->put_if_absent("a", "x").status().message().find("at most 64 MiB"),
+            std::string::npos);
+}
+
 TEST_F(ServerBlobs, RemovingWhatIsGoneIsNoError) {
   script_.answers = {answer(200), told(404, "gone"), told(403, "may not")};
   EXPECT_TRUE(store_->remove("a").is_ok());
@@ -121,9 +182,12 @@ TEST(ServerTarget, IsAnAddressAndAName) {
       parse_server_target("https://corp.example/tools/purlin/team/").value();
   EXPECT_EQ(behind.server, "https://corp.example/tools/purlin");
   EXPECT_EQ(behind.cache, "team");
+  EXPECT_EQ(parse_server_target("http://Build7:80/Tools/team").value().server,
+            "http://build7/Tools");
   for (const char* target :
        {"http://", "http:///team", "http://host", "http://host/", "http://user:pass@host/team",
-        "http://host/team?x=1", "http://host/te am", "http://host/..", "http://host/a%2f"}) {
+        "http://host/team?x=1", "http://host/a/../team", "http://host//team", "ftp://host/team",
+        "http://host/te am", "http://host/..", "http://host/a%2f"}) {
     const Status status = parse_server_target(target).status();
     EXPECT_EQ(status.code(), Code::kInvalid) << target;
     EXPECT_NE(status.message().find("is not http://HOST:PORT/NAME"), std::string::npos) << target;
@@ -148,6 +212,44 @@ TEST(ServerTarget, TakesTheTokenFromTheEnvironmentOrAFile) {
   ::unsetenv("PURLIN_SERVER_TOKEN_FILE");
   EXPECT_EQ(load_server_config("http://h:1/t").value().token, "");
   ASSERT_TRUE(remove_tree(root).is_ok());
+}
+
+TEST(ServerTarget, TheTokenIsForPurlinServerAlone) {
+  ::setenv("PURLIN_SERVER_TOKEN", "secret", 1);
+  ::setenv("PURLIN_SERVER", "https://Corp.example:443/tools/purlin/", 1);
+  for (const char* target :
+       {"https://corp.example/tools/purlin/team", "https://CORP.example:443/tools/purlin/team/",
+        "https://corp.example/tools/purlin/more/team"}) {
+    const ServerConfig config = load_server_config(target).value();
+    EXPECT_EQ(config.token, "secret") << target;
+    EXPECT_EQ(config.token_is_for, "") << target;
+  }
+  for (const char* target :
+       {"http://corp.example/tools/purlin/team", "https://corp.example:8443/tools/purlin/team",
+        "https://corp.example/tools/purlinx/team", "https://corp.example/tools/team",
+        "https://corp.example.org/tools/purlin/team", "https://corp.example/Tools/purlin/team"}) {
+    const ServerConfig config = load_server_config(target).value();
+    EXPECT_EQ(config.token, "") << target;
+    EXPECT_EQ(config.token_is_for, "https://corp.example/tools/purlin") << target;
+  }
+  Script script;
+  FakeClock clock;
+  script.answers = {told(401, "this server wants a token")};
+  auto store = make_server_blobs(load_server_config("http://other/team").value(),
+                                 std::make_unique<ScriptedHttp>(script), clock, 1);
+  const std::string text = store->get("a", 1).status().message();
+  EXPECT_NE(text.find("yours is for PURLIN_SERVER, 'https://corp.example/tools/purlin'"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(script.header(0, "Authorization"), "");
+  for (const char* none : {"build7:8717", "http://", "https://u:p@h", "http://h/../x"}) {
+    ::setenv("PURLIN_SERVER", none, 1);
+    EXPECT_EQ(load_server_config("http://h/team").status().code(), Code::kInvalid) << none;
+  }
+  ::setenv("PURLIN_SERVER", "", 1);
+  EXPECT_EQ(load_server_config("http://h/team").value().token, "secret") << "empty is not set";
+  ::unsetenv("PURLIN_SERVER");
+  ::unsetenv("PURLIN_SERVER_TOKEN");
 }
 
 }  // namespace

@@ -203,10 +203,6 @@ template <std::size_t D>
   return {};
 }
 
-OpIndex::Finder OpIndex::finder_for(std::size_t dimensions) {
-  return with_dimensions(dimensions, []<std::size_t D>() -> Finder { return &find_in<D>; });
-}
-
 void OpIndex::prefetch(const std::int64_t* extents) const noexcept {
   with_dimensions(dimension_count_, [&]<std::size_t D>() { prefetch_in<D>(extents); });
 }
@@ -300,6 +296,11 @@ template <std::size_t D>
   if (memo != nullptr && (memo->has_room<D>(extents, epoch) || may_displace())) [[unlikely]]
     memo->keep<D>(extents, answer_of(hit), epoch);
   return hit;
+}
+
+// After what it takes the address of: clang does not instantiate it otherwise.
+OpIndex::Finder OpIndex::finder_for(std::size_t dimensions) {
+  return with_dimensions(dimensions, []<std::size_t D>() -> Finder { return &find_in<D>; });
 }
 
 void OpIndex::learn(const std::int64_t* extents, const Hit& hit) const noexcept {

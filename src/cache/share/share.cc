@@ -14,17 +14,18 @@ constexpr char kIndexKey[] = "index.json";
 constexpr char kSegmentFolder[] = "segments/";
 constexpr std::string_view kSegmentSuffix = ".bundle";
 // Small enough to be fetched in one request and to be read in memory.
-constexpr std::size_t kSegmentRecords = 4096, kSegmentBytes = std::size_t{16} << 20;
+constexpr std::size_t kSegmentBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxSegmentBytes = std::size_t{64} << 20;
 constexpr int kAttempts = 100;
 constexpr double kFirstPauseS = 0.01, kLongestPauseS = 1;
 constexpr int kStaleIndexReads = 3;
 
-std::vector<std::vector<StoredRecord>> in_segments(const std::vector<StoredRecord>& records) {
+std::vector<std::vector<StoredRecord>> in_segments(const std::vector<StoredRecord>& records,
+                                                   std::size_t most) {
   std::vector<std::vector<StoredRecord>> parts;
   std::size_t bytes = 0;
   for (const StoredRecord& record : records) {
-    if (parts.empty() || parts.back().size() == kSegmentRecords ||
+    if (parts.empty() || parts.back().size() == most ||
         bytes + record.payload.size() > kSegmentBytes) {
       parts.emplace_back();
       bytes = 0;
@@ -102,16 +103,14 @@ void Share::remember(const Segment& segment, const Bundle& bundle) const {
       write_atomic(join_path(options_.memo_directory, segment.name + ".ids"), text).is_ok());
 }
 
-// All or, as far as it can be helped, none.
-Result<std::vector<Segment>> Share::write_segments(const std::vector<StoredRecord>& records) {
-  const std::vector<std::vector<StoredRecord>> parts = in_segments(records);
+// All or, as far as it can be helped, none. `indexed`: the index that the caller began with exists.
+Result<std::vector<Segment>> Share::write_segments(const std::vector<StoredRecord>& records,
+                                                   bool indexed) {
+  const std::vector<std::vector<StoredRecord>> parts =
+      in_segments(records, options_.limits.segment_records);
   std::vector<Segment> segments;
   if (const Status status = put_segments(parts, records.size(), &segments); !status.is_ok()) {
-    // No index lists them, and with their nonces nobody else wrote them: they would only be in the
-    // way until the grace time is over, where space is what was missing above all. The last one's
-    // put failed, and it may be there all the same.
-    for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment)
-      if (!store_.remove(segment->key()).is_ok()) break;
+    if (indexed) take_back(segments);
     return status;
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -120,6 +119,19 @@ Result<std::vector<Segment>> Share::write_segments(const std::vector<StoredRecor
     remember(segments[i], bundle);
   }
   return segments;
+}
+
+// What a push that failed has written would only be in the way until the grace time is over, where
+// space is what was missing above all. But others may list it: who finds no index lists all that is
+// there. So it stays where there was none, where there is none now, and where the index says so.
+// The last one's put failed, and it may be there all the same.
+void Share::take_back(const std::vector<Segment>& segments) {
+  const Result<Version> now = read_index();
+  if (!now.is_ok() || now->tag.empty()) return;
+  for (const Segment& segment : segments)
+    if (now->index.find(segment.name) != nullptr) return;
+  for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment)
+    if (!store_.remove(segment->key()).is_ok()) return;
 }
 
 // `segments` has each that may have been written, also after a failure.
@@ -168,7 +180,8 @@ Result<Share::Version> Share::advance(const Change& change, int* conflicts) {
     if (version.tag.empty()) PURLIN_TRY(probe_conditions());
     ++version.index.generation;
     const std::string text = encode_index(version.index);
-    if (text.size() > kMaxIndexBytes)
+    // What nobody could read again.
+    if (text.size() > kMaxIndexBytes || version.index.segments.size() > options_.limits.segments)
       return error(Code::kInvalid,
                    "the index of '{}' grows too large; merge its segments with: "
                    "purlin cache gc --share {}",
@@ -248,7 +261,7 @@ Result<PushReport> Share::push(const std::vector<StoredRecord>& records) {
   result.generation = version.index.generation;
   if (missing.empty() && found.empty()) return result;
 
-  PURLIN_ASSIGN(const std::vector<Segment> written, write_segments(missing));
+  PURLIN_ASSIGN(const std::vector<Segment> written, write_segments(missing, !version.tag.empty()));
   const auto list = [&](ShareIndex& index) -> Result<bool> {
     bool changed = false;
     for (const auto* segments : {&std::as_const(found), &written})
@@ -330,13 +343,16 @@ Status Share::merge(const CompactOptions& options, Version* version, CompactRepo
   std::vector<StoredRecord> records;
   PURLIN_TRY(find_compactable(version->index, options, &merged, &unreadable, &records, result));
   if (!options.dry_run) {
-    PURLIN_ASSIGN(const std::vector<Segment> written, write_segments(records));
+    PURLIN_ASSIGN(const std::vector<Segment> written, write_segments(records, true));
+    bool first = true;  // no other gc was faster
     int conflicts = 0;
     PURLIN_ASSIGN(*version, advance(
                                 [&](ShareIndex& index) -> Result<bool> {
-                                  return replace(index, merged, unreadable, written, options);
+                                  return replace(index, merged, unreadable, written, options,
+                                                 &first);
                                 },
                                 &conflicts));
+    if (!first) merged.clear();
     result->after = version->index.segments.size();
     result->generation = version->index.generation;
   }
@@ -351,9 +367,14 @@ Status Share::find_compactable(const ShareIndex& index, const CompactOptions& op
                                std::vector<std::string>* unreadable,
                                std::vector<StoredRecord>* records, CompactReport* result) {
   Ids ids;
+  const auto waiting = static_cast<std::size_t>(
+      std::count_if(index.retired.begin(), index.retired.end(),
+                    [&](const RetiredSegment& segment) { return !is_over(segment, options); }));
   for (std::size_t i = 0; i < index.segments.size(); ++i) {
     const Segment& segment = index.segments[i];
-    const bool small = segment.records < options.small_records;
+    // The index has room for so many that wait to be removed; a later gc merges the rest.
+    const bool small = segment.records < options.small_records &&
+                       waiting + merged->size() < options_.limits.retired;
     if (!small && !options.drop_unreadable) continue;
     report("reading segments", i, index.segments.size());
     const Result<std::string> bytes = fetch_bytes(segment);
@@ -385,13 +406,15 @@ Status Share::find_compactable(const ShareIndex& index, const CompactOptions& op
 
 Result<bool> Share::replace(ShareIndex& index, const std::vector<std::string>& merged,
                             const std::vector<std::string>& unreadable,
-                            const std::vector<Segment>& written,
-                            const CompactOptions& options) const {
+                            const std::vector<Segment>& written, const CompactOptions& options,
+                            bool* first) const {
   const auto listed = [&](const std::string& name) { return index.find(name) != nullptr; };
   const std::int64_t now = clock_.wall_ns();
   bool changed = false;
   // When another compaction was faster, what was written here is left over.
   const bool all_there = std::all_of(merged.begin(), merged.end(), listed);
+  // An attempt whose answer was lost may have been stored.
+  *first = all_there || (!written.empty() && listed(written[0].name));
   for (const auto* names : {&merged, &unreadable}) {
     if (names == &merged && !all_there) continue;
     for (const std::string& name : *names)

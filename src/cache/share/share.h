@@ -22,11 +22,18 @@
 
 namespace purlin::cache {
 
+// The format's; smaller ones are for tests.
+struct ShareLimits {
+  std::size_t segment_records = 4096;
+  std::size_t segments = kMaxIndexSegments, retired = kMaxRetired;  // of an index
+};
+
 struct ShareOptions {
   // Where the ids of segments are remembered, so that a push need not fetch them; "" = nowhere.
   std::string memo_directory;
   const SigningKey* key = nullptr;  // signs what is written; what is read must be signed with it
   std::function<void(std::string_view doing, std::size_t done, std::size_t total)> progress;
+  ShareLimits limits{};
 };
 
 struct PushReport {
@@ -92,7 +99,9 @@ class Share {
   Result<Bundle> fetch(const Segment& segment);
   std::optional<Ids> remembered(const Segment& segment) const;
   void remember(const Segment& segment, const Bundle& bundle) const;
-  Result<std::vector<Segment>> write_segments(const std::vector<StoredRecord>& records);
+  Result<std::vector<Segment>> write_segments(const std::vector<StoredRecord>& records,
+                                              bool indexed);
+  void take_back(const std::vector<Segment>& segments);
   Status put_segments(const std::vector<std::vector<StoredRecord>>& parts, std::size_t records,
                       std::vector<Segment>* segments);
   // Applies `change` to the newest index until it is stored.
@@ -104,7 +113,8 @@ class Share {
                           std::vector<StoredRecord>* records, CompactReport* result);
   Result<bool> replace(ShareIndex& index, const std::vector<std::string>& merged,
                        const std::vector<std::string>& unreadable,
-                       const std::vector<Segment>& written, const CompactOptions& options) const;
+                       const std::vector<Segment>& written, const CompactOptions& options,
+                       bool* first) const;
   bool is_over(const RetiredSegment& segment, const CompactOptions& options) const;
   Status remove_unneeded(const ShareIndex& index, const CompactOptions& options,
                          std::vector<blobs::BlobInfo>* objects, CompactReport* result);

@@ -11,7 +11,6 @@ namespace purlin::cache {
 namespace {
 
 constexpr int kShareVersion = 1;
-constexpr std::size_t kMaxSegments = 100'000;
 
 }  // namespace
 
@@ -51,8 +50,8 @@ Result<ShareIndex> decode_index(std::string_view text) {
   index.generation = static_cast<std::uint64_t>(generation);
   const Json& segments = document["segments"];
   const Json& retired = document["retired"];
-  if (!segments.is_array() || segments.size() > kMaxSegments || retired.size() > kMaxSegments)
-    return error(Code::kInvalid, "'segments' is not a list of at most {}", kMaxSegments);
+  if (!segments.is_array() || segments.size() > kMaxIndexSegments)
+    return error(Code::kInvalid, "'segments' is not a list of at most {}", kMaxIndexSegments);
   std::set<std::string> names;
   for (const Json& item : segments.items()) {
     const std::int64_t bytes = item["bytes"].as_int(-1), records = item["records"].as_int(-1);

@@ -15,6 +15,8 @@
 namespace purlin::cache {
 
 constexpr std::size_t kMaxIndexBytes = std::size_t{16} << 20;
+// Both together fit into those bytes.
+constexpr std::size_t kMaxIndexSegments = 100'000, kMaxRetired = 30'000;
 
 struct Segment {
   std::string name;  // SHA-256 of its bytes: 64 hex digits
@@ -36,6 +38,7 @@ struct ShareIndex {
   const Segment* find(std::string_view name) const;
 };
 
+// Those limits are the writer's to keep; the reader's is kMaxIndexSegments.
 std::string encode_index(const ShareIndex& index);
 Result<ShareIndex> decode_index(std::string_view text);
 bool is_segment_name(std::string_view name);

@@ -382,7 +382,7 @@ TEST(Share, WhatHasNoTimeIsNotRemoved) {
 TEST(Share, APushThatFailsTakesBackWhatItWrote) {
   for (const bool lost : {false, true}) {
     blobs::Memory memory;
-    Machine a(memory), b(memory);
+    Machine a(memory, {.limits = {.segment_records = 16}}), b(memory);
     ASSERT_TRUE(a.share.push(records_of(0, 1)).is_ok());
     int segments = 0;
     a.blobs.before = [&](const std::string& operation, const std::string& key) {
@@ -390,13 +390,113 @@ TEST(Share, APushThatFailsTakesBackWhatItWrote) {
       a.blobs.lost_answers = lost ? 1 : 0;
       return lost ? Status::ok() : error(Code::kIo, "the disk is full");
     };
-    const Status status = a.share.push(records_of(1, 4200)).status();
+    const Status status = a.share.push(records_of(1, 20)).status();
     EXPECT_EQ(status.code(), lost ? Code::kUnavailable : Code::kIo) << status.message();
     EXPECT_EQ(segments, 2);
     EXPECT_EQ(memory.objects.size(), 2u) << "an index and the segment that it lists";
     ASSERT_TRUE(b.pull().is_ok());
     EXPECT_EQ(b.have.size(), 1u);
   }
+}
+
+// Who finds no index lists all that is there, what a push under way has written too; and relies on
+// it. Whether the index was never made or was removed meanwhile.
+TEST(Share, APushThatFailsTakesNothingBackThatAnotherLists) {
+  for (const bool removed : {false, true}) {
+    blobs::Memory memory;
+    Machine a(memory, {.limits = {.segment_records = 16}}), b(memory), c(memory);
+    if (removed) {
+      ASSERT_TRUE(a.share.push(records_of(5000, 5001)).is_ok());
+    }
+    int segments = 0;
+    a.blobs.before = [&](const std::string& operation, const std::string& key) {
+      if (operation != "put" || key == "index.json" || ++segments < 2) return Status::ok();
+      memory.objects.erase("index.json");
+      EXPECT_EQ(b.share.push(records_of(0, 10))->known, 10u);
+      return error(Code::kIo, "the disk is full");
+    };
+    EXPECT_EQ(a.share.push(records_of(0, 20)).status().code(), Code::kIo);
+    EXPECT_EQ(segments, 2);
+    const PullReport pulled = c.pull().value();
+    EXPECT_TRUE(pulled.problems.empty()) << pulled.problems[0];
+    EXPECT_EQ(c.have.size(), removed ? 17u : 16u) << "what B was told is there";
+  }
+}
+
+// Nor while there is none: the next push lists it.
+TEST(Share, APushThatFailsWithoutAnIndexLeavesWhatItWrote) {
+  for (const bool removed : {false, true}) {
+    blobs::Memory memory;
+    Machine a(memory, {.limits = {.segment_records = 16}}), b(memory);
+    if (removed) {
+      ASSERT_TRUE(a.share.push(records_of(5000, 5001)).is_ok());
+    }
+    int segments = 0;
+    a.blobs.before = [&](const std::string& operation, const std::string& key) {
+      if (operation != "put" || key == "index.json" || ++segments < 2) return Status::ok();
+      memory.objects.erase("index.json");
+      return error(Code::kIo, "the disk is full");
+    };
+    EXPECT_EQ(a.share.push(records_of(0, 20)).status().code(), Code::kIo);
+    EXPECT_EQ(memory.objects.size(), removed ? 2u : 1u);
+    const PushReport again = b.share.push(records_of(0, 20)).value();
+    EXPECT_EQ(again.known, 16u);
+    EXPECT_EQ(again.pushed, 4u);
+  }
+}
+
+// What could not be read again is not written.
+TEST(Share, AnIndexOfTooManySegmentsIsRefusedWhenItIsWritten) {
+  blobs::Memory memory;
+  Machine a(memory, {.limits = {.segments = 2}});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(a.share.push(records_of(i, i + 1)).is_ok());
+  const Status status = a.share.push(records_of(2, 3)).status();
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  EXPECT_NE(status.message().find("purlin cache gc --share"), std::string::npos);
+  EXPECT_EQ(index_of(memory).segments.size(), 2u);
+}
+
+TEST(Share, TidyingLeavesTheIndexRoomForWhatWaits) {
+  blobs::Memory memory;
+  Machine a(memory, {.limits = {.retired = 2}});
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(a.share.push(records_of(i, i + 1)).is_ok());
+  EXPECT_EQ(a.share.compact({})->merged, 2u);
+  EXPECT_EQ(index_of(memory).retired.size(), 2u);
+  EXPECT_EQ(a.share.compact({})->merged, 0u);
+  a.clock.now_ns += 25 * std::int64_t{3'600'000'000'000};
+  EXPECT_EQ(a.share.compact({})->merged, 2u);
+  EXPECT_EQ(index_of(memory).segments.size(), 2u);
+}
+
+TEST(ShareIndex, TheLargestFitsIntoItsBytes) {
+  const auto bytes_of = [](std::size_t segments, std::size_t retired) {
+    ShareIndex index;
+    for (std::size_t i = 0; i < segments; ++i)
+      index.segments.push_back({std::string(64, 'a'), 64 << 20, 4096});
+    for (std::size_t i = 0; i < retired; ++i)
+      index.retired.push_back({std::string(64, 'a'), "2026-11-20T00:00:00Z"});
+    return encode_index(index).size();
+  };
+  const std::size_t one = bytes_of(1, 1);
+  EXPECT_LT(one + kMaxIndexSegments * (bytes_of(2, 1) - one) + kMaxRetired * (bytes_of(1, 2) - one),
+            kMaxIndexBytes);
+}
+
+// Two tidy at once: what the slower one has merged is merged already.
+TEST(Share, ASlowerTidierSaysThatItMergedNothing) {
+  blobs::Memory memory;
+  Machine a(memory), b(memory), c(memory);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(a.share.push(records_of(i, i + 1)).is_ok());
+  bool once = true;
+  a.blobs.before = [&](const std::string& operation, const std::string& key) {
+    if (operation == "put" && key == "index.json" && std::exchange(once, false)) {
+      EXPECT_EQ(b.share.compact({})->merged, 3u);
+    }
+    return Status::ok();
+  };
+  EXPECT_EQ(a.share.compact({})->merged, 0u);
+  ASSERT_TRUE(c.pull().is_ok());
+  EXPECT_EQ(c.have.size(), 3u);
 }
 
 TEST(Share, APushThatCannotTakeBackSaysWhyItFailed) {
