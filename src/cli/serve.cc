@@ -8,18 +8,23 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "fleet/service.h"
+#include "fleet/token_file.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
 #include <sys/resource.h>
-#include <sys/stat.h>
+#include <thread>
 
 namespace purlin::cli {
 namespace {
 
 constexpr std::int64_t kLookNs = 100'000'000;  // for Ctrl-C
-constexpr int kLooksBetweenTokens = 20, kLooksBetweenTending = 6000;
+constexpr int kLooksBetweenTokens = 20;
+constexpr std::chrono::minutes kBetweenTending{10};
 // Of descriptors: for files, and for what the program has open anyway.
 constexpr rlim_t kNoConnections = 128;
 
@@ -58,32 +63,49 @@ std::size_t raise_descriptor_limit(std::size_t wanted) {
   return std::min<rlim_t>(wanted, std::max(limit.rlim_cur, 2 * kNoConnections) - kNoConnections);
 }
 
-// The tokens of a file that may be edited while the server runs.
-class TokenFile {
+// Tokens that cannot be used are said, and those before stay.
+void look_at_tokens(fleet::TokenFile& file, const std::string& path, fleet::Service& service,
+                    Log& log) {
+  std::optional<Result<fleet::Tokens>> tokens = file.look();
+  if (!tokens) return;
+  if (!tokens->is_ok())
+    return log.warn("the tokens stay as they were: {}", tokens->status().message());
+  service.replace_tokens(std::move(*tokens).value());
+  log.info("'{}' was read again", path);
+}
+
+// Tends in a thread of its own, for a disk may hang: tokens and signals are looked at all the same.
+class Tender {
  public:
-  explicit TokenFile(std::string path) : path_(std::move(path)), seen_(stamp()) {}
-  // Tokens that cannot be used are said, and those before stay.
-  void look(fleet::Service& service, Log& log) {
-    const Stamp now = stamp();
-    if (path_.empty() || now == seen_) return;
-    seen_ = now;
-    Result<fleet::Tokens> tokens = fleet::Tokens::load(path_);
-    if (!tokens.is_ok())
-      return log.warn("the tokens stay as they were: {}", tokens.status().message());
-    service.replace_tokens(std::move(tokens).value());
-    log.info("'{}' was read again", path_);
+  Tender(fleet::CacheApi& api, Log& log) : api_(api), log_(log), thread_([this] { run(); }) {}
+  ~Tender() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    api_.stop_tending();
+    stopped_.notify_all();
+    thread_.join();
   }
+  Tender(const Tender&) = delete;
+  Tender& operator=(const Tender&) = delete;
 
  private:
-  using Stamp = std::array<std::int64_t, 5>;
-  Stamp stamp() const {
-    struct stat info {};
-    if (::stat(path_.c_str(), &info) != 0) return {-1};
-    return {info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_size,
-            static_cast<std::int64_t>(info.st_ino), info.st_mode};
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!stopped_.wait_for(lock, kBetweenTending, [this] { return stop_; })) {
+      lock.unlock();
+      if (const Status tended = api_.tend(); !tended.is_ok()) log_.warn("{}", tended.message());
+      lock.lock();
+    }
   }
-  const std::string path_;
-  Stamp seen_;
+
+  fleet::CacheApi& api_;
+  Log& log_;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_ = false;
+  std::thread thread_;  // last: it uses what is above
 };
 
 class Serve : public Command {
@@ -101,11 +123,10 @@ class Serve : public Command {
            "a\n"
            "file with lines `write TOKEN NAME [CACHE…]` and `read TOKEN NAME [CACHE…]` (without\n"
            "CACHE: for all), not readable by everyone; it is read again when it changes.\n"
-           "Clients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE. There is no TLS here: put "
-           "a\n"
-           "proxy in front where others can listen. GET /healthz and /metrics (Prometheus) tell "
-           "how\n"
-           "it is. SIGTERM and Ctrl-C let requests under way end.\n\n"
+           "Clients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE, and PURLIN_SERVER to the\n"
+           "server that alone may get it. There is no TLS here: put a proxy in front where others\n"
+           "can listen. GET /healthz and /metrics (Prometheus) tell how it is.\n"
+           "SIGTERM and Ctrl-C let requests under way end.\n\n"
            "Example: purlin serve --listen 0.0.0.0:8717 --token-file /etc/purlin/tokens\n"
            "         purlin cache push http://build7:8717/team\n"
            "Exit codes: 0 stopped, 2 error.";
@@ -134,7 +155,7 @@ class Serve : public Command {
     }
     fleet::ServiceOptions options;
     options.log_requests = log_requests_;
-    TokenFile token_file(token_file_);  // before it is read, so that no change is missed
+    fleet::TokenFile token_file(token_file_);
     if (!token_file_.empty()) {
       PURLIN_ASSIGN(options.tokens, fleet::Tokens::load(token_file_));
     }
@@ -147,7 +168,7 @@ class Serve : public Command {
                    listen.address);
     const std::string data = data_.empty() ? join_path(user_state_directory(), "server") : data_;
     caches.directory = join_path(data, "caches");
-    PURLIN_TRY(make_directories(data));
+    PURLIN_TRY(make_directories_durably(data));
     const Result<FileLock> alone = FileLock::acquire(join_path(data, ".serve.lock"), 0);
     if (alone.status().code() == Code::kUnavailable)
       return error(Code::kUnavailable, "another server keeps '{}'; give this one its own --data",
@@ -155,7 +176,7 @@ class Serve : public Command {
     if (!alone.is_ok()) return alone.status();
     PURLIN_ASSIGN(const std::unique_ptr<fleet::CacheApi> api,
                   fleet::CacheApi::open(std::move(caches), system_clock()));
-    fleet::Service service(std::move(options), *api, context.log, system_clock());
+    fleet::Service service(std::move(options), *api, context.log);
     const Interrupt interrupt;
     fleet::HttpServerOptions http;
     http.address = listen.address;
@@ -179,14 +200,14 @@ class Serve : public Command {
            fmt::format("serving {} from {} ({})\n", server->url(), data,
                        open ? "no tokens: whoever is on this machine may write" : "with tokens"));
     std::fflush(context.out);
+    const Tender tender(*api, context.log);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
       system_clock().sleep_ns(kLookNs);
-      if (looks % kLooksBetweenTokens == 0) token_file.look(service, context.log);
-      if (looks % kLooksBetweenTending != 0) continue;
-      if (const Status tended = api->tend(); !tended.is_ok())
-        context.log.warn("{}", tended.message());
+      if (looks % kLooksBetweenTokens != 0) continue;
+      look_at_tokens(token_file, token_file_, service, context.log);
       looks = 0;
     }
+    api->stop_tending();  // a request may be at it, too
     server->stop(*grace);
     return kExitOk;
   }

@@ -12,6 +12,11 @@
 #include "cache/share/share_index.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <set>
+#include <sys/stat.h>
+#include <system_error>
 
 namespace purlin::fleet {
 namespace {
@@ -22,7 +27,7 @@ constexpr std::string_view kIndexKey = "index.json", kSegmentFolder = "segments/
 constexpr std::size_t kMaxObject = std::size_t{64} << 20, kMaxProbe = 64, kPage = 10'000;
 constexpr std::size_t kMaxCaches = 10'000;
 constexpr std::int64_t kSecondNs = 1'000'000'000, kLeftOverNs = 3600 * kSecondNs,
-                       kTendAgainNs = 10 * kSecondNs;
+                       kTendAgainNs = 10 * kSecondNs, kTendAgainFactor = 10;
 
 Json document(std::string_view schema) {
   Json result = Json::object({{"schema", schema}});
@@ -75,6 +80,8 @@ Status check_object(Kind kind, std::string_view key, const std::string& bytes) {
         return error(Code::kInvalid, "the segment's bytes do not have the hash that is its name");
       return Status::ok();
     case Kind::kProbe:
+      if (bytes.empty())  // no quota would hold it, nor the next one
+        return error(Code::kInvalid, "a probe has a byte at least");
       if (bytes.size() > kMaxProbe)
         return error(Code::kInvalid, "a probe may have {} bytes at most", kMaxProbe);
       return Status::ok();
@@ -84,13 +91,28 @@ Status check_object(Kind kind, std::string_view key, const std::string& bytes) {
   return no_object();
 }
 
-// Whether an index needs that segment; one that cannot be read may need any, one of a newer Purlin
-// is that Purlin's to judge.
-bool lists(std::string_view index, std::string_view segment) {
-  const Result<cache::ShareIndex> read = cache::decode_index(index);
-  if (!read.is_ok()) return read.status().code() != Code::kCorrupt;
-  return read->find(segment) != nullptr;
+// Whether a write failed for want of room. The system's word for it is all that a Status has.
+bool is_full(const Status& status) {
+  const auto says = [&status](int code) {
+    return ends_with(status.message(), std::generic_category().message(code));
+  };
+  return says(ENOSPC) || says(EDQUOT) || says(EFBIG);
 }
+
+// Says that a change has ended, whatever comes of it.
+class Changing {
+ public:
+  Changing(StoredBytes& stored, std::string object, std::uint64_t bytes)
+      : stored_(stored), object_(std::move(object)), bytes_(bytes) {}
+  ~Changing() { stored_.end(object_, bytes_); }
+  Changing(const Changing&) = delete;
+  Changing& operator=(const Changing&) = delete;
+
+ private:
+  StoredBytes& stored_;
+  const std::string object_;
+  const std::uint64_t bytes_;
+};
 
 // "\"abc\"" -> "abc"; "" for what is no strong tag.
 std::string unquoted(std::string_view tag) {
@@ -117,19 +139,10 @@ HttpAnswer error_answer(const Status& status) {
   return answer;
 }
 
-bool StoredBytes::reserve(std::uint64_t bytes, std::uint64_t quota) {
-  std::uint64_t now = bytes_.load();
-  do {
-    if (quota > 0 && (bytes > quota || now > quota - bytes)) return false;
-  } while (!bytes_.compare_exchange_weak(now, now + bytes));
-  return true;
-}
-
-void StoredBytes::release(std::uint64_t bytes) {
-  std::uint64_t now = bytes_.load();
-  while (!bytes_.compare_exchange_weak(now, now - std::min(now, bytes))) {
-  }
-}
+CacheApi::CacheApi(CacheApiOptions options, Clock& clock)
+    : options_(std::move(options)), clock_(clock), stored_([this](const std::string& object) {
+        return file_size(join_path(options_.directory, object)).value_or(0);
+      }) {}
 
 std::string CacheApi::folder(const std::string& cache) const {
   return join_path(options_.directory, cache);
@@ -146,7 +159,7 @@ HttpAnswer CacheApi::failure(const Status& status, int io_status) const {
 }
 
 Result<std::unique_ptr<CacheApi>> CacheApi::open(CacheApiOptions options, Clock& clock) {
-  PURLIN_TRY(make_directories(options.directory));
+  PURLIN_TRY(make_directories_durably(options.directory));
   std::unique_ptr<CacheApi> api(new CacheApi(std::move(options), clock));
   PURLIN_TRY(api->tend());
   return api;
@@ -154,40 +167,93 @@ Result<std::unique_ptr<CacheApi>> CacheApi::open(CacheApiOptions options, Clock&
 
 Status CacheApi::tend() {
   const std::lock_guard alone(tending_);
-  tended_ns_.store(clock_.monotonic_ns());
+  return tend_alone();
+}
+
+Status CacheApi::tend_alone() {
+  const std::int64_t begin = clock_.monotonic_ns();
+  tended_ns_.store(begin);
   PURLIN_ASSIGN(const std::vector<std::string> names, list_directory(options_.directory));
-  std::uint64_t stored = 0;
+  // Also those that were there: a cache may have been removed.
+  const std::vector<std::string> known = stored_.folders();
+  std::set<std::string> folders(known.begin(), known.end());
   for (const std::string& name : names) {
     if (!is_cache_name(name)) continue;
-    PURLIN_TRY(tend_folder(name + "/", &stored));
-    PURLIN_TRY(tend_folder(name + "/" + std::string(kSegmentFolder), &stored));
+    folders.insert(name + "/");
+    folders.insert(name + "/" + std::string(kSegmentFolder));
   }
-  stored_.set(stored);
+  for (const std::string& folder : folders) {
+    if (stopping_.load()) break;
+    PURLIN_TRY(stored_.count(folder, [&] { return tend_folder(folder); }));
+  }
+  const std::int64_t end = clock_.monotonic_ns();
+  tended_ns_.store(end);
+  tend_again_ns_.store(kTendAgainFactor * (end - begin));
   return Status::ok();
 }
 
-Status CacheApi::tend_folder(const std::string& folder, std::uint64_t* stored) const {
-  const auto all = blobs::make_directory_blobs(options_.directory);
-  PURLIN_ASSIGN(const std::vector<blobs::BlobInfo> objects, all->list(folder));
+Result<std::vector<blobs::BlobInfo>> CacheApi::tend_folder(const std::string& folder) {
+  PURLIN_ASSIGN(std::vector<blobs::BlobInfo> objects,
+                blobs::make_directory_blobs(options_.directory)->list(folder));
   for (const blobs::BlobInfo& object : objects) {
-    const bool left = base_name(object.key).find(kTemporary) != std::string::npos &&
-                      clock_.wall_ns() - object.modified_ns > kLeftOverNs;
-    if (!left || !remove_file(join_path(options_.directory, object.key)).is_ok())
-      *stored += object.size;
+    if (clock_.wall_ns() - object.modified_ns <= kLeftOverNs) continue;
+    const std::string_view key = std::string_view(object.key).substr(object.key.find('/') + 1);
+    if (base_name(key).find(kTemporary) == std::string::npos && kind_of(key) != Kind::kProbe)
+      continue;
+    stored_.begin(object.key, 0, 0);
+    const Changing changing(stored_, object.key, 0);
+    // One that stays is counted.
+    static_cast<void>(remove_file(join_path(options_.directory, object.key)).is_ok());
   }
-  return Status::ok();
+  return objects;
 }
 
-// With the quota used up, what is stored is counted anew first: a folder may have been removed.
-bool CacheApi::reserve(std::uint64_t bytes, std::shared_lock<std::shared_mutex>* changing) {
-  if (stored_.reserve(bytes, options_.quota_bytes)) return true;
+// With the quota used up, what is stored is counted anew first: a folder may have been removed. Not
+// by each request, nor most of the time.
+bool CacheApi::begin(const std::string& object, std::uint64_t bytes, std::uint64_t quota) {
+  if (stored_.begin(object, bytes, quota)) return true;
   std::int64_t last = tended_ns_.load();
   const std::int64_t now = clock_.monotonic_ns();
-  if (now - last < kTendAgainNs || !tended_ns_.compare_exchange_strong(last, now)) return false;
-  changing->unlock();
-  const Status tended = tend();
-  changing->lock();
-  return tended.is_ok() && stored_.reserve(bytes, options_.quota_bytes);
+  if (now - last < std::max(kTendAgainNs, tend_again_ns_.load()) ||
+      !tended_ns_.compare_exchange_strong(last, now))
+    return false;
+  const std::unique_lock alone(tending_, std::try_to_lock);  // nor does one wait for another
+  return alone.owns_lock() && tend_alone().is_ok() && stored_.begin(object, bytes, quota);
+}
+
+std::mutex& CacheApi::index_lock(const std::string& cache) {
+  return index_locks_[std::hash<std::string>()(cache) % index_locks_.size()];
+}
+
+// Whether an index needs that segment; one that cannot be read may need any, one of a newer Purlin
+// is that Purlin's to judge. With the index' lock.
+Result<bool> CacheApi::lists(const std::string& cache, std::string_view segment) {
+  struct stat info {};
+  const std::string path = join_path(folder(cache), std::string(kIndexKey));
+  if (::stat(path.c_str(), &info) != 0 && errno == ENOENT) return false;
+  Listed listed{cache,
+                {info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec,
+                 info.st_ctim.tv_nsec, info.st_size, static_cast<std::int64_t>(info.st_ino)},
+                {}};
+  const auto has = [segment](const Listed& in) {
+    return std::binary_search(in.segments.begin(), in.segments.end(), segment);
+  };
+  {
+    const std::lock_guard lock(listed_mutex_);
+    if (listed_.cache == cache && listed_.stamp == listed.stamp) return has(listed_);
+  }
+  const auto blob = blobs::make_directory_blobs(folder(cache))
+                        ->get(std::string(kIndexKey), cache::kMaxIndexBytes);
+  if (!blob.is_ok() && blob.status().code() == Code::kNotFound) return false;
+  if (!blob.is_ok()) return blob.status();
+  Result<cache::ShareIndex> index = cache::decode_index(blob->bytes);
+  if (!index.is_ok()) return index.status().code() != Code::kCorrupt;
+  for (cache::Segment& one : index->segments) listed.segments.push_back(std::move(one.name));
+  std::sort(listed.segments.begin(), listed.segments.end());
+  const bool found = has(listed);
+  const std::lock_guard lock(listed_mutex_);
+  listed_ = std::move(listed);
+  return found;
 }
 
 Result<std::uint64_t> CacheApi::max_bytes(std::string_view key) {
@@ -314,33 +380,32 @@ HttpAnswer CacheApi::put(const Route& route, const HttpHead& head, const std::st
   // A request that comes again, its first answer lost, is told so with the quota used up, too.
   if (fresh && file_exists(join_path(folder(route.cache), route.key)))
     return error_answer(412, "the object is there already");
-  std::shared_lock changing(tending_);
   // The index of a cache is counted, not refused: without it nothing could be merged or removed.
-  if (kind == Kind::kIndex && !new_cache)
-    stored_.add(body.size());
-  else if (!reserve(body.size(), &changing))
+  const std::string object = route.cache + "/" + route.key;
+  if (!begin(object, body.size(), kind == Kind::kIndex && !new_cache ? 0 : options_.quota_bytes))
     return error_answer(
         507,
         fmt::format("the server's quota of {} is used up; `purlin cache gc --share URL` removes "
                     "what nobody needs, else have it raised",
                     format_bytes(static_cast<double>(options_.quota_bytes))));
-  return store(route, fresh ? "" : unquoted(match), body);
+  const Changing changing(stored_, object, body.size());
+  if (kind != Kind::kIndex) return store(route, fresh ? "" : unquoted(match), body);
+  const std::lock_guard lock(index_lock(route.cache));
+  HttpAnswer answer = store(route, fresh ? "" : unquoted(match), body);
+  const std::lock_guard listed(listed_mutex_);
+  if (listed_.cache == route.cache) listed_ = {};
+  return answer;
 }
 
-// Of an object whose bytes are counted already.
 HttpAnswer CacheApi::store(const Route& route, const std::string& match, const std::string& body) {
-  const std::string path = join_path(folder(route.cache), route.key);
   const auto store = blobs::make_directory_blobs(folder(route.cache));
-  const std::uint64_t before = match.empty() ? 0 : file_size(path).value_or(0);
   const Result<blobs::Put> put = match.empty() ? store->put_if_absent(route.key, body)
                                                : store->put_if_match(route.key, body, match);
-  const bool stored = put.is_ok() && *put == blobs::Put::kStored;
-  stored_.release(stored ? before : body.size());
   if (!put.is_ok())
     return put.status().code() == Code::kNotFound
                ? error_answer(Status(Code::kUnavailable, "the cache was removed meanwhile"))
-               : failure(put.status(), 507);  // a full disk, mostly; the text says
-  if (!stored)
+               : failure(put.status(), is_full(put.status()) ? 507 : 500);
+  if (*put != blobs::Put::kStored)
     return error_answer(412, match.empty() ? "the object is there already"
                                            : "the object is no longer the one of that tag");
   Json json = document("purlin.object/1");
@@ -356,21 +421,19 @@ HttpAnswer CacheApi::remove(const Route& route) {
     return error_answer(403,
                         "only segments and probes can be removed; a whole cache is removed on "
                         "the server, where its folder is");
+  std::unique_lock<std::mutex> lock;
   if (kind == Kind::kSegment) {
-    const auto index = blobs::make_directory_blobs(folder(route.cache))
-                           ->get(std::string(kIndexKey), cache::kMaxIndexBytes);
-    if (!index.is_ok() && index.status().code() != Code::kNotFound)
-      return failure(index.status(), 500);
-    if (index.is_ok() && lists(index->bytes, segment_name(route.key)))
-      return error_answer(409, "the index lists that segment");
+    lock = std::unique_lock(index_lock(route.cache));
+    const Result<bool> listed = lists(route.cache, segment_name(route.key));
+    if (!listed.is_ok()) return failure(listed.status(), 500);
+    if (*listed) return error_answer(409, "the index lists that segment");
   }
-  const std::shared_lock changing(tending_);
-  const std::lock_guard lock(removals_);
-  const std::uint64_t size = file_size(join_path(folder(route.cache), route.key)).value_or(0);
+  const std::string object = route.cache + "/" + route.key;
+  stored_.begin(object, 0, 0);
+  const Changing changing(stored_, object, 0);
   if (const Status status = blobs::make_directory_blobs(folder(route.cache))->remove(route.key);
       !status.is_ok())
     return failure(status, 500);
-  stored_.release(size);
   Json json = document("purlin.object/1");
   json.set("key", route.key);
   return json_answer(json);

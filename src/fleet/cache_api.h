@@ -6,20 +6,23 @@
 // segment's bytes have the hash that is its name, the index can be read, nothing is overwritten
 // unless by compare-and-swap. So the folder of a cache is a share of its own, which
 // `purlin cache pull FOLDER` reads, and others may write there, too: what is stored is counted anew
-// now and then. [MT] every method. Failure: as an answer's status; nothing throws.
+// now and then, which holds up no request. [MT] every method. Failure: as an answer's status;
+// nothing throws.
 #pragma once
 
 #include "base/status.h"
 #include "base/time.h"
 #include "fleet/http.h"
 #include "fleet/route.h"
+#include "fleet/stored_bytes.h"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace purlin::fleet {
@@ -27,21 +30,6 @@ namespace purlin::fleet {
 struct CacheApiOptions {
   std::string directory;          // DIRECTORY/NAME is a cache; made when first written
   std::uint64_t quota_bytes = 0;  // of all objects; 0 = none
-};
-
-// Bytes that are stored or about to be. [MT]
-class StoredBytes {
- public:
-  // Adds them if they then are at most `quota` (0: no limit).
-  bool reserve(std::uint64_t bytes, std::uint64_t quota);
-  void add(std::uint64_t bytes) { bytes_.fetch_add(bytes); }
-  // Never below 0: what others stored may not have been counted.
-  void release(std::uint64_t bytes);
-  void set(std::uint64_t bytes) { bytes_.store(bytes); }
-  std::uint64_t get() const { return bytes_.load(); }
-
- private:
-  std::atomic<std::uint64_t> bytes_{0};
 };
 
 class CacheApi {
@@ -53,8 +41,10 @@ class CacheApi {
 
   HttpAnswer answer(const Route& route, const HttpHead& head, const std::string& body);
   // Counts what is stored, as others may have come and gone, and removes what writes left that were
-  // killed over an hour ago.
+  // killed over an hour ago, and probes as old.
   Status tend();
+  // One under way, and each one from now on, ends soon and counts no more.
+  void stop_tending() { stopping_.store(true); }
 
   std::uint64_t stored_bytes() const { return stored_.get(); }
   const CacheApiOptions& options() const { return options_; }
@@ -62,11 +52,14 @@ class CacheApi {
   static Result<std::uint64_t> max_bytes(std::string_view key);
 
  private:
-  CacheApi(CacheApiOptions options, Clock& clock) : options_(std::move(options)), clock_(clock) {}
+  CacheApi(CacheApiOptions options, Clock& clock);
   std::string folder(const std::string& cache) const;
   HttpAnswer failure(const Status& status, int io_status) const;
-  Status tend_folder(const std::string& folder, std::uint64_t* stored) const;
-  bool reserve(std::uint64_t bytes, std::shared_lock<std::shared_mutex>* changing);
+  Status tend_alone();
+  Result<std::vector<blobs::BlobInfo>> tend_folder(const std::string& folder);
+  bool begin(const std::string& object, std::uint64_t bytes, std::uint64_t quota);
+  std::mutex& index_lock(const std::string& cache);
+  Result<bool> lists(const std::string& cache, std::string_view segment);
   HttpAnswer store(const Route& route, const std::string& match, const std::string& body);
   HttpAnswer list_caches() const;
   HttpAnswer describe(const std::string& cache) const;
@@ -78,9 +71,21 @@ class CacheApi {
   const CacheApiOptions options_;
   Clock& clock_;
   StoredBytes stored_;
-  std::shared_mutex tending_;  // shared: objects change; alone: they are counted
-  std::mutex removals_;        // each object's size is taken off once
-  std::atomic<std::int64_t> tended_ns_{0};
+  std::mutex tending_;
+  std::atomic<std::int64_t> tended_ns_{0}, tend_again_ns_{0};
+  std::atomic<bool> stopping_{false};
+  // Between a look at a cache's index and the removal of what it does not list no index is stored.
+  // Some for all caches, by their names' hashes.
+  std::array<std::mutex, 64> index_locks_;
+  // What the index lists that was looked at last: whoever tidies up a cache removes one segment
+  // after the other.
+  struct Listed {
+    std::string cache;
+    std::array<std::int64_t, 6> stamp{};  // of the index' file
+    std::vector<std::string> segments;    // sorted
+  };
+  std::mutex listed_mutex_;
+  Listed listed_;
 };
 
 // {"schema": "purlin.error/1", …}

@@ -9,10 +9,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <csignal>
 #include <fcntl.h>
 #include <memory>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 namespace purlin::fleet {
 namespace {
@@ -98,6 +102,7 @@ TEST_F(CacheApiTest, WhatNobodyCouldUseIsNotKept) {
   EXPECT_EQ(ask("PUT", at("notes.txt"), "x", "*").status, 400);
   EXPECT_EQ(ask("PUT", at("segments/x"), "x", "*").status, 400);
   EXPECT_EQ(ask("PUT", at("probe-1"), std::string(65, 'x'), "*").status, 400);
+  EXPECT_EQ(ask("PUT", at("probe-1"), "", "*").status, 400) << "no quota would count it";
   EXPECT_EQ(ask("PUT", at(key), bytes, "\"" + sha256_hex(bytes) + "\"").status, 400)
       << "a segment is never replaced";
   EXPECT_EQ(api_->stored_bytes(), 0u);
@@ -153,13 +158,16 @@ TEST_F(CacheApiTest, WhatKilledWritesLeftGoes) {
   const std::string lefts[] = {join_path(root_, "team/" + key + ".tmp.77.1"),
                                join_path(root_, "team/index.json.tmp.77.2")};
   for (const std::string& left : lefts) ASSERT_TRUE(write_atomic(left, "torn").is_ok());
+  ASSERT_EQ(ask("PUT", at("probe-1"), "a", "*").status, 201);
   open(0);
-  EXPECT_EQ(api_->stored_bytes(), bytes.size() + 8);
+  EXPECT_EQ(api_->stored_bytes(), bytes.size() + 9);
   EXPECT_EQ(ask("DELETE", at(key + ".tmp.77.1")).status, 403);
   EXPECT_EQ(json(ask("GET", "/v1/caches/team/objects?folder=segments/"))["objects"].size(), 1u);
+  EXPECT_EQ(ask("GET", at("probe-1")).status, 200) << "its client may be alive";
   clock_.now_ns += std::int64_t{3700} * 1'000'000'000;
   ASSERT_TRUE(api_->tend().is_ok());
   for (const std::string& left : lefts) EXPECT_FALSE(file_exists(left)) << left;
+  EXPECT_EQ(ask("GET", at("probe-1")).status, 404) << "its client is not";
   EXPECT_EQ(api_->stored_bytes(), bytes.size());
   EXPECT_EQ(ask("GET", at(key)).body, bytes);
 }
@@ -244,22 +252,100 @@ TEST_F(CacheApiTest, AnIndexCountsOnce) {
   }
 }
 
-TEST(StoredBytes, AddWhatFitsAndNeverFallBelowNothing) {
-  StoredBytes stored;
-  EXPECT_TRUE(stored.reserve(60, 100));
-  EXPECT_FALSE(stored.reserve(41, 100));
-  EXPECT_TRUE(stored.reserve(40, 100));
-  EXPECT_FALSE(stored.reserve(UINT64_MAX, 100));
-  EXPECT_TRUE(stored.reserve(1, 0)) << "no limit";
-  stored.release(1000);
-  EXPECT_EQ(stored.get(), 0u);
-}
-
 TEST_F(CacheApiTest, ARepeatedSegmentIsCountedOnce) {
   const std::string bytes = bundle();
   ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 201);
   EXPECT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 412);
   EXPECT_EQ(api_->stored_bytes(), bytes.size());
+  // Somebody else's that came after the first look, as a link to nowhere seems to.
+  const std::string other = bundle(), path = join_path(root_, "team/" + key_of(other));
+  ASSERT_EQ(::symlink("nowhere", path.c_str()), 0);
+  EXPECT_EQ(ask("PUT", at(key_of(other)), other, "*").status, 412);
+  EXPECT_EQ(api_->stored_bytes(), bytes.size());
+}
+
+// Segments come and go, and a cache's index is swapped, while all is counted.
+TEST_F(CacheApiTest, CountingBesideWritersCountsWhatIsThere) {
+  constexpr int kWriters = 3, kRounds = 15;
+  ASSERT_EQ(ask("PUT", at("index.json"), index(0), "*").status, 201);
+  std::vector<std::string> kept(kWriters);
+  for (std::string& bytes : kept) {
+    bytes = bundle();
+    ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 201);
+  }
+  // So many that a count takes as long as what goes on beside it.
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_NE(::close(::creat(join_path(root_, fmt::format("team/segments/{}", i)).c_str(), 0600)),
+              -1);
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<std::thread> threads;
+    for (std::string& old : kept)
+      threads.emplace_back([&, this] {
+        const std::string bytes = bundle();
+        EXPECT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 201);
+        const HttpAnswer now = ask("GET", at("index.json"));
+        ask("PUT", at("index.json"), index(std::uint64_t{1} << (3 * round)), tag_of(now));
+        EXPECT_EQ(ask("DELETE", at(key_of(old))).status, 200);
+        old = bytes;
+      });
+    threads.emplace_back([this] {
+      for (int i = 0; i < 2; ++i) EXPECT_TRUE(api_->tend().is_ok());
+    });
+    for (std::thread& thread : threads) thread.join();
+    const std::uint64_t alone = CacheApi::open({root_, 0}, clock_).value()->stored_bytes();
+    ASSERT_EQ(api_->stored_bytes(), alone) << round;
+  }
+}
+
+// A cache's index is not stored between the look at it and the removal of what it does not list.
+TEST_F(CacheApiTest, ASegmentIsListedOrRemovedNotBoth) {
+  cache::ShareIndex index;
+  // Long, for there must be time between the two.
+  for (int i = 0; i < 4000; ++i) index.segments.push_back({sha256_hex(fmt::format("{}", i)), 1, 1});
+  std::string tag = "*";
+  for (int round = 0; round < 10; ++round) {
+    const std::string bytes = bundle(), path = join_path(root_, "team/" + key_of(bytes));
+    ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 201);
+    index.generation = static_cast<std::uint64_t>(round);
+    const HttpAnswer first = ask("PUT", at("index.json"), cache::encode_index(index), tag);
+    ASSERT_EQ(first.status, 201) << first.body;
+    index.segments.push_back({sha256_hex(bytes), bytes.size(), 0});
+    const std::string with = cache::encode_index(index);
+    index.segments.pop_back();
+    bool there_when_listed = false;
+    std::thread lister([&] {
+      const HttpAnswer listed = ask("PUT", at("index.json"), with, tag_of(first));
+      EXPECT_EQ(listed.status, 201) << listed.body;
+      tag = tag_of(listed);
+      there_when_listed = file_exists(path);
+    });
+    // The PUT, too, reads its index first: what follows looks when that is about to be stored.
+    EXPECT_TRUE(cache::decode_index(with).is_ok());
+    const bool gone = ask("DELETE", at(key_of(bytes))).status == 200;
+    lister.join();
+    EXPECT_EQ(file_exists(path), !gone);
+    EXPECT_EQ(there_when_listed, !gone) << "removed after it was listed";
+  }
+}
+
+// What it listed a moment ago is no answer for what it lists now, whoever replaced it.
+TEST_F(CacheApiTest, WhatTheIndexListsIsLookedAtAnew) {
+  const std::string one = bundle(), two = bundle();
+  cache::ShareIndex index;
+  index.segments = {{sha256_hex(one), one.size(), 0}};
+  const std::string with_one = cache::encode_index(index);
+  index.segments = {{sha256_hex(two), two.size(), 0}};
+  const std::string with_two = cache::encode_index(index);
+  for (const std::string* bytes : {&one, &two})
+    ASSERT_EQ(ask("PUT", at(key_of(*bytes)), *bytes, "*").status, 201);
+  const HttpAnswer first = ask("PUT", at("index.json"), with_one, "*");
+  EXPECT_EQ(ask("DELETE", at(key_of(one))).status, 409);
+  ASSERT_EQ(ask("PUT", at("index.json"), with_two, tag_of(first)).status, 201);
+  EXPECT_EQ(ask("DELETE", at(key_of(two))).status, 409);
+  ASSERT_TRUE(write_atomic(join_path(root_, "team/index.json"), with_one + " ").is_ok());
+  EXPECT_EQ(ask("DELETE", at(key_of(one))).status, 409);
+  EXPECT_EQ(ask("DELETE", "/v1/caches/other/objects/" + key_of(one)).status, 200) << "of none";
+  EXPECT_EQ(ask("DELETE", at(key_of(two))).status, 200);
 }
 
 TEST_F(CacheApiTest, WritersAtOnceLoseNoUpdate) {
@@ -282,9 +368,32 @@ TEST_F(CacheApiTest, WritersAtOnceLoseNoUpdate) {
 TEST_F(CacheApiTest, AFolderThatCannotBeWrittenIsSaid) {
   ASSERT_TRUE(write_atomic(join_path(root_, "team"), "a file where a folder should be").is_ok());
   const HttpAnswer answer = ask("PUT", at("probe-1"), "a", "*");
-  EXPECT_EQ(answer.status, 507) << answer.body;
+  EXPECT_EQ(answer.status, 500) << answer.body;
   EXPECT_EQ(json(answer)["schema"].as_string(), "purlin.error/1");
   EXPECT_EQ(answer.body.find(root_), std::string::npos) << "where it is, no client need know";
+  EXPECT_EQ(api_->stored_bytes(), 0u);
+}
+
+// Another user's lock, say: no want of room, which 507 is.
+TEST_F(CacheApiTest, ALockThatCannotBeOpenedIsSaid) {
+  const HttpAnswer first = ask("PUT", at("index.json"), index(1), "*");
+  ASSERT_TRUE(make_directories(join_path(root_, "team/.lock")).is_ok());
+  const HttpAnswer answer = ask("PUT", at("index.json"), index(2), tag_of(first));
+  EXPECT_EQ(answer.status, 500) << answer.body;
+  EXPECT_NE(answer.body.find("cannot open the lock 'team/.lock'"), std::string::npos)
+      << answer.body;
+}
+
+TEST_F(CacheApiTest, ADiskThatIsFullIsSaid) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const HttpAnswer answer = ask("PUT", at("probe-1"), "a", "*");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(answer.status, 507) << answer.body;
   EXPECT_EQ(api_->stored_bytes(), 0u);
 }
 

@@ -3,9 +3,10 @@
 // and what is served (fleet/service).
 //
 // A request comes in two steps, so that one that is refused costs no more than its head: `early`
-// sees the head before the body is read, and may answer; else `answer` has both. Thread-safety:
-// both are called by several threads at once, `early` by those of the network: it must not wait for
-// anything but its own log. Neither may throw.
+// sees the head before the body is read, and may answer; else `answer` has both. What is sent in
+// the end, which may be an answer of the server's own, `answered` sees, once for each request.
+// Thread-safety: all are called by several threads at once, `early` and `answered` by those of the
+// network: they must not wait for anything but their own log. None may throw.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,10 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   virtual std::optional<HttpAnswer> early(const HttpHead& head) = 0;
   virtual HttpAnswer answer(const HttpHead& head, const std::string& body) = 0;
+  // Before it is sent. `seconds` since the request's last byte, none where `answer` was not asked;
+  // the head is empty but for the peer where there was none that could be read.
+  virtual void answered(const HttpHead& head, const HttpAnswer& answer,
+                        std::optional<double> seconds) = 0;
 };
 
 }  // namespace purlin::fleet

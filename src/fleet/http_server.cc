@@ -141,6 +141,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     parser_->header_limit(kMaxHeadBytes);
     parser_->body_limit(boost::none);  // looked at below, where there is a better answer
     head_ = {};
+    head_.peer = peer_;
+    asked_.reset();
     idle_ = true;
     stream_.expires_after(milliseconds(served_ ? shared_.options.idle_timeout_s
                                                : shared_.options.first_head_timeout_s));
@@ -159,8 +161,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
       return refuse(problem(400, "this is no HTTP/1.1 request"));
     if (code) return close();  // it went, or waited too long
     const auto& request = parser_->get();
-    head_ = {text(request.method_string()), text(request.target())};
-    head_.peer = peer_;
+    head_.method = text(request.method_string());
+    head_.target = text(request.target());
     for (const auto& field : request) {
       std::string name = text(field.name_string());
       std::transform(name.begin(), name.end(), name.begin(),
@@ -210,6 +212,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void work(std::string body) {
     stream_.expires_never();
+    asked_ = std::chrono::steady_clock::now();
     asio::post(shared_.handlers, [self = shared_from_this(), body = std::move(body)]() mutable {
       HttpAnswer answer;
       try {
@@ -241,6 +244,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void respond(HttpAnswer answer) {
+    std::optional<double> seconds;
+    if (asked_)
+      seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - *asked_).count();
+    shared_.handler.answered(head_, answer, seconds);
     keep_alive_ = keep_alive_ && !shared_.stopping.load();
     response_.emplace();
     response_->result(static_cast<unsigned>(answer.status));
@@ -296,6 +303,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
   HttpHead head_{};
+  std::optional<std::chrono::steady_clock::time_point> asked_;  // when the handler was
   std::string peer_;
   Buffered buffered_;
   std::size_t discarded_ = 0;

@@ -86,7 +86,7 @@ class Echo : public HttpHandler {
     return answer;
   }
   HttpAnswer answer(const HttpHead& head, const std::string& body) override {
-    ++answered;
+    ++asked;
     if (head.target == "/throw") throw std::runtime_error("of the handler");
     if (head.target == "/wait") {
       std::unique_lock lock(mutex_);
@@ -99,6 +99,17 @@ class Echo : public HttpHandler {
                                           : head.method + " " + head.target + " " + body;
     return answer;
   }
+  void answered(const HttpHead& head, const HttpAnswer& answer,
+                std::optional<double> seconds) override {
+    const std::lock_guard lock(mutex_);
+    seen_.push_back(head.method + " " + head.target + " " + std::to_string(answer.status) +
+                    (seconds && *seconds >= 0 ? " timed" : ""));
+  }
+  // "METHOD TARGET STATUS" of each that was sent.
+  std::vector<std::string> seen() {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
   void await_waiting(int count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_ >= count; });
@@ -108,11 +119,12 @@ class Echo : public HttpHandler {
     let_go_ = true;
     changed_.notify_all();
   }
-  std::atomic<int> answered{0};
+  std::atomic<int> asked{0};
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::vector<std::string> seen_;
   int waiting_ = 0;
   bool let_go_ = false;
 };
@@ -159,7 +171,7 @@ TEST_F(HttpServerTest, WhatIsRefusedCostsItsHeadAlone) {
   const std::string text =
       client.read_until([](const std::string& all) { return ends_with(all, "no"); });
   EXPECT_TRUE(starts_with(text, "HTTP/1.1 401")) << text;
-  EXPECT_EQ(echo_.answered, 0);
+  EXPECT_EQ(echo_.asked, 0);
 
   Client welcome(port());
   welcome.send("PUT /a HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
@@ -190,7 +202,7 @@ TEST_F(HttpServerTest, WhatIsNoRequestIsSaidAndClosed) {
     EXPECT_NE(text.find("Connection: close"), std::string::npos) << text;
   }
   EXPECT_EQ(server_->counts().malformed, 6u);
-  EXPECT_EQ(echo_.answered, 0);
+  EXPECT_EQ(echo_.asked, 0);
 }
 
 TEST_F(HttpServerTest, HoldsNoMoreBytesThanItMay) {
@@ -216,6 +228,9 @@ TEST_F(HttpServerTest, HoldsNoMoreBytesThanItMay) {
                 .find("HTTP/1.1 503"),
             std::string::npos);
   EXPECT_EQ(server_->counts().overloaded, 2u);
+  // What the server itself said instead of the handler is what was seen, before it was sent.
+  EXPECT_EQ(echo_.seen(), (std::vector<std::string>{"PUT /a 503", "PUT /wait 200 timed",
+                                                    "PUT /a 200 timed", "GET /large 503 timed"}));
 }
 
 TEST_F(HttpServerTest, FurtherConnectionsWait) {
@@ -249,7 +264,7 @@ TEST_F(HttpServerTest, WhoSendsNothingOrTooSlowlyIsClosed) {
   EXPECT_EQ(silent.read_to_end(), "<end>");
   EXPECT_EQ(half.read_to_end(), "<end>");
   EXPECT_EQ(slow.read_to_end(), "<end>");
-  EXPECT_EQ(echo_.answered, 0);
+  EXPECT_EQ(echo_.asked, 0);
 }
 
 TEST_F(HttpServerTest, WhoNeverAsksIsClosedSooner) {
@@ -282,6 +297,10 @@ TEST_F(HttpServerTest, AHandlerThatThrowsCostsItsRequest) {
                   "HTTP/1.1 500"));
   client.send(get("/a"));
   EXPECT_TRUE(starts_with(client.read_answer("GET /a "), "HTTP/1.1 200"));
+  client.send("garbage\r\n\r\n");
+  client.read_to_end();
+  EXPECT_EQ(echo_.seen(),
+            (std::vector<std::string>{"GET /throw 500 timed", "GET /a 200 timed", "  400"}));
 }
 
 TEST_F(HttpServerTest, StoppingLetsRequestsUnderWayEnd) {

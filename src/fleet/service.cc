@@ -51,9 +51,6 @@ std::optional<HttpAnswer> Service::early(const HttpHead& head) {
     answer.emplace();
     answer->body = "{\"schema\": \"purlin.health/1\", \"status\": \"ok\"}\n";
   }
-  metrics_.count(health ? action_name(Action::kHealth) : "refused", answer->status, std::nullopt, 0,
-                 answer->body.size());
-  log(head, *answer, 0);
   return answer;
 }
 
@@ -90,22 +87,23 @@ std::optional<HttpAnswer> Service::check(const HttpHead& head, const Result<Rout
 }
 
 HttpAnswer Service::answer(const HttpHead& head, const std::string& body) {
-  const std::int64_t begin = clock_.monotonic_ns();
   const Result<Route> route = parse_route(head.method, head.target);
+  if (!route.is_ok()) return error_answer(route.status());
+  if (route->action != Action::kMetrics) return caches_.answer(*route, head, body);
   HttpAnswer answer;
-  if (!route.is_ok()) {
-    answer = error_answer(route.status());
-  } else if (route->action == Action::kMetrics) {
-    answer.content_type = "text/plain; version=0.0.4";
-    answer.body = metrics();
-  } else {
-    answer = caches_.answer(*route, head, body);
-  }
-  const double seconds = static_cast<double>(clock_.monotonic_ns() - begin) / 1e9;
-  metrics_.count(route.is_ok() ? action_name(route->action) : "refused", answer.status, seconds,
-                 head.body_bytes, answer.body.size());
-  log(head, answer, seconds);
+  answer.content_type = "text/plain; version=0.0.4";
+  answer.body = metrics();
   return answer;
+}
+
+void Service::answered(const HttpHead& head, const HttpAnswer& answer,
+                       std::optional<double> seconds) {
+  const Result<Route> route = parse_route(head.method, head.target);
+  const bool named = route.is_ok() && (seconds || route->action == Action::kHealth);
+  const std::size_t sent = head.method == "HEAD" ? 0 : answer.body.size();
+  metrics_.count(named ? action_name(route->action) : "refused", answer.status, seconds,
+                 seconds ? head.body_bytes : 0, sent);
+  log(head, answer, seconds.value_or(0), sent);
 }
 
 std::string Service::metrics() const {
@@ -116,7 +114,8 @@ std::string Service::metrics() const {
   const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t value) {
     text += RequestMetrics::single(name, "counter", help, static_cast<double>(value));
   };
-  gauge("purlin_cache_stored_bytes", "Bytes of all segments.", caches_.stored_bytes());
+  gauge("purlin_cache_stored_bytes", "Bytes of all objects, of all caches.",
+        caches_.stored_bytes());
   gauge("purlin_cache_quota_bytes", "What they may have; 0: no limit.",
         caches_.options().quota_bytes);
   if (!counts_) return text;
@@ -130,15 +129,18 @@ std::string Service::metrics() const {
   return text;
 }
 
-void Service::log(const HttpHead& head, const HttpAnswer& answer, double seconds) {
+void Service::log(const HttpHead& head, const HttpAnswer& answer, double seconds,
+                  std::size_t sent) {
   if (answer.status < 500 && !log_requests_) return;
   const std::string name = tokens()->find(head.header("authorization")).name;
   const std::string who = fmt::format("{} ({})", head.peer, name.empty() ? "unknown" : name);
+  const std::string what =
+      head.method.empty() ? "(no request)" : fmt::format("{} {}", head.method, head.target);
   if (answer.status >= 500)
-    log_.warn("{} {} {}: {} {}", who, head.method, head.target, answer.status, trim(answer.body));
+    log_.warn("{} {}: {} {}", who, what, answer.status, trim(answer.body));
   else
-    log_.info("{} {} {}: {} {} B in, {} B out, {:.1f} ms", who, head.method, head.target,
-              answer.status, head.body_bytes, answer.body.size(), seconds * 1e3);
+    log_.info("{} {}: {} {} B in, {} B out, {:.1f} ms", who, what, answer.status, head.body_bytes,
+              sent, seconds * 1e3);
 }
 
 }  // namespace purlin::fleet

@@ -2,12 +2,11 @@
 // Service: everything `purlin serve` answers: who may (tokens), what (fleet/cache_api), and how it
 // went (metrics, a line for each request where wanted).
 //
-// [MT] as an HttpHandler, and `replace_tokens`. Log, clock and the API outlive it. Failure: as an
+// [MT] as an HttpHandler, and `replace_tokens`. Log and API outlive it. Failure: as an
 // answer's status.
 #pragma once
 
 #include "base/log.h"
-#include "base/time.h"
 #include "fleet/cache_api.h"
 #include "fleet/http_server.h"
 #include "fleet/metrics.h"
@@ -26,12 +25,11 @@ struct ServiceOptions {
 
 class Service : public HttpHandler {
  public:
-  Service(ServiceOptions options, CacheApi& caches, Log& log, Clock& clock)
+  Service(ServiceOptions options, CacheApi& caches, Log& log)
       : tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
         log_requests_(options.log_requests),
         caches_(caches),
-        log_(log),
-        clock_(clock) {}
+        log_(log) {}
   // For metrics; before the first request.
   void watch(std::function<HttpServerCounts()> counts) { counts_ = std::move(counts); }
   // For requests from now on. Tokens that are none would let everyone in: they are not taken.
@@ -40,19 +38,21 @@ class Service : public HttpHandler {
   // Health, and what is refused.
   std::optional<HttpAnswer> early(const HttpHead& head) override;
   HttpAnswer answer(const HttpHead& head, const std::string& body) override;
+  // Counts it, and writes its line.
+  void answered(const HttpHead& head, const HttpAnswer& answer,
+                std::optional<double> seconds) override;
 
  private:
   std::shared_ptr<const Tokens> tokens() const;
   std::optional<HttpAnswer> check(const HttpHead& head, const Result<Route>& route) const;
   std::string metrics() const;
-  void log(const HttpHead& head, const HttpAnswer& answer, double seconds);
+  void log(const HttpHead& head, const HttpAnswer& answer, double seconds, std::size_t sent);
 
   mutable std::mutex mutex_;
   std::shared_ptr<const Tokens> tokens_;  // under the mutex
   const bool log_requests_;
   CacheApi& caches_;
   Log& log_;
-  Clock& clock_;
   RequestMetrics metrics_;
   std::function<HttpServerCounts()> counts_;
 };

@@ -18,7 +18,7 @@ class ServiceTest : public testing::Test {
   void open(const std::string& tokens) {
     ServiceOptions options;
     if (!tokens.empty()) options.tokens = Tokens::parse(tokens, "t").value();
-    service_.emplace(std::move(options), *api_, log_, clock_);
+    service_.emplace(std::move(options), *api_, log_);
   }
   // The status of the refusal, or of the answer.
   int ask(const std::string& method, const std::string& target, const std::string& token = "",
@@ -30,12 +30,20 @@ class ServiceTest : public testing::Test {
     const std::optional<HttpAnswer> early = service_->early(head);
     early_ = early.has_value();
     last_ = early ? *early : service_->answer(head, "a");
+    service_->answered(head, last_, early_ ? std::nullopt : std::optional<double>(0.002));
     return last_.status;
   }
   static constexpr char kObject[] = "/v1/caches/team/objects/probe-1";
 
   std::string root_;
-  Log log_{Level::kSilent};
+  class Lines : public Log {
+   public:
+    std::vector<std::string> lines;
+
+   private:
+    void emit(Level, std::string_view text) override { lines.emplace_back(text); }
+  };
+  Lines log_;
   FakeClock clock_;
   std::unique_ptr<CacheApi> api_;
   std::optional<Service> service_;
@@ -163,6 +171,34 @@ TEST_F(ServiceTest, MetricsCountWhatWasAsked) {
     EXPECT_NE(last_.body.find(line), std::string::npos) << line << last_.body;
   EXPECT_EQ(last_.body.find("seconds_count{kind=\"refused\"}"), std::string::npos)
       << "what took no time says nothing of the others";
+}
+
+// What the server says instead of the answer that was given, too.
+TEST_F(ServiceTest, WhatIsSentIsCountedAndAFailureLogged) {
+  open("write 0123456789abcdef ci\n");
+  HttpHead head{"GET", kObject, {{"authorization", "Bearer 0123456789abcdef"}}};
+  head.peer = "10.0.0.7";
+  HttpAnswer answer;
+  answer.status = 503;
+  answer.body = "holds as much as it may\n";
+  service_->answered(head, answer, 0.002);
+  service_->answered(head, answer, std::nullopt);  // by its head alone
+  HttpHead none;
+  none.peer = "10.0.0.8";
+  service_->answered(none, error_answer(400, "no request"), std::nullopt);
+  EXPECT_EQ(log_.lines, (std::vector<std::string>(2, "10.0.0.7 (ci) GET " + std::string(kObject) +
+                                                         ": 503 holds as much as it may")));
+  head.method = "HEAD";
+  answer.status = 200;
+  service_->answered(head, answer, 0.002);
+  ASSERT_EQ(ask("GET", "/metrics", "0123456789abcdef"), 200);
+  for (const char* line : {"purlin_http_requests_total{kind=\"get_object\",status=\"503\"} 1\n",
+                           "purlin_http_requests_total{kind=\"refused\",status=\"503\"} 1\n",
+                           "purlin_http_requests_total{kind=\"refused\",status=\"400\"} 1\n"})
+    EXPECT_NE(last_.body.find(line), std::string::npos) << line << last_.body;
+  const std::size_t sent = 2 * answer.body.size() + error_answer(400, "no request").body.size();
+  EXPECT_NE(last_.body.find(fmt::format("sent_bytes_total {}\n", sent)), std::string::npos)
+      << last_.body;
 }
 
 }  // namespace

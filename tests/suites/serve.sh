@@ -39,16 +39,17 @@ import json, os, sys
 folder = sys.argv[1]
 entry = json.load(open(folder + "/out"))["entry"]
 os.mkdir(folder + "/entries")
-for n in range(40):
+for n in range(2000):
     entry["problem"]["M"] = n + 1
     entry["key"]["bucket"] = f"M={n + 1},N=256,K=256"
     entry["bucket_rules"]["M"] = "exact"
     json.dump(entry, open(f"{folder}/entries/{n}.json", "w"))
 PYTHON
-# pusher NAME TARGET FIRST ROUNDS
+# pusher NAME TARGET FIRST: one record after the other until $tmp/enough is there.
 pusher() {
   local n
-  for n in $(seq "$3" $(($3 + $4 - 1))); do
+  for n in $(seq "$3" $(($3 + 999))); do
+    [ ! -e "$tmp/enough" ] || return 0
     "$PURLIN" cache import --cache "$tmp/$1" "$tmp/entries/$n.json" >/dev/null &&
       "$PURLIN" cache push --cache "$tmp/$1" "$2" >>"$tmp/$1.log" 2>&1 || return 1
   done
@@ -66,25 +67,28 @@ expect_contains "$tmp/err" "cannot listen"
 expect_exit 2 purlin serve --listen 127.0.0.1:0 --data "$tmp/data"
 expect_contains "$tmp/err" "another server keeps '$tmp/data'"
 # Killed and started again while two push: nothing that was acknowledged is lost, no pusher fails.
-pusher a "$url/team" 0 15 & first=$!
-pusher b "$url/team" 20 15 & second=$!
+pusher a "$url/team" 0 & first=$!
+pusher b "$url/team" 1000 & second=$!
 pushed() { cat "$tmp/a.log" "$tmp/b.log" 2>/dev/null | grep -c "pushed" || true; }
 some_more_pushed() { [ "$(pushed)" -gt "$before" ]; }
 for _ in 1 2 3; do
   before=$(pushed)
   wait_until "another push" some_more_pushed
   kill -9 "$server"; wait "$server" || true
-  [ "$(pushed)" -lt 30 ] || fail "the pushers were done before the server was killed"
   serve --listen "$port"
 done
+before=$(pushed)
+wait_until "a push after the last kill" some_more_pushed
+touch "$tmp/enough"
 wait $first || { tail -5 "$tmp/a.log" >&2; fail "the first pusher failed"; }
 wait $second || { tail -5 "$tmp/b.log" >&2; fail "the second pusher failed"; }
+all=$(pushed)
 expect_exit 0 purlin cache pull "$url/team" --cache "$tmp/all" --json
-expect_json "$tmp/out" 'd["added"] == 30 and d["problems"] == [] and d["refused"] == 0'
+expect_json "$tmp/out" 'd["added"] == '"$all"' and d["problems"] == [] and d["refused"] == 0'
 expect_exit 0 purlin cache gc --share "$url/team" --cache "$tmp/all" --grace 0s --json
 expect_json "$tmp/out" 'd["segments_after"] == 1'
 expect_exit 0 purlin cache pull "$tmp/data/caches/team" --cache "$tmp/folder" --json
-expect_json "$tmp/out" 'd["added"] == 30 and d["problems"] == []'
+expect_json "$tmp/out" 'd["added"] == '"$all"' and d["problems"] == []'
 
 # What is no request, or no object of a shared cache, is refused.
 python3 - "$url" <<'PYTHON'
@@ -135,7 +139,7 @@ expect_exit 2 env PURLIN_SERVER_TOKEN=0123456789abcdef-nobody "$PURLIN" cache pu
 expect_contains "$tmp/err" "does not know that token"
 export PURLIN_SERVER_TOKEN=0123456789abcdef-reader
 expect_exit 0 purlin cache pull "$url/team" --cache "$tmp/reader" --json
-expect_json "$tmp/out" 'd["added"] == 30'
+expect_json "$tmp/out" 'd["added"] == '"$all"
 expect_exit 2 purlin cache push "$url/team" --cache "$tmp/seed"
 expect_contains "$tmp/err" "'fleet' may read, not write"
 echo 0123456789abcdef-writer >"$tmp/token"
@@ -149,6 +153,13 @@ as_ann() { env PURLIN_SERVER_TOKEN=0123456789abcdef-person "$PURLIN" "$@"; }
 wait_until "ann's token to count" as_ann cache push "$url/person" --cache "$tmp/seed" >/dev/null
 expect_exit 2 as_ann cache pull "$url/team" --cache "$tmp/ann"
 expect_contains "$tmp/err" "'ann' is not for 'team'"
+expect_exit 0 as_ann cache pull "$url/person" --cache "$tmp/ann"
+grep -v -e -person "$tmp/tokens" >"$tmp/tokens.new"
+chmod 600 "$tmp/tokens.new"
+mv "$tmp/tokens.new" "$tmp/tokens"
+ann_is_refused() { ! as_ann cache pull "$url/person" --cache "$tmp/ann" >"$tmp/out" 2>"$tmp/err"; }
+wait_until "ann's token to be taken back" ann_is_refused
+expect_contains "$tmp/err" "does not know that token"
 printf 'nonsense\n' >"$tmp/tokens"
 wait_until "the server to say so" grep -q "the tokens stay as they were" "$tmp/server.log"
 expect_exit 0 purlin cache pull "$url/team" --cache "$tmp/reader" --json
@@ -171,7 +182,7 @@ url=$(json "$tmp/serving" 'd["url"]')
 expect_exit 2 purlin cache push "$url/full" --cache "$tmp/all"
 expect_contains "$tmp/err" "HTTP 507"
 expect_exit 0 purlin cache pull "$url/team" --cache "$tmp/again" --json
-expect_json "$tmp/out" 'd["added"] == 31 and d["problems"] == []'
+expect_json "$tmp/out" 'd["added"] == '"$((all + 1))"' and d["problems"] == []'
 stop
 
 echo "serve: two pushers lose nothing though the server is killed under them; tokens, quota and a full disk are said"
