@@ -28,6 +28,7 @@
 #include <cstdlib>
 #include <functional>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -68,6 +69,7 @@ class Server {
   explicit Server(const std::string& folder) {
     const std::string tokens = join_path(folder, "tokens");
     must(write_atomic(tokens, fmt::format("write {} bench\n", kToken)), "tokens");
+    if (::chmod(tokens.c_str(), 0600) != 0) must(error(Code::kIo, "chmod"), "tokens");
     Process::Options options;
     options.argv = {join_path(executable_directory(), "../bin/purlin"),
                     "serve",
