@@ -378,8 +378,13 @@ HttpAnswer CacheApi::put(const Route& route, const HttpHead& head, const std::st
       return error_answer(507, fmt::format("this server keeps {} caches at most", kMaxCaches));
   }
   // A request that comes again, its first answer lost, is told so with the quota used up, too.
-  if (fresh && file_exists(join_path(folder(route.cache), route.key)))
+  if (const std::string path = join_path(folder(route.cache), route.key);
+      fresh && file_exists(path)) {
+    // Whose name need not be safe on the disk yet; the answer says that it is.
+    if (const Status status = sync_folder(parent_path(path)); !status.is_ok())
+      return failure(status, 500);
     return error_answer(412, "the object is there already");
+  }
   // The index of a cache is counted, not refused: without it nothing could be merged or removed.
   const std::string object = route.cache + "/" + route.key;
   if (!begin(object, body.size(), kind == Kind::kIndex && !new_cache ? 0 : options_.quota_bytes))

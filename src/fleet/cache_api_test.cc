@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/cache_api.h"
 
+#include "base/file_faults_testing.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/sha256.h"
@@ -203,6 +204,17 @@ TEST_F(CacheApiTest, ListsAndDescribes) {
   EXPECT_EQ(team["generation"].as_int(), 4);
   EXPECT_EQ(team["records"].as_int(), 7);
   EXPECT_EQ(team["bytes"].as_int(), 150);
+}
+
+// The first answer may have been lost before the object's name was safe on the disk.
+TEST_F(CacheApiTest, ARepeatedPutIsToldWhatIsDurable) {
+  const std::string bytes = bundle();
+  ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 201);
+  FileFaults faults;
+  EXPECT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 412);
+  EXPECT_TRUE(faults.synced(join_path(root_, "team/segments")));
+  faults.sync_folder = EIO;
+  EXPECT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 500);
 }
 
 TEST_F(CacheApiTest, AQuotaHoldsAndWhatIsRemovedCountsNoMore) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/stored_bytes.h"
 
-#include "base/text.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +8,11 @@ namespace purlin::fleet {
 namespace {
 
 std::string folder_of(const std::string& key) { return key.substr(0, key.rfind('/') + 1); }
+
+// The object that a temporary file is about to be, or was to be; another object: itself.
+std::string target_of(const std::string& key) {
+  return key.substr(0, key.find(".tmp.", key.rfind('/') + 1));
+}
 
 }  // namespace
 
@@ -45,9 +48,6 @@ Status StoredBytes::count(const std::string& folder,
     counted_ = folder;
   }
   const Result<std::vector<blobs::BlobInfo>> objects = list();
-  std::uint64_t bytes = 0;
-  if (objects.is_ok())
-    for (const blobs::BlobInfo& object : *objects) bytes += object.size;
   const std::lock_guard lock(mutex_);
   counted_.clear();
   std::map<std::string, std::uint64_t> changed = std::exchange(changed_, {});
@@ -55,17 +55,11 @@ Status StoredBytes::count(const std::string& folder,
   // Of what is changing the listing may have either size; end() goes by that of its beginning.
   for (const auto& [key, change] : changing_)
     if (folder_of(key) == folder) changed[key] = change.size;
-  for (const auto& [key, size] : changed) {
-    // With its temporary files, which are about to be it, or gone.
-    auto listed = std::lower_bound(
-        objects->begin(), objects->end(), key,
-        [](const blobs::BlobInfo& object, const std::string& name) { return object.key < name; });
-    for (; listed != objects->end() && starts_with(listed->key, key); ++listed) {
-      const std::string_view rest = std::string_view(listed->key).substr(key.size());
-      if (rest.empty() || starts_with(rest, ".tmp.")) bytes -= listed->size;
-    }
-    bytes += size;
-  }
+  std::uint64_t bytes = 0;
+  for (const auto& [key, size] : changed) bytes += size;
+  for (const blobs::BlobInfo& object : *objects)
+    if (!changed.contains(object.key) && !changed.contains(target_of(object.key)))
+      bytes += object.size;
   set(folder, bytes);
   return Status::ok();
 }

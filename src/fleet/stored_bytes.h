@@ -33,7 +33,7 @@ class StoredBytes {
   // It has changed, or has not. With what begin() had.
   void end(const std::string& key, std::uint64_t adds);
 
-  // `list`: the objects of "team/segments/" by key, without those in folders below. It may change
+  // `list`: the objects of "team/segments/", without those in folders below. It may change
   // some. Its failure leaves all as it was.
   Status count(const std::string& folder,
                const std::function<Result<std::vector<blobs::BlobInfo>>()>& list);

@@ -116,5 +116,21 @@ TEST_F(StoredBytesTest, WhatChangesBesideACountIsCountedRightly) {
   EXPECT_EQ(stored_.get(), 1000u + 5 + 6 + 7 + 2 + 21);
 }
 
+// An object and what a killed process left of it, both of which change beside a count.
+TEST_F(StoredBytesTest, AnObjectAndItsLeftoverAreEachCountedOnce) {
+  put("t/i", 1);
+  disk_["t/i.tmp.1.2"] = 5;
+  ASSERT_TRUE(stored_
+                  .count("t/",
+                         [&] {
+                           std::vector<blobs::BlobInfo> seen = list();
+                           put("t/i", 1);
+                           remove("t/i.tmp.1.2");
+                           return seen;
+                         })
+                  .is_ok());
+  EXPECT_EQ(stored_.get(), 1u);
+}
+
 }  // namespace
 }  // namespace purlin::fleet

@@ -17,14 +17,7 @@ device=(--device "${DEVICE:-cuda:0}")   # DEVICE=opencl:0 tries the script itsel
 shape=(--shape M=512,N=512,K=256)
 out=${OUT:-$tmp}
 mkdir -p "$out"
-fail() { echo "cache_gpu: $*" >&2; exit 1; }
-run() {  # EXPECTED-CODES COMMAND…: stdout to $tmp/out
-  local codes=$1 code=0
-  shift
-  timeout 60 "$@" >"$tmp/out" 2>"$tmp/err" || code=$?
-  case " $codes " in *" $code "*) ;; *) cat "$tmp/out" "$tmp/err"; fail "exit code $code of $*" ;; esac
-}
-json() { python3 -c "import json, sys; d = json.load(open('$tmp/out')); assert $1, d" || fail "not so: $1"; }
+. "$here/lib.sh"
 
 run 0 "$purlin" tune "$spec" "${device[@]}" "${shape[@]}" --budget 20 --cache "$tmp/a" --bucket-regret 2 --regret-budget 8 --json
 json 'len(d["bucket_regret"]) == 2 and all(r >= 1 for r in d["bucket_regret"].values())'

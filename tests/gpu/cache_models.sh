@@ -23,14 +23,8 @@ export XDG_CACHE_HOME=$tmp/home
 device=${DEVICE:-cuda:0}   # DEVICE=opencl:0 tries the script itself
 out=${OUT:-$tmp}
 mkdir -p "$out"
-fail() { echo "cache_models: $*" >&2; exit 1; }
-run() {  # EXPECTED-CODES COMMAND…: stdout to $tmp/out
-  local codes=$1 code=0
-  shift
-  timeout 120 "$@" >"$tmp/out" 2>"$tmp/err" || code=$?
-  case " $codes " in *" $code "*) ;; *) cat "$tmp/out" "$tmp/err"; fail "exit code $code of $*" ;; esac
-}
-json() { "$python" -c "import json; d = json.load(open('$tmp/out')); assert $1, d" || fail "not so: $1"; }
+limit=120
+. "$here/lib.sh"
 
 "$purlin" serve --listen 127.0.0.1:0 --data "$state/server" --json >"$tmp/serve.json" 2>"$tmp/serve.err" &
 server=$!

@@ -399,6 +399,17 @@ TEST(Share, APushThatFailsTakesBackWhatItWrote) {
   }
 }
 
+// From now on the machine's second segment finds the disk full, once `meanwhile` is over.
+void fill_before_second_segment(Machine& machine, const std::function<void()>& meanwhile) {
+  machine.blobs.before = [meanwhile, segments = 0](const std::string& operation,
+                                                   const std::string& key) mutable {
+    if (operation != "put" || key == "index.json" || ++segments < 2) return Status::ok();
+    EXPECT_EQ(segments, 2) << "it goes on where the disk is full";
+    meanwhile();
+    return error(Code::kIo, "the disk is full");
+  };
+}
+
 // Who finds no index lists all that is there, what a push under way has written too; and relies on
 // it. Whether the index was never made or was removed meanwhile.
 TEST(Share, APushThatFailsTakesNothingBackThatAnotherLists) {
@@ -408,15 +419,11 @@ TEST(Share, APushThatFailsTakesNothingBackThatAnotherLists) {
     if (removed) {
       ASSERT_TRUE(a.share.push(records_of(5000, 5001)).is_ok());
     }
-    int segments = 0;
-    a.blobs.before = [&](const std::string& operation, const std::string& key) {
-      if (operation != "put" || key == "index.json" || ++segments < 2) return Status::ok();
+    fill_before_second_segment(a, [&] {
       memory.objects.erase("index.json");
       EXPECT_EQ(b.share.push(records_of(0, 10))->known, 10u);
-      return error(Code::kIo, "the disk is full");
-    };
+    });
     EXPECT_EQ(a.share.push(records_of(0, 20)).status().code(), Code::kIo);
-    EXPECT_EQ(segments, 2);
     const PullReport pulled = c.pull().value();
     EXPECT_TRUE(pulled.problems.empty()) << pulled.problems[0];
     EXPECT_EQ(c.have.size(), removed ? 17u : 16u) << "what B was told is there";
@@ -431,12 +438,7 @@ TEST(Share, APushThatFailsWithoutAnIndexLeavesWhatItWrote) {
     if (removed) {
       ASSERT_TRUE(a.share.push(records_of(5000, 5001)).is_ok());
     }
-    int segments = 0;
-    a.blobs.before = [&](const std::string& operation, const std::string& key) {
-      if (operation != "put" || key == "index.json" || ++segments < 2) return Status::ok();
-      memory.objects.erase("index.json");
-      return error(Code::kIo, "the disk is full");
-    };
+    fill_before_second_segment(a, [&] { memory.objects.erase("index.json"); });
     EXPECT_EQ(a.share.push(records_of(0, 20)).status().code(), Code::kIo);
     EXPECT_EQ(memory.objects.size(), removed ? 2u : 1u);
     const PushReport again = b.share.push(records_of(0, 20)).value();

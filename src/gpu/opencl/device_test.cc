@@ -223,6 +223,25 @@ TEST_F(OpenCl, ADamagedBinaryIsRefused) {
   EXPECT_EQ(device_->load({"saxpy", "", "", 0}).status().code(), Code::kInvalid);
 }
 
+// What PoCL gives where another process builds the same source; to load it would abort.
+TEST_F(OpenCl, ABinaryWithoutItsProgramIsRefused) {
+  auto binary = device_->compile(saxpy());
+  ASSERT_TRUE(binary.is_ok());
+  const std::string name = "/program.bc";
+  const std::size_t at = binary->image.find(name);
+  if (at == std::string::npos) GTEST_SKIP() << "not a binary of PoCL's";
+  std::uint32_t length = 0;
+  std::memcpy(&length, binary->image.data() + at + name.size(), sizeof length);
+  ASSERT_GT(length, 0U);
+  Binary emptied = *binary, absent = *binary;
+  emptied.image.replace(at + name.size(), sizeof length + length, sizeof length, '\0');
+  absent.image.erase(at, name.size() + sizeof length + length);
+  for (const Binary& less : {emptied, absent})
+    EXPECT_EQ(device_->load(less).status().message(),
+              "the binary of 'saxpy' lacks its program: compile it again");
+  EXPECT_TRUE(device_->load(*binary).is_ok());
+}
+
 // The other half of the next test, which runs it in a process of its own.
 TEST_F(OpenCl, DISABLED_LoadsABinaryFromAFile) {
   const std::string path = environment_variable("PURLIN_TEST_BINARY");
