@@ -169,6 +169,8 @@ class Cache:
            allow_transferred=False, layout=None):
         """`device` as device() returns it; backend and arch are needed, the rest may be left out.
         `layout` of the buffers, as a cache key has it: "A=row,B=column,C=row"."""
+        if not isinstance(device, Mapping):
+            raise PurlinError("device: give a mapping with backend and arch, as device() returns", "invalid")
         facts = Device(size=ctypes.sizeof(Device), **{
             name: (text or "").encode() if name in ("backend", "arch") else encoded(text)
             for name, text in device.items()})

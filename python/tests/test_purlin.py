@@ -96,6 +96,7 @@ class CacheTest(WithCache):
         gemm = cache.op("gemm", ["M", "N"], H200)
         for call in (lambda: gemm.find(1), lambda: gemm.find(M=1), lambda: gemm.find(1, N=2),
                      lambda: cache.op("gemm", [], H200),
+                     lambda: cache.op("gemm", ["M"], None),
                      lambda: cache.op("gemm", ["M"], {"backend": None, "arch": None}).find(),
                      lambda: cache.put({"op": "gemm"}, {}, {"M": 1}, 1)):
             with self.assertRaises(purlin.PurlinError) as caught:

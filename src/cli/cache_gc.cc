@@ -24,6 +24,13 @@ Result<double> duration(std::string_view option, std::string_view text) {
   return *seconds;
 }
 
+Result<int> count(std::string_view option, std::string_view text, int least) {
+  const std::optional<std::int64_t> number = parse_int(text);
+  if (!number || *number < least || *number > INT32_MAX)
+    return error(Code::kInvalid, "{} '{}' is not a count of at least {}", option, text, least);
+  return static_cast<int>(*number);
+}
+
 class CacheGc : public Command {
  public:
   std::string_view name() const override { return "cache gc"; }
@@ -49,9 +56,9 @@ class CacheGc : public Command {
   }
   void declare(Flags& flags) override {
     cache_.declare(flags);
-    flags.option("--history", retention_.history, "Entries to keep of a key besides the current");
+    flags.option("--history", history_, "Entries to keep of a key besides the current", "N");
     flags.option("--older-than", older_than_, "Forget entries recorded longer ago, as 90d", "TIME");
-    flags.option("--max-entries", max_entries_, "Forget the oldest until so many are left");
+    flags.option("--max-entries", max_entries_, "Forget the oldest until so many are left", "N");
     flags.option("--max-bytes", max_bytes_, "Forget the oldest until entries.log is no larger",
                  "SIZE");
     flags.flag("--even-current", retention_.even_current,
@@ -68,7 +75,7 @@ class CacheGc : public Command {
   Result<int> run(Context& context) override {
     PURLIN_TRY(signing_.load());
     const bool local =
-        retention_.history >= 0 || !older_than_.empty() || max_entries_ > 0 || !max_bytes_.empty();
+        !history_.empty() || !older_than_.empty() || !max_entries_.empty() || !max_bytes_.empty();
     if (share_.empty() == !local)
       return error(Code::kInvalid,
                    "say what may go: --history, --older-than, --max-entries and --max-bytes for "
@@ -78,6 +85,13 @@ class CacheGc : public Command {
 
  private:
   Result<int> tidy_cache(Context& context) {
+    if (!history_.empty()) {
+      PURLIN_ASSIGN(retention_.history, count("--history", history_, 0));
+    }
+    if (!max_entries_.empty()) {
+      PURLIN_ASSIGN(const int most, count("--max-entries", max_entries_, 1));
+      retention_.max_entries = static_cast<std::size_t>(most);
+    }
     if (!older_than_.empty()) {
       PURLIN_ASSIGN(retention_.older_than_s, duration("--older-than", older_than_));
     }
@@ -88,7 +102,6 @@ class CacheGc : public Command {
                      max_bytes_);
       retention_.max_bytes = *bytes;
     }
-    retention_.max_entries = static_cast<std::size_t>(std::max(max_entries_, 0));
     PURLIN_ASSIGN(cache::Store store, cache_.open());
     warn_of_damage(store, context.log);
     PURLIN_ASSIGN(const cache::RetentionPlan plan,
@@ -151,8 +164,7 @@ class CacheGc : public Command {
   SigningFlag signing_;
   cache::Retention retention_;
   cache::CompactOptions compact_;
-  std::string older_than_, max_bytes_, share_, grace_ = "24h";
-  int max_entries_ = 0;
+  std::string history_, older_than_, max_entries_, max_bytes_, share_, grace_ = "24h";
   bool dry_run_ = false, json_ = false;
 };
 

@@ -61,6 +61,11 @@ class CacheVerify : public Command {
   }
 
   Result<int> run(Context& context) override {
+    if (limit_ < 0) return error(Code::kInvalid, "--limit {} is negative", limit_);
+    filter_.limit = static_cast<std::size_t>(limit_);
+    time_limit_s_ = parse_duration_s(time_limit_);
+    if (!time_limit_.empty() && !time_limit_s_)
+      return error(Code::kInvalid, "--time-limit '{}' is not a duration such as 90s", time_limit_);
     PURLIN_ASSIGN(cache::Store store, cache_.open());
     PURLIN_ASSIGN(const Integrity integrity, check_integrity(store));
     Json document = new_document("purlin.cache-verify/1", host_environment());
@@ -100,8 +105,6 @@ class CacheVerify : public Command {
   }
 
   Result<int> check_winners(Context& context, cache::Store& store, Json* document) {
-    if (limit_ < 0) return error(Code::kInvalid, "--limit {} is negative", limit_);
-    filter_.limit = static_cast<std::size_t>(limit_);
     PURLIN_ASSIGN(const std::vector<KernelSpec> specs, load_specs(places_, context.log));
     if (specs.empty()) return error(Code::kNotFound, "no spec is in '{}'", join(places_, "', '"));
     PURLIN_ASSIGN(const guard::ResolvedDevice device, guard::resolve_device(device_name_));
@@ -131,9 +134,6 @@ class CacheVerify : public Command {
     guard::PairsOptions pairs;
     pairs.watch = watched_.watch();
     pairs.locked_mhz = watched_.locked_mhz();
-    const std::optional<double> limit = parse_duration_s(time_limit_);
-    if (!time_limit_.empty() && !limit)
-      return error(Code::kInvalid, "--time-limit '{}' is not a duration such as 90s", time_limit_);
     Progress progress(stderr, context.error_terminal, !context.quiet);
     pairs.progress = [&](const guard::PairProgress& at) {
       progress.update(guard_progress_line(at));
@@ -156,9 +156,9 @@ class CacheVerify : public Command {
       options.binary_cache = join_path(user_cache_directory(), "binaries");
       options.policy.flush_l2 = cold;
       const auto runner = guard::make_worker_runner(options);
-      if (limit) {
+      if (time_limit_s_) {
         const double spent = static_cast<double>(system_clock().monotonic_ns() - begin) / 1e9;
-        pairs.time_limit_s = std::max(*limit - spent, 0.001);
+        pairs.time_limit_s = std::max(*time_limit_s_ - spent, 0.001);
       }
       PURLIN_ASSIGN(auto checked,
                     guard::check_winners(group, {*runner, device.info, guard::Design{}, pairs,
@@ -251,6 +251,7 @@ class CacheVerify : public Command {
   CacheFlag cache_;
   GuardDevice watched_;
   guard::WinnerFilter filter_;
+  std::optional<double> time_limit_s_;
   int limit_ = 0;
   bool dry_run_ = false, json_ = false;
 };

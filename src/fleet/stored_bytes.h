@@ -33,8 +33,8 @@ class StoredBytes {
   // It has changed, or has not. With what begin() had.
   void end(const std::string& key, std::uint64_t adds);
 
-  // `list`: the objects of "team/segments/", without those in folders below. It may change
-  // some. Its failure leaves all as it was.
+  // `list`: the objects of "team/segments/", without those in folders below. It may change some.
+  // Its failure leaves all as it was.
   Status count(const std::string& folder,
                const std::function<Result<std::vector<blobs::BlobInfo>>()>& list);
   // Those that have something, as far as is known.

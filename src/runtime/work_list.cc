@@ -109,6 +109,8 @@ Result<WorkList> WorkList::from_document(const Json& document) {
                  "schema '{}' where '{}' was expected; a newer Purlin may have "
                  "written it",
                  document["schema"].as_string(), kSchema);
+  if (!document["rows"].is_array())
+    return error(Code::kCorrupt, "'rows' is not a list; remove the file to start anew");
   WorkList list;
   for (const Json& item : document["rows"].items()) {
     // One row that is of no use must not take the others with it.

@@ -69,6 +69,10 @@ TEST(WorkList, ADamagedFileIsAnErrorAndIsKept) {
                            "{\"schema\": \"purlin.worklist/2\", \"rows\": []}")
                   .is_ok());
   EXPECT_EQ(WorkList::read(folder.path()).status().code(), Code::kCorrupt);
+  const std::string rows = "{\"schema\": \"purlin.worklist/1\", \"rows\": 7}";
+  ASSERT_TRUE(write_atomic(WorkList::path(folder.path()), rows).is_ok());
+  EXPECT_EQ(WorkList::merge_into(folder.path(), {row("a", 1)}).code(), Code::kCorrupt);
+  EXPECT_EQ(*read_file(WorkList::path(folder.path())), rows);
 }
 
 // One program's mistake must not take the list from all others.

@@ -203,6 +203,7 @@ refused "only a bundle can be signed" "$tmp/all.json" --sign-key "$tmp/key"
 head -c 3000 "$tmp/all.bundle" >"$tmp/cut.bundle"
 refused "cut short" "$tmp/cut.bundle"
 refused "neither a bundle" "$PURLIN_SOURCE/CMakePresets.json"
+refused "neither a bundle" "$PURLIN_SOURCE/README.md"
 [ ! -e "$tmp/x" ] || fail "a refused file made a cache"
 # A signed share: those without the key's signature are not taken.
 expect_exit 0 purlin cache push "$tmp/signed" --cache "$tmp/seed" --sign-key "$tmp/key"
@@ -221,6 +222,10 @@ PYTHON
 expect_exit 0 purlin cache import --cache "$tmp/seed" "$tmp"/time-*.json
 expect_exit 2 purlin cache gc --cache "$tmp/seed"
 expect_contains "$tmp/err" "say what may go"
+for bad in --history=-5 --history=some --max-entries=0; do
+  expect_exit 2 purlin cache gc --cache "$tmp/seed" "$bad" --older-than 90d
+  expect_contains "$tmp/err" "${bad%%=*} '${bad#*=}' is not a count"
+done
 expect_exit 0 purlin cache gc --cache "$tmp/seed" --history 1 --dry-run --json
 expect_json "$tmp/out" 'd["removed_entries"] == 2 and d["left"] == 2'
 expect_exit 0 purlin cache gc --cache "$tmp/seed" --history 0 --older-than 90d --max-entries 1

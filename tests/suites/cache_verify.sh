@@ -91,6 +91,11 @@ expect_contains "$tmp/err" "no spec of this kernel"
 printf '{"device": {"name": "Other"}}\n' >"$tmp/other.json"
 verify 0 "$tmp/f" other
 expect_json "$tmp/out" 'd["elsewhere"] == 1 and d["winners"] == []'
+for bad in --limit=-1 --time-limit=soon; do
+  expect_exit 2 purlin cache verify "$spec" --cache "$tmp/f" "$bad"
+  expect_contains "$tmp/err" "${bad%%=*}"
+  [ ! -s "$tmp/out" ] || fail "it says what it checked before it refuses $bad"
+done
 mkdir "$tmp/empty"
 expect_exit 2 purlin cache verify "$tmp/empty" --cache "$tmp/f"
 expect_contains "$tmp/err" "no spec is in"

@@ -60,7 +60,10 @@ Result<Bundle> read_records(std::string_view bytes, const SigningKey* key) {
   if (is_bundle(bytes)) return decode_bundle(bytes, key);
   if (key != nullptr)
     return error(Code::kInvalid, "only a bundle can be signed; key {} is asked for", key->id());
-  PURLIN_ASSIGN(const Json document, Json::parse(bytes, {.max_bytes = kMaxBundleBytes}));
+  constexpr std::string_view kNeither = "neither a bundle nor a document of `purlin cache`";
+  const Result<Json> parsed = Json::parse(bytes, {.max_bytes = kMaxBundleBytes});
+  if (!parsed.is_ok()) return parsed.status().with_context(kNeither);
+  const Json& document = *parsed;
   const std::string& schema = document["schema"].as_string();
   if (starts_with(schema, "purlin.cache-export/")) return from_export(document);
   Bundle bundle;
@@ -70,8 +73,7 @@ Result<Bundle> read_records(std::string_view bytes, const SigningKey* key) {
     if (entry->is_null()) return error(Code::kInvalid, "it holds no entry (the lookup was a miss)");
     PURLIN_TRY(take_entry(*entry, &bundle));
   } else {
-    PURLIN_TRY(take_entry(document, &bundle)
-                   .with_context("neither a bundle nor a document of `purlin cache`"));
+    PURLIN_TRY(take_entry(document, &bundle).with_context(kNeither));
   }
   return bundle;
 }
