@@ -79,7 +79,7 @@ int main() {
     options.binaries = folder + "/binaries";
     options.shadow_every = shadow;
     options.seed = 1;
-    auto session = Session::open(folder.c_str()).value();
+    auto session = CacheSession::open(folder.c_str()).value();
     auto dispatcher = Dispatcher::open(session, spec, std::move(guest), std::move(options)).value();
     const std::int64_t one = 1024;
     if (!dispatcher->prepare(&one).is_ok()) return 2;
@@ -105,7 +105,7 @@ int main() {
     }
   }
   // purlin_lookup as programs call it: the index with its recording; every shape is a hit.
-  auto session = Session::open(folder.c_str()).value();
+  auto session = CacheSession::open(folder.c_str()).value();
   OpOptions asked;
   asked.wanted = sample_winner(spec, 1024, sample_config(64, 1)).key;
   asked.dimensions = {"N"};

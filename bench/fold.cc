@@ -7,7 +7,7 @@
 // Processor time; folding is of the thread that CUPTI calls, sealing of the session's. Exit code 1
 // where a launch takes more than 8 bytes on disk, but of thousands of launch shapes: those take
 // sketches, too.
-#include "profile/capture/cuda/records_for_test.h"
+#include "profile/capture/cuda/activity/records_for_test.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -93,7 +93,7 @@ Cost cost_of(const Program& program, bool full, std::size_t count, int repeats) 
   Cost best;
   for (int repeat = 0; repeat < repeats; ++repeat) {
     FoldingRig rig(full);
-    Session& session = rig.session;
+    CaptureSession& session = rig.session;
     Folding& folding = rig.folding;
     Records records(program);
     double walk = 0, fold = 0, seal = 0, bytes = 0;

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "base/random.h"
-#include "guard/samples.h"
-#include "guard/signed_rank.h"
+#include "guard/gate/samples.h"
+#include "guard/gate/signed_rank.h"
 
 #include <algorithm>
 #include <cmath>

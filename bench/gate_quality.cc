@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "gate_noise.h"
 #include "gate_rivals.h"
-#include "guard/samples.h"
+#include "guard/gate/samples.h"
 
 #include <atomic>
 #include <cstdio>

@@ -5,7 +5,7 @@
 //   history_quality [TRIALS]     prints a Markdown table; 300 trials take about 2 minutes
 #include "base/random.h"
 #include "base/status.h"
-#include "guard/change_points.h"
+#include "guard/history/change_points.h"
 
 #include <cmath>
 #include <cstdio>

@@ -7,7 +7,7 @@
 // the same file, up to 512 MiB (it needs several times the file in memory). With FILE, that trace
 // is imported instead. Per core: by CPU time of the whole import. Results: one JSON document.
 #include "base/files.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/process.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -261,8 +261,8 @@ int main(int argc, char** argv) {
     right = right && !profile->partial && (argc > 2 || is_right(*profile, truth));
     activities = profile->timeline.activities.size();
   }
-  constexpr double kMostForPythonMb = 512 * 1.048576;
-  const double python = mb <= kMostForPythonMb ? python_cpu_s(path) : -1;
+  constexpr double kMaxForPythonMb = 512 * 1.048576;
+  const double python = mb <= kMaxForPythonMb ? python_cpu_s(path) : -1;
   Json document = new_document("purlin.bench-kineto-import/1", host_environment());
   document.set("json_mb", mb);
   document.set("activities", activities);

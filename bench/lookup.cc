@@ -24,8 +24,8 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "cache/op_index.h"
-#include "cache/store.h"
+#include "cache/hot/op_index.h"
+#include "cache/store/store.h"
 #include "model/document.h"
 
 #include <algorithm>

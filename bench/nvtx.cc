@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "model/document.h"
-#include "profile/capture/range_log.h"
+#include "profile/capture/ranges/range_log.h"
 #include "profile/launcher.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 // 95th percentiles of the top 20 against the generator's own. Peers, on the first 2 M of the same
 // launches as text: awk and SQLite, which give count and total only. Results: one JSON document.
 #include "base/files.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/process.h"
 #include "base/random.h"
 #include "base/text.h"

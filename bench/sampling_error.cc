@@ -13,9 +13,9 @@
 // the totals by ids is off by more than three of its standard errors and a thousandth.
 #include "base/files.h"
 #include "base/text.h"
-#include "model/profile.h"
-#include "profile/capture/governor.h"
-#include "profile/capture/launch_clock.h"
+#include "model/profile/profile.h"
+#include "profile/capture/sampling/launch_counter.h"
+#include "profile/capture/sampling/overhead_controller.h"
 #include "profile/import/import.h"
 
 #include <algorithm>
@@ -203,7 +203,7 @@ class Replay {
     add(pending_, weighed ? by_ids : standing.weight);
     if (weighed && !pending_.empty() && (!last || kept_.empty()))
       kept_.push_back({pending_, by_ids});
-    if (kept_.size() > kMostKept) kept_.pop_front();
+    if (kept_.size() > kMaxKept) kept_.pop_front();
     pending_.clear();
     if (last && ids_) share(clock_.left_out());
   }
@@ -231,7 +231,7 @@ class Replay {
     Ranges ranges;
     double weight;
   };
-  static constexpr std::size_t kMostKept = 16;
+  static constexpr std::size_t kMaxKept = 16;
   Ranges pending_;
   std::deque<Kept> kept_;
   std::size_t next_ = 0;

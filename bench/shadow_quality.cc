@@ -10,7 +10,7 @@
 #include "base/files.h"
 #include "base/gzip.h"
 #include "base/hash.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "gpu/replay/replay_space.h"

@@ -6,12 +6,12 @@
 // streams of two devices, each launched by a call, with ops, steps and synchronisation. Analyses it
 // all, then computes the unions alone as one would by hand: a list of intervals for each class,
 // sorted and merged, overlaps by intersecting lists. Both must agree. Results: one JSON document.
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/random.h"
 #include "model/document.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <fmt/format.h>
 

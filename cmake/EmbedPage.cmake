@@ -1,6 +1,6 @@
 # cmake -DSTYLE=FILE -DSCRIPTS=FILE|FILE… -DOUT=FILE.cc -P EmbedPage.cmake
 # Writes the page's style and script, the scripts in the order given, as C++ string literals with
-# their SHA-256, which the page's content security policy names. See src/analyze/report_html.h.
+# their SHA-256, which the page's content security policy names. See src/analyze/report/html.h.
 file(READ ${STYLE} style)
 set(script "")
 string(REPLACE "|" ";" files "${SCRIPTS}")
@@ -19,7 +19,7 @@ foreach(text style script)
   endif()
 endforeach()
 file(WRITE ${OUT}.new "// Written by cmake/EmbedPage.cmake.
-#include \"analyze/html_assets.h\"
+#include \"analyze/report/html_assets.h\"
 namespace purlin::analyze::html {
 const std::string_view kStyle = R\"purlin_page(${style})purlin_page\";
 const std::string_view kScript = R\"purlin_page(${script})purlin_page\";

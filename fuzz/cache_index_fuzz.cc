@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of a cache from any bytes: as they are, and as rows under a header that fits them, so
 // that rows which lie, in no order, are searched too.
-#include "cache/catalog.h"
+#include "cache/store/record_set.h"
 
 #include <cstdlib>
 #include <cstring>

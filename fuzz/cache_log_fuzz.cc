@@ -2,10 +2,10 @@
 // The cache's log and its entries from any bytes: the scan must account for every byte, a writer
 // must be able to go on after it, and what is read as an entry must survive being written again.
 // What is read where it lies must be what Json makes of it.
-#include "base/json_view.h"
-#include "cache/entry.h"
-#include "cache/record.h"
-#include "cache/record_log.h"
+#include "base/json/json_view.h"
+#include "cache/entry/entry.h"
+#include "cache/store/cache_record.h"
+#include "cache/store/record_log.h"
 
 #include <cstdlib>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The importer of Chrome traces: bytes as they come, and the same as events of a PyTorch trace, so
 // that the linking of calls, ops and kernels is reached. Bounds are small; every index must hold.
-#include "profile/import/chrome_trace.h"
+#include "profile/import/chrome/trace.h"
 
 #include <algorithm>
 #include <cstddef>

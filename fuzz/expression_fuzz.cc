@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions: any text parses or is refused; what parses evaluates to a value or an error, the
 // same on each evaluation, and its recorded text parses to the same.
-#include "model/expression.h"
+#include "model/expression/expression.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON: what is read must come back the same after being written, and a view of it is the same.
-#include "base/json.h"
-#include "base/json_view.h"
+#include "base/json/json.h"
+#include "base/json/json_view.h"
 
 #include <cstddef>
 #include <cstdint>

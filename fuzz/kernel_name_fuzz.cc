@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/kernel_name.h"
+#include "analyze/kernel_name/kernel_name.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nsight Systems' SQLite: bytes as a database in memory, or, behind "SQL:", statements that make
 // one; an error, or a profile whose indices hold.
-#include "profile/import/nsys_session.h"
-#include "profile/import/sqlite_file.h"
+#include "profile/import/nsys/session.h"
+#include "profile/import/nsys/sqlite_file.h"
 
 #include <cstddef>
 #include <cstdint>

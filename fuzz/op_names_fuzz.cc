@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/problem.h"
-#include "profile/capture/op_text.h"
-#include "profile/op_names.h"
+#include "model/problem/problem.h"
+#include "profile/capture/ranges/op_text.h"
+#include "profile/ops/op_names.h"
 
 #include <cstddef>
 #include <cstdint>

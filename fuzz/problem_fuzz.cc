@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
-#include "model/problem.h"
+#include "model/problem/problem.h"
 
 #include <cstddef>
 #include <cstdint>

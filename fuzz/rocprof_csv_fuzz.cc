@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rocprof's CSV, one file or several of a run ("@@@@" between them): an error, or a profile whose
 // indices hold.
-#include "profile/import/rocprof_csv.h"
+#include "profile/import/rocm/rocprof_csv.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever a profile says of a kernel, its roof is finite and its utilisation a share: names, ops,
 // shapes, counters and launch shapes are foreign. The same bytes are read as a ceilings document.
-#include "analyze/roofline.h"
-#include "analyze/supplement.h"
+#include "analyze/report/supplement.h"
+#include "analyze/roofline/roofline.h"
 #include "base/text.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Specs: any text is refused, or is a spec whose default config resolves or is refused in turn.
-#include "model/spec.h"
+#include "model/spec/spec.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stall samples as CSV: an error, or a profile within its bounds.
-#include "profile/import/stall_csv.h"
+#include "profile/import/ncu/stall_csv.h"
 
 #include <cstddef>
 #include <cstdint>

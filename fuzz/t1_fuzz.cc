@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // T1 files: any text is refused, or is a spec whose default config resolves or is refused in turn.
-#include "model/t1.h"
+#include "model/spec/t1.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timeline analysis and exports of whatever a file may hold: records taken from the input as they
 // come, times and indices included.
-#include "analyze/timeline.h"
-#include "base/json.h"
+#include "analyze/timeline/timeline.h"
+#include "base/json/json.h"
 #include "profile/export/export.h"
 
 #include <algorithm>

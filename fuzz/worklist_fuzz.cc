@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!json.is_ok()) return 0;
   const auto list = WorkList::from_document(*json);
   if (!list.is_ok()) return 0;
-  if (list->rows().size() > WorkList::kMostRows) std::abort();
+  if (list->rows().size() > WorkList::kMaxRows) std::abort();
   const auto again = WorkList::from_document(list->document());
   if (!again.is_ok() || again->rows().size() != list->rows().size()) std::abort();
   return 0;

@@ -205,7 +205,7 @@ class Group:
 
 
 def number_of(text):
-    """FNV-1a, as profile/capture/run_draw.cc has it."""
+    """FNV-1a, as profile/capture/sampling/process_sampler.cc has it."""
     value = 14695981039346656037
     for byte in text.encode():
         value = (value ^ byte) * 1099511628211 % 2**64
@@ -268,7 +268,7 @@ class Runner:
         return result
 
     def will_record(self, group, row):
-        """Whether a process has a head: of those left on, who is drawn (is_drawn of profile/capture/run_draw.cc); what its profile says is compared at its end."""
+        """Whether a process has a head: of those left on, who is drawn (is_drawn of profile/capture/sampling/process_sampler.cc); what its profile says is compared at its end."""
         kind = row.partition(AGAIN)[0]
         return kind == "default" or kind == "on" and number_of(self.run_id(group.folder.name, row)) % self.one_in.get(group.program, 1) == 0
 

@@ -28,7 +28,7 @@
 
 namespace {
 
-constexpr double kStartMs = 6000, kAheadMs = 2, kMostQuietMs = 400;
+constexpr double kStartMs = 6000, kAheadMs = 2, kMaxQuietMs = 400;
 
 decltype(&cuptiActivityRegisterCallbacks) register_callbacks;
 decltype(&cuptiActivityGetNextRecord) next_record;
@@ -77,7 +77,7 @@ void pause_ms(double ms) {
 }
 
 void wait_until_quiet() {
-  for (double waited = 0; waited < kMostQuietMs; waited += 1) {
+  for (double waited = 0; waited < kMaxQuietMs; waited += 1) {
     flush_all(0);
     if (state().buffers.lent() == 0) return;
     pause_ms(1);

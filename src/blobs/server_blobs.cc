@@ -2,7 +2,7 @@
 #include "blobs/server_blobs.h"
 
 #include "base/files.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "blobs/patient_http.h"
 #include "blobs/store_clock.h"

@@ -33,11 +33,11 @@ TEST(StoreClock, PutsTimesRightByTheDifference) {
   EXPECT_EQ(objects[0].modified_ns, 110 * kSecond);
   to_local_clock(objects, 1001 * kSecond, 1000 * kSecond);
   EXPECT_EQ(objects[0].modified_ns, 110 * kSecond) << "the grain of a date";
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  to_local_clock(objects, -kMost, kMost);
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  to_local_clock(objects, -kMax, kMax);
   EXPECT_EQ(objects[0].modified_ns, 0);
-  objects[0].modified_ns = kMost;
-  to_local_clock(objects, 0, kMost);
+  objects[0].modified_ns = kMax;
+  to_local_clock(objects, 0, kMax);
   EXPECT_EQ(objects[0].modified_ns, 0) << "overflow";
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/json_lines.h"
+#include "base/json/json_lines.h"
 
 #include <algorithm>
 

@@ -7,9 +7,9 @@
 // thread-safe. Failure: kIo; kCorrupt for a damaged file.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/status.h"
-#include "model/device.h"
+#include "model/device/device.h"
 
 #include <cstdint>
 #include <string>

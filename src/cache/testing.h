@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/files.h"
-#include "cache/entry.h"
+#include "cache/entry/entry.h"
 
 #include <cstdlib>
 #include <string>

@@ -3,13 +3,13 @@
 #include "cache/backlog.h"
 
 #include "base/text.h"
-#include "cache/store.h"
-#include "cli/command.h"
+#include "cache/store/store.h"
 #include "cli/commands.h"
-#include "cli/kernels_directory.h"
+#include "cli/frame/command.h"
+#include "cli/profile/files.h"
 #include "cli/profile_backlog.h"
-#include "cli/profile_files.h"
-#include "cli/spec_files.h"
+#include "cli/tune/kernels_directory.h"
+#include "cli/tune/spec_files.h"
 #include "cli/work_backlog.h"
 #include "model/document.h"
 

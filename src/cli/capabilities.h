@@ -5,9 +5,9 @@
 // safety: free functions. Failure: none; what cannot be found out is a missing capability.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
-#include "model/device.h"
+#include "model/device/device.h"
 
 #include <string>
 #include <string_view>

@@ -2,7 +2,7 @@
 // The list of verbs. A new verb is a file with its Command and a make_ function, and a line here.
 #include "cli/commands.h"
 
-#include "cli/command.h"
+#include "cli/frame/command.h"
 
 namespace purlin::cli {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin config`: each setting with its value and where that comes from.
 #include "base/files.h"
-#include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/settings.h"
+#include "cli/frame/command.h"
+#include "cli/frame/settings.h"
 #include "model/document.h"
 
 namespace purlin::cli {

@@ -2,8 +2,8 @@
 // `purlin doctor`: what works on this machine, the evidence, and how to fix what does not;
 // with --ceilings, what its devices can do at most.
 #include "cli/capabilities.h"
-#include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/frame/command.h"
 #include "gpu/registry.h"
 #include "measure/ceilings/ceilings.h"
 #include "model/document.h"

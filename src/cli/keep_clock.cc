@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin keep-clock UUID`: gives a GPU's clock back when the process that locked it is gone.
-#include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/frame/command.h"
 #include "gpu/clock_lock.h"
 
 namespace purlin::cli {

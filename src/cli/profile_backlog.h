@@ -4,11 +4,11 @@
 // cache, which is asked what is tuned already. Failure: of the cache alone.
 #pragma once
 
-#include "analyze/report.h"
+#include "analyze/report/report.h"
 #include "base/status.h"
 #include "cache/backlog.h"
-#include "cache/store.h"
-#include "model/spec.h"
+#include "cache/store/store.h"
+#include "model/spec/spec.h"
 
 #include <span>
 #include <string>

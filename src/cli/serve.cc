@@ -3,10 +3,10 @@
 #include "base/byte_size.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "cli/answer.h"
-#include "cli/command.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/frame/answer.h"
+#include "cli/frame/command.h"
+#include "cli/frame/interrupt.h"
 #include "fleet/service.h"
 #include "fleet/token_file.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/work_backlog.h"
 
-#include "cache/store.h"
+#include "cache/store/store.h"
 #include "runtime/work_list.h"
 
 #include <algorithm>

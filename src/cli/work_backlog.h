@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cache/backlog.h"
-#include "cli/command.h"
+#include "cli/frame/command.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin worker`: the process a Worker starts. Hidden, for it talks to programs only.
-#include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/frame/command.h"
 #include "measure/worker_server.h"
 
 namespace purlin::cli {

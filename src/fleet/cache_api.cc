@@ -2,7 +2,7 @@
 #include "fleet/cache_api.h"
 
 #include "base/files.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/time.h"

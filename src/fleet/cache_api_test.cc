@@ -3,7 +3,7 @@
 
 #include "base/file_faults_testing.h"
 #include "base/files.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/sha256.h"
 #include "cache/share/bundle.h"
 #include "cache/share/share_index.h"

@@ -10,11 +10,11 @@
 #pragma once
 
 #include "base/status.h"
-#include "model/device.h"
+#include "model/device/device.h"
+#include "model/device/launch.h"
 #include "model/evaluation.h"
-#include "model/launch.h"
-#include "model/library_operation.h"
-#include "model/value.h"
+#include "model/expression/value.h"
+#include "model/spec/library_operation.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -170,9 +170,9 @@ class Device {
   virtual Result<Busy> keep_busy(const Launch& launch, const TimingRequest& request,
                                  const GoOn& go_on);
 
-  // Hardware counters of one launch, by names with units (model/launch_counters.h), with a cold L2
-  // cache or as the launch before leaves it. Launches of this process may take longer from then on.
-  // kUnavailable, with the reason, where counters are not to be had; kTimeout, not now.
+  // Hardware counters of one launch, by names with units (model/device/launch_counters.h), with a
+  // cold L2 cache or as the launch before leaves it. Launches of this process may take longer from
+  // then on. kUnavailable, with the reason, where counters are not to be had; kTimeout, not now.
   virtual Result<std::map<std::string, double>> count(const Launch&, bool /*flush_l2*/) {
     return error(Code::kUnavailable, "hardware counters are read on CUDA devices only");
   }

@@ -6,7 +6,7 @@
 namespace purlin::gpu {
 namespace {
 
-constexpr int kMostInFlight = 64;  // bounds events and the driver's queue
+constexpr int kMaxInFlight = 64;  // bounds events and the driver's queue
 
 std::string macro_text(const Value& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
@@ -112,16 +112,16 @@ Result<std::vector<Sample>> sample_in_chunks(const TimingRequest& request, Clock
   const std::int64_t start = clock.monotonic_ns();
   std::vector<Sample> samples;
   // Under a budget the first chunk is one sample: nothing is known of the kernel's duration yet.
-  int count = request.budget_s > 0 ? 1 : kMostInFlight;
+  int count = request.budget_s > 0 ? 1 : kMaxInFlight;
   while (static_cast<int>(samples.size()) < request.samples) {
-    count = std::min({count, kMostInFlight, request.samples - static_cast<int>(samples.size())});
+    count = std::min({count, kMaxInFlight, request.samples - static_cast<int>(samples.size())});
     PURLIN_TRY(chunk(count, samples));
     if (request.budget_s <= 0) continue;
     const double spent_s = static_cast<double>(clock.monotonic_ns() - start) * 1e-9;
     const double left_s = request.budget_s - spent_s;
     if (left_s <= 0) break;
     const double each_s = std::max(spent_s / static_cast<double>(samples.size()), 1e-9);
-    count = static_cast<int>(std::clamp(left_s / each_s, 1.0, double{kMostInFlight}));
+    count = static_cast<int>(std::clamp(left_s / each_s, 1.0, double{kMaxInFlight}));
   }
   return samples;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for cuBLASLt in builds made without its header.
-#include "gpu/library_guest.h"
+#include "gpu/library_app_context.h"
 #include "gpu/library_kernel.h"
 
 namespace purlin::gpu {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/library_kernel.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 
 namespace purlin::gpu {

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "gpu/nvml.h"
-#include "model/device.h"
+#include "model/device/device.h"
 
 #include <memory>
 #include <optional>

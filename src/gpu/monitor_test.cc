@@ -9,7 +9,7 @@ namespace purlin::gpu {
 namespace {
 
 // A driver in a table. Plain functions, as C has it, so its state is global to this file.
-struct FakeDriver {
+struct FakeNvml {
   unsigned clock = 1980, temperature = 45, power_mw = 350000, limit_mw = 700000;
   unsigned long long reasons = 0;
   std::vector<unsigned> processes;
@@ -18,41 +18,43 @@ struct FakeDriver {
   int energy_code = 0;
   int locks = 0, resets = 0, lock_code = 0, shutdowns = 0;
 };
-FakeDriver fake;  // NOLINT: see above
-int handle = 0;   // NOLINT
+FakeNvml fake_nvml;      // NOLINT: see above
+int monitor_handle = 0;  // NOLINT
 
 NvmlTable table() {
   NvmlTable functions;
   functions.init = [] { return 0; };
-  functions.shutdown = [] { return ++fake.shutdowns, 0; };
+  functions.shutdown = [] { return ++fake_nvml.shutdowns, 0; };
   functions.driver_version = [](char* text, unsigned) { return std::strcpy(text, "580.1"), 0; };
   functions.by_pci = [](const char*, void**) { return 2; };
   functions.by_uuid = [](const char* uuid, void** device) {
-    *device = &handle;
+    *device = &monitor_handle;
     return std::strcmp(uuid, "GPU-1") == 0 ? 0 : 6;
   };
-  functions.clock_info = [](void*, int, unsigned* mhz) { return *mhz = fake.clock, 0; };
-  functions.clock_reasons = [](void*, unsigned long long* bits) { return *bits = fake.reasons, 0; };
-  functions.temperature = [](void*, int, unsigned* celsius) {
-    return *celsius = fake.temperature, 0;
+  functions.clock_info = [](void*, int, unsigned* mhz) { return *mhz = fake_nvml.clock, 0; };
+  functions.clock_reasons = [](void*, unsigned long long* bits) {
+    return *bits = fake_nvml.reasons, 0;
   };
-  functions.power = [](void*, unsigned* mw) { return *mw = fake.power_mw, 0; };
-  functions.power_limit = [](void*, unsigned* mw) { return *mw = fake.limit_mw, 0; };
+  functions.temperature = [](void*, int, unsigned* celsius) {
+    return *celsius = fake_nvml.temperature, 0;
+  };
+  functions.power = [](void*, unsigned* mw) { return *mw = fake_nvml.power_mw, 0; };
+  functions.power_limit = [](void*, unsigned* mw) { return *mw = fake_nvml.limit_mw, 0; };
   functions.processes = [](void*, unsigned* count, NvmlTable::ProcessInfo* infos) {
     const unsigned room = *count;
-    *count = static_cast<unsigned>(fake.processes.size());
+    *count = static_cast<unsigned>(fake_nvml.processes.size());
     if (room < *count) return 7;
-    for (unsigned i = 0; i < *count; ++i) infos[i].pid = fake.processes[i];
+    for (unsigned i = 0; i < *count; ++i) infos[i].pid = fake_nvml.processes[i];
     return 0;
   };
   functions.lock_clocks = [](void*, unsigned low, unsigned high) {
-    fake.low = low, fake.high = high;
-    return ++fake.locks, fake.lock_code;
+    fake_nvml.low = low, fake_nvml.high = high;
+    return ++fake_nvml.locks, fake_nvml.lock_code;
   };
-  functions.reset_clocks = [](void*) { return ++fake.resets, 0; };
+  functions.reset_clocks = [](void*) { return ++fake_nvml.resets, 0; };
   functions.energy = [](void*, unsigned long long* mj) {
-    *mj = fake.energy_mj;
-    return fake.energy_code;
+    *mj = fake_nvml.energy_mj;
+    return fake_nvml.energy_code;
   };
   return functions;
 }
@@ -64,11 +66,11 @@ std::unique_ptr<Monitor> monitor(const NvmlTable& functions = table(),
 
 class MonitorTest : public ::testing::Test {
  protected:
-  void SetUp() override { fake = {}; }
+  void SetUp() override { fake_nvml = {}; }
 };
 
 TEST_F(MonitorTest, ReadsClocksHeatPowerAndProcesses) {
-  fake.processes.assign(300, 12);  // more than it asks room for at first
+  fake_nvml.processes.assign(300, 12);  // more than it asks room for at first
   const DeviceState state = monitor()->read();
   EXPECT_EQ(state.sm_clock_mhz, 1980);
   EXPECT_EQ(state.temperature_c, 45);
@@ -77,15 +79,15 @@ TEST_F(MonitorTest, ReadsClocksHeatPowerAndProcesses) {
   ASSERT_TRUE(state.processes.has_value());
   EXPECT_EQ(state.processes->size(), 300u);
   EXPECT_TRUE(state.limits.empty());
-  EXPECT_EQ(fake.shutdowns, 1);
+  EXPECT_EQ(fake_nvml.shutdowns, 1);
 }
 
 TEST_F(MonitorTest, TellsProtectionFromAPowerCap) {
-  fake.reasons = 0x1 | 0x4;  // idle bits are no limit
+  fake_nvml.reasons = 0x1 | 0x4;  // idle bits are no limit
   EXPECT_EQ(monitor()->read().limits, std::vector<std::string>{"power cap"});
   EXPECT_FALSE(monitor()->read().protects_itself);
   for (const unsigned long long bit : {0x8ull, 0x20ull, 0x40ull, 0x80ull}) {
-    fake.reasons = bit;
+    fake_nvml.reasons = bit;
     EXPECT_TRUE(monitor()->read().protects_itself) << bit;
   }
 }
@@ -106,7 +108,7 @@ TEST_F(MonitorTest, OldDriversKnowLess) {
 
 TEST_F(MonitorTest, CountsEnergyOrSaysWhyNot) {
   EXPECT_EQ(*Nvml::over(table()).value()->energy_mj("GPU-1"), 1234567890123.0);
-  fake.energy_code = 3;
+  fake_nvml.energy_code = 3;
   const Status refused = Nvml::over(table()).value()->energy_mj("GPU-1").status();
   EXPECT_EQ(refused.code(), Code::kUnavailable);
   EXPECT_NE(refused.message().find("does not support it; counting takes a Volta"),
@@ -121,12 +123,12 @@ TEST_F(MonitorTest, CountsEnergyOrSaysWhyNot) {
 
 TEST_F(MonitorTest, LocksAndSaysWhyItMayNot) {
   EXPECT_TRUE(monitor()->lock_clocks(1500, 1500).is_ok());
-  EXPECT_EQ(fake.low, 1500u);
+  EXPECT_EQ(fake_nvml.low, 1500u);
   EXPECT_TRUE(monitor()->lock_clocks(0, 0).is_ok());
-  EXPECT_EQ(fake.low, 0xFFFFFF01u);  // the board's base clock, as NVML names it
+  EXPECT_EQ(fake_nvml.low, 0xFFFFFF01u);  // the board's base clock, as NVML names it
   EXPECT_TRUE(monitor()->unlock_clocks().is_ok());
-  EXPECT_EQ(fake.resets, 1);
-  fake.lock_code = 4;
+  EXPECT_EQ(fake_nvml.resets, 1);
+  fake_nvml.lock_code = 4;
   EXPECT_NE(monitor()->lock_clocks(1500, 1500).message().find("root"), std::string::npos);
 }
 

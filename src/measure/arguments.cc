@@ -22,7 +22,7 @@ constexpr std::int64_t kMaxBufferBytes = std::int64_t{1} << 46;
 // should not, a swapped argument for one, changes one of its ends.
 constexpr std::size_t kInputProbeBytes = std::size_t{512} << 10;
 constexpr std::uint64_t kUnknownCache = std::uint64_t{64} << 20;  // where a device does not tell
-constexpr double kMostCopies = 1023;  // of small inputs: each set is a launch of a graph
+constexpr double kMaxCopies = 1023;  // of small inputs: each set is a launch of a graph
 
 Status at(const SpecExpression& expression, const Status& status) {
   return status.with_context(expression.where);
@@ -211,7 +211,7 @@ std::size_t Arguments::count_copies() const {
   if (each <= 0) return 0;
   const DeviceInfo& info = device_->info();
   const double cache = static_cast<double>(info.l2_bytes > 0 ? info.l2_bytes : kUnknownCache);
-  double copies = std::min(std::ceil(2 * cache / each), kMostCopies);
+  double copies = std::min(std::ceil(2 * cache / each), kMaxCopies);
   if (info.memory_bytes > 0) {
     const double memory = static_cast<double>(info.memory_bytes);
     const double room = std::min(0.25 * memory, 0.95 * memory - needed_bytes());

@@ -10,7 +10,7 @@
 
 #include "gpu/device.h"
 #include "measure/guarded_buffer.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 
 #include <cstdint>
 #include <functional>

@@ -3,10 +3,10 @@
 
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "model/includes.h"
+#include "model/spec/includes.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "gpu/device.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 
 #include <optional>
 #include <string>

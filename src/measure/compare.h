@@ -6,7 +6,7 @@
 // default would pass 20001 for 20000, does not apply to them. Pure functions.
 #pragma once
 
-#include "model/dtype.h"
+#include "model/problem/dtype.h"
 
 #include <cstddef>
 #include <cstdint>

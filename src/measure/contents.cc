@@ -13,8 +13,8 @@
 namespace purlin::measure {
 namespace {
 
-constexpr std::size_t kElementsPerThread = std::size_t{1} << 20;
-constexpr std::size_t kMaxThreads = 16;
+constexpr std::size_t kContentsPerThread = std::size_t{1} << 20;
+constexpr std::size_t kMaxContentThreads = 16;
 
 // SplitMix64 addressed by position: what Random(seed) yields as its i-th value, without the chain.
 std::uint64_t random_at(std::uint64_t seed, std::uint64_t i) {
@@ -136,9 +136,9 @@ std::uint64_t contents_seed(std::uint64_t spec_seed, std::uint64_t extra_seed, s
 }
 
 void fill_contents(const Argument& argument, std::uint64_t seed, std::size_t count, void* out) {
-  const std::size_t useful = (count + kElementsPerThread - 1) / kElementsPerThread;
+  const std::size_t useful = (count + kContentsPerThread - 1) / kContentsPerThread;
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const std::size_t parts = std::max<std::size_t>(1, std::min({useful, cores, kMaxThreads}));
+  const std::size_t parts = std::max<std::size_t>(1, std::min({useful, cores, kMaxContentThreads}));
   std::vector<std::thread> threads;
   for (std::size_t part = 1; part < parts; ++part)
     threads.emplace_back([&, part] {

@@ -4,7 +4,7 @@
 // several threads. Failure: none. Thread-safety: free functions.
 #pragma once
 
-#include "model/spec.h"
+#include "model/spec/spec.h"
 
 #include <cstddef>
 #include <cstdint>

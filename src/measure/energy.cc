@@ -13,7 +13,7 @@ constexpr double kSettleS = 0.2;  // power follows the load with a delay, and so
 // Of launches queued at once: asking the counter without a pause holds up whoever queues the next,
 // and the device was idle for 15 % of the time with 20 ms.
 constexpr double kChunkMs = 100;
-constexpr int kMostSamples = 4096;
+constexpr int kMaxSamples = 4096;
 constexpr double kPauseS = 0.001;  // between two looks for a step
 // How long a step is waited for: several times what the counter takes (100 ms on an H200).
 constexpr double kPatienceS = 0.5;
@@ -21,7 +21,7 @@ constexpr double kPatienceS = 0.5;
 // regularly and the time asked for is a multiple of its pace.
 constexpr double kAheadS = 0.015;
 // Good enough, and how many times as long it is waited for: on a busy host an answer may take long.
-constexpr double kWanted = 0.03, kMostTimes = 4;
+constexpr double kWanted = 0.03, kMaxTimes = 4;
 
 double seconds_of(Clock& clock) { return static_cast<double>(clock.monotonic_ns()) * 1e-9; }
 
@@ -77,7 +77,7 @@ gpu::TimingRequest batches_of(const gpu::Device& device, const Timing& timing) {
   request.graph = timing.launches_per_sample > 1 && device.has_graphs();
   const double sample_ms = std::max(median_ms(timing.samples) * timing.launches_per_sample, 1e-3);
   request.samples =
-      static_cast<int>(std::clamp(std::ceil(kChunkMs / sample_ms), 1.0, double{kMostSamples}));
+      static_cast<int>(std::clamp(std::ceil(kChunkMs / sample_ms), 1.0, double{kMaxSamples}));
   return request;
 }
 
@@ -113,7 +113,7 @@ void EnergyWatch::saw(const EnergyReading& reading) {
   steps_.resize(1);
   steps_.push_back(step);
   over_ = (steps_.front().within_s + step.within_s) / span_s <= kWanted ||
-          span_s > kMostTimes * seconds_;
+          span_s > kMaxTimes * seconds_;
 }
 
 Result<Power> EnergyWatch::power() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/kernel_facts.h"
 
-#include "model/occupancy.h"
+#include "model/device/occupancy.h"
 
 namespace purlin::measure {
 

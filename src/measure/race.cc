@@ -15,18 +15,18 @@ constexpr int kBlindSamples = 2;
 // With known noise, by how many samples there are. A lone sample may be the one in twenty that
 // something else disturbed, so it must be further out.
 constexpr double kSigmas[] = {6.0, 3.0, 2.0};
-constexpr double kLeast[] = {0.03, 0.01, 0.005};  // of the median, whatever the noise
-constexpr std::size_t kIntervalSamples = 6;       // the fewest that bound a median at 95 %
-constexpr std::size_t kKernels = 4;               // the fewest that say what noise is usual
-constexpr std::size_t kMedianSamples = 3;         // the fewest whose median one disturbed is not
+constexpr double kMin[] = {0.03, 0.01, 0.005};  // of the median, whatever the noise
+constexpr std::size_t kIntervalSamples = 6;     // the fewest that bound a median at 95 %
+constexpr std::size_t kKernels = 4;             // the fewest that say what noise is usual
+constexpr std::size_t kMedianSamples = 3;       // the fewest whose median one disturbed is not
 constexpr double kMedianNoise = 1.25;  // a median's, as a multiple of a mean's (normal noise)
 
 double margin(std::size_t have, double noise) {
   const std::size_t i = std::min<std::size_t>(have, 3) - 1;
-  return std::max(kSigmas[i] * noise, kLeast[i]);
+  return std::max(kSigmas[i] * noise, kMin[i]);
 }
 
-double fastest_ms(const std::vector<Sample>& samples) {
+double fastest_of_race_ms(const std::vector<Sample>& samples) {
   double fastest = std::numeric_limits<double>::infinity();
   for (const Sample& sample : samples) fastest = std::min(fastest, sample.ms);
   return fastest;
@@ -39,13 +39,13 @@ bool is_median_behind(const std::vector<Sample>& samples, const Policy& policy) 
   const double own = 1.0 / static_cast<double>(samples.size());
   const double best = 1.0 / std::max(policy.min_samples, 1);
   const double margin = 2 * kMedianNoise * policy.noise * std::sqrt(own + best);
-  return median_ms(samples) > policy.give_up_ms * (1 + std::max(margin, kLeast[2]));
+  return median_ms(samples) > policy.give_up_ms * (1 + std::max(margin, kMin[2]));
 }
 
 bool is_hopeless(const std::vector<Sample>& samples, const Policy& policy) {
   if (policy.give_up_ms <= 0 || samples.empty()) return false;
   if (is_median_behind(samples, policy)) return true;
-  const double behind = fastest_ms(samples) / policy.give_up_ms - 1;
+  const double behind = fastest_of_race_ms(samples) / policy.give_up_ms - 1;
   if (policy.noise > 0) {
     if (behind > margin(samples.size(), policy.noise)) return true;
   } else if (samples.size() >= kBlindSamples && behind > kBlindMargin) {

@@ -6,7 +6,7 @@
 // device's own Status, or kFailed when its clock gives no usable time.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/status.h"
 #include "base/time.h"
 #include "gpu/device.h"

@@ -12,7 +12,7 @@
 #include "gpu/device.h"
 #include "measure/timing.h"
 #include "model/evaluation.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 
 #include <functional>
 #include <map>

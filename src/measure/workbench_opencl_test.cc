@@ -9,7 +9,7 @@
 namespace purlin::measure {
 namespace {
 
-constexpr const char* kSpec = R"toml(
+constexpr const char* kOpenClSpec = R"toml(
 schema = "purlin.spec/1"
 name = "twice"
 op = "elementwise"
@@ -102,7 +102,7 @@ class OpenClWorkbench : public ::testing::Test {
     auto device = gpu::open_device("opencl:0");
     if (!device.is_ok()) GTEST_SKIP() << device.status().message();
     device_ = std::move(device).value();
-    ASSERT_TRUE(write_atomic(join_path(directory_, "twice.toml"), kSpec).is_ok());
+    ASSERT_TRUE(write_atomic(join_path(directory_, "twice.toml"), kOpenClSpec).is_ok());
     ASSERT_TRUE(write_atomic(join_path(directory_, "twice.cl"), kKernel).is_ok());
     ASSERT_TRUE(write_atomic(join_path(directory_, "twice_reference.cl"), kReference).is_ok());
     auto spec = load_spec(join_path(directory_, "twice.toml"));

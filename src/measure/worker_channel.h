@@ -4,7 +4,7 @@
 // child that ends, hangs or talks nonsense is an Answer, after which the channel is of no more use.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/process.h"
 #include "base/status.h"
 

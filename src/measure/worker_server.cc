@@ -7,7 +7,7 @@
 #include "measure/binary_cache.h"
 #include "measure/workbench.h"
 #include "measure/worker_protocol.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 
 #include <cerrno>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/document.h"
 
-#include "base/json_view.h"
+#include "base/json/json_view.h"
 #include "base/text.h"
 #include "base/version.h"
 

@@ -2,8 +2,8 @@
 // What every persisted document and every --json output starts with.
 #pragma once
 
-#include "base/json.h"
-#include "model/device.h"
+#include "base/json/json.h"
+#include "model/device/device.h"
 
 #include <string_view>
 

@@ -3,8 +3,8 @@
 #include "model/document.h"
 
 #include "base/version.h"
+#include "model/device/launch.h"
 #include "model/evaluation.h"
-#include "model/launch.h"
 
 #include <gtest/gtest.h>
 

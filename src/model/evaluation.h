@@ -2,8 +2,8 @@
 // Evaluation: compile + verify + measure of one config, and how it ended.
 #pragma once
 
-#include "base/json.h"
-#include "model/value.h"
+#include "base/json/json.h"
+#include "model/expression/value.h"
 
 #include <cstdint>
 #include <map>

@@ -16,7 +16,7 @@
 namespace purlin::profile {
 namespace {
 
-constexpr std::size_t kMostAnswer = 4096;
+constexpr std::size_t kMaxAnswer = 4096;
 constexpr int kAttempts = 50;  // a process hangs up on who is slow to say what it wants
 
 Result<std::string> spool_of(std::int64_t pid) {
@@ -54,7 +54,7 @@ Reply ask_once(const sockaddr_un& address, const std::string& text, double timeo
   if (reply.hung_up) return reply;
   pollfd waiting = {connection.get(), POLLIN, 0};
   if (::poll(&waiting, 1, static_cast<int>(timeout_s * 1000)) <= 0) return reply;
-  reply.text.resize(kMostAnswer);
+  reply.text.resize(kMaxAnswer);
   const ssize_t got = ::recv(connection.get(), reply.text.data(), reply.text.size(), MSG_DONTWAIT);
   reply.hung_up = got <= 0;
   reply.text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);

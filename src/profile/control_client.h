@@ -4,7 +4,7 @@
 // from its environment in /proc. One request, one answer, bounded in time.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/status.h"
 #include "profile/control_text.h"
 

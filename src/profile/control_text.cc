@@ -38,8 +38,7 @@ std::string to_text(const ControlRequest& request) {
 }
 
 bool parse_control(std::string_view text, ControlRequest& request) {
-  if (text.size() > kMostControlBytes || text.substr(0, kProtocol.size()) != kProtocol)
-    return false;
+  if (text.size() > kMaxControlBytes || text.substr(0, kProtocol.size()) != kProtocol) return false;
   text.remove_prefix(kProtocol.size());
   if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   const std::size_t space = text.find(' ');

@@ -23,7 +23,7 @@ struct ControlRequest {
   std::int64_t length_ns = 0;
 };
 
-inline constexpr std::size_t kMostControlBytes = 128;
+inline constexpr std::size_t kMaxControlBytes = 128;
 inline constexpr std::int64_t kLongestWindowNs = 3'600'000'000'000;
 
 std::string to_text(const ControlRequest& request);

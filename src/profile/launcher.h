@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <cstdint>
 #include <functional>

@@ -4,7 +4,7 @@
 // and not inside it. Free functions. What cannot be looked up stays an offset and is noted.
 #pragma once
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <functional>
 #include <string>

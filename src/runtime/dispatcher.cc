@@ -12,7 +12,7 @@
 namespace purlin::runtime {
 namespace {
 
-constexpr std::size_t kMostArguments = 64;
+constexpr std::size_t kMaxArguments = 64;
 
 OpOptions op_options(const KernelSpec& spec, const gpu::GuestDevice& device,
                      const DispatcherOptions& options, const Settings& settings) {
@@ -49,7 +49,7 @@ std::uint64_t scalar_bytes(Dtype dtype, const Value& value) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(std::shared_ptr<Session> session, KernelSpec spec,
+Dispatcher::Dispatcher(std::shared_ptr<CacheSession> session, KernelSpec spec,
                        std::unique_ptr<gpu::GuestDevice> device, DispatcherOptions options)
     : session_(std::move(session)),
       spec_(std::move(spec)),
@@ -70,7 +70,7 @@ Dispatcher::Dispatcher(std::shared_ptr<Session> session, KernelSpec spec,
   }
 }
 
-Result<std::unique_ptr<Dispatcher>> Dispatcher::open(std::shared_ptr<Session> session,
+Result<std::unique_ptr<Dispatcher>> Dispatcher::open(std::shared_ptr<CacheSession> session,
                                                      KernelSpec spec,
                                                      std::unique_ptr<gpu::GuestDevice> device,
                                                      DispatcherOptions options) {
@@ -85,9 +85,9 @@ Result<std::unique_ptr<Dispatcher>> Dispatcher::open(std::shared_ptr<Session> se
   if (spec.problem.items().size() > cache::kMaxDimensions)
     return error(Code::kInvalid, "{}: {} dimensions; a dispatcher takes up to {}", spec.file,
                  spec.problem.items().size(), cache::kMaxDimensions);
-  if (spec.arguments.size() > kMostArguments)
+  if (spec.arguments.size() > kMaxArguments)
     return error(Code::kInvalid, "{}: {} arguments; a dispatcher takes up to {}", spec.file,
-                 spec.arguments.size(), kMostArguments);
+                 spec.arguments.size(), kMaxArguments);
   std::unique_ptr<Dispatcher> dispatcher(
       new Dispatcher(std::move(session), std::move(spec), std::move(device), std::move(options)));
   Dispatcher& self = *dispatcher;
@@ -316,7 +316,7 @@ Status Dispatcher::prepare(const std::int64_t* extents) {
   if (plan == nullptr) plan = plans_.add(extents);
   if (plan == nullptr)
     return error(Code::kUnavailable, "{} shapes are planned already; no more are kept",
-                 PlanTable::kMostPlans);
+                 PlanTable::kMaxPlans);
   settle(*plan, extents, true);
   return plan->choice.load(std::memory_order_relaxed)->problem;
 }
@@ -332,8 +332,8 @@ Choice Dispatcher::choice(const std::int64_t* extents) {
 }
 
 Status Dispatcher::run_with_scalars(const Choice& choice, const gpu::GuestLaunch& launch) {
-  void* values[kMostArguments];
-  std::uint64_t scalars[kMostArguments];
+  void* values[kMaxArguments];
+  std::uint64_t scalars[kMaxArguments];
   std::copy_n(launch.values, launch.count, values);
   for (const auto& [index, bytes] : choice.scalars) {
     scalars[index] = bytes;

@@ -11,9 +11,9 @@
 // shape that no config, not even the default, is valid for; else the device's own.
 #pragma once
 
-#include "gpu/guest.h"
+#include "gpu/app_context.h"
 #include "measure/binary_cache.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 #include "runtime/op.h"
 #include "runtime/plan_table.h"
 #include "runtime/shadow.h"
@@ -37,9 +37,10 @@ struct DispatcherOptions {
   std::uint64_t seed = 0;     // of the shadow's choices; 0 = by the clock
 };
 
-class Dispatcher final : public Session::Member {
+class Dispatcher final : public CacheSession::Member {
  public:
-  static Result<std::unique_ptr<Dispatcher>> open(std::shared_ptr<Session> session, KernelSpec spec,
+  static Result<std::unique_ptr<Dispatcher>> open(std::shared_ptr<CacheSession> session,
+                                                  KernelSpec spec,
                                                   std::unique_ptr<gpu::GuestDevice> device,
                                                   DispatcherOptions options);
   ~Dispatcher() override;
@@ -72,7 +73,7 @@ class Dispatcher final : public Session::Member {
   void collect(std::vector<WorkRow>& rows) override;
 
  private:
-  Dispatcher(std::shared_ptr<Session> session, KernelSpec spec,
+  Dispatcher(std::shared_ptr<CacheSession> session, KernelSpec spec,
              std::unique_ptr<gpu::GuestDevice> device, DispatcherOptions options);
   Status run(const Choice& choice, const gpu::GuestLaunch& launch) {
     if (!choice.scalars.empty()) return run_with_scalars(choice, launch);
@@ -96,7 +97,7 @@ class Dispatcher final : public Session::Member {
   ProblemShape problem_of(const std::int64_t* extents) const;
   void log_choice(const Choice& choice, const ProblemShape& problem) const;
 
-  const std::shared_ptr<Session> session_;
+  const std::shared_ptr<CacheSession> session_;
   const KernelSpec spec_;
   const std::unique_ptr<gpu::GuestDevice> device_;
   const DispatcherOptions options_;

@@ -19,7 +19,7 @@ struct Bench {
   TemporaryDirectory folder;
   std::string cache = folder.path() + "/configs";
   DispatcherOptions options;
-  std::shared_ptr<Session> session;
+  std::shared_ptr<CacheSession> session;
   gpu::FakeGuest* guest = nullptr;
   std::unique_ptr<Dispatcher> dispatcher;
   int x = 0, out = 0, n = 0;
@@ -33,7 +33,7 @@ struct Bench {
     ASSERT_TRUE(Store::open(cache)->put(entry).is_ok());
   }
   Status open(std::unique_ptr<gpu::FakeGuest> device = std::make_unique<gpu::FakeGuest>()) {
-    PURLIN_ASSIGN(session, Session::open(cache.c_str()));
+    PURLIN_ASSIGN(session, CacheSession::open(cache.c_str()));
     guest = device.get();
     guest->notes = true;
     options.binaries = folder.path() + "/binaries";

@@ -9,7 +9,7 @@
 namespace purlin::runtime {
 namespace {
 
-constexpr std::size_t kMostPlans = 4096;  // a program of ever new shapes starts anew
+constexpr std::size_t kMaxPlans = 4096;  // a program of ever new shapes starts anew
 
 std::vector<std::string> dimensions_of(const LibraryOperation& operation) {
   std::vector<std::string> names = {"M", "N", "K"};
@@ -18,7 +18,7 @@ std::vector<std::string> dimensions_of(const LibraryOperation& operation) {
 }
 
 // What the work list names, written once; "" where it cannot be.
-std::string spec_beside(const Session& session, const LibraryOperation& operation) {
+std::string spec_beside(const CacheSession& session, const LibraryOperation& operation) {
   if (!session.settings().record || session.settings().disabled) return "";
   const std::string folder = join_path(session.directory(), "specs");
   const std::string path = join_path(
@@ -37,7 +37,7 @@ std::string spec_beside(const Session& session, const LibraryOperation& operatio
   return written ? path : "";
 }
 
-OpOptions options_of(const Session& session, const gpu::LibraryGuest& guest,
+OpOptions options_of(const CacheSession& session, const gpu::LibraryGuest& guest,
                      const LibraryProduct::Setup& setup) {
   OpOptions options;
   options.wanted = setup.device;
@@ -56,7 +56,7 @@ OpOptions options_of(const Session& session, const gpu::LibraryGuest& guest,
 
 }  // namespace
 
-LibraryProduct::LibraryProduct(std::shared_ptr<Session> session,
+LibraryProduct::LibraryProduct(std::shared_ptr<CacheSession> session,
                                std::unique_ptr<gpu::LibraryGuest> guest, Setup setup)
     : operation_(setup.operation),
       guest_(std::move(guest)),
@@ -101,7 +101,7 @@ LibraryProduct::Planned LibraryProduct::planned(const std::int64_t* extents,
     if (found != plans_.end() && is_complete(found->second)) return found->second;
   }
   const std::unique_lock lock(mutex_);
-  if (plans_.size() >= kMostPlans) plans_.clear();
+  if (plans_.size() >= kMaxPlans) plans_.clear();
   Planned& plan = plans_[key];
   if (entry != nullptr && plan.entry != entry) {
     plan.entry = entry;

@@ -8,7 +8,7 @@
 // Failure: a config the library refuses is a miss, said once in the log.
 #pragma once
 
-#include "gpu/library_guest.h"
+#include "gpu/library_app_context.h"
 #include "runtime/op.h"
 
 #include <map>
@@ -25,7 +25,7 @@ class LibraryProduct {
     cache::CacheKey device;  // backend, arch, device, driver, policy: what the program states
     bool any_driver = false;
   };
-  LibraryProduct(std::shared_ptr<Session> session, std::unique_ptr<gpu::LibraryGuest> guest,
+  LibraryProduct(std::shared_ptr<CacheSession> session, std::unique_ptr<gpu::LibraryGuest> guest,
                  Setup setup);
 
   std::size_t dimensions() const { return op_.dimensions().size(); }
@@ -62,7 +62,7 @@ class LibraryProduct {
 
   const LibraryOperation operation_;
   const std::unique_ptr<gpu::LibraryGuest> guest_;
-  const std::shared_ptr<Session> session_;
+  const std::shared_ptr<CacheSession> session_;
   Op op_;
   std::shared_mutex mutex_;
   std::map<cache::Extents, Planned> plans_;  // guarded by mutex_

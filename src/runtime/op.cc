@@ -9,7 +9,7 @@ using cache::Extents;
 using cache::IndexedEntry;
 using cache::OpIndex;
 
-Op::Op(std::shared_ptr<Session> session, OpOptions options)
+Op::Op(std::shared_ptr<CacheSession> session, OpOptions options)
     : session_(std::move(session)),
       options_(std::move(options)),
       logs_choices_(session_->log().enabled(Level::kInfo)),

@@ -6,7 +6,7 @@
 // another thread is in the way of is not recorded). Entries live as long as the op.
 #pragma once
 
-#include "cache/op_index.h"
+#include "cache/hot/op_index.h"
 #include "runtime/hit_counters.h"
 #include "runtime/session.h"
 #include "runtime/top_k.h"
@@ -27,9 +27,9 @@ struct OpOptions {
   cache::BucketRules rules;        // for the work list; empty: not known
 };
 
-class Op final : public Session::Member {
+class Op final : public CacheSession::Member {
  public:
-  Op(std::shared_ptr<Session> session, OpOptions options);
+  Op(std::shared_ptr<CacheSession> session, OpOptions options);
   ~Op() override;
 
   // `extents` in the order of the dimensions. Recorded.
@@ -45,7 +45,7 @@ class Op final : public Session::Member {
   const std::vector<std::string>& dimensions() const { return options_.dimensions; }
   std::size_t dimension_count() const noexcept { return index_.dimension_count(); }
   const OpOptions& options() const { return options_; }
-  Session& session() const { return *session_; }
+  CacheSession& session() const { return *session_; }
 
   void update(const cache::Layers& layers) override;
   void collect(std::vector<WorkRow>& rows) override;
@@ -59,7 +59,7 @@ class Op final : public Session::Member {
   void note_miss(const std::int64_t* extents, std::uint64_t launches) noexcept;
   void log_choice(const cache::OpIndex::Hit& hit, const std::int64_t* extents) noexcept;
 
-  const std::shared_ptr<Session> session_;
+  const std::shared_ptr<CacheSession> session_;
   const OpOptions options_;
   const bool logs_choices_;
   cache::OpIndex index_;

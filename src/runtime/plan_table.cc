@@ -49,7 +49,7 @@ Plan* PlanTable::find(const std::int64_t* extents) const noexcept {
 }
 
 Plan* PlanTable::add(const std::int64_t* extents) {
-  if (plans_.size() == kMostPlans) return nullptr;
+  if (plans_.size() == kMaxPlans) return nullptr;
   const auto insert = [&](Table& table, Plan* plan) {
     std::size_t at = hash(plan->extents.data()) & table.mask;
     while (table.slots[at].load(std::memory_order_relaxed) != nullptr) at = (at + 1) & table.mask;

@@ -7,9 +7,9 @@
 // any of them.
 #pragma once
 
-#include "cache/op_index.h"
-#include "gpu/guest.h"
-#include "model/launch.h"
+#include "cache/hot/op_index.h"
+#include "gpu/app_context.h"
+#include "model/device/launch.h"
 
 #include <atomic>
 #include <cstddef>
@@ -70,7 +70,7 @@ struct Plan {
 
 class PlanTable {
  public:
-  static constexpr std::size_t kMostPlans = 65'536;
+  static constexpr std::size_t kMaxPlans = 65'536;
 
   explicit PlanTable(std::size_t dimensions);
   ~PlanTable();

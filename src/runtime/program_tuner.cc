@@ -3,7 +3,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
-#include "cache/bucket.h"
+#include "cache/entry/bucket.h"
 #include "measure/race.h"
 #include "model/document.h"
 #include "tune/space/build.h"
@@ -114,8 +114,9 @@ Status ProgramTuner::start() {
   session_options_.finals.rounds = std::max(options_.finals_rounds, 0);
   best_ = *session_options_.default_config;
   space_ = std::move(space);
-  session_ = std::make_unique<tune::Session>(*space_, *strategy_, journal_ ? &*journal_ : nullptr,
-                                             session_options_, tune::SessionTraits{}, clock_);
+  session_ =
+      std::make_unique<tune::TuningSession>(*space_, *strategy_, journal_ ? &*journal_ : nullptr,
+                                            session_options_, tune::SessionTraits{}, clock_);
   return Status::ok();
 }
 
@@ -169,7 +170,7 @@ Status ProgramTuner::reject(EvaluationStatus how, std::string_view why) {
 Status ProgramTuner::finish_evaluation(Evaluation made) {
   made.cost_s = static_cast<double>(clock_.monotonic_ns() - request_ns_) * 1e-9;
   made.measure_s = made.cost_s;
-  const tune::Session::Request done = std::move(*request_);
+  const tune::TuningSession::Request done = std::move(*request_);
   request_.reset();
   PURLIN_TRY(session_->report(done, std::move(made)));
   note_best();

@@ -9,9 +9,9 @@
 #pragma once
 
 #include "base/time.h"
-#include "cache/entry.h"
-#include "model/device.h"
-#include "model/spec.h"
+#include "cache/entry/entry.h"
+#include "model/device/device.h"
+#include "model/spec/spec.h"
 #include "tune/session/session.h"
 
 #include <cstdint>
@@ -85,8 +85,8 @@ class ProgramTuner {
   std::unique_ptr<tune::Strategy> strategy_;
   std::optional<tune::Journal> journal_;
   tune::SessionOptions session_options_;
-  std::unique_ptr<tune::Session> session_;
-  std::optional<tune::Session::Request> request_;  // the config being run
+  std::unique_ptr<tune::TuningSession> session_;
+  std::optional<tune::TuningSession::Request> request_;  // the config being run
   std::vector<Sample> samples_;
   int warmups_left_ = 0;
   std::int64_t request_ns_ = 0;

@@ -18,7 +18,7 @@ constexpr std::int64_t kFlushEvery_ns = 60'000'000'000;
 struct OpenSessions {
   std::atomic<int> process{0};  // that opened the latest one
   std::mutex mutex;
-  std::vector<std::weak_ptr<Session>> sessions;
+  std::vector<std::weak_ptr<CacheSession>> sessions;
 };
 OpenSessions& open_sessions() {
   static auto* const sessions = new OpenSessions;
@@ -29,23 +29,24 @@ void flush_at_exit() {
   OpenSessions& open = open_sessions();
   if (::getpid() != open.process) return;  // a forked child's lock may be a lost thread's
   const std::lock_guard<std::mutex> lock(open.mutex);
-  for (const std::weak_ptr<Session>& weak : open.sessions)
+  for (const std::weak_ptr<CacheSession>& weak : open.sessions)
     if (const auto session = weak.lock()) static_cast<void>(session->flush());
 }
 
-void remember(const std::shared_ptr<Session>& session) {
+void remember(const std::shared_ptr<CacheSession>& session) {
   static const int registered = std::atexit(flush_at_exit);
   static_cast<void>(registered);
   OpenSessions& open = open_sessions();
   open.process = ::getpid();
   const std::lock_guard<std::mutex> lock(open.mutex);
-  std::erase_if(open.sessions, [](const std::weak_ptr<Session>& weak) { return weak.expired(); });
+  std::erase_if(open.sessions,
+                [](const std::weak_ptr<CacheSession>& weak) { return weak.expired(); });
   open.sessions.push_back(session);
 }
 
 }  // namespace
 
-Session::Session(std::string directory, Settings settings)
+CacheSession::CacheSession(std::string directory, Settings settings)
     // The program may change its own directory; an empty name is the store's to refuse.
     : directory_(directory.empty() ? directory : absolute_path(directory)),
       settings_(std::move(settings)),
@@ -53,11 +54,11 @@ Session::Session(std::string directory, Settings settings)
       process_(::getpid()),
       flushed_ns_(system_clock().monotonic_ns()) {}
 
-Result<std::shared_ptr<Session>> Session::open(
+Result<std::shared_ptr<CacheSession>> CacheSession::open(
     const char* directory, const std::optional<std::vector<std::string>>& below) {
-  std::shared_ptr<Session> session(
-      new Session(directory == nullptr ? cache::Store::default_directory() : directory,
-                  Settings::from_environment()));
+  std::shared_ptr<CacheSession> session(
+      new CacheSession(directory == nullptr ? cache::Store::default_directory() : directory,
+                       Settings::from_environment()));
   if (!session->settings_.problems.empty()) session->log_.warn("{}", session->settings_.problems);
   if (session->settings_.disabled) {
     session->log_.info("PURLIN_DISABLE is set: every lookup is a miss");
@@ -74,26 +75,26 @@ Result<std::shared_ptr<Session>> Session::open(
   return session;
 }
 
-Session::~Session() {
+CacheSession::~CacheSession() {
   static_cast<void>(flush());
   if (!of_process_.empty() && ::getpid() == process_)
     static_cast<void>(remove_tree(of_process_).is_ok());
 }
 
 // Once for each: a file system that is away is away for long.
-void Session::complain_of_unread() {
+void CacheSession::complain_of_unread() {
   for (const auto& [directory, reason] : layers_->unread())
     if (unread_.insert(directory).second)
       log_.warn("the cache layer '{}' is passed over: {}", directory, reason);
 }
 
-void Session::attach(Member& member) {
+void CacheSession::attach(Member& member) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (layers_) member.update(*layers_);
   members_.push_back(&member);
 }
 
-void Session::detach(Member& member) {
+void CacheSession::detach(Member& member) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase(members_, &member);
   std::vector<WorkRow> rows;
@@ -101,7 +102,7 @@ void Session::detach(Member& member) {
   for (const WorkRow& row : rows) pending_.add(row);
 }
 
-Status Session::reload() {
+Status CacheSession::reload() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!layers_) return Status::ok();
   PURLIN_TRY(reload_locked());
@@ -109,28 +110,28 @@ Status Session::reload() {
   return Status::ok();
 }
 
-Status Session::reload_locked() {
+Status CacheSession::reload_locked() {
   PURLIN_TRY(layers_->refresh());
   complain_of_unread();
   for (Member* member : members_) member->update(*layers_);
   return Status::ok();
 }
 
-Status Session::flush() {
+Status CacheSession::flush() {
   // A forked child has nothing to write, and the lock may be that of a thread it does not have.
   if (::getpid() != process_) return Status::ok();
   const std::lock_guard<std::mutex> lock(mutex_);
   return flush_locked();
 }
 
-void Session::flush_if_due() {
+void CacheSession::flush_if_due() {
   if (::getpid() != process_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (system_clock().monotonic_ns() - flushed_ns_ > kFlushEvery_ns)
     static_cast<void>(flush_locked());
 }
 
-Status Session::flush_locked() {
+Status CacheSession::flush_locked() {
   if (!layers_ || !settings_.record || ::getpid() != process_) return Status::ok();
   flushed_ns_ = system_clock().monotonic_ns();
   std::vector<WorkRow> rows;
@@ -145,13 +146,13 @@ Status Session::flush_locked() {
   return status;
 }
 
-Status Session::set_status(const cache::EntryStatus& status) {
+Status CacheSession::set_status(const cache::EntryStatus& status) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!layers_) return error(Code::kUnavailable, "PURLIN_DISABLE is set");
   return layers_->set_status(status);
 }
 
-Status Session::put(const cache::Entry& entry) {
+Status CacheSession::put(const cache::Entry& entry) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!layers_) {
     PURLIN_ASSIGN(cache::Store store, cache::Store::open(directory_));
@@ -169,7 +170,7 @@ Status Session::put(const cache::Entry& entry) {
   return reload_locked();
 }
 
-std::vector<std::string> Session::layers() {
+std::vector<std::string> CacheSession::layers() {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> directories;
   if (layers_)
@@ -177,7 +178,7 @@ std::vector<std::string> Session::layers() {
   return directories;
 }
 
-const char* Session::keep(const std::string& text) {
+const char* CacheSession::keep(const std::string& text) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return texts_.insert(text).first->c_str();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: an open config cache inside a program, shared by the handles that use it.
+// CacheSession: an open config cache inside a program, shared by the handles that use it.
 //
 // It owns the layers (the program's own where nothing else can be written, the user's, those of
 // PURLIN_CACHE_LAYERS), brings its members up to date when the cache is reloaded, and gathers what
@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/time.h"
-#include "cache/layers.h"
+#include "cache/layers/layers.h"
 #include "runtime/settings.h"
 #include "runtime/work_list.h"
 
@@ -22,7 +22,7 @@
 
 namespace purlin::runtime {
 
-class Session : public std::enable_shared_from_this<Session> {
+class CacheSession : public std::enable_shared_from_this<CacheSession> {
  public:
   // What lives off the cache; called with the session's lock held.
   class Member {
@@ -34,9 +34,9 @@ class Session : public std::enable_shared_from_this<Session> {
   };
 
   // nullptr: the default directory, and the layers of PURLIN_CACHE_LAYERS.
-  static Result<std::shared_ptr<Session>> open(
+  static Result<std::shared_ptr<CacheSession>> open(
       const char* directory, const std::optional<std::vector<std::string>>& below = std::nullopt);
-  ~Session();
+  ~CacheSession();
 
   const std::string& directory() const { return directory_; }
   const Settings& settings() const { return settings_; }
@@ -59,7 +59,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const char* keep(const std::string& text);
 
  private:
-  Session(std::string directory, Settings settings);
+  CacheSession(std::string directory, Settings settings);
   Status flush_locked();
   Status reload_locked();
   void complain_of_unread();

@@ -17,7 +17,7 @@ namespace {
 using cache::TemporaryDirectory;
 
 // Runs `inside` with the session's lock held.
-class Held final : public Session::Member {
+class Held final : public CacheSession::Member {
  public:
   explicit Held(std::function<void()> inside) : inside_(std::move(inside)) {}
   void update(const cache::Layers&) override {}
@@ -30,9 +30,9 @@ class Held final : public Session::Member {
 };
 
 // A child forked while another thread held the lock has nobody to release it.
-TEST(Session, AForkedChildDoesNotWaitForItsParentsThreads) {
+TEST(CacheSession, AForkedChildDoesNotWaitForItsParentsThreads) {
   TemporaryDirectory folder;
-  const auto session = *Session::open(folder.path().c_str());
+  const auto session = *CacheSession::open(folder.path().c_str());
   int status = -1;
   Held member([&] {
     const pid_t child = ::fork();
@@ -68,12 +68,12 @@ TEST(RuntimeLog, AFullLogIsNoException) {
   EXPECT_FALSE(threw);
 }
 
-TEST(Session, KeepsItsCacheWhenTheProgramChangesItsDirectory) {
+TEST(CacheSession, KeepsItsCacheWhenTheProgramChangesItsDirectory) {
   TemporaryDirectory folder;
   ASSERT_TRUE(cache::Store::open(folder.file("mine"))->put(cache::sample_entry()).is_ok());
   const std::string before = absolute_path(".");
   ASSERT_EQ(::chdir(folder.path().c_str()), 0);
-  const auto session = Session::open("mine");
+  const auto session = CacheSession::open("mine");
   ASSERT_EQ(::chdir(before.c_str()), 0);
   ASSERT_TRUE(session.is_ok());
   EXPECT_EQ((*session)->directory(), folder.file("mine"));

@@ -73,11 +73,11 @@ RuntimeLog::~RuntimeLog() {
 }
 
 void RuntimeLog::emit(Level level, std::string_view text) {
-  if (lines_ > kMostLines) return;
+  if (lines_ > kMaxLines) return;
   constexpr std::string_view kPrefix[] = {"debug: ", "", "warning: ", "error: ", ""};
   const std::string line =
-      ++lines_ > kMostLines ? fmt::format("purlin: {} lines; this log ends here\n", kMostLines)
-                            : fmt::format("purlin: {}{}\n", kPrefix[static_cast<int>(level)], text);
+      ++lines_ > kMaxLines ? fmt::format("purlin: {} lines; this log ends here\n", kMaxLines)
+                           : fmt::format("purlin: {}{}\n", kPrefix[static_cast<int>(level)], text);
   // Not fmt::print, which throws where the text cannot be written.
   std::fwrite(line.data(), 1, line.size(), file_);
   std::fflush(file_);

@@ -25,11 +25,11 @@ struct Settings {
   static Settings from_environment();
 };
 
-// Bounded: after kMostLines it says that it ends, and ends. Lines go to stderr or are appended to a
+// Bounded: after kMaxLines it says that it ends, and ends. Lines go to stderr or are appended to a
 // file; one that cannot be opened falls back to stderr.
 class RuntimeLog : public Log {
  public:
-  static constexpr int kMostLines = 1000;
+  static constexpr int kMaxLines = 1000;
   explicit RuntimeLog(const Settings& settings);
   ~RuntimeLog() override;
   bool enabled(Level level) const { return level >= level_; }

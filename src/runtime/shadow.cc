@@ -48,7 +48,7 @@ int Shadow::launch(gpu::GuestDevice& device, const Choice& choice, const gpu::Gu
   bool served_first = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (pending_.size() < kMostPending) rival = &choice.rivals[random_.below(choice.rivals.size())];
+    if (pending_.size() < kMaxPending) rival = &choice.rivals[random_.below(choice.rivals.size())];
     served_first = random_.below(2) == 0;
   }
   if (rival == nullptr) return device.launch(live, launch);

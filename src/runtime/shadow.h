@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "gpu/guest.h"
+#include "gpu/app_context.h"
 #include "runtime/plan_table.h"
 #include "runtime/slowdown_detector.h"
 
@@ -71,7 +71,7 @@ class Shadow {
   Figures figures(const Duel& duel) const;
 
  private:
-  static constexpr std::size_t kMostPending = 64;
+  static constexpr std::size_t kMaxPending = 64;
   struct Pending {
     std::unique_ptr<gpu::GuestTiming> timing;
     Duel* duel = nullptr;

@@ -3,7 +3,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "cache/op_index.h"
+#include "cache/hot/op_index.h"
 #include "model/document.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace purlin::runtime {
 namespace {
 
 constexpr std::string_view kSchema = "purlin.worklist/1";
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
 Json to_json(const WorkRow& row) {
   return Json::object({{"key", cache::to_json(row.key)},
@@ -74,7 +74,7 @@ void WorkList::add(const WorkRow& row) {
     if (held.spec.empty()) held.spec = spec.empty() ? row.spec : spec;
     return;
   }
-  if (rows_.size() < kMostRows) {
+  if (rows_.size() < kMaxRows) {
     by_id_[id] = rows_.size();
     rows_.push_back(row);
     return;
@@ -122,8 +122,8 @@ Result<WorkList> WorkList::from_document(const Json& document) {
 Result<WorkList> WorkList::read(const std::string& cache_directory) {
   const std::string file = path(cache_directory);
   if (!file_exists(file)) return WorkList();
-  PURLIN_ASSIGN(const std::string text, read_file(file, kMostBytes));
-  const Result<Json> document = Json::parse(text, {kMostBytes, 16});
+  PURLIN_ASSIGN(const std::string text, read_file(file, kMaxBytes));
+  const Result<Json> document = Json::parse(text, {kMaxBytes, 16});
   if (!document.is_ok())
     return error(Code::kCorrupt, "{}: {}; remove it to start anew", file,
                  document.status().message());

@@ -2,17 +2,17 @@
 // WorkList: what programs asked of the cache, how often, and whether it had an answer: the tuning
 // work list. It lies beside the config cache (worklist.json, docs/formats/worklist.md).
 //
-// Bounded: beyond kMostRows a new row takes the place of the lightest and inherits its weight as a
+// Bounded: beyond kMaxRows a new row takes the place of the lightest and inherits its weight as a
 // possible error (space-saving, runtime/top_k.h), so that lists merge and the heavy rows stay.
 // Thread-safety: a value type; merge_into is safe between threads and processes. Failure: kIo;
 // kCorrupt for a damaged or newer file, which is never overwritten.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/status.h"
 #include "cache/backlog.h"
-#include "cache/key.h"
-#include "cache/store.h"
+#include "cache/entry/key.h"
+#include "cache/store/store.h"
 
 #include <cstdint>
 #include <map>
@@ -40,7 +40,7 @@ struct WorkRow {
 
 class WorkList {
  public:
-  static constexpr std::size_t kMostRows = 1024;
+  static constexpr std::size_t kMaxRows = 1024;
 
   static std::string path(const std::string& cache_directory);
   // Empty where there is no file.

@@ -49,7 +49,7 @@ TEST(WorkList, IsBoundedAndKeepsTheHeavy) {
   WorkList list;
   list.add(row("heavy", 1'000'000));
   for (int i = 0; i < 3000; ++i) list.add(row("light" + std::to_string(i), 1));
-  EXPECT_EQ(list.rows().size(), WorkList::kMostRows);
+  EXPECT_EQ(list.rows().size(), WorkList::kMaxRows);
   EXPECT_EQ(list.rows()[0].key.kernel, "heavy");
   EXPECT_EQ(list.rows()[0].error, 0u);
   std::uint64_t total = 0;

@@ -12,7 +12,7 @@
 // the workspace it asked for; FAKE_CUBLASLT_HIDDEN=1 proposes algorithms that hold more than their
 // attributes say; FAKE_CUBLASLT_REFUSE=TILE accepts it no more; FAKE_CUBLASLT_VERSION=N is another
 // version; FAKE_CUBLASLT_LOG=FILE has a line for each product.
-#include "model/dtype.h"
+#include "model/problem/dtype.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,9 +4,9 @@
 #include "gpu/cuda/cublaslt.h"
 
 #include "gpu/fake/fake_device.h"
-#include "gpu/library_guest.h"
+#include "gpu/library_app_context.h"
 #include "measure/workbench.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 #include "tune/space/library_space.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "analyze/advise/advice.h"
 
 #include "analyze/advise/rules.h"
-#include "analyze/identity.h"
+#include "analyze/report/identity.h"
 
 #include <fmt/format.h>
 

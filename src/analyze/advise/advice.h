@@ -9,12 +9,12 @@
 #pragma once
 
 #include "analyze/advise/estimate.h"
-#include "analyze/diff.h"
-#include "analyze/report.h"
-#include "analyze/target.h"
-#include "base/json.h"
+#include "analyze/diff/diff.h"
+#include "analyze/report/report.h"
+#include "analyze/roofline/target.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <cstddef>
 #include <optional>

@@ -2,7 +2,7 @@
 // The advice for people: the verdict, then each intervention with what it saves, what shows it and
 // how it is done.
 #include "analyze/advise/advice.h"
-#include "analyze/text_layout.h"
+#include "analyze/text/layout.h"
 #include "base/text.h"
 
 #include <fmt/format.h>

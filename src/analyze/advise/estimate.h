@@ -4,9 +4,9 @@
 // intervention. Pure functions. docs/guide/advise.md, "Where the intervals come from".
 #pragma once
 
-#include "analyze/roofline.h"
-#include "analyze/timeline.h"
-#include "model/profile.h"
+#include "analyze/roofline/roofline.h"
+#include "analyze/timeline/timeline.h"
+#include "model/profile/profile.h"
 
 #include <string>
 

@@ -5,7 +5,7 @@
 // a kernel the host waits for. One pass over the timeline; streams are taken one by one.
 #pragma once
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <cstddef>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/advise/rules.h"
-#include "analyze/text_layout.h"
+#include "analyze/text/layout.h"
 #include "base/text.h"
 
 #include <fmt/format.h>

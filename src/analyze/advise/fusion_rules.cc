@@ -3,11 +3,11 @@
 // never leave the registers.
 #include "analyze/advise/remedies.h"
 #include "analyze/advise/rules.h"
-#include "analyze/text_layout.h"
+#include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
 #include "analyze/timeline/streams.h"
 #include "base/text.h"
-#include "model/problem.h"
+#include "model/problem/problem.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr std::size_t kLongest = 32;  // kernels of one chain: more do not fit in registers
-constexpr double kLeastEfficiency = 0.5, kFullEfficiency = 1.0;
+constexpr double kMinEfficiency = 0.5, kFullEfficiency = 1.0;
 constexpr double kLaunchFloor = 2'000;  // ns that even an empty kernel takes
 
 struct Pointwise {                   // of a profile row
@@ -142,7 +142,7 @@ class FusionRules {
     const Pointwise &head = rows_[chain.rows.front()], &tail = rows_[chain.rows.back()];
     const double most_bytes = ends + tail.written, least_bytes = head.read + tail.written;
     const double each = chain.ns / chain.count;
-    const double efficiency = std::clamp(floor_ns / each, kLeastEfficiency, facts_.targets.memory);
+    const double efficiency = std::clamp(floor_ns / each, kMinEfficiency, facts_.targets.memory);
     const auto saved = [&](double bytes, double share) {
       return each - std::max(kLaunchFloor, bytes / bandwidth * 1e9 / share);
     };

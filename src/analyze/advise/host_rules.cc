@@ -3,7 +3,7 @@
 // it, for copies, for communication.
 #include "analyze/advise/remedies.h"
 #include "analyze/advise/rules.h"
-#include "analyze/text_layout.h"
+#include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
 #include "base/text.h"
 

@@ -3,8 +3,8 @@
 // and sets the pace, is worth work.
 #include "analyze/advise/remedies.h"
 #include "analyze/advise/rules.h"
-#include "analyze/counters.h"
-#include "analyze/text_layout.h"
+#include "analyze/roofline/counters.h"
+#include "analyze/text/layout.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -77,8 +77,8 @@ class KernelRules {
     if (to.out.confidence.empty() || to.out.confidence < confidence) to.out.confidence = confidence;
   }
   static void evidence(Found& to, std::string what, std::string value, std::string from) {
-    constexpr std::size_t kMost = 4;
-    if (to.out.evidence.size() < kMost)
+    constexpr std::size_t kMax = 4;
+    if (to.out.evidence.size() < kMax)
       to.out.evidence.push_back({std::move(what), std::move(value), std::move(from)});
   }
   void roof_evidence(Found& to, const KernelStat& kernel) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two short lists, what to tune and what got slower, and the alerts.
 #include "analyze/advise/rules.h"
-#include "analyze/identity.h"
-#include "analyze/text_layout.h"
+#include "analyze/report/identity.h"
+#include "analyze/text/layout.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kSmallRow = 0.002;  // of the unit
-constexpr double kNoise = 0.05;      // of a launch's duration: less is no regression
+constexpr double kSmallListedRow = 0.002;  // of the unit
+constexpr double kNoise = 0.05;            // of a launch's duration: less is no regression
 
 std::string kernel_id(const Facts& facts, std::string_view full_name) {
   for (const KernelStat& kernel : facts.rows.kernels)
@@ -34,7 +34,7 @@ void list_tunable(const Facts& facts, std::size_t most, Advice& advice) {
     const double ns = facts.in_unit(kernel.duration.total_ns());
     const double saved =
         std::min(ns * target.saved_share * facts.exposed[i].mid, facts.most_by_kernels.mid);
-    if (saved < kSmallRow * facts.unit.baseline_ns.mid) continue;
+    if (saved < kSmallListedRow * facts.unit.baseline_ns.mid) continue;
     ListedKernel item;
     item.label = kernel.label;
     item.shape = kernel.shape;

@@ -29,7 +29,7 @@ Json measured(const char* program) {
   return text.is_ok() ? (*Json::parse(*text))[program] : Json();
 }
 
-const Intervention* find(const Advice& advice, std::string_view id) {
+const Intervention* find_intervention(const Advice& advice, std::string_view id) {
   for (const Intervention& one : advice.interventions)
     if (one.id == id) return &one;
   return nullptr;
@@ -78,8 +78,8 @@ TEST(MeasuredAdvice, AfterwardsItIsSilent) {
   for (const char* name :
        {"kineto_h200_fusion_after.json.gz", "kineto_h200_decode_after.json.gz"}) {
     const Advice advice = advice_of(std::string(kTraces) + name);
-    EXPECT_EQ(find(advice, "fuse_pointwise"), nullptr) << name;
-    EXPECT_EQ(find(advice, "cuda_graphs"), nullptr) << name;
+    EXPECT_EQ(find_intervention(advice, "fuse_pointwise"), nullptr) << name;
+    EXPECT_EQ(find_intervention(advice, "cuda_graphs"), nullptr) << name;
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would not help: each resource doubled, on the roofline, end to end.
 #include "analyze/advise/rules.h"
-#include "analyze/text_layout.h"
+#include "analyze/text/layout.h"
 
 #include <fmt/format.h>
 

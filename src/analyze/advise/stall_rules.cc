@@ -3,8 +3,8 @@
 // unit is at 80 % gains no more than the other 20 %.
 #include "analyze/advise/remedies.h"
 #include "analyze/advise/rules.h"
-#include "analyze/stalls.h"
-#include "analyze/text_layout.h"
+#include "analyze/stalls/stalls.h"
+#include "analyze/text/layout.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -14,9 +14,9 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kIssuing = 0.80;    // of the issue slots: stalls are hidden
-constexpr double kFewWarps = 0.50;   // of the slots
-constexpr double kSmallRow = 0.002;  // of the unit
+constexpr double kIssuing = 0.80;         // of the issue slots: stalls are hidden
+constexpr double kFewWarps = 0.50;        // of the slots
+constexpr double kSmallStallRow = 0.002;  // of the unit
 
 double issue_active(const std::vector<Counter>& counters) {
   for (const Counter& counter : counters) {
@@ -54,7 +54,7 @@ void add_stall_rules(const Facts& facts, Advice& advice) {
     }
     const StallReason& most = *findings.front();
     const double t = kernel.duration.total_ns();
-    if (t <= 0 || facts.in_unit(t) < kSmallRow * facts.unit.baseline_ns.mid) continue;
+    if (t <= 0 || facts.in_unit(t) < kSmallStallRow * facts.unit.baseline_ns.mid) continue;
     if (most.remedy.empty()) continue;
     const double busiest =
         std::max(figures.compute_busy.value_or(0), figures.memory_busy.value_or(0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // At which level the time is: the schedule, the kernels' tuning, the algorithm, the hardware.
 #include "analyze/advise/rules.h"
-#include "analyze/text_layout.h"
+#include "analyze/text/layout.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace purlin::analyze {
 namespace {
 
 // Of its roof: from here tuning pays little; below this a kernel is worth two- or threefold.
-constexpr double kDiminishing = 0.60, kTune = 0.30;
+constexpr double kDiminishingShare = 0.60, kTune = 0.30;
 constexpr double kMostlyIdle = 0.40, kSomeIdle = 0.15, kJudged = 0.20;
 constexpr double kAtTarget = 0.95, kNearlyAll = 0.80, kWorthIt = 0.05;
 
@@ -77,7 +77,7 @@ void judge_level(const Facts& facts, Advice& advice) {
   } else if (advice.judged_share < kJudged) {
     advice.verdict = "unknown";
     advice.verdict_text = kernels + ": level not decided";
-  } else if (u >= kDiminishing) {
+  } else if (u >= kDiminishingShare) {
     const bool hardware =
         at_target >= kNearlyAll * judged &&
         (advice.interventions.empty() || advice.interventions[0].saved_share.mid < kWorthIt);

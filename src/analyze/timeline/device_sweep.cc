@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/timeline/device_sweep.h"
 
-#include "analyze/kernel_name.h"
+#include "analyze/kernel_name/kernel_name.h"
 
 #include <string_view>
 #include <unordered_map>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "analyze/timeline/intervals.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <array>
 #include <cstddef>

@@ -3,9 +3,9 @@
 // window, from one sweep. Pure function.
 #pragma once
 
-#include "analyze/timeline.h"
 #include "analyze/timeline/device_sweep.h"
 #include "analyze/timeline/host.h"
+#include "analyze/timeline/timeline.h"
 
 #include <vector>
 

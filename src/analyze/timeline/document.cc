@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 
 #include <cmath>
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "analyze/timeline/intervals.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <cstdint>
 #include <string_view>

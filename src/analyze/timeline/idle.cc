@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/timeline/idle.h"
 
-#include "analyze/kernel_name.h"
+#include "analyze/kernel_name/kernel_name.h"
 #include "base/text.h"
 
 #include <string_view>

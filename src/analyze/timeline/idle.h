@@ -3,9 +3,9 @@
 // the idle time. The rules, and why they are as they are: docs/concepts/timeline.md, "Idle time".
 #pragma once
 
-#include "analyze/timeline.h"
 #include "analyze/timeline/device_sweep.h"
 #include "analyze/timeline/host.h"
+#include "analyze/timeline/timeline.h"
 
 #include <array>
 #include <string>

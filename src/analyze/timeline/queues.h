@@ -4,9 +4,9 @@
 // launches cannot drive a depth below zero. Pure functions.
 #pragma once
 
-#include "analyze/timeline.h"
 #include "analyze/timeline/intervals.h"
 #include "analyze/timeline/streams.h"
+#include "analyze/timeline/timeline.h"
 
 namespace purlin::analyze {
 

@@ -5,8 +5,8 @@
 // compared by it. Pure function.
 #pragma once
 
-#include "analyze/timeline.h"
 #include "analyze/timeline/device_sweep.h"
+#include "analyze/timeline/timeline.h"
 
 #include <string>
 #include <vector>

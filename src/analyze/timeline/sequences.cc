@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/timeline/sequences.h"
 
-#include "analyze/kernel_name.h"
+#include "analyze/kernel_name/kernel_name.h"
 #include "analyze/timeline/host.h"
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
@@ -21,9 +21,9 @@ constexpr std::int64_t kLongGap = 10'000'000'000;  // longer ones are no better 
 constexpr std::uint32_t kCopyToken = 0x80000000u;
 
 // What a token stands for: a kernel by name, whatever its launch shape, or a kind of copy.
-class Tokens {
+class LaunchTokens {
  public:
-  Tokens(const Profile& profile, const std::vector<std::uint32_t>& of_row)
+  LaunchTokens(const Profile& profile, const std::vector<std::uint32_t>& of_row)
       : profile_(profile), of_row_(of_row) {}
   std::uint32_t operator()(const Activity& activity) const {
     if (activity.kind != ActivityKind::kKernel) return kCopyToken | (activity.row & ~kCopyToken);
@@ -45,7 +45,7 @@ class Tokens {
 // Why a stretch cannot be captured as a graph as it is.
 class Hindrances {
  public:
-  Hindrances(const Profile& profile, const StreamWork& stream, const Tokens& tokens)
+  Hindrances(const Profile& profile, const StreamWork& stream, const LaunchTokens& tokens)
       : profile_(profile), stream_(stream), tokens_(tokens) {}
 
   std::string of(const Repetition& found) const {
@@ -141,7 +141,7 @@ class Hindrances {
 
   const Profile& profile_;
   const StreamWork& stream_;
-  const Tokens& tokens_;
+  const LaunchTokens& tokens_;
 };
 
 }  // namespace
@@ -160,7 +160,7 @@ std::vector<FoundSequence> find_sequences(const Profile& profile,
                                           const std::vector<std::uint32_t>& name_numbers,
                                           const StreamWork& stream) {
   const Timeline& timeline = profile.timeline;
-  const Tokens token_of(profile, name_numbers);
+  const LaunchTokens token_of(profile, name_numbers);
   std::vector<std::uint32_t> tokens;
   std::vector<std::int64_t> gaps;
   tokens.reserve(stream.activities.size());

@@ -7,8 +7,8 @@
 // Pure functions.
 #pragma once
 
-#include "analyze/timeline.h"
 #include "analyze/timeline/streams.h"
+#include "analyze/timeline/timeline.h"
 
 #include <cstddef>
 #include <cstdint>

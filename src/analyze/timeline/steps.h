@@ -4,9 +4,9 @@
 // and how they are extended to the device is in docs/concepts/timeline.md, "Steps". Pure functions.
 #pragma once
 
-#include "analyze/timeline.h"
 #include "analyze/timeline/device_sweep.h"
 #include "analyze/timeline/sequences.h"
+#include "analyze/timeline/timeline.h"
 
 #include <string>
 #include <vector>

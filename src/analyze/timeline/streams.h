@@ -3,7 +3,7 @@
 // start. Four bytes per activity. Views point into the Streams they came from.
 #pragma once
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <cstdint>
 #include <span>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queues, launches, sequences and their hindrances.
-#include "analyze/timeline.h"
 #include "analyze/timeline/queues.h"
 #include "analyze/timeline/testing.h"
+#include "analyze/timeline/timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <string>
 #include <string_view>

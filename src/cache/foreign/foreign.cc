@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "base/version.h"
 #include "cache/foreign/parts.h"
-#include "model/gpu_table.h"
+#include "model/device/gpu_table.h"
 
 #include <array>
 

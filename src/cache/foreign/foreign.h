@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "cache/entry.h"
+#include "cache/entry/entry.h"
 
 #include <optional>
 #include <span>

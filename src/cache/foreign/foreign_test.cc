@@ -2,7 +2,7 @@
 #include "cache/foreign/foreign.h"
 
 #include "base/text.h"
-#include "cache/store.h"
+#include "cache/store/store.h"
 #include "cache/testing.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // What the readers of foreign winners share. Internal to cache/foreign; pure functions.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cache/foreign/foreign.h"
 
 namespace purlin::cache::foreign {

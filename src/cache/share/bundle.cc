@@ -6,7 +6,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "cache/record_log.h"
+#include "cache/store/record_log.h"
 #include "model/document.h"
 
 #include <array>

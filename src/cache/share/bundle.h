@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "cache/record.h"
+#include "cache/store/cache_record.h"
 
 #include <cstddef>
 #include <span>

@@ -11,8 +11,8 @@
 
 #include "base/status.h"
 #include "gpu/device.h"
-#include "model/library_operation.h"
-#include "model/value.h"
+#include "model/expression/value.h"
+#include "model/spec/library_operation.h"
 
 #include <cublasLt.h>
 #include <memory>

@@ -50,7 +50,7 @@ CUdeviceptr address_of(const Buffer& buffer, std::size_t offset) {
   return static_cast<const CudaBuffer&>(buffer).at(offset);
 }
 
-Status check_range(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
+Status check_copy_range(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
   if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset) return Status::ok();
   return error(Code::kInvalid, "{} bytes at {} are outside a buffer of {}", bytes, offset,
                buffer.bytes());
@@ -197,14 +197,14 @@ Result<std::unique_ptr<Buffer>> CudaDevice::allocate(std::size_t bytes) {
 }
 
 Status CudaDevice::write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) {
-  PURLIN_TRY(check_range(buffer, offset, bytes));
+  PURLIN_TRY(check_copy_range(buffer, offset, bytes));
   if (bytes == 0) return Status::ok();
   return check("copying to the device",
                driver_.cuMemcpyHtoD_v2(address_of(buffer, offset), data, bytes));
 }
 
 Status CudaDevice::read(const Buffer& buffer, std::size_t offset, void* data, std::size_t bytes) {
-  PURLIN_TRY(check_range(buffer, offset, bytes));
+  PURLIN_TRY(check_copy_range(buffer, offset, bytes));
   if (bytes == 0) return Status::ok();
   return check("copying from the device",
                driver_.cuMemcpyDtoH_v2(data, address_of(buffer, offset), bytes));
@@ -212,8 +212,8 @@ Status CudaDevice::read(const Buffer& buffer, std::size_t offset, void* data, st
 
 Status CudaDevice::copy(Buffer& to, std::size_t to_offset, const Buffer& from,
                         std::size_t from_offset, std::size_t bytes) {
-  PURLIN_TRY(check_range(to, to_offset, bytes));
-  PURLIN_TRY(check_range(from, from_offset, bytes));
+  PURLIN_TRY(check_copy_range(to, to_offset, bytes));
+  PURLIN_TRY(check_copy_range(from, from_offset, bytes));
   if (bytes == 0) return Status::ok();
   return check(
       "copying on the device",
@@ -221,7 +221,7 @@ Status CudaDevice::copy(Buffer& to, std::size_t to_offset, const Buffer& from,
 }
 
 Status CudaDevice::fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) {
-  PURLIN_TRY(check_range(buffer, offset, bytes));
+  PURLIN_TRY(check_copy_range(buffer, offset, bytes));
   if (bytes == 0) return Status::ok();
   PURLIN_TRY(
       check("filling", driver_.cuMemsetD8Async(address_of(buffer, offset), byte, bytes, stream_)));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpu/cuda/driver.h"
-#include "model/device.h"
+#include "model/device/device.h"
 
 #include <string>
 

@@ -4,8 +4,8 @@
 #include "base/library.h"
 #include "gpu/cuda/range_profiler.h"
 #include "gpu/vendor_libraries.h"
-#include "model/counter_cards.h"
-#include "model/launch_counters.h"
+#include "model/device/counter_cards.h"
+#include "model/device/launch_counters.h"
 
 #include <cstdint>
 

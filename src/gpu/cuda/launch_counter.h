@@ -20,9 +20,9 @@ namespace purlin::gpu {
 class LaunchCounter {
  public:
   virtual ~LaunchCounter() = default;
-  // Of what `launch` enqueues, by names with units (model/launch_counters.h): enqueued once for
-  // each pass, with `prepare` before it. The context is the current one, of the device with that
-  // index.
+  // Of what `launch` enqueues, by names with units (model/device/launch_counters.h): enqueued once
+  // for each pass, with `prepare` before it. The context is the current one, of the device with
+  // that index.
   virtual Result<std::map<std::string, double>> count(CUcontext context, int device,
                                                       const std::function<Status()>& prepare,
                                                       const std::function<Status()>& launch) = 0;

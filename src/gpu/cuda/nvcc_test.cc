@@ -14,7 +14,7 @@
 namespace purlin::gpu {
 namespace {
 
-constexpr const char* kSource = R"(
+constexpr const char* kNvccSource = R"(
 #include <vector>  // NVRTC has no such thing
 #include "beside.h"
 extern "C" __global__ void scale(float* x, int n) {
@@ -52,7 +52,7 @@ class NvccTest : public testing::Test {
   CompileRequest request(const std::string& entry) const {
     CompileRequest request;
     request.name = "kernels.cu";
-    request.source = kSource;
+    request.source = kNvccSource;
     request.entry = entry;
     request.include_directories = {folder_};
     request.config.set("FACTOR", 2.0);

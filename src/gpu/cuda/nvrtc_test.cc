@@ -8,7 +8,7 @@
 namespace purlin::gpu {
 namespace {
 
-constexpr const char* kSource = R"(
+constexpr const char* kNvrtcSource = R"(
 #include <cuda_fp16.h>
 extern "C" __global__ void scale(float* x, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -37,7 +37,7 @@ class NvrtcTest : public testing::Test {
   static CompileRequest request(const std::string& entry) {
     CompileRequest request;
     request.name = "kernels.cu";
-    request.source = kSource;
+    request.source = kNvrtcSource;
     request.entry = entry;
     request.config.set("FACTOR", 2.0);
     request.config.set("WARN", false);

@@ -12,7 +12,7 @@
 namespace purlin::gpu {
 namespace {
 
-constexpr const char* kSource =
+constexpr const char* kLinesSource =
     R"(extern "C" __global__ void chase(const int* next, int* out, int n) {
   int at = threadIdx.x;
   for (int i = 0; i < n; ++i)
@@ -26,7 +26,7 @@ std::string module_with(const std::vector<std::string>& options) {
   if (!nvrtc.is_ok()) return "";
   CompileRequest request;
   request.name = "chase.cu";
-  request.source = kSource;
+  request.source = kLinesSource;
   request.entry = "chase";
   request.options = options;
   const Result<Binary> binary = (*nvrtc)->compile(request, "sm_90");

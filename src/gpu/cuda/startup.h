@@ -4,8 +4,8 @@
 // Thread-safety: free functions. Failure: kUnavailable says what the machine lacks.
 #pragma once
 
+#include "gpu/app_context.h"
 #include "gpu/cuda/device.h"
-#include "gpu/guest.h"
 
 #include <memory>
 #include <string>

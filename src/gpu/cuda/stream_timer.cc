@@ -10,7 +10,7 @@ namespace {
 
 // Commands queued behind a closed gate. Drivers hold about a thousand before a launch blocks, and
 // a launch that blocks there would wait for the gate that it keeps closed.
-constexpr int kMostGated = 256;
+constexpr int kMaxGated = 256;
 constexpr std::size_t kBatches = 2;        // queued at once by keep_busy()
 constexpr std::int64_t kLookNs = 200'000;  // at whether a batch is over
 
@@ -100,7 +100,7 @@ Result<std::vector<Sample>> StreamTimer::time(const StreamWork& work,
   Result<std::vector<Sample>> samples =
       sample_in_chunks(request, system_clock(), [&](int count, std::vector<Sample>& taken) {
         const int commands = commands_of(work, request);
-        const int most = std::max(1, (kMostGated - 1) / commands);
+        const int most = std::max(1, (kMaxGated - 1) / commands);
         for (int left = count; left > 0; left -= most)
           PURLIN_TRY(time_chunk(work, request, std::min(left, most), taken));
         return Status::ok();
@@ -113,7 +113,7 @@ Status StreamTimer::time_chunk(const StreamWork& work, const TimingRequest& requ
                                std::vector<Sample>& samples) {
   PURLIN_TRY(make_events(static_cast<std::size_t>(count)));
   const int commands = commands_of(work, request);
-  const bool gated = gate_ != nullptr && count * commands < kMostGated && gate_->close(stream_);
+  const bool gated = gate_ != nullptr && count * commands < kMaxGated && gate_->close(stream_);
   // Without the gate a batch goes at the pace of the host, which for short kernels is what shows.
   if (!gated && how_ == "batch") how_ = "ungated batch";
   const Status enqueued = enqueue_samples(work, request, static_cast<std::size_t>(count));
@@ -182,7 +182,7 @@ Result<Busy> StreamTimer::keep_busy(const StreamWork& work, const TimingRequest&
   TimingRequest batch = request;
   // The events leave room for two batches in the queue, which holds about a thousand commands.
   const int commands = graph_ ? 1 : request.launches_per_sample * work.commands;
-  batch.samples = std::clamp(request.samples, 1, std::max(1, kMostGated / commands));
+  batch.samples = std::clamp(request.samples, 1, std::max(1, kMaxGated / commands));
   PURLIN_TRY(make_events(kBatches + 1));
   const CUevent origin = events_[kBatches].first;
   Busy busy;

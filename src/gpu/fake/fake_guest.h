@@ -6,7 +6,7 @@
 // callbacks, which belong to single-threaded tests.
 #pragma once
 
-#include "gpu/guest.h"
+#include "gpu/app_context.h"
 
 #include <atomic>
 #include <functional>

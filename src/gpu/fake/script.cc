@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // "fake:FILE": a FakeDevice whose behaviour is a JSON script of expressions over the parameters.
 #include "base/files.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "gpu/fake/fake_device.h"
-#include "model/expression.h"
+#include "model/expression/expression.h"
 
 #include <unistd.h>
 

@@ -58,18 +58,17 @@ std::string arch_of(const OpenClFunctions& cl, cl_device_id device) {
 }  // namespace
 
 Result<std::vector<OpenClDeviceId>> list_opencl_devices(const OpenClFunctions& cl) {
-  constexpr cl_uint kMost = 64;  // bounds what a broken loader may claim
-  cl_platform_id platforms[kMost];
+  constexpr cl_uint kMax = 64;  // bounds what a broken loader may claim
+  cl_platform_id platforms[kMax];
   cl_uint platform_count = 0;
-  const cl_int code = cl.clGetPlatformIDs(kMost, platforms, &platform_count);
+  const cl_int code = cl.clGetPlatformIDs(kMax, platforms, &platform_count);
   std::vector<OpenClDeviceId> found;
-  for (cl_uint p = 0; code == CL_SUCCESS && p < std::min(platform_count, kMost); ++p) {
-    cl_device_id devices[kMost];
+  for (cl_uint p = 0; code == CL_SUCCESS && p < std::min(platform_count, kMax); ++p) {
+    cl_device_id devices[kMax];
     cl_uint count = 0;
-    if (cl.clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, kMost, devices, &count) != CL_SUCCESS)
+    if (cl.clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, kMax, devices, &count) != CL_SUCCESS)
       continue;  // a platform whose hardware is absent is no failure of the others
-    for (cl_uint d = 0; d < std::min(count, kMost); ++d)
-      found.push_back({platforms[p], devices[d]});
+    for (cl_uint d = 0; d < std::min(count, kMax); ++d) found.push_back({platforms[p], devices[d]});
   }
   if (found.empty() && code == CL_SUCCESS && platform_count > 0)
     return error(Code::kUnavailable,

@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "gpu/opencl/functions.h"
-#include "model/device.h"
+#include "model/device/device.h"
 
 #include <string>
 #include <vector>

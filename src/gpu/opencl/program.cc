@@ -113,10 +113,10 @@ Result<Binary> build_once(const OpenClFunctions& cl, cl_context context, cl_devi
 
 Result<Binary> compile_opencl(const OpenClFunctions& cl, cl_context context, cl_device_id device,
                               const CompileRequest& request) {
-  constexpr int kMostBuilds = 8;  // the second finds the other process's program, as a rule
+  constexpr int kMaxBuilds = 8;  // the second finds the other process's program, as a rule
   PURLIN_ASSIGN(const std::string options, build_options(request));
   const std::int64_t start = system_clock().monotonic_ns();
-  for (int build = 0; build < kMostBuilds; ++build) {
+  for (int build = 0; build < kMaxBuilds; ++build) {
     PURLIN_ASSIGN(Binary binary, build_once(cl, context, device, request, options));
     if (lacks_its_program(binary.image)) continue;
     binary.compile_s = static_cast<double>(system_clock().monotonic_ns() - start) * 1e-9;
@@ -125,7 +125,7 @@ Result<Binary> compile_opencl(const OpenClFunctions& cl, cl_context context, cl_
   return error(Code::kFailed,
                "the OpenCL driver gave {} binaries of {} without their program: PoCL's folder of "
                "kernels ($POCL_CACHE_DIR, else ~/.cache/pocl) may be full or cleared by others",
-               kMostBuilds, request.name);
+               kMaxBuilds, request.name);
 }
 
 Result<std::unique_ptr<OpenClKernel>> load_opencl_kernel(const OpenClFunctions& cl,

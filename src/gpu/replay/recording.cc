@@ -12,7 +12,7 @@
 namespace purlin::gpu {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxRecordingBytes = std::size_t{1} << 30;
 constexpr int kMaxDepth = 32;
 constexpr std::size_t kMaxSamples = 100'000;  // of one config
 constexpr std::size_t kMaxMetrics = 64;
@@ -226,10 +226,10 @@ Result<Recording> recording_from_json(const Json& document) {
 
 Result<Recording> parse_recording(std::string_view text) {
   if (is_gzip(text)) {
-    PURLIN_ASSIGN(const std::string plain, gunzip(text, kMaxBytes));
+    PURLIN_ASSIGN(const std::string plain, gunzip(text, kMaxRecordingBytes));
     return parse_recording(plain);
   }
-  PURLIN_ASSIGN(const Json document, Json::parse(text, {kMaxBytes, kMaxDepth}));
+  PURLIN_ASSIGN(const Json document, Json::parse(text, {kMaxRecordingBytes, kMaxDepth}));
   return recording_from_json(document);
 }
 

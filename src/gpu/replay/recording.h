@@ -6,10 +6,10 @@
 // functions. Failure: kInvalid says where in the document and what is wrong.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/status.h"
 #include "model/evaluation.h"
-#include "model/value.h"
+#include "model/expression/value.h"
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/replay/replay_device.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 namespace purlin::gpu {
 namespace {

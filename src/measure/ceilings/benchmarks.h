@@ -4,7 +4,7 @@
 // binary runs. Pure functions.
 #pragma once
 
-#include "model/device.h"
+#include "model/device/device.h"
 
 #include <cstdint>
 #include <string>

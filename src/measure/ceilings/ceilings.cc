@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 constexpr double kTargetMs = 5;  // of one launch of a compute benchmark
-constexpr int kMostIterations = 1 << 24;
+constexpr int kMaxIterations = 1 << 24;
 
 template <class T>
 gpu::KernelArgument scalar(T value) {
@@ -141,7 +141,7 @@ class Bench {
       PURLIN_ASSIGN(const std::vector<Sample> samples, device_.time(launch, request));
       const double ms = std::max(1e-4, samples.back().ms);
       if (ms > 0.5 * kTargetMs) break;
-      iterations = std::min<double>(kMostIterations, iterations * std::min(1000.0, kTargetMs / ms));
+      iterations = std::min<double>(kMaxIterations, iterations * std::min(1000.0, kTargetMs / ms));
     }
     launch.arguments = {place(*buffers_[0]), scalar(static_cast<int>(iterations))};
     return benchmark.flops * static_cast<double>(launch.shape.blocks()) *

@@ -7,11 +7,11 @@
 // store is skipped. The document: docs/formats/ceilings.md.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/status.h"
 #include "base/terminal.h"
 #include "gpu/device.h"
-#include "model/ceilings.h"
+#include "model/device/ceilings.h"
 
 #include <functional>
 #include <string>

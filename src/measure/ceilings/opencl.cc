@@ -7,7 +7,7 @@ namespace purlin::measure {
 namespace {
 
 // Sums are kept by a comparison that never holds, so that no compiler drops what made them.
-constexpr const char* kMemory = R"(
+constexpr const char* kOpenClMemory = R"(
 // A GPU's neighbours read neighbouring elements; a CPU's work-item has a stretch of its own.
 #ifdef STRETCHES
 #define EACH(i, n)                                                              \
@@ -53,7 +53,7 @@ __kernel void triad(__global float4* a, __global const float4* b, __global const
 )";
 
 // CHAINS independent chains hide the latency of each, WIDTH lanes each where a work-item is a lane.
-constexpr const char* kFma = R"(
+constexpr const char* kOpenClFma = R"(
 #ifdef NEED_FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
@@ -75,7 +75,7 @@ __kernel void fma_chains(__global SCALAR* sink, int iterations) {
 
 CeilingBenchmark memory(const char* ceiling, const char* method, CeilingWork work,
                         const char* entry, bool cpu) {
-  CeilingBenchmark out{ceiling, method, work, kMemory, entry, {}, cpu ? 1 : 256, 0, {}};
+  CeilingBenchmark out{ceiling, method, work, kOpenClMemory, entry, {}, cpu ? 1 : 256, 0, {}};
   if (cpu) out.options = {"-DSTRETCHES"};
   out.blocks_per_unit = cpu ? std::vector<int>{1, 8} : std::vector<int>{8, 32};
   return out;
@@ -86,7 +86,7 @@ CeilingBenchmark fma_chains(const char* scalar, const char* ceiling, int width, 
   CeilingBenchmark out;
   out.ceiling = ceiling;
   out.method = fmt::format("fma, {} chains of {} lanes", kChains, width);
-  out.source = kFma;
+  out.source = kOpenClFma;
   out.entry = "fma_chains";
   out.options = {fmt::format("-DSCALAR={}", scalar), fmt::format("-DVECTOR={}{}", scalar, width),
                  fmt::format("-DCHAINS={}", kChains)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured ceilings as a table for people.
 #include "measure/ceilings/ceilings.h"
-#include "model/gpu_table.h"
+#include "model/device/gpu_table.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chrome's trace event format with PyTorch's categories and argument names, so that what reads
 // PyTorch's traces reads these: ours, chrome://tracing, ui.perfetto.dev, HTA.
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "profile/export/events.h"

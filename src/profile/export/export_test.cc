@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/export/export.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/random.h"
 
 #include <gtest/gtest.h>

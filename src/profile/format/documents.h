@@ -4,8 +4,8 @@
 // Pure functions.
 #pragma once
 
-#include "base/json.h"
-#include "model/profile.h"
+#include "base/json/json.h"
+#include "model/profile/profile.h"
 
 namespace purlin::profile {
 

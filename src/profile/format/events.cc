@@ -72,7 +72,7 @@ std::string EventsEncoder::finish() {
 EventsDecoder::EventsDecoder(std::string_view payload, std::size_t width)
     : in_(payload), width_(width) {
   head_.base_ns = previous_ns_ = static_cast<std::int64_t>(in_.fixed64());
-  head_.count = in_.count(kLeastEventBytes);
+  head_.count = in_.count(kMinEventBytes);
 }
 
 EventsDecoder::Known* EventsDecoder::begin(std::int64_t& start_ns) {

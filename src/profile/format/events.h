@@ -10,7 +10,7 @@
 // the capture libraries; a decoder never reads past its bytes. Thread-safety: none; values.
 #pragma once
 
-#include "model/timeline.h"
+#include "model/profile/timeline.h"
 #include "profile/format/wire.h"
 
 #include <array>
@@ -27,7 +27,7 @@ constexpr std::size_t kMaxIdentity = 6;
 using Identity = std::array<std::uint32_t, kMaxIdentity>;  // what a kind does not use is 0
 
 // The least bytes of an event: identity, start, duration.
-constexpr std::size_t kLeastEventBytes = 3;
+constexpr std::size_t kMinEventBytes = 3;
 
 // base time and count, with which the payload of each event chunk begins (LAUNCHES: after the
 // process).

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <cstddef>
 #include <string>

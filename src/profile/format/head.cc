@@ -81,7 +81,7 @@ bool HeadReader::strings(wire::Decoder in) {
 }
 
 bool HeadReader::kernels(wire::Decoder in) {
-  const std::size_t count = in.count(wire::kLeastDefinitionBytes);
+  const std::size_t count = in.count(wire::kMinDefinitionBytes);
   for (std::size_t i = 0; i < count; ++i) {
     const wire::KernelDefinition definition = wire::decode_definition(in);
     std::string_view name, op, shape;
@@ -252,7 +252,7 @@ bool HeadReader::stall_text(std::uint32_t id, std::vector<std::string>& texts,
 
 bool HeadReader::stall_function(wire::Decoder& in) {
   const wire::StallOwner owner = wire::decode_stall_owner(in);
-  const std::size_t places = in.count(wire::kLeastPlaceBytes);
+  const std::size_t places = in.count(wire::kMinPlaceBytes);
   std::string_view name, build;
   if (in.failed() || !string(owner.name, name) || !optional_string(owner.build, build) ||
       owner.device > kMaxDeviceIndex || places > SampledStalls::kMaxSites ||
@@ -271,7 +271,7 @@ bool HeadReader::stall_function(wire::Decoder& in) {
   function.code = owner.code;
   for (std::size_t i = 0; i < places; ++i) {
     const wire::StallPlace place = wire::decode_stall_place(in);
-    const std::size_t counts = in.count(wire::kLeastCountBytes);
+    const std::size_t counts = in.count(wire::kMinCountBytes);
     StallSite& site = function.sites.emplace_back();
     site.offset = place.offset;
     site.line = place.line;
@@ -293,7 +293,7 @@ bool HeadReader::stall_function(wire::Decoder& in) {
 
 bool HeadReader::stall_sites(wire::Decoder in) {
   const wire::StallWindows windows = wire::decode_stall_windows(in);
-  const std::size_t functions = in.count(wire::kLeastOwnerBytes);
+  const std::size_t functions = in.count(wire::kMinOwnerBytes);
   if (in.failed()) return false;
   SampledStalls& stalls = profile_.stalls;
   stalls.windows += static_cast<double>(windows.windows);

@@ -4,7 +4,7 @@
 // One owner, one file. False means that the chunk makes no sense.
 #pragma once
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 #include "profile/format/wire.h"
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "profile/format/file.h"
-#include "profile/op_names.h"
+#include "profile/ops/op_names.h"
 
 #include <algorithm>
 #include <set>

@@ -11,7 +11,7 @@
 // are counted in Timeline::left_out.
 #pragma once
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // each seed, and its contents as text in an order of their own, to compare two of them.
 #pragma once
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <cstdint>
 #include <string>

@@ -31,7 +31,7 @@ struct StallPlace {
   std::uint32_t line = 0;
 };
 
-constexpr std::size_t kLeastOwnerBytes = 12, kLeastPlaceBytes = 4, kLeastCountBytes = 2;
+constexpr std::size_t kMinOwnerBytes = 12, kMinPlaceBytes = 4, kMinCountBytes = 2;
 
 class StallEncoder {
  public:

@@ -124,7 +124,7 @@ bool ProfileStream::add_events(const Chunk& chunk, std::string_view start) {
   if (chunk.is(ChunkType::kLaunches)) in.varint32();  // the process
   const auto base_ns = static_cast<std::int64_t>(in.fixed64());
   const std::uint64_t count = in.varint();
-  if (in.failed() || count > chunk.length / wire::kLeastEventBytes) return false;
+  if (in.failed() || count > chunk.length / wire::kMinEventBytes) return false;
   if (count == 0) return true;
   if (events_.size() >= kMaxEventChunks) return false;
   events_.push_back({chunk.payload(), base_ns, chunk.length, static_cast<std::uint32_t>(count),

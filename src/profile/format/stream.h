@@ -8,7 +8,7 @@
 // number of rows, the bounds below and a few chunks per thread. Failure: as read_profile.
 #pragma once
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 #include "profile/format/bytes.h"
 
 #include <cstddef>

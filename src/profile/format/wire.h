@@ -7,7 +7,7 @@
 // yields 0. Thread-safety: none; values.
 #pragma once
 
-#include "model/sketch.h"
+#include "model/profile/sketch.h"
 
 #include <array>
 #include <cstddef>
@@ -112,7 +112,7 @@ struct KernelDefinition {
   std::uint32_t registers = 0, local_bytes = 0;
   std::uint32_t origin = 0;  // in ORIGINS, not in KERNELS
 };
-constexpr std::size_t kLeastDefinitionBytes = 17;
+constexpr std::size_t kMinDefinitionBytes = 17;
 void encode(Encoder& out, const KernelDefinition& definition);
 KernelDefinition decode_definition(Decoder& in);
 

@@ -8,7 +8,7 @@ namespace purlin::profile {
 namespace {
 
 constexpr std::string_view kOtherKernels = "(other kernels)";
-constexpr std::size_t kMaxCounters = 2'000'000;  // over all rows
+constexpr std::size_t kMaxRowCounters = 2'000'000;  // over all rows
 
 template <class Value>
 void append_bytes(std::string& key, const Value& value) {
@@ -138,7 +138,7 @@ void Assembly::add_counter(std::uint32_t kernel_row, std::string_view name, doub
                      [&](const Counter& counter) { return counter.name == name; }) -
         counters.begin());
   if (at == counters.size()) {
-    if (counters_ >= kMaxCounters) {
+    if (counters_ >= kMaxRowCounters) {
       ++counters_left_out_;
       return;
     }
@@ -205,7 +205,7 @@ void Assembly::finish() {
     note("counters_full",
          fmt::format("{:.0f} counter values were left out: a profile holds {} counters over all "
                      "rows at most",
-                     counters_left_out_, kMaxCounters));
+                     counters_left_out_, kMaxRowCounters));
   sort_timeline(timeline);
 }
 

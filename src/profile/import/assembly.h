@@ -7,7 +7,7 @@
 // thread-safe.
 #pragma once
 
-#include "model/sketch_budget.h"
+#include "model/profile/sketch_budget.h"
 #include "profile/import/import.h"
 
 #include <cstdint>

@@ -5,13 +5,13 @@
 #include "base/text.h"
 #include "profile/format/file.h"
 #include "profile/format/wire.h"
-#include "profile/import/chrome_trace.h"
+#include "profile/import/chrome/trace.h"
 #include "profile/import/import.h"
 #include "profile/import/input.h"
-#include "profile/import/ncu_csv.h"
-#include "profile/import/rocprof_csv.h"
-#include "profile/import/sqlite_file.h"
-#include "profile/import/stall_csv.h"
+#include "profile/import/ncu/ncu_csv.h"
+#include "profile/import/ncu/stall_csv.h"
+#include "profile/import/nsys/sqlite_file.h"
+#include "profile/import/rocm/rocprof_csv.h"
 
 #include <algorithm>
 #include <array>

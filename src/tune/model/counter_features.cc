@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/model/counter_features.h"
 
-#include "model/launch_counters.h"
+#include "model/device/launch_counters.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,10 +12,10 @@
 namespace purlin::tune {
 namespace {
 
-constexpr std::size_t kFewest = 8;   // profiled observations that a model of a counter takes
-constexpr std::size_t kMost = 8;     // counters, those that vary most; each costs a model
-constexpr std::size_t kLimits = 31;  // a byte has one value more
-constexpr double kVaries = 1e-3;     // standard deviation of the logarithm
+constexpr std::size_t kMinCounted = 8;  // profiled observations that a model of a counter takes
+constexpr std::size_t kMax = 8;         // counters, those that vary most; each costs a model
+constexpr std::size_t kLimits = 31;     // a byte has one value more
+constexpr double kVaries = 1e-3;        // standard deviation of the logarithm
 
 // Bytes, sectors, instructions, wavefronts: what takes its time wherever it is done. By the names
 // of CUPTI and of launch_counters.h; shares and ratios are none.
@@ -56,7 +56,7 @@ void CounterFeatures::fit(std::size_t row_width, std::span<const std::optional<f
   // Those that vary most first.
   std::vector<std::pair<double, std::string>> varying;
   for (const auto& [name, profiled] : read) {
-    if (profiled.size() < kFewest) continue;
+    if (profiled.size() < kMinCounted) continue;
     double sum = 0, squares = 0;
     for (const std::uint32_t i : profiled) {
       const double value = logs_[i].find(name)->second;
@@ -68,7 +68,7 @@ void CounterFeatures::fit(std::size_t row_width, std::span<const std::optional<f
     if (deviation > kVaries) varying.push_back({-deviation, name});
   }
   std::sort(varying.begin(), varying.end());
-  varying.resize(std::min(varying.size(), kMost));
+  varying.resize(std::min(varying.size(), kMax));
   std::vector<float> targets(logs_.size());
   for (const auto& [deviation, name] : varying) {
     const std::vector<std::uint32_t>& profiled = read[name];

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "gpu/replay/recording.h"
-#include "model/device.h"
+#include "model/device/device.h"
 #include "tune/search/prior.h"
 #include "tune/space/space.h"
 

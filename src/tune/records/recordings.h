@@ -9,9 +9,9 @@
 #pragma once
 
 #include "base/status.h"
-#include "cache/entry.h"
+#include "cache/entry/entry.h"
 #include "gpu/replay/recording.h"
-#include "model/device.h"
+#include "model/device/device.h"
 
 #include <string>
 #include <string_view>

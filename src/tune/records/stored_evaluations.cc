@@ -15,8 +15,8 @@
 namespace purlin::tune {
 namespace {
 
-constexpr std::size_t kMostConfigs = 20'000;
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20;  // unpacked
+constexpr std::size_t kMaxConfigs = 20'000;
+constexpr std::size_t kMaxStoredBytes = std::size_t{64} << 20;  // unpacked
 
 std::string safe_name(std::string_view kernel) {
   std::string name;
@@ -32,16 +32,16 @@ std::string safe_name(std::string_view kernel) {
 std::vector<std::size_t> kept(const gpu::Recording& recording) {
   std::vector<std::size_t> order(recording.runs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (order.size() <= kMostConfigs) return order;
+  if (order.size() <= kMaxConfigs) return order;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const gpu::RecordedRun &x = recording.runs[a], &y = recording.runs[b];
     if (x.ok() != y.ok()) return x.ok();
     return x.ok() && x.time_ms() < y.time_ms();
   });
-  std::vector<std::size_t> chosen(order.begin(), order.begin() + kMostConfigs / 2);
+  std::vector<std::size_t> chosen(order.begin(), order.begin() + kMaxConfigs / 2);
   const std::size_t rest = order.size() - chosen.size();
-  for (std::size_t i = 0; i < kMostConfigs / 2; ++i)
-    chosen.push_back(order[kMostConfigs / 2 + i * rest / (kMostConfigs / 2)]);
+  for (std::size_t i = 0; i < kMaxConfigs / 2; ++i)
+    chosen.push_back(order[kMaxConfigs / 2 + i * rest / (kMaxConfigs / 2)]);
   return chosen;
 }
 
@@ -162,9 +162,9 @@ std::vector<gpu::Recording> find_evaluations(const std::string& directory,
     if (found.size() == at_most) break;
     if (!starts_with(name, safe_name(kernel) + "-") || !ends_with(name, ".json.gz")) continue;
     const auto read = [&]() -> Result<gpu::Recording> {
-      PURLIN_ASSIGN(const std::string packed, read_file(join_path(folder, name), kMaxBytes));
-      PURLIN_ASSIGN(const std::string text, gunzip(packed, kMaxBytes));
-      PURLIN_ASSIGN(const Json json, Json::parse(text, {kMaxBytes, 16}));
+      PURLIN_ASSIGN(const std::string packed, read_file(join_path(folder, name), kMaxStoredBytes));
+      PURLIN_ASSIGN(const std::string text, gunzip(packed, kMaxStoredBytes));
+      PURLIN_ASSIGN(const Json json, Json::parse(text, {kMaxStoredBytes, 16}));
       return stored_evaluations_from_json(json);
     };
     Result<gpu::Recording> recording = read();

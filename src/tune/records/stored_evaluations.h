@@ -8,7 +8,7 @@
 // any process. Failure: kIo; a file that cannot be read is no evaluation, never an error.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/status.h"
 #include "gpu/replay/recording.h"
 

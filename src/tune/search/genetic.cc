@@ -12,8 +12,8 @@
 namespace purlin::tune {
 namespace {
 
-constexpr std::size_t kPopulation = 20;
-constexpr double kMutation = 0.3;
+constexpr std::size_t kGenePopulation = 20;
+constexpr double kGeneMutation = 0.3;
 
 class Genetic : public Strategy {
  public:
@@ -22,10 +22,10 @@ class Genetic : public Strategy {
   std::string_view name() const override { return "genetic"; }
 
   std::optional<std::size_t> ask() override {
-    if (++asked_ <= kPopulation || population_.size() < 2) return ledger_.draw();
+    if (++asked_ <= kGenePopulation || population_.size() < 2) return ledger_.draw();
     const std::size_t mother = parent(), father = parent();
     std::size_t child = ledger_.approach(mother, ledger_.values(father), 0.5);
-    if (random_.uniform() < kMutation) child = ledger_.step(child);
+    if (random_.uniform() < kGeneMutation) child = ledger_.step(child);
     return ledger_.take(child) ? std::optional(child) : ledger_.draw_near(child);
   }
 
@@ -34,7 +34,7 @@ class Genetic : public Strategy {
     if (!outcome.time_ms) return;
     const Member member{*outcome.time_ms, index};
     population_.insert(std::upper_bound(population_.begin(), population_.end(), member), member);
-    if (population_.size() > kPopulation) population_.pop_back();
+    if (population_.size() > kGenePopulation) population_.pop_back();
   }
 
  private:

@@ -23,22 +23,22 @@ namespace {
 
 // Configs drawn before the first fit: a share of what the budget allows, within bounds; fewer climb
 // a wrong hill, more leave no time to climb.
-constexpr double kFirstShare = 0.1, kFirstLow = 5, kFirstHigh = 24;
-constexpr std::size_t kFirst = 16;  // where the budget does not say
+constexpr double kFirstModelShare = 0.1, kFirstModelLow = 5, kFirstModelHigh = 24;
+constexpr std::size_t kFirstModelled = 16;  // where the budget does not say
 // Shares of the sources; what is left goes to single members' favourites.
-constexpr double kRandom = 0.03, kNear = 0.15, kMean = 0.3;
+constexpr double kModelRandom = 0.03, kNear = 0.15, kMean = 0.3;
 // With counters: the share of the least bound, and among how many of those the mean expects most
 // of.
-constexpr double kLeastBound = 0.4, kPromising = 0.05;
+constexpr double kMinBound = 0.4, kPromising = 0.05;
 constexpr std::size_t kListed = 20'000;  // configs that are all predicted; of more, a sample is
 constexpr std::size_t kSample = 2'000;
 constexpr std::size_t kClimbers = 6, kClimb = 4;  // how many of a sample climb, and how far
-constexpr std::size_t kBatch = 3;
+constexpr std::size_t kModelBatch = 3;
 // Counters of the hardware are read of what was drawn, which teaches most, until so many are known,
 // and of what comes close to the best; once some are known, only while that has taken no more than
 // this share of what the measuring of configs has, for each costs as much as an evaluation.
 constexpr std::size_t kProfiled = 24;
-constexpr std::size_t kFewestProfiled = 10;  // a model of a counter takes 8
+constexpr std::size_t kMinProfiled = 10;  // a model of a counter takes 8
 constexpr double kClose = 1.1, kCountShare = 0.25;
 constexpr double kGrowth = 0.06;  // of the observations, from one fit to the next
 
@@ -62,7 +62,7 @@ class ModelSearch : public Strategy {
 
   std::optional<std::size_t> ask() override {
     if (drawn_ < first()) return draw();
-    if (ensemble_.worked() < 2 || random_.uniform() < kRandom) return draw();
+    if (ensemble_.worked() < 2 || random_.uniform() < kModelRandom) return draw();
     if (queue_.empty()) propose();
     while (!queue_.empty()) {
       const std::size_t index = queue_.front();
@@ -75,8 +75,8 @@ class ModelSearch : public Strategy {
   double count_within(std::size_t index) const override {
     if (!counters_) return 0;
     const bool dear = counting_s_ > kCountShare * (measuring_s_ + counting_s_);
-    if (profiled_ >= kFewestProfiled && dear) return 1;  // a new best, of which there are few
-    if (profiled_ < kProfiled && (profiled_ < kFewestProfiled || chance_.count(index) > 0))
+    if (profiled_ >= kMinProfiled && dear) return 1;  // a new best, of which there are few
+    if (profiled_ < kProfiled && (profiled_ < kMinProfiled || chance_.count(index) > 0))
       return std::numeric_limits<double>::infinity();
     return kClose;
   }
@@ -113,8 +113,9 @@ class ModelSearch : public Strategy {
       const double by_time = budget_s_ * static_cast<double>(ensemble_.observations()) / cost_s_;
       allowed = allowed > 0 ? std::min(allowed, by_time) : by_time;
     }
-    if (allowed <= 0) return kFirst;
-    return static_cast<std::size_t>(std::clamp(kFirstShare * allowed, kFirstLow, kFirstHigh));
+    if (allowed <= 0) return kFirstModelled;
+    return static_cast<std::size_t>(
+        std::clamp(kFirstModelShare * allowed, kFirstModelLow, kFirstModelHigh));
   }
 
   static float sum(const Ensemble::Prediction& prediction) {
@@ -148,7 +149,7 @@ class ModelSearch : public Strategy {
     if (ensemble_.observations() != fitted_) learn();
     std::vector<std::size_t> near = neighbours_by_mean();
     const std::size_t batch =
-        std::max(kBatch, static_cast<std::size_t>(kGrowth * static_cast<double>(fitted_)));
+        std::max(kModelBatch, static_cast<std::size_t>(kGrowth * static_cast<double>(fitted_)));
     std::vector<std::size_t> taken;
     const auto is_free = [&](std::size_t index) {
       return !ledger_.knows(index) && std::find(taken.begin(), taken.end(), index) == taken.end();
@@ -173,7 +174,7 @@ class ModelSearch : public Strategy {
         near.pop_back();
       }
       if (!pick && source < kNear + kMean) pick = lowest(sum);
-      if (!pick && source < kNear + kMean + kLeastBound) {
+      if (!pick && source < kNear + kMean + kMinBound) {
         const auto least = std::find_if(least_bound_.begin(), least_bound_.end(), is_free);
         if (least != least_bound_.end()) pick = *least;
       }

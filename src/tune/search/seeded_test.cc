@@ -7,7 +7,7 @@ namespace purlin::tune {
 namespace {
 
 // Asks for 0, 1, 2, … whatever it was told.
-class Counting : public Strategy {
+class CountingStrategy : public Strategy {
  public:
   std::string_view name() const override { return "counting"; }
   std::optional<std::size_t> ask() override {
@@ -22,8 +22,8 @@ class Counting : public Strategy {
 };
 
 TEST(Seeded, SeedsComeFirstAndNothingTwice) {
-  auto inner = std::make_unique<Counting>();
-  Counting& counting = *inner;
+  auto inner = std::make_unique<CountingStrategy>();
+  CountingStrategy& counting = *inner;
   const auto strategy = make_seeded(std::move(inner), {4, 2, 4, 0});
   EXPECT_EQ(strategy->name(), "counting");
   EXPECT_EQ(strategy->count_within(5), 5);

@@ -11,10 +11,10 @@
 namespace purlin::tune {
 namespace {
 
-constexpr float kNoise = 0.02F;     // standard deviation of a measurement, relative
-constexpr float kOffset = 0.5F;     // of the offset between this device and the others
-constexpr std::size_t kFewest = 3;  // observations that say anything about scales
-constexpr double kHopeless = -6;    // standard deviations
+constexpr float kNoise = 0.02F;               // standard deviation of a measurement, relative
+constexpr float kOffset = 0.5F;               // of the offset between this device and the others
+constexpr std::size_t kMinSurrogateRuns = 3;  // observations that say anything about scales
+constexpr double kHopeless = -6;              // standard deviations
 
 // Independent of order, so that no scale wins a tie by luck.
 constexpr float kOwn[] = {0.05F, 0.1F, 0.2F, 0.4F, 0.8F};
@@ -148,7 +148,7 @@ void Surrogate::refit() {
     pairs.blend.push_back(blend_[row.candidate]);
   }
   const std::size_t n = pairs.count = at.size();
-  if (n < kFewest) return;
+  if (n < kMinSurrogateRuns) return;
   pairs.distance.resize(n * n);
   pairs.shared.resize(n * n);
   for (std::size_t i = 0; i < n; ++i)

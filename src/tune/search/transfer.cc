@@ -27,7 +27,7 @@ namespace purlin::tune {
 namespace {
 
 // A pass of the surrogate grows with what it has seen, and the fast region is known by now.
-constexpr std::size_t kMostModelled = 200;
+constexpr std::size_t kMaxModelled = 200;
 constexpr std::size_t kLastRefit = 80;
 constexpr double kPilot = 0.1;  // of the space, in the order of the runs
 // One config in so many is drawn until the runs are judged: while they are doubted, and later.
@@ -184,7 +184,7 @@ class Transfer : public Strategy {
       judge();
     else if (!rest_ && count <= kJudgedAgain && outcome_.evidence < kNoEvidence)
       drop(kUnlikely);
-    if (!rest_ && count >= kMostModelled) hand_over();
+    if (!rest_ && count >= kMaxModelled) hand_over();
   }
 
   void judge() {

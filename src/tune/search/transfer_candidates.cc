@@ -15,7 +15,7 @@ constexpr float kLikeness = 4;            // how fast it falls with distance
 constexpr std::size_t kFair = 20;
 constexpr double kUnknown = kSlowest / 2;
 // Of a dimension that changes nothing elsewhere, for it may here; 1 is the mean.
-constexpr double kLeastImportance = 0.2;
+constexpr double kMinImportance = 0.2;
 
 void choose(const Space& space, const std::vector<PriorRun>& priors, Random& random,
             std::size_t at_most, TransferCandidates& chosen) {
@@ -168,7 +168,7 @@ void weigh_dimensions(Candidates& known) {
   if (!(mean > 0)) return;
   for (std::size_t d = 0; d < dimensions; ++d)
     known.importance[d] =
-        static_cast<float>((changes[d] / mean + kLeastImportance) / (1 + kLeastImportance));
+        static_cast<float>((changes[d] / mean + kMinImportance) / (1 + kMinImportance));
 }
 
 // Before anything is observed here.

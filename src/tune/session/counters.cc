@@ -9,7 +9,7 @@
 namespace purlin::tune {
 namespace {
 
-constexpr int kPatience = 3;  // configs in a row that could not be counted
+constexpr int kCounterPatience = 3;  // configs in a row that could not be counted
 // It has run before: some launches, and what CUPTI takes when it starts.
 constexpr double kStartS = 30, kLaunches = 20;
 
@@ -54,7 +54,7 @@ void CounterWorker::read(Evaluation& evaluation, const measure::Policy& policy) 
   if (counted.is_ok()) {
     failures_ = 0;
     for (const auto& [name, value] : *counted) evaluation.counters[name] = value;
-  } else if (counted.status().code() == Code::kUnavailable || ++failures_ == kPatience) {
+  } else if (counted.status().code() == Code::kUnavailable || ++failures_ == kCounterPatience) {
     give_up(counted.status().message());
   }
 }

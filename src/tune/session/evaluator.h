@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "measure/timing.h"
-#include "model/device.h"
+#include "model/device/device.h"
 #include "model/evaluation.h"
 
 #include <cstddef>

@@ -25,7 +25,7 @@ std::vector<Sample> values_of(const Evaluation& evaluation, Objective objective)
 // Samples after which the search may have given up a config for one disturbed sample.
 constexpr std::size_t kEarly = 2;
 // Rounds that drift needs to show, and the share of the search's error that is as good as none.
-constexpr int kFewestRounds = 2;
+constexpr int kMinRounds = 2;
 constexpr double kKnown = 0.5;
 
 // The fastest few, those given up early, and the default wherever it stands. On a noisy device
@@ -203,7 +203,7 @@ void Finals::end_round() {
     }
   turn_ = 0;
   drop_beaten(finalists_, options_, ++rounds_);
-  decided_ = options_.objective == Objective::kTime && rounds_ >= kFewestRounds &&
+  decided_ = options_.objective == Objective::kTime && rounds_ >= kMinRounds &&
              is_decided(finalists_, kKnown * policy_.target_error);
 }
 

@@ -2,12 +2,12 @@
 // Journal: a session's evaluations on disk, one JSON line each, so that a session killed at any
 // moment goes on without repeating one. docs/formats/session.md describes the file.
 //
-// base/json_lines.h says what is durable when, and that one process at a time holds a journal.
+// base/json/json_lines.h says what is durable when, and that one process at a time holds a journal.
 // Thread-safety: belongs to one thread. Failure: kIo; kUnavailable when another process holds it;
 // kCorrupt when it is damaged anywhere but at its end.
 #pragma once
 
-#include "base/json_lines.h"
+#include "base/json/json_lines.h"
 #include "base/status.h"
 #include "model/evaluation.h"
 

@@ -14,9 +14,9 @@ namespace purlin::tune {
 namespace {
 
 constexpr double kWidth = 960, kLeft = 70, kRight = 20;
-constexpr std::size_t kDots = 5000;  // drawn of a long session, evenly
-constexpr std::size_t kLines = 300;  // configs in parallel coordinates
-constexpr std::size_t kRows = 20;    // of the table
+constexpr std::size_t kDots = 5000;    // drawn of a long session, evenly
+constexpr std::size_t kLines = 300;    // configs in parallel coordinates
+constexpr std::size_t kPageRows = 20;  // of the table
 
 constexpr std::string_view kStyle = R"(
 :root{color-scheme:light dark;--line:#8884;--strong:#1f6feb;--good:#1a7f37;--bad:#cf222e}
@@ -29,13 +29,13 @@ svg text{fill:currentColor}.axis{stroke:var(--line)}.best{stroke:var(--strong);f
 table{border-collapse:collapse;width:100%;font-size:.9em}td,th{text-align:right;padding:.2em .5em;border-bottom:1px solid var(--line)}
 td:last-child,th:last-child{text-align:left;font-family:ui-monospace,monospace}.scroll{overflow-x:auto})";
 
-struct Session {
+struct PageSession {
   std::vector<Evaluation> evaluations;
   std::vector<std::pair<Config, double>> times;  // of those that worked, fastest first
 };
 
-Result<Session> read(const Json& document) {
-  Session session;
+Result<PageSession> read(const Json& document) {
+  PageSession session;
   for (const Json& json : document["evaluations"].items()) {
     PURLIN_ASSIGN(Evaluation evaluation, evaluation_from_json(json));
     if (evaluation.ok() && evaluation.time_ms > 0)
@@ -53,7 +53,7 @@ std::string text_at(double x, double y, std::string_view text, std::string_view 
 }
 
 // Every evaluation and the best so far, over what they cost together; times on a log axis.
-std::string convergence(const Session& session) {
+std::string convergence(const PageSession& session) {
   constexpr double kHeight = 320, kTop = 10, kBottom = 40;
   const double low = std::log(session.times.front().second);
   const double high = std::max(std::log(session.times.back().second), low + 0.01);
@@ -118,7 +118,7 @@ bool less(const Value& a, const Value& b) {
 }
 
 // A line for each config, from slow to fast, so that the fast ones are on top.
-std::string coordinates(const Session& session, const std::vector<Importance>& parameters) {
+std::string coordinates(const PageSession& session, const std::vector<Importance>& parameters) {
   constexpr double kHeight = 340, kTop = 30, kBottom = 20;
   std::vector<std::vector<Value>> values;
   std::vector<std::string> names;
@@ -172,11 +172,11 @@ std::string coordinates(const Session& session, const std::vector<Importance>& p
   return svg + "</svg>";
 }
 
-std::string table(const Session& session) {
+std::string table(const PageSession& session) {
   std::string html =
       "<div class=\"scroll\"><table><tr><th>#</th><th>time</th><th>of "
       "best</th><th>config</th></tr>";
-  for (std::size_t i = 0; i < std::min(kRows, session.times.size()); ++i)
+  for (std::size_t i = 0; i < std::min(kPageRows, session.times.size()); ++i)
     html += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.2f}x</td><td>{}</td></tr>", i + 1,
                         format_ns(session.times[i].second * 1e6),
                         session.times[i].second / session.times.front().second,
@@ -234,7 +234,7 @@ Result<std::string> render_page(const Json& document) {
     return error(Code::kInvalid, "a page is of one problem shape; this has {} results",
                  document["results"].size());
   PURLIN_TRY(check_schema(document, "purlin.tune", 1));
-  PURLIN_ASSIGN(const Session session, read(document));
+  PURLIN_ASSIGN(const PageSession session, read(document));
   const std::string& kernel = document["kernel"].as_string();
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

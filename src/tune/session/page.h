@@ -4,9 +4,9 @@
 // policy lets nothing run or load. A pure function of the document of `purlin tune --json`.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/status.h"
-#include "model/value.h"
+#include "model/expression/value.h"
 
 #include <string>
 #include <vector>

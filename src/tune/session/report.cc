@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "measure/workbench.h"
-#include "model/launch_counters.h"
+#include "model/device/launch_counters.h"
 
 #include <algorithm>
 #include <map>

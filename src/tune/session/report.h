@@ -3,10 +3,10 @@
 // Thread-safety: pure functions over their arguments.
 #pragma once
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/terminal.h"
 #include "model/document.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 #include "tune/records/prior_runs.h"
 #include "tune/session/session.h"
 

@@ -26,7 +26,7 @@ class Lane {
 
   Evaluator& evaluator() { return evaluator_; }
   bool busy() const { return request_.has_value(); }
-  void give(Session::Request request) {
+  void give(TuningSession::Request request) {
     {
       const std::lock_guard lock(mutex_);
       request_ = std::move(request);
@@ -35,9 +35,10 @@ class Lane {
   }
   // REQUIRES: the mutex is held.
   bool done() const { return made_.has_value(); }
-  std::pair<Session::Request, Result<Evaluation>> take() {
+  std::pair<TuningSession::Request, Result<Evaluation>> take() {
     const std::lock_guard lock(mutex_);
-    std::pair<Session::Request, Result<Evaluation>> both{std::move(*request_), std::move(*made_)};
+    std::pair<TuningSession::Request, Result<Evaluation>> both{std::move(*request_),
+                                                               std::move(*made_)};
     request_.reset();
     made_.reset();
     return both;
@@ -49,7 +50,7 @@ class Lane {
     while (true) {
       changed_.wait(lock, [this] { return quit_ || (request_ && !made_); });
       if (!request_ || made_) return;  // what was given is finished first
-      const Session::Request request = *request_;
+      const TuningSession::Request request = *request_;
       lock.unlock();
       Result<Evaluation> made = evaluator_.evaluate(request.config, request.policy);
       lock.lock();
@@ -61,7 +62,7 @@ class Lane {
   Evaluator& evaluator_;
   std::mutex& mutex_;
   std::condition_variable& changed_;
-  std::optional<Session::Request> request_;
+  std::optional<TuningSession::Request> request_;
   std::optional<Result<Evaluation>> made_;
   bool quit_ = false;
   std::thread thread_;  // last: it uses the rest
@@ -69,7 +70,7 @@ class Lane {
 
 class Parallel {
  public:
-  Parallel(Session& session, const std::vector<Evaluator*>& evaluators) : session_(session) {
+  Parallel(TuningSession& session, const std::vector<Evaluator*>& evaluators) : session_(session) {
     for (Evaluator* evaluator : evaluators)
       lanes_.push_back(std::make_unique<Lane>(*evaluator, mutex_, changed_));
   }
@@ -107,7 +108,7 @@ class Parallel {
   Status hand_out() {
     for (const auto& lane : lanes_) {
       if (lane->busy()) continue;
-      PURLIN_ASSIGN(std::optional<Session::Request> request, session_.next());
+      PURLIN_ASSIGN(std::optional<TuningSession::Request> request, session_.next());
       for (const Config& config : session_.announced())
         lanes_.front()->evaluator().announce(config);
       if (!request) return Status::ok();
@@ -132,15 +133,15 @@ class Parallel {
     return first;
   }
 
-  Session& session_;
+  TuningSession& session_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 
-Status run_alone(Session& session, Evaluator& evaluator) {
+Status run_alone(TuningSession& session, Evaluator& evaluator) {
   while (true) {
-    PURLIN_ASSIGN(const std::optional<Session::Request> request, session.next());
+    PURLIN_ASSIGN(const std::optional<TuningSession::Request> request, session.next());
     for (const Config& config : session.announced()) evaluator.announce(config);
     if (!request) return Status::ok();
     PURLIN_ASSIGN(Evaluation made, evaluator.evaluate(request->config, request->policy));
@@ -156,7 +157,7 @@ Result<SessionResult> run_session(const Space& space, Strategy& strategy,
   if (evaluators.empty()) return error(Code::kInvalid, "a session needs a device");
   SessionTraits traits{evaluators.front()->executes(), 0, evaluators.size()};
   for (const Evaluator* evaluator : evaluators) traits.lookahead += evaluator->lookahead();
-  Session session(space, strategy, journal, options, traits, clock);
+  TuningSession session(space, strategy, journal, options, traits, clock);
   if (evaluators.size() == 1) {
     PURLIN_TRY(run_alone(session, *evaluators.front()));
     return session.result();

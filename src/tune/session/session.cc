@@ -29,7 +29,7 @@ constexpr std::size_t kBlindShare = 8, kBlindLow = 4;
 
 }  // namespace
 
-class Session::Impl {
+class TuningSession::Impl {
  public:
   Impl(const Space& space, Strategy& strategy, Journal* journal, const SessionOptions& options,
        const SessionTraits& traits, Clock& clock)
@@ -369,17 +369,20 @@ std::string_view end_name(SessionResult::End end) {
   }
 }
 
-Session::Session(const Space& space, Strategy& strategy, Journal* journal,
-                 const SessionOptions& options, const SessionTraits& traits, Clock& clock)
+TuningSession::TuningSession(const Space& space, Strategy& strategy, Journal* journal,
+                             const SessionOptions& options, const SessionTraits& traits,
+                             Clock& clock)
     : impl_(std::make_unique<Impl>(space, strategy, journal, options, traits, clock)) {}
-Session::~Session() = default;
-Result<std::optional<Session::Request>> Session::next() { return impl_->next(); }
-Status Session::report(const Request& request, Evaluation made) {
+TuningSession::~TuningSession() = default;
+Result<std::optional<TuningSession::Request>> TuningSession::next() { return impl_->next(); }
+Status TuningSession::report(const Request& request, Evaluation made) {
   return impl_->report(request, std::move(made));
 }
-std::vector<Config> Session::announced() { return impl_->announced(); }
-Result<SessionResult> Session::result() { return impl_->result(); }
-const std::vector<Evaluation>& Session::evaluations() const { return impl_->so_far().evaluations; }
-std::optional<std::size_t> Session::best() const { return impl_->best(); }
+std::vector<Config> TuningSession::announced() { return impl_->announced(); }
+Result<SessionResult> TuningSession::result() { return impl_->result(); }
+const std::vector<Evaluation>& TuningSession::evaluations() const {
+  return impl_->so_far().evaluations;
+}
+std::optional<std::size_t> TuningSession::best() const { return impl_->best(); }
 
 }  // namespace purlin::tune

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: searches a space under a budget and decides on the winner.
+// TuningSession: searches a space under a budget and decides on the winner.
 //
 // A session says what to measure next and is told how that went, so that anybody may drive it: one
 // device, several at once, or a program that tunes its own kernel between two of its steps. The
@@ -75,14 +75,15 @@ struct SessionTraits {
   std::size_t devices = 1;    // at work at once
 };
 
-class Session {
+class TuningSession {
  public:
   // All outlive it. `journal` may be nullptr: nothing is kept.
-  Session(const Space& space, Strategy& strategy, Journal* journal, const SessionOptions& options,
-          const SessionTraits& traits, Clock& clock = system_clock());
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  TuningSession(const Space& space, Strategy& strategy, Journal* journal,
+                const SessionOptions& options, const SessionTraits& traits,
+                Clock& clock = system_clock());
+  ~TuningSession();
+  TuningSession(const TuningSession&) = delete;
+  TuningSession& operator=(const TuningSession&) = delete;
 
   struct Request {
     std::size_t id = 0;

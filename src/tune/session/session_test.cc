@@ -231,7 +231,7 @@ TEST_F(SessionTest, AnEvaluationUnderWayIsKeptWhenAnotherDeviceDies) {
 TEST_F(SessionTest, CanBeDrivenStepByStep) {
   auto strategy = make_strategy("local", {space_, 5, 12}).value();
   ScriptedEvaluator evaluator;
-  Session session(space_, *strategy, nullptr, options_, {}, clock_);
+  TuningSession session(space_, *strategy, nullptr, options_, {}, clock_);
   int finals = 0;
   while (true) {
     const auto request = session.next();

@@ -241,12 +241,12 @@ class SpaceBuilder {
     std::sort(filters_.begin(), filters_.end());
     for (const std::size_t filter : filters_) space_.filters_.push_back(constraints_[filter]);
     space_.constants_ = constants_;
-    constexpr std::size_t kDraws = 1 << 16, kMostDraws = 1 << 21, kEnough = 1000;
+    constexpr std::size_t kDraws = 1 << 16, kMaxDraws = 1 << 21, kEnough = 1000;
     Random random(1);
     std::vector<double> rejected(filters_.size());
     Assignment values(space_.parameters_.size());
     std::size_t drawn = 0, valid = 0;
-    while (drawn < kDraws || (valid < kEnough && drawn < kMostDraws)) {
+    while (drawn < kDraws || (valid < kEnough && drawn < kMaxDraws)) {
       if (drawn % kDraws == 0 && progress_ && !progress_(1))
         return error(Code::kCancelled, "stopped while estimating the size of the space");
       space_.assignment(random.below(space_.index_count_), values);

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 #include "tune/space/space.h"
 
 #include <cstdint>

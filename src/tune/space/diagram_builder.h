@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 #include "tune/space/build.h"
 #include "tune/space/diagram.h"
 #include "tune/space/terms.h"

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "gpu/device.h"
-#include "model/spec.h"
+#include "model/spec/spec.h"
 #include "tune/space/space.h"
 
 #include <cstddef>

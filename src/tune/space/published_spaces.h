@@ -4,7 +4,7 @@
 // on a mistake in its own text; included by no product code.
 #pragma once
 
-#include "model/spec.h"
+#include "model/spec/spec.h"
 
 #include <cstddef>
 #include <cstdint>

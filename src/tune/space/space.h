@@ -8,8 +8,8 @@
 #pragma once
 
 #include "base/random.h"
-#include "model/spec.h"
-#include "model/value.h"
+#include "model/expression/value.h"
+#include "model/spec/spec.h"
 #include "tune/space/diagram.h"
 
 #include <cstddef>

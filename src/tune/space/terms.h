@@ -9,8 +9,8 @@
 // Thread-safety: belongs to one thread.
 #pragma once
 
-#include "model/expression_node.h"
-#include "model/spec.h"
+#include "model/expression/node.h"
+#include "model/spec/spec.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step breakdown, busy and idle time of a PyTorch trace, computed apart from Purlin.
 
-  breakdown.py TRACE.json.gz > EXPECTED.json     what src/analyze/timeline_trace_test.cc compares with
+  breakdown.py TRACE.json.gz > EXPECTED.json     what src/analyze/timeline/traces_test.cc compares with
   breakdown.py --reduce STEPS TRACE.json.gz OUT.json.gz   keeps the first STEPS steps, drops what is not used
 
 Times are exact (ns, integers); sums come from difference arrays over all interval bounds, not from merged intervals.

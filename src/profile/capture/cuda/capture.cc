@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/capture.h"
 
+#include "profile/capture/cuda/cupti/hooks.h"
 #include "profile/capture/cuda/devices.h"
-#include "profile/capture/cuda/hooks.h"
 #include "profile/capture/cuda/tiers.h"
-#include "profile/capture/json_text.h"
+#include "profile/capture/recording/json_text.h"
 
 #include <unistd.h>
 

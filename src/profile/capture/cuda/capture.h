@@ -9,11 +9,11 @@
 // One per process, never destroyed (per_process.h); [MT].
 #pragma once
 
-#include "profile/capture/cuda/arbiter.h"
-#include "profile/capture/cuda/attribution.h"
-#include "profile/capture/cuda/folding.h"
+#include "profile/capture/cuda/activity/activity_aggregator.h"
+#include "profile/capture/cuda/activity/attribution.h"
+#include "profile/capture/cuda/collector_scheduler.h"
 #include "profile/capture/cuda/ownership.h"
-#include "profile/capture/session.h"
+#include "profile/capture/session/session.h"
 
 #include <atomic>
 #include <string>
@@ -24,7 +24,7 @@ class Capture : public Source {
  public:
   Capture(const Cupti& cupti, const SessionOptions& options);
 
-  Session& session() { return session_; }
+  CaptureSession& session() { return session_; }
   Ownership& ownership() { return ownership_; }
   // Registers the callbacks (see injection.cc) and opens the first window, inside cuInit: before
   // the program has a context (cost_model.h says why), and before its first launch.
@@ -39,7 +39,7 @@ class Capture : public Source {
 
  private:
   const Cupti& cupti_;
-  Session session_;
+  CaptureSession session_;
   Attribution attribution_;
   Folding folding_;
   Arbiter arbiter_;

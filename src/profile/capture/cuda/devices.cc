@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/devices.h"
 
-#include "profile/capture/json_text.h"
+#include "profile/capture/recording/json_text.h"
 
 #include <cuda.h>
 

@@ -4,9 +4,9 @@
 // starts recording. Without hooks nothing is recorded: the user's own profiler must never come
 // second.
 #include "profile/capture/cuda/capture.h"
-#include "profile/capture/cuda/hooks.h"
-#include "profile/capture/per_process.h"
-#include "profile/capture/range_log.h"
+#include "profile/capture/cuda/cupti/hooks.h"
+#include "profile/capture/ranges/range_log.h"
+#include "profile/capture/session/per_process.h"
 
 #include <cstdlib>
 #include <new>

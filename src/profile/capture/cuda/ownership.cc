@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/ownership.h"
 
+#include "profile/capture/cuda/cupti/flush_times.h"
 #include "profile/capture/cuda/devices.h"
-#include "profile/capture/cuda/flush_times.h"
-#include "profile/capture/session.h"
+#include "profile/capture/session/session.h"
 
 #include <chrono>
 #include <cstdlib>

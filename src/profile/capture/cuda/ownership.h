@@ -12,9 +12,9 @@
 // One per process, owned by Capture; [MT].
 #pragma once
 
-#include "profile/capture/cuda/cupti_library.h"
-#include "profile/capture/cuda/folding.h"
-#include "profile/capture/recorder.h"
+#include "profile/capture/cuda/activity/activity_aggregator.h"
+#include "profile/capture/cuda/cupti/library.h"
+#include "profile/capture/recording/recorder.h"
 
 #include <atomic>
 #include <functional>

@@ -9,7 +9,7 @@
 // stays shut.
 #pragma once
 
-#include "profile/capture/governor.h"
+#include "profile/capture/sampling/overhead_controller.h"
 
 #include <cstdint>
 

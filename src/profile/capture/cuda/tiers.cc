@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/tiers.h"
 
-#include "profile/capture/cuda/activity.h"
-#include "profile/capture/cuda/counter_tier.h"
-#include "profile/capture/cuda/cupti_counters.h"
-#include "profile/capture/cuda/stall_tier.h"
+#include "profile/capture/cuda/activity/tier.h"
+#include "profile/capture/cuda/counters/cupti_counters.h"
+#include "profile/capture/cuda/counters/tier.h"
+#include "profile/capture/cuda/stalls/tier.h"
 
 namespace purlin::profile::capture::cuda {
 

@@ -2,10 +2,10 @@
 // The tiers of a capture, made from what its user asked for. A new one is a line in tiers.cc.
 #pragma once
 
-#include "profile/capture/cuda/cupti_library.h"
-#include "profile/capture/cuda/folding.h"
+#include "profile/capture/cuda/activity/activity_aggregator.h"
+#include "profile/capture/cuda/cupti/library.h"
 #include "profile/capture/cuda/tier.h"
-#include "profile/capture/session.h"
+#include "profile/capture/session/session.h"
 
 #include <memory>
 #include <vector>

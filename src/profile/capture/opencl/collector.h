@@ -8,7 +8,7 @@
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
-#include "profile/capture/session.h"
+#include "profile/capture/session/session.h"
 
 #include <CL/cl_icd.h>
 
@@ -37,7 +37,7 @@ class Collector : public Source {
 
   Collector(const cl_icd_dispatch& driver, const SessionOptions& options);
 
-  Session& session() { return session_; }
+  CaptureSession& session() { return session_; }
   void add_queue(cl_command_queue queue, cl_device_id device, bool profiled, bool asked);
   // Whether the queue times its commands only because of Purlin.
   bool hides_profiling(cl_command_queue queue);
@@ -75,7 +75,7 @@ class Collector : public Source {
   std::int64_t clock_offset(const Pending& pending);
 
   const cl_icd_dispatch& driver_;
-  Session session_;
+  CaptureSession session_;
   std::mutex mutex_;  // queues_, devices_, pending_; taken before the recorder's lock
   std::unordered_map<cl_command_queue, Queue> queues_;
   std::vector<Device> devices_;

@@ -6,7 +6,7 @@
 // get without the layer. A queue is made with profiling on; where the program did not ask for that,
 // the queue says so and its events have no profiling information, as they would have.
 #include "profile/capture/opencl/collector.h"
-#include "profile/capture/per_process.h"
+#include "profile/capture/session/per_process.h"
 
 #include <CL/cl_layer.h>
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/kernel_name/kernel_name.h"
+
+#include "analyze/kernel_name/dialects.h"
+#include "analyze/kernel_name/rules.h"
+#include "analyze/kernel_name/text.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+namespace purlin::analyze {
+namespace {
+
+// Nsight writes "<unnamed>" for a namespace and "(int)4", "(bool)0" for arguments.
+std::string plainly(std::string text) {
+  const auto replace_all = [&](std::string_view from, std::string_view to) {
+    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  };
+  replace_all("<unnamed>::", "(anonymous namespace)::");
+  for (std::string_view cast : {"(int)", "(bool)", "(long)", "(unsigned int)", "(unsigned long)"})
+    for (std::string_view before : {"<", ", "})
+      replace_all(std::string(before) + std::string(cast), before);
+  return text;
+}
+
+std::string brief_name(const NameParts& parts) {
+  std::string name = parts.name;
+  for (std::string_view prefix :
+       {"at::native::", "at::cuda::", "cudnn::", "pytorch_flash::", "(anonymous namespace)::"})
+    if (starts_with(name, prefix)) name.erase(0, prefix.size());
+  for (std::size_t at; (at = name.find("(anonymous namespace)::")) != std::string::npos;)
+    name.erase(at, std::string_view("(anonymous namespace)::").size());
+  for (std::string_view generic : {"elementwise_kernel", "reduce_kernel", "multi_tensor_apply"}) {
+    if (name.find(generic) == std::string::npos) continue;
+    const Operation operation = operation_in(parts.arguments);
+    if (operation.name.empty()) continue;
+    if (ends_with(name, "_kernel")) name.erase(name.size() - std::string_view("_kernel").size());
+    name += " " + operation.name;
+    return operation.type.empty() ? name : name + "<" + operation.type + ">";
+  }
+  return name;
+}
+
+// The element type of kernels that take it as a template argument: the operation's, else the first
+// argument that is a floating type, else the very first one: other integers are indices more often
+// than not.
+std::string_view type_in(const NameParts& parts) {
+  const Operation operation = operation_in(parts.arguments);
+  if (!operation.name.empty()) return element_type(operation.type);
+  const std::vector<std::string_view> arguments = split_arguments(parts.arguments);
+  for (std::string_view argument : arguments) {
+    const std::string_view type = element_type(type_name(argument));
+    if (type.find('f') != std::string_view::npos) return type;
+  }
+  return element_type(type_name(arguments[0]));
+}
+
+// Work that has no use for tensor cores, and matrix products too narrow for them.
+bool never_on_tensor_cores(const KernelName& name, std::string_view lower) {
+  for (std::string_view word :
+       {"gemv", "splitkreduce", "gemmk1", "dot_kernel", "gemmsn", "convolve_sgemm", "winograd",
+        "wgrad_alg0_engine", "dgrad_engine", "dgrad2d", "im2col", "offsetskernel", "conv_depthwise",
+        "scalepackedtensor"})
+    if (lower.find(word) != std::string_view::npos) return true;
+  if (name.family == "custom") return false;
+  for (std::string_view op_class : {"norm", "softmax", "elementwise", "reduction", "copy", "layout",
+                                    "optimizer", "embedding", "communication"})
+    if (name.op_class == op_class) return true;
+  return false;
+}
+
+// Where no dialect told: words for their instructions in the names of matrix kernels.
+bool speaks_of_tensor_cores(const KernelName& name, std::string_view lower) {
+  if (name.op_class != "gemm" && name.op_class != "conv" && name.op_class != "attention")
+    return false;
+  for (std::string_view word :
+       {"hmma", "imma", "wmma", "wgmma", "tcgen05", "tensorop", "tensor_op", "tensorcore",
+        "tensor_core", "_mma_", "mfma", "xdlops", "flash_fwd_kernel", "flash_fwd_splitkv_kernel",
+        "flash_bwd_dq_dk_dv"})
+    if (lower.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string_view to_text(TensorCores use) {
+  return use == TensorCores::kYes ? "yes" : use == TensorCores::kNo ? "no" : "unknown";
+}
+
+KernelName describe_kernel(std::string_view recorded) {
+  KernelName out;
+  out.full = demangle(recorded);
+  const std::string text = plainly(out.full);
+  const NameParts parts = take_apart(text);
+  out.arguments = parts.arguments;
+  out.brief = brief_name(parts);
+  if (out.brief.empty()) out.brief = out.full;
+  std::string lower(parts.whole);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  out.family = family_of(lower);
+  out.op_class = op_class_of(lower);
+  read_dialect(parts, out);
+  if (out.dtype.empty() && out.family != "nccl") out.dtype = type_in(parts);
+  if (out.tensor == TensorCores::kUnknown) {
+    if (never_on_tensor_cores(out, lower)) {
+      out.tensor = TensorCores::kNo;
+    } else if (speaks_of_tensor_cores(out, lower)) {
+      out.tensor = TensorCores::kYes;
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> tell_apart(const std::vector<const KernelName*>& namesakes) {
+  std::vector<std::vector<std::string>> arguments;
+  std::size_t most = 0;
+  for (const KernelName* name : namesakes) {
+    arguments.emplace_back();
+    for (std::string_view argument : split_arguments(name->arguments))
+      arguments.back().push_back(short_argument(argument));
+    most = std::max(most, arguments.back().size());
+  }
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < namesakes.size(); ++i) {
+    std::string kept;
+    for (std::size_t at = 0; at < most; ++at) {
+      const auto differs = [&](const std::vector<std::string>& other) {
+        return (at < other.size() ? other[at] : "") !=
+               (at < arguments[i].size() ? arguments[i][at] : "");
+      };
+      if (at >= arguments[i].size() || arguments[i][at].empty() ||
+          std::none_of(arguments.begin(), arguments.end(), differs))
+        continue;
+      kept += (kept.empty() ? "" : ", ") + arguments[i][at];
+    }
+    const std::string& brief = namesakes[i]->brief;
+    const bool apart = brief.find_first_of("< ") != std::string::npos;
+    out.push_back(kept.empty() ? brief : brief + (apart ? " <" : "<") + kept + ">");
+  }
+  std::map<std::string, int> seen;
+  for (std::string& label : out)
+    if (const int number = ++seen[label]; number > 1) label += fmt::format(" #{}", number);
+  return out;
+}
+
+}  // namespace purlin::analyze

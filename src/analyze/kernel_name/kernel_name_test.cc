@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/kernel_name/kernel_name.h"
+
+#include "base/files.h"
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::string_view kHeader =
+    "name,brief,family,op_class,dtype,tile,stages,layout,arch,tensor,split_k";
+
+std::string field(std::string_view text) {
+  if (text.find_first_of(",\"") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+// The recorded name is the first field of its line.
+std::string first_field(const std::string& line) {
+  if (line[0] != '"') return line.substr(0, line.find(','));
+  std::string out;
+  for (std::size_t at = 1; at < line.size(); ++at) {
+    if (line[at] == '"' && (at + 1 == line.size() || line[++at] != '"')) break;
+    out += line[at];
+  }
+  return out;
+}
+
+std::string line_of(const std::string& recorded) {
+  const KernelName name = describe_kernel(recorded);
+  const std::string stages = name.stages > 0 ? std::to_string(name.stages) : "";
+  const std::vector<std::string> rest = {std::string(name.family),
+                                         std::string(name.op_class),
+                                         std::string(name.dtype),
+                                         name.tile,
+                                         stages,
+                                         name.layout,
+                                         name.arch,
+                                         std::string(to_text(name.tensor)),
+                                         name.split_k ? "yes" : ""};
+  std::string out = field(recorded) + "," + field(name.brief);
+  for (const std::string& each : rest) out += "," + each;
+  return out;
+}
+
+// tests/data/kernel_names.csv: what every name must be read as. PURLIN_UPDATE_GOLDEN=1 writes what
+// they are read as now; review the difference.
+TEST(KernelName, RealNamesAreReadAndClassified) {
+  const std::string path = join_path(PURLIN_SOURCE_DIR, "tests/data/kernel_names.csv");
+  const auto table = read_file(path);
+  ASSERT_TRUE(table.is_ok());
+  std::string written;
+  int checked = 0;
+  for (const std::string& line : split(*table, '\n')) {
+    if (line.empty() || line[0] == '#' || line == kHeader) {
+      if (!line.empty()) written += line + "\n";
+      continue;
+    }
+    const std::string now = line_of(first_field(line));
+    EXPECT_EQ(now, line);
+    written += now + "\n";
+    ++checked;
+  }
+  EXPECT_GE(checked, 240);
+  if (std::getenv("PURLIN_UPDATE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(write_atomic(path, written).is_ok());
+  }
+}
+
+TEST(KernelName, LibraryNamesFitAReportOf100Columns) {
+  for (const char* name :
+       {"nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_bias_TNT",
+        "void "
+        "cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x5_nn_align8>"
+        "(int)",
+        "sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize192x128x32_stage3_warpsize4x2x1_"
+        "tensor16x8x16_"
+        "kernel"})
+    EXPECT_LE(describe_kernel(name).brief.size(), 40u) << name;
+}
+
+TEST(KernelName, MangledNamesAreDemangled) {
+  const KernelName name = describe_kernel("_Z6reduceILi4EfEvPT0_");
+  EXPECT_EQ(name.full, "void reduce<4, float>(float*)");
+  EXPECT_EQ(name.brief, "reduce");
+  EXPECT_EQ(name.arguments, "4, float");
+}
+
+std::vector<std::string> labels(const std::vector<std::string>& recorded) {
+  std::vector<KernelName> names;
+  for (const std::string& each : recorded) names.push_back(describe_kernel(each));
+  std::vector<const KernelName*> pointers;
+  for (const KernelName& name : names) pointers.push_back(&name);
+  return tell_apart(pointers);
+}
+
+TEST(KernelName, NamesakesAreToldApartByWhatDiffers) {
+  using Labels = std::vector<std::string>;
+  EXPECT_EQ(labels({"void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, "
+                    "float, false>(int)",
+                    "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<"
+                    "c10::BFloat16, float, false>(int)"}),
+            (Labels{"vectorized_layer_norm_kernel<float>", "vectorized_layer_norm_kernel<bf16>"}));
+  EXPECT_EQ(labels({"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+                    "at::native::MeanOps<float, float>, unsigned int, float, 4> >(int)",
+                    "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<float, "
+                    "at::native::MeanOps<float, float>, unsigned int, float, 4> >(int)"}),
+            (Labels{"reduce mean<float> <512, 1>", "reduce mean<float> <128, 4>"}));
+  EXPECT_EQ(labels({"void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<"
+                    "float, float, float, at::native::MulFunctor<float> >, int>(int)",
+                    "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<"
+                    "float, float, float, at::native::MulFunctor<float> >, int>(int)"}),
+            (Labels{"vectorized_elementwise mul<float> <BinaryFunctor>",
+                    "vectorized_elementwise mul<float> <AUnaryFunctor>"}));
+  // Library kernels by the properties their brief names leave out.
+  EXPECT_EQ(
+      labels({"nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT",
+              "nvjet_sm90_tst_256x128_64x4_2x1_v_bz_coopA_bias_TNT"}),
+      (Labels{"nvjet bf16 256x128x64 TNT <1x2, h>", "nvjet bf16 256x128x64 TNT <2x1, v, bias>"}));
+  EXPECT_EQ(labels({"f<(Kind)1>(int)", "f<(Kind)2>(int)", "f(int)"}),
+            (Labels{"f<1>", "f<2>", "f"}));
+  EXPECT_EQ(labels({"g(int)", "g(float)"}), (Labels{"g", "g #2"}));
+  EXPECT_EQ(labels({"<,>", "<", ""}).size(), 3u);
+}
+
+TEST(KernelName, StrangeNamesStayReadable) {
+  for (const char* odd : {"",
+                          "(",
+                          "<",
+                          ">",
+                          "a<b",
+                          "a(b",
+                          "::",
+                          "void ",
+                          "f<>()",
+                          "_Z",
+                          "a->b",
+                          "operator()",
+                          "x<(anonymous namespace)::y>",
+                          "{lambda()#1}",
+                          "nvjet_",
+                          "nvjet____",
+                          "_",
+                          "__",
+                          "sm80_xmma_",
+                          "Cijk_Alik_Bljk_",
+                          "cutlass_gemm",
+                          "bmm_E4m3__Fp32_t",
+                          "igemm_",
+                          "fmha_cutlassF_f16",
+                          "cudnn_sdpa",
+                          "elementwise_kernel<,add<,>>",
+                          "reduce_kernel<ReduceOp<,>>",
+                          "f<",
+                          "flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128,",
+                          "cutlass::device_kernel<Collective"
+                          "Mma<,,>>",
+                          "deep_gemm::fp8_gemm_kernel<,,,,>",
+                          "ck::k<>",
+                          "void elementwise_kernel<,>(",
+                          "elementwise_kernel<gpu_kernel_impl<>>",
+                          "reduce_kernel<func<{lambda(>"})
+    EXPECT_EQ(describe_kernel(odd).brief.empty(), std::string_view(odd).empty()) << odd;
+  // Nesting without end neither overflows the stack nor takes forever.
+  std::string deep = "elementwise_kernel<";
+  for (int i = 0; i < 20000; ++i) deep += "gpu_kernel_impl<";
+  EXPECT_FALSE(describe_kernel(deep).brief.empty());
+}
+
+}  // namespace
+}  // namespace purlin::analyze

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/kernel_name/rules.h"
+
+#include "base/text.h"
+
+namespace purlin::analyze {
+namespace {
+
+// Words are lower-case; one that begins with ^ must stand at the beginning.
+struct Rule {
+  std::string_view word, answer;
+};
+
+constexpr Rule kFamilies[] = {
+    {"^nccl", "nccl"},
+    {"^rccl", "rccl"},
+    {"nvshmem", "nvshmem"},
+    {"deep_gemm::", "deepgemm"},
+    {"deep_ep::", "deepep"},
+    {"flashinfer", "flashinfer"},
+    {"tensorrt_llm", "tensorrt"},
+    {"^fmhasm", "tensorrt"},
+    {"^bmm_", "tensorrt"},
+    {"^trt_", "tensorrt"},
+    {"_trt", "tensorrt"},
+    {"^aiter::", "aiter"},
+    {"^ck::", "ck"},
+    {"^ck_tile::", "ck"},
+    {"^igemm_", "miopen"},
+    {"flashattn", "flash-attention"},
+    {"cudnn", "cudnn"},
+    {"flash_fwd", "flash-attention"},
+    {"flash_bwd", "flash-attention"},
+    {"flash::", "flash-attention"},
+    {"flash_attn", "flash-attention"},
+    {"^fmha", "pytorch"},  // its memory-efficient attention
+    {"^triton_", "triton"},
+    {"at::native", "pytorch"},
+    {"at::cuda", "pytorch"},
+    {"^cunn_", "pytorch"},
+    {"^(anonymous namespace)::softmax_warp", "pytorch"},
+    {"convolve_sgemm", "cudnn"},
+    {"scudnn", "cudnn"},
+    {"hcudnn", "cudnn"},
+    {"hmma_implicit_gemm", "cudnn"},
+    {"dgrad2d", "cudnn"},
+    {"wgrad2d", "cudnn"},
+    {"fft2d_", "cudnn"},
+    {"fft1d_", "cudnn"},
+    {"flip_filter", "cudnn"},
+    {"winograd", "cudnn"},
+    {"xmma_fprop", "cudnn"},
+    {"xmma_dgrad", "cudnn"},
+    {"xmma_wgrad", "cudnn"},
+    {"cublas", "cublas"},
+    {"nvjet", "cublas"},
+    {"xmma_gemm", "cublas"},
+    {"splitkreduce", "cublas"},
+    {"gemvx::kernel", "cublas"},
+    {"^gemmsn_", "cublas"},
+    {"^gemmk1_", "cublas"},
+    {"^gemv2", "cublas"},
+    {"^gemvns", "cublas"},
+    {"^dot_kernel", "cublas"},
+    {"^volta_", "cublas"},
+    {"^turing_", "cublas"},
+    {"^ampere_", "cublas"},
+    {"^maxwell_", "cublas"},
+    {"^pascal_", "cublas"},
+    {"cutlass", "cutlass"},
+    {"cijk_", "rocblas"},
+    {"miopen", "miopen"},
+    {"transformer_engine", "transformer-engine"},
+    {"vllm::", "vllm"},
+    {"thrust::", "thrust"},
+    {"cub::", "cub"},
+    {"^loop_", "xla"},
+    {"^input_", "xla"},
+    {"^wrapped_", "xla"},
+    {"^fusion_", "xla"},
+    {"^gemm_fusion", "xla"},
+    {"^multi_tensor_apply", "apex"},
+    {"^cuapplylayernorm", "apex"},
+    {"^cucomputegradinput", "apex"},
+    {"__amd_rocclr", "hip"},
+};
+
+// Ordered from what a name says most plainly to what it says in passing: a flash-attention kernel
+// may name a softmax, a convolution a GEMM, and nearly anything a reduction.
+constexpr Rule kOpClasses[] = {
+    {"^nccl", "communication"},
+    {"^rccl", "communication"},
+    {"nvshmem", "communication"},
+    {"all_reduce", "communication"},
+    {"allreduce", "communication"},
+    {"all_gather", "communication"},
+    {"allgather", "communication"},
+    {"reduce_scatter", "communication"},
+    {"reducescatter", "communication"},
+    {"all_to_all", "communication"},
+    {"cross_device_reduce", "communication"},
+    {"reshape_and_cache", "copy"},
+    {"concat_and_cache", "copy"},
+    {"rotary", "elementwise"},
+    {"_rope", "elementwise"},
+    {"flash_", "attention"},
+    {"flashattn", "attention"},
+    {"flash::", "attention"},
+    {"fmha", "attention"},
+    {"attention", "attention"},
+    {"sdpa", "attention"},
+    {"attn", "attention"},
+    {"compute_dot_do_o", "attention"},      // of cuDNN's attention backward
+    {"convert_dq_to_16bits", "attention"},  //
+    {"adam", "optimizer"},
+    {"fusedsgd", "optimizer"},
+    {"fusedlamb", "optimizer"},
+    {"lambfunctor", "optimizer"},
+    {"adagrad", "optimizer"},
+    {"rmsprop", "optimizer"},
+    {"fusedoptimizer", "optimizer"},
+    {"multi_tensor_apply", "optimizer"},
+    {"layer_norm", "norm"},
+    {"layernorm", "norm"},
+    {"batch_norm", "norm"},
+    {"batchnorm", "norm"},
+    {"rms_norm", "norm"},
+    {"rmsnorm", "norm"},
+    {"group_norm", "norm"},
+    {"groupnorm", "norm"},
+    {"gammabeta", "norm"},
+    {"computeinternalgradients", "norm"},
+    {"computebackwardfusedparams", "norm"},
+    {"computefusedparams", "norm"},
+    {"rowwisemoments", "norm"},
+    {"welford", "norm"},
+    {"bn_fw", "norm"},
+    {"bn_bw", "norm"},
+    {"ln_fwd", "norm"},
+    {"ln_bwd", "norm"},
+    {"softmax", "softmax"},
+    {"embedding", "embedding"},
+    {"topk", "reduction"},
+    {"indexselect", "embedding"},
+    {"indexadd", "embedding"},
+    {"indexing_backward", "embedding"},
+    {"index_put", "embedding"},
+    {"index_copy", "embedding"},
+    {"compute_grad_weight", "embedding"},
+    {"index_elementwise", "embedding"},
+    {"gather", "embedding"},
+    {"scatter", "embedding"},
+    {"convolve", "conv"},
+    {"convolution", "conv"},
+    {"conv1d", "conv"},
+    {"conv2d", "conv"},
+    {"conv3d", "conv"},
+    {"_conv_", "conv"},
+    {"::conv::", "conv"},
+    {"depthwise", "conv"},
+    {"scudnn", "conv"},
+    {"hcudnn", "conv"},
+    {"winograd", "conv"},
+    {"im2col", "conv"},
+    {"col2im", "conv"},
+    {"884cudnn", "conv"},
+    {"1688cudnn", "conv"},
+    {"16816cudnn", "conv"},
+    {"^igemm_", "conv"},
+    {"asmconv", "conv"},
+    {"fft2d_", "conv"},
+    {"fft1d_", "conv"},
+    {"flip_filter", "conv"},
+    {"wgrad", "conv"},
+    {"dgrad", "conv"},
+    {"fprop", "conv"},
+    {"cudnn::cnn", "conv"},
+    {"^cask_cudnn", "conv"},
+    {"cudnn::kernel", "conv"},
+    {"gemm", "gemm"},
+    {"gemv", "gemm"},
+    {"nvjet", "gemm"},
+    {"cublas", "gemm"},
+    {"cutlass", "gemm"},
+    {"splitkreduce", "gemm"},
+    {"matmul", "gemm"},
+    {"cijk_", "gemm"},
+    {"_bmm", "gemm"},
+    {"addmm", "gemm"},
+    {"^bmm_", "gemm"},
+    {"fused_moe_kernel", "gemm"},
+    {"transpose", "layout"},
+    {"permute", "layout"},
+    {"nchwtonhwc", "layout"},
+    {"nhwctonchw", "layout"},
+    {"catarray", "layout"},
+    {"im2patch", "layout"},
+    {"copy", "copy"},
+    {"memcpy", "copy"},
+    {"memset", "copy"},
+    {"reduce", "reduction"},
+    {"reduction", "reduction"},
+    {"nllcriterion", "reduction"},
+    {"nll_loss", "reduction"},
+    {"cumsum", "reduction"},
+    {"scan", "reduction"},
+    {"argmax", "reduction"},
+    {"max_pool", "reduction"},
+    {"avg_pool", "reduction"},
+    {"average_pool", "reduction"},
+    {"elementwise", "elementwise"},
+    {"pointwise", "elementwise"},
+    {"scalepackedtensor", "elementwise"},
+    {"dropout", "elementwise"},
+    {"axpy", "elementwise"},
+    {"vector_add", "elementwise"},
+    {"vec_add", "elementwise"},
+    {"vectoradd", "elementwise"},
+    {"vecadd", "elementwise"},
+    {"gelu", "elementwise"},
+    {"relu", "elementwise"},
+    {"silu", "elementwise"},
+    {"act_and_mul", "elementwise"},
+    {"upsample", "elementwise"},
+    {"triu_tril", "elementwise"},
+    {"arange", "elementwise"},
+    {"masked_fill", "elementwise"},
+    {"quantize", "elementwise"},
+    {"parallel_for", "elementwise"},
+    {"^loop_", "elementwise"},
+    {"^wrapped_", "elementwise"},
+    {"fill", "elementwise"},
+};
+
+template <std::size_t kCount>
+std::string_view first_match(const Rule (&rules)[kCount], std::string_view name,
+                             std::string_view otherwise) {
+  for (const Rule& rule : rules) {
+    const bool anchored = rule.word[0] == '^';
+    if (anchored ? starts_with(name, rule.word.substr(1))
+                 : name.find(rule.word) != std::string_view::npos)
+      return rule.answer;
+  }
+  return otherwise;
+}
+
+bool has(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+// Inductor's kernels are named for the ops fused in them, which may say "copy" or "addmm" of what
+// came before or after: their kind says more. poi: pointwise, red and per: reductions, tem: a
+// template.
+std::string_view op_class_of_triton(std::string_view name) {
+  const std::string_view kind = name.substr(7, 4);
+  if (kind == "tem_")
+    return has(name, "attention") ? "attention" : has(name, "conv") ? "conv" : "gemm";
+  if (kind == "for_") return "optimizer";  // foreach
+  if (has(name, "embedding") || has(name, "index_select") || has(name, "gather"))
+    return "embedding";
+  if (kind != "poi_") {
+    const bool rms = has(name, "rsqrt") && has(name, "mean");
+    return has(name, "softmax") ? "softmax" : has(name, "norm") || rms ? "norm" : "reduction";
+  }
+  // Pointwise, of nothing but these: data is moved.
+  constexpr std::string_view kMoves[] = {
+      "clone",      "copy",     "to",     "transpose", "permute", "view",  "reshape",
+      "expand",     "t",        "unsafe", "unsqueeze", "squeeze", "slice", "cat",
+      "contiguous", "constant", "pad",    "nd",        "stack",   "fused"};
+  bool moves = true, other_order = false;
+  for (const std::string& word : split(name.substr(11), '_')) {
+    const bool number = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+    bool known = word.empty() || number;
+    for (std::string_view move : kMoves) known = known || word == move;
+    moves = moves && known;
+    for (std::string_view order : {"transpose", "permute", "cat", "stack", "t"})
+      other_order = other_order || word == order;
+  }
+  return !moves ? "elementwise" : other_order ? "layout" : "copy";
+}
+
+}  // namespace
+
+std::string_view family_of(std::string_view lower) {
+  return first_match(kFamilies, lower, "custom");
+}
+
+std::string_view op_class_of(std::string_view lower) {
+  for (std::string_view kind : {"poi_", "red_", "per_", "tem_", "for_"})
+    if (starts_with(lower, "triton_") && lower.substr(7, 4) == kind)
+      return op_class_of_triton(lower);
+  return first_match(kOpClasses, lower, "other");
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/report/histogram.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace purlin::analyze {
+
+std::vector<Bin> histogram(const Sketch& sketch, int most) {
+  std::vector<Bin> bins;
+  const std::vector<double>& weights = sketch.buckets();
+  const auto used = [](double weight) { return weight > 0; };
+  const auto first = std::find_if(weights.begin(), weights.end(), used);
+  if (first == weights.end() || most <= 0) return bins;
+  const auto last = std::find_if(weights.rbegin(), weights.rend(), used).base();
+  const auto span = static_cast<int>(last - first);
+  const int per_bin = (span + most - 1) / most;
+  const double log_gamma = std::log((1 + Sketch::kRelativeError) / (1 - Sketch::kRelativeError));
+  // Bucket i holds (gamma^(i-1), gamma^i].
+  const int origin = sketch.first_bucket() + static_cast<int>(first - weights.begin()) - 1;
+  for (int at = 0; at < span; at += per_bin) {
+    const int end = std::min(span, at + per_bin);
+    Bin bin;
+    bin.low_ns = std::max(sketch.min_ns(), std::exp((origin + at) * log_gamma));
+    bin.high_ns = std::min(sketch.max_ns(), std::exp((origin + end) * log_gamma));
+    for (int i = at; i < end; ++i) bin.count += first[i];
+    bins.push_back(bin);
+  }
+  bins.front().low_ns = sketch.min_ns();
+  bins.back().high_ns = sketch.max_ns();
+  return bins;
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sketch's distribution in few bins of equal ratio, for drawing. Pure functions.
+#pragma once
+
+#include "model/profile/sketch.h"
+
+#include <vector>
+
+namespace purlin::analyze {
+
+struct Bin {
+  double low_ns = 0, high_ns = 0;  // (low, high]
+  double count = 0;
+};
+
+// At most `most` bins from the shortest to the longest duration; their counts add up to the
+// sketch's. Empty for an empty sketch.
+std::vector<Bin> histogram(const Sketch& sketch, int most);
+
+}  // namespace purlin::analyze

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report for people: readable at 80 columns and wider. Pure functions of the report and the
+// terminal's abilities. docs/guide/report.md explains how to read it.
+#pragma once
+
+#include "analyze/report/report.h"
+#include "base/terminal.h"
+
+#include <string>
+
+namespace purlin::analyze {
+
+struct TextOptions {
+  int top = 20;           // kernels shown; 0 = all
+  bool headroom = false;  // say it of each kernel
+  TargetFractions targets = {};
+};
+
+std::string render_text(const Report& report, const Terminal& terminal,
+                        const TextOptions& options = {});
+
+// One row in full: distribution, roofline evidence, occupancy, counters, and the launch shapes it
+// is made of, which are rows of `by_launch`. `group_by`: of the report that the row is from.
+std::string render_kernel(const KernelStat& kernel, GroupBy group_by, const Report& by_launch,
+                          const Terminal& terminal, const TextOptions& options = {});
+
+// What the devices did over time: busy and idle by cause, overlap, steps, launches, graph
+// candidates, gaps. "" where there is no timeline. A part of render_text.
+std::string render_timeline(const TimelineAnalysis& timeline, const Environment& environment,
+                            const Terminal& terminal);
+
+}  // namespace purlin::analyze

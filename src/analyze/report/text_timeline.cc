@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/report/text.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::size_t kShownDevices = 8, kShownGaps = 3, kShownSequences = 3;
+constexpr std::size_t kTimelineKeyWidth = 10;  // of the words at the left of each line
+
+double share_of(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+std::string words(std::string_view identifier) {
+  std::string out(identifier);
+  std::replace(out.begin(), out.end(), '_', ' ');
+  return out;
+}
+
+std::string ns_and_share(std::int64_t ns, std::int64_t whole) {
+  return fmt::format("{} ({})", short_ns(static_cast<double>(ns)), percent(share_of(ns, whole)));
+}
+
+class TimelineRenderer {
+ public:
+  TimelineRenderer(const TimelineAnalysis& timeline, const Environment& environment,
+                   const Terminal& terminal)
+      : timeline_(timeline), environment_(environment), terminal_(terminal) {}
+
+  std::string render() {
+    out_ = terminal_.paint(Style::kBold, "timeline") + "\n";
+    const std::size_t shown = std::min(kShownDevices, timeline_.devices.size());
+    for (std::size_t i = 0; i < shown; ++i)
+      device(timeline_.devices[i],
+             i < timeline_.device_steps.size() && timeline_.device_steps[i].duration_ns > 0);
+    if (shown < timeline_.devices.size())
+      out_ += fmt::format("  and {} more devices\n", timeline_.devices.size() - shown);
+    steps();
+    launches_and_queues();
+    sequences();
+    gaps();
+    return std::move(out_);
+  }
+
+ private:
+  std::size_t width() const { return static_cast<std::size_t>(std::max(60, terminal_.width())); }
+
+  // "  key        text", folded under itself.
+  void line(std::string_view key, std::string_view text) {
+    const std::string indent(2 + kTimelineKeyWidth, ' ');
+    std::string folded = fold(text, indent, width());
+    folded.replace(2, key.size(), key);
+    out_ += folded;
+  }
+
+  std::string device_name(int index) const {
+    const auto i = static_cast<std::size_t>(index);
+    if (index < 0 || i >= environment_.devices.size()) return fmt::format("device {}", index);
+    const DeviceInfo& info = environment_.devices[i];
+    return clean(info.id.empty() ? fmt::format("device {}", index) : info.id);
+  }
+
+  // With steps, what comes before the first and behind the last is not looked at.
+  void device(const DeviceTime& time, bool of_steps) {
+    const std::int64_t span = time.span_ns;
+    const std::int64_t communication = time.communication_ns - time.compute_and_communication_ns;
+    const std::int64_t copies = time.busy_ns - time.compute_ns - communication;
+    const std::vector<BarPart> parts = {
+        {share_of(time.compute_ns, span), Style::kGreen, "#", "█"},
+        {share_of(communication, span), Style::kBlue, "=", "▓"},
+        {share_of(copies, span), Style::kYellow, "+", "▒"},
+        {share_of(time.idle_total_ns(), span), Style::kDim, ".", "░"},
+    };
+    out_ += fmt::format("  {}  {}{}, {} stream{}\n", device_name(time.device),
+                        short_ns(static_cast<double>(span)),
+                        of_steps ? " from the first step to the end of the last" : "", time.streams,
+                        time.streams == 1 ? "" : "s");
+    out_ += "  " + stacked_bar(parts, static_cast<int>(width()) - 4, terminal_) + "\n";
+    const auto mark = [&](std::size_t part) {
+      return terminal_.paint(parts[part].style,
+                             terminal_.utf8() ? parts[part].utf8 : parts[part].ascii);
+    };
+    std::string legend = fmt::format("{} compute {}", mark(0), percent(parts[0].share));
+    if (time.communication_ns > 0)
+      legend += fmt::format("  {} communication alone {}", mark(1), percent(parts[1].share));
+    if (time.copy_ns > 0)
+      legend += fmt::format("  {} copies alone {}", mark(2), percent(parts[2].share));
+    legend += fmt::format("  {} idle {}", mark(3), percent(parts[3].share));
+    out_ += "  " + legend + "\n";
+    idle(time);
+    overlap(time);
+  }
+
+  void idle(const DeviceTime& time) {
+    std::vector<std::pair<std::int64_t, IdleCause>> causes;
+    for (std::size_t i = 0; i < kIdleCauses; ++i)
+      if (time.idle_ns[i] > 0) causes.emplace_back(time.idle_ns[i], static_cast<IdleCause>(i));
+    std::stable_sort(causes.begin(), causes.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::string> texts;
+    for (const auto& [ns, cause] : causes)
+      texts.push_back((cause == IdleCause::kOther ? "no cause found" : words(to_text(cause))) +
+                      " " + ns_and_share(ns, time.span_ns));
+    if (!texts.empty()) line("idle", join(texts, ", "));
+  }
+
+  void overlap(const DeviceTime& time) {
+    std::vector<std::string> texts;
+    if (time.communication_ns > 0)
+      texts.push_back(
+          fmt::format("{} of {} communication beside compute",
+                      percent(share_of(time.compute_and_communication_ns, time.communication_ns)),
+                      short_ns(static_cast<double>(time.communication_ns))));
+    if (time.copy_ns > 0)
+      texts.push_back(fmt::format("{} of {} copies and sets beside compute",
+                                  percent(share_of(time.compute_and_copy_ns, time.copy_ns)),
+                                  short_ns(static_cast<double>(time.copy_ns))));
+    if (!texts.empty()) line("overlap", join(texts, ", "));
+  }
+
+  void steps() {
+    const StepTime& mean = timeline_.mean_step;
+    if (timeline_.steps.empty() || mean.duration_ns <= 0) return;
+    std::string text = fmt::format("{}: {} =", mean.name.empty() ? "mean" : clean(mean.name),
+                                   short_ns(static_cast<double>(mean.duration_ns)));
+    bool first = true;
+    const auto add = [&](std::string_view name, std::int64_t ns) {
+      if (ns <= 0) return;
+      text += fmt::format("{} {} {}", first ? "" : " +", name, ns_and_share(ns, mean.duration_ns));
+      first = false;
+    };
+    add("kernels", mean.kernel_ns);
+    add("communication", mean.communication_ns);
+    add("copies", mean.copy_ns);
+    add("sets", mean.set_ns);
+    add("runtime calls", mean.runtime_ns);
+    add("data loader", mean.data_loader_ns);
+    add("host code", mean.cpu_ns);
+    add("other", mean.other_ns);
+    line("step", text);
+    const auto [shortest, longest] = std::minmax_element(
+        timeline_.steps.begin(), timeline_.steps.end(),
+        [](const StepTime& a, const StepTime& b) { return a.duration_ns < b.duration_ns; });
+    if (timeline_.steps.size() > 1)
+      line("", fmt::format("{} steps recorded, {} to {}", timeline_.steps.size(),
+                           short_ns(static_cast<double>(shortest->duration_ns)),
+                           short_ns(static_cast<double>(longest->duration_ns))));
+  }
+
+  void launches_and_queues() {
+    const LaunchStats& stats = timeline_.launches;
+    if (stats.launches > 0) {
+      std::string text =
+          fmt::format("{} with a known call: call p50 {}, from call to kernel p50 {} p95 {}",
+                      format_count(stats.launches), short_ns(stats.call_p50_ns),
+                      short_ns(stats.latency_p50_ns), short_ns(stats.latency_p95_ns));
+      if (stats.tiny > 0)
+        text += fmt::format("; {} kernels ({}) shorter than the call that launched them",
+                            format_count(stats.tiny), percent(stats.tiny / stats.launches));
+      line("launches", text);
+    }
+    if (timeline_.syncs > 0)
+      line("syncs", fmt::format("{} waits of the host explain {} of idle time",
+                                format_count(timeline_.syncs), short_ns(timeline_.sync_idle_ns)));
+    const auto deepest = std::max_element(
+        timeline_.queues.begin(), timeline_.queues.end(),
+        [](const QueueStats& a, const QueueStats& b) { return a.max_depth < b.max_depth; });
+    if (deepest != timeline_.queues.end() && deepest->max_depth > 0) {
+      std::string text = fmt::format("{} stream {}: {:.1f} launches queued on average, {} at most",
+                                     device_name(deepest->device), deepest->stream,
+                                     deepest->mean_depth, deepest->max_depth);
+      if (deepest->full_ns > 0)
+        text += fmt::format(", full for {}", short_ns(static_cast<double>(deepest->full_ns)));
+      line("queue", text);
+    }
+  }
+
+  void sequences() {
+    const std::size_t shown = std::min(kShownSequences, timeline_.sequences.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+      const RepeatedSequence& sequence = timeline_.sequences[i];
+      std::string text = fmt::format("{} kernels x {} on stream {}, {} of which {} busy",
+                                     sequence.length, sequence.repeats, sequence.stream,
+                                     short_ns(static_cast<double>(sequence.total_ns)),
+                                     short_ns(static_cast<double>(sequence.busy_ns)));
+      if (!sequence.kernels.empty())
+        text +=
+            ", from " + elide_middle(clean(describe_kernel(sequence.kernels.front()).brief), 40);
+      if (!sequence.hindrance.empty()) text += "; hindered by: " + clean(sequence.hindrance);
+      line(i == 0 ? "repeats" : "", text);
+    }
+  }
+
+  void gaps() {
+    const std::size_t shown = std::min(kShownGaps, timeline_.gaps.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+      const Gap& gap = timeline_.gaps[i];
+      std::string text = short_ns(static_cast<double>(gap.duration_ns));
+      if (timeline_.devices.size() > 1) text += " on " + device_name(gap.device);
+      if (!gap.before.empty())
+        text += " after " + elide_middle(clean(describe_kernel(gap.before).brief), 40);
+      text +=
+          ": " + (gap.cause == IdleCause::kOther ? "no cause found" : words(to_text(gap.cause)));
+      if (!gap.evidence.empty()) text += " (" + clean(gap.evidence) + ")";
+      line(i == 0 ? "longest" : "", text);
+    }
+  }
+
+  const TimelineAnalysis& timeline_;
+  const Environment& environment_;
+  const Terminal& terminal_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string render_timeline(const TimelineAnalysis& timeline, const Environment& environment,
+                            const Terminal& terminal) {
+  if (timeline.devices.empty()) return "";
+  return TimelineRenderer(timeline, environment, terminal).render();
+}
+
+}  // namespace purlin::analyze

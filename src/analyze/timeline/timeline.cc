@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/timeline/timeline.h"
+
+#include "analyze/timeline/device_time.h"
+#include "analyze/timeline/queues.h"
+#include "analyze/timeline/ranks.h"
+#include "analyze/timeline/sequences.h"
+#include "analyze/timeline/steps.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::size_t kMaxGaps = 100, kMaxStreams = 256, kMaxSequences = 32;
+
+// What the recording covered; as far as its records tell, where it does not say. What lies behind
+// the last activity is no idle time where activities were left out.
+Interval recording(const Timeline& timeline) {
+  Interval all = {std::numeric_limits<std::int64_t>::max(),
+                  std::numeric_limits<std::int64_t>::min()};
+  const auto include = [&all](const auto& records) {
+    for (const auto& record : records) {
+      all.begin = std::min(all.begin, begin_of(record));
+      all.end = std::max(all.end, end_of(record));
+    }
+  };
+  include(timeline.activities);
+  const std::int64_t last = all.end;
+  if (timeline.begin_ns < timeline.end_ns) {
+    all = {std::clamp(timeline.begin_ns, -kLatest, kLatest),
+           std::clamp(timeline.end_ns, -kLatest, kLatest)};
+  } else {
+    include(timeline.calls);
+    include(timeline.ops);
+    include(timeline.ranges);
+  }
+  if (timeline.left_out > 0) all.end = std::max(all.begin, std::min(all.end, last));
+  return all;
+}
+
+// What is not in the timeline, and what is therefore not known.
+void find_limits(const Profile& profile, std::vector<std::string>& limits) {
+  const Timeline& timeline = profile.timeline;
+  const auto add = [&limits](std::string text) { limits.push_back(std::move(text)); };
+  if (timeline.empty()) {
+    add(profile.kernels.empty()
+            ? "no device work was recorded"
+            : "no timeline: the profile keeps sums and histograms only, so busy and idle time, "
+              "overlap and steps are not known");
+    return;
+  }
+  if (profile.partial) add("the profile is damaged or was cut short: what follows is missing here");
+  if (timeline.left_out > 0)
+    add(
+        fmt::format("{} activities beyond the memory bound are not in the timeline: it is of what "
+                    "came before them, and idle time may hide some",
+                    format_count(static_cast<double>(timeline.left_out))));
+  if (profile.coverage.launches_lost > 0 || profile.coverage.launches_sampled_out > 0)
+    add(fmt::format(
+        "{} launches were lost or left out by sampling: idle time may hide them",
+        format_count(profile.coverage.launches_lost + profile.coverage.launches_sampled_out)));
+  if (timeline.calls.empty()) {
+    add("the host's calls were not recorded: why the device was idle, launch latency, queues and "
+        "synchronisation are not known");
+    return;
+  }
+
+  std::vector<bool> used(timeline.calls.size());
+  std::size_t unlinked = 0, nodes = 0;
+  for (const Activity& activity : timeline.activities) {
+    if (activity.call < used.size()) {
+      used[activity.call] = true;
+    } else {
+      ++unlinked;
+    }
+    if (is_graph_node(timeline, activity)) ++nodes;
+  }
+  std::size_t hidden_graphs = 0, lost = 0;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) continue;
+    if (timeline.calls[i].kind == CallKind::kGraphLaunch) ++hidden_graphs;
+    if (timeline.calls[i].kind == CallKind::kLaunch) ++lost;
+  }
+  if (unlinked > 0)
+    add(
+        fmt::format("{} of {} activities have no known launch: idle time before them is attributed "
+                    "by what the host did, or is 'other'",
+                    unlinked, timeline.activities.size()));
+  if (lost > 0)
+    add(
+        fmt::format("{} launches have no record of their kernel (it ran outside of the recording, "
+                    "or the record was lost): idle time may hide them",
+                    lost));
+  if (hidden_graphs > 0)
+    add(
+        fmt::format("{} CUDA graph launches have no records of their nodes: their kernels are "
+                    "hidden, and their time counts as idle",
+                    hidden_graphs));
+  if (nodes > 0)
+    add(
+        fmt::format("{} activities are nodes of CUDA graphs: launched by one call each graph, they "
+                    "have no launch latency of their own",
+                    nodes));
+}
+
+// One kernel again and again is worth a graph only where the device waits for its launches.
+bool gains_from_graph(const FoundSequence& found) {
+  const RepeatedSequence& sequence = found.sequence;
+  return !found.graphs && !found.only_copies &&
+         (sequence.length > 1 || sequence.busy_ns < sequence.total_ns / 2);
+}
+
+// Queues and sequences of all streams; those with most work where there are very many.
+std::vector<FoundSequence> add_streams(const Profile& profile, Interval window,
+                                       TimelineAnalysis& out) {
+  const Timeline& timeline = profile.timeline;
+  const Streams streams(timeline);
+  std::vector<StreamWork> all = streams.all();
+  if (all.size() > kMaxStreams) {
+    std::stable_sort(all.begin(), all.end(), [](const StreamWork& a, const StreamWork& b) {
+      return a.activities.size() > b.activities.size();
+    });
+    out.limits.push_back(fmt::format(
+        "queues and sequences are those of the {} busiest of {} streams", kMaxStreams, all.size()));
+    all.resize(kMaxStreams);
+  }
+  const std::vector<std::uint32_t> name_numbers = number_names(profile);
+  std::vector<FoundSequence> sequences;
+  for (const StreamWork& stream : all) {
+    if (!timeline.calls.empty()) out.queues.push_back(measure_queue(timeline, stream, window));
+    for (FoundSequence& found : find_sequences(profile, name_numbers, stream))
+      sequences.push_back(std::move(found));
+  }
+  std::stable_sort(sequences.begin(), sequences.end(),
+                   [](const FoundSequence& a, const FoundSequence& b) {
+                     return a.sequence.total_ns > b.sequence.total_ns;
+                   });
+  for (const FoundSequence& found : sequences)
+    if (gains_from_graph(found) && out.sequences.size() < kMaxSequences)
+      out.sequences.push_back(found.sequence);
+  out.launches = measure_launches(timeline);
+  return sequences;
+}
+
+void add_steps(const Steps& steps, std::vector<StepTime> times, int device, TimelineAnalysis& out) {
+  out.device_steps.push_back(mean_step(times));
+  if (steps.cut > 0)
+    out.limits.push_back(fmt::format(
+        "device {}: the last {} step{} left out: not all of the work they launched is here", device,
+        steps.cut, steps.cut == 1 ? " is" : "s are"));
+  if (!out.steps.empty() || times.empty()) return;
+  out.steps_from = steps.from;
+  out.mean_step = out.device_steps.back();
+  out.steps = std::move(times);
+}
+
+}  // namespace
+
+TimelineAnalysis analyze_timeline(const Profile& profile) {
+  const Timeline& timeline = profile.timeline;
+  TimelineAnalysis out;
+  find_limits(profile, out.limits);
+  if (timeline.empty()) return out;
+
+  const std::vector<bool> communication = communication_rows(profile);
+  const HostFacts host(timeline);
+  const Interval all = recording(timeline);
+  const std::vector<DeviceWork> devices = split_by_device(timeline);
+  const std::vector<FoundSequence> sequences = add_streams(profile, all, out);
+  for (const DeviceWork& work : devices) {
+    const std::uint32_t process = main_process(timeline, work);
+    const Steps steps = find_steps(profile, work, process, sequences);
+    add_steps(steps, break_down(profile, work, communication, process, steps), work.device, out);
+    const Interval window = steps.steps.empty() ? all
+                                                : Interval{steps.steps.front().window.begin,
+                                                           steps.steps.back().window.end};
+    TimelineAnalysis::Overview overview;
+    out.devices.push_back(
+        measure_device(profile, work, communication, host, window, out.gaps, overview));
+    out.overview.push_back(std::move(overview));
+  }
+  if (out.steps.empty())
+    out.limits.emplace_back(
+        "no steps: none are marked, no range's name reads like one, and no round of several "
+        "kernels "
+        "that comes again takes half of the time");
+  out.ranks = compare_ranks(profile, devices, communication, out.limits);
+  if (profile.processes.size() > 1 && devices.size() > 1 && out.ranks.empty())
+    out.limits.emplace_back(
+        "the recording is of several processes: their clocks are taken as recorded, nothing in it "
+        "shows whether they agree");
+  std::int64_t between = 0;
+  for (const NamedInterval& pause : host.between()) between += pause.interval.length();
+  if (between > 0)
+    out.limits.push_back(
+        fmt::format("the recordings are apart: {} between them, when nothing was recorded, is in "
+                    "the idle time without a cause",
+                    format_ns(static_cast<double>(between))));
+  out.syncs = host.syncs();
+  for (const DeviceTime& device : out.devices)
+    out.sync_idle_ns +=
+        static_cast<double>(device.idle_ns[static_cast<std::size_t>(IdleCause::kSynchronization)]);
+  std::stable_sort(out.gaps.begin(), out.gaps.end(),
+                   [](const Gap& a, const Gap& b) { return a.duration_ns > b.duration_ns; });
+  if (out.gaps.size() > kMaxGaps) out.gaps.resize(kMaxGaps);
+  return out;
+}
+
+}  // namespace purlin::analyze

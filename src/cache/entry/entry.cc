@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/entry/entry.h"
+
+#include "base/files.h"
+#include "base/json/json_view.h"
+#include "base/time.h"
+#include "base/version.h"
+#include "model/document.h"
+
+#include <algorithm>
+#include <cmath>
+#include <pwd.h>
+#include <unistd.h>
+
+namespace purlin::cache {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+constexpr std::size_t kMaxSamples = 20'000, kMaxTies = 1'000, kMaxParameters = 1'000;
+
+// All that reads is for a Json or a JsonView. Absent is 0. Times come back from foreign files, so a
+// negative or absurd one is refused.
+template <class J>
+Result<double> time_at(const J& json, std::string_view key) {
+  const auto& value = json[key];
+  if (value.is_null()) return 0.0;
+  if (!value.is_number() || !std::isfinite(value.as_double()) || value.as_double() < 0)
+    return error(Code::kInvalid, "'{}' is not a time in milliseconds", key);
+  return value.as_double();
+}
+
+template <class J>
+Result<std::vector<Sample>> samples_from(const J& json) {
+  const auto& times = json["samples_ms"].items();
+  const auto& clocks = json["samples_clock_mhz"].items();
+  if (times.size() > kMaxSamples)
+    return error(Code::kInvalid, "'samples_ms' has more than {} items", kMaxSamples);
+  if (!clocks.empty() && clocks.size() != times.size())
+    return error(Code::kInvalid, "'samples_clock_mhz' and 'samples_ms' differ in length");
+  std::vector<Sample> samples;
+  for (const auto& time : times) {
+    if (!time.is_number())
+      return error(Code::kInvalid, "'samples_ms' holds no number at {}", samples.size());
+    samples.push_back({time.as_double(), 0.0});
+  }
+  std::size_t i = 0;
+  for (const auto& clock : clocks) samples[i++].sm_clock_mhz = clock.as_double();
+  return samples;
+}
+
+template <class J>
+Result<BucketRules> rules_from(const J& json, const ProblemShape& problem) {
+  BucketRules rules;
+  for (const auto& item : problem.items()) {
+    const auto& text = json[item.first];
+    if (text.is_null()) {
+      rules.emplace_back(item.first, BucketRule());
+      continue;
+    }
+    PURLIN_ASSIGN(const BucketRule rule, BucketRule::parse(text.as_string()));
+    rules.emplace_back(item.first, rule);
+  }
+  return rules;
+}
+
+template <class J>
+Status read_constraints(const J& json, Entry* entry, ConstraintTexts& constraints) {
+  const auto& texts = json["shape_constraints"].items();
+  if (texts.size() > kMaxParameters)
+    return error(Code::kInvalid, "'shape_constraints' has more than {} items", kMaxParameters);
+  for (const auto& item : texts) {
+    std::string text(item.as_string());
+    if (const Result<Expression>& parsed = constraints.parse(text); !parsed.is_ok())
+      return parsed.status().with_context("'shape_constraints'");
+    entry->shape_constraints.push_back(std::move(text));
+  }
+  if (json["facts"].is_null()) return Status::ok();
+  PURLIN_ASSIGN(entry->facts, config_from_json(json["facts"]));
+  return Status::ok();
+}
+
+template <class J>
+Status read_regret(const J& json, Entry* entry) {
+  const auto& members = json["bucket_regret"].members();
+  if (members.size() > kMaxParameters)
+    return error(Code::kInvalid, "'bucket_regret' has more than {} members", kMaxParameters);
+  for (const auto& member : members) {
+    PURLIN_ASSIGN(ProblemShape shape, parse_shape(member.key));
+    const double ratio = member.value.as_double();
+    if (!member.value.is_number() || !std::isfinite(ratio) || ratio <= 0)
+      return error(Code::kInvalid, "'bucket_regret': '{}' has no positive ratio", member.key);
+    entry->bucket_regret.emplace_back(std::move(shape), ratio);
+  }
+  return Status::ok();
+}
+
+template <class J>
+Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintTexts& constraints) {
+  PURLIN_TRY(check_schema(json, "purlin.entry", kSchemaVersion));
+  Entry entry;
+  PURLIN_ASSIGN(entry.key, key_from_json(json["key"]));
+  PURLIN_ASSIGN(entry.config, config_from_json(json["config"]));
+  PURLIN_ASSIGN(entry.problem, shape_from_json(json["problem"]));
+  if (entry.config.items().size() > kMaxParameters || entry.problem.items().size() > kMaxParameters)
+    return error(Code::kInvalid, "more than {} parameters or dimensions", kMaxParameters);
+  for (const auto& item : entry.problem.items())
+    if (item.second < 1) return error(Code::kInvalid, "'problem': {} is not positive", item.first);
+  PURLIN_ASSIGN(entry.bucket_rules, rules_from(json["bucket_rules"], entry.problem));
+  PURLIN_TRY(read_constraints(json, &entry, constraints));
+  PURLIN_ASSIGN(entry.time_ms, time_at(json, "time_ms"));
+  PURLIN_ASSIGN(entry.default_time_ms, time_at(json, "default_time_ms"));
+  PURLIN_ASSIGN(entry.runner_up_ms, time_at(json, "runner_up_ms"));
+  for (const auto& [name, config] : {std::pair{"default_config", &entry.default_config},
+                                     std::pair{"runner_up", &entry.runner_up}})
+    if (!json[name].is_null()) {
+      PURLIN_ASSIGN(*config, config_from_json(json[name]));
+    }
+  entry.verified = json["verified"].as_bool();
+  entry.recorded_at = json["recorded_at"].as_string();
+  if (parts == EntryParts::kServed) return entry;
+  PURLIN_ASSIGN(entry.samples, samples_from(json));
+  PURLIN_TRY(read_regret(json, &entry));
+  if (json["ties"].size() > kMaxTies)
+    return error(Code::kInvalid, "'ties' has more than {} items", kMaxTies);
+  const auto& ties = json["ties"].items();
+  for (const auto& item : ties) {
+    PURLIN_ASSIGN(Config config, config_from_json(item));
+    entry.ties.push_back(std::move(config));
+  }
+  entry.evaluations = static_cast<int>(json["evaluations"].as_int());
+  entry.tool_version = json["tool_version"].as_string();
+  entry.strategy = json["strategy"].as_string();
+  entry.host = json["host"].as_string();
+  entry.user = json["user"].as_string();
+  return entry;
+}
+
+}  // namespace
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::string user_name() {
+  char buffer[4096];
+  passwd record{}, *found = nullptr;
+  if (::getpwuid_r(::getuid(), &record, buffer, sizeof buffer, &found) == 0 && found != nullptr)
+    return found->pw_name;
+  return environment_variable("USER");
+}
+
+Result<Entry> new_entry(const KernelSpec& spec, const ProblemShape& problem,
+                        const DeviceInfo& device, bool cold_cache) {
+  Entry entry;
+  PURLIN_ASSIGN(entry.key, make_key(spec, problem, device, cold_cache));
+  PURLIN_ASSIGN(entry.bucket_rules, bucket_rules(spec, problem));
+  entry.problem = problem;
+  // The config is not known yet: only the device's facts are looked up here.
+  const Scope scope = config_scope(spec, problem, Config(), device);
+  for (const SpecExpression& constraint : spec.constraints) {
+    const std::vector<std::string>& names = constraint.expression.names();
+    const auto is_dimension = [&](const std::string& name) {
+      return problem.find(name) != nullptr;
+    };
+    if (std::none_of(names.begin(), names.end(), is_dimension)) continue;
+    entry.shape_constraints.push_back(constraint.expression.text());
+    for (const std::string& name : names)
+      if (const Value* fact = scope.find(name); fact != nullptr && !is_dimension(name))
+        entry.facts.set(name, *fact);
+  }
+  entry.tool_version = version();
+  entry.host = host_name();
+  entry.user = user_name();
+  entry.recorded_at = format_rfc3339(system_clock().wall_ns());
+  return entry;
+}
+
+Json to_json(const Entry& entry) {
+  Json times = Json::array(), clocks = Json::array(), ties = Json::array();
+  bool clocks_known = false;
+  for (const Sample& sample : entry.samples) {
+    times.push(sample.ms);
+    clocks.push(sample.sm_clock_mhz);
+    clocks_known = clocks_known || sample.sm_clock_mhz > 0;
+  }
+  for (const Config& config : entry.ties) ties.push(to_json(config));
+  Json rules = Json::object();
+  for (const auto& [dimension, rule] : entry.bucket_rules) rules.set(dimension, rule.text());
+
+  Json json = Json::object({{"schema", fmt::format("purlin.entry/{}", kSchemaVersion)},
+                            {"tool_version", entry.tool_version},
+                            {"id", entry.key.id()},
+                            {"key", to_json(entry.key)},
+                            {"config", to_json(entry.config)},
+                            {"problem", to_json(entry.problem)},
+                            {"bucket_rules", std::move(rules)},
+                            {"shape_constraints", Json::array_of(entry.shape_constraints)},
+                            {"facts", to_json(entry.facts)},
+                            {"time_ms", entry.time_ms},
+                            {"samples_ms", std::move(times)}});
+  if (clocks_known) json.set("samples_clock_mhz", std::move(clocks));
+  json.set("default_time_ms", entry.default_time_ms);
+  json.set("runner_up_ms", entry.runner_up_ms);
+  if (!entry.default_config.empty()) json.set("default_config", to_json(entry.default_config));
+  if (!entry.runner_up.empty()) json.set("runner_up", to_json(entry.runner_up));
+  json.set("ties", std::move(ties));
+  if (!entry.bucket_regret.empty()) {
+    Json regret = Json::object();
+    for (const auto& [shape, ratio] : entry.bucket_regret) regret.set(shape.text(), ratio);
+    json.set("bucket_regret", std::move(regret));
+  }
+  json.set("evaluations", entry.evaluations);
+  json.set("verified", entry.verified);
+  json.set("strategy", entry.strategy);
+  json.set("host", entry.host);
+  json.set("user", entry.user);
+  json.set("recorded_at", entry.recorded_at);
+  return json;
+}
+
+Result<Entry> entry_from_json(const Json& json) {
+  ConstraintTexts constraints;
+  return entry_from(json, EntryParts::kAll, constraints);
+}
+Result<Entry> entry_from_json(const JsonView& json, EntryParts parts,
+                              ConstraintTexts& constraints) {
+  return entry_from(json, parts, constraints);
+}
+
+}  // namespace purlin::cache

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/entry/shape_check.h"
+
+#include "model/expression/node.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace purlin::cache {
+namespace {
+
+// Floor division and its remainder, as the spec's expressions have them. False: undefined.
+bool floor_divide(std::int64_t a, std::int64_t b, std::int64_t* quotient,
+                  std::int64_t* remainder) noexcept {
+  if (b == 0 || (a == INT64_MIN && b == -1)) return false;
+  *quotient = a / b;
+  *remainder = a % b;
+  if (*remainder != 0 && (*remainder < 0) != (b < 0)) {
+    *remainder += b;
+    *quotient -= 1;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status check_shape(const Entry& entry, const ProblemShape& problem) {
+  Scope scope;
+  scope.add(entry.config);
+  scope.add(problem);
+  scope.add(entry.facts);
+  for (const std::string& text : entry.shape_constraints) {
+    PURLIN_ASSIGN(const Expression constraint, Expression::parse(text));
+    const Result<bool> holds = constraint.evaluate_bool(scope.lookup());
+    if (!holds.is_ok()) return holds.status().with_context(text);
+    if (!*holds)
+      return error(Code::kInvalid, "'{}' does not hold for {} with {}", text, problem.text(),
+                   entry.config.text());
+  }
+  return Status::ok();
+}
+
+// Walks a constraint's tree into postfix steps; false where a node has no counterpart.
+class ShapeCompiler {
+ public:
+  using Node = Expression::Node;
+  using Op = ShapeCheck::Op;
+  ShapeCompiler(const Entry& entry, const std::vector<std::string>& dimensions,
+                std::vector<ShapeCheck::Step>& steps, std::array<std::uint8_t, 8>& zero_bits)
+      : entry_(entry), dimensions_(dimensions), steps_(steps), zero_bits_(zero_bits) {}
+
+  bool constraint(const Expression& expression) {
+    expression_ = &expression;
+    return expression.root() != nullptr && require(*expression.root());
+  }
+
+ private:
+  // A multiple that an extent has to be.
+  struct Alignment {
+    std::size_t dimension;
+    std::int64_t divisor;
+  };
+
+  bool require(const Node& node) {
+    if (node.kind == Node::Kind::kAnd) {
+      for (const Node& part : node.children)
+        if (!require(part)) return false;
+      return true;
+    }
+    if (const auto alignment = alignment_of(node);
+        alignment && alignment->dimension < zero_bits_.size() &&
+        std::has_single_bit(static_cast<std::uint64_t>(alignment->divisor))) {
+      std::uint8_t& bits = zero_bits_[alignment->dimension];
+      bits = std::max(bits, static_cast<std::uint8_t>(
+                                std::countr_zero(static_cast<std::uint64_t>(alignment->divisor))));
+      return true;
+    }
+    depth_ = 0;
+    return truth(node) && push(Op::kRequire, -1);
+  }
+
+  // `extent % constant == 0`, or several of those joined by `or` of which one implies the others.
+  std::optional<Alignment> alignment_of(const Node& node) {
+    if (node.kind == Node::Kind::kOr) {
+      std::optional<Alignment> weakest;
+      for (const Node& part : node.children) {
+        const auto alignment = alignment_of(part);
+        if (!alignment || (weakest && weakest->dimension != alignment->dimension))
+          return std::nullopt;
+        if (!weakest || weakest->divisor % alignment->divisor == 0)
+          weakest = alignment;
+        else if (alignment->divisor % weakest->divisor != 0)
+          return std::nullopt;
+      }
+      return weakest;
+    }
+    if (node.kind != Node::Kind::kCompare || node.comparisons.size() != 1 ||
+        node.comparisons[0] != Node::Comparison::kEqual ||
+        node.children[0].kind != Node::Kind::kModulo || fold(node.children[1]) != 0)
+      return std::nullopt;
+    const Node& extent = node.children[0].children[0];
+    const auto divisor = fold(node.children[0].children[1]);
+    if (extent.kind != Node::Kind::kName || !divisor || *divisor < 1) return std::nullopt;
+    const std::string& name = expression_->names()[extent.name];
+    const auto dimension = std::find(dimensions_.begin(), dimensions_.end(), name);
+    if (dimension == dimensions_.end()) return std::nullopt;
+    return Alignment{static_cast<std::size_t>(dimension - dimensions_.begin()), *divisor};
+  }
+
+  // The value of what names no dimension.
+  std::optional<std::int64_t> fold(const Node& node) {
+    std::vector<ShapeCheck::Step> steps;
+    ShapeCompiler part(entry_, {}, steps, zero_bits_);
+    part.expression_ = expression_;
+    if (!part.number(node)) return std::nullopt;
+    return ShapeCheck::evaluate(steps, nullptr);
+  }
+
+  // `grows`: what the step does to the stack's height.
+  bool push(Op op, int grows, std::int64_t value = 0) {
+    steps_.push_back({op, value});
+    depth_ += grows;
+    return depth_ <= ShapeCheck::kMaxStack && steps_.size() <= 512;
+  }
+
+  bool constant(const Value& value) {
+    if (const auto* integer = std::get_if<std::int64_t>(&value))
+      return push(Op::kConstant, 1, *integer);
+    if (const auto* flag = std::get_if<bool>(&value)) return push(Op::kConstant, 1, *flag ? 1 : 0);
+    return false;
+  }
+
+  bool name(const std::string& name) {
+    const auto dimension = std::find(dimensions_.begin(), dimensions_.end(), name);
+    if (dimension != dimensions_.end())
+      return push(Op::kExtent, 1, dimension - dimensions_.begin());
+    const Value* value = entry_.config.find(name);
+    if (value == nullptr) value = entry_.facts.find(name);
+    return value != nullptr && constant(*value);
+  }
+
+  bool binary(Op op, const Node& a, const Node& b) {
+    return number(a) && number(b) && push(op, -1);
+  }
+
+  // The node's value as an integer.
+  bool number(const Node& node) {
+    const auto& child = node.children;
+    switch (node.kind) {
+      case Node::Kind::kLiteral:
+        return constant(node.literal);
+      case Node::Kind::kName:
+        return name(expression_->names()[node.name]);
+      case Node::Kind::kNegate:
+        return number(child[0]) && push(Op::kNegate, 0);
+      case Node::Kind::kPlus:
+        return number(child[0]);
+      case Node::Kind::kNot:
+        return truth(child[0]) && push(Op::kNot, 0);
+      case Node::Kind::kAdd:
+        return binary(Op::kAdd, child[0], child[1]);
+      case Node::Kind::kSubtract:
+        return binary(Op::kSubtract, child[0], child[1]);
+      case Node::Kind::kMultiply:
+        return binary(Op::kMultiply, child[0], child[1]);
+      case Node::Kind::kFloorDivide:
+        return binary(Op::kFloorDivide, child[0], child[1]);
+      case Node::Kind::kModulo:
+        return binary(Op::kModulo, child[0], child[1]);
+      case Node::Kind::kCompare:
+        return comparison(node);
+      case Node::Kind::kCall:
+        return call(node);
+      default:
+        return false;  // and/or as a number, reals, powers, conditionals
+    }
+  }
+
+  // The node's truth: what `and` and `or` yield matters only as such.
+  bool truth(const Node& node) {
+    if (node.kind != Node::Kind::kAnd && node.kind != Node::Kind::kOr) return number(node);
+    const Op op = node.kind == Node::Kind::kAnd ? Op::kAnd : Op::kOr;
+    if (!truth(node.children[0])) return false;
+    for (std::size_t i = 1; i < node.children.size(); ++i)
+      if (!truth(node.children[i]) || !push(op, -1)) return false;
+    return true;
+  }
+
+  bool comparison(const Node& node) {
+    for (std::size_t i = 0; i < node.comparisons.size(); ++i) {
+      const Node &a = node.children[i], &b = node.children[i + 1];
+      Op op = Op::kEqual;
+      switch (node.comparisons[i]) {
+        case Node::Comparison::kEqual:
+          op = Op::kEqual;
+          break;
+        case Node::Comparison::kNotEqual:
+          op = Op::kNotEqual;
+          break;
+        case Node::Comparison::kLess:
+          op = Op::kLess;
+          break;
+        case Node::Comparison::kLessEqual:
+          op = Op::kLessEqual;
+          break;
+        case Node::Comparison::kGreater:
+          op = Op::kGreater;
+          break;
+        case Node::Comparison::kGreaterEqual:
+          op = Op::kGreaterEqual;
+          break;
+        default:
+          return false;  // membership
+      }
+      if (!binary(op, a, b) || (i > 0 && !push(Op::kAnd, -1))) return false;
+    }
+    return true;
+  }
+
+  bool call(const Node& node) {
+    const auto& child = node.children;
+    switch (node.function) {
+      case ExpressionFunction::kInt:
+        return number(child[0]);
+      case ExpressionFunction::kCeilDiv:
+        return binary(Op::kCeilDivide, child[0], child[1]);
+      case ExpressionFunction::kRoundUp:
+        return binary(Op::kRoundUp, child[0], child[1]);
+      case ExpressionFunction::kMin:
+      case ExpressionFunction::kMax: {
+        const Op op = node.function == ExpressionFunction::kMin ? Op::kMin : Op::kMax;
+        if (!number(child[0])) return false;
+        for (std::size_t i = 1; i < child.size(); ++i)
+          if (!number(child[i]) || !push(op, -1)) return false;
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  const Entry& entry_;
+  const std::vector<std::string> dimensions_;
+  std::vector<ShapeCheck::Step>& steps_;
+  std::array<std::uint8_t, 8>& zero_bits_;
+  const Expression* expression_ = nullptr;
+  int depth_ = 0;
+};
+
+std::optional<ShapeCheck> ShapeCheck::compile(const Entry& entry,
+                                              const std::vector<std::string>& dimensions,
+                                              ConstraintTexts& constraints) {
+  ShapeCheck check;
+  ShapeCompiler compiler(entry, dimensions, check.steps_, check.zero_bits_);
+  for (const std::string& text : entry.shape_constraints) {
+    const Result<Expression>& expression = constraints.parse(text);
+    if (!expression.is_ok() || !compiler.constraint(*expression)) return std::nullopt;
+  }
+  return check;
+}
+
+bool ShapeCheck::holds(const std::int64_t* extents) const noexcept {
+  for (std::size_t i = 0; i < zero_bits_.size(); ++i)
+    if (zero_bits_[i] != 0 && (extents[i] & ((std::int64_t{1} << zero_bits_[i]) - 1)) != 0)
+      return false;
+  return steps_.empty() || evaluate(steps_, extents).has_value();
+}
+
+std::optional<std::int64_t> ShapeCheck::evaluate(const std::vector<Step>& steps,
+                                                 const std::int64_t* extents) noexcept {
+  std::int64_t stack[kMaxStack + 1];
+  int top = -1;
+  for (const Step& step : steps) {
+    if (step.op == Op::kConstant || step.op == Op::kExtent) {
+      stack[++top] = step.op == Op::kConstant ? step.value : extents[step.value];
+      continue;
+    }
+    if (step.op == Op::kRequire) {
+      if (stack[top--] == 0) return std::nullopt;
+      continue;
+    }
+    if (step.op == Op::kNegate || step.op == Op::kNot) {
+      if (step.op == Op::kNot)
+        stack[top] = stack[top] == 0;
+      else if (__builtin_sub_overflow(std::int64_t{0}, stack[top], &stack[top]))
+        return std::nullopt;
+      continue;
+    }
+    const std::int64_t b = stack[top--], a = stack[top];
+    std::int64_t& out = stack[top];
+    std::int64_t quotient = 0, remainder = 0;
+    switch (step.op) {
+      case Op::kAnd:
+        out = a != 0 && b != 0;
+        break;
+      case Op::kOr:
+        out = a != 0 || b != 0;
+        break;
+      case Op::kAdd:
+        if (__builtin_add_overflow(a, b, &out)) return std::nullopt;
+        break;
+      case Op::kSubtract:
+        if (__builtin_sub_overflow(a, b, &out)) return std::nullopt;
+        break;
+      case Op::kMultiply:
+        if (__builtin_mul_overflow(a, b, &out)) return std::nullopt;
+        break;
+      case Op::kFloorDivide:
+      case Op::kModulo:
+      case Op::kCeilDivide:
+      case Op::kRoundUp:
+        if (!floor_divide(a, b, &quotient, &remainder)) return std::nullopt;
+        if (step.op == Op::kModulo) {
+          out = remainder;
+        } else if (step.op == Op::kFloorDivide) {
+          out = quotient;
+        } else {
+          out = quotient + (remainder != 0 ? 1 : 0);
+          if (step.op == Op::kRoundUp && __builtin_mul_overflow(out, b, &out)) return std::nullopt;
+        }
+        break;
+      case Op::kMin:
+        out = std::min(a, b);
+        break;
+      case Op::kMax:
+        out = std::max(a, b);
+        break;
+      case Op::kEqual:
+        out = a == b;
+        break;
+      case Op::kNotEqual:
+        out = a != b;
+        break;
+      case Op::kLess:
+        out = a < b;
+        break;
+      case Op::kLessEqual:
+        out = a <= b;
+        break;
+      case Op::kGreater:
+        out = a > b;
+        break;
+      case Op::kGreaterEqual:
+        out = a >= b;
+        break;
+      default:
+        return std::nullopt;
+    }
+  }
+  return top < 0 ? 1 : stack[top];
+}
+
+}  // namespace purlin::cache

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers: several caches asked as one: the user's, the node's, the fleet's.
+//
+// A lookup asks them in order. The nearest match wins, whatever layer it is in; among equals the
+// upper layer's, unless an entry was withdrawn in any layer: a demotion learnt anywhere counts
+// everywhere. Writes go to the first layer that can be written. A layer that cannot be read is
+// passed over until a refresh() can, and unread() says so. Thread-safety: one thread. Failure: of
+// the first layer alone.
+#pragma once
+
+#include "cache/layers/merged_view.h"
+#include "cache/store/store.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace purlin::cache {
+
+class Layers {
+ public:
+  // The directory, then those of `below`; one named twice counts once.
+  static Result<Layers> open(const std::string& directory, const std::vector<std::string>& below);
+  // PURLIN_CACHE_LAYERS: directories separated by ':', below the user's own cache.
+  static std::vector<std::string> default_below();
+
+  Lookup get(const CacheKey& key, const ProblemShape& problem,
+             const LookupOptions& options = {}) const;
+  // Takes in what was appended since, layer by layer; those that could not be read are tried again.
+  Status refresh();
+  // Into the first layer that takes it. kIo where none does, with every layer's reason.
+  Result<Put> put(const Entry& entry, const PutOptions& options = {});
+  // About an entry of any layer, dated past all that is known of it, into the first layer that
+  // takes it, which need not have the entry. kNotFound where no layer has.
+  Status set_status(EntryStatus status);
+  // A store above all others.
+  void put_on_top(Store store);
+  // Reads the first layer anew and takes in from those below what it lost: records of the keys it
+  // serves or served, as far as the layers have them. The number of records that came back.
+  Result<std::size_t> repair();
+
+  std::vector<Store>& stores() { return stores_; }
+  const std::vector<Store>& stores() const { return stores_; }
+  LayerUnion together() const { return LayerUnion(stores_); }
+  // Layers that could not be read: directory and reason.
+  const std::vector<std::pair<std::string, std::string>>& unread() const { return unread_; }
+
+ private:
+  // The store whose status about the record is the latest, where that status withdraws it.
+  const Store* withdrawn_by(const Id128& record) const;
+  std::vector<std::string> directories_;  // of every layer, read or not
+  std::vector<Store> stores_;             // of those that could be read, in that order
+  std::vector<std::pair<std::string, std::string>> unread_;
+};
+
+}  // namespace purlin::cache

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerUnion: what several stores, upper layer first, know together of an entry.
+//
+// Whether an entry is served, and under which drivers it was validated, says the union of all
+// layers, as after a merge; which of two entries stands for a key says the order of the layers. A
+// view: the stores belong to the caller and outlive it. Thread-safety: the stores'. Cannot fail:
+// records that cannot be read are passed over.
+#pragma once
+
+#include "cache/store/store.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace purlin::cache {
+
+class LayerUnion {
+ public:
+  explicit LayerUnion(std::span<const Store> stores) : stores_(stores) {}
+
+  // The latest status about an entry record, and the store that has it; nulls where there is none.
+  struct Standing {
+    const StatusRow* row = nullptr;
+    const Store* store = nullptr;
+  };
+  Standing standing(const Id128& record) const;
+  bool served(const Id128& record) const;
+  bool validated(const Id128& record, std::uint32_t toolkit, std::uint32_t driver) const;
+  // nullptr where no layer has the entry.
+  const EntryRow* entry(const Id128& record) const;
+
+  // The entries served for a key, layer by layer, in each the best first; with every layer's
+  // statuses. A record that several layers have counts as the uppermost's.
+  struct Layered {
+    StoredEntry stored;
+    std::size_t layer = 0;
+  };
+  std::vector<Layered> served(std::uint64_t group, const Id128& key,
+                              std::deque<EntryReader>& readers) const;
+  // One for each store.
+  std::deque<EntryReader> readers(EntryParts parts, ConstraintTexts& constraints) const;
+
+ private:
+  std::span<const Store> stores_;
+};
+
+}  // namespace purlin::cache

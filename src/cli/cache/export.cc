@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin cache export`: records as one file, for people and programs.
+#include "base/files.h"
+#include "base/text.h"
+#include "cache/foreign/foreign.h"
+#include "cache/share/exchange.h"
+#include "cli/cache/share.h"
+#include "cli/commands.h"
+#include "cli/tune/target.h"
+
+namespace purlin::cli {
+namespace {
+
+class CacheExport : public Command {
+ public:
+  std::string_view name() const override { return "cache export"; }
+  std::string_view summary() const override { return "Write records to one file"; }
+  std::string_view details() const override {
+    return "Formats: bundle (compressed, checksummed, signed with --sign-key) and json. Without\n"
+           "--format, a file named .json is JSON and any other a bundle; without -o, JSON goes to\n"
+           "stdout. Both hold the whole history of the entries chosen, and `cache import` and\n"
+           "`cache merge` read them.\n"
+           "triton, vllm-moe and tunableop write what is served as the files that Triton, vLLM\n"
+           "and PyTorch read, into the folder that -o names.\n\n"
+           "Examples: purlin cache export -o h100.bundle --arch sm_90\n"
+           "          purlin cache export --op gemm | jq .records\n"
+           "          purlin cache export --format vllm-moe -o configs\n"
+           "Exit codes: 0 written, 2 error.";
+  }
+  void declare(Flags& flags) override {
+    flags.option("-o,--output", output_, "The file to write", "FILE");
+    flags.option("--format", format_, "bundle, json, triton, vllm-moe or tunableop", "FORMAT");
+    cache_.declare(flags);
+    records_.declare(flags);
+    signing_.declare(flags, "Sign the bundle with the secret in this file");
+  }
+
+  Result<int> run(Context& context) override {
+    PURLIN_TRY(signing_.load());
+    std::string format = format_;
+    if (format.empty()) format = output_.empty() || ends_with(output_, ".json") ? "json" : "bundle";
+    if (format == "triton" || format == "vllm-moe" || format == "tunableop")
+      return run_foreign(context, format);
+    if (format != "json" && format != "bundle")
+      return error(Code::kInvalid,
+                   "--format is bundle, json, triton, vllm-moe or tunableop, not '{}'", format);
+    if (format == "bundle" && output_.empty())
+      return error(Code::kInvalid, "a bundle is not for a terminal; give -o FILE");
+    if (format == "json" && signing_.key() != nullptr)
+      return error(Code::kInvalid, "only a bundle can be signed; use --format bundle");
+    PURLIN_ASSIGN(const cache::Store store, cache_.open());
+    warn_of_damage(store, context.log);
+    PURLIN_ASSIGN(const auto records, store.records(records_.filter));
+    std::string bytes;
+    if (format == "bundle") {
+      PURLIN_ASSIGN(bytes, cache::encode_bundle(records, signing_.key()));
+    } else {
+      PURLIN_ASSIGN(const Json document, cache::export_document(records));
+      bytes = document.dump(1) + "\n";
+    }
+    if (output_.empty()) {
+      context.print(bytes);
+      return kExitOk;
+    }
+    PURLIN_TRY(write_atomic(output_, bytes));
+    context.log.info("{} of '{}' written to '{}' ({})", count_text(records.size(), "record"),
+                     store.directory(), output_, format_bytes(static_cast<double>(bytes.size())));
+    return kExitOk;
+  }
+
+ private:
+  Result<int> run_foreign(Context& context, const std::string& format) const {
+    if (output_.empty())
+      return error(Code::kInvalid, "{} names its files itself; give -o FOLDER", format);
+    PURLIN_ASSIGN(const cache::ForeignFormat wanted, cache::parse_foreign_format(format));
+    PURLIN_ASSIGN(const cache::Store store, cache_.open());
+    warn_of_damage(store, context.log);
+    std::vector<cache::Entry> entries;
+    for (const cache::StoredEntry& stored : store.current()) {
+      bool chosen = true;
+      const auto filter = records_.filter.key.fields(), key = stored.entry.key.fields();
+      for (std::size_t i = 0; i < key.size(); ++i)
+        chosen = chosen && (filter[i].second.empty() || filter[i].second == key[i].second);
+      // Each shape of a bucket that was measured, not only the one that stands for it.
+      if (!chosen) continue;
+      PURLIN_ASSIGN(const std::vector<cache::StoredEntry> all, store.history(stored.entry.key));
+      for (const cache::StoredEntry& other : all)
+        if (cache::is_served(other.state)) entries.push_back(other.entry);
+    }
+    PURLIN_ASSIGN(const cache::NamedFiles files, cache::write_foreign(wanted, entries));
+    PURLIN_TRY(make_directories(output_));
+    for (const auto& [name, text] : files) {
+      if (const std::size_t slash = name.rfind('/'); slash != std::string::npos)
+        PURLIN_TRY(make_directories(join_path(output_, name.substr(0, slash))));
+      PURLIN_TRY(write_atomic(join_path(output_, name), text));
+      context.print(join_path(output_, name) + "\n");
+    }
+    return kExitOk;
+  }
+
+  std::string output_, format_;
+  CacheFlag cache_;
+  RecordFlags records_;
+  SigningFlag signing_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_cache_export_command() { return std::make_unique<CacheExport>(); }
+
+}  // namespace purlin::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin cache get`: the stored winner for a spec, shape and device, and why it is or is not one.
+#include "cli/commands.h"
+#include "cli/frame/answer.h"
+#include "cli/frame/command.h"
+#include "cli/tune/target.h"
+#include "model/document.h"
+
+namespace purlin::cli {
+namespace {
+
+class CacheGet : public Command {
+ public:
+  std::string_view name() const override { return "cache get"; }
+  std::string_view summary() const override { return "Look up the winner for a shape"; }
+  std::string_view details() const override {
+    return "Outcomes: exact (this shape was tuned), bucket (a shape of the same bucket was),\n"
+           "nearest (the closest shape of another bucket; only with --nearest),\n"
+           "transferred (other device model, toolkit or driver; only with --allow-transferred),\n"
+           "miss. An entry of another arch is never served.\n\n"
+           "Example: purlin cache get gemm.toml --shape M=1000,N=1024,K=1024 --explain\n"
+           "Exit codes: 0 found, 2 error, 3 miss.";
+  }
+  void declare(Flags& flags) override {
+    target_.declare(flags, true);
+    flags.flag("--allow-transferred", allow_transferred_,
+               "Serve an entry of another device model (same arch), toolkit or driver");
+    flags.option("--nearest", nearest_,
+                 "Serve a shape of another bucket at most this far off: the sum of |log2| of the "
+                 "extents' ratios");
+    target_.cache.declare_layers(flags);
+    flags.flag("--explain", explain_, "Say which field of the key decided");
+    flags.flag("--json", json_, "Print one JSON document");
+  }
+
+  Result<int> run(Context& context) override {
+    PURLIN_ASSIGN(const CacheTarget target, target_.resolve());
+    PURLIN_ASSIGN(const cache::CacheKey key,
+                  cache::make_key(target.spec, target.problem, target.device, target_.cold));
+    if (!(nearest_ >= 0)) return error(Code::kInvalid, "--nearest {} is not a distance", nearest_);
+    PURLIN_ASSIGN(const cache::Layers layers, target_.cache.open_layers());
+    for (const cache::Store& store : layers.stores()) warn_of_damage(store, context.log);
+    for (const auto& [directory, reason] : layers.unread())
+      context.log.warn("{}; the layer was passed over", reason);
+    const cache::Lookup lookup = layers.get(
+        key, target.problem, {.allow_transferred = allow_transferred_, .nearest = nearest_});
+    Json document = new_document("purlin.lookup/1", environment_of(target.device));
+    document.set("outcome", cache::outcome_name(lookup.outcome));
+    document.set("key", to_json(key));
+    document.set("problem", to_json(target.problem));
+    document.set("entry", lookup.entry ? to_json(*lookup.entry) : Json());
+    document.set("record", lookup.record);
+    document.set("decided_by", lookup.decided_by);
+    document.set("explain", Json::array_of(lookup.explain));
+    document.set("directory", lookup.layer);
+    answer(context, json_, document, text(context.terminal, key, target.problem, lookup));
+    return lookup.entry ? kExitOk : kExitInconclusive;
+  }
+
+ private:
+  std::string text(const Terminal& terminal, const cache::CacheKey& key,
+                   const ProblemShape& problem, const cache::Lookup& lookup) const {
+    const Style style = lookup.entry ? Style::kGreen : Style::kYellow;
+    std::string text = fmt::format("{} {} {}: {}\n", key.kernel, problem.text(), key.device,
+                                   terminal.paint(style, cache::outcome_name(lookup.outcome)));
+    if (lookup.entry) text += describe(*lookup.entry, terminal);
+    if (explain_ && !lookup.decided_by.empty())
+      text += fmt::format("  decided by: {}\n", lookup.decided_by);
+    if (explain_)
+      for (const std::string& line : lookup.explain) text += "  " + line + "\n";
+    else if (!lookup.entry)
+      text += "  --explain says what differs; `purlin tune` fills the cache\n";
+    return text;
+  }
+
+  CacheTargetFlags target_;
+  double nearest_ = 0;
+  bool allow_transferred_ = false, explain_ = false, json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_cache_get_command() { return std::make_unique<CacheGet>(); }
+
+}  // namespace purlin::cli

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cache/share.h"
+
+#include "base/files.h"
+#include "cli/frame/answer.h"
+
+#include <unistd.h>
+
+namespace purlin::cli {
+namespace {
+
+constexpr std::int64_t kQuietNs = 1'000'000'000;  // what is done sooner needs no progress
+
+}  // namespace
+
+void SigningFlag::declare(Flags& flags, const std::string& help) {
+  flags.option("--sign-key", file_, help, "FILE");
+}
+
+Status SigningFlag::load() {
+  if (file_.empty()) return Status::ok();
+  PURLIN_ASSIGN(cache::SigningKey key, cache::SigningKey::load(file_));
+  key_ = std::move(key);
+  return Status::ok();
+}
+
+void RecordFlags::declare(Flags& flags) {
+  flags.option("--op", filter.key.op, "Only entries of this op", "OP");
+  flags.option("--kernel", filter.key.kernel, "Only entries of this kernel", "NAME");
+  flags.option("--backend", filter.key.backend, "Only entries of this backend: cuda, opencl",
+               "NAME");
+  flags.option("--arch", filter.key.arch, "Only entries of this arch: sm_90", "ARCH");
+}
+
+OpenShare::OpenShare(Context& context, std::unique_ptr<blobs::BlobStore> blobs)
+    : blobs_(std::move(blobs)), progress_(stderr, context.error_terminal, !context.quiet) {}
+
+Result<std::unique_ptr<OpenShare>> OpenShare::open(Context& context, const std::string& target,
+                                                   const std::string& cache_directory,
+                                                   const SigningFlag& signing) {
+  PURLIN_ASSIGN(std::unique_ptr<blobs::BlobStore> blobs, blobs::open_blobs(target));
+  if (file_exists(join_path(target, "entries.log")))
+    return error(Code::kInvalid,
+                 "'{}' is a cache, not a shared one; `purlin cache merge` takes in another cache",
+                 target);
+  std::unique_ptr<OpenShare> open(new OpenShare(context, std::move(blobs)));
+  cache::ShareOptions options;
+  options.memo_directory = join_path(cache_directory, "segments");
+  options.key = signing.key();
+  Progress* progress = &open->progress_;
+  const std::int64_t begin = system_clock().monotonic_ns();
+  options.progress = [progress, begin](std::string_view doing, std::size_t done,
+                                       std::size_t total) {
+    if (system_clock().monotonic_ns() - begin > kQuietNs)
+      progress->update(fmt::format("{} {}/{}", doing, done, total));
+  };
+  const std::uint64_t seed = static_cast<std::uint64_t>(system_clock().monotonic_ns()) ^
+                             (static_cast<std::uint64_t>(::getpid()) << 40);
+  open->share_.emplace(*open->blobs_, system_clock(), seed, std::move(options));
+  return open;
+}
+
+std::string count_text(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+void warn_of_problems(const std::vector<std::string>& problems, Log& log) {
+  for (const std::string& problem : problems) log.warn("left out: {}", problem);
+}
+
+Result<int> absorb_bundles(Context& context, cache::Store& store,
+                           const std::vector<cache::Bundle>& bundles, std::string_view schema,
+                           bool json) {
+  cache::Absorbed absorbed;
+  std::size_t newer = 0;
+  for (const cache::Bundle& bundle : bundles) {
+    PURLIN_ASSIGN(cache::Absorbed part, store.absorb(bundle.records));
+    part.refused += bundle.refused;
+    newer += bundle.newer;
+    add(&absorbed, part);
+  }
+  Json document = document_of(schema, {{"directory", store.directory()}});
+  report_absorbed(absorbed, &document, context.log);
+  document.set("newer", newer);
+  if (newer > 0) context.log.warn("{} of a newer Purlin left out", count_text(newer, "record"));
+  answer(context, json, document,
+         fmt::format("{} in {}, {} known\n", count_text(absorbed.added, "new record"),
+                     store.directory(), absorbed.known));
+  return kExitOk;
+}
+
+void report_absorbed(const cache::Absorbed& absorbed, Json* document, Log& log) {
+  document->set("added", absorbed.added);
+  document->set("known", absorbed.known);
+  document->set("refused", absorbed.refused);
+  document->set("reasons", Json::array_of(absorbed.reasons));
+  if (absorbed.refused > 0)
+    log.warn("{} refused: {}", count_text(absorbed.refused, "record"),
+             absorbed.reasons.empty() ? "they do not have the ids they came with"
+                                      : absorbed.reasons.front());
+}
+
+void add(cache::Absorbed* total, const cache::Absorbed& part) {
+  total->added += part.added;
+  total->known += part.known;
+  total->refused += part.refused;
+  total->reasons.insert(total->reasons.end(), part.reasons.begin(), part.reasons.end());
+}
+
+}  // namespace purlin::cli

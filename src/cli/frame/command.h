@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command: one verb of the command line, one file each (cli/VERB.cc). Verbs with sub-verbs, such as
+// `cache get`, are one Command per sub-verb.
+//
+// A verb declares its flags, then runs with them parsed. It writes data to Context::out and
+// everything else through Context::log. Returning a Status that is not ok prints it and exits
+// with 2.
+#pragma once
+
+#include "base/log.h"
+#include "base/status.h"
+#include "base/terminal.h"
+#include "cli/frame/flags.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin::cli {
+
+// Exit codes, everywhere.
+constexpr int kExitOk = 0;
+constexpr int kExitRegression = 1;
+constexpr int kExitError = 2;
+constexpr int kExitInconclusive = 3;
+
+struct Context {
+  std::FILE* out;     // data
+  Terminal terminal;  // of `out`
+  Terminal error_terminal;
+  Log& log;
+  bool quiet = false;
+  void print(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), out); }
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual std::string_view name() const = 0;     // "tune", "cache get"
+  virtual std::string_view summary() const = 0;  // one line
+  // Text after the flags in --help: what it does, an example, exit codes.
+  virtual std::string_view details() const { return ""; }
+  virtual bool hidden() const { return false; }
+  virtual void declare(Flags& flags) = 0;
+  virtual Result<int> run(Context& context) = 0;
+};
+
+// Every verb, in the order --help lists them. Each make_… is defined in the verb's file.
+std::vector<std::unique_ptr<Command>> all_commands();
+
+// The whole program: parses argv, runs, returns the exit code.
+int run_cli(int argc, const char* const* argv);
+
+}  // namespace purlin::cli

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin guard check`: has a kernel of the suite become slower than its baseline?
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/guard/session.h"
+#include "guard/check/findings.h"
+#include "model/spec/spec.h"
+
+namespace purlin::cli {
+namespace {
+
+class GuardCheck : public Command {
+ public:
+  std::string_view name() const override { return "guard check"; }
+  std::string_view summary() const override { return "Judge a suite against its baseline"; }
+  std::string_view details() const override {
+    return "Runs the baseline's kernels and those of now in pairs of fresh processes, in an order "
+           "that\n"
+           "coins decide, and stops as soon as each item is clear. Red needs an exact test at 1 % "
+           "for\n"
+           "the whole suite and a slowdown above the floor (2 %); a slowdown of 5 % is found.\n"
+           "docs/guide/guard.md explains the verdicts, docs/concepts/gate-statistics.md the "
+           "test.\n\n"
+           "Example: purlin guard check gate.toml --junit guard.xml\n"
+           "Exit codes: 0 pass or improvement, 1 regression, 2 a kernel fails or another error,\n"
+           "3 inconclusive: no baseline, another environment, or too noisy to tell.";
+  }
+  void declare(Flags& flags) override {
+    guard_.declare(flags);
+    flags.option("--baseline", baseline_,
+                 "File, or folder of NAME.json (default: NAME.baseline.json beside the suite)",
+                 "PATH");
+    flags.flag("--allow-environment-change", options_.allow_environment_change,
+               "Compare the code on another device, driver or toolkit than the baseline's");
+    flags.option("--time-limit", time_limit_,
+                 "Decide with what there is after this long, as in 90s", "TIME");
+    outputs_.declare(flags);
+  }
+
+  Result<int> run(Context& context) override {
+    PURLIN_TRY(guard_.open(context));
+    if (!time_limit_.empty()) {
+      const std::optional<double> seconds = parse_duration_s(time_limit_);
+      if (!seconds)
+        return error(Code::kInvalid, "--time-limit takes a time like 90s or 5m, not '{}'",
+                     time_limit_);
+      guard_.session().options.time_limit_s = *seconds;
+    }
+    const std::string path = baseline_.empty()
+                                 ? guard_.default_baseline()
+                                 : guard::baseline_path(baseline_, guard_.suite().name);
+    if (!file_exists(path)) return without_baseline(context, path);
+    PURLIN_ASSIGN(const guard::Baseline baseline, guard::load_baseline(path));
+    if (baseline.suite != guard_.suite().name)
+      return error(Code::kInvalid, "'{}' is a baseline of the suite '{}', not of '{}'", path,
+                   baseline.suite, guard_.suite().name);
+    options_.profiles = outputs_.profiles();
+    PURLIN_ASSIGN(const std::string scratch, make_temporary_directory("purlin-guard"));
+    const Result<guard::Report> report =
+        guard::check(guard_.session(), baseline, scratch, options_);
+    guard_.end_progress();
+    if (const Status removed = remove_tree(scratch); !removed.is_ok())
+      context.log.warn("{}", removed.message());
+    if (!report.is_ok()) return report.status();
+    const Result<int> code = outputs_.write(context, *report);
+    // After the verdict, which a backlog that cannot be written must not cost.
+    const std::vector<cache::Task> tasks =
+        guard::findings(*report, guard_.suite(), guard_.device().info,
+                        guard::environment_differences(baseline.device, guard_.device().info));
+    if (const Status queued = cache::queue(guard_.session().cache, tasks); !queued.is_ok())
+      context.log.warn("{}", queued.message());
+    else if (!tasks.empty())
+      context.log.info("{} tasks queued: see `purlin backlog`", tasks.size());
+    return code;
+  }
+
+ private:
+  Result<int> without_baseline(Context& context, const std::string& path) {
+    guard_.end_progress();
+    guard::Report report;
+    report.suite = guard_.suite().name;
+    report.environment = guard::environment_of(guard_.session());
+    for (const guard::SuiteItem& item : guard_.suite().items) {
+      guard::ReportItem one;
+      one.kernel = base_name(parent_path(item.spec_path));
+      if (const auto spec = load_spec(item.spec_path); spec.is_ok()) one.kernel = spec->name;
+      one.shape = item.shape;
+      one.file = item.spec_path;
+      report.items.push_back(std::move(one));
+    }
+    return outputs_.write(
+        context, guard::undecided(std::move(report),
+                                  fmt::format("there is no baseline at '{}'; record one with "
+                                              "`purlin guard baseline`",
+                                              path)));
+  }
+
+  GuardSession guard_;
+  GuardOutputs outputs_;
+  guard::CheckOptions options_;
+  std::string baseline_, time_limit_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_guard_check_command() { return std::make_unique<GuardCheck>(); }
+
+}  // namespace purlin::cli

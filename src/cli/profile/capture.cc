@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin capture`: start, stop or widen the capture of a running program.
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/frame/command.h"
+#include "profile/control_client.h"
+
+namespace purlin::cli {
+namespace {
+
+using profile::ControlRequest;
+
+std::string state_text(const Json& answer) {
+  const std::string state = answer["state"].as_string();
+  if (state != "waiting") return state;
+  const double window = answer["waiting_window_ns"].as_double();
+  return "waiting for the program's first CUDA context" +
+         (window > 0 ? fmt::format(", a window of {} then", format_ns(window)) : "");
+}
+
+class CaptureCommand : public Command {
+ public:
+  std::string_view name() const override { return "capture"; }
+  std::string_view summary() const override {
+    return "Start, stop or widen the capture of a running program";
+  }
+  std::string_view details() const override {
+    return "Asks process PID, a CUDA program that runs under `purlin profile`, for\n"
+           "  status   what is recorded now, and what it has cost\n"
+           "  start    the governed capture (after --idle, or stop)\n"
+           "  stop     no capture\n"
+           "  window   every launch with its time for --for TIME, whatever it costs; then as "
+           "before\n"
+           "After --idle or --windows nothing is recorded before the program's first CUDA "
+           "context, and\n"
+           "a window that is asked for earlier begins with that.\n"
+           "It answers within half a second, the first time after CUPTI was initialised. Only the\n"
+           "program's own user may ask. Windows and stops are in the profile's coverage.\n\n"
+           "Example:\n"
+           "  purlin profile --idle -o run.plprof -- python3 serve.py &\n"
+           "  purlin capture window --for 2s $(pgrep -n -f serve.py)   # -n: not purlin itself\n";
+  }
+  void declare(Flags& flags) override {
+    flags.positionals("ACTION PID", words_,
+                      "status, start, stop or window, and the program's process");
+    flags.option("--for", length_, "how long a window is", "TIME");
+    flags.flag("--json", json_, "print the answer as JSON");
+  }
+
+  Result<int> run(Context& context) override {
+    if (words_.size() != 2)
+      return error(Code::kInvalid,
+                   "give an action and one process, such as: purlin capture status 4711{}",
+                   words_.size() > 2
+                       ? fmt::format("; there are {} words: {}", words_.size(), join(words_, " "))
+                       : "");
+    ControlRequest request;
+    PURLIN_TRY(parse(words_[0], request));
+    const std::optional<std::int64_t> pid = parse_int(words_[1]);
+    if (!pid || *pid <= 0)
+      return error(Code::kInvalid, "'{}' is no process: give its number", words_[1]);
+    PURLIN_ASSIGN(const Json answer, profile::ask_capture(*pid, request));
+    if (const std::string warning = answer["warning"].as_string(); !warning.empty())
+      context.log.warn("process {}: {}", *pid, warning);
+    if (json_) {
+      context.print(answer.dump(2) + "\n");
+      return 0;
+    }
+    const double governed = answer["governed_ns"].as_double();
+    context.print(
+        fmt::format("{}: {}, {} windows, {:.1f} % of {} recorded, {} taken from the program\n",
+                    *pid, state_text(answer), format_count(answer["windows"].as_double()),
+                    governed > 0 ? 100 * answer["recorded_ns"].as_double() / governed : 0.0,
+                    format_ns(governed), format_ns(answer["overhead_ns"].as_double())));
+    return 0;
+  }
+
+ private:
+  Status parse(const std::string& action, ControlRequest& request) const {
+    if (action == "status") {
+      request.verb = ControlRequest::Verb::kStatus;
+    } else if (action == "start") {
+      request.verb = ControlRequest::Verb::kStart;
+    } else if (action == "stop") {
+      request.verb = ControlRequest::Verb::kStop;
+    } else if (action == "window") {
+      request.verb = ControlRequest::Verb::kWindow;
+      const std::optional<double> length = parse_duration_s(length_);
+      if (!length || *length < 0.001 || *length > 3600)
+        return error(Code::kInvalid, "--for '{}': give a time from 1ms to 1h", length_);
+      request.length_ns = static_cast<std::int64_t>(*length * 1e3) * 1'000'000;
+    } else {
+      return error(Code::kInvalid, "'{}' is no action: give status, start, stop or window", action);
+    }
+    return Status::ok();
+  }
+
+  std::vector<std::string> words_;
+  std::string length_ = "2s";
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_capture_command() { return std::make_unique<CaptureCommand>(); }
+
+}  // namespace purlin::cli

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin export`: a profile's timeline, or the results of tuning, in other tools' formats.
+#include "profile/export/export.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/frame/command.h"
+#include "cli/profile/files.h"
+#include "tune/records/export.h"
+#include "tune/records/recordings.h"
+
+#include <optional>
+
+namespace purlin::cli {
+namespace {
+
+class ExportCommand : public Command {
+ public:
+  std::string_view name() const override { return "export"; }
+  std::string_view summary() const override {
+    return "Write a profile's timeline, or results of tuning, for another tool";
+  }
+  std::string_view details() const override {
+    return "Formats of a profile's timeline:\n"
+           "  chrome    JSON trace events as PyTorch writes them, with links from each launch to "
+           "its\n"
+           "            kernel; opens in ui.perfetto.dev and chrome://tracing\n"
+           "  perfetto  Perfetto's protobuf trace: half the size, opens faster\n"
+           "  csv       one line for each kernel, copy and set, with the call that launched it\n"
+           "Formats of results of tuning (a document of `purlin tune --json`, a session's folder, "
+           "a\n"
+           "Kernel Tuner cache, T4, KTT's JSON, Kernel Launcher's wisdom, an entry of the cache):\n"
+           "  kernel-tuner   a Kernel Tuner cache file\n"
+           "  t4             the community's output schema, 1.0.0\n"
+           "  json           Purlin's own compact form (docs/formats/evaluations.md)\n"
+           "  csv            one line for each config\n"
+           "Overlapping work of one stream goes to further tracks of it: nothing is dropped.\n\n"
+           "Examples:\n"
+           "  purlin export run.plprof --format perfetto -o run.pftrace\n"
+           "  purlin export trace.json.gz --format csv | head\n"
+           "  purlin export tuned.json --format kernel-tuner -o gemm-H200.json\n\n"
+           "The formats are described in docs/formats/export.md and tuning-results.md. Exit code: "
+           "0, or 2 if the file "
+           "cannot\n"
+           "be read or has no timeline (a profile that kept histograms only has none).\n";
+  }
+  void declare(Flags& flags) override {
+    flags.positionals("FILE", files_, "profiles or traces, which are merged; or results of tuning");
+    flags.option("--format", format_, "chrome, perfetto, csv; kernel-tuner, t4, json", "FORMAT");
+    flags.option("-o,--output", output_, "file to write; standard output without it", "FILE");
+  }
+
+  Result<int> run(Context& context) override {
+    if (format_ == "otlp")
+      return error(Code::kInvalid,
+                   "--format otlp is not supported yet: give 'chrome', 'perfetto' or 'csv'");
+    if (format_.empty())
+      return error(Code::kInvalid,
+                   "say what to write: --format chrome, perfetto or csv for a timeline, "
+                   "kernel-tuner, t4, json or csv for results of tuning");
+    const bool tuning = format_ == "kernel-tuner" || format_ == "t4" || format_ == "json";
+    // What both can be written as: by what the file is.
+    if (tuning) return export_results(context);
+    if (const Status no_profile = detect_profiles(files_).status();
+        format_ == "csv" && !no_profile.is_ok()) {
+      if (no_profile.code() == Code::kNotFound) return no_profile;
+      const Result<int> results = export_results(context);
+      if (results.is_ok()) return results;
+      return error(results.status().code(), "{}; no results of tuning, either: {}",
+                   no_profile.message(), results.status().message());
+    }
+    const auto write = format_ == "chrome"     ? profile::export_chrome
+                       : format_ == "perfetto" ? profile::export_perfetto
+                       : format_ == "csv"      ? profile::export_csv
+                                               : nullptr;
+    if (write == nullptr)
+      return error(Code::kInvalid,
+                   "--format '{}': there are chrome, perfetto, csv, kernel-tuner, t4 and json",
+                   format_);
+    if (output_.empty() && format_ == "perfetto" && context.terminal.interactive())
+      return error(Code::kInvalid, "a Perfetto trace is binary: give -o FILE, or a pipe");
+    PURLIN_ASSIGN(const Profile profile, read_profiles(context, files_));
+    std::optional<AtomicFile> file;
+    if (!output_.empty()) {
+      PURLIN_ASSIGN(AtomicFile created, AtomicFile::create(output_));
+      file = std::move(created);
+    }
+    PURLIN_ASSIGN(const profile::ExportCounts counts,
+                  write(profile, [&](std::string_view piece) -> Status {
+                    if (file) return file->append(piece);
+                    if (std::fwrite(piece.data(), 1, piece.size(), context.out) != piece.size())
+                      return error(Code::kIo, "cannot write to standard output");
+                    return {};
+                  }));
+    if (file) PURLIN_TRY(file->commit());
+    context.log.info("{} events and {} links from calls to their work{}", counts.events,
+                     counts.links, output_.empty() ? "" : " written to " + output_);
+    if (profile.timeline.left_out > 0)
+      context.log.warn("{} activities beyond the memory bound are not in it",
+                       profile.timeline.left_out);
+    return kExitOk;
+  }
+
+ private:
+  Result<int> export_results(const Context& context) const {
+    if (files_.size() != 1)
+      return error(Code::kInvalid, "results of tuning are written from one file at a time");
+    PURLIN_ASSIGN(const std::vector<gpu::Recording> recordings,
+                  tune::read_recordings(files_.front()));
+    if (recordings.size() > 1)
+      context.log.warn("'{}' has results of {} devices and problems; the first, {} {}, is written",
+                       files_.front(), recordings.size(), recordings.front().device,
+                       recordings.front().problem.text());
+    PURLIN_ASSIGN(const std::string text, tune::export_recording(recordings.front(), format_));
+    if (output_.empty()) {
+      context.print(text);
+    } else {
+      PURLIN_TRY(write_atomic(output_, text));
+    }
+    context.log.info("{} configs{}", recordings.front().runs.size(),
+                     output_.empty() ? "" : " written to " + output_);
+    return kExitOk;
+  }
+
+  std::vector<std::string> files_;
+  std::string format_, output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_export_command() { return std::make_unique<ExportCommand>(); }
+
+}  // namespace purlin::cli

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin import`: other tools' profiles into a profile file, with what was found and what lacks.
+#include "profile/import/import.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/frame/command.h"
+#include "cli/profile/files.h"
+#include "model/document.h"
+#include "profile/format/documents.h"
+#include "profile/format/file.h"
+
+namespace purlin::cli {
+namespace {
+
+// What a profile holds, in numbers.
+struct Contents {
+  double launches = 0, kernel_ns = 0, copies = 0, copy_bytes = 0;
+  std::size_t with_shape = 0, with_counters = 0;
+
+  explicit Contents(const Profile& profile) {
+    for (const KernelRow& row : profile.kernels) {
+      launches += row.duration.count();
+      kernel_ns += row.duration.total_ns();
+      with_shape += row.shape.empty() ? 0 : 1;
+      with_counters += row.counters.empty() ? 0 : 1;
+    }
+    for (const CopyRow& row : profile.copies) {
+      copies += row.duration.count();
+      copy_bytes += row.bytes;
+    }
+  }
+};
+
+class ImportCommand : public Command {
+ public:
+  std::string_view name() const override { return "import"; }
+  std::string_view summary() const override {
+    return "Make a profile of other tools' traces and exports";
+  }
+  std::string_view details() const override {
+    return "Reads any of these, plain or gzipped, found by what is in them and not by their name:\n"
+           "  Chrome traces of PyTorch (Kineto), JAX and others   trace.json, trace.json.gz\n"
+           "  Nsight Systems    nsys export --type sqlite -o FILE report.nsys-rep\n"
+           "  Nsight Compute    ncu --import report.ncu-rep --csv --page raw > FILE\n"
+           "  rocprof, rocprofv2, rocprofv3, rocprof-compute      CSV files, or a folder of them\n"
+           "  Purlin            profiles, to merge them\n"
+           "and writes them as one profile. Without -o it only says what is in them. Several "
+           "files\n"
+           "merge: the ranks of a job, the files of one rocprof run. `purlin report` and `purlin\n"
+           "diff` read all of these too; importing makes a trace small and quick to read.\n\n"
+           "Examples:\n"
+           "  purlin import trace.json.gz -o step.plprof\n"
+           "  purlin import report.sqlite\n"
+           "  purlin import --build v2 --json rank*.json.gz -o job.plprof\n\n"
+           "What each file gives, and what it lacks: docs/guide/import.md. Exit code: 0, also "
+           "where\n"
+           "a damaged file gave a part (then marked partial); 2 if a file cannot be read.\n";
+  }
+  void declare(Flags& flags) override {
+    flags.positionals("FILE", files_, "traces, exports, profiles, or a folder of rocprof's");
+    flags.option("-o,--output", output_, "where to write the profile", "FILE");
+    flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
+    flags.flag("--json", json_, "print one JSON document of what was found");
+  }
+
+  Result<int> run(Context& context) override {
+    if (!output_.empty()) PURLIN_TRY(check_output());
+    PURLIN_ASSIGN(const std::vector<ProfileFile> files, detect_profiles(files_));
+    PURLIN_ASSIGN(Profile profile, read_profiles(context, files));
+    if (!build_.empty()) {
+      profile.environment.build = build_;
+      for (KernelRow& row : profile.kernels) row.build = build_;
+    }
+    if (!output_.empty()) PURLIN_TRY(profile::write_profile(output_, profile));
+    context.print(json_ ? json_text(files, profile) : text(context.terminal, files, profile));
+    return kExitOk;
+  }
+
+ private:
+  // Found out now rather than after minutes of reading.
+  Status check_output() const {
+    if (is_directory(output_))
+      return error(Code::kInvalid, "-o '{}' is a folder: name the file to write, such as {}",
+                   output_, join_path(output_, "imported.plprof"));
+    if (const std::string folder = parent_path(absolute_path(output_)); !is_directory(folder))
+      return error(Code::kNotFound, "-o '{}': there is no folder {}", output_, folder);
+    for (const std::string& file : files_)
+      if (absolute_path(file) == absolute_path(output_))
+        return error(Code::kInvalid, "-o '{}' is also read: give another name", output_);
+    return Status::ok();
+  }
+
+  std::string json_text(const std::vector<ProfileFile>& files, const Profile& profile) const {
+    const Contents contents(profile);
+    Json inputs = Json::array();
+    for (const ProfileFile& file : files)
+      inputs.push(Json::object({{"path", file.path}, {"format", profile::to_text(file.format)}}));
+    const Timeline& timeline = profile.timeline;
+    Json document = new_document("purlin.import/1", profile.environment);
+    document.set("inputs", std::move(inputs))
+        .set("output", output_.empty() ? Json(nullptr) : Json(output_))
+        .set("source", profile.source)
+        .set("command", profile.command)
+        .set("wall_ns", profile.wall_ns)
+        .set("partial", profile.partial)
+        .set("kernel_rows", profile.kernels.size())
+        .set("kernel_rows_with_shape", contents.with_shape)
+        .set("kernel_rows_with_counters", contents.with_counters)
+        .set("launches", contents.launches)
+        .set("kernel_ns", contents.kernel_ns)
+        .set("copies", contents.copies)
+        .set("copy_bytes", contents.copy_bytes)
+        .set("processes", profile.processes.size())
+        .set("timeline", Json::object({{"activities", timeline.activities.size()},
+                                       {"calls", timeline.calls.size()},
+                                       {"ops", timeline.ops.size()},
+                                       {"ranges", timeline.ranges.size()},
+                                       {"left_out", timeline.left_out}}))
+        .set("coverage", profile::to_json(profile.coverage));
+    return document.dump(2) + "\n";
+  }
+
+  std::string text(const Terminal& terminal, const std::vector<ProfileFile>& files,
+                   const Profile& profile) const {
+    const Contents contents(profile);
+    std::string out;
+    for (const ProfileFile& file : files)
+      out += fmt::format("{}  {}\n", file.path,
+                         terminal.paint(Style::kDim, profile::to_text(file.format)));
+    for (const DeviceInfo& device : profile.environment.devices)
+      out += fmt::format("  {:<9} {}{}\n", "device", device.name.empty() ? device.id : device.name,
+                         device.arch.empty() ? "" : "  " + device.arch);
+    out += fmt::format("  {:<9} {} launches, {} in {} row{}", "kernels",
+                       format_count(contents.launches), format_ns(contents.kernel_ns),
+                       profile.kernels.size(), profile.kernels.size() == 1 ? "" : "s");
+    out += fmt::format("; {} with problem shapes, {} with counters\n", contents.with_shape,
+                       contents.with_counters);
+    if (contents.copies > 0)
+      out += fmt::format("  {:<9} {}{}\n", "copies", format_count(contents.copies),
+                         contents.copy_bytes > 0 ? ", " + format_bytes(contents.copy_bytes) : "");
+    const Timeline& timeline = profile.timeline;
+    out += fmt::format("  {:<9} ", "timeline");
+    out += timeline.activities.empty() && timeline.calls.empty()
+               ? "none\n"
+               : fmt::format("{} activities, {} calls, {} ops, {} ranges\n",
+                             timeline.activities.size(), timeline.calls.size(), timeline.ops.size(),
+                             timeline.ranges.size());
+    if (profile.partial)
+      out +=
+          "  " + terminal.paint(Style::kYellow, "partial") + "   a file is damaged or cut short\n";
+    for (const CoverageNote& note : profile.coverage.notes) {
+      const std::string count = note.count > 0 ? format_count(note.count) + ": " : "";
+      out += fmt::format("  {:<9} {}{}\n", "note", count, note.text);
+    }
+    if (output_.empty()) return out + "not written: give -o FILE\n";
+    const Result<std::uint64_t> size = file_size(output_);
+    return out + fmt::format("written to {}{}\n", output_,
+                             size.is_ok() ? ", " + format_bytes(static_cast<double>(*size)) : "");
+  }
+
+  std::vector<std::string> files_;
+  std::string output_, build_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_import_command() { return std::make_unique<ImportCommand>(); }
+
+}  // namespace purlin::cli

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin profile`: run a program under capture, keep the profile, print the report.
+#include "analyze/report/report.h"
+#include "analyze/report/text.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/frame/command.h"
+#include "cli/profile/measured_ceilings.h"
+#include "model/device/counter_cards.h"
+#include "profile/format/file.h"
+#include "profile/launcher.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <regex.h>
+#include <unistd.h>
+
+namespace purlin::cli {
+namespace {
+
+class ProfileCommand : public Command {
+ public:
+  std::string_view name() const override { return "profile"; }
+  std::string_view summary() const override {
+    return "Run a program under capture and report its kernels";
+  }
+  std::string_view details() const override {
+    return "Runs COMMAND unchanged, with its children, and records every kernel it launches "
+           "through\n"
+           "CUDA or OpenCL. The profile goes to FILE (purlin-profile-PID.plprof if none is "
+           "given);\n"
+           "the report is printed on stdout when the program has ended. Nothing needs "
+           "recompiling.\n"
+           "A program that is killed leaves all but its last second.\n\n"
+           "Examples:\n"
+           "  purlin profile -o run.plprof -- python3 train.py --epochs 1\n"
+           "  purlin profile --counters -- python3 train.py\n"
+           "  purlin profile --counters full --kernel 'gemm|attention' -- ./program\n"
+           "  purlin profile --sample auto -- python3 train.py   # left on: the budget over all "
+           "runs\n"
+           "  purlin report run.plprof\n\n"
+           "Exit code: the program's own (128 + N after signal N); 2 if it could not be started "
+           "or\n"
+           "the profile could not be written.\n";
+  }
+  void declare(Flags& flags) override {
+    flags.option("-o,--output", output_, "where to write the profile", "FILE");
+    flags.option("--budget", budget_, "how much of the program's time capture of CUDA may take",
+                 "SHARE");
+    flags.flag(
+        "--full", full_,
+        "record every launch, with a timeline, whatever it costs (13 to 60 % where launches are "
+        "tiny)");
+    flags.optional_value(
+        "--windows", windows_, "on",
+        "where not every launch can be recorded within the budget, go on in windows that stand "
+        "for the whole run; makes every launch some 0.5 us dearer. auto: where --sample auto "
+        "knows that there is room for them",
+        "auto|on|off");
+    flags.option("--window", window_, "timelines in windows: 2s@60s is two seconds a minute",
+                 "TIME@TIME");
+    flags.option("--sample", sample_,
+                 "one run in N, or one rank in N of a run; others are not slowed. auto: in as many "
+                 "as hold the budget over all runs, by what earlier ones cost",
+                 "1/N|auto");
+    flags.flag("--waits", waits_,
+               "record for how long the host waits for the device, too; makes steps of many short "
+               "launches half as long again while it records");
+    flags.flag("--idle", idle_, "record nothing until `purlin capture` starts it");
+    flags.optional_value(
+        "--stalls", stalls_, "262144",
+        "sample on which lines warps wait, and for what: one sample of an SM in so "
+        "many cycles (262144)",
+        "CYCLES");
+    flags.optional_value("--counters", counters_, "memory,tensor,caches,issue",
+                         "read hardware counters of some launches: memory,tensor,caches,issue if "
+                         "no topics are given; flops; all; or full, by running kernels again",
+                         "TOPICS");
+    flags.option("--kernel", kernels_, "counters of kernels whose name matches only", "REGEX");
+    flags.option("--launches", replays_,
+                 "with --counters full: launches of each kernel that are run again");
+    flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
+    flags.option(
+        "--ops", ops_,
+        "whether launches tell the op they belong to, by the ranges that the program marks "
+        "(NVTX, PyTorch's emit_nvtx): auto: once it marks any",
+        "auto|on|off");
+    flags.option(
+        "--copies", copies_,
+        "copies and sets of memory, which are recorded all along or not at all; auto: not with "
+        "--windows, nor where --sample auto knows of too many launches for the budget",
+        "auto|on|off");
+    flags.flag("--gemm-shapes", gemm_shapes_,
+               "sizes and types of the matrix products that cuBLAS and cuBLASLt are asked for");
+    flags.flag("--json", json_,
+               "print the report as JSON; the command's stdout then goes to stderr");
+    flags.option("--seal-period", period_, "how much a killed program may lose", "TIME");
+    flags.command(command_);
+  }
+
+  Result<int> run(Context& context) override {
+    profile::CaptureOptions options;
+    options.command = command_;
+    options.full = full_;
+    options.idle = idle_;
+    options.waits = waits_;
+    PURLIN_TRY(parse_choice("--windows", windows_, options.windows));
+    PURLIN_TRY(parse_budget(options));
+    PURLIN_TRY(parse_window(options));
+    PURLIN_TRY(parse_sample(options));
+    PURLIN_TRY(parse_counters(options));
+    options.stdout_to_stderr = json_;
+    options.build = build_;
+    options.gemm_shapes = gemm_shapes_;
+    PURLIN_TRY(parse_choice("--ops", ops_, options.ops));
+    PURLIN_TRY(parse_choice("--copies", copies_, options.copies));
+    const std::optional<double> period = parse_duration_s(period_);
+    if (!period || *period < 0.01 || *period > 3600)
+      return error(Code::kInvalid, "--seal-period '{}': give a time from 10ms to 1h", period_);
+    options.seal_period_s = *period;
+    PURLIN_ASSIGN(options.stall_period_log2, stall_period());
+    if (output_.empty()) output_ = fmt::format("purlin-profile-{}.plprof", ::getpid());
+    // Found out now rather than after hours of a run.
+    const std::string folder = parent_path(absolute_path(output_));
+    if (is_directory(output_))
+      return error(Code::kInvalid, "'{}' is a folder: name the file to write, such as {}", output_,
+                   join_path(output_, "run.plprof"));
+    if (!is_directory(folder) || ::access(folder.c_str(), W_OK) != 0)
+      return error(Code::kIo, "cannot write '{}': the folder {} does not exist or is not writable",
+                   output_, folder);
+
+    if (counters_ == "full")
+      context.log.warn(
+          "kernels {}are run again and again for their counters: the program is much "
+          "slower, and its times are not those of a usual run",
+          kernels_.empty() ? "" : "that match '" + kernels_ + "' ");
+    PURLIN_ASSIGN(profile::CaptureResult result, profile::run_capture(options));
+    note_cuda_only(result.profile);
+    PURLIN_TRY(write(result.profile));
+    context.log.info("profile: {}", output_);
+    for (const CoverageNote& note : result.profile.coverage.notes)
+      if (note.cause == "not_sampled") context.log.warn("not recorded: {}", note.text);
+    const analyze::Report report = analyze::build_report(
+        result.profile, analyze::GroupBy::kKernel, measured_ceilings(result.profile.environment));
+    context.print(json_ ? to_json(report).dump(2) + "\n"
+                        : analyze::render_text(report, context.terminal));
+    return result.exit_code;
+  }
+
+ private:
+  static Status parse_choice(const char* flag, const std::string& text, profile::Choice& choice) {
+    if (text != "auto" && text != "on" && text != "off")
+      return error(Code::kInvalid, "{} '{}': give auto, on or off", flag, text);
+    choice = text == "on"    ? profile::Choice::kOn
+             : text == "off" ? profile::Choice::kOff
+                             : profile::Choice::kAuto;
+    return Status::ok();
+  }
+  Status parse_budget(profile::CaptureOptions& options) const {
+    std::string_view text = budget_;
+    double scale = 1;
+    if (!text.empty() && text.back() == '%') text.remove_suffix(1), scale = 0.01;
+    const std::optional<double> value = parse_double(text);
+    // A bare 1 would be everything, and is meant as 1 %.
+    if (!value || !(*value * scale >= 0.0001 && *value * scale <= 1) || (scale == 1 && *value == 1))
+      return error(Code::kInvalid, "--budget '{}': give a share from 0.01% to 100%, such as 1%",
+                   budget_);
+    options.budget = *value * scale;
+    return Status::ok();
+  }
+
+  Status parse_window(profile::CaptureOptions& options) const {
+    if (window_.empty()) return Status::ok();
+    if (full_)
+      return error(Code::kInvalid,
+                   "--window is about parts of a run and --full about all of it: "
+                   "give one of them");
+    const std::vector<std::string> parts = split(window_, '@');
+    std::optional<double> length, cell;
+    if (parts.size() == 2) length = parse_duration_s(parts[0]), cell = parse_duration_s(parts[1]);
+    if (!length || !cell || *length < 0.01 || *length > *cell || *cell > 86'400)
+      return error(Code::kInvalid,
+                   "--window '{}': give a length from 10ms and how often, at most a day, such as "
+                   "2s@60s",
+                   window_);
+    options.full_window_s = *length;
+    options.full_cell_s = *cell;
+    return Status::ok();
+  }
+
+  Status parse_sample(profile::CaptureOptions& options) const {
+    if (sample_.empty()) return Status::ok();
+    options.sample_auto = sample_ == "auto";
+    if (options.sample_auto) return Status::ok();
+    const std::optional<double> n =
+        sample_.starts_with("1/") ? parse_double(sample_.substr(2)) : std::nullopt;
+    if (!n || *n < 1 || *n > 1'000'000 || *n != static_cast<int>(*n))
+      return error(Code::kInvalid, "--sample '{}': give 1/N, such as 1/16, or auto", sample_);
+    options.sample = static_cast<int>(*n);
+    return Status::ok();
+  }
+
+  // The nearest power of two, which is what the GPU can do; 0 where stalls were not asked for.
+  Result<std::uint32_t> stall_period() const {
+    if (stalls_.empty()) return std::uint32_t{0};
+    const std::optional<std::int64_t> cycles = parse_int(stalls_);
+    if (!cycles || *cycles < 32 || *cycles > INT32_MAX)
+      return error(Code::kInvalid,
+                   "--stalls '{}': give the GPU cycles between two samples, from 32 to {}; a power "
+                   "of two is taken as it is",
+                   stalls_, INT32_MAX);
+    return static_cast<std::uint32_t>(std::lround(std::log2(static_cast<double>(*cycles))));
+  }
+
+  Status parse_counters(profile::CaptureOptions& options) const {
+    std::vector<std::string_view> topics;
+    if (counters_.empty() && (!kernels_.empty() || replays_ != options.counter_replays))
+      return error(Code::kInvalid,
+                   "--kernel and --launches say of what counters are read: give "
+                   "--counters, too");
+    if (!counters_.empty() && counters_ != "full" && !parse_counter_topics(counters_, topics))
+      return error(Code::kInvalid,
+                   "--counters '{}': give full, all, or some of {} with commas between", counters_,
+                   join({std::begin(kCounterTopics), std::end(kCounterTopics)}, ", "));
+    if (!counters_.empty() && !stalls_.empty())
+      return error(Code::kInvalid,
+                   "--counters and --stalls need the same hardware: profile the program twice");
+    if (!kernels_.empty()) {
+      regex_t compiled = {};
+      if (::regcomp(&compiled, kernels_.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
+        return error(Code::kInvalid, "--kernel '{}' is no regular expression (POSIX, extended)",
+                     kernels_);
+      ::regfree(&compiled);
+    }
+    if (replays_ < 1 || replays_ > 1000)
+      return error(Code::kInvalid, "--launches {}: give 1 to 1000", replays_);
+    options.counters = counters_;
+    options.counter_kernels = kernels_;
+    options.counter_replays = replays_;
+    return Status::ok();
+  }
+
+  // What was asked for and is of CUDA alone, where the program used nothing but OpenCL.
+  void note_cuda_only(Profile& profile) const {
+    const std::vector<ProcessInfo>& processes = profile.processes;
+    if (processes.empty() || !std::all_of(processes.begin(), processes.end(),
+                                          [](const auto& one) { return one.layer == "opencl"; }))
+      return;
+    std::vector<std::string> asked;
+    const auto note = [&](bool given, const char* flag) {
+      if (given) asked.emplace_back(flag);
+    };
+    note(!counters_.empty(), "--counters");
+    note(!stalls_.empty(), "--stalls");
+    note(waits_, "--waits");
+    note(idle_, "--idle");
+    note(!window_.empty(), "--window");
+    note(windows_ == "on", "--windows");
+    note(ops_ == "on", "--ops on");
+    note(gemm_shapes_, "--gemm-shapes");
+    note(copies_ == "off", "--copies off");
+    if (!asked.empty())
+      profile.coverage.notes.push_back(
+          {"cuda_only", join(asked, ", ") + ": of CUDA alone; this program used OpenCL, which is "
+                                            "recorded launch by launch"});
+  }
+
+  // A run of hours is not to be lost for a disk that filled up meanwhile.
+  Status write(const Profile& profile) {
+    const Status written = profile::write_profile(output_, profile);
+    if (written.is_ok()) return written;
+    const Result<std::string> folder = make_temporary_directory("purlin-profile");
+    if (!folder.is_ok()) return written;
+    const std::string kept = join_path(*folder, "run.plprof");
+    if (profile::write_profile(kept, profile).is_ok())
+      return written.with_context(fmt::format("the profile is kept in {}", kept));
+    (void)remove_tree(*folder);
+    return written;
+  }
+
+  std::string output_, build_, period_ = "1s", ops_ = "auto", copies_ = "auto", windows_ = "auto",
+                               budget_ = "1%", window_, sample_, stalls_, counters_, kernels_;
+  int replays_ = profile::CaptureOptions().counter_replays;
+  bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false, waits_ = false;
+  std::vector<std::string> command_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_profile_command() { return std::make_unique<ProfileCommand>(); }
+
+}  // namespace purlin::cli

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// `purlin report`: profiles, merged and ranked.
+#include "analyze/report/report.h"
+
+#include "analyze/advise/advice.h"
+#include "analyze/report/html.h"
+#include "analyze/report/selection.h"
+#include "analyze/report/supplement.h"
+#include "analyze/report/text.h"
+#include "base/files.h"
+#include "cli/commands.h"
+#include "cli/frame/command.h"
+#include "cli/profile/files.h"
+#include "cli/profile/measured_ceilings.h"
+
+#include <algorithm>
+
+namespace purlin::cli {
+namespace {
+
+constexpr std::size_t kShownAmbiguous = 10;
+
+class ReportCommand : public Command {
+ public:
+  std::string_view name() const override { return "report"; }
+  std::string_view summary() const override { return "Rank the kernels of one or more profiles"; }
+  std::string_view details() const override {
+    return "Reads profiles, Purlin's own or other tools' (see `purlin import`), merges them, and "
+           "lists the kernels that own the time: share, total,\n"
+           "count, median and 95th percentile of a launch, what binds them and how near they are\n"
+           "to it. Where the profile has a timeline: how busy the devices were and why not. The\n"
+           "coverage block says what the profile did not see.\n\n"
+           "Examples:\n"
+           "  purlin report run.plprof\n"
+           "  purlin report --sort headroom --filter 'gemm|attention' run.plprof\n"
+           "  purlin report --kernel saxpy run.plprof\n"
+           "  purlin report --json rank0.plprof rank1.plprof | jq '.kernels[0]'\n"
+           "  purlin report --html report.html run.plprof\n\n"
+           "How to read it: docs/guide/report.md; JSON, CSV and the page: "
+           "docs/formats/report.md.\n"
+           "Exit code: 0, or 2 if a file cannot be read, or there is no such kernel or device. A\n"
+           "damaged profile is reported as far as it can be read, and marked partial.\n";
+  }
+  void declare(Flags& flags) override {
+    flags.positionals("FILE", files_, "profiles to read");
+    flags.option("--top", top_, "rows to show in the text, 0 for all");
+    flags.option("--by", by_, "what a row is: kernel, shape, launch, op or op_class", "WHAT");
+    flags.option("--sort", sort_, "order of the rows: total, count, p95 or headroom", "BY");
+    flags.option("--filter", filter_, "only rows whose name, op or class matches", "REGEX");
+    flags.option("--device", device_, "only what ran on this device: cuda:0, its index or model",
+                 "ID");
+    flags.option("--kernel", kernel_, "all about one kernel, by name or a part of it", "NAME");
+    flags.option("--gpu", gpu_, "the GPU, where the profile does not name it: V100-SXM2, H200",
+                 "NAME");
+    flags.list("--shape", shapes_,
+               "the problem of a kernel, where it is not recorded: "
+               "sgemm=gemm,f32,M=4096,N=4096,K=1024; may be repeated",
+               "KERNEL=CLASS,DTYPE,DIMENSIONS");
+    flags.option("--stalls", stalls_, "stall samples of its kernels: CSV, or Nsight Compute's",
+                 "FILE");
+    flags.option("--target-compute", compute_, "what share of the arithmetic roof can be reached");
+    flags.option("--target-memory", memory_, "what share of the bandwidth can be reached");
+    flags.flag("--json", json_, "print one JSON document with all rows");
+    flags.flag("--csv", csv_, "print all rows as CSV");
+    flags.option("--html", html_, "write a page that opens offline; - for stdout", "FILE");
+  }
+
+  Result<int> run(Context& context) override {
+    PURLIN_TRY(check_options());
+    PURLIN_ASSIGN(const analyze::SortBy sort, analyze::sort_from_text(sort_));
+    PURLIN_ASSIGN(const analyze::GroupBy by, analyze::group_by_from_text(by_));
+    PURLIN_ASSIGN(Profile profile, read_profiles(context, files_));
+    if (!gpu_.empty()) PURLIN_TRY(analyze::name_gpu(profile, gpu_).with_context("--gpu"));
+    for (const std::string& shape : shapes_)
+      PURLIN_TRY(analyze::give_shape(profile, shape).with_context("--shape"));
+    if (!stalls_.empty()) {
+      PURLIN_ASSIGN(const Profile samples,
+                    read_profiles(context, std::vector<std::string>{stalls_}));
+      PURLIN_TRY(analyze::give_stalls(profile, samples).with_context("--stalls"));
+    }
+    if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
+    const std::vector<Ceilings> measured = measured_ceilings(profile.environment);
+    analyze::Report report = analyze::build_report(profile, by, measured);
+    report.files = files_;
+    report.targets = {compute_, memory_};
+    if (!csv_ && kernel_.empty()) {
+      analyze::AdviceOptions options;
+      options.targets = report.targets;
+      put_advice(analyze::advise(profile, report.timeline, measured, options), report);
+    }
+    profile.timeline = {};  // the report has what it tells; the second one below needs it not
+    if (!filter_.empty()) PURLIN_TRY(analyze::filter_rows(report, filter_));
+    if (sort != analyze::SortBy::kTotal) analyze::sort_rows(report, sort);
+    if (!kernel_.empty()) PURLIN_TRY(keep_kernel(report));
+    if (json_) {
+      context.print(to_json(report).dump(2) + "\n");
+    } else if (csv_) {
+      context.print(analyze::to_csv(report));
+    } else if (!html_.empty()) {
+      const std::string page = analyze::render_html(
+          report, analyze::build_report(profile, analyze::GroupBy::kLaunch, measured));
+      if (html_ == "-") {
+        context.print(page);
+      } else {
+        PURLIN_TRY(write_atomic(html_, page));
+        context.log.info("page: {}", html_);
+      }
+    } else if (!kernel_.empty()) {
+      const analyze::Report by_launch =
+          analyze::build_report(profile, analyze::GroupBy::kLaunch, measured);
+      for (std::size_t i = 0; i < report.kernels.size(); ++i) {
+        if (i > 0) context.print("\n");
+        context.print(analyze::render_kernel(report.kernels[i], by, by_launch, context.terminal,
+                                             {top_, false, report.targets}));
+      }
+    } else {
+      context.print(analyze::render_text(
+          report, context.terminal, {top_, sort == analyze::SortBy::kHeadroom, report.targets}));
+    }
+    return kExitOk;
+  }
+
+ private:
+  Status check_options() const {
+    if (top_ < 0) return error(Code::kInvalid, "--top {}: give 0 for all, or how many", top_);
+    if (static_cast<int>(json_) + static_cast<int>(csv_) + static_cast<int>(!html_.empty()) > 1)
+      return error(Code::kInvalid, "give one of --json, --csv and --html");
+    for (const auto& [flag, value] :
+         {std::pair{"--target-compute", compute_}, std::pair{"--target-memory", memory_}})
+      if (!(value > 0 && value <= 1))
+        return error(Code::kInvalid, "{} {}: give a share of the roof above 0, at most 1", flag,
+                     value);
+    if (is_directory(html_))
+      return error(Code::kInvalid, "--html '{}' is a folder: name the file to write, such as {}",
+                   html_, join_path(html_, "report.html"));
+    return Status::ok();
+  }
+
+  // Rows of the kernel that --kernel names: exactly, else by a part of its name that no other has.
+  Status keep_kernel(analyze::Report& report) const {
+    const auto keep = [&](auto&& wanted) {
+      std::vector<analyze::KernelStat> kept;
+      std::copy_if(report.kernels.begin(), report.kernels.end(), std::back_inserter(kept), wanted);
+      return kept;
+    };
+    std::vector<analyze::KernelStat> kept = keep([&](const analyze::KernelStat& kernel) {
+      return kernel.name.full == kernel_ || kernel.label == kernel_;
+    });
+    if (kept.empty())
+      kept = keep([&](const analyze::KernelStat& kernel) {
+        return kernel.name.full.find(kernel_) != std::string::npos ||
+               kernel.label.find(kernel_) != std::string::npos;
+      });
+    std::vector<std::string> names;
+    for (const analyze::KernelStat& kernel : kept)
+      if (std::find(names.begin(), names.end(), kernel.label) == names.end())
+        names.push_back(kernel.label);
+    if (names.empty())
+      return error(Code::kNotFound, "--kernel '{}': no kernel of this profile has that in its name",
+                   kernel_);
+    if (names.size() > 1) {
+      const std::size_t all = names.size();
+      names.resize(std::min(all, kShownAmbiguous));
+      std::string list;
+      for (const std::string& name : names) list += "\n  " + name;
+      if (all > names.size()) list += fmt::format("\n  and {} more", all - names.size());
+      return error(Code::kInvalid, "--kernel '{}' could be any of {}:{}", kernel_, all, list);
+    }
+    report.rows_left_out += report.kernels.size() - kept.size();
+    report.filter = kernel_;
+    report.kernels = std::move(kept);
+    return Status::ok();
+  }
+
+  std::vector<std::string> files_, shapes_;
+  std::string gpu_, stalls_;
+  int top_ = 20;
+  double compute_ = 0.78, memory_ = 0.92;
+  std::string by_ = "kernel", sort_ = "total", filter_, device_, kernel_, html_;
+  bool json_ = false, csv_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_report_command() { return std::make_unique<ReportCommand>(); }
+
+}  // namespace purlin::cli

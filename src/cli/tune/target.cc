@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/tune/target.h"
+
+#include "base/text.h"
+#include "cache/entry/bucket_regret.h"
+#include "gpu/library_kernel.h"
+#include "gpu/registry.h"
+
+namespace purlin::cli {
+
+void CacheFlag::declare(Flags& flags) {
+  flags.option("--cache", directory, "The cache's directory (default: $PURLIN_CACHE, else yours)",
+               "DIR");
+}
+
+Result<cache::Store> CacheFlag::open() const {
+  return cache::Store::open(directory.empty() ? cache::Store::default_directory() : directory);
+}
+
+void CacheFlag::declare_layers(Flags& flags) {
+  flags.option("--cache-layers", below,
+               "Caches to read through to below it, such as the node's and the fleet's", "DIR:DIR");
+}
+
+Result<cache::Layers> CacheFlag::open_layers() const {
+  std::vector<std::string> directories;
+  for (const std::string& part : split(below, ':'))
+    if (!part.empty()) directories.push_back(part);
+  return cache::Layers::open(directory.empty() ? cache::Store::default_directory() : directory,
+                             directories.empty() ? cache::Layers::default_below() : directories);
+}
+
+void CacheTargetFlags::declare(Flags& flags, bool spec_required) {
+  flags.positional("SPEC", spec, "The kernel's spec (TOML)", spec_required);
+  flags.option("--shape", shape, "Problem shape: M=512,N=512 or a preset's name", "SHAPE");
+  flags.option("--device", device, "cuda:0, opencl:0, replay:FILE or auto", "DEVICE");
+  flags.flag("--cold", cold, "The entry measured with a cold L2 cache");
+  cache.declare(flags);
+}
+
+Result<CacheTarget> CacheTargetFlags::resolve() const {
+  CacheTarget target;
+  PURLIN_ASSIGN(target.spec, load_spec(spec));
+  PURLIN_ASSIGN(target.problem, resolve_shape(target.spec, shape));
+  PURLIN_ASSIGN(const std::unique_ptr<gpu::Device> opened, gpu::open_device(device));
+  PURLIN_ASSIGN(target.device, gpu::device_for(target.spec.library, opened->info()));
+  return target;
+}
+
+Environment environment_of(const DeviceInfo& device) {
+  Environment environment = host_environment();
+  environment.devices.push_back(device);
+  return environment;
+}
+
+std::string describe(const cache::Entry& entry, const Terminal& terminal) {
+  std::string text =
+      fmt::format("  config      {}\n", terminal.paint(Style::kBold, entry.config.text()));
+  const auto line = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("  {:<11} {}\n", name, value);
+  };
+  std::string time = entry.time_ms > 0 ? format_ns(entry.time_ms * 1e6) : "not measured";
+  if (entry.time_ms > 0 && entry.default_time_ms > 0)
+    time +=
+        fmt::format(", {:.2f} times the default's speed", entry.default_time_ms / entry.time_ms);
+  line("time", time);
+  line("measured at", entry.problem.text());
+  line("bucket", entry.key.bucket);
+  line("layout", entry.key.layout);
+  std::string regret;
+  for (const auto& [shape, ratio] : entry.bucket_regret)
+    regret += fmt::format("{}{:.2f} at {}", regret.empty() ? "" : ", ", ratio, shape.text());
+  line("regret", regret);
+  line("advice", cache::bucket_advice(entry));
+  line("device", fmt::format("{} ({}, driver {}, {})", entry.key.device, entry.key.arch,
+                             entry.key.driver, entry.key.toolkit));
+  line("outputs", entry.verified ? "verified against the reference" : "not verified");
+  line("found by", fmt::format("{}, {} evaluations", entry.strategy, entry.evaluations));
+  line("recorded", fmt::format("{} by {}@{}", entry.recorded_at, entry.user, entry.host));
+  return text;
+}
+
+void warn_of_damage(const cache::Store& store, Log& log) {
+  if (store.damaged() > 0)
+    log.warn("{} damaged record(s) in '{}' were skipped; tune again what is missing",
+             store.damaged(), store.directory());
+  if (store.newer() > 0)
+    log.warn("{} record(s) of a newer Purlin in '{}' were skipped", store.newer(),
+             store.directory());
+}
+
+}  // namespace purlin::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/arms/worktree.h"
+
+#include "base/files.h"
+#include "base/process.h"
+#include "base/text.h"
+
+#include <vector>
+
+namespace purlin::guard {
+namespace {
+
+constexpr std::size_t kMaxLog = std::size_t{16} << 20;
+
+// What git says on stdout. The user's configuration and hooks stay out of it where they can.
+Result<std::string> git(const std::string& folder, std::vector<std::string> arguments) {
+  Process::Options process;
+  process.argv = {
+      "git", "-C", folder, "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"};
+  process.argv.insert(process.argv.end(), arguments.begin(), arguments.end());
+  process.environment = {{"GIT_TERMINAL_PROMPT", "0"}, {"LC_ALL", "C"}};
+  // Set inside hooks and `git bisect run`: they would point git at another repository.
+  process.unset = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"};
+  process.out = process.err = Process::Stream::kPipe;
+  PURLIN_ASSIGN(const Captured ran, run_captured(process, 600));
+  if (ran.timed_out || !ran.exit.ok())
+    return error(Code::kInvalid, "git {} in '{}': {}", join(arguments, " "), folder,
+                 ran.timed_out ? "took too long" : trim(ran.err));
+  return std::string(trim(ran.out));
+}
+
+std::string last_lines(std::string_view text, std::size_t count) {
+  const std::vector<std::string> lines = split(trim(text), '\n');
+  const std::size_t first = lines.size() > count ? lines.size() - count : 0;
+  return join({lines.begin() + static_cast<std::ptrdiff_t>(first), lines.end()}, "\n  ");
+}
+
+// Beside the worktree rather than in it, where a build might sweep it away.
+std::string stamp_of(const std::string& path) { return path + ".built"; }
+
+Status build(const WorktreeOptions& options, const std::string& path) {
+  Process::Options process;
+  // The build's two streams in one, in the order they were written.
+  process.argv = {"sh", "-c", "exec 2>&1\n" + options.build};
+  process.directory = path;
+  process.environment = {{"PURLIN_COMMIT", options.commit}};
+  process.out = Process::Stream::kPipe;
+  PURLIN_ASSIGN(const Captured ran, run_captured(process, options.build_timeout_s, kMaxLog));
+  if (ran.timed_out)
+    return error(Code::kFailed, "{}: '{}' did not end within {} s", options.commit.substr(0, 12),
+                 options.build, options.build_timeout_s);
+  if (ran.exit.ok()) return Status::ok();
+  return error(Code::kFailed, "{}: '{}' ended with {}:\n  {}", options.commit.substr(0, 12),
+               options.build, ran.exit.text(), last_lines(ran.out, 20));
+}
+
+}  // namespace
+
+Result<std::string> resolve_commit(const std::string& folder, const std::string& revision) {
+  if (revision.empty() || revision[0] == '-')
+    return error(Code::kInvalid, "'{}' is no git revision", revision);
+  Result<std::string> commit =
+      git(folder, {"rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"});
+  if (commit.is_ok()) return commit;
+  return error(Code::kInvalid, "'{}' names no commit of the repository at '{}'", revision, folder);
+}
+
+Result<std::string> repository_root(const std::string& folder) {
+  return git(folder, {"rev-parse", "--show-toplevel"});
+}
+
+Result<std::string> make_worktree(const WorktreeOptions& options) {
+  const std::string path = join_path(options.parent, options.commit);
+  PURLIN_TRY(make_directories(options.parent));
+  const Result<std::string> built = read_file(stamp_of(path), 1 << 20);
+  if (built.is_ok() && *built == options.build && is_directory(path)) return path;
+  // A half-made one of a run that was killed.
+  if (file_exists(path)) PURLIN_TRY(remove_worktree(options.repository, path));
+  // After a folder was removed by hand, git still holds its name.
+  PURLIN_TRY(prune_worktrees(options.repository));
+  PURLIN_ASSIGN(const std::string said,
+                git(options.repository,
+                    {"worktree", "add", "--quiet", "--detach", "--force", path, options.commit}));
+  if (!options.build.empty()) PURLIN_TRY(build(options, path));
+  PURLIN_TRY(write_atomic(stamp_of(path), options.build));
+  return path;
+}
+
+Result<std::vector<std::string>> commits_between(const std::string& folder, const std::string& good,
+                                                 const std::string& bad) {
+  PURLIN_ASSIGN(const std::string said,
+                git(folder, {"rev-list", "--first-parent", "--reverse", bad, "^" + good}));
+  const std::vector<std::string> after = split(said, '\n');
+  // The walk along first parents from `bad` must end at `good`, not beside it.
+  const Result<std::string> parent =
+      said.empty() ? error(Code::kInvalid, "")
+                   : git(folder, {"rev-parse", "--verify", "--quiet", after.front() + "^"});
+  if (!parent.is_ok() || *parent != good)
+    return error(Code::kInvalid,
+                 "{} does not come before {} along first parents: name a commit of that line "
+                 "(git log --first-parent {})",
+                 good.substr(0, 12), bad.substr(0, 12), bad.substr(0, 12));
+  std::vector<std::string> commits = {good};
+  commits.insert(commits.end(), after.begin(), after.end());
+  return commits;
+}
+
+Result<std::string> describe_commit(const std::string& folder, const std::string& commit) {
+  return git(folder, {"show", "--no-patch", "--abbrev=12", "--date=short",
+                      "--format=%h %ad %an: %s", "--end-of-options", commit});
+}
+
+Status prune_worktrees(const std::string& repository) {
+  const Result<std::string> pruned = git(repository, {"worktree", "prune"});
+  return pruned.is_ok() ? Status::ok() : pruned.status();
+}
+
+Status remove_worktree(const std::string& repository, const std::string& path) {
+  PURLIN_TRY(remove_file(stamp_of(path)));
+  PURLIN_TRY(remove_tree(path));
+  return prune_worktrees(repository);
+}
+
+}  // namespace purlin::guard

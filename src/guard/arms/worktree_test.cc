@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/arms/worktree.h"
+
+#include "base/files.h"
+#include "base/process.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::guard {
+namespace {
+
+class WorktreeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = make_temporary_directory("guard-worktree").value();
+    repository_ = join_path(folder_, "repo");
+    ASSERT_TRUE(sh("git --version")) << "git is not installed; ./dev test installs it";
+    ASSERT_TRUE(
+        sh("git init -q repo && cd repo && git config user.email a@b && git config "
+           "user.name a && mkdir sub && echo one >sub/f && git add -A && git commit -qm 1 "
+           "&& echo two >sub/f && git commit -qam 2"));
+  }
+  void TearDown() override { (void)remove_tree(folder_); }
+  bool sh(const std::string& script) const {
+    Process::Options options;
+    options.argv = {"sh", "-c", script};
+    options.directory = folder_;
+    options.out = options.err = Process::Stream::kNull;
+    const Result<Captured> ran = run_captured(options, 60);
+    return ran.is_ok() && ran->exit.ok();
+  }
+  Result<std::string> make(const std::string& revision, const std::string& build) {
+    PURLIN_ASSIGN(const std::string commit, resolve_commit(repository_, revision));
+    return make_worktree({repository_, commit, join_path(folder_, "work"), build, 60});
+  }
+  std::string folder_, repository_;
+};
+
+TEST_F(WorktreeTest, ChecksOutAndBuildsWithoutTouchingTheUsersTree) {
+  ASSERT_TRUE(write_atomic(join_path(repository_, "sub/f"), "edited\n").is_ok());
+  const Result<std::string> old = make("HEAD~1", "cp sub/f built && echo $PURLIN_COMMIT >>built");
+  ASSERT_TRUE(old.is_ok()) << old.status().message();
+  const std::string commit = resolve_commit(repository_, "HEAD~1").value();
+  EXPECT_EQ(read_file(join_path(*old, "built")).value(), "one\n" + commit + "\n");
+  EXPECT_EQ(read_file(join_path(repository_, "sub/f")).value(), "edited\n");
+  EXPECT_EQ(repository_root(join_path(repository_, "sub")).value(), repository_);
+
+  // Used again as it is, unless the build is another one.
+  ASSERT_TRUE(write_atomic(join_path(*old, "built"), "kept").is_ok());
+  EXPECT_TRUE(make("HEAD~1", "cp sub/f built && echo $PURLIN_COMMIT >>built").is_ok());
+  EXPECT_EQ(read_file(join_path(*old, "built")).value(), "kept");
+  EXPECT_TRUE(make("HEAD~1", "echo other >built").is_ok());
+  EXPECT_EQ(read_file(join_path(*old, "built")).value(), "other\n");
+
+  ASSERT_TRUE(remove_worktree(repository_, *old).is_ok());
+  EXPECT_FALSE(file_exists(*old));
+  EXPECT_TRUE(sh("cd repo && [ $(git worktree list | wc -l) = 1 ]"));
+}
+
+TEST_F(WorktreeTest, ABuildThatFailsSaysHow) {
+  const Result<std::string> built = make("HEAD", "echo the linker is cross; exit 7");
+  ASSERT_FALSE(built.is_ok());
+  EXPECT_EQ(built.status().code(), Code::kFailed);
+  EXPECT_NE(built.status().message().find("the linker is cross"), std::string::npos);
+  // It is no build to be used again.
+  EXPECT_EQ(make("HEAD", "echo the linker is cross; exit 7").status().code(), Code::kFailed);
+  EXPECT_TRUE(make("HEAD", "").is_ok());
+}
+
+TEST_F(WorktreeTest, NamesWhatIsNoRevisionOrRepository) {
+  EXPECT_NE(resolve_commit(repository_, "nope").status().message().find("'nope'"),
+            std::string::npos);
+  EXPECT_EQ(resolve_commit(repository_, "--exec=x").status().code(), Code::kInvalid);
+  EXPECT_EQ(resolve_commit("/", "HEAD").status().code(), Code::kInvalid);
+}
+
+}  // namespace
+}  // namespace purlin::guard

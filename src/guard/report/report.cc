@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/report/report.h"
+
+#include "base/markup.h"
+#include "base/text.h"
+#include "model/document.h"
+
+namespace purlin::guard {
+namespace {
+
+Style style_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kPass:
+      return Style::kGreen;
+    case Verdict::kImprovement:
+      return Style::kCyan;
+    case Verdict::kRegression:
+    case Verdict::kInvalid:
+      return Style::kRed;
+    case Verdict::kInconclusive:
+      return Style::kYellow;
+  }
+  return Style::kPlain;
+}
+
+double p_value(const ItemResult& result) {
+  return result.verdict == Verdict::kImprovement ? result.effect.p_faster : result.effect.p_slower;
+}
+
+std::string ratio_text(const Effect& effect) {
+  if (effect.pairs == 0) return "-";
+  return fmt::format("{:.3f}x [{:.3f}, {:.3f}]", effect.ratio, effect.low, effect.high);
+}
+
+std::string title(const ReportItem& item) {
+  return item.shape.empty() ? item.kernel : item.kernel + " " + item.shape;
+}
+
+// One line on an item: what a person needs who sees nothing else.
+std::string sentence(const ReportItem& item) {
+  const ItemResult& result = item.result;
+  std::string text = fmt::format("{}: {}", title(item), verdict_name(result.verdict));
+  if (result.effect.pairs > 0)
+    text += fmt::format(", {} of the baseline's time ({} to {}), p = {:.2g}, {} pairs",
+                        ratio_text(result.effect), format_ns(result.baseline_ns),
+                        format_ns(result.current_ns), p_value(result), result.pairs);
+  if (!result.cause.empty()) text += "; cause: " + result.cause;
+  if (!result.reason.empty()) text += "; " + result.reason;
+  return text;
+}
+
+std::string markdown_cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+// The escapes of GitHub's workflow commands.
+std::string annotation_escaped(std::string_view text, bool property) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '%')
+      out += "%25";
+    else if (c == '\n')
+      out += "%0A";
+    else if (c == '\r')
+      out += "%0D";
+    else if (property && c == ':')
+      out += "%3A";
+    else if (property && c == ',')
+      out += "%2C";
+    else
+      out += c;
+  }
+  return out;
+}
+
+Json ratio_json(const Effect& effect) {
+  if (effect.pairs == 0) return {};
+  return Json::object({{"estimate", effect.ratio},
+                       {"low", effect.low},
+                       {"high", effect.high},
+                       {"confidence", effect.confidence}});
+}
+
+Json item_json(const ReportItem& item) {
+  const ItemResult& result = item.result;
+  Json json = Json::object({{"kernel", item.kernel},
+                            {"shape", item.shape},
+                            {"variant", item.variant},
+                            {"verdict", verdict_name(result.verdict)},
+                            {"ratio", ratio_json(result.effect)},
+                            {"p_value", result.effect.pairs == 0 ? Json() : Json(p_value(result))},
+                            {"pairs", result.pairs},
+                            {"cause", result.cause},
+                            {"reason", result.reason},
+                            {"deciding_pairs", result.effect.pairs},
+                            {"baseline_ns", result.baseline_ns},
+                            {"current_ns", result.current_ns},
+                            {"cycle_ratio", ratio_json(result.cycles)},
+                            {"floor", result.floor},
+                            {"detectable", result.detectable}});
+  if (!item.baseline_config.empty()) json.set("baseline_config", to_json(item.baseline_config));
+  if (!item.current_config.empty()) json.set("current_config", to_json(item.current_config));
+  if (item.recorded_p50_ns > 0) json.set("recorded_p50_ns", item.recorded_p50_ns);
+  if (!item.profile_after.empty())
+    json.set("profiles",
+             Json::object({{"before", item.profile_before}, {"after", item.profile_after}}));
+  json.set("notes", Json::array_of(item.notes));
+  return json;
+}
+
+std::string counts(const Report& report) {
+  std::vector<std::string> parts;
+  for (const Verdict verdict : {Verdict::kRegression, Verdict::kInvalid, Verdict::kInconclusive,
+                                Verdict::kImprovement, Verdict::kPass}) {
+    int count = 0;
+    for (const ReportItem& item : report.items) count += item.result.verdict == verdict;
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, verdict_name(verdict)));
+  }
+  return join(parts, ", ");
+}
+
+}  // namespace
+
+Verdict Report::verdict() const {
+  std::vector<Verdict> verdicts;
+  for (const ReportItem& item : items) verdicts.push_back(item.result.verdict);
+  return worst_of(verdicts);
+}
+
+Report undecided(Report report, const std::string& reason) {
+  for (ReportItem& item : report.items) {
+    item.result.verdict = Verdict::kInconclusive;
+    item.result.reason = reason;
+  }
+  return report;
+}
+
+std::string render_table(const Report& report, const Terminal& terminal) {
+  Table table;
+  table.column("kernel");
+  table.column("shape");
+  table.column("verdict");
+  table.column("baseline", Table::Align::kRight);
+  table.column("now", Table::Align::kRight);
+  table.column("ratio [95 %]", Table::Align::kRight);
+  table.column("p", Table::Align::kRight);
+  table.column("pairs", Table::Align::kRight);
+  table.column("cause");
+  for (const ReportItem& item : report.items) {
+    const ItemResult& result = item.result;
+    const bool measured = result.effect.pairs > 0;
+    table.row({item.kernel, item.shape,
+               terminal.paint(style_of(result.verdict), verdict_name(result.verdict)),
+               measured ? format_ns(result.baseline_ns) : "-",
+               measured ? format_ns(result.current_ns) : "-", ratio_text(result.effect),
+               measured ? fmt::format("{:.2g}", p_value(result)) : "-",
+               std::to_string(result.pairs), result.cause});
+  }
+  std::string text = table.render(terminal);
+  for (const ReportItem& item : report.items) {
+    if (item.result.verdict != Verdict::kPass && !item.result.reason.empty())
+      text += fmt::format("  {}: {}\n", title(item), item.result.reason);
+    for (const std::string& note : item.notes) text += fmt::format("  {}: {}\n", title(item), note);
+  }
+  for (const std::string& note : report.notes) text += "  note: " + note + "\n";
+  if (report.measurement.neighbours.value_or(0) > 0)
+    text += fmt::format("  note: {} other processes were on the device: it is shared\n",
+                        *report.measurement.neighbours);
+  if (report.measurement.rejected_pairs > 0)
+    text += fmt::format("  note: {} pairs were rejected and taken again ({})\n",
+                        report.measurement.rejected_pairs, join(report.measurement.reasons, "; "));
+  text += fmt::format("{} ({}; {:.1f} s)\n",
+                      terminal.paint(style_of(report.verdict()), verdict_name(report.verdict())),
+                      counts(report), report.seconds);
+  return text;
+}
+
+Json to_json(const Report& report) {
+  Json document = new_document("purlin.guard/1", report.environment);
+  document.set("suite", report.suite);
+  document.set("verdict", verdict_name(report.verdict()));
+  document.set("exit_code", exit_code(report.verdict()));
+  Json items = Json::array();
+  for (const ReportItem& item : report.items) items.push(item_json(item));
+  document.set("items", std::move(items));
+  document.set("notes", Json::array_of(report.notes));
+  document.set("seconds", report.seconds);
+  document.set("measurement", to_json(report.measurement));
+  if (!report.baseline_arm.is_null())
+    document.set("arms", Json::array({report.baseline_arm, report.current_arm}));
+  return document;
+}
+
+std::string render_junit(const Report& report) {
+  int failures = 0, errors = 0, skipped = 0;
+  std::string cases;
+  for (const ReportItem& item : report.items) {
+    std::string body;
+    const std::string text = markup_escaped(sentence(item));
+    const std::string cause = markup_escaped(item.result.cause);
+    switch (item.result.verdict) {
+      case Verdict::kRegression:
+        ++failures;
+        body = fmt::format("<failure type=\"regression\" message=\"{}\"/>", text);
+        break;
+      case Verdict::kInvalid:
+        ++errors;
+        body = fmt::format("<error type=\"invalid\" message=\"{}\"/>", text);
+        break;
+      case Verdict::kInconclusive:
+        ++skipped;
+        body = fmt::format("<skipped message=\"{}\"/>", text);
+        break;
+      case Verdict::kPass:
+      case Verdict::kImprovement:
+        body = fmt::format("<system-out>{}</system-out>", text);
+        break;
+    }
+    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\">{}</testcase>\n",
+                         markup_escaped("purlin.guard." + report.suite),
+                         markup_escaped(title(item)), item.result.current_ns / 1e9, body);
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{}\" tests=\"{}\" "
+      "failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\">\n{}</testsuite>\n",
+      markup_escaped("purlin guard: " + report.suite), report.items.size(), failures, errors,
+      skipped, report.seconds, cases);
+}
+
+std::string render_markdown(const Report& report) {
+  std::string text = fmt::format("### purlin guard `{}`: {}\n\n{}\n\n", report.suite,
+                                 verdict_name(report.verdict()), counts(report));
+  text +=
+      "| kernel | shape | verdict | ratio [95 %] | p | pairs | cause |\n"
+      "|---|---|---|---|---|---|---|\n";
+  for (const ReportItem& item : report.items)
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} |\n", markdown_cell(item.kernel),
+        markdown_cell(item.shape), verdict_name(item.result.verdict),
+        ratio_text(item.result.effect),
+        item.result.effect.pairs > 0 ? fmt::format("{:.2g}", p_value(item.result)) : "-",
+        item.result.pairs, markdown_cell(item.result.cause));
+  for (const ReportItem& item : report.items)
+    if (item.result.verdict != Verdict::kPass)
+      text += fmt::format("\n- {}", markdown_cell(sentence(item)));
+  for (const std::string& note : report.notes) text += "\n- " + note;
+  return text + "\n";
+}
+
+std::string render_annotations(const Report& report) {
+  std::string text;
+  for (const ReportItem& item : report.items) {
+    const Verdict verdict = item.result.verdict;
+    if (verdict == Verdict::kPass || verdict == Verdict::kImprovement) continue;
+    text += fmt::format("::{} title={}{}::{}\n",
+                        verdict == Verdict::kInconclusive ? "warning" : "error",
+                        annotation_escaped("purlin guard: " + item.kernel, true),
+                        item.file.empty() ? "" : ",file=" + annotation_escaped(item.file, true),
+                        annotation_escaped(sentence(item), false));
+  }
+  return text;
+}
+
+}  // namespace purlin::guard

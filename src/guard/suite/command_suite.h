@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// CommandSpec: a command that prints times, as [[commands]] of a suite lists it
+// (docs/formats/suite.md). Value type; parsing is a pure function, failures are kInvalid with
+// file:line:column.
+#pragma once
+
+#include "base/status.h"
+#include "base/toml.h"
+#include "guard/arms/benchmark_output.h"
+#include "guard/gate/gate.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace purlin::guard {
+
+struct CommandSpec {
+  std::string name;               // of the command; leads its items' names when not ""
+  std::vector<std::string> argv;  // may hold {output}
+  std::string directory;          // relative to the arm's
+  std::map<std::string, std::string> environment;
+  OutputRules rules;
+  double timeout_s = 600;
+  double expected_s = 0;  // how long a run takes, for planning; 0 = not said
+  std::vector<std::string> tags;
+  Thresholds thresholds;
+  std::string where;  // "gate.toml:12:1", for messages; "" = the command line
+};
+
+Result<CommandSpec> parse_command(const Toml& node, const Thresholds& defaults);
+
+// A table of variables, added to `environment`; null is none.
+Status parse_environment(const Toml* node, std::map<std::string, std::string>* environment);
+
+// Of a suite or of one of its items; `defaults` where the node is null or silent.
+Result<Thresholds> parse_thresholds(const Toml* node, Thresholds defaults);
+
+}  // namespace purlin::guard

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a suite to an arm: its items as they are under one root folder and one cache.
+//
+// Items that cannot be resolved stay in the arm, and fail when they are to run, so that each gets
+// its own verdict. Thread-safety: as resolve.h.
+#pragma once
+
+#include "guard/arms/kernel_arm.h"
+#include "guard/suite/resolve.h"
+#include "guard/suite/suite.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace purlin::guard {
+
+struct SuiteArmOptions {
+  std::string label;
+  std::string cache;  // directory of the config cache
+  // Paths of specs below `from` are taken below `to` in its place: the same suite on the files of
+  // another revision. "" = as the suite has them.
+  std::string from, to;
+  std::map<std::string, std::string> environment;  // of the runner's processes, for the record
+};
+
+// The arm, and the thresholds of each of its items.
+struct SuiteArm {
+  std::unique_ptr<Arm> arm;
+  std::map<Item, Thresholds> thresholds;
+  std::map<Item, std::string> files;  // the spec of each, for annotations
+};
+// `path`, with what lies below `from` taken below `to`; unchanged where `to` is "".
+Result<std::string> moved_path(const std::string& path, const std::string& from,
+                               const std::string& to);
+
+Result<SuiteArm> make_suite_arm(const Suite& suite, const DeviceInfo& device,
+                                const SuiteArmOptions& options, Runner& runner);
+
+}  // namespace purlin::guard

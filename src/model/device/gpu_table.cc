@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures: NVIDIA's data sheets and architecture white papers, AMD's CDNA sheets; dense, of one
+// device as software sees it (a GCD of an MI250X). FP16 and BF16 tensor rates accumulate in FP32,
+// which halves GeForce, A10G and L40.
+#include "model/device/gpu_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace purlin {
+namespace {
+
+constexpr bool kTensor = true, kAtTensorClock = true;
+
+constexpr GpuRate kP100Sxm[] = {
+    {"f64", false, 64, 5.3}, {"f32", false, 128, 10.6}, {"f16", false, 256, 21.2}};
+constexpr GpuRate kP100Pcie[] = {
+    {"f64", false, 64, 4.7}, {"f32", false, 128, 9.3}, {"f16", false, 256, 18.7}};
+constexpr GpuRate kV100Sxm[] = {{"f64", false, 64, 7.8},
+                                {"f32", false, 128, 15.7},
+                                {"f16", false, 256, 31.4},
+                                {"f16", kTensor, 1024, 125}};
+constexpr GpuRate kV100Pcie[] = {{"f64", false, 64, 7},
+                                 {"f32", false, 128, 14},
+                                 {"f16", false, 256, 28},
+                                 {"f16", kTensor, 1024, 112}};
+constexpr GpuRate kV100s[] = {{"f64", false, 64, 8.2},
+                              {"f32", false, 128, 16.4},
+                              {"f16", false, 256, 32.7},
+                              {"f16", kTensor, 1024, 130}};
+constexpr GpuRate kT4[] = {{"f64", false, 4, 0.254},
+                           {"f32", false, 128, 8.1},
+                           {"f16", false, 256, 16.3},
+                           {"f16", kTensor, 1024, 65},
+                           {"i8", kTensor, 2048, 130}};
+constexpr GpuRate kTitanRtx[] = {{"f64", false, 4, 0.51},
+                                 {"f32", false, 128, 16.3},
+                                 {"f16", false, 256, 32.6},
+                                 {"f16", kTensor, 1024, 130.5},
+                                 {"i8", kTensor, 2048, 261}};
+constexpr GpuRate kRtx2080Ti[] = {{"f64", false, 4, 0.42},
+                                  {"f32", false, 128, 13.4},
+                                  {"f16", false, 256, 26.9},
+                                  {"f16", kTensor, 512, 53.8},
+                                  {"i8", kTensor, 2048, 215.2}};
+constexpr GpuRate kA100[] = {
+    {"f64", false, 64, 9.7},     {"f64", kTensor, 128, 19.5},  {"f32", false, 128, 19.5},
+    {"f16", false, 512, 78},     {"bf16", false, 256, 39},     {"tf32", kTensor, 1024, 156},
+    {"f16", kTensor, 2048, 312}, {"bf16", kTensor, 2048, 312}, {"i8", kTensor, 4096, 624}};
+constexpr GpuRate kA30[] = {
+    {"f64", false, 64, 5.2},     {"f64", kTensor, 128, 10.3},  {"f32", false, 128, 10.3},
+    {"f16", false, 512, 41},     {"bf16", false, 256, 20.6},   {"tf32", kTensor, 1024, 82},
+    {"f16", kTensor, 2048, 165}, {"bf16", kTensor, 2048, 165}, {"i8", kTensor, 4096, 330}};
+constexpr GpuRate kA10[] = {{"f64", false, 4, 0.488},     {"f32", false, 256, 31.2},
+                            {"f16", false, 256, 31.2},    {"bf16", false, 256, 31.2},
+                            {"tf32", kTensor, 512, 62.5}, {"f16", kTensor, 1024, 125},
+                            {"bf16", kTensor, 1024, 125}, {"i8", kTensor, 2048, 250}};
+constexpr GpuRate kA10g[] = {{"f64", false, 4, 0.547},   {"f32", false, 256, 35},
+                             {"f16", false, 256, 35},    {"bf16", false, 256, 35},
+                             {"tf32", kTensor, 256, 35}, {"f16", kTensor, 512, 70},
+                             {"bf16", kTensor, 512, 70}, {"i8", kTensor, 1024, 140}};
+constexpr GpuRate kA40[] = {{"f64", false, 4, 0.585},       {"f32", false, 256, 37.4},
+                            {"f16", false, 256, 37.4},      {"bf16", false, 256, 37.4},
+                            {"tf32", kTensor, 512, 74.8},   {"f16", kTensor, 1024, 149.7},
+                            {"bf16", kTensor, 1024, 149.7}, {"i8", kTensor, 2048, 299.3}};
+constexpr GpuRate kA6000[] = {{"f64", false, 4, 0.605},       {"f32", false, 256, 38.7},
+                              {"f16", false, 256, 38.7},      {"bf16", false, 256, 38.7},
+                              {"tf32", kTensor, 512, 77.4},   {"f16", kTensor, 1024, 154.8},
+                              {"bf16", kTensor, 1024, 154.8}, {"i8", kTensor, 2048, 309.7}};
+constexpr GpuRate kA4000[] = {{"f64", false, 4, 0.3},        {"f32", false, 256, 19.2},
+                              {"f16", false, 256, 19.2},     {"bf16", false, 256, 19.2},
+                              {"tf32", kTensor, 512, 38.3},  {"f16", kTensor, 1024, 76.7},
+                              {"bf16", kTensor, 1024, 76.7}, {"i8", kTensor, 2048, 153.4}};
+constexpr GpuRate kRtx3090[] = {{"f64", false, 4, 0.556},     {"f32", false, 256, 35.6},
+                                {"f16", false, 256, 35.6},    {"bf16", false, 256, 35.6},
+                                {"tf32", kTensor, 256, 35.6}, {"f16", kTensor, 512, 71},
+                                {"bf16", kTensor, 512, 71},   {"i8", kTensor, 2048, 284}};
+constexpr GpuRate kL4[] = {
+    {"f64", false, 4, 0.473},     {"f32", false, 256, 30.3},  {"f16", false, 256, 30.3},
+    {"bf16", false, 256, 30.3},   {"tf32", kTensor, 512, 60}, {"f16", kTensor, 1024, 121},
+    {"bf16", kTensor, 1024, 121}, {"f8", kTensor, 2048, 242}, {"i8", kTensor, 2048, 242}};
+constexpr GpuRate kL40[] = {
+    {"f64", false, 4, 1.414},    {"f32", false, 256, 90.5},    {"f16", false, 256, 90.5},
+    {"bf16", false, 256, 90.5},  {"tf32", kTensor, 256, 90.5}, {"f16", kTensor, 512, 181},
+    {"bf16", kTensor, 512, 181}, {"f8", kTensor, 1024, 362},   {"i8", kTensor, 1024, 362}};
+constexpr GpuRate kL40s[] = {
+    {"f64", false, 4, 1.43},      {"f32", false, 256, 91.6},   {"f16", false, 256, 91.6},
+    {"bf16", false, 256, 91.6},   {"tf32", kTensor, 512, 183}, {"f16", kTensor, 1024, 362},
+    {"bf16", kTensor, 1024, 362}, {"f8", kTensor, 2048, 733},  {"i8", kTensor, 2048, 733}};
+constexpr GpuRate kRtx6000Ada[] = {
+    {"f64", false, 4, 1.42},        {"f32", false, 256, 91.1},     {"f16", false, 256, 91.1},
+    {"bf16", false, 256, 91.1},     {"tf32", kTensor, 512, 182.1}, {"f16", kTensor, 1024, 364.2},
+    {"bf16", kTensor, 1024, 364.2}, {"f8", kTensor, 2048, 728.5},  {"i8", kTensor, 2048, 728.5}};
+constexpr GpuRate kRtx4090[] = {
+    {"f64", false, 4, 1.29},       {"f32", false, 256, 82.6},    {"f16", false, 256, 82.6},
+    {"bf16", false, 256, 82.6},    {"tf32", kTensor, 256, 82.6}, {"f16", kTensor, 512, 165.2},
+    {"bf16", kTensor, 512, 165.2}, {"f8", kTensor, 1024, 330.3}, {"i8", kTensor, 2048, 660.6}};
+constexpr GpuRate kRtx5090[] = {
+    {"f64", false, 4, 1.64},       {"f32", false, 256, 104.8},    {"f16", false, 256, 104.8},
+    {"bf16", false, 256, 104.8},   {"tf32", kTensor, 256, 104.8}, {"f16", kTensor, 512, 209.5},
+    {"bf16", kTensor, 512, 209.5}, {"f8", kTensor, 1024, 419},    {"i8", kTensor, 2048, 838}};
+// FP64 tensor figures are at the boost clock, the others at the tensor clock.
+constexpr GpuRate kH100Sxm[] = {{"f64", false, 128, 33.5},
+                                {"f64", kTensor, 256, 66.9},
+                                {"f32", false, 256, 66.9},
+                                {"f16", false, 512, 133.8},
+                                {"bf16", false, 512, 133.8},
+                                {"tf32", kTensor, 2048, 494.7, kAtTensorClock},
+                                {"f16", kTensor, 4096, 989.4, kAtTensorClock},
+                                {"bf16", kTensor, 4096, 989.4, kAtTensorClock},
+                                {"f8", kTensor, 8192, 1978.9, kAtTensorClock},
+                                {"i8", kTensor, 8192, 1978.9, kAtTensorClock}};
+constexpr GpuRate kH100Pcie[] = {{"f64", false, 128, 25.6},
+                                 {"f64", kTensor, 256, 51.2},
+                                 {"f32", false, 256, 51.2},
+                                 {"f16", false, 512, 102.4},
+                                 {"bf16", false, 512, 102.4},
+                                 {"tf32", kTensor, 2048, 378, kAtTensorClock},
+                                 {"f16", kTensor, 4096, 756, kAtTensorClock},
+                                 {"bf16", kTensor, 4096, 756, kAtTensorClock},
+                                 {"f8", kTensor, 8192, 1513, kAtTensorClock},
+                                 {"i8", kTensor, 8192, 1513, kAtTensorClock}};
+// The sheet's 1,671 TFLOP/s bf16 is with sparsity and implies 1,545 MHz under tensor load.
+constexpr GpuRate kHopperNvl[] = {{"f64", false, 128, 30},
+                                  {"f64", kTensor, 256, 60},
+                                  {"f32", false, 256, 60},
+                                  {"f16", false, 512, 120.6},
+                                  {"bf16", false, 512, 120.6},
+                                  {"tf32", kTensor, 2048, 417.5, kAtTensorClock},
+                                  {"f16", kTensor, 4096, 835.5, kAtTensorClock},
+                                  {"bf16", kTensor, 4096, 835.5, kAtTensorClock},
+                                  {"f8", kTensor, 8192, 1670.5, kAtTensorClock},
+                                  {"i8", kTensor, 8192, 1670.5, kAtTensorClock}};
+constexpr GpuRate kB200[] = {{"f64", false, 128, 37},
+                             {"f64", kTensor, 128, 37},
+                             {"f32", false, 256, 75},
+                             {"f16", false, 512, 0},
+                             {"bf16", false, 512, 0},
+                             {"tf32", kTensor, 4096, 1125, kAtTensorClock},
+                             {"f16", kTensor, 8192, 2250, kAtTensorClock},
+                             {"bf16", kTensor, 8192, 2250, kAtTensorClock},
+                             {"f8", kTensor, 16384, 4500, kAtTensorClock},
+                             {"i8", kTensor, 16384, 4500, kAtTensorClock},
+                             {"f4", kTensor, 32768, 9000, kAtTensorClock}};
+constexpr GpuRate kMi210[] = {{"f64", false, 128, 22.6},   {"f64", kTensor, 256, 45.3},
+                              {"f32", false, 128, 22.6},   {"f32", kTensor, 256, 45.3},
+                              {"f16", kTensor, 1024, 181}, {"bf16", kTensor, 1024, 181},
+                              {"i8", kTensor, 1024, 181}};
+// Half of the board's figures: software sees one of its two dies.
+constexpr GpuRate kMi250x[] = {{"f64", false, 128, 23.95},    {"f64", kTensor, 256, 47.85},
+                               {"f32", false, 128, 23.95},    {"f32", kTensor, 256, 47.85},
+                               {"f16", kTensor, 1024, 191.5}, {"bf16", kTensor, 1024, 191.5},
+                               {"i8", kTensor, 1024, 191.5}};
+constexpr GpuRate kMi300x[] = {
+    {"f64", false, 128, 81.7},       {"f64", kTensor, 256, 163.4},   {"f32", false, 256, 163.4},
+    {"f32", kTensor, 256, 163.4},    {"tf32", kTensor, 1024, 653.7}, {"f16", kTensor, 2048, 1307.4},
+    {"bf16", kTensor, 2048, 1307.4}, {"f8", kTensor, 4096, 2614.9},  {"i8", kTensor, 4096, 2614.9}};
+
+// Of one name, the first row is meant where nothing tells them apart.
+constexpr GpuModel kTable[] = {
+    {"P100 SXM2", "p100 sxm2|p100", "sm_60", 56, 1480, 1480, 732, 4, 16, kP100Sxm},
+    {"P100 PCIe", "p100 pcie", "sm_60", 56, 1303, 1303, 732, 4, 16, kP100Pcie},
+    {"V100 SXM2", "v100 sxm2|v100", "sm_70", 80, 1530, 1530, 900, 6, 16, kV100Sxm},
+    {"V100 PCIe", "v100 pcie", "sm_70", 80, 1380, 1380, 900, 6, 16, kV100Pcie},
+    {"V100S PCIe", "v100s", "sm_70", 80, 1597, 1597, 1134, 6, 32, kV100s},
+    {"T4", "t4", "sm_75", 40, 1590, 1590, 320, 4, 16, kT4},
+    {"TITAN RTX", "titan rtx", "sm_75", 72, 1770, 1770, 672, 6, 24, kTitanRtx},
+    {"Quadro RTX 6000", "quadro rtx 6000", "sm_75", 72, 1770, 1770, 672, 6, 24, kTitanRtx},
+    {"RTX 2080 Ti", "rtx 2080 ti", "sm_75", 68, 1545, 1545, 616, 5.5, 11, kRtx2080Ti},
+    {"A100 SXM4 40GB", "a100 sxm4 40gb|a100 sxm4|a100", "sm_80", 108, 1410, 1410, 1555, 40, 40,
+     kA100},
+    {"A100 SXM4 80GB", "a100 sxm4 80gb|a100 sxm4|a100", "sm_80", 108, 1410, 1410, 2039, 40, 80,
+     kA100},
+    {"A100 PCIe 40GB", "a100 pcie 40gb|a100 pcie", "sm_80", 108, 1410, 1410, 1555, 40, 40, kA100},
+    {"A100 PCIe 80GB", "a100 80gb pcie|a100 pcie", "sm_80", 108, 1410, 1410, 1935, 40, 80, kA100},
+    {"A30", "a30", "sm_80", 56, 1440, 1440, 933, 24, 24, kA30},
+    {"A10", "a10", "sm_86", 72, 1695, 1695, 600, 6, 24, kA10},
+    {"A10G", "a10g", "sm_86", 80, 1710, 1710, 600, 6, 24, kA10g},
+    {"A40", "a40", "sm_86", 84, 1740, 1740, 696, 6, 48, kA40},
+    {"RTX A4000", "rtx a4000|a4000", "sm_86", 48, 1560, 1560, 448, 4, 16, kA4000},
+    {"RTX A6000", "rtx a6000|a6000", "sm_86", 84, 1800, 1800, 768, 6, 48, kA6000},
+    {"RTX 3090", "rtx 3090", "sm_86", 82, 1695, 1695, 936, 6, 24, kRtx3090},
+    {"L4", "l4", "sm_89", 58, 2040, 2040, 300, 48, 24, kL4},
+    {"L40", "l40", "sm_89", 142, 2490, 2490, 864, 96, 48, kL40},
+    {"L40S", "l40s", "sm_89", 142, 2520, 2520, 864, 96, 48, kL40s},
+    {"RTX 6000 Ada", "rtx 6000 ada", "sm_89", 142, 2505, 2505, 960, 96, 48, kRtx6000Ada},
+    {"RTX 4090", "rtx 4090", "sm_89", 128, 2520, 2520, 1008, 72, 24, kRtx4090},
+    {"H100 SXM5", "h100 hbm3|h100 sxm5|h100 sxm|h100", "sm_90", 132, 1980, 1830, 3350, 50, 80,
+     kH100Sxm},
+    {"H100 PCIe", "h100 pcie", "sm_90", 114, 1755, 1620, 2000, 50, 80, kH100Pcie},
+    {"H100 NVL", "h100 nvl", "sm_90", 132, 1785, 1545, 3938, 50, 94, kHopperNvl},
+    {"H200 SXM", "h200", "sm_90", 132, 1980, 1830, 4800, 50, 141, kH100Sxm},
+    {"H200 NVL", "h200 nvl", "sm_90", 132, 1785, 1545, 4800, 50, 141, kHopperNvl},
+    {"GH200 96GB", "gh200", "sm_90", 132, 1980, 1830, 4000, 50, 96, kH100Sxm},
+    {"GH200 144GB", "gh200 144g|gh200 hbm3e|gh200", "sm_90", 132, 1980, 1830, 4900, 50, 144,
+     kH100Sxm},
+    {"B200", "b200", "sm_100", 148, 1965, 1850, 8000, 126, 180, kB200},
+    {"RTX 5090", "rtx 5090", "sm_120", 170, 2407, 2407, 1792, 96, 32, kRtx5090},
+    {"MI210", "mi210", "gfx90a", 104, 1700, 1700, 1638, 8, 64, kMi210},
+    {"MI250X (one GCD)", "mi250x", "gfx90a", 110, 1700, 1700, 1638, 8, 64, kMi250x},
+    {"MI300X", "mi300x", "gfx942", 304, 2100, 2100, 5300, 4, 192, kMi300x},
+    {"MI325X", "mi325x", "gfx942", 304, 2100, 2100, 6000, 4, 256, kMi300x},
+};
+
+constexpr GpuRate kArch60[] = {{"f64", false, 64}, {"f32", false, 128}, {"f16", false, 256}};
+constexpr GpuRate kArch70[] = {
+    {"f64", false, 64}, {"f32", false, 128}, {"f16", false, 256}, {"f16", kTensor, 1024}};
+constexpr GpuRate kArch80[] = {
+    {"f64", false, 64},     {"f64", kTensor, 128},   {"f32", false, 128},
+    {"f16", false, 512},    {"bf16", false, 256},    {"tf32", kTensor, 1024},
+    {"f16", kTensor, 2048}, {"bf16", kTensor, 2048}, {"i8", kTensor, 4096}};
+constexpr GpuRate kArch90[] = {
+    {"f64", false, 128},   {"f64", kTensor, 256},   {"f32", false, 256},    {"f16", false, 512},
+    {"bf16", false, 512},  {"tf32", kTensor, 2048}, {"f16", kTensor, 4096}, {"bf16", kTensor, 4096},
+    {"f8", kTensor, 8192}, {"i8", kTensor, 8192}};
+constexpr GpuRate kFp32Of64Lanes[] = {{"f32", false, 128}};  // tensor and FP64 rates differ by SKU
+constexpr GpuRate kFp32Of128Lanes[] = {{"f32", false, 256}};
+
+// Lower-case words: "NVIDIA A100-SXM4-80GB" -> nvidia a100 sxm4 80gb.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+bool has(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// How many words of the best alternative the name has; 0 unless it has all of one.
+int matching_words(std::string_view alternatives, const std::vector<std::string>& name) {
+  int best = 0;
+  while (!alternatives.empty()) {
+    const std::size_t end = std::min(alternatives.find('|'), alternatives.size());
+    const std::vector<std::string> wanted = words_of(alternatives.substr(0, end));
+    const bool all = std::all_of(wanted.begin(), wanted.end(),
+                                 [&](const std::string& word) { return has(name, word); });
+    if (all) best = std::max(best, static_cast<int>(wanted.size()));
+    alternatives.remove_prefix(std::min(end + 1, alternatives.size()));
+  }
+  return best;
+}
+
+// Words that make a device another one than its namesake in the table.
+constexpr std::string_view kOtherDevices[] = {"laptop", "mobile", "mig", "ti",   "super",
+                                              "d",      "ada",    "max", "grid", "pro",
+                                              "x",      "vgpu",   "5000"};
+
+}  // namespace
+
+std::span<const GpuModel> gpu_table() { return kTable; }
+
+const GpuModel* find_gpu(std::string_view device_name, std::uint64_t memory_bytes) {
+  if (device_name.size() > 200) return nullptr;
+  const std::vector<std::string> name = words_of(device_name);
+  const GpuModel* best = nullptr;
+  int best_words = 0;
+  double best_distance = 0;
+  for (const GpuModel& model : kTable) {
+    const int words = matching_words(model.names, name);
+    if (words == 0) continue;
+    const std::vector<std::string> own = words_of(model.names);
+    if (std::any_of(std::begin(kOtherDevices), std::end(kOtherDevices),
+                    [&](std::string_view word) { return has(name, word) && !has(own, word); }))
+      continue;
+    const double distance =
+        memory_bytes == 0 ? 0 : std::abs(static_cast<double>(memory_bytes) / 1e9 - model.memory_gb);
+    if (best == nullptr || words > best_words ||
+        (words == best_words && distance < best_distance)) {
+      best = &model;
+      best_words = words;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+int fp32_lanes(std::string_view arch) {
+  if (arch.substr(0, 3) != "sm_") return 0;
+  const std::string_view number = arch.substr(3);
+  if (number == "60" || number.substr(0, 1) == "7" || number == "80") return 64;
+  if (number.substr(0, 1) == "5" || number.substr(0, 1) == "6" || number.substr(0, 1) == "8" ||
+      number.substr(0, 1) == "9" || number.substr(0, 2) == "10" || number.substr(0, 2) == "11" ||
+      number.substr(0, 2) == "12")
+    return 128;
+  return 0;
+}
+
+std::span<const GpuRate> rates_of_arch(std::string_view arch) {
+  if (arch == "sm_60") return kArch60;
+  if (arch == "sm_70") return kArch70;
+  if (arch == "sm_80") return kArch80;
+  if (arch.substr(0, 5) == "sm_90") return kArch90;
+  if (fp32_lanes(arch) == 64) return kFp32Of64Lanes;
+  if (fp32_lanes(arch) == 128) return kFp32Of128Lanes;
+  return {};
+}
+
+}  // namespace purlin

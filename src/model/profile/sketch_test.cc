@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/profile/sketch.h"
+
+#include "base/random.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace purlin {
+namespace {
+
+TEST(Sketch, QuantilesAreWithinTheStatedError) {
+  Random rng(7);
+  std::vector<double> values;
+  Sketch sketch;
+  for (int i = 0; i < 20'000; ++i) {
+    const double value = std::floor(std::exp(rng.uniform() * 16));  // 1 ns to 9 ms
+    values.push_back(value);
+    sketch.add(value);
+  }
+  std::sort(values.begin(), values.end());
+  for (const double q : {0.01, 0.25, 0.5, 0.9, 0.95, 0.999}) {
+    const double truth = values[static_cast<std::size_t>(std::ceil(q * 20'000)) - 1];
+    EXPECT_NEAR(sketch.quantile(q), truth, truth * Sketch::kRelativeError * 1.0001) << q;
+  }
+  EXPECT_EQ(sketch.quantile(0), values.front());
+  EXPECT_EQ(sketch.quantile(1), values.back());
+  EXPECT_EQ(sketch.count(), 20'000);
+}
+
+// The buckets' definition, in docs/formats/profile.md: files written by one version are read by
+// all.
+int bucket_by_definition(double ns) {
+  const double gamma = 1.005 / 0.995;
+  if (!(ns > 1)) return 0;
+  return std::min(Sketch::kMaxBuckets - 1,
+                  static_cast<int>(std::ceil(std::log(ns) / std::log(gamma))));
+}
+
+int bucket_of(double ns) {
+  Sketch sketch;
+  sketch.add(ns);
+  return sketch.first_bucket();
+}
+
+TEST(Sketch, BucketsAreThoseOfTheLogarithm) {
+  for (int ns = 0; ns < 200'000; ++ns) ASSERT_EQ(bucket_of(ns), bucket_by_definition(ns)) << ns;
+  Random rng(3);
+  for (int i = 0; i < 200'000; ++i) {
+    const double ns = std::exp(rng.uniform() * 45);
+    ASSERT_EQ(bucket_of(ns), bucket_by_definition(ns)) << ns;
+  }
+  // The neighbours of every bound.
+  for (int bucket = 0; bucket <= Sketch::kMaxBuckets; ++bucket) {
+    double ns = std::exp(bucket * std::log(1.005 / 0.995));
+    for (int i = 0; i < 8; ++i) ns = std::nextafter(ns, 0);
+    for (int i = 0; i < 16; ++i, ns = std::nextafter(ns, INFINITY))
+      ASSERT_EQ(bucket_of(ns), bucket_by_definition(ns)) << bucket;
+  }
+  for (int exponent = 0; exponent < 70; ++exponent)  // the edges of the cells
+    for (int cell = 0; cell < 128; ++cell) {
+      const double ns = std::ldexp(1 + cell / 128.0, exponent);
+      ASSERT_EQ(bucket_of(ns), bucket_by_definition(ns)) << ns;
+      const double before = std::nextafter(ns, 0);
+      ASSERT_EQ(bucket_of(before), bucket_by_definition(before)) << before;
+    }
+}
+
+TEST(Sketch, WeightsStandForWhatWasNotSampled) {
+  Sketch sampled, full;
+  for (int i = 1; i <= 100; ++i) {
+    sampled.add(i * 10, 4);
+    for (int k = 0; k < 4; ++k) full.add(i * 10);
+  }
+  EXPECT_EQ(sampled.count(), full.count());
+  EXPECT_EQ(sampled.total_ns(), full.total_ns());
+  EXPECT_EQ(sampled.quantile(0.5), full.quantile(0.5));
+}
+
+TEST(Sketch, MergingInAnyOrderIsTheSame) {
+  Sketch parts[3], whole;
+  for (int i = 0; i < 300; ++i) {
+    const double value = 10 + (i * 7919) % 100'000;
+    parts[i % 3].add(value);
+    whole.add(value);
+  }
+  Sketch forward, backward;
+  for (int i = 0; i < 3; ++i) {
+    forward.merge(parts[i]);
+    backward.merge(parts[2 - i]);
+  }
+  for (const Sketch* sketch : {&forward, &backward}) {
+    EXPECT_EQ(sketch->buckets(), whole.buckets());
+    EXPECT_EQ(sketch->first_bucket(), whole.first_bucket());
+    EXPECT_EQ(sketch->min_ns(), whole.min_ns());
+    EXPECT_EQ(sketch->max_ns(), whole.max_ns());
+  }
+}
+
+TEST(Sketch, StrangeSamplesAreBounded) {
+  Sketch sketch;
+  sketch.add(-5);
+  sketch.add(0);
+  sketch.add(1e300);
+  sketch.add(std::nan(""));
+  sketch.add(INFINITY);
+  sketch.add(10, 0);
+  sketch.add(10, -1);
+  EXPECT_EQ(sketch.count(), 3);
+  EXPECT_LE(sketch.buckets().size(), static_cast<std::size_t>(Sketch::kMaxBuckets));
+}
+
+TEST(Sketch, RestoreRefusesWhatDoesNotBelongTogether) {
+  Sketch sketch;
+  EXPECT_TRUE(sketch.restore(5, {1, 0, 2}, 30, 1, 20));
+  EXPECT_EQ(sketch.count(), 3);
+  EXPECT_FALSE(sketch.restore(-1, {1}, 1, 1, 1));
+  EXPECT_FALSE(sketch.restore(Sketch::kMaxBuckets, {1}, 1, 1, 1));
+  EXPECT_FALSE(sketch.restore(0, {-1}, 1, 1, 1));
+  EXPECT_FALSE(sketch.restore(0, {1}, 1, 2, 1));
+  EXPECT_FALSE(sketch.restore(0, {0}, 0, 0, 0));
+  EXPECT_TRUE(sketch.empty());
+}
+
+}  // namespace
+}  // namespace purlin

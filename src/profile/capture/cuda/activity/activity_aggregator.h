@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folding: Purlin's buffers of activity records, and what becomes of the records: rows of the
+// session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them back
+// on a thread of its own or on the one that flushes, often after the window that filled them.
+//
+// What a record stands for belongs to the period in which its work was enqueued: the last one whose
+// window opened before the work began. Where that is not yet known the buffers are held back, and
+// folded when it is settled; at most kMaxHeld of them, beyond which what was planned is taken.
+// CUPTI gives back a buffer whose work is done, when asked: a period is best settled while it has
+// none. What time says of a window's weight is set right by how many launches there were
+// (launch_clock.h).
+//
+// Owned by Capture. [MT] every method; takes no lock that is held while CUPTI is called. What CUPTI
+// dropped is counted as lost; what it gave no end has the time of another launch of its kernel.
+#pragma once
+
+#include "profile/capture/cuda/activity/attribution.h"
+#include "profile/capture/cuda/activity/kernel_names.h"
+#include "profile/capture/cuda/activity/node_times.h"
+#include "profile/capture/cuda/cupti/buffers.h"
+#include "profile/capture/cuda/cupti/library.h"
+#include "profile/capture/sampling/device_busy.h"
+#include "profile/capture/sampling/launch_counter.h"
+#include "profile/capture/sampling/work_rates.h"
+#include "profile/capture/session/session.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace purlin::profile::capture::cuda {
+
+class Folding {
+ public:
+  static constexpr std::size_t kMaxHeld = 128;
+
+  Folding(const Cupti& cupti, CaptureSession& session, Attribution& attribution)
+      : cupti_(cupti), session_(session), recorder_(session.recorder()), attribution_(attribution) {
+    periods_.front().timed = session.options().every_launch;
+  }
+
+  bool owns(const std::uint8_t* buffer) { return buffers_.owns(buffer); }
+  void lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);
+  // REQUIRES: owns(buffer).
+  void take(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
+
+  // A buffer that CUPTI asked for so far was for no work.
+  void await_work() { work_began_ = false; }
+
+  // Records of work that begins from now on are of a new period; `final`: their weight is known.
+  void begin_period(double weight, bool final, bool timed);
+  // Around the time that the kinds are enabled: what is under way in graphs when a window ends does
+  // not have a right end (node_times.h).
+  void begin_window();
+  void end_window();
+  void drop_window();  // it was not opened after all
+  // The weight, by time, of the records of periods so far that had none, and the time they stand
+  // for; `last`: none follow. `alone_ns`: recorded since by what stands for itself.
+  void settle(double weight, double time_ns, bool last, double alone_ns = 0);
+  // Launches are numbered from here on (LaunchClock::start), until what happens is nobody's. False:
+  // they were already.
+  bool start_clock(bool stood_still);
+  void stop_clock();
+  // Whether an id of now would tell what is to be settled; what its record is recognised by.
+  bool wants_last_id();
+  void await_last_id();
+
+  // Copies and sets of memory are recorded between windows, too: whether they are to be kept.
+  void want_copies(bool wanted) { copies_wanted_ = wanted; }
+  std::int64_t last_copy_ns() const { return last_copy_ns_; }  // its end, wall clock; 0: none yet
+
+  // Records of work that begins later than that (wall clock) are nobody's, until a period begins.
+  void leave_out_from(std::int64_t from_ns);
+
+  // Of the kernels' time, all of it: what was recorded, weighted, and how uncertain that is, by how
+  // the periods differ (a ratio estimate's variance).
+  struct Estimate {
+    double total_ns = 0, variance = 0;
+    double counted = 0, timed = 0;  // windows weighed by their launches, by time
+  };
+  Estimate estimate();
+
+  // Losses since the last call go to the recorder, and buffers that nobody needs to the system.
+  void account();
+  // Records since the last call of kinds that Purlin never enables.
+  std::uint64_t take_unasked() { return unasked_.exchange(0); }
+  bool seen_records() const { return seen_records_; }
+  // Launches into streams and nodes of graphs that CUPTI recorded since the last call.
+  struct Counts {
+    double launches = 0, nodes = 0;
+    std::int64_t age_ns = 0;     // of the first of them
+    WorkRates::Amounts at_work;  // how many a ns, of late, not of these alone
+  };
+  Counts take_counts();
+  // What of their price was hidden, and all that is counted so.
+  DeviceBusy::Hidden hidden(const DeviceBusy::Prices& prices);
+  // Purlin's own time in CUPTI's callbacks since the last call.
+  std::int64_t take_cost_ns() { return cost_ns_.exchange(0); }
+  std::size_t memory_bytes() { return buffers_.bytes(); }
+  // Buffers that CUPTI has now, or that wait to be folded.
+  std::size_t lent_buffers() { return buffers_.lent(); }
+  // Whether CUPTI has one that it was lent before the last window closed, or while one is open any:
+  // records of windows that nobody has seen yet. (Those of copies never end.)
+  bool awaits_records();
+
+ private:
+  struct Period {
+    std::int64_t from_ns = 0;  // wall clock
+    double weight = 1;
+    bool final = true, timed = true;
+    double kernel_ns = 0;  // recorded in it so far
+  };
+  struct Buffer {
+    std::uint8_t* bytes = nullptr;
+    std::size_t valid = 0;
+    KernelNames names = {};  // of one that is held
+  };
+
+  // Records that were folded before stand for more: those of this period for so many launches each.
+  struct Again {
+    std::int64_t from_ns = 0;
+    double weight = 0;
+  };
+
+  // A period's buffers, folded already, for launches that are known of at the end only.
+  struct Kept {
+    std::vector<Buffer> buffers;
+    std::int64_t from_ns = 0;
+    double weight = 1, launches = 0;  // that each stands for, and all do
+  };
+
+  class Tally;
+
+  struct Span {
+    std::int64_t from_ns = 0, to_ns = 0;  // wall clock; to: 0 while it is open
+  };
+
+  void begin_period_at(const Period& period);
+  bool awaits_records_now();
+  bool weights_known();
+  bool all_final() const;
+  bool has_room();
+  bool hold(Buffer& buffer);
+  void fold(const Buffer& buffer, bool uncounted, const Again* again = nullptr);
+  void keep(Kept&& last);
+  void drop_kept(std::size_t most);
+  bool give_to_kept(double launches);
+  template <class Record>
+  std::int64_t duration_of(const Record& record, const std::vector<Span>& windows);
+  void take_calls(const Buffer& buffer, Attribution::Batch& ops);
+  void add_up(const std::vector<Period>& folded);
+  void count(const Buffer& buffer, bool as_planned);
+  const Period& period_of(std::int64_t start_ns) const;
+  // Which calls have ids beside those that launch is not known where calls are recorded, too.
+  bool keeps_ids() const { return !session_.options().every_launch && !attribution_.active(); }
+
+  const Cupti& cupti_;
+  CaptureSession& session_;
+  Recorder& recorder_;
+  Attribution& attribution_;
+  Buffers buffers_;
+  std::mutex mutex_;                          // of what follows
+  std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
+  std::vector<Span> windows_;                 // the last few, likewise
+  std::vector<Buffer> held_;
+  std::vector<Kept> kept_;  // of the last periods that had launches, in order of time
+  LaunchClock clock_;
+  std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
+  std::int64_t awaited_ns_ = 0;  // when a call was made for its id; 0: none
+  DeviceBusy busy_;
+  std::int64_t first_ns_ = 0;  // of what is counted; 0: nothing
+  WorkRates work_rates_;
+  NodeTimes node_times_;  // guarded by the recorder's lock
+  double total_ns_ = 0;
+  // Of settled periods, z their weighted kernel time and t the launches or the time they stand for.
+  struct Sums {
+    double n = 0, z = 0, t = 0, zz = 0, zt = 0, tt = 0;
+    void add(double z_ns, double size);
+    double variance() const;
+  } counted_, timed_;
+
+  std::mutex out_mutex_;  // of out_; taken last
+  struct Out {
+    std::uint8_t* bytes;
+    std::int64_t lent_ns;
+  };
+  std::vector<Out> out_;  // buffers with CUPTI, and since when; not those that may never come back
+  std::atomic<std::int64_t> released_ns_ = 0;
+  std::atomic<bool> copies_wanted_ = true;
+  std::atomic<std::int64_t> last_copy_ns_ = 0;
+  std::atomic<bool> seen_records_ = false, work_began_ = false;
+  std::atomic<std::int64_t> cost_ns_ = 0;
+  std::atomic<std::uint64_t> dropped_ = 0, unfinished_copies_ = 0, launches_ = 0, nodes_ = 0,
+                             unasked_ = 0;
+};
+
+}  // namespace purlin::profile::capture::cuda

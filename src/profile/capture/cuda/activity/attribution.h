@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attribution: which op each recorded launch belongs to, and, for a timeline, which call made it.
+// While the activity tier's window is open it also records the calls that launch (launch_calls.h)
+// and has the program's ranges logged (range_log.h); Folding asks it about each launch.
+//
+// Owned by Capture. open, close and collect belong to who holds CUPTI's turn; a Batch may be made
+// on any thread, takes no lock that is held while CUPTI is called, and is made before a
+// Recorder::Batch.
+// Without NVTX or --gemm-shapes it stays off and costs nothing. What cannot be told is noted.
+#pragma once
+
+#include "profile/capture/cuda/activity/launch_calls.h"
+#include "profile/capture/cuda/cupti/library.h"
+#include "profile/capture/ranges/correlation.h"
+#include "profile/capture/recording/recorder.h"
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace purlin::profile::capture::cuda {
+
+enum class OpsMode { kOff, kAuto, kOn };
+
+struct AttributionOptions {
+  OpsMode ops = OpsMode::kAuto;  // PURLIN_OPS; auto: once the program names ranges
+  bool gemm_shapes = false;      // PURLIN_GEMM_SHAPES=1
+  bool timeline = false;
+
+  static AttributionOptions from_environment(bool timeline);
+};
+
+class Attribution {
+ public:
+  static constexpr std::size_t kMaxHeld = 65'536;
+
+  Attribution(const Cupti& cupti, Recorder& recorder, const AttributionOptions& options);
+
+  // Around the window of the activity tier: before its kinds are enabled, after they are disabled.
+  // And within it, again and again: what there is to attribute may come late.
+  void open();
+  void close();
+  // After CUPTI's buffers were flushed.
+  void collect(bool final);
+
+  // Whether records may belong to calls: then, and only then, a buffer needs a Batch.
+  bool active() const { return active_.load(std::memory_order_acquire); }
+
+  // Whether what windows see from here on is for a timeline, where one is kept.
+  void keep_times(bool keep);
+
+  class Batch {
+   public:
+    explicit Batch(Attribution& attribution)
+        : attribution_(attribution), lock_(attribution.mutex_) {}
+    // Before the first of the others; `recorder` outlives this.
+    void begin(Recorder::Batch& recorder);
+    void call(const CUpti_ActivityAPI& record);
+    // Places a launch, or keeps it until its call is known: then false, and it is not the caller's
+    // any more.
+    bool place(LaunchFacts& facts, std::uint32_t correlation);
+    void place(CopyFacts& facts, std::uint32_t correlation);
+
+   private:
+    Attribution& attribution_;
+    const std::lock_guard<std::mutex> lock_;
+    Recorder::Batch* recorder_ = nullptr;
+  };
+
+ private:
+  struct Held {
+    LaunchFacts facts;
+    std::string name;
+    std::uint32_t correlation = 0;
+    int age = 0;
+  };
+
+  bool wanted();
+  void watch_libraries();
+  bool timed() const { return options_.timeline && keep_times_; }
+  void choose_records();
+  void write_spans(bool final);
+  bool try_place(LaunchFacts& facts, std::uint32_t correlation, Recorder::Batch& recorder);
+  std::uint32_t op_of(std::uint32_t context, Recorder::Batch& recorder);
+  void release(Recorder::Batch& recorder, bool final);
+  Correlation::Ended span_writer(Recorder::Batch& recorder);
+
+  const Cupti& cupti_;
+  Recorder& recorder_;
+  const AttributionOptions options_;
+  RangeLog* const log_;
+  CallRecords records_;  // changed by collect(), on the thread of open()
+  bool open_ = false, refused_ = false;
+  std::atomic<bool> active_ = false, keep_times_ = false;
+
+  std::mutex mutex_;
+  Correlation correlation_;
+  std::uint64_t launches_ = 0, unplaced_ = 0;  // since records_ were last thought about
+  std::vector<std::uint32_t> ops_ = {
+      0};  // the recorder's number of each context + 1, 0 = not asked
+  std::unordered_map<std::string, std::uint32_t> known_ops_;
+  std::vector<Held> held_;
+  double without_call_ = 0, graph_launches_ = 0;
+};
+
+}  // namespace purlin::profile::capture::cuda

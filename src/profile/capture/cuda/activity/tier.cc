@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/capture/cuda/activity/tier.h"
+
+#include <dlfcn.h>
+#include <utility>
+
+namespace purlin::profile::capture::cuda {
+namespace {
+
+constexpr CUpti_ActivityKind kKernels = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+constexpr CUpti_ActivityKind kCopies[] = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
+
+// The dear one: every call of the program that waits or may becomes slower, not its record only.
+constexpr CUpti_ActivityKind kWaits = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+
+}  // namespace
+
+Tier::Opened ActivityTier::open(const Window&) {
+  open_ = true;
+  attribution_.open();  // before the kinds: every launch that is recorded has its call recorded
+  CUptiResult result = CUPTI_SUCCESS;
+  if (copies_ && !copies_on_) {
+    copies_on_ = true;
+    for (const CUpti_ActivityKind kind : kCopies)
+      if (result == CUPTI_SUCCESS) result = cupti_.enable(kind);
+  }
+  if (result == CUPTI_SUCCESS) result = cupti_.enable(kKernels);
+  if (waits_ && result == CUPTI_SUCCESS) result = cupti_.enable(kWaits);
+  if (result == CUPTI_SUCCESS) return Opened::kYes;
+  leave();
+  recorder_.note("cupti_refused", "CUDA is not captured: CUPTI answered " + cupti_.text_of(result) +
+                                      "; another profiler may hold it, or the driver may be "
+                                      "older than " +
+                                      cupti_.path);
+  return Opened::kNever;
+}
+
+void ActivityTier::close() {
+  if (!open_) return;
+  cupti_.disable(kKernels);
+  if (waits_) cupti_.disable(kWaits);
+  attribution_.close();
+  open_ = false;
+}
+
+void ActivityTier::leave() {
+  close();
+  if (!std::exchange(copies_on_, false)) return;
+  for (const CUpti_ActivityKind kind : kCopies) cupti_.disable(kind);
+}
+
+// How many launches came after the last window: a call of the driver that does nothing has the next
+// id in its record. At the end only, as the kind makes every later call of the program dearer.
+void ActivityTier::ask_last_id() {
+  void* driver = ::dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+  if (driver == nullptr) return;
+  const auto get_version =
+      reinterpret_cast<decltype(&cuDriverGetVersion)>(::dlsym(driver, "cuDriverGetVersion"));
+  if (get_version != nullptr && cupti_.enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS) {
+    folding_.await_last_id();
+    int version = 0;
+    get_version(&version);
+    cupti_.disable(CUPTI_ACTIVITY_KIND_DRIVER);
+  }
+  ::dlclose(driver);
+}
+
+void ActivityTier::collect(bool final) {
+  if (final && folding_.wants_last_id()) ask_last_id();
+  const CUptiResult result = cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  if (final && result != CUPTI_SUCCESS)
+    recorder_.note(
+        "flush_refused",
+        "at exit CUPTI did not hand over its last records, but answered " + cupti_.text_of(result));
+  attribution_.collect(final);
+  if (open_ && !final) attribution_.open();  // the program may have begun to name ranges
+}
+
+std::int64_t ActivityTier::take_cost_ns() { return folding_.take_cost_ns(); }
+
+}  // namespace purlin::profile::capture::cuda

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arbiter: carries out what the governor decides. On the session's thread it opens and closes the
+// tiers, one at a time, tells the governor what they cost, and gives way when another CUPTI client
+// appears.
+//
+// Where kernels' kind may be switched on again after it was off, it is first switched on when the
+// program has a context, before it launches anything. CUPTI 13.0's hooks stay in the program from
+// then on. If it was on before, they are taken out as it is switched off; where that meets a thread
+// in the middle of a launch, that thread's later launches have no records, or all the same id, for
+// good (bench/results/cupti_window_threads.md).
+//
+// Owned by Capture. tick() and collect() belong to the session's thread, collect(true) to the one
+// that exits; vacate() comes from a client's. CUPTI is called with the ownership's turn held only.
+#pragma once
+
+#include "profile/capture/cuda/activity/activity_aggregator.h"
+#include "profile/capture/cuda/cupti/flush_times.h"
+#include "profile/capture/cuda/cupti/toggle_watch.h"
+#include "profile/capture/cuda/ownership.h"
+#include "profile/capture/cuda/tier.h"
+#include "profile/capture/sampling/overhead_controller.h"
+#include "profile/control_text.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin::profile::capture::cuda {
+
+class Arbiter : public Tenant {
+ public:
+  Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers,
+          Folding& folding, Recorder& recorder);
+
+  void begin();  // prepares the tiers
+  // Opens and closes what is due; returns when to be called again (monotonic).
+  std::int64_t tick(Ownership& ownership);
+  void collect(Ownership& ownership, bool final);
+  // On demand: what the governor would not do by itself. A JSON object with what is so afterwards.
+  std::string control(Ownership& ownership, const ControlRequest& request);
+  void vacate() override;
+  void yield() override;
+
+ private:
+  bool context_awaited(Ownership& ownership);
+  std::string_view state(std::int64_t now_ns) const;
+  bool opened_before_context() const;
+  bool opens_again(std::int64_t now_ns) const;
+  void keep_window_waiting(std::int64_t length_ns);
+  std::int64_t take_waiting_window();
+  void begin_asked_window(std::int64_t length_ns);
+  void open(Ownership& ownership, const Governor::Decision& decision);
+  void close_open_tier(bool final = false);
+  void cycle();
+  void start_clock(bool stood_still);
+  std::int64_t fetch_records(std::int64_t before_ns);
+  void keep_apart();  // waits, some milliseconds at most, until kinds may be switched
+  void collect(int tier, bool final);
+  void account(int tier);
+  void end_stuck(Ownership& ownership);
+  void settle(bool last = false);
+  void report();
+  void note_ended();
+  void note_presence();
+  void rest_copies();
+  void leave_copies();
+  void watch_self();
+
+  std::vector<std::unique_ptr<Tier>> tiers_;
+  Folding& folding_;
+  Recorder& recorder_;
+  Governor governor_;
+  bool awaits_context_;
+  std::int64_t waiting_window_ns_ = 0;  // so long a window was asked for before there was a context
+  int open_ = Governor::kNone;
+  std::int64_t opened_ns_ = 0;  // when that was, or was refused
+  FlushTimes flush_times_;
+  std::int64_t next_switch_ns_ = FlushTimes::kNever;  // as planned
+  std::int64_t fetched_before_ns_ = 0;
+  ToggleWatch toggles_;
+  bool stuck_ = false;
+  bool told_ended_ = false, told_presence_ = false, told_copies_ = false;
+  std::int64_t ended_ns_ = 0;  // when the head was all; wall clock
+  int quiet_collects_ = 0;     // since launches were last recorded
+  std::int64_t watched_since_ns_ = 0, watched_cpu_ns_ = 0;
+  double told_spent_ns_ = 0, told_unseen_ns_ = 0;
+};
+
+}  // namespace purlin::profile::capture::cuda

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// CaptureSession: the capture of one process: its Recorder, its file in the spool, and the thread
+// that seals a period every second. A killed process loses what came after the last seal, no more.
+//
+// Source is what feeds it: tick() is called when it asked to be, collect() before each seal, both
+// on the session's thread; collect(true) once more from finish() on the thread that exits. Sessions
+// are created once per process and never destroyed: the program's other threads may still be inside
+// Purlin's callbacks while it exits. [MT] every method. Nothing throws; without its file a session
+// counts and writes nothing.
+#pragma once
+
+#include "profile/capture/recording/recorder.h"
+#include "profile/capture/sampling/process_sampler.h"
+#include "profile/capture/session/clock.h"
+#include "profile/capture/session/control.h"
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <pthread.h>
+#include <string>
+#include <sys/types.h>
+
+namespace purlin::profile::capture {
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Does what is due and says when to be called again (monotonic ns); at each wake-up.
+  virtual std::int64_t tick() { return std::numeric_limits<std::int64_t>::max(); }
+  virtual void collect(bool final) = 0;  // [MT]
+  virtual std::uint32_t tracer_version() const { return 0; }
+  // Does what `purlin capture` asks, between two ticks; a JSON object.
+  virtual std::string control(const ControlRequest& request);
+};
+
+struct SessionOptions {
+  std::string spool;              // folder; PURLIN_SPOOL
+  std::string layer;              // "cuda", "opencl"
+  std::int64_t period_ms = 1000;  // PURLIN_SEAL_PERIOD_MS
+  bool every_launch = false;      // PURLIN_FULL=1
+  double budget = 0.01;           // PURLIN_BUDGET, of the program's time
+  bool idle = false;              // PURLIN_IDLE=1: nothing is recorded until asked for
+  bool waits = false;             // PURLIN_WAITS=1: the host's waits as well as launches
+  bool windows = false;           // PURLIN_WINDOWS: after the head, within the budget; as drawn
+  // PURLIN_WINDOW="LENGTH_MS@CELL_MS": launches with their times for so long in each cell.
+  std::int64_t full_window_ns = 0, full_cell_ns = 0;
+
+  // PURLIN_LASTING_LAUNCH_NS (docs/guide/profiling.md): what a second window costs each later
+  // launch, where it is another CUPTI than the one that cost_model.h was measured on; -1: as there.
+  double lasting_launch_ns = -1;
+  RunDraw draw;  // PURLIN_SAMPLE
+  // CUDA's records say of themselves whether they are for the timeline.
+  bool has_control() const { return layer == "cuda" && draw.left_out.empty(); }
+  bool keeps_times() const { return every_launch || layer == "cuda"; }
+  // False where PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
+  static bool from_environment(const char* layer, SessionOptions& options);
+};
+
+class CaptureSession {
+ public:
+  CaptureSession(SessionOptions options, Source& source);
+
+  Recorder& recorder() { return recorder_; }
+  const SessionOptions& options() const { return options_; }
+  void start();                                  // writes the first seal, starts the thread
+  void set_devices(const std::string& devices);  // a JSON array, as in the document's environment
+  void wake();                                   // tick and collect soon, without sealing
+  void poke();                                   // tick soon
+  // The program's first work is under way: the next seals come soon after one another, so that one
+  // that aborts at once leaves something. False on the session's own thread, whose work it is not.
+  bool hurry();
+  void finish();  // at exit: the final seal; later calls do nothing
+
+ private:
+  static void* run(void* self);
+  void loop();
+  void seal(bool final);
+  void keep_cost(bool final);
+  void open_file();
+  bool reach_file();
+  bool write_pending();
+
+  const SessionOptions options_;
+  Source& source_;
+  Recorder recorder_;
+  std::string process_;  // JSON of META
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t condition_;
+  bool awake_ = false, poked_ = false, hurried_ = false;
+  std::atomic<bool> finished_ = false;
+  std::mutex file_mutex_;
+  std::optional<CostKeeper> keeper_;
+  std::int64_t began_ns_ = 0;
+  Control control_;
+  std::string path_, pending_;  // pending_: a period that could not be written yet
+  int fd_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::uint64_t offset_ = 0;
+};
+
+}  // namespace purlin::profile::capture
