@@ -1,4 +1,5 @@
 """The help text of a command-line program: pages by verb, units of prose, width."""
+import os
 import re
 import subprocess
 
@@ -7,7 +8,7 @@ from prose.text import Unit
 
 def _run(command):
     done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False,
-                          stdin=subprocess.DEVNULL)
+                          stdin=subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"})
     return done.stdout or done.stderr
 
 
@@ -17,9 +18,9 @@ def pages(binary):
     if not overview.strip():
         raise ValueError(f"{binary} help prints nothing")
     yield "--help", overview
-    verbs = dict.fromkeys(re.findall(r"^ {2,4}([a-z][a-z-]*)(?: {2,}|$)", overview, re.M))
+    verbs = dict.fromkeys(re.findall(r"^ {2,4}([a-z][a-z-]*(?: [a-z-]+)?)(?: {2,}|$)", overview, re.M))
     for verb in verbs:
-        yield f"{verb} --help", _run([binary, verb, "--help"])
+        yield f"{verb} --help", _run([binary, *verb.split(), "--help"])
 
 
 def units(text):
@@ -35,10 +36,10 @@ def units(text):
         depth = len(line) - len(line.lstrip())
         row = re.match(r"^ {1,8}\S.*? {2,}(?=\S)", line)
         option = re.match(r"^\s+-", line)
-        if not line.strip():
+        if not line.strip() or re.match(r"^\s*[A-Za-z ]+:$", line):
             close()
             continue
-        if row or option or re.match(r"^\s*[A-Za-z ]+:$", line) or (depth != indent and lines and depth < 10):
+        if row or option or (depth != indent and lines and depth < 10):
             close()
         if option and not row:
             indent = None

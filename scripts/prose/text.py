@@ -22,8 +22,9 @@ def _keep(group):
     return lambda m: m.group(group) + "\n" * (m.group(0).count("\n") - m.group(group).count("\n"))
 
 
-_IDENTIFIER = re.compile(r"""(?<![\w.])(?:
-      --?[A-Za-z][\w-]*(?:=[\w,.:]+)?                  # --flag, --flag=value
+_IDENTIFIER = re.compile(r"""(?<![\w./])(?!(?:e\.g|i\.e)\b)(?:
+      [\w.-]+(?:/[\w.-]+)+\.\w+                        # a/file.ext
+    | --?[A-Za-z][\w-]*(?:=[\w,.:]+)?                  # --flag, --flag=value
     | (?:\.{0,2}/)[\w.{}*-]+(?:/[\w.{}*-]+)*\w         # /a/path, ./a/path
     | [A-Za-z]\w*(?:(?:::|->|\.)\w+)+(?:\(\))?         # a::b, a->b, file.ext
     | [A-Za-z]\w*\(\)                                  # call()
