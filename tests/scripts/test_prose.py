@@ -94,6 +94,19 @@ class HelpText(unittest.TestCase):
         self.assertEqual([u.text for u in helptext.units(page)], ["Do it", "Show this", "its text", "The end."])
 
 
+    def test_pages_of_every_verb(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "tool"
+            program.write_text("#!/bin/sh\nif [ \"$1\" = help ]; then printf 'Verbs:\\n  run        Runs it\\n"
+                               "  cache list  Lists\\n'; else echo \"It is told: $*\"; printf '%0120d\\n' 0; fi\n")
+            program.chmod(0o755)
+            done = subprocess.run([ROOT / "scripts/check_prose", "--help-of", program], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        for verb in ("run", "cache list"):
+            self.assertIn(f'{verb} --help:1: term: "told"', done.stdout)
+            self.assertIn(f"{verb} --help:2: columns: 120", done.stdout)
+
+
 class Program(unittest.TestCase):
     def run_on(self, body, *options):
         with tempfile.TemporaryDirectory() as folder:
