@@ -15,7 +15,7 @@ namespace purlin {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
-constexpr std::size_t kMaxT1Parameters = 256, kMaxConditions = 4096, kMaxArguments = 256;
+constexpr std::size_t kMaxT1Parameters = 256, kMaxConditions = 4096, kMaxT1Arguments = 256;
 constexpr std::size_t kMaxT1Values = 65536;
 constexpr std::array<const char*, 3> kProblem = {"problem_size_x", "problem_size_y",
                                                  "problem_size_z"};
@@ -312,8 +312,8 @@ class T1Reader {
   }
 
   Status read_arguments(const Json& arguments) {
-    if (!arguments.is_array() || arguments.size() == 0 || arguments.size() > kMaxArguments)
-      return wrong("Arguments", fmt::format("must be 1 to {}", kMaxArguments));
+    if (!arguments.is_array() || arguments.size() == 0 || arguments.size() > kMaxT1Arguments)
+      return wrong("Arguments", fmt::format("must be 1 to {}", kMaxT1Arguments));
     bool writes = false;
     for (const Json& each : arguments.items()) {
       PURLIN_ASSIGN(Argument argument, read_argument(each));

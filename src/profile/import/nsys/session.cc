@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxStrings = 1'000'000;  // cached; then the cache starts anew
 constexpr std::size_t kMaxName = 16'384;
-constexpr std::size_t kMaxGpus = 1024, kMaxProcesses = 100'000, kMaxMessages = 20;
+constexpr std::size_t kMaxGpus = 1024, kMaxProcesses = 100'000, kMaxSessionMessages = 20;
 constexpr std::int64_t kMaxTime = std::int64_t{1} << 61, kMaxEpoch = std::int64_t{1} << 62;
 
 int small(std::optional<std::int64_t> value) {
@@ -295,7 +295,7 @@ Status NsysSession::read_messages() {
                                    [&](const auto& message) { return message.first == text; });
     if (same != messages.end()) {
       ++same->second;
-    } else if (messages.size() < kMaxMessages) {
+    } else if (messages.size() < kMaxSessionMessages) {
       messages.emplace_back(text, 1);
     }
   }
