@@ -15,7 +15,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr std::size_t kKeyWidth = 12;
-constexpr int kBins = 16, kBarCells = 30;
+constexpr int kBins = 16, kHistogramCells = 30;
 
 std::string counter_text(double value) {
   return value == static_cast<double>(static_cast<std::int64_t>(value)) && value < 1e15
@@ -180,7 +180,7 @@ class KernelRenderer {
       out_ += fmt::format("{:>{}}  {:>7}", "", kKeyWidth, short_ns(bin.low_ns));
       if (bin.count > 0)
         out_ += fmt::format(
-            "  {} {}", terminal_.paint(Style::kCyan, terminal_.bar(bin.count / most, kBarCells)),
+            "  {} {}", terminal_.paint(Style::kCyan, terminal_.bar(bin.count / most, kHistogramCells)),
             format_count(bin.count));
       out_ += "\n";
     }

@@ -23,7 +23,7 @@ constexpr double kShortNs = 5'000;
 // A model above the ceiling by more than clocks and rounding explain is not what was executed.
 constexpr double kBelievable = 1.02;
 
-std::string percent(double share) {
+std::string whole_percent(double share) {
   const double value = 100 * share;
   return fmt::format("{:.{}f} %", value, value > 0 && value < 1 ? 1 : 0);
 }
@@ -180,7 +180,7 @@ void RoofSum::add_work(const KernelRow& row, const KernelName& name, double laun
     notes_[fmt::format(
         "the shape model's FLOPs would be {} of {}: the kernel executes fewer (FFT, "
         "Winograd, sparsity) or uses another unit",
-        percent(*flops / s / most_flops), compute->name)] += ns;
+        whole_percent(*flops / s / most_flops), compute->name)] += ns;
     flops.reset();
   }
   if (bytes && !counters.dram_bytes && bandwidth > 0 && *bytes / s > kBelievable * most_bytes) {
@@ -189,7 +189,8 @@ void RoofSum::add_work(const KernelRow& row, const KernelName& name, double laun
     notes_[fmt::format(
         "the shape model's bytes would be {} of DRAM bandwidth: they come from a "
         "cache{}",
-        percent(*bytes / s / most_bytes), cached ? "" : ", or not all of them are moved")] += ns;
+        whole_percent(*bytes / s / most_bytes), cached ? "" : ", or not all of them are moved")] +=
+        ns;
     if (cached) {
       bandwidth = l2->peak;
       level = "l2";
@@ -366,9 +367,10 @@ void RoofSum::describe(Roof& roof) const {
                                : judged_by_counter_                   ? "counters"
                                                                       : "shape model";
     const std::string level = longest(levels_) == "l2" ? "L2" : "DRAM";
-    std::string text = fmt::format("{} of {} bandwidth", percent(memory_ns_ / judged_ns_), level);
+    std::string text =
+        fmt::format("{} of {} bandwidth", whole_percent(memory_ns_ / judged_ns_), level);
     if (!units_.empty())
-      text += fmt::format(", {} of {}", percent(compute_ns_ / judged_ns_), longest(units_));
+      text += fmt::format(", {} of {}", whole_percent(compute_ns_ / judged_ns_), longest(units_));
     parts.push_back(text + " (" + source + ")");
     const Ceiling* ceiling = roof.ceiling == "dram" || roof.ceiling == "l2"
                                  ? ceilings_->memory_for(roof.ceiling)
@@ -382,12 +384,12 @@ void RoofSum::describe(Roof& roof) const {
       parts.push_back("ceiling: " + from);
     }
     if (roof.tensor_cores_idle)
-      parts.push_back(fmt::format("tensor cores idle: {} of {}", percent(roof.tensor_share),
+      parts.push_back(fmt::format("tensor cores idle: {} of {}", whole_percent(roof.tensor_share),
                                   roof.tensor_ceiling));
   }
   if (busy_ns_ > 0)
-    parts.push_back(fmt::format("SMs {} busy, memory {}", percent(compute_busy_ / busy_ns_),
-                                percent(memory_busy_ / busy_ns_)));
+    parts.push_back(fmt::format("SMs {} busy, memory {}", whole_percent(compute_busy_ / busy_ns_),
+                                whole_percent(memory_busy_ / busy_ns_)));
   if (roof.bound == Bound::kLatency) {
     const double mean_ns = launches_ > 0 ? ns_ / launches_ : 0;
     if (ns_ > 0 && small_grid_ns_ > ns_ / 2) parts.push_back("fewer blocks than SMs");
@@ -402,7 +404,7 @@ void RoofSum::describe(Roof& roof) const {
   if (roof.bound_from == "op_class")
     parts.push_back(fmt::format("what {} kernels usually are; {}", op_class_, missing()));
   if (roof.utilization > 0 && judged_ns_ < 0.95 * ns_)
-    parts.push_back(fmt::format("for {} of the row's time", percent(judged_ns_ / ns_)));
+    parts.push_back(fmt::format("for {} of the row's time", whole_percent(judged_ns_ / ns_)));
   if (!notes_.empty()) parts.push_back(longest(notes_));
   if (bus_bytes_.ns > 0)
     parts.push_back(fmt::format("{:.1f} GB/s over the links", bus_bytes_.total / bus_bytes_.ns));

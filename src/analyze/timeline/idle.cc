@@ -13,7 +13,7 @@ std::size_t index_of(IdleCause cause) { return static_cast<std::size_t>(cause); 
 
 // Records of one process in order of start.
 template <class Record>
-Coverage::Source records_of(const std::vector<Record>& records, std::uint32_t process) {
+IntervalCoverage::Source records_of(const std::vector<Record>& records, std::uint32_t process) {
   return [&records, process, i = std::size_t{0}](Interval& interval) mutable {
     while (i < records.size() && records[i].process != process) ++i;
     if (i == records.size()) return false;

@@ -39,8 +39,8 @@ class IdleAttribution {
   const Profile& profile_;
   const HostFacts& host_;
   std::uint32_t process_;
-  std::vector<Coverage> host_work_;       // ops and calls of that process
-  std::vector<Interval> left_, scratch_;  // of the gap at hand, kept for their memory
+  std::vector<IntervalCoverage> host_work_;  // ops and calls of that process
+  std::vector<Interval> left_, scratch_;     // of the gap at hand, kept for their memory
 };
 
 }  // namespace purlin::analyze

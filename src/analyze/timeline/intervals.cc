@@ -3,7 +3,7 @@
 
 namespace purlin::analyze {
 
-void sweep_layers(std::vector<Coverage>& layers, Interval window,
+void sweep_layers(std::vector<IntervalCoverage>& layers, Interval window,
                   const std::function<void(Interval, std::size_t)>& piece) {
   std::int64_t at = window.begin;
   while (at < window.end) {

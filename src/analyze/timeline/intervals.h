@@ -41,10 +41,10 @@ inline Interval clip(Interval interval, Interval window) {
 }
 
 // The union of intervals that a source gives in order of begin.
-class Coverage {
+class IntervalCoverage {
  public:
   using Source = std::function<bool(Interval&)>;  // false: no more
-  explicit Coverage(Source source) : source_(std::move(source)) {
+  explicit IntervalCoverage(Source source) : source_(std::move(source)) {
     has_next_ = source_(next_);
     advance();
   }
@@ -72,7 +72,7 @@ class Coverage {
 // Every moment of `window` goes to the first of `layers` that covers it, or to none (index
 // layers.size()). Calls piece(interval, index), in order, without gaps. Windows of successive calls
 // must be in order.
-void sweep_layers(std::vector<Coverage>& layers, Interval window,
+void sweep_layers(std::vector<IntervalCoverage>& layers, Interval window,
                   const std::function<void(Interval, std::size_t)>& piece);
 
 }  // namespace purlin::analyze

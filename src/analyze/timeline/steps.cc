@@ -149,9 +149,9 @@ void extend_to_device(const Timeline& timeline, const DeviceWork& work, Steps& o
   steps.resize(last);
 }
 
-Coverage::Source merged(Coverage::Source a, Coverage::Source b) {
+IntervalCoverage::Source merged(IntervalCoverage::Source a, IntervalCoverage::Source b) {
   struct Side {
-    Coverage::Source source;
+    IntervalCoverage::Source source;
     Interval next;
     bool has = false;
     void advance() { has = source(next); }
@@ -169,8 +169,8 @@ Coverage::Source merged(Coverage::Source a, Coverage::Source b) {
 }
 
 template <class Record, class Keep>
-Coverage::Source source_of(const std::vector<Record>& records, std::size_t first, std::size_t last,
-                           Keep keep) {
+IntervalCoverage::Source source_of(const std::vector<Record>& records, std::size_t first,
+                                   std::size_t last, Keep keep) {
   return [&records, i = first, last, keep](Interval& interval) mutable {
     while (i < last && !keep(records[i])) ++i;
     if (i == last) return false;
@@ -220,7 +220,7 @@ std::vector<StepTime> break_down(const Profile& profile, const DeviceWork& work,
                                [=](const Call& call) { return call.process == process; });
   const auto ops = source_of(timeline.ops, 0, timeline.ops.size(),
                              [=](const Op& op) { return op.process == process; });
-  std::vector<Coverage> layers;  // first to last claim
+  std::vector<IntervalCoverage> layers;  // first to last claim
   layers.emplace_back(device(kCompute));
   layers.emplace_back(device(kCopying));
   layers.emplace_back(device(kSetting));
