@@ -49,15 +49,15 @@ struct BisectStep {
 };
 
 struct Bisection {
-  Item item;  // the followed one: the clearest regression of the requested items
+  Item item;  // The followed one: the clearest regression of the requested items.
   ItemResult whole;
   std::vector<BisectStep> steps;
   std::string good, bad;                // The last known good commit, the first bad one.
   std::vector<std::string> candidates;  // (good, bad]: one, or several with untriable commits.
-  bool confirmed = false;               // the gate found the culprit slower than its parent
-  ItemResult confirmation;              // pairs = 0 where there are several candidates
-  std::string nothing_to_find;          // why the last commit is not slower; the rest is then empty
-  PairsRecord measurement;              // of all comparisons and steps
+  bool confirmed = false;               // The gate found the culprit slower than its parent.
+  ItemResult confirmation;              // pairs = 0 with several candidates.
+  std::string nothing_to_find;          // Why the last commit is not slower; the rest is then empty.
+  PairsRecord measurement;              // Of all comparisons and steps.
   double seconds = 0;
 };
 
