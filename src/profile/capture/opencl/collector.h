@@ -7,12 +7,9 @@
 // that runs further ahead has its launches counted as lost.
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 300
+#include "profile/capture/opencl/command.h"
 #include "profile/capture/session/session.h"
 
-#include <CL/cl_icd.h>
-
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <string>
@@ -20,15 +17,6 @@
 #include <vector>
 
 namespace purlin::profile::capture::opencl {
-
-// What a command is: a launch of `kernel`, or a copy or set of `bytes`.
-struct Command {
-  std::string kernel;
-  std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
-  std::uint32_t local_memory_bytes = 0, private_memory_bytes = 0;
-  const char* kind = nullptr;  // nullptr = a launch
-  double bytes = 0;
-};
 
 class Collector : public Source {
  public:
