@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvcc compiles without a GPU, so the first half runs wherever it is installed; the second runs
-// against a compiler of the test's own, a script.
+// nvcc compiles without a GPU, so the first half runs on each machine with nvcc. The second half
+// runs against a script in place of the compiler.
 #include "gpu/cuda/nvcc.h"
 
 #include "base/files.h"

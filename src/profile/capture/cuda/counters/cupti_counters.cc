@@ -211,7 +211,7 @@ class CuptiCounters : public CounterHardware {
 
 bool CuptiCounters::subscribe(LaunchListener& listener, std::string& reason) {
   if (!bound_) {
-    reason = cupti_.path + " has no range profiler; CUDA 12.8's and newer do";
+    reason = cupti_.path + " has no range profiler; CUPTI of CUDA 12.8 and newer has one";
     return false;
   }
   if (!driver_.bind()) {
