@@ -35,7 +35,7 @@ struct CountOutcome {
 };
 
 // After a head of a second, as Folding does it: a window is settled when the next one opens.
-CountOutcome simulate(const CountedProgram& program, std::uint64_t seed) {
+CountOutcome simulate_count(const CountedProgram& program, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto between = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random);
@@ -104,7 +104,7 @@ TEST(LaunchClock, AProgramThatIsTwiceAsSlowWhileItIsRecorded) {
   CountedProgram program;
   program.slower = 2;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    const CountOutcome out = simulate(program, seed);
+    const CountOutcome out = simulate_count(program, seed);
     EXPECT_NEAR(out.off(), 0, 0.002);
     EXPECT_LT(out.off_by_time(), -0.4);
     EXPECT_EQ(out.timed, 0);
@@ -120,7 +120,7 @@ TEST(LaunchClock, LaunchesThatAreCapturedAreNone) {
   program.length_ns = 20 * kSec;
   program.window_ns = 30 * kMilli;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    const CountOutcome out = simulate(program, seed);
+    const CountOutcome out = simulate_count(program, seed);
     EXPECT_NEAR(out.off(), 0, 0.05);
     EXPECT_EQ(out.timed, 0);
   }
@@ -138,7 +138,7 @@ TEST(LaunchClock, CapturesAtTheEndsOfAWindowAreNotMissed) {
   program.kind = [=](double at) { return phase(at) < 0.1 * kMilli ? -1 : 0; };
   program.length_ns = 20 * kSec;
   double off = 0;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) off += simulate(program, seed).off() / 20;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) off += simulate_count(program, seed).off() / 20;
   EXPECT_NEAR(off, 0, 0.03);
 }
 
@@ -149,18 +149,18 @@ TEST(LaunchClock, FewReplaysInAWindowAndFewWindows) {
   program.period_ns = 4 * kSec;
   program.length_ns = 13 * kSec;
   for (std::uint64_t seed = 1; seed <= 50; ++seed)
-    EXPECT_NEAR(simulate(program, seed).off(), 0, 0.01) << seed;
+    EXPECT_NEAR(simulate_count(program, seed).off(), 0, 0.01) << seed;
   program.length_ns = 2 * kSec;  // one window
   for (std::uint64_t seed = 1; seed <= 50; ++seed)
-    EXPECT_NEAR(simulate(program, seed).off(), 0, 0.01) << seed;
+    EXPECT_NEAR(simulate_count(program, seed).off(), 0, 0.01) << seed;
 }
 
 TEST(LaunchClock, IdsComeRound) {
   CountedProgram program;
   program.first_id = 0xffffff00;
-  EXPECT_NEAR(simulate(program, 1).off(), 0, 0.002);
+  EXPECT_NEAR(simulate_count(program, 1).off(), 0, 0.002);
   program.first_id = 0x7fffff00;
-  EXPECT_NEAR(simulate(program, 1).off(), 0, 0.002);
+  EXPECT_NEAR(simulate_count(program, 1).off(), 0, 0.002);
 }
 
 TEST(LaunchClock, WindowsOfAnyLength) {
@@ -168,7 +168,7 @@ TEST(LaunchClock, WindowsOfAnyLength) {
   program.slower = 1.3;
   program.windows_end_early = true;
   for (std::uint64_t seed = 1; seed <= 10; ++seed)
-    EXPECT_NEAR(simulate(program, seed).off(), 0, 0.002);
+    EXPECT_NEAR(simulate_count(program, seed).off(), 0, 0.002);
 }
 
 // A step of 40 ms launches 20 small kernels a ms at first and then a large one every ms: windows
@@ -182,7 +182,7 @@ TEST(LaunchClock, WhatAWindowSeesDoesNotWeighIt) {
   double share = 0, truth = 0;
   constexpr int kRuns = 100;
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
-    const CountOutcome out = simulate(program, seed);
+    const CountOutcome out = simulate_count(program, seed);
     EXPECT_NEAR(out.off(), 0, 0.04) << seed;
     share += out.by_ids[0] / (out.by_ids[0] + out.by_ids[1]) / kRuns;
     truth += out.truth[0] / (out.truth[0] + out.truth[1]) / kRuns;
@@ -196,7 +196,7 @@ TEST(LaunchClock, APauseIsNoLaunches) {
     return std::fmod(now, 10e9) < 5e9 ? 100e3 : 10e9 - std::fmod(now, 10e9);
   };
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const CountOutcome out = simulate(program, seed);
+    const CountOutcome out = simulate_count(program, seed);
     EXPECT_NEAR(out.off(), 0, 0.02) << seed;
   }
 }

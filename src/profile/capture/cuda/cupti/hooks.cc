@@ -123,7 +123,7 @@ std::string redirect_copy(const std::string& path) {
     return "it is of another version than " + hooked_cupti->path +
            ", which Purlin uses, and CUPTI serves one copy only; PURLIN_CUPTI names the one to use";
   if (redirect(reinterpret_cast<const void*>(copy.get_version), hooked_cupti->handle,
-               "hooked_cupti", reason))
+               "cupti", reason))
     return "";
   return reason;
 }
