@@ -67,9 +67,9 @@ void initialize() {
   if (cupti != nullptr || !SessionOptions::from_environment("cuda", options)) return;
   cupti = new Cupti;
   Instance::prepare();
-  if (!options.draw.left_out.empty()) {  // CUPTI is not even loaded
+  if (!options.sampler.left_out.empty()) {  // CUPTI is not even loaded
     Capture* instance = Instance::get([&] { return new Capture(*cupti, options); });
-    instance->refuse("not_sampled", options.draw.left_out);
+    instance->refuse("not_sampled", options.sampler.left_out);
     instance->session().start();
     instance->session().finish();
     return;

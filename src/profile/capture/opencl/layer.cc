@@ -39,7 +39,8 @@ Collector* collector() noexcept {
   return Instance::get([]() -> Collector* {
     try {
       SessionOptions options;
-      if (!SessionOptions::from_environment("opencl", options) || !options.draw.left_out.empty()) {
+      if (!SessionOptions::from_environment("opencl", options) ||
+          !options.sampler.left_out.empty()) {
         unwanted = true;
         return nullptr;
       }

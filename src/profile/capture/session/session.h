@@ -51,9 +51,9 @@ struct SessionOptions {
   // PURLIN_LASTING_LAUNCH_NS (docs/guide/profiling.md): what a second window costs each later
   // launch, where it is another CUPTI than the one that cost_model.h was measured on; -1: as there.
   double lasting_launch_ns = -1;
-  RunDraw draw;  // PURLIN_SAMPLE
+  ProcessSampler sampler;  // PURLIN_SAMPLE
   // CUDA's records say of themselves whether they are for the timeline.
-  bool has_control() const { return layer == "cuda" && draw.left_out.empty(); }
+  bool has_control() const { return layer == "cuda" && sampler.left_out.empty(); }
   bool keeps_times() const { return every_launch || layer == "cuda"; }
   // False where PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
   static bool from_environment(const char* layer, SessionOptions& options);

@@ -44,7 +44,7 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
     std::erase_if(out_, [&](const Out& out) { return out.bytes == bytes; });
   }
   cost_ns_ += monotonic_ns() - began;
-  // A full one: the governor may not want many of these.
+  // A full one: the overhead controller may not want many of these.
   if (valid > Buffers::kBytes / 8 * 7) session_.poke();
 }
 
@@ -107,16 +107,16 @@ bool Folding::awaits_records_now() {
                      [&](const Out& out) { return open || out.lent_ns <= closed_ns_; });
 }
 
-bool Folding::start_clock(bool stood_still) {
+bool Folding::start_counter(bool stood_still) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (clock_.running()) return false;
-  clock_.start(monotonic_ns(), stood_still);
+  if (counter_.running()) return false;
+  counter_.start(monotonic_ns(), stood_still);
   return true;
 }
 
 bool Folding::wants_last_id() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return clock_.running();
+  return counter_.running();
 }
 
 void Folding::await_last_id() {
@@ -124,9 +124,9 @@ void Folding::await_last_id() {
   awaited_ns_ = monotonic_ns();
 }
 
-void Folding::stop_clock() {
+void Folding::stop_counter() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  clock_.stop();
+  counter_.stop();
   const std::lock_guard<std::mutex> out(out_mutex_);
   out_.clear();  // another client may have been given them
 }
@@ -205,21 +205,21 @@ bool Folding::hold(Buffer& buffer) {
 
 void Folding::settle(double weight, double time_ns, bool last, double alone_ns) {
   std::vector<Buffer> held;
-  LaunchClock::Weight by_ids;
+  LaunchCounter::Weight by_ids;
   double left_out = 0, seen = 0;
   std::int64_t from_ns = 0;
   bool settled = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool any = !all_final();
-    if (attribution_.active()) clock_.stop();
+    if (attribution_.active()) counter_.stop();
     const std::int64_t now = monotonic_ns();
     const bool open = !windows_.empty() && windows_.back().to_ns == 0;
     by_ids =
-        clock_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
-                       last || !awaits_records_now(), last, session_.options().waits, alone_ns});
+        counter_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
+                         last || !awaits_records_now(), last, session_.options().waits, alone_ns});
     if (any) weight = by_ids.value;
-    left_out = clock_.left_out();
+    left_out = counter_.left_out();
     for (Period& period : periods_)
       if (!std::exchange(period.final, true))
         settled = true, period.weight = weight, from_ns = period.from_ns;

@@ -8,7 +8,7 @@
 // folded when it is settled; at most kMaxHeld of them, beyond which what was planned is taken.
 // CUPTI gives back a buffer whose work is done, when asked: a period is best settled while it has
 // none. What time says of a window's weight is set right by how many launches there were
-// (launch_clock.h).
+// (launch_counter.h).
 //
 // Owned by Capture. [MT] every method; takes no lock that is held while CUPTI is called. What CUPTI
 // dropped is counted as lost; what it gave no end has the time of another launch of its kernel.
@@ -60,10 +60,10 @@ class Folding {
   // The weight, by time, of the records of periods so far that had none, and the time they stand
   // for; `last`: none follow. `alone_ns`: recorded since by what stands for itself.
   void settle(double weight, double time_ns, bool last, double alone_ns = 0);
-  // Launches are numbered from here on (LaunchClock::start), until what happens is nobody's. False:
-  // they were already.
-  bool start_clock(bool stood_still);
-  void stop_clock();
+  // Launches are numbered from here on (LaunchCounter::start), until what happens is nobody's.
+  // False: they were already.
+  bool start_counter(bool stood_still);
+  void stop_counter();
   // Whether an id of now would tell what is to be settled; what its record is recognised by.
   bool wants_last_id();
   void await_last_id();
@@ -167,7 +167,7 @@ class Folding {
   std::vector<Span> windows_;                 // the last few, likewise
   std::vector<Buffer> held_;
   std::vector<Kept> kept_;  // of the last periods that had launches, in order of time
-  LaunchClock clock_;
+  LaunchCounter counter_;
   std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
   std::int64_t awaited_ns_ = 0;  // when a call was made for its id; 0: none
   DeviceBusy busy_;

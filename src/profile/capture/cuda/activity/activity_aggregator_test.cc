@@ -203,7 +203,7 @@ TEST_F(FoldingTest, BuffersThatCuptiHasAreAwaited) {
   folding_.lend(&second, &size, &most);
   folding_.take(nullptr, 0, first, 0);
   EXPECT_TRUE(folding_.awaits_records());
-  folding_.stop_clock();  // another client may have it, for good
+  folding_.stop_counter();  // another client may have it, for good
   EXPECT_FALSE(folding_.awaits_records());
   folding_.lend(&first, &size, &most);
   EXPECT_TRUE(folding_.awaits_records());
@@ -239,7 +239,7 @@ TEST_F(FoldingTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
   Record head = record("a", wall_ns(), 10);
   head.correlationId = 1000;
   deliver({head});
-  folding_.start_clock(true);
+  folding_.start_counter(true);
   std::int64_t now = monotonic_ns();
   for (std::uint32_t window = 1; window <= 2; ++window) {
     until(now += kPeriodNs - kWindowNs);
@@ -270,7 +270,7 @@ TEST_F(FoldingTest, WhatComesAfterTheLastWindowThatSawAnythingIsStoodForByThat) 
   Record head = record("a", wall_ns(), 10);
   head.correlationId = 1000;
   deliver({head});
-  folding_.start_clock(true);
+  folding_.start_counter(true);
   const std::int64_t end = monotonic_ns() + 10'000'000;
   while (monotonic_ns() < end) {
   }
@@ -299,7 +299,7 @@ TEST_F(FoldingTest, WhatNoWindowStoodForIsOfAllThatAreKept) {
   Record head = record("busy", wall_ns(), 10);
   head.correlationId = 1000;
   deliver({head});
-  folding_.start_clock(true);
+  folding_.start_counter(true);
   std::int64_t before = monotonic_ns();
   const auto window = [&](const char* name, std::uint32_t from, std::uint32_t to, bool last) {
     while (monotonic_ns() < before + 1'000'000) {
@@ -331,7 +331,7 @@ TEST_F(FoldingTest, WhatNoWindowStoodForIsOfAllThatAreKept) {
 TEST_F(FoldingTest, TimeWeighsWindowsWhereIdsAreTheSameForAll) {
   folding_.begin_period(1, true, false);
   deliver({record("a", wall_ns(), 10)});
-  folding_.start_clock(true);
+  folding_.start_counter(true);
   for (int window = 0; window < 3; ++window) {
     folding_.begin_period(5, false, false);
     folding_.begin_window();

@@ -40,10 +40,10 @@ class Folding::Tally {
       for (const auto& [id, start_ns] : launch_ids_) {
         const Period& period = folding.period_of(start_ns);
         if (!period.final || period.weight > 0)
-          folding.clock_.see(id, period.final || as_planned_ ? period.weight : 0, start_ns);
+          folding.counter_.see(id, period.final || as_planned_ ? period.weight : 0, start_ns);
       }
       if (version_id_ != 0 && folding.awaited_ns_ != 0)
-        folding.clock_.see_now(version_id_ - 1, folding.awaited_ns_);
+        folding.counter_.see_now(version_id_ - 1, folding.awaited_ns_);
       folding.launches_ += all_ - nodes_ - calls_;  // with their time: take_counts
       folding.nodes_ += nodes_;
     }

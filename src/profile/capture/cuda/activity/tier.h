@@ -6,7 +6,7 @@
 // later, and loses kernels' records; where kernels' kind alone is, never
 // (bench/results/cupti_windows_crash.md). The records arrive later, in Folding.
 //
-// Owned by the Arbiter; called as every Tier.
+// Owned by the CollectorScheduler; called as every Tier.
 #pragma once
 
 #include "profile/capture/cuda/activity/activity_aggregator.h"

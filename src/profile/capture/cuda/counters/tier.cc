@@ -73,14 +73,14 @@ void CounterTier::prepare() {
   hardware_->watch_launches(true);
 }
 
-Wishes CounterTier::wishes() const {
-  Wishes wishes;
-  wishes.share = 0.5;
-  wishes.least_budget = kMinBudget;
-  wishes.window_ns = 300'000'000;  // a session takes some 200 ms to begin, a reading 1.3 ms
-  wishes.least_period_ns = 500'000'000;
-  wishes.first_cost_ns = 0;  // the first window is worth having even in a short program
-  return wishes;
+Requirements CounterTier::requirements() const {
+  Requirements requirements;
+  requirements.share = 0.5;
+  requirements.min_budget = kMinBudget;
+  requirements.window_ns = 300'000'000;  // a session takes some 200 ms to begin, a reading 1.3 ms
+  requirements.min_period_ns = 500'000'000;
+  requirements.first_cost_ns = 0;  // the first window is worth having even in a short program
+  return requirements;
 }
 
 void CounterTier::refuse(const char* cause, const std::string& text) {
@@ -95,7 +95,7 @@ void CounterTier::failed() {
     refuse("counters_failed", "CUPTI's range profiler failed again and again");
 }
 
-// ---- the arbiter's side ----
+// ---- the collector scheduler's side ----
 
 Tier::Opened CounterTier::open(const Window& window) {
   if (over_ || options_.replay) return Opened::kNever;

@@ -17,7 +17,8 @@
 // is run once per pass instead, whenever it comes: there are no windows then, and the program is
 // said to be slowed.
 //
-// Owned by the Arbiter. open, close, collect: its threads. The listener's side: the program's.
+// Owned by the CollectorScheduler. open, close, collect: its threads. The listener's side: the
+// program's.
 #pragma once
 
 #include "profile/capture/cuda/counters/chooser.h"
@@ -58,7 +59,7 @@ class CounterTier : public Tier, private LaunchListener {
 
   void prepare() override;
   const char* name() const override { return "counters"; }
-  Wishes wishes() const override;
+  Requirements requirements() const override;
   Opened open(const Window& window) override;
   void close() override;
   void collect(bool final) override;

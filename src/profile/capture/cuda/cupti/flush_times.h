@@ -5,8 +5,8 @@
 // precaution: what crashes CUPTI 13.0 is the switching of copies, near a flush or not
 // (bench/results/cupti_windows_crash.md, activity.h).
 //
-// It owns no clock: it is told the time (monotonic), and what was done. Owned by the Arbiter.
-// Thread-safety: none.
+// It owns no clock: it is told the time (monotonic), and what was done. Owned by the
+// CollectorScheduler. Thread-safety: none.
 #pragma once
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 // where nothing is recorded. In programs whose threads stay the switches stay as they were, and
 // this sees nothing.
 //
-// Owned by the Arbiter. Thread-safety: none. The least of several closings counts, as any one of
-// them may have been interrupted.
+// Owned by the CollectorScheduler. Thread-safety: none. The least of several closings counts, as
+// any one of them may have been interrupted.
 #pragma once
 
 #include <algorithm>

@@ -133,11 +133,11 @@ void StallTier::refuse(const char* what, CUptiResult result) {
 }
 
 // Beside sampling CUPTI 13.0 refuses to record launches once it has been told to stop.
-Wishes StallTier::wishes() const {
-  Wishes wishes;
-  wishes.windows = false;
-  wishes.pins_launches = true;
-  return wishes;
+Requirements StallTier::requirements() const {
+  Requirements requirements;
+  requirements.windows = false;
+  requirements.pins_launches = true;
+  return requirements;
 }
 
 void StallTier::prepare() {
@@ -208,27 +208,28 @@ bool StallTier::begin(Sampled& sampled) {
   sampled.last = std::make_unique<Sampled::Room>(std::max<std::size_t>(1, count));
   sampled.fetched = std::make_unique<Sampled::Room>(std::max<std::size_t>(1, count));
 
-  CUpti_PCSamplingConfigurationInfo wishes[7] = {};
-  wishes[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON;
-  wishes[0].attributeData.stallReasonData.stallReasonCount = sampled.wanted.size();
-  wishes[0].attributeData.stallReasonData.pStallReasonIndex = sampled.wanted.data();
-  wishes[1].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
-  wishes[1].attributeData.collectionModeData.collectionMode =
+  CUpti_PCSamplingConfigurationInfo requirements[7] = {};
+  requirements[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON;
+  requirements[0].attributeData.stallReasonData.stallReasonCount = sampled.wanted.size();
+  requirements[0].attributeData.stallReasonData.pStallReasonIndex = sampled.wanted.data();
+  requirements[1].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
+  requirements[1].attributeData.collectionModeData.collectionMode =
       CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
-  wishes[2].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL;
-  wishes[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
-  wishes[3].attributeData.samplingDataBufferData.samplingDataBuffer = &sampled.last->data;
-  wishes[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
-  wishes[4].attributeData.hardwareBufferSizeData.hardwareBufferSize = kHardwareBytes;
-  wishes[5].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
-  wishes[5].attributeData.samplingPeriodData.samplingPeriod = options_.period_log2;
-  wishes[6].attributeType =
+  requirements[2].attributeType =
+      CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL;
+  requirements[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
+  requirements[3].attributeData.samplingDataBufferData.samplingDataBuffer = &sampled.last->data;
+  requirements[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
+  requirements[4].attributeData.hardwareBufferSizeData.hardwareBufferSize = kHardwareBytes;
+  requirements[5].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
+  requirements[5].attributeData.samplingPeriodData.samplingPeriod = options_.period_log2;
+  requirements[6].attributeType =
       CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_WORKER_THREAD_PERIODIC_SLEEP_SPAN;
-  wishes[6].attributeData.workerThreadPeriodicSleepSpanData.workerThreadPeriodicSleepSpan =
+  requirements[6].attributeData.workerThreadPeriodicSleepSpanData.workerThreadPeriodicSleepSpan =
       kWorkerSleepMs;
   CUpti_PCSamplingConfigurationInfoParams configure = {CUpti_PCSamplingConfigurationInfoParamsSize,
-                                                       nullptr, sampled.context, std::size(wishes),
-                                                       wishes};
+                                                       nullptr, sampled.context,
+                                                       std::size(requirements), requirements};
   if (result == CUPTI_SUCCESS) result = cupti_.configure(&configure);
   if (result != CUPTI_SUCCESS) {
     CUpti_PCSamplingDisableParams disable = {CUpti_PCSamplingDisableParamsSize, nullptr,

@@ -9,7 +9,7 @@
 //
 // A context made before Purlin could watch is not sampled. When another client wants CUPTI's one
 // subscription, it gets it and contexts made later are not sampled. One per process, owned by the
-// Arbiter; called as every Tier.
+// CollectorScheduler; called as every Tier.
 #pragma once
 
 #include "profile/capture/cuda/activity/modules.h"
@@ -42,7 +42,7 @@ class StallTier : public Tier {
   ~StallTier() override;
 
   const char* name() const override { return "stalls"; }
-  Wishes wishes() const override;
+  Requirements requirements() const override;
   void prepare() override;
   Opened open(const Window&) override { return Opened::kNever; }
   void close() override {}
