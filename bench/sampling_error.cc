@@ -210,7 +210,8 @@ class Replay {
     pending_.clear();
     if (last && ids_) share(counter_.left_out());
   }
-  // As Folding does it: what is left at the end is the last windows', by what each stands for.
+  // As ActivityAggregator does it: what is left at the end is the last windows', by what each
+  // stands for.
   void share(double launches) {
     double all = 0;
     for (const Kept& each : kept_)

@@ -33,12 +33,12 @@ Capture::Capture(const Cupti& cupti, const SessionOptions& options)
       session_(options, *this),
       attribution_(cupti, session_.recorder(),
                    AttributionOptions::from_environment(session_.options().keeps_times())),
-      folding_(cupti, session_, attribution_),
+      aggregator_(cupti, session_, attribution_),
       scheduler_(
           controller_options(options),
-          make_tiers({cupti, session_.options(), session_.recorder(), folding_, attribution_}),
-          folding_, session_.recorder()),
-      ownership_(cupti, session_.recorder(), folding_, scheduler_) {}
+          make_tiers({cupti, session_.options(), session_.recorder(), aggregator_, attribution_}),
+          aggregator_, session_.recorder()),
+      ownership_(cupti, session_.recorder(), aggregator_, scheduler_) {}
 
 void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,
                     CUpti_BuffersCallbackCompleteFunc completed) {
@@ -63,13 +63,13 @@ void Capture::collect(bool final) {
   if (!final) redirect_new_copies(cupti_, session_.recorder());
   scheduler_.collect(ownership_, final);
   ownership_.resume_if_idle();
-  if (folding_.seen_records() && !devices_known_) {
+  if (aggregator_.seen_records() && !devices_known_) {
     devices_known_ = true;
     session_.set_devices(describe_devices());
     if (const std::string sharing = sharing_of_devices(); !sharing.empty())
       session_.recorder().note("shared_device", sharing);
   }
-  folding_.account();
+  aggregator_.account();
 }
 
 }  // namespace purlin::profile::capture::cuda

@@ -42,7 +42,7 @@ class Capture : public Source {
   const Cupti& cupti_;
   CaptureSession session_;
   Attribution attribution_;
-  Folding folding_;
+  ActivityAggregator aggregator_;
   CollectorScheduler scheduler_;
   Ownership ownership_;
   std::atomic<bool> begun_ = false;

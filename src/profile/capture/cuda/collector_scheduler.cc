@@ -59,10 +59,10 @@ std::int64_t timed(Call call) {
 }  // namespace
 
 CollectorScheduler::CollectorScheduler(const ControllerOptions& options,
-                                       std::vector<std::unique_ptr<Tier>> tiers, Folding& folding,
-                                       Recorder& recorder)
+                                       std::vector<std::unique_ptr<Tier>> tiers,
+                                       ActivityAggregator& aggregator, Recorder& recorder)
     : tiers_(std::move(tiers)),
-      folding_(folding),
+      aggregator_(aggregator),
       recorder_(recorder),
       controller_(with_context(options, requirements_of(tiers_)), requirements_of(tiers_),
                   monotonic_ns()),
@@ -100,17 +100,17 @@ std::int64_t CollectorScheduler::tick(Ownership& ownership) {
   }
   if (decision.new_period) {
     settle();
-    folding_.begin_period(controller_.planned_weight(), controller_.weight_is_final(),
-                          decision.full);
+    aggregator_.begin_period(controller_.planned_weight(), controller_.weight_is_final(),
+                             decision.full);
   }
   if (decision.tier != open_) open(ownership, decision);
   if (decision.cycle) cycle();
   if (const bool ended = controller_.ended(); ended && !std::exchange(told_ended_, ended)) {
     // What graphs that were made in the head go on to record is of no period.
-    folding_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
+    aggregator_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
     ended_ns_ = wall_ns();
   }
-  folding_.want_copies(open_ == 0 || !controller_.stopped());
+  aggregator_.want_copies(open_ == 0 || !controller_.stopped());
   return fetch_records(decision.ask_again_ns);
 }
 
@@ -120,14 +120,14 @@ bool CollectorScheduler::context_awaited(Ownership& ownership) {
   if (!awaits_context_ || (controller_.stopped() && waiting_window_ns_ == 0)) return false;
   if (!ownership.has_context()) return true;
   awaits_context_ = false;
-  folding_.await_work();
+  aggregator_.await_work();
   if (waiting_window_ns_ > 0) begin_asked_window(take_waiting_window());
   return false;
 }
 
 // In the gap before that, once. When to be called again.
 std::int64_t CollectorScheduler::fetch_records(std::int64_t before_ns) {
-  if (open_ != OverheadController::kNone || controller_.ended() || !folding_.awaits_records())
+  if (open_ != OverheadController::kNone || controller_.ended() || !aggregator_.awaits_records())
     return before_ns;
   if (fetched_before_ns_ == before_ns) return before_ns;
   const std::int64_t now = monotonic_ns(), ask_ns = flush_times_.best_flush_ns(before_ns);
@@ -148,7 +148,7 @@ void CollectorScheduler::open(Ownership& ownership, const OverheadController::De
   Tier::Opened opened = Tier::Opened::kNotNow;
   keep_apart();
   const bool again = opened_before_context() && decision.tier == 0;
-  if (decision.tier == 0) folding_.begin_window();
+  if (decision.tier == 0) aggregator_.begin_window();
   const std::int64_t cost = timed([&] { opened = tier.open(decision.window); });
   if (decision.tier == 0) controller_.spent(0, cost);
   opened_ns_ = monotonic_ns();
@@ -158,7 +158,7 @@ void CollectorScheduler::open(Ownership& ownership, const OverheadController::De
     controller_.opened(open_, opened_ns_);
     if (again) recorder_.note("threads_lost", kThreadsText, 1);
   } else {
-    if (decision.tier == 0) folding_.drop_window();
+    if (decision.tier == 0) aggregator_.drop_window();
     controller_.refused(decision.tier, opened == Tier::Opened::kNever, monotonic_ns());
   }
 }
@@ -169,7 +169,7 @@ void CollectorScheduler::close_open_tier(bool final) {
   const int tier = std::exchange(open_, OverheadController::kNone);
   controller_.closed(tier, monotonic_ns());
   // At the end no later replay spoils what is under way.
-  if (tier == 0 && !final) folding_.end_window();
+  if (tier == 0 && !final) aggregator_.end_window();
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
   flush_times_.switched(monotonic_ns());
   if (tier == 0) controller_.spent(0, cost);
@@ -210,7 +210,7 @@ void CollectorScheduler::cycle() {
 // Not where nothing stands for what comes: at the end it would be missed.
 void CollectorScheduler::start_counter(bool stood_still) {
   if (!controller_.windows_may_follow()) return;
-  if (folding_.start_counter(stood_still)) controller_.take_alone_ns();  // of before
+  if (aggregator_.start_counter(stood_still)) controller_.take_alone_ns();  // of before
 }
 
 void CollectorScheduler::account(int tier) {
@@ -221,9 +221,9 @@ void CollectorScheduler::account(int tier) {
     controller_.spent(tier, payer.take_cost_ns());
   controller_.spent_once(payer.take_once_ns());
   if (tier != 0) return;
-  const Folding::Counts counts = folding_.take_counts();
+  const ActivityAggregator::Counts counts = aggregator_.take_counts();
   controller_.recorded(counts.launches, counts.nodes, counts.age_ns, counts.at_work);
-  controller_.hidden(folding_.hidden(controller_.prices(monotonic_ns())));
+  controller_.hidden(aggregator_.hidden(controller_.prices(monotonic_ns())));
 }
 
 // A flush runs beside the program, which waits for it now and then only: a quarter of its time is
@@ -237,14 +237,14 @@ void CollectorScheduler::collect(int tier, bool final) {
 
 void CollectorScheduler::settle(bool last) {
   const OverheadController::Standing standing = controller_.take_weight(last);
-  folding_.settle(standing.weight, standing.time_ns, last, controller_.take_alone_ns());
-  if (last) folding_.stop_counter();
+  aggregator_.settle(standing.weight, standing.time_ns, last, controller_.take_alone_ns());
+  if (last) aggregator_.stop_counter();
 }
 
 void CollectorScheduler::report() {
   const OverheadController::Totals& totals = controller_.totals();
   recorder_.add_overhead_ns(totals.spent_ns - std::exchange(told_spent_ns_, totals.spent_ns));
-  const Folding::Estimate estimate = folding_.estimate();
+  const ActivityAggregator::Estimate estimate = aggregator_.estimate();
   if (controller_.ended()) note_ended();
   note_presence();
   recorder_.set_sampling({controller_.budget(), totals.governed_ns, totals.recorded_ns,
@@ -261,7 +261,7 @@ void CollectorScheduler::watch_self() {
   constexpr std::int64_t kWatchNs = 5'000'000'000;
   constexpr double kMaxCpu = 0.05;  // of a processor
   constexpr std::size_t kMaxBufferBytes = std::size_t{512} << 20;
-  if (folding_.memory_bytes() > kMaxBufferBytes && !controller_.stopped()) {
+  if (aggregator_.memory_bytes() > kMaxBufferBytes && !controller_.stopped()) {
     close_open_tier();
     leave_copies();
     controller_.stop(monotonic_ns());
@@ -292,7 +292,7 @@ void CollectorScheduler::watch_self() {
 // are none for a while.
 void CollectorScheduler::rest_copies() {
   if (!controller_.ended() || controller_.stopped() || !tiers_[0]->stays()) return;
-  const std::int64_t last = std::max(folding_.last_copy_ns(), ended_ns_);
+  const std::int64_t last = std::max(aggregator_.last_copy_ns(), ended_ns_);
   if (wall_ns() - last > kNoCopyNs) {
     keep_apart();
     leave_copies();
@@ -300,7 +300,7 @@ void CollectorScheduler::rest_copies() {
     return;
   }
   controller_.copies_stay(true);
-  if (folding_.last_copy_ns() <= ended_ns_ || std::exchange(told_copies_, true)) return;
+  if (aggregator_.last_copy_ns() <= ended_ns_ || std::exchange(told_copies_, true)) return;
   char text[512];
   std::snprintf(text, sizeof text,
                 "copies and sets of memory are recorded to the end, at an estimated %.1f %% of the "
@@ -364,7 +364,7 @@ void CollectorScheduler::collect(Ownership& ownership, bool final) {
   flush_times_.flushed(ownership.flushed_ns());
   if (final) {
     close_open_tier(true);
-    if (folding_.wants_last_id()) keep_apart();  // a kind is enabled for that
+    if (aggregator_.wants_last_id()) keep_apart();  // a kind is enabled for that
   }
   // Even a flush would bring CUPTI into a process that so far does without. And where recording has
   // ended some while ago there is nothing to flush.
@@ -428,8 +428,8 @@ std::string CollectorScheduler::control(Ownership& ownership, const ControlReque
       .real("recorded_ns", totals.recorded_ns)
       .real("windows", totals.windows)
       .real("overhead_ns", totals.spent_ns)
-      .integer("buffer_bytes", static_cast<std::int64_t>(folding_.memory_bytes()))
-      .integer("buffers_lent", static_cast<std::int64_t>(folding_.lent_buffers()))
+      .integer("buffer_bytes", static_cast<std::int64_t>(aggregator_.memory_bytes()))
+      .integer("buffers_lent", static_cast<std::int64_t>(aggregator_.lent_buffers()))
       .finish();
 }
 

@@ -31,7 +31,7 @@ namespace purlin::profile::capture::cuda {
 class CollectorScheduler : public Tenant {
  public:
   CollectorScheduler(const ControllerOptions& options, std::vector<std::unique_ptr<Tier>> tiers,
-                     Folding& folding, Recorder& recorder);
+                     ActivityAggregator& aggregator, Recorder& recorder);
 
   void begin();  // prepares the tiers
   // Opens and closes what is due; returns when to be called again (monotonic).
@@ -69,7 +69,7 @@ class CollectorScheduler : public Tenant {
   void watch_self();
 
   std::vector<std::unique_ptr<Tier>> tiers_;
-  Folding& folding_;
+  ActivityAggregator& aggregator_;
   Recorder& recorder_;
   OverheadController controller_;
   bool awaits_context_;

@@ -114,8 +114,8 @@ class CollectorSchedulerTest : public testing::Test {
   // One of those options, which can be asked what `purlin capture` asks.
   struct Capture {
     Capture(CollectorSchedulerTest& test, const ControllerOptions& options)
-        : scheduler(options, test.tiers(), test.folding_, test.recorder_),
-          ownership(test.rig_.cupti, test.recorder_, test.folding_, scheduler) {
+        : scheduler(options, test.tiers(), test.aggregator_, test.recorder_),
+          ownership(test.rig_.cupti, test.recorder_, test.aggregator_, scheduler) {
       dumped = disabled = 0;
       EXPECT_TRUE(begin_owning(ownership, options.idle));
       scheduler.begin();
@@ -185,11 +185,11 @@ class CollectorSchedulerTest : public testing::Test {
   }
 
   Script script_;
-  FoldingRig rig_{false, functions()};
-  Folding& folding_ = rig_.folding;
+  AggregatorRig rig_{false, functions()};
+  ActivityAggregator& aggregator_ = rig_.aggregator;
   Recorder& recorder_ = rig_.session.recorder();
-  CollectorScheduler scheduler_{controller_options(), tiers(), folding_, recorder_};
-  Ownership ownership_{rig_.cupti, recorder_, folding_, scheduler_};
+  CollectorScheduler scheduler_{controller_options(), tiers(), aggregator_, recorder_};
+  Ownership ownership_{rig_.cupti, recorder_, aggregator_, scheduler_};
 };
 
 // CUPTI has crashed programs where it was flushed shortly before kinds were enabled.
@@ -197,7 +197,7 @@ TEST_F(CollectorSchedulerTest, NoFlushIsNearTheOpeningOrClosingOfAWindow) {
   begin();
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0, most = 0;
-  folding_.lend(&buffer, &size, &most);  // whose records are awaited throughout
+  aggregator_.lend(&buffer, &size, &most);  // whose records are awaited throughout
   deliver(wall_ns(), 500);
   script_.cost_ns = 1'000'000'000;  // the head's end
   tick_until([&] { return script_.closed > 0; });
@@ -209,7 +209,7 @@ TEST_F(CollectorSchedulerTest, NoFlushIsNearTheOpeningOrClosingOfAWindow) {
   for (const std::int64_t flushed : script_.flushes)
     for (const std::int64_t switched : script_.switches)
       EXPECT_GE(std::abs(flushed - switched), FlushTimes::kApartNs) << flushed - switched;
-  folding_.take(nullptr, 0, buffer, 0);
+  aggregator_.take(nullptr, 0, buffer, 0);
 }
 
 // Where windows follow. CUPTI 13.0 loses the records of threads that are launching when what was on
@@ -287,7 +287,7 @@ TEST_F(CollectorSchedulerTest, AContextThatNothingTellsOfIsNotAwaitedForEver) {
   Cupti mute = functions();
   mute.enable_and_dump = nullptr;
   setenv("PURLIN_CONTEXT_WAIT_MS", "30", 1);
-  Ownership ownership(mute, recorder_, folding_, scheduler_);
+  Ownership ownership(mute, recorder_, aggregator_, scheduler_);
   const std::int64_t began = monotonic_ns();
   ASSERT_TRUE(begin_owning(ownership, false));
   scheduler_.begin();
@@ -424,8 +424,8 @@ TEST_F(CollectorSchedulerTest, WhatWasFirstOnWithTheContextMayBeStoppedAndStarte
 TEST_F(CollectorSchedulerTest, PinnedLaunchesAreOpenedBeforeThatNevertheless) {
   std::vector<std::unique_ptr<Tier>> both = tiers();
   both.push_back(std::make_unique<PinningTier>());
-  CollectorScheduler scheduler(controller_options(), std::move(both), folding_, recorder_);
-  Ownership ownership(rig_.cupti, recorder_, folding_, scheduler);
+  CollectorScheduler scheduler(controller_options(), std::move(both), aggregator_, recorder_);
+  Ownership ownership(rig_.cupti, recorder_, aggregator_, scheduler);
   ASSERT_TRUE(begin_owning(ownership, false));
   scheduler.begin();
   scheduler.tick(ownership);
@@ -444,8 +444,8 @@ TEST_F(CollectorSchedulerTest, WhatTellsOfContextsIsOffWhenAClientComes) {
 TEST_F(CollectorSchedulerTest, CopiesThatAnotherClientEndsCostNothingMore) {
   ControllerOptions options;
   options.windows = false;
-  CollectorScheduler scheduler(options, tiers(), folding_, recorder_);
-  Ownership ownership(rig_.cupti, recorder_, folding_, scheduler);
+  CollectorScheduler scheduler(options, tiers(), aggregator_, recorder_);
+  Ownership ownership(rig_.cupti, recorder_, aggregator_, scheduler);
   ASSERT_TRUE(begin_owning(ownership, false));
   script_.stays = true;
   scheduler.begin();

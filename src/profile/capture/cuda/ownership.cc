@@ -46,10 +46,11 @@ thread_local bool called_back = false, with_turn = false;
 
 }  // namespace
 
-Ownership::Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, Tenant& tenant)
+Ownership::Ownership(const Cupti& cupti, Recorder& recorder, ActivityAggregator& aggregator,
+                     Tenant& tenant)
     : cupti_(cupti),
       recorder_(recorder),
-      folding_(folding),
+      aggregator_(aggregator),
       tenant_(tenant),
       programs_thread_(pthread_self()) {
   if (const char* grace = std::getenv("PURLIN_CUPTI_GRACE_MS"))
@@ -188,16 +189,16 @@ void Ownership::buffer_requested(std::uint8_t** buffer, std::size_t* size,
   if (owner_ != Owner::kPurlin && client != nullptr) return client(buffer, size, most_records);
   called_back = true;
   heard_ = true;
-  folding_.lend(buffer, size, most_records);
+  aggregator_.lend(buffer, size, most_records);
 }
 
 void Ownership::buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                                  std::size_t size, std::size_t valid) {
   if (buffer == nullptr) return;
-  if (folding_.owns(buffer)) {
+  if (aggregator_.owns(buffer)) {
     called_back = true;
     heard_ = true;
-    return folding_.take(context, stream, buffer, valid);
+    return aggregator_.take(context, stream, buffer, valid);
   }
   const CUpti_BuffersCallbackCompleteFunc client = client_completed_;
   if (client != nullptr) client(context, stream, buffer, size, valid);
@@ -225,7 +226,7 @@ void Ownership::clear_buffers() {
   for (int attempt = 0; attempt < kPatience; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     flush(0);
-    if (folding_.lent_buffers() == 0) return;
+    if (aggregator_.lent_buffers() == 0) return;
   }
   flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 }
@@ -276,7 +277,7 @@ bool Ownership::client_is_idle() const {
 
 // Stragglers of a client that was seen mean nothing.
 void Ownership::note_unasked() {
-  const std::uint64_t records = folding_.take_unasked();
+  const std::uint64_t records = aggregator_.take_unasked();
   if (records == 0 || client_requested_ != nullptr) return;
   recorder_.note("client_replaced",
                  "records of kinds that Purlin did not ask for: another CUPTI client was active "

@@ -55,7 +55,7 @@ class Ownership {
     std::unique_lock<std::timed_mutex> lock_;
   };
 
-  Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, Tenant& tenant);
+  Ownership(const Cupti& cupti, Recorder& recorder, ActivityAggregator& aggregator, Tenant& tenant);
 
   // Registers the callbacks (see injection.cc); `later`: at the first need, as CUPTI in the process
   // costs every launch something. False: CUPTI refused, which is noted, or a client is active.
@@ -124,7 +124,7 @@ class Ownership {
 
   const Cupti& cupti_;
   Recorder& recorder_;
-  Folding& folding_;
+  ActivityAggregator& aggregator_;
   Tenant& tenant_;
   const pthread_t programs_thread_;  // that initialised CUDA
   std::int64_t grace_ns_ = 2'000'000'000;

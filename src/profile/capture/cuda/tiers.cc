@@ -10,7 +10,7 @@ namespace purlin::profile::capture::cuda {
 
 std::vector<std::unique_ptr<Tier>> make_tiers(const TierNeeds& needs) {
   std::vector<std::unique_ptr<Tier>> tiers;
-  tiers.push_back(std::make_unique<ActivityTier>(needs.cupti, needs.recorder, needs.folding,
+  tiers.push_back(std::make_unique<ActivityTier>(needs.cupti, needs.recorder, needs.aggregator,
                                                  needs.attribution, needs.options.waits,
                                                  needs.options.sampler.copies));
   if (CounterOptions counters; CounterOptions::from_environment(counters))

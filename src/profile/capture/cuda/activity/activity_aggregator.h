@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding: Purlin's buffers of activity records, and what becomes of the records: rows of the
-// session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them back
-// on a thread of its own or on the one that flushes, often after the window that filled them.
+// ActivityAggregator: Purlin's buffers of activity records, and what becomes of the records: rows
+// of the session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them
+// back on a thread of its own or on the one that flushes, often after the window that filled them.
 //
 // What a record stands for belongs to the period in which its work was enqueued: the last one whose
 // window opened before the work began. Where that is not yet known the buffers are held back, and
@@ -33,11 +33,11 @@
 
 namespace purlin::profile::capture::cuda {
 
-class Folding {
+class ActivityAggregator {
  public:
   static constexpr std::size_t kMaxHeld = 128;
 
-  Folding(const Cupti& cupti, CaptureSession& session, Attribution& attribution)
+  ActivityAggregator(const Cupti& cupti, CaptureSession& session, Attribution& attribution)
       : cupti_(cupti), session_(session), recorder_(session.recorder()), attribution_(attribution) {
     periods_.front().timed = session.options().every_launch;
   }
@@ -144,14 +144,14 @@ class Folding {
   bool all_final() const;
   bool has_room();
   bool hold(Buffer& buffer);
-  void fold(const Buffer& buffer, bool uncounted, const Again* again = nullptr);
+  void aggregate(const Buffer& buffer, bool uncounted, const Again* again = nullptr);
   void keep(Kept&& last);
   void drop_kept(std::size_t most);
   bool give_to_kept(double launches);
   template <class Record>
   std::int64_t duration_of(const Record& record, const std::vector<Span>& windows);
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
-  void add_up(const std::vector<Period>& folded);
+  void add_up(const std::vector<Period>& periods);
   void count(const Buffer& buffer, bool as_planned);
   const Period& period_of(std::int64_t start_ns) const;
   // Which calls have ids beside those that launch is not known where calls are recorded, too.

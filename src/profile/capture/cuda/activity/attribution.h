@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attribution: which op each recorded launch belongs to, and, for a timeline, which call made it.
 // While the activity tier's window is open it also records the calls that launch (launch_calls.h)
-// and has the program's ranges logged (range_log.h); Folding asks it about each launch.
+// and has the program's ranges logged (range_log.h); ActivityAggregator asks it about each launch.
 //
 // Owned by Capture. open, close and collect belong to who holds CUPTI's turn; a Batch may be made
 // on any thread, takes no lock that is held while CUPTI is called, and is made before a

@@ -6,7 +6,7 @@
 // same time again and again, so what was seen before stands for what was not.
 //
 // At most 2 × kMax nodes are known: those that were seen longest ago are forgotten, as programs
-// make graphs anew again and again. Owned by Folding, used within the recorder's lock.
+// make graphs anew again and again. Owned by ActivityAggregator, used within the recorder's lock.
 // Thread-safety: none.
 #pragma once
 

@@ -57,7 +57,7 @@ void ActivityTier::ask_last_id() {
   const auto get_version =
       reinterpret_cast<decltype(&cuDriverGetVersion)>(::dlsym(driver, "cuDriverGetVersion"));
   if (get_version != nullptr && cupti_.enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS) {
-    folding_.await_last_id();
+    aggregator_.await_last_id();
     int version = 0;
     get_version(&version);
     cupti_.disable(CUPTI_ACTIVITY_KIND_DRIVER);
@@ -66,7 +66,7 @@ void ActivityTier::ask_last_id() {
 }
 
 void ActivityTier::collect(bool final) {
-  if (final && folding_.wants_last_id()) ask_last_id();
+  if (final && aggregator_.wants_last_id()) ask_last_id();
   const CUptiResult result = cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
   if (final && result != CUPTI_SUCCESS)
     recorder_.note(
@@ -76,6 +76,6 @@ void ActivityTier::collect(bool final) {
   if (open_ && !final) attribution_.open();  // the program may have begun to name ranges
 }
 
-std::int64_t ActivityTier::take_cost_ns() { return folding_.take_cost_ns(); }
+std::int64_t ActivityTier::take_cost_ns() { return aggregator_.take_cost_ns(); }
 
 }  // namespace purlin::profile::capture::cuda

@@ -4,7 +4,7 @@
 // (cost_model.h). Copies and sets of memory are recorded from the first window on, between windows,
 // too: where these kinds are switched beside kernels' CUPTI 13.0 crashes the program sooner or
 // later, and loses kernels' records; where kernels' kind alone is, never
-// (bench/results/cupti_windows_crash.md). The records arrive later, in Folding.
+// (bench/results/cupti_windows_crash.md). The records arrive later, in ActivityAggregator.
 //
 // Owned by the CollectorScheduler; called as every Tier.
 #pragma once
@@ -18,11 +18,11 @@ namespace purlin::profile::capture::cuda {
 
 class ActivityTier : public Tier {
  public:
-  ActivityTier(const Cupti& cupti, Recorder& recorder, Folding& folding, Attribution& attribution,
-               bool waits, bool copies)
+  ActivityTier(const Cupti& cupti, Recorder& recorder, ActivityAggregator& aggregator,
+               Attribution& attribution, bool waits, bool copies)
       : cupti_(cupti),
         recorder_(recorder),
-        folding_(folding),
+        aggregator_(aggregator),
         attribution_(attribution),
         waits_(waits),
         copies_(copies) {}
@@ -40,7 +40,7 @@ class ActivityTier : public Tier {
 
   const Cupti& cupti_;
   Recorder& recorder_;
-  Folding& folding_;
+  ActivityAggregator& aggregator_;
   Attribution& attribution_;
   const bool waits_, copies_;
   bool open_ = false, copies_on_ = false;

@@ -258,7 +258,7 @@ void StallTier::context_ends(CUcontext context) {
   fetch(*sampled);
   sampled->ended = true;
   CUpti_PCSamplingDisableParams disable = {CUpti_PCSamplingDisableParamsSize, nullptr, context};
-  if (cupti_.disable(&disable) == CUPTI_SUCCESS) fold(*sampled, sampled->last->data);
+  if (cupti_.disable(&disable) == CUPTI_SUCCESS) add_samples(*sampled, sampled->last->data);
 }
 
 // ---- samples ----
@@ -292,7 +292,7 @@ void StallTier::fetch(Sampled& sampled) {
                      1);
     if (result != CUPTI_SUCCESS) return;
     const bool more = data.remainingNumPcs > 0;
-    if (!fold(sampled, data) || !more) break;
+    if (!add_samples(sampled, data) || !more) break;
   }
   const std::int64_t now = monotonic_ns();
   wire::StallWindows window;
@@ -304,7 +304,7 @@ void StallTier::fetch(Sampled& sampled) {
 
 // False where nothing was told. Function names are CUPTI's: it shows one string for many records,
 // whatever its header says of freeing them (each freed: a double free on CUDA 13.0).
-bool StallTier::fold(Sampled& sampled, CUpti_PCSamplingData& data) {
+bool StallTier::add_samples(Sampled& sampled, CUpti_PCSamplingData& data) {
   const std::size_t told = std::min<std::size_t>(data.totalNumPcs, kPcs);
   data.totalNumPcs = 0;
   std::vector<std::uint64_t> used;

@@ -60,7 +60,7 @@ class StallTier : public Tier {
 
   bool begin(Sampled& sampled);
   void fetch(Sampled& sampled);
-  bool fold(Sampled& sampled, CUpti_PCSamplingData& data);
+  bool add_samples(Sampled& sampled, CUpti_PCSamplingData& data);
   void refuse(const char* what, CUptiResult result);
 
   const PcSampling cupti_;
