@@ -128,7 +128,7 @@ WorkerChannel::Answer WorkerChannel::gone(Answer::Kind kind, const std::string& 
   answer.message += " " + doing(step_);
   std::string_view tail = trim(errors_);
   if (tail.size() > kErrorTailBytes / 4) tail.remove_prefix(tail.size() - kErrorTailBytes / 4);
-  if (!tail.empty()) answer.message += fmt::format("; its last words: {}", tail);
+  if (!tail.empty()) answer.message += fmt::format("; its stderr ends with: {}", tail);
   return answer;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collector: the OpenCL side of a capture session. Every tracked command's event is kept until it
-// has completed, then its times are read and folded; that happens on the session's thread, so the
-// program pays for one retained event per command.
+// Collector: the OpenCL side of a capture session. It keeps the event of each tracked command until
+// the command has completed, then reads its times into the recorder. That happens on the session's
+// thread, so the overhead on the program's threads is one retained event per command.
 //
-// One per process (PerProcess). [MT] every method. At most kMaxPending events are held: a program
-// that runs further ahead has its launches counted as lost.
+// One per process (PerProcess). [MT] every method. At most kMaxPending events are held: later
+// launches count as lost.
 #pragma once
 
 #include "profile/capture/opencl/command.h"

@@ -68,7 +68,7 @@ TEST_F(RangeLogTest, OnlyWhatIsEnteredWhileSomeoneListens) {
   EXPECT_EQ(log->enter("b", 0), 2);
   EXPECT_EQ(log->leave(0), 2);
   EXPECT_EQ(log->leave(0), 1);
-  EXPECT_EQ(log->leave(0), 0);  // of "before": not told
+  EXPECT_EQ(log->leave(0), 0);  // of "before": not reported
   log->stop_listening();
   log->enter("after", 0);
   log->leave(0);

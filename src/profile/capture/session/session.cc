@@ -21,7 +21,7 @@ namespace purlin::profile::capture {
 namespace {
 
 constexpr std::int64_t kControlNs = 500'000'000;  // how long `purlin capture` may have to wait
-// Who has asked may ask again: for so long, so soon.
+// After a request another one may follow: for so long, so soon.
 constexpr std::int64_t kAfterRequestNs = 2'000'000'000, kControlSoonNs = 5'000'000;
 constexpr std::int64_t kFirstSealsNs = 10'000'000;
 // What the head costs is not to be taken for the whole run's cost where that is killed in it.
@@ -145,8 +145,8 @@ void CaptureSession::open_file() {
   inode_ = created.st_ino;
 }
 
-// A program may close descriptors it does not know of, and be given the number for a file of its
-// own: that one must not be written to.
+// A program may close descriptors that it does not know, and get the number for its own file. The
+// session must not write to that file.
 bool CaptureSession::reach_file() {
   const auto ours = [&](int fd) {
     struct stat now = {};
@@ -282,7 +282,7 @@ void CaptureSession::keep_cost(bool final) {
   own.budget = sampling.budget;
   own.ended = sampling.partly;
   own.launch_bound = sampling.launch_bound;
-  // Later runs of such a program do without copies, unless they are asked for.
+  // Later runs of such a program do not record memcpy, unless it is requested.
   own.presence = sampling.presence + (options_.sampler.copies_asked_for ? sampling.copies : 0);
   const auto over = static_cast<double>(final ? age : std::max(age, kMinAgeNs));
   own.rest = std::max(0.0, spent.overhead_ns / over - sampling.presence - sampling.copies);
@@ -291,8 +291,8 @@ void CaptureSession::keep_cost(bool final) {
   const NoSizeSignal no_signal;
   if (const std::string reason = keeper_->keep(std::move(own), age); !reason.empty())
     recorder_.note("sample_record",
-                   "what capture costs could not be kept, so later runs are recorded as if there "
-                   "were none before (--sample auto): " +
+                   "the overhead of capture could not be stored, so later runs are recorded as if "
+                   "this were the first (--sample auto): " +
                        reason);
 }
 

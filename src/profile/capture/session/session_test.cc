@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session is told by the environment.
+// The options that a session reads from the environment.
 #include "profile/capture/session/session.h"
 
 #include <clocale>

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kRemembered = 16;             // periods, windows
 constexpr std::size_t kMaxKept = 32;                // buffers, of more than one period
-constexpr std::int64_t kReleaseNs = 1'000'000'000;  // what no window needed for so long
+constexpr std::int64_t kReleaseNs = 1'000'000'000;  // a buffer that no window needed for so long
 
 }  // namespace
 
@@ -32,7 +32,7 @@ void ActivityAggregator::take(CUcontext context, std::uint32_t stream, std::uint
   std::size_t dropped = 0;  // asked before any lock is taken: CUPTI may hold its own
   if (cupti_.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS) dropped_ += dropped;
   Buffer buffer = {bytes, valid};
-  // Counted before it is held: what is held may be folded and lent again at any time.
+  // Counted before it is held: a held buffer may be aggregated and lent again at any time.
   const bool later = valid > 0 && !weights_known(), room = later && has_room();
   if (later) count(buffer, !room);
   if (!room || !hold(buffer)) {
@@ -128,7 +128,7 @@ void ActivityAggregator::stop_counter() {
   const std::lock_guard<std::mutex> lock(mutex_);
   counter_.stop();
   const std::lock_guard<std::mutex> out(out_mutex_);
-  out_.clear();  // another client may have been given them
+  out_.clear();  // another client may have them
 }
 
 void ActivityAggregator::begin_period_at(const Period& period) {
@@ -173,9 +173,9 @@ void ActivityAggregator::drop_kept(std::size_t most) {
   kept_.erase(kept_.begin(), end);
 }
 
-// Launches of which only the number is known: those after the last window that saw any, and those
-// that were held back from the windows before. Each window's share is that of the launches it
-// stands for. False: none saw any, or too long ago.
+// Adds launches of which only the number is known: those after the last window with launches, and
+// those held back from earlier windows. Each window's share is that of the launches that it
+// represents. False: no window had launches, or too long ago.
 bool ActivityAggregator::give_to_kept(double launches) {
   std::vector<Kept> kept;
   {
@@ -237,8 +237,9 @@ void ActivityAggregator::settle(double weight, double time_ns, bool last, double
   if (last && left_out >= 1 && !give_to_kept(left_out))
     recorder_.note(
         "ended_before_window",
-        "the program ended before a window stood for the launches after the last one, or after its "
-        "beginning, or what the last one recorded was no longer kept: so many are in no row",
+        "the program ended before a window represented the launches after the last one, or before "
+        "the first window, or the records of the last window were no longer kept: so many are in "
+        "no row",
         left_out);
   if (last) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -256,7 +257,7 @@ void ActivityAggregator::Sums::add(double z_ns, double size) {
 }
 
 double ActivityAggregator::Sums::variance() const {
-  if (n < 2 || t <= 0) return zz;  // one window does not tell how they differ
+  if (n < 2 || t <= 0) return zz;  // the variance needs two windows
   const double rate = z / t;
   return std::max(0.0, zz - 2 * rate * zt + rate * rate * tt) * n / (n - 1);
 }
@@ -273,11 +274,11 @@ void ActivityAggregator::account() {
   }
   if (const std::uint64_t dropped = dropped_.exchange(0); dropped > 0)
     recorder_.lose_launches(static_cast<double>(dropped), "records_dropped",
-                            "records CUPTI dropped for want of buffer space");
+                            "records that CUPTI dropped because buffer space was missing");
   if (const std::uint64_t unfinished = unfinished_copies_.exchange(0); unfinished > 0)
     recorder_.note("unfinished_copies",
-                   "copies and sets that had not ended when their record had to be taken, or whose "
-                   "end CUPTI did not tell: they are not here",
+                   "memcpy and memset that had not ended when their record was read, or whose end "
+                   "CUPTI did not report: they are not here",
                    static_cast<double>(unfinished));
 }
 

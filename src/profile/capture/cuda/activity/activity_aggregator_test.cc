@@ -89,7 +89,8 @@ TEST_F(ActivityAggregatorTest, WorkWithoutAnEndTakesTheTimeOfAnEarlierLaunchOfIt
   while (wall_ns() <= inside + 1000) {
   }
   aggregator_.end_window();
-  // A node of a graph made anew, of a kernel that was seen as a node of another and in a stream.
+  // A node of a graph that was made again, of a kernel that was seen as a node of another and in a
+  // stream.
   deliver({record("node", inside, 7, 1), record("node", inside, 250'000'000, 2),
            record("k", inside, 250'000'000, 3)});
   EXPECT_EQ(recorded(), (Recorded{{"", {2, 0}}, {"k", {5, 150}}, {"node", {2, 14}}}));
@@ -263,9 +264,9 @@ TEST_F(ActivityAggregatorTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
   EXPECT_NEAR(rows.at("node").first, 3 * 400, 3 * 40);
 }
 
-// A program's last window opened when it had done its work: what it made after the one before is
-// known by an id of the end, and stood for by the launches of that one.
-TEST_F(ActivityAggregatorTest, WhatComesAfterTheLastWindowThatSawAnythingIsStoodForByThat) {
+// A program's last window opened after its work was done. The number of launches after the window
+// before is known by an id at the end, and the launches of that window represent them.
+TEST_F(ActivityAggregatorTest, LaunchesAfterTheLastWindowWithLaunchesAreRepresentedByIt) {
   aggregator_.begin_period(1, true, false);
   Record head = record("a", wall_ns(), 10);
   head.correlationId = 1000;
@@ -294,7 +295,7 @@ TEST_F(ActivityAggregatorTest, WhatComesAfterTheLastWindowThatSawAnythingIsStood
 }
 
 // What was held back of a busy time is not for the little that was launched last.
-TEST_F(ActivityAggregatorTest, WhatNoWindowStoodForIsOfAllThatAreKept) {
+TEST_F(ActivityAggregatorTest, LaunchesWithoutAWindowAreSpreadOverAllKeptOnes) {
   aggregator_.begin_period(1, true, false);
   Record head = record("busy", wall_ns(), 10);
   head.correlationId = 1000;

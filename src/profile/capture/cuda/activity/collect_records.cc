@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ActivityAggregator's walk over a buffer's records: what they say of launches and of time, and the
-// rows they become.
+// ActivityAggregator's walk over a buffer's records: it counts launches and time, and adds the
+// records to the recorder's rows.
 #include "profile/capture/cuda/activity/activity_aggregator.h"
 #include "profile/capture/cuda/activity/record_facts.h"
 
@@ -16,10 +16,10 @@ constexpr std::int64_t kCallNs = 300;  // of a call's record, the program's thre
 
 }  // namespace
 
-// Copies, sets and waits cost as launches do, about.
+// Memcpy, memset and waits have about the overhead of launches.
 class ActivityAggregator::Tally {
  public:
-  // `as_planned`: the weights that are not known will be those.
+  // `as_planned`: the planned weights replace the unknown ones.
   Tally(bool keeps_ids, bool as_planned, const std::vector<Span>& windows)
       : keeps_ids_(keeps_ids), as_planned_(as_planned), windows_(windows) {}
   void see(const CUpti_Activity& record) {
@@ -77,7 +77,7 @@ class ActivityAggregator::Tally {
   template <class Record>
   void see_launch(const CUpti_Activity& record) {
     const auto& launch = reinterpret_cast<const Record&>(record);
-    // Copies are recorded between windows, too; what is counted here are windows.
+    // Memcpy is also recorded between windows, but only windows count here.
     if (record.kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
         record.kind != CUPTI_ACTIVITY_KIND_KERNEL &&
         !in_window(static_cast<std::int64_t>(launch.start)))
@@ -139,7 +139,7 @@ void ActivityAggregator::take_calls(const Buffer& buffer, Attribution::Batch& op
       ops.call(*reinterpret_cast<const CUpti_ActivityAPI*>(record));
 }
 
-// How long work of a graph took, -1: not known. Other work's record says so itself.
+// The duration of a graph's work, -1: not known. Other work has it in its record.
 template <class Record>
 std::int64_t ActivityAggregator::duration_of(const Record& record,
                                              const std::vector<Span>& windows) {
@@ -215,7 +215,7 @@ void ActivityAggregator::aggregate(const Buffer& buffer, bool uncounted, const A
         LaunchFacts facts = facts_of(kernel);
         facts.duration_ns = duration_of(kernel, windows);
         facts.ended = facts.duration_ns >= 0;
-        // Where not even the start is told, it is about that of the launch before.
+        // If CUPTI does not report the start, it is about that of the launch before.
         if (kernel.start != 0)
           last_start = facts.start_ns;
         else
@@ -243,7 +243,7 @@ void ActivityAggregator::aggregate(const Buffer& buffer, bool uncounted, const A
         break;
       }
       case CUPTI_ACTIVITY_KIND_CONTEXT:  // asked for by Ownership
-      case CUPTI_ACTIVITY_KIND_RUNTIME:  // seen to above
+      case CUPTI_ACTIVITY_KIND_RUNTIME:  // handled above
       case CUPTI_ACTIVITY_KIND_DRIVER:
         break;
       default:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up kernel records, the functions of CUPTI that read them, and a ActivityAggregator to give
+// Synthetic kernel records, the functions of CUPTI that read them, and a ActivityAggregator to give
 // them to: for tests and benchmarks. Buffers hold kernel records only, one after the other.
 //
 // Thread-safety: none.

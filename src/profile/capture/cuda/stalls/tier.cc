@@ -57,7 +57,7 @@ std::string_view reason_of(std::string_view name) {
 }  // namespace
 
 struct StallTier::Sampled {
-  // Room for what CUPTI tells of so many instructions.
+  // Room for CUPTI's data of so many instructions.
   struct Room {
     CUpti_PCSamplingData data = {};
     std::vector<CUpti_PCSamplingPCData> pcs;
@@ -81,8 +81,8 @@ struct StallTier::Sampled {
   // CUPTI keeps the first for itself, until the context ends.
   std::unique_ptr<Room> last, fetched;
   std::int64_t since_ns = 0;
-  // Held while data is fetched; whoever ends the context may hold a lock that CUPTI waits for then,
-  // and waits for a moment only.
+  // Held while data is fetched. The thread that ends the context may hold a lock that CUPTI waits
+  // for, so it waits only for a moment.
   std::timed_mutex fetching;
   bool ended = false;
 };
@@ -111,8 +111,9 @@ void StallTier::refuse(const char* what, CUptiResult result) {
   switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
       text =
-          "stalls are not sampled: the driver lets administrators only read counters; run as root "
-          "or with CAP_SYS_ADMIN, or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
+          "stalls are not sampled: the driver allows only administrators to read counters; run as "
+          "root or with CAP_SYS_ADMIN, or load the driver with "
+          "NVreg_RestrictProfilingToAdminUsers=0";
       break;
     case CUPTI_ERROR_HARDWARE_BUSY:
       text =
@@ -132,7 +133,7 @@ void StallTier::refuse(const char* what, CUptiResult result) {
   recorder_.note("no_stalls", text);
 }
 
-// Beside sampling CUPTI 13.0 refuses to record launches once it has been told to stop.
+// While it samples, CUPTI 13.0 cannot record launches again once recording was switched off.
 Requirements StallTier::requirements() const {
   Requirements requirements;
   requirements.windows = false;
@@ -287,7 +288,7 @@ void StallTier::fetch(Sampled& sampled) {
     const CUptiResult result = cupti_.get_data(&params);
     if (result == CUPTI_ERROR_OUT_OF_MEMORY || data.hardwareBufferFull != 0)
       recorder_.note("stalls_full",
-                     "the GPU's buffer of samples was full when it was looked at: samples of such "
+                     "the GPU's buffer of samples was full when it was read: samples of such "
                      "moments are missing; give --stalls a longer period",
                      1);
     if (result != CUPTI_SUCCESS) return;
@@ -302,10 +303,10 @@ void StallTier::fetch(Sampled& sampled) {
   Recorder::StallBatch(recorder_)->add_windows(window);
 }
 
-// False where nothing was told. Function names are CUPTI's: it shows one string for many records,
-// whatever its header says of freeing them (each freed: a double free on CUDA 13.0).
+// False without data. CUPTI owns the function names: one string serves many records. Its header
+// asks to free them, but that is a double free on CUDA 13.0.
 bool StallTier::add_samples(Sampled& sampled, CUpti_PCSamplingData& data) {
-  const std::size_t told = std::min<std::size_t>(data.totalNumPcs, kPcs);
+  const std::size_t count = std::min<std::size_t>(data.totalNumPcs, kPcs);
   data.totalNumPcs = 0;
   std::vector<std::uint64_t> used;
   {
@@ -314,7 +315,7 @@ bool StallTier::add_samples(Sampled& sampled, CUpti_PCSamplingData& data) {
     window.dropped = data.droppedSamples;
     window.untold = data.nonUsrKernelsTotalSamples;
     batch->add_windows(window);
-    for (std::size_t i = 0; i < told; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       const CUpti_PCSamplingPCData& pc = data.pPcData[i];
       const std::string_view name = pc.functionName != nullptr ? pc.functionName : "(unnamed)";
       const std::uint32_t function = batch->function(name, sampled.device, pc.cubinCrc);
@@ -331,7 +332,7 @@ bool StallTier::add_samples(Sampled& sampled, CUpti_PCSamplingData& data) {
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
   for (const std::uint64_t code : used) modules_.use(code);
-  return told > 0;
+  return count > 0;
 }
 
 }  // namespace purlin::profile::capture::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against a fake of CUPTI's functions: order of calls, what lands in the file, and what is refused.
-// What CUPTI itself does is known from tests/gpu/stalls_gpu.sh.
+// Against a fake of CUPTI's functions: order of calls, the file's contents, and refusals.
+// tests/gpu/stalls_gpu.sh tests CUPTI itself.
 #include "profile/capture/cuda/stalls/tier.h"
 
 #include "base/files.h"
