@@ -141,7 +141,7 @@ TEST_F(CudaAppContextTest, AShadowedLaunchWarmsUpTimesBothAndEndsWithTheLiveOne)
   EXPECT_EQ(depth, 0);
 }
 
-TEST_F(CudaAppContextTest, TheLiveLaunchIsMadeWhateverBecomesOfTheShadow) {
+TEST_F(CudaAppContextTest, TheLiveLaunchIsMadeEvenIfTheShadowFails) {
   const auto a = kernel("A"), b = kernel("B");
   record_result = CUDA_ERROR_INVALID_VALUE;
   calls.clear();

@@ -28,7 +28,7 @@ class CudaKernel : public Kernel {
   ~CudaKernel() override { driver_.cuModuleUnload(module_); }
   CUfunction function = nullptr;
   bool sizes_known = false;
-  std::vector<std::size_t> sizes;  // of the parameters, where the driver tells
+  std::vector<std::size_t> sizes;  // of the parameters, where the driver reports them
   int dynamic_shared_allowed = kDefaultDynamicShared;
   // Whether it ran: a first launch may load code or grow the stack, and waits for the device.
   bool warm = false;

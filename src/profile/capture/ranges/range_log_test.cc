@@ -157,7 +157,7 @@ TEST_F(RangeLogTest, NamesAreBounded) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST_F(RangeLogTest, AForkedChildBeginsAnew) {
+TEST_F(RangeLogTest, AForkedChildBeginsWithAnEmptyLog) {
   log->start_listening();
   log->enter("parent", 0);
   const pid_t child = fork();

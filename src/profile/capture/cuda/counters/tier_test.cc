@@ -442,7 +442,7 @@ TEST_F(CounterTierTest, AWindowBeginsWithTrialsWhereTheLastLeftKernelsOut) {
   window([&] { EXPECT_TRUE(launch(site("late"))); });
 }
 
-TEST_F(CounterTierTest, CardsThatHadNoTurnAreTold) {
+TEST_F(CounterTierTest, CardsThatWereNotReadAreNoted) {
   make("memory,caches");
   meet({site("a")});
   window([&] { launch(site("a")); });
@@ -471,7 +471,7 @@ TEST_F(CounterTierTest, ThreadsThatLaunchAllTheTimeEndIt) {
   EXPECT_EQ(notes_.count("counters_threads"), 1u);
 }
 
-TEST_F(CounterTierTest, TheFirstCardsPriceIsPaidOnce) {
+TEST_F(CounterTierTest, TheFirstCardsOverheadCountsOnce) {
   make("memory,caches");
   meet({site("a")});
   tier_->take_cost_ns();

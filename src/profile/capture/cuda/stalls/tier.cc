@@ -192,13 +192,13 @@ bool StallTier::begin(Sampled& sampled) {
   std::vector<char> texts(count * CUPTI_STALL_REASON_STRING_SIZE);
   std::vector<char*> names(count);
   for (std::size_t i = 0; i < count; ++i) names[i] = &texts[i * CUPTI_STALL_REASON_STRING_SIZE];
-  CUpti_PCSamplingGetStallReasonsParams told = {CUpti_PCSamplingGetStallReasonsParamsSize,
-                                                nullptr,
-                                                sampled.context,
-                                                count,
-                                                indices.data(),
-                                                names.data()};
-  if (result == CUPTI_SUCCESS) result = cupti_.reasons(&told);
+  CUpti_PCSamplingGetStallReasonsParams listed = {CUpti_PCSamplingGetStallReasonsParamsSize,
+                                                  nullptr,
+                                                  sampled.context,
+                                                  count,
+                                                  indices.data(),
+                                                  names.data()};
+  if (result == CUPTI_SUCCESS) result = cupti_.reasons(&listed);
   for (std::size_t i = 0; result == CUPTI_SUCCESS && i < count; ++i) {
     const std::string_view name = reason_of(names[i]);
     if (name.empty()) continue;
