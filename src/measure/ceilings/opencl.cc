@@ -82,17 +82,17 @@ CeilingBenchmark memory(const char* ceiling, const char* method, CeilingWork wor
 }
 
 CeilingBenchmark fma_chains(const char* scalar, const char* ceiling, int width, bool cpu) {
-  constexpr int kChains = 8;
+  constexpr int kChainCount = 8;
   CeilingBenchmark out;
   out.ceiling = ceiling;
-  out.method = fmt::format("fma, {} chains of {} lanes", kChains, width);
+  out.method = fmt::format("fma, {} chains of {} lanes", kChainCount, width);
   out.source = kOpenClFma;
   out.entry = "fma_chains";
   out.options = {fmt::format("-DSCALAR={}", scalar), fmt::format("-DVECTOR={}{}", scalar, width),
-                 fmt::format("-DCHAINS={}", kChains)};
+                 fmt::format("-DCHAINS={}", kChainCount)};
   if (std::string_view(scalar) == "double") out.options.push_back("-DNEED_FP64");
   out.block = cpu ? 16 : 256;
-  out.flops = 2.0 * kChains * 4 * width * out.block;
+  out.flops = 2.0 * kChainCount * 4 * width * out.block;
   out.blocks_per_unit = cpu ? std::vector<int>{8} : std::vector<int>{4, 8};
   return out;
 }
