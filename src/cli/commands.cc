@@ -40,6 +40,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_serve_command());
   commands.push_back(make_demo_command());
   commands.push_back(make_config_command());
+  commands.push_back(make_completion_command());
+  commands.push_back(make_manual_command());
   commands.push_back(make_worker_command());
   commands.push_back(make_keep_clock_command());
   return commands;

@@ -111,34 +111,42 @@ class Tender {
 class Serve : public Command {
  public:
   std::string_view name() const override { return "serve"; }
-  std::string_view summary() const override { return "Keep shared config caches, over HTTP"; }
-  std::string_view details() const override {
-    return "Machines push to http://HOST:PORT/NAME and pull from it; the first push makes the "
-           "cache\n"
-           "NAME. Objects are written once, the index is replaced by compare-and-swap, all is on\n"
-           "disk when it is acknowledged: pushers at once lose nothing, nor does a kill of the\n"
-           "server. DIR/caches/NAME is a shared cache that `purlin cache pull` also reads as it "
-           "is.\n\n"
-           "It listens on this machine alone unless told otherwise, and then wants --token-file: "
-           "a\n"
-           "file with lines `write TOKEN NAME [CACHE…]` and `read TOKEN NAME [CACHE…]` (without\n"
-           "CACHE: for all), not readable by everyone; it is read again when it changes.\n"
-           "Clients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE, and PURLIN_SERVER to the\n"
-           "server that alone may get it. There is no TLS here: put a proxy in front where others\n"
-           "can listen. GET /healthz and /metrics (Prometheus) tell how it is.\n"
-           "SIGTERM and Ctrl-C let requests under way end.\n\n"
-           "Example: purlin serve --listen 0.0.0.0:8717 --token-file /etc/purlin/tokens\n"
-           "         purlin cache push http://build7:8717/team\n"
-           "Exit codes: 0 stopped, 2 error.";
+  std::string_view summary() const override { return "Serve shared config caches over HTTP"; }
+  VerbText text() const override {
+    return {
+        .description =
+            "Machines push to http://HOST:PORT/NAME and pull from it. The first push creates the "
+            "cache NAME. SIGTERM and Ctrl-C let running requests end.\n\nThe server listens on "
+            "this machine only, unless --listen names another address. It then needs --token-file.",
+        .more =
+            "Objects are written once and the index is replaced by compare-and-swap. All data is "
+            "on disk before a push is acknowledged. Parallel pushes and a kill of the server lose "
+            "nothing. `purlin cache pull` can also read DIR/caches/NAME directly, as a shared "
+            "cache.\n\nClients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE. They set "
+            "PURLIN_SERVER to the only server that may receive the token. The server has no TLS: "
+            "put a proxy in front of it where others can listen. GET /healthz and GET /metrics "
+            "(Prometheus) report its state.",
+        .examples = {{"purlin serve --listen 0.0.0.0:8717 --token-file /etc/purlin/tokens"},
+                     {"purlin cache push http://build7:8717/team"}},
+        .exit_codes = {{0, "Stopped"}, {2, "Error"}},
+        .see = {"docs/guide/serve.md", "docs/formats/server.md"}};
   }
   void declare(Flags& flags) override {
-    flags.option("--listen", listen_, "Where to listen; port 0: one that is free", "ADDRESS:PORT");
-    flags.option("--data", data_, "Where caches are kept (default: purlin's state folder)", "DIR");
-    flags.option("--token-file", token_file_, "Who may read and who may write", "FILE");
-    flags.option("--quota", quota_, "At most so much for all caches together: 20GiB", "SIZE");
-    flags.option("--grace", grace_, "How long requests under way may take at the end", "TIME");
-    flags.flag("--log-requests", log_requests_, "A line for each request on stderr");
-    flags.flag("--json", json_, "Say where it listens as a JSON document (purlin.serve/1)");
+    flags.option("--listen", listen_, "Address and port, port 0 for any free port", "ADDRESS:PORT");
+    flags.option("--data", data_, "Folder of the caches (default: the state folder of purlin)",
+                 "DIR");
+    flags.option(
+        "--token-file", token_file_,
+        {"Clients that may read or write",
+         "Required for every address but this machine's own. Lines are `write TOKEN NAME "
+         "[CACHE...]` and `read TOKEN NAME [CACHE...]`, without CACHE for all caches. The file "
+         "must not be readable by everyone. The server reads it again when it changes."},
+        "FILE");
+    flags.option("--quota", quota_, "Maximum size of all caches together, such as 20GiB", "SIZE");
+    flags.option("--grace", grace_, "Time for running requests when the server stops", "TIME");
+    flags.flag("--log-requests", log_requests_, "Print a line for each request on stderr");
+    flags.flag("--json", json_,
+               {"Print the address as one JSON document", "The schema is purlin.serve/1."});
   }
 
   Result<int> run(Context& context) override {

@@ -27,22 +27,23 @@ std::string item_text(const guard::Measured& item) {
 class GuardRun : public Command {
  public:
   std::string_view name() const override { return "guard run"; }
-  std::string_view summary() const override { return "Measure a suite once, without a judgement"; }
-  std::string_view details() const override {
-    return "Each item runs verified, then measured in --rounds fresh processes. --samples keeps "
-           "every\n"
-           "sample in the format that `guard compare --samples` reads; --record appends the run to "
-           "a\n"
-           "history. The suite's [[commands]] are measured after its kernels.\n\n"
-           "Example: purlin guard run gate.toml --rounds 30 --samples before.csv\n"
-           "Exit codes: 0 measured, 2 an item or the machine fails.";
+  std::string_view summary() const override { return "Measure a suite once, without a verdict"; }
+  VerbText text() const override {
+    return {.description =
+                "Verifies each item, then measures it in --rounds fresh processes. The "
+                "[[commands]] of the suite are measured after its kernels.",
+            .examples = {{"purlin guard run gate.toml --rounds 30 --samples before.csv"}},
+            .exit_codes = {{0, "Measured"}, {2, "An item or the machine fails"}},
+            .see = {"docs/guide/guard.md", "docs/formats/samples.md"}};
   }
   void declare(Flags& flags) override {
     guard_.declare(flags);
     flags.option("--rounds", rounds_, "Processes per item");
-    flags.option("--samples", samples_, "Write every sample to this CSV file", "FILE");
-    flags.option("--record", record_, "Append the medians to this history (guard history)", "FILE");
-    flags.option("--build", build_, "Label of the code measured, for --record: a commit", "LABEL");
+    flags.option("--samples", samples_, "CSV file for every sample, for guard compare --samples",
+                 "FILE");
+    flags.option("--record", record_, "History to append the medians to (guard history)", "FILE");
+    flags.option("--build", build_, "Label of the measured code for --record, such as a commit",
+                 "LABEL");
     flags.flag("--json", json_, "Print one JSON document");
   }
 

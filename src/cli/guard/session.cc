@@ -31,11 +31,11 @@ Random unguessable_random() {
 }
 
 void GuardSession::declare(Flags& flags) {
-  flags.positional("SUITE", suite_path_, "The suite (TOML, docs/formats/suite.md)");
-  flags.option("--device", device_name_, "Device, in place of the suite's", "DEVICE");
+  flags.positional("SUITE", suite_path_, "Suite file (TOML, docs/formats/suite.md)");
+  flags.option("--device", device_name_, "Device, instead of the suite's", "DEVICE");
   flags.option("--cache", cache_,
-               "The config cache's directory (default: $PURLIN_CACHE, else yours)", "DIR");
-  flags.list("--tag", tags_, "Only items with this tag; may be repeated", "TAG");
+               "Directory of the config cache (default: $PURLIN_CACHE or the user's)", "DIR");
+  flags.list("--tag", tags_, "Only items with this tag; repeatable", "TAG");
   watched_.declare(flags);
 }
 
@@ -79,18 +79,18 @@ std::string GuardSession::default_baseline() const {
 }
 
 void GuardOutputs::declare(Flags& flags) {
-  flags.flag("--json", json_, "Print one JSON document (purlin.guard/1)");
+  flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.guard/1."});
   flags.option("--junit", junit_, "Also write a JUnit report", "FILE");
   flags.option("--profiles", profiles_,
-               "Keep profiles of what became slower here (default: guard-profiles in the user's "
-               "cache folder)",
+               {"Folder for profiles of slower kernels",
+                "The default is guard-profiles in the user's cache folder."},
                "DIR");
-  flags.flag("--no-profiles", no_profiles_, "Take no profiles of what became slower");
+  flags.flag("--no-profiles", no_profiles_, "Take no profiles of slower kernels");
   flags.option("--sarif", sarif_, "Also write SARIF 2.1.0, for code hosts", "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
-  flags.flag(
-      "--github", github_,
-      "Also annotate the GitHub job, and add to its summary where $GITHUB_STEP_SUMMARY is set");
+  flags.flag("--github", github_,
+             {"Also annotate the GitHub job",
+              "Where GITHUB_STEP_SUMMARY is set, the summary of the job is extended, too."});
 }
 
 std::string GuardOutputs::profiles() const {
