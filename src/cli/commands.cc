@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of verbs. A new verb is a file with its Command and a make_ function, and a line here.
+// The list of verbs. A new verb is a file with a Command and a make_ function, and a line here.
 #include "cli/commands.h"
 
 #include "cli/frame/command.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin serve`: keeps shared caches for machines that reach it over HTTP.
+// `purlin serve`: serves shared caches over HTTP.
 #include "base/byte_size.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t kLookNs = 100'000'000;  // for Ctrl-C
 constexpr int kLooksBetweenTokens = 20;
 constexpr std::chrono::minutes kBetweenTending{10};
-// Of descriptors: for files, and for what the program has open anyway.
+// Descriptors that are not connections: files, and others of the program.
 constexpr rlim_t kNoConnections = 128;
 
 struct Listen {
@@ -42,18 +42,19 @@ Result<Listen> parse_listen(const std::string& text) {
   if (starts_with(address, "[") && ends_with(address, "]"))
     address = address.substr(1, address.size() - 2);
   else if (address.find(':') != std::string::npos)
-    address = "?";  // which of the colons is before the port nobody knows
+    address = "?";  // the colon before the port is ambiguous
   if (!port || *port < 0 || *port > 65535 || (colon == 0) || address == "?")
     return error(Code::kInvalid,
                  "--listen '{}' is not ADDRESS:PORT; give one like 127.0.0.1:8717, 0.0.0.0:8717 or "
-                 "[::1]:8717 (port 0: one that is free)",
+                 "[::1]:8717 (port 0: any free port)",
                  text);
   if (!address.empty()) listen.address = address;
   listen.port = static_cast<std::uint16_t>(*port);
   return listen;
 }
 
-// A connection is a descriptor; the usual 1024 are few. How many there may be, at most `wanted`.
+// A connection is a descriptor, and the usual limit of 1024 is low. Returns the possible number of
+// connections, at most `wanted`.
 std::size_t raise_descriptor_limit(std::size_t wanted) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
@@ -63,18 +64,17 @@ std::size_t raise_descriptor_limit(std::size_t wanted) {
   return std::min<rlim_t>(wanted, std::max(limit.rlim_cur, 2 * kNoConnections) - kNoConnections);
 }
 
-// Tokens that cannot be used are said, and those before stay.
+// Unusable tokens are logged, and the earlier tokens stay.
 void look_at_tokens(fleet::TokenFile& file, const std::string& path, fleet::Service& service,
                     Log& log) {
   std::optional<Result<fleet::Tokens>> tokens = file.look();
   if (!tokens) return;
-  if (!tokens->is_ok())
-    return log.warn("the tokens stay as they were: {}", tokens->status().message());
+  if (!tokens->is_ok()) return log.warn("the earlier tokens stay: {}", tokens->status().message());
   service.replace_tokens(std::move(*tokens).value());
   log.info("'{}' was read again", path);
 }
 
-// Tends in a thread of its own, for a disk may hang: tokens and signals are looked at all the same.
+// Tends in a separate thread: tokens and signals are checked even while a disk hangs.
 class Tender {
  public:
   Tender(fleet::CacheApi& api, Log& log) : api_(api), log_(log), thread_([this] { run(); }) {}
@@ -105,7 +105,7 @@ class Tender {
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;
-  std::thread thread_;  // last: it uses what is above
+  std::thread thread_;  // last: it uses the members above
 };
 
 class Serve : public Command {
@@ -132,7 +132,7 @@ class Serve : public Command {
         .see = {"docs/guide/serve.md", "docs/formats/server.md"}};
   }
   void declare(Flags& flags) override {
-    flags.option("--listen", listen_, "Address and port, port 0 for any free port", "ADDRESS:PORT");
+    flags.option("--listen", listen_, "Address and port, port 0 for a free one", "ADDRESS:PORT");
     flags.option("--data", data_, "Folder of the caches (default: the state folder of purlin)",
                  "DIR");
     flags.option(
@@ -190,7 +190,7 @@ class Serve : public Command {
     http.address = listen.address;
     http.port = listen.port;
     http.max_connections = raise_descriptor_limit(http.max_connections);
-    // Metrics ask the server, which must not start before they can.
+    // Metrics query the server, so they are ready before it starts.
     std::atomic<fleet::HttpServer*> started{nullptr};
     service.watch([&started] {
       const fleet::HttpServer* server = started.load();
@@ -206,7 +206,7 @@ class Serve : public Command {
                                           {"quota_bytes", api->options().quota_bytes},
                                           {"tokens", !open}}),
            fmt::format("serving {} from {} ({})\n", server->url(), data,
-                       open ? "no tokens: whoever is on this machine may write" : "with tokens"));
+                       open ? "no tokens: every user of this machine may write" : "with tokens"));
     std::fflush(context.out);
     const Tender tender(*api, context.log);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
@@ -215,7 +215,7 @@ class Serve : public Command {
       look_at_tokens(token_file, token_file_, service, context.log);
       looks = 0;
     }
-    api->stop_tending();  // a request may be at it, too
+    api->stop_tending();  // a request may do so, too
     server->stop(*grace);
     return kExitOk;
   }

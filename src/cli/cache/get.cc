@@ -30,7 +30,7 @@ class CacheGet : public Command {
                {"Also serve an entry of another device, toolkit or driver",
                 "The architecture must be the same."});
     flags.option("--nearest", nearest_,
-                 {"Also serve a shape of another bucket within this distance",
+                 {"Also serve a shape of another bucket, this far away",
                   "The distance is the sum of |log2| of the ratios of the extents."});
     target_.cache.declare_layers(flags);
     flags.flag("--explain", explain_, "Show the field of the key that decided");

@@ -19,7 +19,7 @@
 
 namespace purlin::cli {
 
-// Exit codes, everywhere.
+// Exit codes of every verb.
 constexpr int kExitOk = 0;
 constexpr int kExitRegression = 1;
 constexpr int kExitError = 2;

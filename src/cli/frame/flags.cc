@@ -41,7 +41,7 @@ struct Flags::Impl {
     return settings->find(names.substr(dashes + 2));
   }
   const Settings* settings = nullptr;
-  std::vector<std::pair<std::string, std::string>> bare;  // options that may stand without a value
+  std::vector<std::pair<std::string, std::string>> bare;  // options with an optional value
   std::string bad_setting;                                // of the wrong type, reported by parse
   std::vector<std::string>* command = nullptr;
   bool command_required = false;
@@ -167,7 +167,7 @@ void Flags::begin_common() { impl_->common = true; }
 
 Status Flags::parse(const std::vector<std::string>& arguments) {
   if (!impl_->bad_setting.empty()) return {Code::kInvalid, impl_->bad_setting};
-  // The child's command line is cut off first, so that none of its options can be taken for ours.
+  // The command after `--` is removed first: its options are not ours.
   std::vector<std::string> own = arguments;
   if (auto split = std::find(own.begin(), own.end(), "--"); split != own.end()) {
     if (impl_->command == nullptr)

@@ -137,7 +137,7 @@ int run(int argc, const char* const* argv) {
     if (std::ferror(stdout) != 0 && reader_is_gone(STDOUT_FILENO)) end_by_sigpipe();
     return report(result.status());
   }
-  // Output that could not be written (a full disk, a closed pipe) must not look like success.
+  // An error of the output (a full disk, a closed pipe) must not look like success.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     if (reader_is_gone(STDOUT_FILENO)) end_by_sigpipe();
     return report(error(Code::kIo, "cannot write the output"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard baseline`: measures a suite and declares what it measured to be good.
+// `purlin guard baseline`: measures a suite and stores the result as its baseline.
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -68,7 +68,7 @@ class GuardBaseline : public Command {
     baseline.replaces = replaces;
     baseline.promoted_by = who();
     if (!previous.empty()) {
-      // The old one first: a kill between the two leaves both.
+      // The old baseline is moved first: a kill between the two steps loses neither.
       PURLIN_ASSIGN(const std::string old, read_file(path));
       PURLIN_TRY(write_atomic(previous, old));
       baseline.previous = base_name(previous);

@@ -97,7 +97,7 @@ class GuardBisect : public Command {
         },
         .close =
             [&](const std::string& commit) {
-              // The two ends are measured against again and again.
+              // Many steps measure against the two ends.
               if (commit == commits.front() || commit == commits.back()) return;
               (void)guard::remove_worktree(workload_.repository(), join_path(work, commit));
             },

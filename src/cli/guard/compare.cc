@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard compare A B`: the gate's verdict on two builds, commands, environments or caches,
-// run now in pairs; or on recorded samples of two.
+// `purlin guard compare A B`: the verdict on two builds, commands, environments or caches, run in
+// pairs, or on recorded samples.
 #include "guard/check/compare.h"
 
 #include "base/files.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard history`: where the level of a suite's kernels moved, over recorded runs.
+// `purlin guard history`: changes of the level of a suite's kernels, over recorded runs.
 #include "guard/history/history.h"
 
 #include "cli/commands.h"

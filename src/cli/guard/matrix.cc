@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard matrix`: one suite over builds, toolkits, drivers, devices; what a slowdown is due
-// to.
+// `purlin guard matrix`: one suite over builds, toolkits, drivers and devices, to find the cause of
+// a slowdown.
 #include "guard/matrix/matrix.h"
 
 #include "base/files.h"
@@ -79,7 +79,7 @@ class GuardMatrix : public Command {
     PURLIN_TRY(result.status());
     context.print(json_ ? document(matrix, *result, workload).dump(2) + "\n"
                         : text(matrix, *result, context.terminal));
-    // After the result, which a folder that cannot be written to must not cost.
+    // After the result: an error of the folder must not lose it.
     if (!record_.empty()) PURLIN_TRY(record(matrix, *result));
     return exit_code(*result);
   }

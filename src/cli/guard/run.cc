@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard run`: measures a suite as the gate would, and judges nothing.
+// `purlin guard run`: measures a suite as the gate does, without a verdict.
 #include "base/csv.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -19,7 +19,7 @@ double p50_ns(const guard::Measured& item) {
   return times.empty() ? 0 : guard::median_of(times);
 }
 
-// As the gate names it: kernel and shape; a command's items have no shape.
+// The name of an item in the gate: kernel and shape. Items of a command have no shape.
 std::string item_text(const guard::Measured& item) {
   return guard::Item{item.kernel, item.problem.text(), ""}.text();
 }
@@ -55,7 +55,7 @@ class GuardRun : public Command {
                   guard::measure_suite(guard_.session(), rounds_));
     guard_.end_progress();
     context.print(json_ ? document(items).dump(2) + "\n" : table(items, context.terminal));
-    // After the result, which a file that cannot be written must not cost.
+    // After the result: an error of the file must not lose it.
     if (!samples_.empty()) PURLIN_TRY(write_atomic(samples_, samples_csv(items)));
     if (!record_.empty()) PURLIN_TRY(guard::append_history(record_, history_run(items)));
     for (const guard::Measured& item : items)

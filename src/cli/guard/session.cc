@@ -33,8 +33,7 @@ Random unguessable_random() {
 void GuardSession::declare(Flags& flags) {
   flags.positional("SUITE", suite_path_, "Suite file (TOML, docs/formats/suite.md)");
   flags.option("--device", device_name_, "Device, instead of the suite's", "DEVICE");
-  flags.option("--cache", cache_,
-               "Directory of the config cache (default: $PURLIN_CACHE or the user's)", "DIR");
+  flags.option("--cache", cache_, "Config cache (default: $PURLIN_CACHE or the user's)", "DIR");
   flags.list("--tag", tags_, "Only items with this tag; repeatable", "TAG");
   watched_.declare(flags);
 }
@@ -99,19 +98,19 @@ std::string GuardOutputs::profiles() const {
 }
 
 Result<int> GuardOutputs::write(Context& context, const guard::Report& report) const {
-  // The verdict first: a report that cannot be written must not cost what took minutes to measure.
+  // The verdict comes first: an error of a report must not lose a measurement of minutes.
   context.print(json_ ? guard::to_json(report).dump(2) + "\n"
                       : guard::render_table(report, context.terminal));
   if (!junit_.empty()) PURLIN_TRY(write_atomic(junit_, guard::render_junit(report)));
   if (!sarif_.empty()) {
-    // Names relative to the checkout, where the host knows them.
+    // Names are relative to the checkout, as the code host shows them.
     const std::string root =
         environment_variable("GITHUB_WORKSPACE", environment_variable("CI_PROJECT_DIR", "."));
     PURLIN_TRY(write_atomic(sarif_, guard::to_sarif(report, root).dump(2) + "\n"));
   }
   if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
   if (github_) {
-    // The runner reads both streams; stdout belongs to the data.
+    // The runner reads both streams. stdout is for the data.
     fmt::print(stderr, "{}", guard::render_annotations(report));
     if (const std::string path = environment_variable("GITHUB_STEP_SUMMARY"); !path.empty()) {
       std::string summary;

@@ -28,7 +28,7 @@ void GuardWorkload::declare(Flags& flags) {
   flags.option("--device", device_name_, "Device, instead of the suite's", "DEVICE");
   flags.option("--cache", cache_, "Directory of the config cache", "DIR");
   flags.option("--format", format_,
-               {"Output of the command: samples, csv, regex or a tool's name",
+               {"Format of the output: samples, csv, regex or a tool",
                 "",
                 {{"samples", "The format of docs/formats/samples.md"},
                  {"google-benchmark", "Output of Google Benchmark"},
@@ -75,7 +75,7 @@ Result<guard::Workload> GuardWorkload::open(bool bare) const {
   if (resolved.is_ok())
     workload.device = resolved->info;
   else if (workload.suite || !device_name_.empty())
-    return resolved.status();  // a command may well run where Purlin knows no device
+    return resolved.status();  // a command can run on a machine without a known device
   if (workload.suite) {
     workload.runner.device = resolved->name;
     workload.runner.binary_cache = join_path(user_cache_directory(), "binaries");
@@ -92,7 +92,7 @@ Result<std::string> GuardWorkload::open_work() {
   return scratch_;
 }
 
-// Git keeps a note of each worktree; it is not to be left behind.
+// Git records each worktree. The record is removed, too.
 void GuardWorkload::clean_up(Context& context) {
   if (scratch_.empty()) return;
   Status status = remove_tree(scratch_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin advise`: what to change, what it would save, and what shows it.
+// `purlin advise`: recommended changes, their savings, and the evidence.
 #include "analyze/advise/advice.h"
 #include "analyze/report/supplement.h"
 #include "cli/commands.h"
@@ -41,7 +41,7 @@ class AdviseCommand : public Command {
     flags.option("--against", against_, "Earlier profile: also show kernels that became slower",
                  "FILE");
     flags.option("--top", top_, "Interventions in the text, 0 for all");
-    flags.option("--list", list_, "Entries of the lists of kernels to tune and slower kernels");
+    flags.option("--list", list_, "Entries of the lists: kernels to tune, slower kernels");
     flags.option("--smallest", smallest_, "Smallest saving to show, as a share of the time");
     flags.option("--gpu", gpu_, "GPU of a profile that does not name it: V100-SXM2, H200", "NAME");
     flags.list("--shape", shapes_,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin capture`: start, stop or widen the capture of a running program.
+// `purlin capture`: starts, stops or extends the capture of a running program.
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin diff`: what got slower and faster between two profiles, and why.
+// `purlin diff`: slower and faster kernels between two profiles, with causes.
 #include "analyze/diff/diff.h"
 
 #include "cli/commands.h"

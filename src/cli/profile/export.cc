@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin export`: a profile's timeline, or the results of tuning, in other tools' formats.
+// `purlin export`: the timeline of a profile, or tuning results, in formats of other tools.
 #include "profile/export/export.h"
 
 #include "base/files.h"
@@ -66,7 +66,7 @@ class ExportCommand : public Command {
                    "say what to write: --format chrome, perfetto or csv for a timeline, "
                    "kernel-tuner, t4, json or csv for results of tuning");
     const bool tuning = format_ == "kernel-tuner" || format_ == "t4" || format_ == "json";
-    // What both can be written as: by what the file is.
+    // csv is a format of both: the kind of the file decides.
     if (tuning) return export_results(context);
     if (const Status no_profile = detect_profiles(files_).status();
         format_ == "csv" && !no_profile.is_ok()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin import`: other tools' profiles into a profile file, with what was found and what lacks.
+// `purlin import`: writes the traces of other tools as a profile, and lists its contents and gaps.
 #include "profile/import/import.h"
 
 #include "base/files.h"
@@ -14,7 +14,7 @@
 namespace purlin::cli {
 namespace {
 
-// What a profile holds, in numbers.
+// The contents of a profile, as numbers.
 struct Contents {
   double launches = 0, kernel_ns = 0, copies = 0, copy_bytes = 0;
   std::size_t with_shape = 0, with_counters = 0;
@@ -81,7 +81,7 @@ class ImportCommand : public Command {
   }
 
  private:
-  // Found out now rather than after minutes of reading.
+  // Checked before minutes of reading.
   Status check_output() const {
     if (is_directory(output_))
       return error(Code::kInvalid, "-o '{}' is a folder: name the file to write, such as {}",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin profile`: run a program under capture, keep the profile, print the report.
+// `purlin profile`: runs a program under capture, writes the profile, prints the report.
 #include "analyze/report/report.h"
 #include "analyze/report/text.h"
 #include "base/files.h"
@@ -38,15 +38,15 @@ class ProfileCommand : public Command {
                      {"purlin profile --sample auto -- python3 train.py",
                       "Always on: the budget holds over all runs"},
                      {"purlin report run.plprof"}},
-        .exit_codes =
-            {{0, "Success of the command; other codes are the command's, 128 + N after signal N"},
-             {2, "The command cannot start, or the profile cannot be written"}},
+        .exit_codes = {{0,
+                        "The command succeeded; other codes are its own, 128 + N after signal N"},
+                       {2, "The command cannot start, or the profile cannot be written"}},
         .see = {"docs/guide/profiling.md"}};
   }
   void declare(Flags& flags) override {
     flags.option("-o,--output", output_, "Profile to write (default: purlin-profile-PID.plprof)",
                  "FILE");
-    flags.option("--budget", budget_, "Maximum overhead of CUDA capture, as a share of the time",
+    flags.option("--budget", budget_, "Maximum overhead of CUDA capture, a share of the time",
                  "SHARE");
     flags.flag("--full", full_,
                {"Record every launch with a timeline, without overhead limit",
@@ -79,7 +79,7 @@ class ProfileCommand : public Command {
                           "are read for some launches. With full, kernels run again."},
                          "TOPICS");
     flags.option("--kernel", kernels_, "Counters only of kernels whose name matches", "REGEX");
-    flags.option("--launches", replays_, "Launches of each kernel that --counters full runs again");
+    flags.option("--launches", replays_, "Launches of each kernel that --counters full repeats");
     flags.option("--build", build_, "Label of the code under test, stored in the profile", "LABEL");
     flags.option("--ops", ops_,
                  {"Record the op of each launch, from NVTX ranges",
@@ -124,7 +124,7 @@ class ProfileCommand : public Command {
     options.seal_period_s = *period;
     PURLIN_ASSIGN(options.stall_period_log2, stall_period());
     if (output_.empty()) output_ = fmt::format("purlin-profile-{}.plprof", ::getpid());
-    // Found out now rather than after hours of a run.
+    // Checked before a run of hours.
     const std::string folder = parent_path(absolute_path(output_));
     if (is_directory(output_))
       return error(Code::kInvalid, "'{}' is a folder: name the file to write, such as {}", output_,
@@ -165,7 +165,7 @@ class ProfileCommand : public Command {
     double scale = 1;
     if (!text.empty() && text.back() == '%') text.remove_suffix(1), scale = 0.01;
     const std::optional<double> value = parse_double(text);
-    // A bare 1 would be everything, and is meant as 1 %.
+    // A bare 1 would be the whole time; the user means 1 %.
     if (!value || !(*value * scale >= 0.0001 && *value * scale <= 1) || (scale == 1 && *value == 1))
       return error(Code::kInvalid, "--budget '{}': give a share from 0.01% to 100%, such as 1%",
                    budget_);
@@ -204,14 +204,14 @@ class ProfileCommand : public Command {
     return Status::ok();
   }
 
-  // The nearest power of two, which is what the GPU can do; 0 where stalls were not asked for.
+  // The exponent of the nearest power of two, which the GPU supports; 0 without --stalls.
   Result<std::uint32_t> stall_period() const {
     if (stalls_.empty()) return std::uint32_t{0};
     const std::optional<std::int64_t> cycles = parse_int(stalls_);
     if (!cycles || *cycles < 32 || *cycles > INT32_MAX)
       return error(Code::kInvalid,
                    "--stalls '{}': give the GPU cycles between two samples, from 32 to {}; a power "
-                   "of two is taken as it is",
+                   "of two is used exactly",
                    stalls_, INT32_MAX);
     return static_cast<std::uint32_t>(std::lround(std::log2(static_cast<double>(*cycles))));
   }
@@ -220,7 +220,7 @@ class ProfileCommand : public Command {
     std::vector<std::string_view> topics;
     if (counters_.empty() && (!kernels_.empty() || replays_ != options.counter_replays))
       return error(Code::kInvalid,
-                   "--kernel and --launches say of what counters are read: give "
+                   "--kernel and --launches select kernels for counters: give "
                    "--counters, too");
     if (!counters_.empty() && counters_ != "full" && !parse_counter_topics(counters_, topics))
       return error(Code::kInvalid,
@@ -244,7 +244,7 @@ class ProfileCommand : public Command {
     return Status::ok();
   }
 
-  // What was asked for and is of CUDA alone, where the program used nothing but OpenCL.
+  // Notes the requested options that need CUDA, where the program used only OpenCL.
   void note_cuda_only(Profile& profile) const {
     const std::vector<ProcessInfo>& processes = profile.processes;
     if (processes.empty() || !std::all_of(processes.begin(), processes.end(),
@@ -269,7 +269,7 @@ class ProfileCommand : public Command {
                                             "recorded launch by launch"});
   }
 
-  // A run of hours is not to be lost for a disk that filled up meanwhile.
+  // A full disk must not lose a run of hours.
   Status write(const Profile& profile) {
     const Status written = profile::write_profile(output_, profile);
     if (written.is_ok()) return written;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin report`: profiles, merged and ranked.
+// `purlin report`: merges profiles and ranks their kernels.
 #include "analyze/report/report.h"
 
 #include "analyze/advise/advice.h"
@@ -100,7 +100,7 @@ class ReportCommand : public Command {
       options.targets = report.targets;
       put_advice(analyze::advise(profile, report.timeline, measured, options), report);
     }
-    profile.timeline = {};  // the report has what it tells; the second one below needs it not
+    profile.timeline = {};  // the report holds its results; the second report needs no timeline
     if (!filter_.empty()) PURLIN_TRY(analyze::filter_rows(report, filter_));
     if (sort != analyze::SortBy::kTotal) analyze::sort_rows(report, sort);
     if (!kernel_.empty()) PURLIN_TRY(keep_kernel(report));
@@ -148,7 +148,7 @@ class ReportCommand : public Command {
     return Status::ok();
   }
 
-  // Rows of the kernel that --kernel names: exactly, else by a part of its name that no other has.
+  // Rows of the kernel of --kernel: of this exact name, else of the only name that contains it.
   Status keep_kernel(analyze::Report& report) const {
     const auto keep = [&](auto&& wanted) {
       std::vector<analyze::KernelStat> kept;

@@ -45,8 +45,7 @@ class SpaceCommand : public Command {
     flags.positional("SPEC", spec_, "Spec of the kernel (TOML or T1), not needed for a replay",
                      false);
     flags.option("--shape", shape_, "Problem shape: M=512,N=512 or the name of a preset", "SHAPE");
-    flags.option("--device", device_, "Device with the limits for constraints, or replay:FILE",
-                 "DEVICE");
+    flags.option("--device", device_, "Device whose limits apply, or replay:FILE", "DEVICE");
     flags.option("--sample", sample_, "Show this many configs, drawn uniformly at random");
     flags.option("--seed", seed_, "Seed of the sample");
     flags.option(

@@ -9,8 +9,7 @@
 namespace purlin::cli {
 
 void CacheFlag::declare(Flags& flags) {
-  flags.option("--cache", directory,
-               "Directory of the cache (default: $PURLIN_CACHE or the user's)", "DIR");
+  flags.option("--cache", directory, "Config cache (default: $PURLIN_CACHE or the user's)", "DIR");
 }
 
 Result<cache::Store> CacheFlag::open() const {

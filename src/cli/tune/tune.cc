@@ -94,8 +94,7 @@ class TuneCommand : public Command {
     flags.option("--device", device_, "Device, or several: cuda:0,cuda:1; or replay:FILE",
                  "DEVICE");
     flags.list("--shape", shapes_, "Problem shape: M=512,N=512 or a preset; repeatable", "SHAPE");
-    flags.option("--backlog", backlog_,
-                 "Tune the first N tasks of `purlin backlog` with a known spec");
+    flags.option("--backlog", backlog_, "Tune the first N tasks of the backlog with a known spec");
     flags.option(
         "--strategy", strategy_,
         {"Search strategy, such as random, local or model",
@@ -138,8 +137,8 @@ class TuneCommand : public Command {
                {"Limit of a config, such as \"power_w < 500\"; repeatable",
                 "Another example is \"registers <= 128\"."},
                "EXPR");
-    flags.option("--finals", finals_, "Rounds that measure the fastest configs again, 0 for none");
-    flags.option("--jobs", jobs_, "Processes that compile ahead; -1: by the number of cores");
+    flags.option("--finals", finals_, "Rounds that measure the fastest again, 0 for none");
+    flags.option("--jobs", jobs_, "Processes that compile ahead; -1: as many as cores allow");
     flags.option("--timeout", timeout_, "Maximum time of one compilation, and of one run", "TIME");
     flags.option("--session", session_, "Directory of the journal (default: in the user's cache)",
                  "DIR");
