@@ -3,7 +3,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd /
 
 # Every verb: lines of at most 100 columns, and one line for each option.
-verbs=$("$PURLIN" --help | sed -n '/^Verbs:/,/^$/p' | sed -n 's/^  \([a-z]*\( [a-z]*\)\?\)  .*/\1/p')
+verbs=$("$PURLIN" --help | sed -n '/^Verbs:/,/^$/p' | sed -n 's/^  \([a-z]*\( [a-z]*\)\?\)  .*/\1/p' | sed 's/ *$//')
 [ "$(wc -l <<<"$verbs")" -ge 30 ] || fail "--help lists too few verbs: $verbs"
 while read -r verb; do
   # shellcheck disable=SC2086

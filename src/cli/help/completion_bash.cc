@@ -12,7 +12,7 @@ std::string values_of(const std::vector<Choice>& choices) {
   return join(values, " ");
 }
 
-// The assignments that describe what follows an option or stands for an argument.
+// The assignments for the value of an option or argument.
 std::string bash_value(const Option& option) {
   switch (value_kind(option)) {
     case ValueKind::kFile:

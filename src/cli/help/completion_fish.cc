@@ -16,18 +16,18 @@ std::string fish_quoted(std::string_view text) {
   return quoted + "'";
 }
 
-// What follows an option, or the arguments of a verb: "-x -a '…'" or "-F".
+// The flags of complete for the value of an option or argument: "-F" or "-f -a '…'".
 std::string fish_value(const Option& option) {
   switch (value_kind(option)) {
     case ValueKind::kFile:
       return " -F";
     case ValueKind::kDirectory:
       return " -f -a '(__fish_complete_directories)'";
-    case ValueKind::kChoices: {
+    case ValueKind::kChoices: {  // fish evaluates the text after -a again
       std::string words;
       for (const Choice& choice : offered_values(option))
-        words += fmt::format("{}{}{}", words.empty() ? "" : "\n", choice.value,
-                             choice.text.empty() ? "" : "\t" + choice.text);
+        words += fmt::format("{}{}{}", words.empty() ? "" : " ", choice.value,
+                             choice.text.empty() ? "" : "\\t" + fish_quoted(choice.text));
       return fmt::format(" -f -a {}", fish_quoted(words));
     }
     case ValueKind::kNone:
