@@ -19,31 +19,37 @@ namespace {
 class BacklogCommand : public Command {
  public:
   std::string_view name() const override { return "backlog"; }
-  std::string_view summary() const override { return "List what to tune or validate next"; }
-  std::string_view details() const override {
-    return "The gate queues a re-tune when a cached winner became slower, and a validation of a\n"
-           "suite's cached winners when the device, driver or toolkit is no longer the one they "
-           "were\n"
-           "measured on. Programs that use the cache add what they launch untuned (tune) or with "
-           "a\n"
-           "winner of another driver or toolkit (validate), with the number of launches; that "
-           "goes\n"
-           "by itself once there is an entry. Tasks lie beside the config cache\n"
-           "(docs/formats/backlog.md, docs/formats/worklist.md).\n\n"
-           "--profile queues the heaviest kernels of a profile whose problem a spec computes "
-           "(--specs,\n"
-           "else the sample kernels), with the shapes the program had.\n\n"
-           "Example: purlin backlog; purlin tune --backlog 3; purlin backlog --done ID\n"
-           "         purlin backlog --profile train.plprof --specs kernels --top 5\n"
-           "Exit codes: 0 listed, 2 error.";
+  std::string_view summary() const override { return "List kernels to tune or validate next"; }
+  VerbText text() const override {
+    return {
+        .description =
+            "The gate queues a tuning task when a cached winner became slower. It queues a "
+            "validation when the device, driver or toolkit has changed since a winner was "
+            "measured. --profile queues the hottest kernels of a profile, with the shapes of the "
+            "program.",
+        .more =
+            "Programs that use the cache add tasks while they run, once the cache has an entry. "
+            "They add kernels that they launch untuned (tune), or with a winner of another driver "
+            "or toolkit (validate), with the number of launches. The tasks are stored next to the "
+            "config cache.\n\n--profile queues a kernel only where a spec computes its problem.",
+        .examples = {{"purlin backlog"},
+                     {"purlin tune --backlog 3", "Tune the first three tasks"},
+                     {"purlin backlog --profile train.plprof --specs kernels --top 5"}},
+        .exit_codes = {{0, "Listed"}, {2, "Error"}},
+        .see = {"docs/formats/backlog.md", "docs/formats/worklist.md"}};
   }
   void declare(Flags& flags) override {
-    flags.option("--cache", cache_, "The config cache's directory", "DIR");
-    flags.list("--done", done_, "Take this task off the list; may be repeated", "ID");
-    flags.list("--profile", profiles_, "Queue the heaviest kernels of this profile", "FILE");
-    flags.list("--specs", specs_, "Specs that compute them, or folders of specs", "SPEC");
-    flags.option("--top", top_, "How many of the profile's kernels are looked at");
-    flags.flag("--json", json_, "Print one JSON document (purlin.backlog-list/1)");
+    flags.option("--cache", cache_, "Directory of the config cache", "DIR");
+    flags.list("--done", done_, "Remove this task; repeatable", "ID");
+    flags.list("--profile", profiles_, "Queue the hottest kernels of this profile; repeatable",
+               "FILE");
+    flags.list("--specs", specs_,
+               {"Specs for --profile, or folders of specs; repeatable",
+                "Without it, the sample kernels are used."},
+               "SPEC");
+    flags.option("--top", top_, "Kernels of the profile to look at");
+    flags.flag("--json", json_,
+               {"Print one JSON document", "The schema is purlin.backlog-list/1."});
   }
   Result<int> run(Context& context) override {
     const std::string directory = cache_.empty() ? cache::Store::default_directory() : cache_;

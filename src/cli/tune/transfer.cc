@@ -52,9 +52,9 @@ void add_stored(const TransferTarget& target, const CacheFlag& cache, tune::Prio
 }  // namespace
 
 void TransferFlags::declare(Flags& flags) {
-  flags.list("--transfer", files,
-             "Start from results of other GPUs, shapes or versions; repeatable", "FILE");
-  flags.flag("--no-transfer", none, "Do not start from what the cache's folder knows");
+  flags.list("--transfer", files, "Results of other GPUs, shapes or versions to start from",
+             "FILE");
+  flags.flag("--no-transfer", none, "Do not start from results in the folder of the cache");
 }
 
 Status TransferFlags::check(const std::string& strategy) const {

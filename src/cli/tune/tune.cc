@@ -64,77 +64,98 @@ class TuneCommand : public Command {
  public:
   std::string_view name() const override { return "tune"; }
   std::string_view summary() const override {
-    return "Search a kernel's configs, verify and measure them, store the fastest";
+    return "Search the configs of a kernel, verify and measure, store the fastest";
   }
-  std::string_view details() const override {
-    return "Every config is compiled, checked against the reference with fresh outputs, and "
-           "timed,\n"
-           "in a worker process that may crash or hang without harm. The fastest few and the\n"
-           "default are measured again in turns, and the winner goes to the cache.\n\n"
-           "Examples:\n"
-           "  purlin tune gemm.toml --shape M=4096,N=4096,K=4096 --budget 60s\n"
-           "  purlin tune gemm.toml --shape small --shape large --strategy random --budget 200\n"
-           "  purlin tune --backlog 3 --budget 60s       what programs launched most, untuned\n"
-           "  purlin tune --device replay:convolution-A100.json.gz --budget 100 --json\n"
-           "  purlin tune convolution.t1.json --device replay:convolution-A100.json.gz\n\n"
-           "Strategies: auto, exhaustive, random, local, steepest, ils, annealing, genetic,\n"
-           "evolution, swarm, model, boosted, counters, transfer. auto starts from what the\n"
-           "cache's folder knows of the kernel on other devices, at other shapes, and from "
-           "--transfer FILE\n"
-           "(Kernel Tuner, T4, KTT, wisdom, `tune --json`), and drops that where it misleads.\n"
-           "A budget is evaluations (200), time (60s, 5m) or both (200,60s); a replay's time is "
-           "what\n"
-           "was recorded. Without one: 200.\n"
-           "An interrupted session (Ctrl-C, kill, power) goes on where it was when the same "
-           "command\n"
-           "is given again; --fresh starts anew. Ctrl-C twice ends at once.\n"
-           "--bucket-regret 4 holds the winner against the best at 4 other shapes of its bucket,\n"
-           "and keeps the ratios with it; above 1.05 it says which rule would be finer.\n"
-           "Exit codes: 0 done, 2 error or no config works, 3 interrupted.";
+  VerbText text() const override {
+    return {
+        .description =
+            "Compiles each config, checks its outputs against the reference, and times it, in a "
+            "worker process that may crash or hang without harm. The fastest configs and the "
+            "default are measured again in turns. The winner goes to the cache.\n\nAfter an "
+            "interruption (Ctrl-C, kill, power), the same command continues the session. A second "
+            "Ctrl-C ends at once.",
+        .more =
+            "--transfer reads files of Kernel Tuner, T4, KTT and Kernel Launcher (wisdom), and "
+            "documents of `purlin tune --json`.",
+        .examples =
+            {{"purlin tune gemm.toml --shape M=4096,N=4096,K=4096 --budget 60s"},
+             {"purlin tune gemm.toml --shape small --shape large --strategy random --budget 200"},
+             {"purlin tune --backlog 3 --budget 60s",
+              "The kernels that programs launched most, untuned"},
+             {"purlin tune --device replay:convolution-A100.json.gz --budget 100 --json"},
+             {"purlin tune convolution.t1.json --device replay:convolution-A100.json.gz"}},
+        .exit_codes = {{0, "Done"}, {2, "Error, or no config works"}, {3, "Interrupted"}},
+        .see = {"docs/guide/tuning.md", "docs/concepts/search.md"}};
   }
 
   void declare(Flags& flags) override {
-    flags.positional("SPEC", spec_, "The kernel's spec (TOML or T1); may be left out for a replay",
+    flags.positional("SPEC", spec_, "Spec of the kernel (TOML or T1), not needed for a replay",
                      false);
-    flags.option("--device", device_,
-                 "cuda:0, opencl:0, replay:FILE or auto; cuda:0,cuda:1 uses both", "DEVICE");
-    flags.list("--shape", shapes_, "Problem shape: M=512,N=512 or a preset's name; repeatable",
-               "SHAPE");
-    flags.option("--backlog", backlog_,
-                 "Tune the first N tasks of `purlin backlog` whose spec is known");
-    flags.option("--strategy", strategy_, "What proposes configs (list above)", "NAME");
-    flags.option("--budget", budget_, "Evaluations (200), time (60s) or both (200,60s)", "BUDGET");
-    flags.option("--seed", seed_, "Seed of the strategy");
-    flags.option("--samples", samples_, "Most timing samples of a config in the search");
-    flags.flag("--cold", cold_, "Time with a cold L2 cache; the winner is kept as such");
-    flags.option("--inputs", inputs_,
-                 "reuse or rotate: whether launches find their inputs in L2 (default: the spec's)",
-                 "HOW");
+    flags.option("--device", device_, "Device, or several: cuda:0,cuda:1; or replay:FILE",
+                 "DEVICE");
+    flags.list("--shape", shapes_, "Problem shape: M=512,N=512 or a preset; repeatable", "SHAPE");
+    flags.option("--backlog", backlog_, "Tune the first N tasks of the backlog with a known spec");
     flags.option(
-        "--objective", objective_name_,
-        "time, energy (of a launch) or edp (energy times time); the last two are not stored",
-        "WHAT");
+        "--strategy", strategy_,
+        {"Search strategy, such as random, local or model",
+         "The strategy auto starts from results for other devices and shapes, in the folder of the "
+         "cache and from --transfer. It drops results that mislead the search.",
+         {{"auto", ""},
+          {"exhaustive", ""},
+          {"random", ""},
+          {"local", ""},
+          {"steepest", ""},
+          {"ils", ""},
+          {"annealing", ""},
+          {"genetic", ""},
+          {"evolution", ""},
+          {"swarm", ""},
+          {"model", ""},
+          {"boosted", ""},
+          {"counters", ""},
+          {"transfer", ""}}},
+        "NAME");
+    flags.option("--budget", budget_,
+                 {"Evaluations (200), time (60s) or both (200,60s)",
+                  "The default is 200 evaluations. The time of a replay is the recorded time."},
+                 "BUDGET");
+    flags.option("--seed", seed_, "Seed of the strategy");
+    flags.option("--samples", samples_, "Maximum timing samples of a config during the search");
+    flags.flag("--cold", cold_, "Measure with a cold L2 cache and store the winner as such");
+    flags.option(
+        "--inputs", inputs_,
+        {"Inputs in L2: reuse or rotate (default: the spec's)",
+         "With reuse, launches find their inputs in the L2 cache; with rotate, they do not.",
+         {{"reuse", ""}, {"rotate", ""}}},
+        "HOW");
+    flags.option("--objective", objective_name_,
+                 {"time, energy or edp (energy times time)",
+                  "The energy is that of a launch. Winners by energy or edp are not stored.",
+                  {{"time", ""}, {"energy", ""}, {"edp", ""}}},
+                 "WHAT");
     flags.list("--limit", limits_,
-               "What a config must keep to, such as \"power_w < 500\" or \"registers <= 128\"; "
-               "repeatable",
+               {"Limit of a config, such as \"power_w < 500\"; repeatable",
+                "Another example is \"registers <= 128\"."},
                "EXPR");
-    flags.option("--finals", finals_, "Rounds in which the fastest are measured again; 0 = none");
-    flags.option("--jobs", jobs_, "Processes that compile ahead; -1 = by the number of cores");
-    flags.option("--timeout", timeout_, "Longest compilation, and longest run, of one config",
-                 "TIME");
-    flags.option("--session", session_, "Directory of the journal (default: in your cache)", "DIR");
-    flags.flag("--fresh", fresh_, "Start anew instead of going on with an interrupted session");
+    flags.option("--finals", finals_, "Rounds that measure the fastest again, 0 for none");
+    flags.option("--jobs", jobs_, "Processes that compile ahead; -1: as many as cores allow");
+    flags.option("--timeout", timeout_, "Maximum time of one compilation, and of one run", "TIME");
+    flags.option("--session", session_, "Directory of the journal (default: in the user's cache)",
+                 "DIR");
+    flags.flag("--fresh", fresh_, "Start again instead of continuing an interrupted session");
     transfer_.declare(flags);
     cache_.declare(flags);
     flags.flag("--no-store", no_store_, "Do not store the winner");
     flags.option("--bucket-regret", regret_shapes_,
-                 "Measure what the winner's bucket costs at so many of its other shapes");
-    flags.option("--regret-budget", regret_budget_, "Budget of the search at each of them",
+                 {"Compare the winner with the best at N other shapes",
+                  "The shapes are of the winner's bucket. The ratios are stored with the winner. A "
+                  "ratio above 1.05 names a rule with finer buckets."});
+    flags.option("--regret-budget", regret_budget_, "Budget of the search at each of these shapes",
                  "BUDGET");
     flags.option("--top", top_, "Rows of the table");
     flags.flag("--json", json_, "Print one JSON document");
     flags.option("--html", html_, "Write the session as a page that opens offline", "FILE");
-    flags.option("-o,--output", output_, "Write the JSON document here as well", "FILE");
+    flags.option("-o,--output", output_, "Also write the JSON document to this file", "FILE");
   }
 
   Result<int> run(Context& context) override {
