@@ -23,9 +23,11 @@
 // weight to time, and are begun with anew. Owned by Folding. Thread-safety: none.
 #pragma once
 
+#include "profile/capture/sampling/id_set.h"
+#include "profile/capture/sampling/ids_per_launch.h"
+
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -68,19 +70,14 @@ class LaunchCounter {
   double left_out() const { return left_out_; }
 
  private:
-  static constexpr std::size_t kMaxChunks = 65'536, kMaxListed = 8192;
+  static constexpr std::size_t kMaxListed = 65'536;
 
   std::int64_t unwrap(std::uint32_t id) const;
-  bool is_new(std::int64_t id);
   void learn_ids_per_launch(const Stretch& stretch);
-  void learn_from_spans();
-  void learn_from_gaps(double open_ns);
-  std::int64_t seen_id(std::size_t before) const;
   bool believed(const Stretch& stretch);
   Weight by_time(const Stretch& stretch);
   Weight by_ids(const Stretch& stretch);
   Weight for_now(const Stretch& stretch);
-  double ids_per_launch() const { return per_launch_ > 0 ? per_launch_ : 1; }
   double usual() const;  // what ids tell of, over what time told of
   double owed(const Stretch& stretch) const;
   void begin_lesson(std::int64_t closed_ns);
@@ -91,11 +88,8 @@ class LaunchCounter {
   std::int64_t last_ = 0;    // the latest id seen, counted on beyond 32 bits
   std::int64_t now_ns_ = 0;  // when it was the latest given, where known
 
-  // Since every record was seen: the ids, a bit each.
-  std::unordered_map<std::int64_t, std::uint64_t> seen_;
-  std::int64_t chunk_ = -1;
-  std::uint64_t* bits_ = nullptr;
-  bool full_ = false;
+  // Since every record was seen.
+  IdSet seen_;
   std::int64_t settled_ = 0;  // the latest id then
   // Of launches to be weighed with an id from before it, and none later seen since: how many, and
   // the last. Few are late; many, and ids have begun anew.
@@ -107,7 +101,6 @@ class LaunchCounter {
   std::int64_t first_ = 0, latest_ = 0;
   std::int64_t known_latest_ = -1;                             // of the latter
   std::vector<std::pair<std::int64_t, std::int64_t>> listed_;  // ids and starts, of the first
-  bool others_ = false;  // of the latter there were some since every record was seen
 
   double given_ = 0, due_from_ = 0;  // ids accounted for, since that one
 
@@ -116,10 +109,9 @@ class LaunchCounter {
   std::int64_t before_ = 0, before_ns_ = 0;
   double weighed_ = 0, open_ns_ = 0, alone_ = 0, alone_ns_ = 0;
 
-  double per_launch_ = 1;            // ids; 0: not yet known
-  double spans_ = 0, in_spans_ = 0;  // ids from windows' first launch to last; launches
-  double before_value_ = 0;          // the last weight, of launches there were
-  double held_back_ = 0;             // ids, with it
+  IdsPerLaunch ids_per_launch_;
+  double before_value_ = 0;  // the last weight, of launches there were
+  double held_back_ = 0;     // ids, with it
   double left_out_ = 0;
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.
