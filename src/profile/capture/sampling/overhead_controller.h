@@ -13,8 +13,8 @@
 // what a program does less while it is recorded (launch_counter.h). Only a period that is recorded
 // throughout, at weight 1, may be cut short by what it sees.
 //
-// Each tier has a purse: it fills with the budget's share of passing time, up to five seconds'
-// worth, and pays for what its windows cost.
+// Each tier has a budget balance: it fills with the budget's share of passing time, up to five
+// seconds' worth, and pays for what its windows cost.
 //
 // The *head*: tier 0 is open from the start, so that start, warm-up and short programs are recorded
 // in full, until that has cost ten seconds' worth of the budget or ten seconds have passed since
@@ -31,9 +31,11 @@
 // Owned by the CollectorScheduler. Thread-safety: none.
 #pragma once
 
+#include "profile/capture/sampling/budget_balance.h"
 #include "profile/capture/sampling/cost_estimator.h"
 #include "profile/capture/sampling/cost_model.h"
 #include "profile/capture/sampling/device_busy.h"
+#include "profile/capture/sampling/requested_windows.h"
 
 #include <cstdint>
 #include <limits>
@@ -144,7 +146,7 @@ class OverheadController {
   void stop(std::int64_t now_ns);                            // nothing open
   void record(std::int64_t now_ns, std::int64_t length_ns);  // in full, then as before
   bool stopped() const { return stopped_; }
-  bool recording(std::int64_t now_ns) const { return now_ns < full_until_ns_; }
+  bool recording(std::int64_t now_ns) const { return requested_.active(now_ns); }
   void back_off();  // from now on, half the budget
   // Whether copies are still recorded though nothing else is: every launch pays for that.
   void copies_stay(bool stay) { copies_stay_ = stay; }
@@ -176,7 +178,7 @@ class OverheadController {
   bool after_context() const { return options_.after_context; }
   // Whether windows are to stand for what comes, too.
   bool windows_may_follow() const {
-    return !stopped_ && (options_.windows || options_.full_window_ns > 0);
+    return !stopped_ && (options_.windows || requested_.in_cells());
   }
   bool waits() const { return options_.waits; }
 
@@ -187,7 +189,7 @@ class OverheadController {
   };
   struct State {
     Requirements requirements;
-    double balance_ns = 0;
+    BudgetBalance balance;
     double window_cost_ns = 0;  // of a whole window: tiers after the first
     double since_open_ns = 0;
     std::int64_t last_open_ns = 0;
@@ -201,7 +203,9 @@ class OverheadController {
   void earn(std::int64_t now_ns);
   void plan_launches(std::int64_t now_ns);
   void plan_others(std::int64_t now_ns);
-  double presence_of(const CostEstimator::Amounts& rates) const;
+  double presence_of(const CostEstimator::Amounts& rates) const {
+    return options_.costs.presence(rates.launches, rates.nodes, lasting_);
+  }
   // What is hidden is known of what is recorded only.
   double felt(double share) const { return ended_ ? share : share * (1 - hidden_share_); }
   double launch_price_ns() const {
@@ -210,7 +214,7 @@ class OverheadController {
   bool windows_are_worth_it();
   bool others_due(std::int64_t now_ns) const;
   bool due(const State& tier, std::int64_t now_ns) const;
-  void follow_full_windows(std::int64_t now_ns);
+  void follow_requests(std::int64_t now_ns);
   bool overspent() const;
   bool overlaps(const Window& window) const;
   void insert(int tier, const Window& window);
@@ -238,10 +242,10 @@ class OverheadController {
   bool lasting_ = false;   // tier 0 was opened a second time, or may be: the price is being paid
   double head_cost_ns_ = 0;
   std::int64_t first_launch_ns_ = -1;
-  bool full_ = false;
+  RequestedWindows requested_;
+  bool full_ = false;  // one is active
 
   CostEstimator estimator_;  // of tier 0
-  double forgone_ns_ = 0;    // earned while it was open, and not kept
   std::int64_t open_since_ns_ = -1;
 
   // Of tier 0: the time not yet stood for, the windows that stand for it, and those that stand for
@@ -255,8 +259,6 @@ class OverheadController {
   double given_back_ns_ = 0;         // of what records cost, and of the margin
   double hidden_share_ = 0;          // of late
 
-  std::int64_t full_until_ns_ = 0, full_next_ns_ = kNever, full_cell_end_ns_ = 0;
-  std::int64_t asked_ns_ = 0;  // the length of a window asked for, until it opens
   Totals totals_;
 };
 
