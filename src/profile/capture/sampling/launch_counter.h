@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// LaunchCounter: how many launches a window's records stand for, told by the correlation ids that
-// CUPTI gives to launches, copies and sets one after the other, recorded or not, from the first
-// time on that kinds were enabled in a program with a context; to launches that are captured into a
-// graph, which have no record; and to every call of CUDA once kinds of API calls or waits were on
-// (H200: bench/results/correlation_ids.md). Time alone takes a program
-// to launch as much while it is recorded as while it is not, and a window's luck for its whole
-// period's.
+// LaunchCounter: how many launches a window's records represent, by CUPTI's correlation IDs. CUPTI
+// gives one ID to each launch, memcpy and memset, recorded or not, once a kind was enabled with a
+// context (bench/results/correlation_ids.md). Time alone would assume that the program launches as
+// much while it is recorded as outside.
 //
-// The weight by time is multiplied by what windows have shown so far: what ids tell of, over what
-// time told of. What was given out too much or too little is made up for by half with each window,
-// and at the end by the last two: the launches of the whole run then add up to what the ids say,
-// for which half a period's launches are held back until then, as what was given out cannot be
-// taken back. A window's own number of launches hardly enters its weight, else it would matter
-// which part of a step it saw; save that of the last, and of the first few where they have few
-// launches, as those are replays of graphs.
+// The weight by time is multiplied by the ratio that earlier windows showed: IDs that passed over
+// IDs that time expected. Each window corrects half of the previous error. Half of a period's
+// launches is held back until the end, because an assigned weight cannot be reduced later. A
+// window's own count hardly enters its weight, except for few launches in few windows.
 //
-// All this needs windows of which every record has come back, as CUPTI gives some back long after
-// others that came later: only then is what was given out compared with what passed. Windows
-// between have the weight that those before have taught.
+// Windows are compared with IDs only when every record has arrived. IDs that stand still, go
+// backwards or exceed any program's rate leave the weight to time.
 //
-// Ids that tell nothing (standing still, going backwards, more than a program can launch) leave the
-// weight to time, and are begun with anew. Owned by Folding. Thread-safety: none.
+// Owned by the ActivityAggregator. Thread-safety: none. Pure arithmetic.
 #pragma once
 
 #include "profile/capture/sampling/id_set.h"

@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::int64_t kAloneNs = 1'000'000'000;
 constexpr double kSecondNs = 1e9;
-constexpr double kHeadNs = 10 * kSecondNs;  // of the budget, and since the first launch
+constexpr double kStartupNs = 10 * kSecondNs;  // of the budget, and since the first launch
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
 constexpr double kSafety = 0.83;
 // Of the budget what windows have where CUPTI takes all of it by being there: that is paid for
 // anyway.
 constexpr double kMinPart = 0.5;
-constexpr double kSavingsPerPeriod = 0.125;  // of the purse, or of its debt
+constexpr double kSavingsPerPeriod = 0.125;  // of the balance, or of its debt
 // Of what windows cost: where opening and closing would take more, they become longer and fewer.
 constexpr double kMaxForToggles = 1.0 / 3;
 constexpr double kThroughout = 0.8;  // a window this long leaves nothing worth a pause
@@ -40,7 +40,7 @@ OverheadController::OverheadController(const ControllerOptions& options,
     : options_(options),
       random_(options.seed),
       stopped_(options.idle),
-      head_(!options.every_launch),
+      in_startup_(!options.every_launch),
       lasting_(options.after_context && !options.idle),
       requested_(options.full_window_ns, options.full_cell_ns, now_ns) {
   double others = 0;
@@ -86,9 +86,10 @@ void OverheadController::begin_period(std::int64_t now_ns) {
   plan_launches(now_ns);
   // What was asked for besides launches need not wait for the head's end, but its very beginning is
   // the launches' alone. Opening tier 0 again has its lasting price then, too.
-  const bool begun = !head_ || (first_launch_ns_ >= 0 && now_ns - first_launch_ns_ >= kAloneNs);
+  const bool begun =
+      !in_startup_ || (first_launch_ns_ >= 0 && now_ns - first_launch_ns_ >= kAloneNs);
   if (begun && !full_) plan_others(now_ns);
-  if (head_ && !planned_.empty()) lasting_ = true;
+  if (in_startup_ && !planned_.empty()) lasting_ = true;
   double gaps = 0;
   for (const Planned& planned : planned_)
     if (planned.tier != 0)
@@ -126,14 +127,14 @@ void OverheadController::plan_launches(std::int64_t now_ns) {
   if (tiers_.empty() || full_ || pinned_ || options_.every_launch)
     return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
   State& tier = tiers_[0];
-  if (head_) {
+  if (in_startup_) {
     if (!overspent() &&
-        (first_launch_ns_ < 0 || static_cast<double>(now_ns - first_launch_ns_) < kHeadNs))
+        (first_launch_ns_ < 0 || static_cast<double>(now_ns - first_launch_ns_) < kStartupNs))
       return period(least);
-    head_ = false;
+    in_startup_ = false;
     // What it did not use is there for the first real load, however late; what it took too much, as
     // buffers are counted when they are full, is paid back by and by.
-    tier.balance.set(options_.budget * kHeadNs - head_cost_ns_);
+    tier.balance.set(options_.budget * kStartupNs - startup_cost_ns_);
   }
   if (ended_) {
     throughout_ = final_ = false;
@@ -147,8 +148,8 @@ void OverheadController::plan_launches(std::int64_t now_ns) {
            : estimator_.cost_density() > 0 ? rest / estimator_.cost_density()
                                            : length_ns;
   };
-  // What was never closed goes on for as long as there is something in the purse: to open it again
-  // has its price, or is not wanted at all.
+  // What was never closed goes on for as long as there is something in the balance: to open it
+  // again has its price, or is not wanted at all.
   const bool saved = went_on && !lasting_ && tier.balance.ns() >= 0;
   if (saved || affordable(kSteadyPeriodNs) >= kThroughout * kSteadyPeriodNs)
     return period(std::max(least, kThroughoutPeriodNs));
@@ -225,7 +226,7 @@ void OverheadController::end_period(std::int64_t now_ns) {
     totals_.recorded_ns += static_cast<double>(now_ns - since);
   }
   running_ = false;
-  estimator_.learn({head_, throughout_, throughout_ && !options_.windows},
+  estimator_.learn({in_startup_, throughout_, throughout_ && !options_.windows},
                    [this](const CostEstimator::Amounts& rates) { return presence_of(rates); });
 }
 
@@ -237,7 +238,8 @@ double OverheadController::still_open_ns(std::int64_t now_ns) const {
 }
 
 bool OverheadController::overspent() const {
-  return head_ ? head_cost_ns_ >= options_.budget * kHeadNs : tiers_[0].balance.ns() < 0;
+  return in_startup_ ? startup_cost_ns_ >= options_.budget * kStartupNs
+                     : tiers_[0].balance.ns() < 0;
 }
 
 // Asked when tier 0 can no longer stay open. To close it for a window to come costs nothing where
@@ -356,7 +358,7 @@ void OverheadController::spent(int tier, std::int64_t cost_ns) {
   payer.balance.pay(cost);
   totals_.spent_ns += cost;
   if (tier == 0) estimator_.call(cost), other_costs_ns_ += cost;
-  if (tier == 0 && head_) head_cost_ns_ += cost;
+  if (tier == 0 && in_startup_) startup_cost_ns_ += cost;
   if (tier == 0 || !payer.opened) return;
   payer.since_open_ns += cost;
   payer.window_cost_ns = std::max(payer.since_open_ns, 0.9 * payer.window_cost_ns);
@@ -369,7 +371,7 @@ void OverheadController::spent_on_records(std::int64_t cost_ns) {
   totals_.spent_ns += cost;
   estimator_.cost(cost);
   other_costs_ns_ += cost;
-  if (head_) head_cost_ns_ += cost;
+  if (in_startup_) startup_cost_ns_ += cost;
 }
 
 void OverheadController::recorded(double launches, double nodes, std::int64_t age_ns,
@@ -383,7 +385,7 @@ void OverheadController::recorded(double launches, double nodes, std::int64_t ag
   totals_.spent_ns += cost;
   estimator_.cost(cost);
   estimator_.launched({launches, nodes}, static_cast<double>(age_ns), at_work);
-  if (head_) head_cost_ns_ += cost;
+  if (in_startup_) startup_cost_ns_ += cost;
   if (first_launch_ns_ < 0) first_launch_ns_ = earned_until_ns_;
 }
 
@@ -410,7 +412,7 @@ void OverheadController::hidden(const DeviceBusy::Hidden& hidden) {
       of_records + margin - std::exchange(given_back_ns_, of_records + margin);
   tiers_[0].balance.give_back(given_back);
   estimator_.cost(-given_back);
-  if (head_) head_cost_ns_ -= given_back;
+  if (in_startup_) startup_cost_ns_ -= given_back;
   totals_.spent_ns -= of_records + of_presence - totals_.hidden_ns;
   totals_.hidden_ns = of_records + of_presence;
   hidden_share_ = hidden.share;

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// OverheadController: decides which tier records when, so that what capture takes from the program
-// stays within a budget, and knows what the recorded launches stand for. It owns no clock and calls
-// nothing: it is told the time and what was spent, and says what should be open now and when to ask
-// again.
+// OverheadController: decides which tier records now, and how many launches each recorded launch
+// represents. The overhead of capture stays within the budget. docs/design/sampling.md explains the
+// steps, the terms and the measured case of each mechanism.
 //
-// Time is cut into periods of random length. In each, tier 0 (the one that records launches) has
-// one window at a random place, or stays open throughout where the budget allows it; other tiers
-// that can afford it have one window each in what is left. Length and place are drawn before the
-// period begins, from what earlier periods cost, never from what the window sees: hence a launch is
-// recorded with a chance that does not depend on it, and its weight, the period's time divided by
-// the window's, is an unbiased estimate (Horvitz and Thompson); who can count launches sets right
-// what a program does less while it is recorded (launch_counter.h). Only a period that is recorded
-// throughout, at weight 1, may be cut short by what it sees.
+// Owned by the CollectorScheduler. Thread-safety: none. It owns no clock and calls nothing: callers
+// pass the time and the measured overhead. It cannot fail.
 //
-// Each tier has a budget balance: it fills with the budget's share of passing time, up to five
-// seconds' worth, and pays for what its windows cost.
-//
-// The *head*: tier 0 is open from the start, so that start, warm-up and short programs are recorded
-// in full, until that has cost ten seconds' worth of the budget or ten seconds have passed since
-// the first launch. It goes on where it is cheap. Where it is not, opening again has a lasting
-// price for every later launch (cost_model.h): if that is more than half of the budget, the program
-// is launch bound and tier 0 stays shut, but for what is asked for expressly; else windows begin
-// (where they are wanted: ControllerOptions::windows), with what the lasting price leaves of the
-// budget. Graphs that were made in the head stay dearer until tier 0 was open once more, and CUPTI
-// numbers launches from then on only: hence it is cycled, opened and shut with nothing between, as
-// soon as the head has ended and windows are to follow. Where tier 0 was first opened once there
-// was a context (ControllerOptions::after_context) all that is so from the beginning: its lasting
-// price is being paid, and launches have numbers.
-//
-// Owned by the CollectorScheduler. Thread-safety: none.
+// Length and place of a window are drawn before its period begins, from the overhead of earlier
+// periods. A launch is therefore recorded with a probability that does not depend on the launch.
+// The weight, the period's time divided by the window's, is an unbiased estimate (Horvitz and
+// Thompson).
 #pragma once
 
 #include "profile/capture/sampling/budget_balance.h"
@@ -151,7 +132,7 @@ class OverheadController {
   // Whether copies are still recorded though nothing else is: every launch pays for that.
   void copies_stay(bool stay) { copies_stay_ = stay; }
 
-  bool head() const { return head_; }
+  bool in_startup_window() const { return in_startup_; }
   // Nothing follows the head: windows are not wanted, or (launch-bound) they would cost too much.
   bool ended() const { return ended_; }
   bool launch_bound() const { return ended_ && launch_bound_; }
@@ -236,11 +217,11 @@ class OverheadController {
   bool open_final_ = true;        // what is being recorded does
   double planned_weight_ = 1;
   bool period_is_new_ = true;
-  bool head_ = true, ended_ = false, launch_bound_ = false, cycle_due_ = false;
+  bool in_startup_ = true, ended_ = false, launch_bound_ = false, cycle_due_ = false;
   bool copies_stay_ = false;
   bool windowed_ = false;  // windows were planned, as not everything could be had
   bool lasting_ = false;   // tier 0 was opened a second time, or may be: the price is being paid
-  double head_cost_ns_ = 0;
+  double startup_cost_ns_ = 0;
   std::int64_t first_launch_ns_ = -1;
   RequestedWindows requested_;
   bool full_ = false;  // one is active
