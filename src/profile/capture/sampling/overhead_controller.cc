@@ -317,7 +317,7 @@ void OverheadController::opened(int tier, std::int64_t now_ns) {
   cycle_due_ = false;
   requested_.opened(now_ns);
   totals_.windows += 1;
-  if (totals_.windows > 1 || options_.idle) {  // whoever asked for it
+  if (totals_.windows > 1 || options_.idle) {  // also on request
     lasting_ = true;
     ended_ = false;
   }
@@ -329,7 +329,7 @@ void OverheadController::refused(int tier, bool forever, std::int64_t now_ns) {
                                 [&](const Planned& planned) { return planned.tier == tier; }),
                  planned_.end());
   if (tier != 0) return;
-  // Nothing for a while, and then a period of its own.
+  // Nothing for a while, and then its own period.
   throughout_ = final_ = false;
   period_end_ns_ = std::max(now_ns + kRefusedForNs, period_end_ns_);
 }
@@ -447,7 +447,7 @@ void OverheadController::stop(std::int64_t now_ns) {
 
 void OverheadController::record(std::int64_t now_ns, std::int64_t length_ns) {
   requested_.request(now_ns, length_ns, open_since_ns_ >= 0);
-  if (full_) period_end_ns_ = std::min(period_end_ns_, now_ns);  // planned anew, to the new end
+  if (full_) period_end_ns_ = std::min(period_end_ns_, now_ns);  // planned again, to the new end
 }
 
 void OverheadController::back_off() { options_.budget /= 2; }

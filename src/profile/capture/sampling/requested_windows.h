@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RequestedWindows: times in which every launch is recorded whatever it costs. A user requests one
-// with `purlin capture window`, or one at a random place in each cell of time (PURLIN_WINDOW).
+// RequestedWindows: times in which every launch is recorded, beyond the budget too. A user requests
+// one with `purlin capture window`, or one at a random place in each cell of time (PURLIN_WINDOW).
 //
 // Owned by the OverheadController. Thread-safety: none. It owns no clock: times are monotonic ns.
 #pragma once
