@@ -205,8 +205,8 @@ Result<cache::Entry> ProgramTuner::entry(const DeviceInfo& device, std::string_v
   if (!over_) return error(Code::kInvalid, "the tuner is not over; there is no winner yet");
   if (!result_ || !result_->verdict)
     return error(Code::kNotFound, "no config worked; there is no winner to store");
-  PURLIN_ASSIGN(cache::Entry made, tune::entry_of(*result_, {spec_, problem_, device},
-                                                  strategy_->name(), verified));
+  PURLIN_ASSIGN(cache::Entry made,
+                tune::entry_of(*result_, {spec_, problem_, device}, strategy_->name(), verified));
   made.key.dtype = dtype;
   made.key.source_hash = source_hash;
   made.key.layout.clear();  // the layout of a program's own buffers is not known here

@@ -8,9 +8,8 @@ Result<cache::Entry> entry_of(const SessionResult& result, const EntrySubject& s
   if (!result.verdict)
     return error(Code::kNotFound, "no config worked; there is no winner to store");
   const Verdicts& verdict = *result.verdict;
-  PURLIN_ASSIGN(
-      cache::Entry entry,
-      cache::new_entry(subject.spec, subject.problem, subject.device, subject.cold_cache));
+  PURLIN_ASSIGN(cache::Entry entry, cache::new_entry(subject.spec, subject.problem, subject.device,
+                                                     subject.cold_cache));
   entry.config = result.evaluations[verdict.best().evaluation].config;
   entry.time_ms = verdict.best().time_ms;
   entry.samples = verdict.best().samples;

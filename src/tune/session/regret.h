@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fresh winner's bucket costs, measured: at some of its other shapes the winner is held
-// against the best that a short search finds there (`purlin tune --bucket-regret`). Owned by the
-// verb's Command; one thread. Failure: of the device or a worker; a shape at which nothing works is
-// left out with a word.
+// The regret of a bucket: how much slower its winner is than the best config at other shapes of the
+// bucket (`purlin tune --bucket-regret`). A short search at each shape finds the best config there.
+//
+// Free function; the caller owns every argument. One thread. Failure: of the device or a worker. A
+// shape without a working config is left out with a warning.
 #pragma once
 
 #include "base/log.h"
@@ -13,25 +14,27 @@
 #include "tune/session/budget.h"
 #include "tune/session/worker_pool.h"
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace purlin::cli {
+namespace purlin::tune {
 
 struct RegretOptions {
-  std::size_t shapes = 0;  // how many, at most
-  tune::Budget budget;     // of the search at each
+  std::size_t shapes = 0;  // maximum number of them
+  Budget budget;           // of the search at each shape
   measure::Policy policy;
   int finals = 0;
   std::uint64_t seed = 1;
   std::string device, binary_cache;
-  tune::PoolOptions pool;
+  PoolOptions pool;
+  const std::atomic<bool>* stop = nullptr;  // ends the searches
 };
 
-// Fills in entry.bucket_regret. `known`: the evaluations of the session that found the winner, from
-// which each search starts.
+// Fills in entry.bucket_regret. `known` holds the evaluations of the session that found the winner;
+// each search starts from them.
 Status measure_regret(const KernelSpec& spec, const std::vector<Evaluation>& known,
                       const RegretOptions& options, Log& log, cache::Entry& entry);
 
-}  // namespace purlin::cli
+}  // namespace purlin::tune
