@@ -52,10 +52,12 @@ install(FILES ${manual_directory}/fish/purlin.fish DESTINATION ${CMAKE_INSTALL_D
 
 include(PurlinPackage)
 
-# The shipped files, without tests and benchmarks: for the demo and the bundle.
+# The shipped files, without tests and benchmarks: the contents of the bundle. `./dev demo` runs a part of it.
 add_custom_target(product DEPENDS purlin purlin-sample purlin_shared purlin_manual)
+add_custom_target(demo_programs DEPENDS purlin purlin-sample)
 foreach(library purlin_opencl_capture purlin_cuda_capture)
   if(TARGET ${library})
     add_dependencies(product ${library})
+    add_dependencies(demo_programs ${library})
   endif()
 endforeach()
