@@ -313,32 +313,32 @@ class TuneCommand : public Command {
   Result<std::vector<Outcome>> tune_backlog(Context& context) {
     const std::string directory =
         cache_.directory.empty() ? cache::Store::default_directory() : cache_.directory;
-    PURLIN_ASSIGN(const std::vector<cache::Task> tasks, all_tasks(context, directory));
+    PURLIN_ASSIGN(const std::vector<backlog::Task> tasks, all_tasks(context, directory));
     PURLIN_ASSIGN(const auto device, gpu::open_device(device_));
     std::vector<Outcome> outcomes;
     int left = backlog_;
-    for (const cache::Task& task : tasks) {
+    for (const backlog::Task& task : tasks) {
       if (left == 0 || (!outcomes.empty() && outcomes.back().stopped)) break;
-      if (task.kind == "validate" || task.device != device->info().name) continue;
+      if (task.key.kind == "validate" || task.key.device != device->info().name) continue;
       if (task.spec.empty() || !file_exists(task.spec)) {
         context.log.warn(
-            "{} {}: its spec {}; name it: purlin tune SPEC --shape {}", task.kernel, task.shape,
-            task.spec.empty() ? "is not known" : "'" + task.spec + "' is not here", task.shape);
+            "{} {}: its spec {}; name it: purlin tune SPEC --shape {}", task.key.kernel, task.key.shape,
+            task.spec.empty() ? "is not known" : "'" + task.spec + "' is not here", task.key.shape);
         continue;
       }
       --left;
       spec_ = task.spec;
-      shapes_ = {task.shape};
+      shapes_ = {task.key.shape};
       Result<std::vector<Outcome>> made = tune_spec(context);
       if (!made.is_ok()) {
-        if (outcomes.empty()) return made.status().with_context(task.kernel + " " + task.shape);
-        end_with(outcomes.back(), made.status().with_context(task.kernel + " " + task.shape));
+        if (outcomes.empty()) return made.status().with_context(task.key.kernel + " " + task.key.shape);
+        end_with(outcomes.back(), made.status().with_context(task.key.kernel + " " + task.key.shape));
         break;
       }
       for (Outcome& outcome : *made) outcomes.push_back(std::move(outcome));
       // A task of the work list is over by itself once there is an entry.
       if (outcomes.back().status.is_ok() && !outcomes.back().stopped)
-        static_cast<void>(cache::finish(directory, task.id()));
+        static_cast<void>(backlog::finish(directory, task.id()));
     }
     if (outcomes.empty())
       context.log.info("nothing to tune on {}: `purlin backlog` lists all there is",
