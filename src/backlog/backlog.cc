@@ -17,9 +17,8 @@ Result<std::vector<RankedTask>> read(const std::string& cache_directory, Log& lo
   }
   PURLIN_ASSIGN(const cache::Store store, cache::Store::open(cache_directory));
   for (Task& task : work_tasks(*list, store)) {
-    const auto queued = std::find_if(tasks.begin(), tasks.end(), [&](const Task& other) {
-      return other.key == task.key;
-    });
+    const auto queued = std::find_if(tasks.begin(), tasks.end(),
+                                     [&](const Task& other) { return other.key == task.key; });
     if (queued == tasks.end()) {
       task.first_queued_at = task.queued_at;
       tasks.push_back(std::move(task));

@@ -61,7 +61,8 @@ Status queue(const std::string& cache_directory, const std::vector<Task>& tasks)
 Status finish(const std::string& cache_directory, const std::string& id) {
   return with_file(cache_directory, [&](JsonLines& file, const std::vector<Json>& lines) -> Status {
     for (const Task& task : replay(lines))
-      if (task.id() == id) return file.append(Json::object({{"schema", kBacklogSchema}, {"done", id}}));
+      if (task.id() == id)
+        return file.append(Json::object({{"schema", kBacklogSchema}, {"done", id}}));
     return error(Code::kNotFound, "no open task has the id '{}'; see purlin backlog", id);
   });
 }

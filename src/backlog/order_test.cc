@@ -28,8 +28,8 @@ std::vector<std::string> kernels_in_order(const std::vector<Task>& tasks) {
 using Kernels = std::vector<std::string>;
 
 TEST(BacklogOrder, AKernelOf6SecondsComesBeforeOneOf4800Microseconds) {
-  const Task small = profiled("small", 100, 48e3);   // 4.8 ms
-  const Task large = profiled("large", 1000, 6e6);   // 6 s
+  const Task small = profiled("small", 100, 48e3);  // 4.8 ms
+  const Task large = profiled("large", 1000, 6e6);  // 6 s
   EXPECT_EQ(kernels_in_order({small, large}), (Kernels{"large", "small"}));
   Task slower = small;  // a slowdown of 2 saves at most 2.4 ms
   slower.key.kind = "retune";
@@ -93,13 +93,11 @@ TEST(BacklogOrder, WithoutAnyMeasuredTimeTheCountOfLaunchesDecides) {
 TEST(BacklogOrder, TiesHaveOneOrderInEveryOrderOfArrival) {
   std::vector<Task> tasks = {profiled("b", 1, 1e3), profiled("a", 1, 1e3), profiled("c", 1, 1e3)};
   tasks[2].seen = 2;
-  std::sort(tasks.begin(), tasks.end(),
-            [](const Task& a, const Task& b) { return a.key < b.key; });
+  std::sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.key < b.key; });
   do {
     EXPECT_EQ(kernels_in_order(tasks), (Kernels{"c", "a", "b"}));
-  } while (std::next_permutation(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) {
-    return a.key < b.key;
-  }));
+  } while (std::next_permutation(tasks.begin(), tasks.end(),
+                                 [](const Task& a, const Task& b) { return a.key < b.key; }));
 }
 
 TEST(BacklogOrder, AListedTaskHasWhatTheOrderFollowsFrom) {

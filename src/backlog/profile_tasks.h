@@ -1,29 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a profile to tuning jobs: the kernels that take most time, as far as a spec computes the
-// same problem, become tasks of the backlog, with the shape the program had. Pure but for the
-// cache, which is asked what is tuned already. Failure: of the cache alone.
+// From a profile to tuning tasks: the kernels with the most GPU time become tasks, with the shape
+// that the program had, where a spec computes the same problem.
+//
+// Pure, except for the lookups in the cache of the entries that exist already. Thread-safety: that
+// of the store. Cannot fail: a kernel without a task is listed with the reason.
 #pragma once
 
-#include "analyze/report/report.h"
-#include "base/status.h"
-#include "cache/backlog.h"
+#include "backlog/task.h"
 #include "cache/store/store.h"
+#include "model/device/device.h"
 #include "model/spec/spec.h"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-namespace purlin::cli {
+namespace purlin::backlog {
 
-struct ProfileTasks {
-  std::vector<cache::Task> tasks;     // the heaviest first
-  std::vector<std::string> left_out;  // rows without a job, and why
+// A kernel at one problem shape, as a profile has it.
+struct ProfiledKernel {
+  std::string label;        // for texts
+  std::string full, brief;  // names
+  std::string op_class, family;
+  std::string shape, dtype;  // "" where not known
+  std::string device;        // model
+  double share = 0;          // of the time of all kernels
+  double total_ns = 0, launches = 0;
+  double utilization = 0;  // of the roof that binds it, 0 = not known
 };
 
-// Of the heaviest `top` rows of a report grouped by shape. A spec computes a row's problem where
-// its kernel is the row's, or where op, an input's type and the names of the dimensions agree.
-ProfileTasks tasks_of_profile(const analyze::Report& report, std::span<const KernelSpec> specs,
-                              std::size_t top, const cache::Store& store);
+struct ProfileTasks {
+  std::vector<Task> tasks;
+  std::vector<std::string> left_out;  // kernels without a task, and the reason
+};
 
-}  // namespace purlin::cli
+// `devices` are those of the profile. A spec computes the problem of a kernel in two cases: it is
+// the same kernel; or the op, the type of an input and the names of the dimensions agree. Kernels
+// of one spec and shape are one task. The headroom is 1 − utilization.
+ProfileTasks profile_tasks(std::span<const ProfiledKernel> kernels,
+                           std::span<const DeviceInfo> devices, std::span<const KernelSpec> specs,
+                           const cache::Store& store);
+
+}  // namespace purlin::backlog

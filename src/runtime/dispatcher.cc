@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/dispatcher.h"
 
+#include "backlog/file.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "gpu/launching.h"

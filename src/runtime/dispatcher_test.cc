@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/dispatcher.h"
 
+#include "backlog/file.h"
+#include "backlog/work_tasks.h"
 #include "cache/testing.h"
 #include "runtime/testing.h"
 
@@ -161,7 +163,8 @@ TEST(Dispatcher, ServesAnEntryOfAnotherDriverUnlessRefused) {
     ASSERT_TRUE(bench.launch(1024).is_ok());
     EXPECT_EQ(bench.last(), refuse ? "BLOCK=32 ITEMS=1 32" : "BLOCK=64 ITEMS=4 4");
     ASSERT_TRUE(bench.session->flush().is_ok());
-    const auto tasks = backlog::work_tasks(*backlog::WorkList::read(bench.cache), *Store::open(bench.cache));
+    const auto tasks =
+        backlog::work_tasks(*backlog::WorkList::read(bench.cache), *Store::open(bench.cache));
     ASSERT_EQ(tasks.size(), 1u);
     EXPECT_EQ(tasks[0].key.kind, "validate");
   }

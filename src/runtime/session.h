@@ -8,10 +8,10 @@
 // Thread-safety: [MT]. Failure: a work list that cannot be written is said once in the log.
 #pragma once
 
+#include "backlog/work_list.h"
 #include "base/time.h"
 #include "cache/layers/layers.h"
 #include "runtime/settings.h"
-#include "backlog/work_list.h"
 
 #include <memory>
 #include <mutex>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin guard check`: has a kernel of the suite become slower than its baseline?
+#include "backlog/file.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -64,7 +65,7 @@ class GuardCheck : public Command {
       context.log.warn("{}", removed.message());
     if (!report.is_ok()) return report.status();
     const Result<int> code = outputs_.write(context, *report);
-    // After the verdict, which a backlog that cannot be written must not cost.
+    // After the verdict: it does not depend on whether the backlog can be written.
     const std::vector<backlog::Task> tasks =
         guard::findings(*report, guard_.suite(), guard_.device().info,
                         guard::environment_differences(baseline.device, guard_.device().info));

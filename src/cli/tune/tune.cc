@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin tune`: search the configs of a kernel, verify and measure them, keep the winner.
+#include "backlog/backlog.h"
+#include "backlog/file.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -11,7 +13,6 @@
 #include "cli/tune/target.h"
 #include "cli/tune/transfer.h"
 #include "cli/tune/watch.h"
-#include "cli/work_backlog.h"
 #include "gpu/registry.h"
 #include "gpu/replay/replay_device.h"
 #include "guard/arms/snapshot.h"
@@ -309,21 +310,24 @@ class TuneCommand : public Command {
       last.status = std::move(why);
   }
 
-  // What programs launch untuned, or was found to be slower, on this device, heaviest first.
+  // The tasks of the backlog for this device, the largest saving of GPU time first.
   Result<std::vector<Outcome>> tune_backlog(Context& context) {
     const std::string directory =
         cache_.directory.empty() ? cache::Store::default_directory() : cache_.directory;
-    PURLIN_ASSIGN(const std::vector<backlog::Task> tasks, all_tasks(context, directory));
+    PURLIN_ASSIGN(const std::vector<backlog::RankedTask> tasks,
+                  backlog::read(directory, context.log));
     PURLIN_ASSIGN(const auto device, gpu::open_device(device_));
     std::vector<Outcome> outcomes;
     int left = backlog_;
-    for (const backlog::Task& task : tasks) {
+    for (const backlog::RankedTask& ranked : tasks) {
+      const backlog::Task& task = ranked.task;
       if (left == 0 || (!outcomes.empty() && outcomes.back().stopped)) break;
       if (task.key.kind == "validate" || task.key.device != device->info().name) continue;
       if (task.spec.empty() || !file_exists(task.spec)) {
-        context.log.warn(
-            "{} {}: its spec {}; name it: purlin tune SPEC --shape {}", task.key.kernel, task.key.shape,
-            task.spec.empty() ? "is not known" : "'" + task.spec + "' is not here", task.key.shape);
+        context.log.warn("{} {}: its spec {}; name it: purlin tune SPEC --shape {}",
+                         task.key.kernel, task.key.shape,
+                         task.spec.empty() ? "is not known" : "'" + task.spec + "' is not here",
+                         task.key.shape);
         continue;
       }
       --left;
@@ -331,8 +335,10 @@ class TuneCommand : public Command {
       shapes_ = {task.key.shape};
       Result<std::vector<Outcome>> made = tune_spec(context);
       if (!made.is_ok()) {
-        if (outcomes.empty()) return made.status().with_context(task.key.kernel + " " + task.key.shape);
-        end_with(outcomes.back(), made.status().with_context(task.key.kernel + " " + task.key.shape));
+        if (outcomes.empty())
+          return made.status().with_context(task.key.kernel + " " + task.key.shape);
+        end_with(outcomes.back(),
+                 made.status().with_context(task.key.kernel + " " + task.key.shape));
         break;
       }
       for (Outcome& outcome : *made) outcomes.push_back(std::move(outcome));

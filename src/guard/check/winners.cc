@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/check/winners.h"
 
+#include "backlog/file.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "gpu/library_kernel.h"
@@ -179,6 +180,7 @@ Status queue_retune(const cache::Store& store, const Winner& winner, const Winne
   task.key.driver = winner.key.driver;
   task.reason = "the winner was checked again: " + result.reason;
   task.queued_at = today();
+  task.launch_ns = result.winner_ns;
   if (result.default_ns > 0) task.ratio = result.winner_ns / result.default_ns;
   return backlog::queue(store.directory(), {task});
 }
@@ -206,7 +208,8 @@ WinnerSearch find_winners(const cache::Store& store, const std::vector<KernelSpe
                           const WinnerFilter& filter) {
   WinnerSearch search;
   std::map<std::string, std::size_t> heat;  // by text(): place in the backlog
-  for (const backlog::Task& task : tasks) heat.emplace(task.key.kernel + " " + task.key.shape, heat.size());
+  for (const backlog::Task& task : tasks)
+    heat.emplace(task.key.kernel + " " + task.key.shape, heat.size());
   for (const cache::StoredEntry& stored : store.current()) {
     if (!filter.op.empty() && stored.entry.key.op != filter.op) continue;
     std::optional<Winner> winner = winner_of(store, stored, specs, device, &search);

@@ -8,10 +8,10 @@
 // cannot go on; an entry that cannot be checked says why.
 #pragma once
 
+#include "backlog/task.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "base/time.h"
-#include "backlog/task.h"
 #include "cache/store/store.h"
 #include "guard/arms/pairs.h"
 #include "guard/arms/runner.h"

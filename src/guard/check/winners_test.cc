@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/check/winners.h"
 
+#include "backlog/file.h"
 #include "base/files.h"
 
 #include <gtest/gtest.h>
