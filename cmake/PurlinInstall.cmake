@@ -38,10 +38,12 @@ endforeach()
 
 include(PurlinPackage)
 
-# What is shipped, without tests and benchmarks: what the demo runs and the bundle holds.
+# What is shipped, without tests and benchmarks: what the bundle holds. What `./dev demo` runs is a part of it.
 add_custom_target(product DEPENDS purlin purlin-sample purlin_shared)
+add_custom_target(demo_programs DEPENDS purlin purlin-sample)
 foreach(library purlin_opencl_capture purlin_cuda_capture)
   if(TARGET ${library})
     add_dependencies(product ${library})
+    add_dependencies(demo_programs ${library})
   endif()
 endforeach()

@@ -72,20 +72,21 @@ function(purlin_verified_headers out)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# Compiles the sources of a target in groups of up to 128 KiB, each one translation unit, in the order given: neighbours
+# Compiles the sources of a target in groups of up to PURLIN_UNITY_KIB, each one translation unit, in the order given: neighbours
 # share most of what they include. Names in anonymous namespaces are therefore unique within a room.
 function(purlin_together target)
   if(NOT PURLIN_UNITY)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  math(EXPR limit "${PURLIN_UNITY_KIB} * 1024")
   set(group 0)
   set(size 0)
   foreach(source IN LISTS ARGN)
     get_filename_component(source ${source} ABSOLUTE)
     file(SIZE ${source} bytes)
     math(EXPR size "${size} + ${bytes}")
-    if(size GREATER 131072 AND NOT size EQUAL bytes)
+    if(size GREATER limit AND NOT size EQUAL bytes)
       math(EXPR group "${group} + 1")
       set(size ${bytes})
     endif()

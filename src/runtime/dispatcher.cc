@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxArguments = 64;
 
-OpOptions op_options(const KernelSpec& spec, const gpu::GuestDevice& device,
+OpOptions op_options(const KernelSpec& spec, const gpu::AppContext& device,
                      const DispatcherOptions& options, const Settings& settings) {
   OpOptions op;
   const DeviceInfo& info = device.info();
@@ -51,7 +51,7 @@ std::uint64_t scalar_bytes(Dtype dtype, const Value& value) {
 }  // namespace
 
 Dispatcher::Dispatcher(std::shared_ptr<CacheSession> session, KernelSpec spec,
-                       std::unique_ptr<gpu::GuestDevice> device, DispatcherOptions options)
+                       std::unique_ptr<gpu::AppContext> device, DispatcherOptions options)
     : session_(std::move(session)),
       spec_(std::move(spec)),
       device_(std::move(device)),
@@ -73,7 +73,7 @@ Dispatcher::Dispatcher(std::shared_ptr<CacheSession> session, KernelSpec spec,
 
 Result<std::unique_ptr<Dispatcher>> Dispatcher::open(std::shared_ptr<CacheSession> session,
                                                      KernelSpec spec,
-                                                     std::unique_ptr<gpu::GuestDevice> device,
+                                                     std::unique_ptr<gpu::AppContext> device,
                                                      DispatcherOptions options) {
   if (spec.library)
     return error(Code::kInvalid,
@@ -289,7 +289,7 @@ void Dispatcher::settle(Plan& plan, const std::int64_t* extents, bool may_compil
   plan.generation.store(again ? 0 : generation, std::memory_order_release);
 }
 
-Status Dispatcher::dispatch_unplanned(const std::int64_t* extents, const gpu::GuestLaunch& launch) {
+Status Dispatcher::dispatch_unplanned(const std::int64_t* extents, const gpu::AppLaunch& launch) {
   const bool capturing = device_->capturing(launch.queue);
   if (!capturing) session_->flush_if_due();
   std::unique_lock<std::mutex> lock(mutex_);
@@ -332,7 +332,7 @@ Choice Dispatcher::choice(const std::int64_t* extents) {
   return make_choice(extents, false, provisional);
 }
 
-Status Dispatcher::run_with_scalars(const Choice& choice, const gpu::GuestLaunch& launch) {
+Status Dispatcher::run_with_scalars(const Choice& choice, const gpu::AppLaunch& launch) {
   void* values[kMaxArguments];
   std::uint64_t scalars[kMaxArguments];
   std::copy_n(launch.values, launch.count, values);
@@ -340,13 +340,13 @@ Status Dispatcher::run_with_scalars(const Choice& choice, const gpu::GuestLaunch
     scalars[index] = bytes;
     values[index] = &scalars[index];
   }
-  gpu::GuestLaunch patched = launch;
+  gpu::AppLaunch patched = launch;
   patched.values = values;
   const int code = device_->launch({choice.variant->kernel.get(), &choice.shape}, patched);
   return code == 0 ? Status::ok() : device_->failure(code, choice.shape);
 }
 
-Status Dispatcher::launch_shadowed(const Choice& choice, const gpu::GuestLaunch& launch) {
+Status Dispatcher::launch_shadowed(const Choice& choice, const gpu::AppLaunch& launch) {
   if (choice.rivals.empty() || device_->capturing(launch.queue)) return run(choice, launch);
   const int code = shadow_.launch(*device_, choice, launch, choice.entry->problem.text());
   act_on(shadow_.poll());

@@ -94,7 +94,7 @@ class Layers(Tree):
         self.assertEqual(code, 1)
         self.assertIn("cache/p -> cache/q (src/cache/p/a.h:1), cache/q -> cache/p (src/cache/q/b.h:1)", out)
 
-    def test_cycle_through_the_rooms_folder_and_crowds_warn(self):
+    def test_folders_and_what_contains_them_and_crowds(self):
         self.write("src/cache/a.h", '#include "cache/q/b.h"\n')
         self.write("src/cache/q/b.h", '#include "cache/c.h"\n')
         for number in range(21):
@@ -103,10 +103,10 @@ class Layers(Tree):
         code, out, err = self.check()
         self.assertEqual((code, out), (0, ""))
         self.assertIn("src/model:1: ideas: 21", err)
-        self.assertIn("src/cache:1: cycle", err)
+        self.assertNotIn("cycle", err)
         code, out, err = self.check("--strict")
         self.assertEqual((code, err), (1, ""))
-        self.assertEqual(len(out.splitlines()), 2)
+        self.assertEqual(len(out.splitlines()), 1)
 
     def test_usage(self):
         self.assertEqual(self.run_script("check_layers", "--root", self.root / "none").returncode, 2)

@@ -98,7 +98,7 @@ class Program {
   std::int64_t host_ = 0, device_ = 0;
 };
 
-KernelRow row(const char* name, const char* op, std::string shape, const char* dtype) {
+KernelRow advised_row(const char* name, const char* op, std::string shape, const char* dtype) {
   KernelRow out;
   out.name = name;
   out.op = op;
@@ -112,10 +112,10 @@ KernelRow row(const char* name, const char* op, std::string shape, const char* d
 
 constexpr double kElements = 1 << 28;
 KernelRow pointwise(const char* name) {
-  return row(name, "aten::mul", "n=268435456,inputs=1", "f32");
+  return advised_row(name, "aten::mul", "n=268435456,inputs=1", "f32");
 }
 double pointwise_ns(double utilization) { return 8 * kElements / kBandwidth * 1e9 / utilization; }
-KernelRow gemm() { return row(kGemm, "aten::mm", "M=4096,N=4096,K=4096", "f32"); }
+KernelRow gemm() { return advised_row(kGemm, "aten::mm", "M=4096,N=4096,K=4096", "f32"); }
 double gemm_ns(double flops_per_s) { return 2.0 * 4096 * 4096 * 4096 / flops_per_s * 1e9; }
 
 const Intervention* find(const Advice& advice, std::string_view id) {
@@ -363,7 +363,8 @@ TEST(Advise, EveryInterventionIsCompleteAndBounded) {
       if (what == 4) program.wait();
       if (what == 5)
         program.kernel(
-            row("void convert<float>(float*)", "aten::copy_", "n=1048576,inputs=1", "f32"), 20'000);
+            advised_row("void convert<float>(float*)", "aten::copy_", "n=1048576,inputs=1", "f32"),
+            20'000);
     }
     program.kernel(pointwise("void a(float*)"), pointwise_ns(0.5));
     const Advice advice = program.advice();

@@ -12,8 +12,8 @@
 namespace purlin::analyze {
 namespace {
 
-KernelRow row_of(const std::string& name, const std::string& op, const std::string& shape,
-                 std::initializer_list<double> durations) {
+KernelRow diff_row(const std::string& name, const std::string& op, const std::string& shape,
+                   std::initializer_list<double> durations) {
   KernelRow row;
   row.name = name, row.op = op, row.shape = shape;
   for (double ns : durations) row.duration.add(ns);
@@ -37,8 +37,8 @@ Diff diff_of(const Profile& a, const Profile& b) {
 }
 
 TEST(Diff, MoreLaunchesAndLongerOnesAreToldApart) {
-  const Diff diff = diff_of(profile_of({row_of("k", "aten::mm", "M=1", {100, 100})}),
-                            profile_of({row_of("k", "aten::mm", "M=1", {150, 150, 150})}));
+  const Diff diff = diff_of(profile_of({diff_row("k", "aten::mm", "M=1", {100, 100})}),
+                            profile_of({diff_row("k", "aten::mm", "M=1", {150, 150, 150})}));
   ASSERT_EQ(diff.items.size(), 1u);
   const DiffItem& item = diff.items[0];
   EXPECT_EQ(item.match, Match::kKernelAndShape);
@@ -50,8 +50,8 @@ TEST(Diff, MoreLaunchesAndLongerOnesAreToldApart) {
 }
 
 TEST(Diff, TheSpreadOfLaunchesIsTheUncertainty) {
-  const Diff diff = diff_of(profile_of({row_of("k", "", "", {50, 100, 150, 200})}),
-                            profile_of({row_of("k", "", "", {60, 110, 140, 210})}));
+  const Diff diff = diff_of(profile_of({diff_row("k", "", "", {50, 100, 150, 200})}),
+                            profile_of({diff_row("k", "", "", {60, 110, 140, 210})}));
   EXPECT_EQ(diff.items[0].change, 20);
   EXPECT_LT(diff.items[0].low, 0);
   EXPECT_GT(diff.items[0].high, 20);
@@ -60,14 +60,14 @@ TEST(Diff, TheSpreadOfLaunchesIsTheUncertainty) {
 
 TEST(Diff, EachKernelMatchesAtTheFirstLevelThatFits) {
   const Profile a = profile_of(
-      {row_of("same", "aten::mm", "M=1", {100}), row_of("reshaped", "aten::mm", "M=2", {100}),
-       row_of("nvjet_tst_64x8_64x16_4x1_v_bz_TNT", "aten::mm", "M=3", {100}),
-       row_of("vectorized_elementwise_kernel", "aten::add", "n=1", {100}),
-       row_of("lost", "", "", {100})});
+      {diff_row("same", "aten::mm", "M=1", {100}), diff_row("reshaped", "aten::mm", "M=2", {100}),
+       diff_row("nvjet_tst_64x8_64x16_4x1_v_bz_TNT", "aten::mm", "M=3", {100}),
+       diff_row("vectorized_elementwise_kernel", "aten::add", "n=1", {100}),
+       diff_row("lost", "", "", {100})});
   const Profile b = profile_of(
-      {row_of("same", "aten::mm", "M=1", {100}), row_of("reshaped", "aten::mm", "M=9", {300}),
-       row_of("ampere_sgemm_128x64_tn", "aten::mm", "M=3", {150}),
-       row_of("triton_poi_fused_add_0", "", "", {30}), row_of("found", "", "", {70})});
+      {diff_row("same", "aten::mm", "M=1", {100}), diff_row("reshaped", "aten::mm", "M=9", {300}),
+       diff_row("ampere_sgemm_128x64_tn", "aten::mm", "M=3", {150}),
+       diff_row("triton_poi_fused_add_0", "", "", {30}), diff_row("found", "", "", {70})});
   const Diff diff = diff_of(a, b);
   ASSERT_EQ(diff.items.size(), 6u);
   const auto item = [&](std::string_view name) -> const DiffItem& {
@@ -92,14 +92,14 @@ TEST(Diff, EachKernelMatchesAtTheFirstLevelThatFits) {
 }
 
 TEST(Diff, ShapesThatOneSideDidNotRecordAreNoChangeOfShape) {
-  const Diff diff = diff_of(profile_of({row_of("k", "aten::mm", "M=1", {100})}),
-                            profile_of({row_of("k", "", "", {130})}));
+  const Diff diff = diff_of(profile_of({diff_row("k", "aten::mm", "M=1", {100})}),
+                            profile_of({diff_row("k", "", "", {130})}));
   EXPECT_EQ(diff.items[0].causes.duration, 30);
   EXPECT_EQ(diff.items[0].causes.shape, 0);
 }
 
 TEST(Diff, AnotherGpuOrDriverExplainsDurationsOfTheSameKernel) {
-  const KernelRow slow = row_of("k", "", "", {100}), fast = row_of("k", "", "", {60});
+  const KernelRow slow = diff_row("k", "", "", {100}), fast = diff_row("k", "", "", {60});
   const Diff gpu = diff_of(profile_of({slow}, "NVIDIA A100"), profile_of({fast}));
   EXPECT_EQ(gpu.items[0].causes.environment, -40);
   EXPECT_EQ(gpu.items[0].why[0], "GPU NVIDIA A100 -> NVIDIA H200");
@@ -114,7 +114,7 @@ TEST(Diff, AnotherGpuOrDriverExplainsDurationsOfTheSameKernel) {
 }
 
 TEST(Diff, ALowerClockExplainsAsMuchAsItCan) {
-  KernelRow a = row_of("k", "", "", {1000}), b = row_of("k", "", "", {1300});
+  KernelRow a = diff_row("k", "", "", {1000}), b = diff_row("k", "", "", {1300});
   a.counters = {{"smsp__cycles_elapsed.avg.per_second", 1.98e9, 1}};
   b.counters = {{"smsp__cycles_elapsed.avg.per_second", 1.62e9, 1}};
   const Diff diff = diff_of(profile_of({a}), profile_of({b}));
@@ -131,7 +131,7 @@ Profile random_profile_for_diff(Random& random) {
     const char* ops[] = {"", "aten::mm", "aten::add"};
     const char* shapes[] = {"", "M=1", "M=2"};
     KernelRow row =
-        row_of(names[random.below(5)], ops[random.below(3)], shapes[random.below(3)], {});
+        diff_row(names[random.below(5)], ops[random.below(3)], shapes[random.below(3)], {});
     for (std::size_t launch = 1 + random.below(9); launch > 0; --launch)
       row.duration.add(static_cast<double>(1 + random.below(100'000)));
     rows.push_back(row);
@@ -183,7 +183,7 @@ TEST(Diff, CausesAddUpToTheChangeAndTurnSignWithTheSides) {
 }
 
 TEST(Diff, StepsNeedATimeline) {
-  const Profile a = profile_of({row_of("k", "", "", {100})});
+  const Profile a = profile_of({diff_row("k", "", "", {100})});
   EXPECT_FALSE(diff_of(a, a).per_step);
   const auto refused = diff_profiles(a, a, DiffUnit::kStep);
   ASSERT_FALSE(refused.is_ok());
@@ -239,8 +239,8 @@ TEST(Diff, TextFitsItsTerminal) {
 }
 
 TEST(Diff, DocumentsSayTheSame) {
-  const Diff diff = diff_of(profile_of({row_of("a,b", "aten::mm", "M=1", {100, 110})}),
-                            profile_of({row_of("a,b", "aten::mm", "M=1", {150})}));
+  const Diff diff = diff_of(profile_of({diff_row("a,b", "aten::mm", "M=1", {100, 110})}),
+                            profile_of({diff_row("a,b", "aten::mm", "M=1", {150})}));
   const Json json = to_json(diff);
   EXPECT_EQ(json["schema"].as_string(), "purlin.diff/1");
   const Json& item = json["items"].items()[0];

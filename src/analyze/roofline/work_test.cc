@@ -15,7 +15,7 @@ Problem problem(std::string_view op_class, std::string_view shape, std::string_v
   return out;
 }
 
-KernelRow row(const char* name, const char* op, const char* shape, const char* dtype) {
+KernelRow worked_row(const char* name, const char* op, const char* shape, const char* dtype) {
   KernelRow out;
   out.name = name;
   out.op = op;
@@ -52,8 +52,8 @@ TEST(Work, ConvolutionGradientsTakeAsMuchEach) {
   EXPECT_DOUBLE_EQ(*work_of(problem("conv", shape + ",groups=64", "f16")).flops, forward / 64);
   // One kernel makes one of them.
   EXPECT_DOUBLE_EQ(
-      *of_row(row("void cudnn::cnn::wgrad_alg0_engine<float>(int)", "aten::convolution_backward",
-                  (shape + ",gradients=2").c_str(), "f32"))
+      *of_row(worked_row("void cudnn::cnn::wgrad_alg0_engine<float>(int)",
+                         "aten::convolution_backward", (shape + ",gradients=2").c_str(), "f32"))
            .flops,
       forward);
 }
@@ -127,7 +127,7 @@ TEST(Work, UnknownTypesHaveFlopsButNoBytes) {
 
 TEST(Work, OnlyTheKernelThatDoesItGetsTheOpsWork) {
   const auto flops = [](const char* name, const char* op, const char* shape, const char* dtype) {
-    return of_row(row(name, op, shape, dtype)).flops.value_or(-1);
+    return of_row(worked_row(name, op, shape, dtype)).flops.value_or(-1);
   };
   EXPECT_EQ(flops("nvjet_hsh_128x256_64x4_2x1_v_bz_TNT", "aten::mm", "M=8,N=8,K=8", "bf16"), 1024);
   EXPECT_EQ(flops("void cublasLt::splitKreduce_kernel<32, 16>(float*)", "aten::mm", "M=8,N=8,K=8",

@@ -12,7 +12,7 @@
 namespace purlin::cache {
 namespace {
 
-Entry timed(double time_ms, std::int64_t bm) {
+Entry timed_layer(double time_ms, std::int64_t bm) {
   Entry entry = sample_entry(1024, bm);
   entry.time_ms = time_ms;
   return entry;
@@ -27,12 +27,12 @@ class LayersTest : public testing::Test {
 };
 
 TEST_F(LayersTest, ReadThroughAndTheUpperLayerFirst) {
-  ASSERT_TRUE(Store::open(fleet)->put(timed(0.1, 32)).is_ok());
+  ASSERT_TRUE(Store::open(fleet)->put(timed_layer(0.1, 32)).is_ok());
   const Lookup through = open().get(wanted.key, wanted.problem);
   EXPECT_EQ(through.outcome, Outcome::kExact);
   EXPECT_EQ(through.layer, fleet);
   EXPECT_NE(join(through.explain, "\n").find("layer: '" + fleet + "'"), std::string::npos);
-  ASSERT_TRUE(open().put(timed(0.2, 64)).is_ok());  // into the first
+  ASSERT_TRUE(open().put(timed_layer(0.2, 64)).is_ok());  // into the first
   EXPECT_EQ(Store::open(fleet)->list().size(), 1u);
   EXPECT_EQ(open().get(wanted.key, wanted.problem).layer, mine);
 }
@@ -46,7 +46,7 @@ TEST_F(LayersTest, ABetterMatchBelowWins) {
 
 TEST_F(LayersTest, ADemotionInOneLayerCountsInAll) {
   Store upper = *Store::open(mine), lower = *Store::open(fleet);
-  const Result<Put> put = lower.put(timed(0.1, 32));
+  const Result<Put> put = lower.put(timed_layer(0.1, 32));
   ASSERT_TRUE(upper.absorb(*lower.records()).is_ok());
   ASSERT_TRUE(upper.set_status(new_status(put->record, EntryState::kDemoted, "slow")).is_ok());
   const Lookup lookup = open().get(wanted.key, wanted.problem);
@@ -56,8 +56,8 @@ TEST_F(LayersTest, ADemotionInOneLayerCountsInAll) {
 
 TEST_F(LayersTest, ADemotionBelowCountsAboveAndIsTakenBackByALaterStatus) {
   Store upper = *Store::open(mine), lower = *Store::open(fleet);
-  const Result<Put> put = upper.put(timed(0.1, 32));
-  ASSERT_TRUE(upper.put(timed(0.2, 64)).is_ok());
+  const Result<Put> put = upper.put(timed_layer(0.1, 32));
+  ASSERT_TRUE(upper.put(timed_layer(0.2, 64)).is_ok());
   ASSERT_TRUE(lower.absorb(*upper.records()).is_ok());
   ASSERT_TRUE(lower.set_status(new_status(put->record, EntryState::kQuarantined, "wrong")).is_ok());
   const Lookup next = open().get(wanted.key, wanted.problem);  // the next best stands in
@@ -70,7 +70,7 @@ TEST_F(LayersTest, ADemotionBelowCountsAboveAndIsTakenBackByALaterStatus) {
 }
 
 TEST_F(LayersTest, WhatIsLearntAboutAnEntryBelowIsWrittenAbove) {
-  const Result<Put> put = Store::open(fleet)->put(timed(0.1, 32));
+  const Result<Put> put = Store::open(fleet)->put(timed_layer(0.1, 32));
   Layers layers = open();
   ASSERT_TRUE(layers.set_status(new_status(put->record, EntryState::kDemoted, "slow")).is_ok());
   EXPECT_EQ(Store::open(mine)->catalog().statuses(), 1u);
@@ -114,7 +114,7 @@ TEST_F(LayersTest, ALayerThatCannotBeReadIsPassedOver) {
 
 TEST_F(LayersTest, RepairTakesBackWhatWasLost) {
   Store upper = *Store::open(mine);
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(upper.put(timed(1 + i, i)).is_ok());
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(upper.put(timed_layer(1 + i, i)).is_ok());
   ASSERT_TRUE(upper.write_index().is_ok());
   ASSERT_TRUE(Store::open(fleet)->absorb(*upper.records()).is_ok());
   ASSERT_TRUE(Store::open(fleet)->put(sample_entry(64)).is_ok());  // of another key: stays there

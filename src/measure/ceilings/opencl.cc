@@ -8,7 +8,7 @@ namespace {
 
 // Sums are kept by a comparison that never holds, so that no compiler drops what made them.
 constexpr const char* kOpenClMemory = R"(
-// A GPU's neighbours read neighbouring elements; a CPU's work-item has a stretch of its own.
+// A GPU's neighbours read neighbouring elements; a CPU's work-item has its own range of elements.
 #ifdef STRETCHES
 #define EACH(i, n)                                                              \
   for (ulong i = get_global_id(0) * (n) / get_global_size(0),                   \
@@ -82,17 +82,17 @@ CeilingBenchmark memory(const char* ceiling, const char* method, CeilingWork wor
 }
 
 CeilingBenchmark fma_chains(const char* scalar, const char* ceiling, int width, bool cpu) {
-  constexpr int kChains = 8;
+  constexpr int kFmaChains = 8;
   CeilingBenchmark out;
   out.ceiling = ceiling;
-  out.method = fmt::format("fma, {} chains of {} lanes", kChains, width);
+  out.method = fmt::format("fma, {} chains of {} lanes", kFmaChains, width);
   out.source = kOpenClFma;
   out.entry = "fma_chains";
   out.options = {fmt::format("-DSCALAR={}", scalar), fmt::format("-DVECTOR={}{}", scalar, width),
-                 fmt::format("-DCHAINS={}", kChains)};
+                 fmt::format("-DCHAINS={}", kFmaChains)};
   if (std::string_view(scalar) == "double") out.options.push_back("-DNEED_FP64");
   out.block = cpu ? 16 : 256;
-  out.flops = 2.0 * kChains * 4 * width * out.block;
+  out.flops = 2.0 * kFmaChains * 4 * width * out.block;
   out.blocks_per_unit = cpu ? std::vector<int>{8} : std::vector<int>{4, 8};
   return out;
 }
@@ -105,7 +105,7 @@ std::vector<CeilingBenchmark> opencl_ceiling_benchmarks(bool cpu) {
           memory("dram", "copy", CeilingWork::kCopy, "copy_all", cpu),
           memory("dram", "triad", CeilingWork::kTriad, "triad", cpu),
           memory("l2", "read", CeilingWork::kL2Read, "read_all", cpu),
-          // A CPU's work-item has vector registers of its own.
+          // A CPU's work-item has its own vector registers.
           fma_chains("float", "f32", cpu ? 16 : 2, cpu),
           fma_chains("double", "f64", cpu ? 8 : 2, cpu)};
 }

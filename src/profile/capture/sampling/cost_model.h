@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What CUPTI 13.0 takes from a program, as measured on an H200 host (driver 580, 22 Nov 2026,
-// ratios of in-process pairs; bench/gpu/capture_overhead.py measures the whole of it). The governor
-// plans with these and the coverage block's overhead is made of them. Constants; rounded up. They
-// cannot be measured in the program itself: how fast it launches changes by more than all of this
-// within seconds, and without callbacks nobody counts what it launches while nothing is recorded.
+// ratios of in-process pairs; bench/gpu/capture_overhead.py measures the whole of it). The overhead
+// controller plans with these and the coverage block's overhead is made of them. Constants; rounded
+// up. They cannot be measured in the program itself: how fast it launches changes by more than all
+// of this within seconds, and without callbacks nobody counts what it launches while nothing is
+// recorded.
 //
 // That a kind which is enabled when the program already has a context costs every later launch half
 // a microsecond, also after it is disabled, is why a launch-bound program has no windows: no duty

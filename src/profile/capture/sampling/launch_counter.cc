@@ -32,12 +32,12 @@ constexpr double kMinHeld = 0.2;
 
 }  // namespace
 
-std::int64_t LaunchClock::unwrap(std::uint32_t id) const {
+std::int64_t LaunchCounter::unwrap(std::uint32_t id) const {
   if (!any_) return id;
   return last_ + static_cast<std::int32_t>(id - static_cast<std::uint32_t>(last_));
 }
 
-void LaunchClock::start(std::int64_t now_ns, bool stood_still) {
+void LaunchCounter::start(std::int64_t now_ns, bool stood_still) {
   if (running_) return;
   running_ = true;
   finding_ = !stood_still;
@@ -48,13 +48,13 @@ void LaunchClock::start(std::int64_t now_ns, bool stood_still) {
   begin_lesson(now_ns);
 }
 
-void LaunchClock::begin_lesson(std::int64_t closed_ns) {
+void LaunchCounter::begin_lesson(std::int64_t closed_ns) {
   before_ = latest_;
   before_ns_ = closed_ns;
   open_ns_ = weighed_ = alone_ = alone_ns_ = 0;
 }
 
-bool LaunchClock::is_new(std::int64_t id) {
+bool LaunchCounter::is_new(std::int64_t id) {
   const std::int64_t chunk = id >> 6;
   if (chunk != chunk_ || bits_ == nullptr) {
     if (seen_.size() >= kMaxChunks) {
@@ -70,7 +70,7 @@ bool LaunchClock::is_new(std::int64_t id) {
   return !known;
 }
 
-void LaunchClock::see(std::uint32_t id, double weight, std::int64_t start_ns) {
+void LaunchCounter::see(std::uint32_t id, double weight, std::int64_t start_ns) {
   const std::int64_t at = unwrap(id);
   if (!any_) {
     finding_ = finding_ || running_;
@@ -100,14 +100,14 @@ void LaunchClock::see(std::uint32_t id, double weight, std::int64_t start_ns) {
   }
 }
 
-void LaunchClock::see_now(std::uint32_t id, std::int64_t now_ns) {
+void LaunchCounter::see_now(std::uint32_t id, std::int64_t now_ns) {
   const std::int64_t at = unwrap(id);
   if (!running_ || at < last_) return;
   last_ = at;
   now_ns_ = now_ns;
 }
 
-LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
+LaunchCounter::Weight LaunchCounter::settle(const Stretch& stretch) {
   Weight weight = {stretch.by_time, false, 0};
   left_out_ = 0;
   if (running_) {
@@ -139,7 +139,7 @@ LaunchClock::Weight LaunchClock::settle(const Stretch& stretch) {
 
 // At the end, of ids: what was held back and what came after the last window. Where nothing says
 // how far they went since, no more than the former, of what there usually were.
-double LaunchClock::owed(const Stretch& stretch) const {
+double LaunchCounter::owed(const Stretch& stretch) const {
   if (finding_) return 0;
   const double passed = static_cast<double>(last_) - due_from_ - given_;
   if (now_ns_ != 0) return std::max(0.0, passed);
@@ -152,12 +152,12 @@ double LaunchClock::owed(const Stretch& stretch) const {
 // More than one where launches are captured, which have an id and no record, or where calls have
 // ids. Only a window that was seen whole tells, and by itself: what comes late of windows before it
 // has earlier ids.
-void LaunchClock::learn_ids_per_launch(const Stretch& stretch) {
+void LaunchCounter::learn_ids_per_launch(const Stretch& stretch) {
   if (stretch.calls && !calls_) {
     calls_ = true;
     given_ /= in_spans_ > 0 ? per_launch_ : 1;
     per_launch_ = spans_ = in_spans_ = ids_ = timed_ = span_ns_ = 0;
-    lessons_ = 0;
+    windows_learnt_ = 0;
   }
   if (!stretch.complete || stretch.time_ns <= 0 || full_) return;
   if (launches_ < kEnoughLaunches) return;
@@ -177,7 +177,7 @@ void LaunchClock::learn_ids_per_launch(const Stretch& stretch) {
 // long, would be missed at its ends. So each stands for those that it held one end of, too.
 // (Horvitz and Thompson again.) Launches of ids in a row may have been made one by one or all at
 // once, and run one after the other: a gap that follows is taken to begin half-way.
-void LaunchClock::learn_from_gaps(double open_ns) {
+void LaunchCounter::learn_from_gaps(double open_ns) {
   std::sort(listed_.begin(), listed_.end());
   const std::size_t gaps = listed_.size() - 1;
   const auto ids = [&](std::size_t i) {
@@ -203,7 +203,7 @@ void LaunchClock::learn_from_gaps(double open_ns) {
 
 // Of very many launches a window's ends do not matter, but for a thread that has its id from before
 // the window and was then kept waiting.
-void LaunchClock::learn_from_spans() {
+void LaunchCounter::learn_from_spans() {
   const auto strays = static_cast<std::size_t>(kMaxStrays * launches_);
   const auto inner = static_cast<std::size_t>(launches_) - 1 - 2 * strays;
   spans_ += static_cast<double>(seen_id(strays + inner) - seen_id(strays));
@@ -211,7 +211,7 @@ void LaunchClock::learn_from_spans() {
 }
 
 // The one that so many are before.
-std::int64_t LaunchClock::seen_id(std::size_t before) const {
+std::int64_t LaunchCounter::seen_id(std::size_t before) const {
   std::vector<std::int64_t> chunks;
   chunks.reserve(seen_.size());
   for (const auto& [chunk, bits] : seen_) chunks.push_back(chunk);
@@ -229,12 +229,12 @@ std::int64_t LaunchClock::seen_id(std::size_t before) const {
   return last_;
 }
 
-double LaunchClock::usual() const {
+double LaunchCounter::usual() const {
   return timed_ > 0 ? std::clamp(ids_ / timed_, 1 / kMaxApart, kMaxApart) : 1;
 }
 
 // Whether ids tell what lay between the windows before and these; learns from it.
-bool LaunchClock::believed(const Stretch& stretch) {
+bool LaunchCounter::believed(const Stretch& stretch) {
   if (full_ || launches_ == 0 || finding_) return false;
   const auto span = static_cast<double>(stretch.closed_ns - before_ns_) - alone_ns_;
   const double open = open_ns_ + stretch.time_ns / stretch.by_time;
@@ -247,9 +247,9 @@ bool LaunchClock::believed(const Stretch& stretch) {
   if (!moves_) return false;
   // What ran long after it was launched may seem to belong to the window that comes next.
   if (ids < seen) return span_ns_ > 0;
-  if (++lessons_ > kMemory) {
+  if (++windows_learnt_ > kMemory) {
     ids_ /= 2, timed_ /= 2, span_ns_ /= 2;
-    lessons_ /= 2;
+    windows_learnt_ /= 2;
   }
   ids_ += ids;
   timed_ += timed;
@@ -259,7 +259,7 @@ bool LaunchClock::believed(const Stretch& stretch) {
 
 // Of a window of which not every record was seen, or none: what was learnt before. What stands for
 // no time, as its window was hardly open, stands for itself.
-LaunchClock::Weight LaunchClock::for_now(const Stretch& stretch) {
+LaunchCounter::Weight LaunchCounter::for_now(const Stretch& stretch) {
   const bool alone = stretch.time_ns <= 0;
   const double value = alone ? 1 : std::max(1.0, stretch.by_time * usual());
   given_ += (known_ + value * launches_) * ids_per_launch();
@@ -269,7 +269,7 @@ LaunchClock::Weight LaunchClock::for_now(const Stretch& stretch) {
 }
 
 // Begins anew with what these windows stand for.
-LaunchClock::Weight LaunchClock::by_time(const Stretch& stretch) {
+LaunchCounter::Weight LaunchCounter::by_time(const Stretch& stretch) {
   if (launches_ == 0) last_ = back_at_;
   backwards_ = 0;
   // However late it is settled: of the time since, no more is given out than they stand for.
@@ -285,7 +285,7 @@ LaunchClock::Weight LaunchClock::by_time(const Stretch& stretch) {
   return {stretch.by_time, false, 0};
 }
 
-LaunchClock::Weight LaunchClock::by_ids(const Stretch& stretch) {
+LaunchCounter::Weight LaunchCounter::by_ids(const Stretch& stretch) {
   const double rate = ids_ / span_ns_;
   const double seen = launches_ * per_launch_, known = known_ * per_launch_;
   const std::int64_t until = std::max(stretch.closed_ns, now_ns_);
@@ -302,7 +302,7 @@ LaunchClock::Weight LaunchClock::by_ids(const Stretch& stretch) {
     ids = usual * std::clamp(1 + kMadeUp * (due - held_back_ - expected) / expected,
                              1 / kMaxCorrected, kMaxCorrected);
     // Few launches in few windows say little, replays of graphs, mostly: what has passed is theirs.
-    const double early = std::min(1.0, kFewWindows / lessons_);
+    const double early = std::min(1.0, kFewWindows / windows_learnt_);
     const double few = early * early / (1 + launches_ / kFewLaunches);
     ids += few * (passed - ids);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LaunchClock: how many launches a window's records stand for, told by the correlation ids that
+// LaunchCounter: how many launches a window's records stand for, told by the correlation ids that
 // CUPTI gives to launches, copies and sets one after the other, recorded or not, from the first
 // time on that kinds were enabled in a program with a context; to launches that are captured into a
 // graph, which have no record; and to every call of CUDA once kinds of API calls or waits were on
@@ -31,7 +31,7 @@
 
 namespace purlin::profile::capture {
 
-class LaunchClock {
+class LaunchCounter {
  public:
   // Of the launches whose weight was not known.
   struct Stretch {
@@ -124,7 +124,7 @@ class LaunchClock {
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.
   double ids_ = 0, timed_ = 0, span_ns_ = 0;
-  int lessons_ = 0;
+  int windows_learnt_ = 0;
 };
 
 }  // namespace purlin::profile::capture

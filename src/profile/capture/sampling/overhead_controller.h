@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Governor: decides which tier records when, so that what capture takes from the program stays
-// within a budget, and knows what the recorded launches stand for. It owns no clock and calls
+// OverheadController: decides which tier records when, so that what capture takes from the program
+// stays within a budget, and knows what the recorded launches stand for. It owns no clock and calls
 // nothing: it is told the time and what was spent, and says what should be open now and when to ask
 // again.
 //
@@ -10,7 +10,7 @@
 // period begins, from what earlier periods cost, never from what the window sees: hence a launch is
 // recorded with a chance that does not depend on it, and its weight, the period's time divided by
 // the window's, is an unbiased estimate (Horvitz and Thompson); who can count launches sets right
-// what a program does less while it is recorded (launch_clock.h). Only a period that is recorded
+// what a program does less while it is recorded (launch_counter.h). Only a period that is recorded
 // throughout, at weight 1, may be cut short by what it sees.
 //
 // Each tier has a purse: it fills with the budget's share of passing time, up to five seconds'
@@ -21,14 +21,14 @@
 // the first launch. It goes on where it is cheap. Where it is not, opening again has a lasting
 // price for every later launch (cost_model.h): if that is more than half of the budget, the program
 // is launch bound and tier 0 stays shut, but for what is asked for expressly; else windows begin
-// (where they are wanted: GovernorOptions::windows), with what the lasting price leaves of the
+// (where they are wanted: ControllerOptions::windows), with what the lasting price leaves of the
 // budget. Graphs that were made in the head stay dearer until tier 0 was open once more, and CUPTI
 // numbers launches from then on only: hence it is cycled, opened and shut with nothing between, as
 // soon as the head has ended and windows are to follow. Where tier 0 was first opened once there
-// was a context (GovernorOptions::after_context) all that is so from the beginning: its lasting
+// was a context (ControllerOptions::after_context) all that is so from the beginning: its lasting
 // price is being paid, and launches have numbers.
 //
-// Owned by the Arbiter. Thread-safety: none.
+// Owned by the CollectorScheduler. Thread-safety: none.
 #pragma once
 
 #include "profile/capture/sampling/cost_estimator.h"
@@ -49,17 +49,17 @@ struct Window {
 };
 
 // What a tier asks of its windows.
-struct Wishes {
+struct Requirements {
   double share = 0.2;          // of the budget; tier 0 has what the others leave
-  double least_budget = 0;     // of the program's time: where its share of the budget is less
+  double min_budget = 0;       // of the program's time: where its share of the budget is less
   bool windows = true;         // false: it works without any
   bool pins_launches = false;  // tier 0 cannot open again beside it, and stays open
-  std::int64_t window_ns = 30'000'000;           // length; tier 0's is worked out
-  std::int64_t least_period_ns = 1'000'000'000;  // from one window to the next
-  std::int64_t first_cost_ns = 5'000'000;        // of one window, until the first was measured
+  std::int64_t window_ns = 30'000'000;         // length; tier 0's is worked out
+  std::int64_t min_period_ns = 1'000'000'000;  // from one window to the next
+  std::int64_t first_cost_ns = 5'000'000;      // of one window, until the first was measured
 };
 
-struct GovernorOptions {
+struct ControllerOptions {
   double budget = 0.01;  // of the program's time
   std::uint64_t seed = 1;
   bool every_launch = false;  // tier 0 is open whenever no other tier is, whatever it costs
@@ -67,15 +67,15 @@ struct GovernorOptions {
   bool waits = false;         // tier 0 records the host's waits, too, at their price
   // Windows follow the head where not everything can be had; else nothing does.
   bool windows = true;
-  // Tier 0 is opened when the program has a context already (cuda/arbiter.h), and not before: what
-  // opening it again costs each later launch is paid from the beginning.
+  // Tier 0 is opened when the program has a context already (cuda/collector scheduler.h), and not
+  // before: what opening it again costs each later launch is paid from the beginning.
   bool after_context = false;
   // Recorded in full, whatever it costs: so much time at a random place in each such cell. 0: none.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
   CostModel costs;
 };
 
-class Governor {
+class OverheadController {
  public:
   static constexpr int kNone = -1;
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -102,7 +102,8 @@ class Governor {
   };
 
   // The first of the tiers records launches.
-  Governor(const GovernorOptions& options, const std::vector<Wishes>& tiers, std::int64_t now_ns);
+  OverheadController(const ControllerOptions& options, const std::vector<Requirements>& tiers,
+                     std::int64_t now_ns);
 
   Decision decide(std::int64_t now_ns);
 
@@ -152,20 +153,20 @@ class Governor {
   // Nothing follows the head: windows are not wanted, or (launch-bound) they would cost too much.
   bool ended() const { return ended_; }
   bool launch_bound() const { return ended_ && launch_bound_; }
-  double launches_per_s() const { return lessons_.busy_rate() * 1e9; }
-  double lasting_share() const { return lessons_.busy_rate() * options_.costs.lasting_launch_ns; }
-  double copies_share() const { return lessons_.busy_rate() * options_.costs.copies_launch_ns; }
+  double launches_per_s() const { return estimator_.busy_rate() * 1e9; }
+  double lasting_share() const { return estimator_.busy_rate() * options_.costs.lasting_launch_ns; }
+  double copies_share() const { return estimator_.busy_rate() * options_.costs.copies_launch_ns; }
   double copies_presence() const { return copies_stay_ ? copies_share() : 0; }
   bool partly() const { return ended_ || windowed_; }  // not every launch is recorded
   bool beyond_windows() const { return lasting_share() > options_.budget / 2; }
   // Of the program's time, what CUPTI takes by being there, whatever is recorded: of all of it, and
   // of that in which the program has work for the device.
   double unavoidable_share() const {
-    return felt(presence_of(lessons_.rates())) + copies_presence();
+    return felt(presence_of(estimator_.rates())) + copies_presence();
   }
-  double presence_at_work() const { return felt(presence_of(lessons_.at_work())); }
-  double launches_per_s_at_work() const { return lessons_.at_work().launches * 1e9; }
-  double nodes_per_s_at_work() const { return lessons_.at_work().nodes * 1e9; }
+  double presence_at_work() const { return felt(presence_of(estimator_.at_work())); }
+  double launches_per_s_at_work() const { return estimator_.at_work().launches * 1e9; }
+  double nodes_per_s_at_work() const { return estimator_.at_work().nodes * 1e9; }
 
   std::int64_t period_end_ns() const { return running_ ? period_end_ns_ : kNever; }
 
@@ -185,8 +186,8 @@ class Governor {
     Window window;
   };
   struct State {
-    Wishes wishes;
-    double purse_ns = 0;
+    Requirements requirements;
+    double balance_ns = 0;
     double window_cost_ns = 0;  // of a whole window: tiers after the first
     double since_open_ns = 0;
     std::int64_t last_open_ns = 0;
@@ -200,7 +201,7 @@ class Governor {
   void earn(std::int64_t now_ns);
   void plan_launches(std::int64_t now_ns);
   void plan_others(std::int64_t now_ns);
-  double presence_of(const Lessons::Amounts& rates) const;
+  double presence_of(const CostEstimator::Amounts& rates) const;
   // What is hidden is known of what is recorded only.
   double felt(double share) const { return ended_ ? share : share * (1 - hidden_share_); }
   double launch_price_ns() const {
@@ -218,7 +219,7 @@ class Governor {
     return std::uniform_real_distribution<double>(low, high)(random_);
   }
 
-  GovernorOptions options_;
+  ControllerOptions options_;
   std::vector<State> tiers_;
   std::mt19937_64 random_;
   bool stopped_ = false, running_ = false;  // running: inside a period
@@ -239,8 +240,8 @@ class Governor {
   std::int64_t first_launch_ns_ = -1;
   bool full_ = false;
 
-  Lessons lessons_;        // of tier 0
-  double forgone_ns_ = 0;  // earned while it was open, and not kept
+  CostEstimator estimator_;  // of tier 0
+  double forgone_ns_ = 0;    // earned while it was open, and not kept
   std::int64_t open_since_ns_ = -1;
 
   // Of tier 0: the time not yet stood for, the windows that stand for it, and those that stand for

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunDraw: whether this process is one of those that are recorded. PURLIN_SAMPLE=N takes one run in
-// N, or one rank in N of a run, by the run's id and the launcher's rank: the same choice in every
-// process. PURLIN_SAMPLE=auto, or none at all (whoever injects the library without `purlin
+// ProcessSampler: whether this process is one of those that are recorded. PURLIN_SAMPLE=N takes one
+// run in N, or one rank in N of a run, by the run's id and the launcher's rank: the same choice in
+// every process. PURLIN_SAMPLE=auto, or none at all (whoever injects the library without `purlin
 // profile`), takes the N with which capture holds the budget over all runs, by what earlier runs of
 // the program left (cost_record.h). Whatever is wrong with that, the process is recorded.
 //
@@ -19,7 +19,7 @@
 
 namespace purlin::profile::capture {
 
-struct RunDraw {
+struct ProcessSampler {
   struct Note {
     const char* cause;
     std::string text;
@@ -40,7 +40,7 @@ struct RunDraw {
   std::vector<Note> notes;
 
   // Without `automatic` "auto" is every run: of what does not go by a budget.
-  static RunDraw from_environment(double budget, bool automatic);
+  static ProcessSampler from_environment(double budget, bool automatic);
 };
 
 // Parts of it, for tests.

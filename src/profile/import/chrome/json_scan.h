@@ -22,7 +22,7 @@ inline const char* skip_space(const char* p) {
   return p;
 }
 
-namespace scan {
+namespace json_scan {
 
 // Bit i is set where byte i of the 16 at p is one of interest.
 inline unsigned quotes_and_escapes(const char* p) {
@@ -55,12 +55,12 @@ inline unsigned quotes_and_brackets(const char* p) {
 #endif
 }
 
-}  // namespace scan
+}  // namespace json_scan
 
 // From inside a string to its closing quote.
 inline const char* find_quote(const char* p, const char* end) {
   while (p < end) {
-    const unsigned mask = scan::quotes_and_escapes(p);
+    const unsigned mask = json_scan::quotes_and_escapes(p);
     if (mask == 0) {
       p += 16;
       continue;
@@ -76,7 +76,7 @@ inline const char* find_quote(const char* p, const char* end) {
 // From behind an opening bracket to behind the one that closes `depth` levels.
 inline const char* skip_nested(const char* p, const char* end, std::uint64_t depth = 1) {
   while (p < end) {
-    unsigned mask = scan::quotes_and_brackets(p);
+    unsigned mask = json_scan::quotes_and_brackets(p);
     const char* block = p;
     p += 16;
     while (mask != 0) {

@@ -10,12 +10,12 @@
 namespace purlin::profile {
 namespace {
 
-Result<Profile> import_text(std::string_view text, const ImportOptions& options = {}) {
+Result<Profile> import_layout(std::string_view text, const ImportOptions& options = {}) {
   return import_chrome_trace(Input::from_bytes(text), "trace", options);
 }
 
 Profile import_ok(std::string_view text, const ImportOptions& options = {}) {
-  Result<Profile> profile = import_text(text, options);
+  Result<Profile> profile = import_layout(text, options);
   EXPECT_TRUE(profile.is_ok()) << profile.status().message();
   return profile.is_ok() ? std::move(profile).value() : Profile{};
 }
@@ -387,7 +387,7 @@ TEST(ChromeLayouts, ReadsXlaByItsTracks) {
 
 TEST(ChromeLayouts, OtherTracesNeedWorkOfAGpu) {
   const std::string cpu_only = of_events(R"({"ph":"X","name":"f","pid":1,"tid":1,"ts":1,"dur":1})");
-  const Status status = import_text(cpu_only).status();
+  const Status status = import_layout(cpu_only).status();
   EXPECT_EQ(status.code(), Code::kInvalid);
   EXPECT_NE(status.message().find("none of which is work of a GPU"), std::string::npos);
   const Profile profile =
@@ -400,7 +400,7 @@ TEST(ChromeLayouts, OtherTracesNeedWorkOfAGpu) {
 TEST(ChromeLayouts, WhatIsNoTraceIsSaidSo) {
   for (const char* text : {"", "   ", "hello", "{}", "[]x", R"({"a":1})", "[1]", R"([{"ph"])",
                            R"({"traceEvents":7})", "\x1f\x8b", "{\"traceEvents\":["}) {
-    const Result<Profile> profile = import_text(text);
+    const Result<Profile> profile = import_layout(text);
     ASSERT_FALSE(profile.is_ok()) << text;
     EXPECT_TRUE(profile.status().message().find("trace") != std::string::npos) << text;
   }

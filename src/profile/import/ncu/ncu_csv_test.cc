@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kRaw = PURLIN_SOURCE_DIR "/tests/data/imports/ncu_raw_h200.csv";
 
-Result<Profile> import_text(std::string_view text) {
+Result<Profile> import_ncu(std::string_view text) {
   const std::string folder = *make_temporary_directory("purlin-ncu");
   const std::string path = join_path(folder, "ncu.csv");
   EXPECT_TRUE(write_atomic(path, text).is_ok());
@@ -130,7 +130,7 @@ look there","global","12"
 )csv";
 
 TEST(NcuCsv, DetailsPage) {
-  const Result<Profile> profile = import_text(kDetails);
+  const Result<Profile> profile = import_ncu(kDetails);
   ASSERT_TRUE(profile.is_ok()) << profile.status().message();
   // The second launch shows no registers, so it is another row.
   ASSERT_EQ(profile->kernels.size(), 2u);
@@ -160,22 +160,22 @@ TEST(NcuCsv, DetailsPageWithRulesHasShortRows) {
       "\"Estimated Speedup\"\n";
   const std::string sol = launch + R"("GPU Speed Of Light Throughput",)";
   const auto profile =
-      import_text(header + sol + R"("Duration","ns","58,624",)" + "\n" + sol +
-                  R"("DRAM Throughput","%","64.90",)" + "\n" + launch +
-                  R"("SpeedOfLight","","","","SOLBottleneck","OPT","Memory","","")" + "\n");
+      import_ncu(header + sol + R"("Duration","ns","58,624",)" + "\n" + sol +
+                 R"("DRAM Throughput","%","64.90",)" + "\n" + launch +
+                 R"("SpeedOfLight","","","","SOLBottleneck","OPT","Memory","","")" + "\n");
   ASSERT_TRUE(profile.is_ok()) << profile.status().message();
   ASSERT_EQ(profile->kernels.size(), 1u);
   EXPECT_EQ(profile->kernels[0].duration.total_ns(), 58'624);
   EXPECT_EQ(profile->kernels[0].counters.size(), 2u);
   EXPECT_FALSE(has_note(*profile, "rows_damaged"));
-  const auto cut = import_text(header + sol + R"("Duration","ns","58,624",)" + "\n" + sol +
-                               R"("DRAM Throughput","%","64)");
+  const auto cut = import_ncu(header + sol + R"("Duration","ns","58,624",)" + "\n" + sol +
+                              R"("DRAM Throughput","%","64)");
   ASSERT_TRUE(cut.is_ok());
   EXPECT_TRUE(cut->partial);
 }
 
 TEST(NcuCsv, MetricsByNameInACommaLocale) {
-  const Result<Profile> profile = import_text(
+  const Result<Profile> profile = import_ncu(
       "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
       "\"0\",\"k\",\"launch__block_size\",\"\",\"1.024\"\n"
       "\"0\",\"k\",\"gpu__time_duration.sum\",\"usecond\",\"1.024,50\"\n"
@@ -193,7 +193,7 @@ TEST(NcuCsv, MetricsByNameInACommaLocale) {
 }
 
 TEST(NcuCsv, SummariesCountTheirInvocations) {
-  const Result<Profile> profile = import_text(
+  const Result<Profile> profile = import_ncu(
       "\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Block Size\",\"Grid Size\","
       "\"Device\",\"CC\",\"Invocations\",\"Section Name\",\"Metric Name\",\"Metric "
       "Unit\",\"Minimum\","
@@ -206,7 +206,7 @@ TEST(NcuCsv, SummariesCountTheirInvocations) {
 }
 
 TEST(NcuCsv, WhatIsMissingIsSaid) {
-  const Result<Profile> profile = import_text(
+  const Result<Profile> profile = import_ncu(
       "\"ID\",\"Kernel Name\",\"dram__bytes.sum\"\n\"\",\"\",\"Mbyte\"\n\"0\",\"k\",\"2.00\"\n");
   ASSERT_TRUE(profile.is_ok()) << profile.status().message();
   EXPECT_TRUE(has_note(*profile, "durations_unknown"));
@@ -216,7 +216,7 @@ TEST(NcuCsv, WhatIsMissingIsSaid) {
 
 TEST(NcuCsv, CutShortIsPartial) {
   const std::string whole = *read_file(kRaw);
-  const Result<Profile> inside = import_text(whole.substr(0, whole.size() - 700));
+  const Result<Profile> inside = import_ncu(whole.substr(0, whole.size() - 700));
   ASSERT_TRUE(inside.is_ok()) << inside.status().message();
   EXPECT_TRUE(inside->partial);
   EXPECT_EQ(inside->coverage.launches_seen, 3);
@@ -224,7 +224,7 @@ TEST(NcuCsv, CutShortIsPartial) {
 }
 
 TEST(NcuCsv, RowsThatDoNotFitAreCounted) {
-  const Result<Profile> profile = import_text(
+  const Result<Profile> profile = import_ncu(
       "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n\"\",\"\",\"ns\"\n\"0\",\"k\",\"1\"\n"
       "\"1\",\"k\"\n==PROF== Disconnected\n\"2\",\"k\",\"3\"\n");
   ASSERT_TRUE(profile.is_ok()) << profile.status().message();
@@ -237,10 +237,10 @@ TEST(NcuCsv, RowsThatDoNotFitAreCounted) {
 
 TEST(NcuCsv, NoKernelsSaysWhatNcuSaid) {
   const Status status =
-      import_text("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n").status();
+      import_ncu("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n").status();
   EXPECT_EQ(status.code(), Code::kInvalid);
   EXPECT_NE(status.message().find("ERR_NVGPUCTRPERM"), std::string::npos) << status.message();
-  EXPECT_EQ(import_text("").status().code(), Code::kInvalid);
+  EXPECT_EQ(import_ncu("").status().code(), Code::kInvalid);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/cuda/launch_counter.h"
+#include "gpu/cuda/hardware_counters.h"
 
 #include "base/library.h"
 #include "gpu/cuda/range_profiler.h"
@@ -12,9 +12,9 @@
 namespace purlin::gpu {
 namespace {
 
-class CuptiLaunchCounter : public LaunchCounter {
+class CuptiHardwareCounters : public HardwareCounters {
  public:
-  ~CuptiLaunchCounter() override { range_.disable(); }
+  ~CuptiHardwareCounters() override { range_.disable(); }
 
   Status open(int driver_major) {
     const std::vector<int> majors =
@@ -27,7 +27,7 @@ class CuptiLaunchCounter : public LaunchCounter {
     library->bind(text_of_, "cuptiGetResultString");
     if (!range_.bind(library->handle()))
       return error(Code::kUnavailable,
-                   "{} has no range profiler; CUDA 12.8's CUPTI and newer ones do",
+                   "{} has no range profiler; CUPTI of CUDA 12.8 and newer has one",
                    library->name());
     return Status::ok();
   }
@@ -42,7 +42,7 @@ class CuptiLaunchCounter : public LaunchCounter {
       if (step.result != CUPTI_SUCCESS) return refusal(step);
       const bool pushed = range_.push(0);
       const Status launched = launch();
-      // What was begun is ended, whatever came of the launch.
+      // The range and the session end even if the launch failed.
       const bool popped = range_.pop();
       if (!range_.finish() || !pushed || !popped || !launched.is_ok()) {
         range_.disable();
@@ -78,7 +78,7 @@ class CuptiLaunchCounter : public LaunchCounter {
     if (chip.empty()) return error(Code::kUnavailable, "CUPTI's profiler cannot be initialised");
     const std::vector<std::string_view> metrics = tuning_counters(chip);
     if (metrics.empty())
-      return error(Code::kUnavailable, "the chip {} is not one whose counters are known", chip);
+      return error(Code::kUnavailable, "the counters of the chip {} are not known", chip);
     CUptiResult why = CUPTI_SUCCESS;
     const CounterConfig* config = range_.config(chip, metrics, why);
     if (config == nullptr)
@@ -94,10 +94,10 @@ class CuptiLaunchCounter : public LaunchCounter {
 
 }  // namespace
 
-Result<std::unique_ptr<LaunchCounter>> open_launch_counter(int driver_major) {
-  auto counter = std::make_unique<CuptiLaunchCounter>();
+Result<std::unique_ptr<HardwareCounters>> open_hardware_counters(int driver_major) {
+  auto counter = std::make_unique<CuptiHardwareCounters>();
   PURLIN_TRY(counter->open(driver_major));
-  return std::unique_ptr<LaunchCounter>(std::move(counter));
+  return std::unique_ptr<HardwareCounters>(std::move(counter));
 }
 
 }  // namespace purlin::gpu

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeGuest: a guest without hardware, for tests and for what a dispatch costs without its launch.
+// FakeAppContext: an AppContext without hardware, for tests and for measuring the overhead of a
+// dispatch without its launch.
 //
-// A kernel is its config's text. Launches are counted and, where asked, noted; shadow launches take
-// the times the test says. Thread-safety: as GuestDevice, but for the noted launches and the
-// callbacks, which belong to single-threaded tests.
+// A kernel is its config's text. Launches are counted, and noted if `notes` is set. Shadow launches
+// take the times that the test sets. Thread-safety: as AppContext, except for the noted launches
+// and the callbacks, which belong to single-threaded tests.
 #pragma once
 
 #include "gpu/app_context.h"
@@ -15,22 +16,22 @@
 
 namespace purlin::gpu {
 
-class FakeGuest : public GuestDevice {
+class FakeAppContext : public AppContext {
  public:
-  explicit FakeGuest(std::string language = "opencl");
+  explicit FakeAppContext(std::string language = "opencl");
 
   std::string_view language() const override { return language_; }
   Result<Binary> compile(const CompileRequest& request) override;
-  Result<std::unique_ptr<GuestKernel>> load(const Binary& binary,
-                                            const std::vector<std::size_t>& sizes) override;
-  Status admit(GuestKernel& kernel, const LaunchShape& shape) override;
-  int launch(const GuestWork& work, const GuestLaunch& launch) noexcept override;
+  Result<std::unique_ptr<AppKernel>> load(const Binary& binary,
+                                          const std::vector<std::size_t>& sizes) override;
+  Status admit(AppKernel& kernel, const LaunchShape& shape) override;
+  int launch(const AppWork& work, const AppLaunch& launch) noexcept override;
   Status failure(int code, const LaunchShape& shape) const override;
   bool capturing(void*) const noexcept override { return is_capturing; }
   bool may_overlap(const void* value_a, std::size_t, const void* value_b,
                    std::size_t) const override;
-  int launch_shadowed(const std::array<GuestWork, 2>& first, const GuestWork& live,
-                      const GuestLaunch& launch, std::unique_ptr<GuestTiming>& timing) override;
+  int launch_shadowed(const std::array<AppWork, 2>& first, const AppWork& live,
+                      const AppLaunch& launch, std::unique_ptr<AppTiming>& timing) override;
 
   DeviceInfo& mutable_info() { return info_; }
   struct Noted {

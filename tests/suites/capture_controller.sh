@@ -277,4 +277,4 @@ end_program
 expect_json report.json "next(n for n in d['coverage']['notes'] if n['cause'] == 'threads_lost')['count'] == 1"
 expect_json report.json "d['coverage']['sampling']['recorded_ns'] <= d['coverage']['sampling']['governed_ns']"
 
-echo "capture_governor: ok"
+echo "capture_controller: ok"
