@@ -1,20 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin backlog`: what to tune or validate next.
-#include "cache/backlog.h"
+// `purlin backlog`: the kernels to tune or validate next.
+#include "backlog/backlog.h"
 
+#include "analyze/report/report.h"
+#include "backlog/file.h"
+#include "backlog/profile_tasks.h"
 #include "base/text.h"
 #include "cache/store/store.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/profile/files.h"
-#include "cli/profile_backlog.h"
 #include "cli/tune/kernels_directory.h"
 #include "cli/tune/spec_files.h"
-#include "cli/work_backlog.h"
 #include "model/document.h"
 
 namespace purlin::cli {
 namespace {
+
+std::vector<backlog::ProfiledKernel> heaviest(const analyze::Report& report, std::size_t top) {
+  std::vector<backlog::ProfiledKernel> kernels;
+  for (const analyze::KernelStat& row : report.kernels) {
+    if (kernels.size() == top) break;
+    backlog::ProfiledKernel kernel;
+    kernel.label = row.label;
+    kernel.full = row.name.full;
+    kernel.brief = row.name.brief;
+    kernel.op_class = row.name.op_class;
+    kernel.family = row.name.family;
+    kernel.shape = row.shape;
+    kernel.dtype = row.dtype;
+    kernel.device = row.device;
+    kernel.share = row.share;
+    kernel.total_ns = row.duration.total_ns();
+    kernel.launches = row.duration.count();
+    kernel.utilization = row.roof.utilization;
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
 
 class BacklogCommand : public Command {
  public:
@@ -23,15 +46,16 @@ class BacklogCommand : public Command {
   VerbText text() const override {
     return {
         .description =
-            "The gate queues a tuning task when a cached winner became slower. It queues a "
-            "validation when the device, driver or toolkit has changed since a winner was "
-            "measured. --profile queues the hottest kernels of a profile, with the shapes of the "
-            "program.",
+            "The task that can save the most GPU time comes first: GPU time x headroom. A ~ marks "
+            "an assumption: 10 us for a launch, 1 launch, a headroom of 20 %.\n\nThe gate queues "
+            "a retuning (retune) when a cached winner became slower, and a validation (validate) "
+            "when the device, driver or toolkit differs from that of the measurement. Programs "
+            "queue kernels that they launch without an entry (tune). --profile queues the hottest "
+            "kernels of a profile, with the shapes of the program.",
         .more =
-            "Programs that use the cache add tasks while they run, once the cache has an entry. "
-            "They add kernels that they launch untuned (tune), or with a winner of another driver "
-            "or toolkit (validate), with the number of launches. The tasks are stored next to the "
-            "config cache.\n\n--profile queues a kernel only where a spec computes its problem.",
+            "Tasks that follow from the launches of programs end by themselves once there is an "
+            "entry. The tasks are stored next to the config cache.\n\n--profile queues a kernel "
+            "only where a spec computes its problem.",
         .examples = {{"purlin backlog"},
                      {"purlin tune --backlog 3", "Tune the first three tasks"},
                      {"purlin backlog --profile train.plprof --specs kernels --top 5"}},
@@ -53,13 +77,14 @@ class BacklogCommand : public Command {
   }
   Result<int> run(Context& context) override {
     const std::string directory = cache_.empty() ? cache::Store::default_directory() : cache_;
-    for (const std::string& id : done_) PURLIN_TRY(cache::finish(directory, id));
+    for (const std::string& id : done_) PURLIN_TRY(backlog::finish(directory, id));
     if (!profiles_.empty()) PURLIN_TRY(queue_profile(context, directory));
-    PURLIN_ASSIGN(const std::vector<cache::Task> tasks, all_tasks(context, directory));
+    PURLIN_ASSIGN(const std::vector<backlog::RankedTask> tasks,
+                  backlog::read(directory, context.log));
     if (json_) {
       Json document = new_document("purlin.backlog-list/1", host_environment());
       Json list = Json::array();
-      for (const cache::Task& task : tasks) list.push(cache::to_json(task));
+      for (const backlog::RankedTask& task : tasks) list.push(backlog::to_json(task));
       document.set("tasks", std::move(list));
       context.print(document.dump(2) + "\n");
       return kExitOk;
@@ -75,12 +100,19 @@ class BacklogCommand : public Command {
     table.column("shape");
     table.column("device");
     table.column("launches", Table::Align::kRight);
+    table.column("GPU time", Table::Align::kRight);
+    table.column("headroom", Table::Align::kRight);
     table.column("slower", Table::Align::kRight);
     table.column("why");
-    for (const cache::Task& task : tasks)
-      table.row({task.id(), task.kind, task.kernel, task.shape, task.device,
-                 task.launches > 0 ? std::to_string(task.launches) : "-",
-                 task.ratio > 0 ? fmt::format("{:.2f}x", task.ratio) : "-", task.reason});
+    for (const backlog::RankedTask& ranked : tasks) {
+      const backlog::Task& task = ranked.task;
+      table.row(
+          {task.id(), task.key.kind, task.key.kernel, task.key.shape, task.key.device,
+           task.launches > 0 ? std::to_string(task.launches) : "-",
+           (ranked.time_assumed ? "~" : "") + format_ns(ranked.gpu_time_ns),
+           fmt::format("{}{:.0f} %", ranked.headroom_assumed ? "~" : "", ranked.headroom * 100),
+           task.ratio > 0 ? fmt::format("{:.2f}x", task.ratio) : "-", task.reason});
+    }
     context.print(table.render(context.terminal));
     return kExitOk;
   }
@@ -95,13 +127,15 @@ class BacklogCommand : public Command {
     PURLIN_ASSIGN(const std::vector<KernelSpec> specs, load_specs(specs_, context.log));
     PURLIN_ASSIGN(const Profile profile, read_profiles(context, profiles_));
     PURLIN_ASSIGN(const cache::Store store, cache::Store::open(directory));
-    const ProfileTasks made =
-        tasks_of_profile(analyze::build_rows(profile, analyze::GroupBy::kShape), specs,
-                         static_cast<std::size_t>(top_), store);
+    const analyze::Report report = analyze::build_rows(profile, analyze::GroupBy::kShape);
+    const std::vector<backlog::ProfiledKernel> kernels =
+        heaviest(report, static_cast<std::size_t>(top_));
+    const backlog::ProfileTasks made =
+        backlog::profile_tasks(kernels, report.environment.devices, specs, store);
     for (const std::string& line : made.left_out) context.log.info("no job: {}", line);
-    context.log.info("{} of the {} heaviest kernels queued", made.tasks.size(),
-                     made.tasks.size() + made.left_out.size());
-    return made.tasks.empty() ? Status::ok() : cache::queue(directory, made.tasks);
+    context.log.info("{} of the {} heaviest kernels queued", kernels.size() - made.left_out.size(),
+                     kernels.size());
+    return made.tasks.empty() ? Status::ok() : backlog::queue(directory, made.tasks);
   }
 
   std::vector<std::string> profiles_, specs_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/dispatcher.h"
 
+#include "backlog/file.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "gpu/launching.h"
@@ -364,19 +365,19 @@ void Dispatcher::act_on(const std::vector<Defeat>& defeats) {
     session_->log().warn("{}: entry {} is demoted: {}", spec_.name, defeat.entry, reason);
     Status kept =
         session_->set_status(cache::new_status(defeat.record, cache::EntryState::kDemoted, reason));
-    cache::Task task;
-    task.kind = "retune";
-    task.kernel = spec_.name;
-    task.shape = defeat.shape;
+    backlog::Task task;
+    task.key.kind = "retune";
+    task.key.kernel = spec_.name;
+    task.key.shape = defeat.shape;
     task.spec = op_->options().spec;
     const DeviceInfo& info = device_->info();
-    task.device = info.name;
-    task.toolkit = info.toolkit;
-    task.driver = info.driver;
+    task.key.device = info.name;
+    task.key.toolkit = info.toolkit;
+    task.key.driver = info.driver;
     task.reason = reason;
     task.ratio = defeat.ratio;
     task.queued_at = format_rfc3339(system_clock().wall_ns());
-    if (kept.is_ok()) kept = cache::queue(session_->directory(), {task});
+    if (kept.is_ok()) kept = backlog::queue(session_->directory(), {task});
     // In this process the winner is out either way.
     if (!kept.is_ok()) session_->log().warn("not kept for others: {}", kept.message());
   }
@@ -387,13 +388,13 @@ void Dispatcher::update(const cache::Layers&) {
   generation_.fetch_add(1, std::memory_order_release);
 }
 
-void Dispatcher::collect(std::vector<WorkRow>& rows) {
+void Dispatcher::collect(std::vector<backlog::WorkRow>& rows) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& plan : plans_.plans()) {
     const std::uint64_t launches = plan->launches.load(std::memory_order_relaxed);
     const Choice* choice = plan->choice.load(std::memory_order_relaxed);
     if (launches == plan->reported || choice == nullptr) continue;
-    WorkRow row = op_->row(plan->extents, choice->entry);
+    backlog::WorkRow row = op_->row(plan->extents, choice->entry);
     (choice->entry == nullptr                      ? row.misses
      : choice->entry->match == cache::Match::kSame ? row.hits
                                                    : row.stale) = launches - plan->reported;

@@ -70,7 +70,7 @@ class Dispatcher final : public CacheSession::Member {
   Shadow::Figures figures(const Duel& duel) const { return shadow_.figures(duel); }
 
   void update(const cache::Layers& layers) override;
-  void collect(std::vector<WorkRow>& rows) override;
+  void collect(std::vector<backlog::WorkRow>& rows) override;
 
  private:
   Dispatcher(std::shared_ptr<CacheSession> session, KernelSpec spec,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/dispatcher.h"
 
+#include "backlog/file.h"
+#include "backlog/work_tasks.h"
 #include "cache/testing.h"
 #include "runtime/testing.h"
 
@@ -163,9 +165,10 @@ TEST(Dispatcher, ServesAnEntryOfAnotherDriverUnlessRefused) {
     ASSERT_TRUE(bench.launch(1024).is_ok());
     EXPECT_EQ(bench.last(), refuse ? "BLOCK=32 ITEMS=1 32" : "BLOCK=64 ITEMS=4 4");
     ASSERT_TRUE(bench.session->flush().is_ok());
-    const auto tasks = work_tasks(*WorkList::read(bench.cache), *Store::open(bench.cache));
+    const auto tasks =
+        backlog::work_tasks(*backlog::WorkList::read(bench.cache), *Store::open(bench.cache));
     ASSERT_EQ(tasks.size(), 1u);
-    EXPECT_EQ(tasks[0].kind, "validate");
+    EXPECT_EQ(tasks[0].key.kind, "validate");
   }
 }
 
@@ -187,17 +190,17 @@ TEST(Dispatcher, CountsLaunchesForTheWorkList) {
   for (int i = 0; i < 7; ++i) ASSERT_TRUE(bench.launch(4000).is_ok());
   bench.dispatcher.reset();
   bench.session.reset();
-  const WorkList list = *WorkList::read(bench.cache);
+  const backlog::WorkList list = *backlog::WorkList::read(bench.cache);
   ASSERT_EQ(list.rows().size(), 2u);
-  EXPECT_EQ(hot_entries(list).begin()->second, 5u);
-  const auto tasks = work_tasks(list, *Store::open(bench.cache));
+  EXPECT_EQ(backlog::hot_entries(list).begin()->second, 5u);
+  const auto tasks = backlog::work_tasks(list, *Store::open(bench.cache));
   ASSERT_EQ(tasks.size(), 1u);
-  EXPECT_EQ(tasks[0].kind, "tune");
-  EXPECT_EQ(tasks[0].shape, "N=4000");
+  EXPECT_EQ(tasks[0].key.kind, "tune");
+  EXPECT_EQ(tasks[0].key.shape, "N=4000");
   EXPECT_EQ(tasks[0].launches, 7u);
   // Once it is tuned, it is off the list.
   bench.put(4096, sample_config(128, 1));
-  EXPECT_TRUE(work_tasks(list, *Store::open(bench.cache)).empty());
+  EXPECT_TRUE(backlog::work_tasks(list, *Store::open(bench.cache)).empty());
 }
 
 TEST(Dispatcher, DemotesAWinnerThatNoLongerWins) {
@@ -216,9 +219,9 @@ TEST(Dispatcher, DemotesAWinnerThatNoLongerWins) {
   EXPECT_TRUE(bench.dispatcher->choice(&n).demoted);
   // Every launch of the program was one of the two, and none was lost to the shadow.
   EXPECT_EQ(bench.app_context->noted.size(), 2000u);
-  const auto tasks = *cache::open_tasks(bench.cache);
+  const auto tasks = *backlog::open_tasks(bench.cache);
   ASSERT_EQ(tasks.size(), 1u);
-  EXPECT_EQ(tasks[0].kind, "retune");
+  EXPECT_EQ(tasks[0].key.kind, "retune");
   EXPECT_NEAR(tasks[0].ratio, 1.10, 1e-6);
   // Other processes do not get it either.
   ASSERT_TRUE(bench.open().is_ok());
@@ -270,9 +273,9 @@ TEST(Dispatcher, ManyThreadsLaunchWhileTheCacheIsReloaded) {
   EXPECT_EQ(bench.app_context->launches, static_cast<std::uint64_t>(kThreads) * kLaunches);
   ASSERT_TRUE(bench.session->flush().is_ok());
   std::uint64_t counted = 0;
-  const Result<WorkList> work = WorkList::read(bench.cache);
+  const Result<backlog::WorkList> work = backlog::WorkList::read(bench.cache);
   ASSERT_TRUE(work.is_ok()) << work.status().message();
-  for (const WorkRow& row : work->rows()) counted += row.launches();
+  for (const backlog::WorkRow& row : work->rows()) counted += row.launches();
   EXPECT_EQ(counted, static_cast<std::uint64_t>(kThreads) * kLaunches);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin cache verify`: is the file whole, and do the winners still win on this device?
+#include "backlog/backlog.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/cache/share.h"
@@ -8,7 +9,6 @@
 #include "cli/guard/session.h"
 #include "cli/tune/spec_files.h"
 #include "cli/tune/target.h"
-#include "cli/work_backlog.h"
 #include "guard/check/winners.h"
 #include "model/document.h"
 
@@ -111,7 +111,10 @@ class CacheVerify : public Command {
     PURLIN_ASSIGN(const std::vector<KernelSpec> specs, load_specs(places_, context.log));
     if (specs.empty()) return error(Code::kNotFound, "no spec is in '{}'", join(places_, "', '"));
     PURLIN_ASSIGN(const guard::ResolvedDevice device, guard::resolve_device(device_name_));
-    PURLIN_ASSIGN(const std::vector<cache::Task> tasks, all_tasks(context, store.directory()));
+    PURLIN_ASSIGN(const std::vector<backlog::RankedTask> ranked,
+                  backlog::read(store.directory(), context.log));
+    std::vector<backlog::Task> tasks;
+    for (const backlog::RankedTask& one : ranked) tasks.push_back(one.task);
     const guard::WinnerSearch search =
         guard::find_winners(store, specs, device.info, tasks, filter_);
     for (const std::string& skipped : search.skipped) context.log.warn("{}", skipped);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin guard check`: the verdict on a suite against its baseline.
+#include "backlog/file.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -68,10 +69,10 @@ class GuardCheck : public Command {
     if (!report.is_ok()) return report.status();
     const Result<int> code = outputs_.write(context, *report);
     // After the verdict: an error of the backlog must not lose it.
-    const std::vector<cache::Task> tasks =
+    const std::vector<backlog::Task> tasks =
         guard::findings(*report, guard_.suite(), guard_.device().info,
                         guard::environment_differences(baseline.device, guard_.device().info));
-    if (const Status queued = cache::queue(guard_.session().cache, tasks); !queued.is_ok())
+    if (const Status queued = backlog::queue(guard_.session().cache, tasks); !queued.is_ok())
       context.log.warn("{}", queued.message());
     else if (!tasks.empty())
       context.log.info("{} tasks queued: see `purlin backlog`", tasks.size());

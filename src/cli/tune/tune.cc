@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin tune`: search the configs of a kernel, verify and measure them, keep the winner.
+#include "backlog/backlog.h"
+#include "backlog/file.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -8,7 +10,6 @@
 #include "cli/frame/interrupt.h"
 #include "cli/tune/target.h"
 #include "cli/tune/watch.h"
-#include "cli/work_backlog.h"
 #include "gpu/registry.h"
 #include "guard/arms/snapshot.h"
 #include "measure/binary_cache.h"
@@ -343,36 +344,41 @@ class TuneCommand : public Command {
     return outcomes;
   }
 
-  // The kernels that programs launch untuned or that became slower on this device. The kernel with
-  // the largest share comes first.
+  // The tasks of the backlog for this device. The task with the largest saving of GPU time comes
+  // first.
   Result<std::vector<Outcome>> tune_backlog(Context& context) {
     const std::string directory = cache_directory();
-    PURLIN_ASSIGN(const std::vector<cache::Task> tasks, all_tasks(context, directory));
+    PURLIN_ASSIGN(const std::vector<backlog::RankedTask> tasks,
+                  backlog::read(directory, context.log));
     PURLIN_ASSIGN(const auto device, gpu::open_device(device_));
     std::vector<Outcome> outcomes;
     int left = backlog_;
-    for (const cache::Task& task : tasks) {
+    for (const backlog::RankedTask& ranked : tasks) {
+      const backlog::Task& task = ranked.task;
       if (left == 0 || (!outcomes.empty() && outcomes.back().stopped)) break;
-      if (task.kind == "validate" || task.device != device->info().name) continue;
+      if (task.key.kind == "validate" || task.key.device != device->info().name) continue;
       if (task.spec.empty() || !file_exists(task.spec)) {
-        context.log.warn(
-            "{} {}: its spec {}; name it: purlin tune SPEC --shape {}", task.kernel, task.shape,
-            task.spec.empty() ? "is not known" : "'" + task.spec + "' is not here", task.shape);
+        context.log.warn("{} {}: its spec {}; name it: purlin tune SPEC --shape {}",
+                         task.key.kernel, task.key.shape,
+                         task.spec.empty() ? "is not known" : "'" + task.spec + "' is not here",
+                         task.key.shape);
         continue;
       }
       --left;
       spec_ = task.spec;
-      shapes_ = {task.shape};
+      shapes_ = {task.key.shape};
       Result<std::vector<Outcome>> made = tune_spec(context);
       if (!made.is_ok()) {
-        if (outcomes.empty()) return made.status().with_context(task.kernel + " " + task.shape);
-        end_with(outcomes.back(), made.status().with_context(task.kernel + " " + task.shape));
+        if (outcomes.empty())
+          return made.status().with_context(task.key.kernel + " " + task.key.shape);
+        end_with(outcomes.back(),
+                 made.status().with_context(task.key.kernel + " " + task.key.shape));
         break;
       }
       for (Outcome& outcome : *made) outcomes.push_back(std::move(outcome));
       // A task of the work list ends by itself once its entry exists.
       if (outcomes.back().status.is_ok() && !outcomes.back().stopped)
-        static_cast<void>(cache::finish(directory, task.id()));
+        static_cast<void>(backlog::finish(directory, task.id()));
     }
     if (outcomes.empty())
       context.log.info("nothing to tune on {}: `purlin backlog` lists all tasks",

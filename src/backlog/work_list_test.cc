@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/work_list.h"
+#include "backlog/work_list.h"
 
+#include "backlog/work_tasks.h"
 #include "base/files.h"
 #include "cache/testing.h"
 
 #include <gtest/gtest.h>
 
-namespace purlin::runtime {
+namespace purlin::backlog {
 namespace {
 
 using cache::TemporaryDirectory;
 
-WorkRow row(std::string_view kernel, std::uint64_t misses) {
+WorkRow missed(std::string_view kernel, std::uint64_t misses) {
   WorkRow row;
   row.key.op = row.key.kernel = kernel;
   row.key.backend = "cuda";
@@ -24,8 +25,8 @@ WorkRow row(std::string_view kernel, std::uint64_t misses) {
 
 TEST(WorkList, MergesIntoTheFile) {
   TemporaryDirectory folder;
-  ASSERT_TRUE(WorkList::merge_into(folder.path(), {row("a", 3), row("b", 1)}).is_ok());
-  ASSERT_TRUE(WorkList::merge_into(folder.path(), {row("a", 4)}).is_ok());
+  ASSERT_TRUE(WorkList::merge_into(folder.path(), {missed("a", 3), missed("b", 1)}).is_ok());
+  ASSERT_TRUE(WorkList::merge_into(folder.path(), {missed("a", 4)}).is_ok());
   const WorkList list = *WorkList::read(folder.path());
   ASSERT_EQ(list.rows().size(), 2u);
   EXPECT_EQ(list.rows()[0].key.kernel, "a");
@@ -34,7 +35,7 @@ TEST(WorkList, MergesIntoTheFile) {
 
 TEST(WorkList, KeepsTheLatestShapeAndAnyKnownSpec) {
   WorkList list;
-  WorkRow first = row("a", 1), second = row("a", 1);
+  WorkRow first = missed("a", 1), second = missed("a", 1);
   first.spec = "/kernels/a.toml";
   second.shape = "N=63";
   second.last_seen = "2026-11-21T12:00:00Z";
@@ -47,8 +48,8 @@ TEST(WorkList, KeepsTheLatestShapeAndAnyKnownSpec) {
 
 TEST(WorkList, IsBoundedAndKeepsTheHeavy) {
   WorkList list;
-  list.add(row("heavy", 1'000'000));
-  for (int i = 0; i < 3000; ++i) list.add(row("light" + std::to_string(i), 1));
+  list.add(missed("heavy", 1'000'000));
+  for (int i = 0; i < 3000; ++i) list.add(missed("light" + std::to_string(i), 1));
   EXPECT_EQ(list.rows().size(), WorkList::kMaxRows);
   EXPECT_EQ(list.rows()[0].key.kernel, "heavy");
   EXPECT_EQ(list.rows()[0].error, 0u);
@@ -63,7 +64,7 @@ TEST(WorkList, IsBoundedAndKeepsTheHeavy) {
 TEST(WorkList, ADamagedFileIsAnErrorAndIsKept) {
   TemporaryDirectory folder;
   ASSERT_TRUE(write_atomic(WorkList::path(folder.path()), "{\"schema\": \"purlin.work").is_ok());
-  EXPECT_EQ(WorkList::merge_into(folder.path(), {row("a", 1)}).code(), Code::kCorrupt);
+  EXPECT_EQ(WorkList::merge_into(folder.path(), {missed("a", 1)}).code(), Code::kCorrupt);
   EXPECT_EQ(*read_file(WorkList::path(folder.path())), "{\"schema\": \"purlin.work");
   ASSERT_TRUE(write_atomic(WorkList::path(folder.path()),
                            "{\"schema\": \"purlin.worklist/2\", \"rows\": []}")
@@ -71,16 +72,16 @@ TEST(WorkList, ADamagedFileIsAnErrorAndIsKept) {
   EXPECT_EQ(WorkList::read(folder.path()).status().code(), Code::kCorrupt);
   const std::string rows = "{\"schema\": \"purlin.worklist/1\", \"rows\": 7}";
   ASSERT_TRUE(write_atomic(WorkList::path(folder.path()), rows).is_ok());
-  EXPECT_EQ(WorkList::merge_into(folder.path(), {row("a", 1)}).code(), Code::kCorrupt);
+  EXPECT_EQ(WorkList::merge_into(folder.path(), {missed("a", 1)}).code(), Code::kCorrupt);
   EXPECT_EQ(*read_file(WorkList::path(folder.path())), rows);
 }
 
-// One program's mistake must not take the list from all others.
+// A wrong row of one program must not cost the rows of the others.
 TEST(WorkList, ARowWithoutAUsableKeyIsLeftOutAndTheOthersStay) {
   TemporaryDirectory folder;
-  WorkRow nameless = row("", 5);
-  ASSERT_TRUE(WorkList::merge_into(folder.path(), {row("a", 3), nameless}).is_ok());
-  ASSERT_TRUE(WorkList::merge_into(folder.path(), {row("a", 4)}).is_ok());
+  WorkRow nameless = missed("", 5);
+  ASSERT_TRUE(WorkList::merge_into(folder.path(), {missed("a", 3), nameless}).is_ok());
+  ASSERT_TRUE(WorkList::merge_into(folder.path(), {missed("a", 4)}).is_ok());
   const Result<WorkList> list = WorkList::read(folder.path());
   ASSERT_TRUE(list.is_ok()) << list.status().message();
   ASSERT_EQ(list->rows().size(), 1u);
@@ -90,7 +91,7 @@ TEST(WorkList, ARowWithoutAUsableKeyIsLeftOutAndTheOthersStay) {
 TEST(WorkList, CountsFromAFileAreBounded) {
   const Json document =
       Json::object({{"schema", "purlin.worklist/1"},
-                    {"rows", Json::array({Json::object({{"key", cache::to_json(row("a", 1).key)},
+                    {"rows", Json::array({Json::object({{"key", cache::to_json(missed("a", 1).key)},
                                                         {"misses", -5},
                                                         {"hits", INT64_MAX},
                                                         {"stale", "x"}})})}});
@@ -101,7 +102,7 @@ TEST(WorkList, CountsFromAFileAreBounded) {
 }
 
 TEST(WorkList, AskedThroughTheCInterface) {
-  // An op that states little still finds out whether its shapes were tuned since.
+  // A lookup that states few fields still finds an entry that was tuned later.
   TemporaryDirectory folder;
   cache::Store store = *cache::Store::open(folder.path());
   const cache::Entry entry = cache::sample_entry(1024, 64);
@@ -115,10 +116,10 @@ TEST(WorkList, AskedThroughTheCInterface) {
   asked.misses = 9;
   list.add(asked);
   ASSERT_EQ(work_tasks(list, store).size(), 1u);
-  EXPECT_EQ(work_tasks(list, store)[0].kind, "tune");
+  EXPECT_EQ(work_tasks(list, store)[0].key.kind, "tune");
   ASSERT_TRUE(store.put(entry).is_ok());
   EXPECT_TRUE(work_tasks(list, store).empty());
 }
 
 }  // namespace
-}  // namespace purlin::runtime
+}  // namespace purlin::backlog

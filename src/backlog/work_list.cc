@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/work_list.h"
+#include "backlog/work_list.h"
 
 #include "base/files.h"
-#include "base/text.h"
-#include "cache/hot/op_index.h"
 #include "model/document.h"
 
 #include <algorithm>
-#include <memory>
 
-namespace purlin::runtime {
+namespace purlin::backlog {
 namespace {
 
-constexpr std::string_view kSchema = "purlin.worklist/1";
+constexpr std::string_view kWorkListSchema = "purlin.worklist/1";
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 
 Json to_json(const WorkRow& row) {
@@ -27,7 +24,7 @@ Json to_json(const WorkRow& row) {
                        {"last_seen", row.last_seen}});
 }
 
-// Counts of launches: what is no count is none, and no sum of theirs overflows.
+// A value that is not a count is 0. The limit keeps sums from overflowing.
 std::uint64_t count_of(const Json& json) {
   return static_cast<std::uint64_t>(
       std::clamp<std::int64_t>(json.as_int(), 0, std::int64_t{1} << 56));
@@ -47,7 +44,7 @@ Result<WorkRow> row_from_json(const Json& json) {
   return row;
 }
 
-// As reading it back takes: a launch is counted for years before this matters.
+// The limit that a reader applies too.
 void keep_bounded(std::uint64_t& count) { count = std::min(count, std::uint64_t{1} << 56); }
 
 }  // namespace
@@ -98,22 +95,22 @@ Json WorkList::document() const {
   });
   Json rows = Json::array();
   for (const WorkRow* row : ordered) rows.push(to_json(*row));
-  Json document = new_document(kSchema, host_environment());
+  Json document = new_document(kWorkListSchema, host_environment());
   document.set("rows", std::move(rows));
   return document;
 }
 
 Result<WorkList> WorkList::from_document(const Json& document) {
-  if (document["schema"].as_string() != kSchema)
+  if (document["schema"].as_string() != kWorkListSchema)
     return error(Code::kCorrupt,
                  "schema '{}' where '{}' was expected; a newer Purlin may have "
                  "written it",
-                 document["schema"].as_string(), kSchema);
+                 document["schema"].as_string(), kWorkListSchema);
   if (!document["rows"].is_array())
-    return error(Code::kCorrupt, "'rows' is not a list; remove the file to start anew");
+    return error(Code::kCorrupt, "'rows' is not a list; remove the file to start again");
   WorkList list;
   for (const Json& item : document["rows"].items()) {
-    // One row that is of no use must not take the others with it.
+    // A row without a usable key is left out, and the others stay.
     if (const Result<WorkRow> row = row_from_json(item); row.is_ok()) list.add(*row);
   }
   return list;
@@ -125,7 +122,7 @@ Result<WorkList> WorkList::read(const std::string& cache_directory) {
   PURLIN_ASSIGN(const std::string text, read_file(file, kMaxBytes));
   const Result<Json> document = Json::parse(text, {kMaxBytes, 16});
   if (!document.is_ok())
-    return error(Code::kCorrupt, "{}: {}; remove it to start anew", file,
+    return error(Code::kCorrupt, "{}: {}; remove it to start again", file,
                  document.status().message());
   Result<WorkList> list = from_document(*document);
   return list.is_ok() ? std::move(list) : list.status().with_context(file);
@@ -141,51 +138,6 @@ Status WorkList::merge_into(const std::string& cache_directory, const std::vecto
   return write_atomic(file, list.document().dump(1) + "\n");
 }
 
-std::vector<cache::Task> work_tasks(const WorkList& list, const cache::Store& store) {
-  // Asked as the programs ask: through an index of the op, made once for all its rows.
-  std::map<std::string, std::unique_ptr<cache::OpIndex>> indexes;
-  std::vector<cache::Task> tasks;
-  for (const WorkRow& row : list.rows()) {
-    if (row.misses + row.stale == 0) continue;
-    const Result<ProblemShape> problem = parse_shape(row.shape);
-    if (!problem.is_ok() || problem->items().size() > cache::kMaxDimensions) continue;
-    cache::CacheKey op = row.key;
-    op.bucket.clear();
-    std::vector<std::string> dimensions;
-    cache::Extents extents{};
-    for (const auto& [name, extent] : problem->items()) {
-      extents[dimensions.size()] = extent;
-      dimensions.push_back(name);
-    }
-    std::unique_ptr<cache::OpIndex>& index = indexes[op.id() + join(dimensions, ",")];
-    if (index == nullptr) {
-      index = std::make_unique<cache::OpIndex>(op, dimensions, true);
-      index->update(store);
-    }
-    const cache::OpIndex::Hit hit = index->find(extents.data());
-    const bool transferred = hit.outcome == cache::Outcome::kTransferred;
-    if (hit.entry != nullptr && !transferred) continue;  // tuned or validated since
-    const bool same_model = transferred && !hit.entry->other_model;
-    cache::Task task;
-    task.kind = same_model ? "validate" : "tune";
-    task.kernel = row.key.kernel;
-    task.shape = row.shape;
-    task.spec = row.spec;
-    task.device = row.key.device;
-    task.toolkit = row.key.toolkit;
-    task.driver = row.key.driver;
-    task.queued_at = row.last_seen;
-    task.launches = row.misses + row.stale;
-    task.reason = same_model ? "its winner was measured under another driver or toolkit"
-                             : "programs launch it untuned";
-    tasks.push_back(std::move(task));
-  }
-  std::stable_sort(tasks.begin(), tasks.end(), [](const cache::Task& a, const cache::Task& b) {
-    return a.launches > b.launches;
-  });
-  return tasks;
-}
-
 std::map<std::string, std::uint64_t> hot_entries(const WorkList& list) {
   std::map<std::string, std::uint64_t> launches;
   for (const WorkRow& row : list.rows())
@@ -193,4 +145,4 @@ std::map<std::string, std::uint64_t> hot_entries(const WorkList& list) {
   return launches;
 }
 
-}  // namespace purlin::runtime
+}  // namespace purlin::backlog
