@@ -68,7 +68,7 @@ Result<std::shared_ptr<CacheSession>> CacheSession::open(
       cache::Layers layers,
       cache::Layers::open(session->directory_, below.value_or(cache::Layers::default_below())));
   for (const cache::Store& store : layers.stores())
-    session->log_.info("cache '{}': {} entries", store.directory(), store.catalog().entries());
+    session->log_.info("cache '{}': {} entries", store.directory(), store.record_set().entries());
   session->layers_.emplace(std::move(layers));
   session->complain_of_unread();
   remember(session);

@@ -112,7 +112,7 @@ class CacheGc : public Command {
     // A file with damaged stretches is rewritten without them even if nothing else goes.
     if (!dry_run_ && (!plan.drop.empty() || store.damaged() > 0))
       PURLIN_TRY(store.rewrite(
-          [&](const cache::StoredRecord& record) { return plan.drop.count(record.id) == 0; }));
+          [&](const cache::CacheRecord& record) { return plan.drop.count(record.id) == 0; }));
     answer(context, json_,
            document_of("purlin.cache-gc/1", {{"directory", store.directory()},
                                              {"dry_run", dry_run_},

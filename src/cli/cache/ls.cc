@@ -94,7 +94,7 @@ class CacheLs : public Command {
     cache::RecordFilter filter;
     filter.key.op = op_;
     filter.statuses = false;
-    PURLIN_TRY(store.each_record(filter, [&](const cache::StoredRecord& record) {
+    PURLIN_TRY(store.each_record(filter, [&](const cache::CacheRecord& record) {
       const Result<Json> json = Json::parse(record.payload);
       if (!json.is_ok()) return true;
       if (const Result<cache::Entry> entry = cache::entry_from_json(*json); entry.is_ok())

@@ -40,7 +40,7 @@ class CachePull : public Command {
     cache::Absorbed absorbed;
     const Result<cache::PullReport> pulled =
         shared->share().pull([&](const std::string& id) { return store.has(id); },
-                             [&](const std::vector<cache::StoredRecord>& records) {
+                             [&](const std::vector<cache::CacheRecord>& records) {
                                PURLIN_ASSIGN(const cache::Absorbed part, store.absorb(records));
                                add(&absorbed, part);
                                return Status::ok();

@@ -36,8 +36,8 @@ class CacheRepair : public Command {
     PURLIN_ASSIGN(const std::size_t restored, layers.repair());
     cache::Store& store = layers.stores().front();
     const std::size_t damaged = store.damaged();
-    if (drop_) PURLIN_TRY(store.rewrite([](const cache::StoredRecord&) { return true; }));
-    const std::size_t records = store.catalog().entries() + store.catalog().statuses();
+    if (drop_) PURLIN_TRY(store.rewrite([](const cache::CacheRecord&) { return true; }));
+    const std::size_t records = store.record_set().entries() + store.record_set().statuses();
     answer(context, json_,
            document_of("purlin.cache-repair/1", {{"directory", store.directory()},
                                                  {"records", records},

@@ -86,7 +86,7 @@ class CacheVerify : public Command {
       PURLIN_ASSIGN(const int winners, check_winners(context, store, &document));
       // A loss weighs more than what is not decided.
       if (code == kExitOk || winners == kExitRegression) code = winners;
-    } else if (store.catalog().entries() > 0) {
+    } else if (store.record_set().entries() > 0) {
       context.log.info("no SPEC was given, so no winner was measured again");
     }
     if (json_) context.print(document.dump(2) + "\n");
@@ -98,11 +98,11 @@ class CacheVerify : public Command {
   static Result<Integrity> check_integrity(const cache::Store& store) {
     Integrity integrity;
     integrity.newer = store.newer();
-    PURLIN_TRY(store.each_record({}, [&](const cache::StoredRecord&) {
+    PURLIN_TRY(store.each_record({}, [&](const cache::CacheRecord&) {
       ++integrity.records;
       return true;
     }));
-    const std::size_t listed = store.catalog().entries() + store.catalog().statuses();
+    const std::size_t listed = store.record_set().entries() + store.record_set().statuses();
     integrity.damaged = store.damaged() + listed - std::min(listed, integrity.records);
     return integrity;
   }
