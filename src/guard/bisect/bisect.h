@@ -52,8 +52,8 @@ struct Bisection {
   Item item;  // the followed one: the clearest regression of the requested items
   ItemResult whole;
   std::vector<BisectStep> steps;
-  std::string good, bad;                // the last good commit known, the first bad one
-  std::vector<std::string> candidates;  // (good, bad]: one, unless commits between were untriable
+  std::string good, bad;                // The last known good commit, the first bad one.
+  std::vector<std::string> candidates;  // (good, bad]: one, or several with untriable commits.
   bool confirmed = false;               // the gate found the culprit slower than its parent
   ItemResult confirmation;              // pairs = 0 where there are several candidates
   std::string nothing_to_find;          // why the last commit is not slower; the rest is then empty
