@@ -69,22 +69,23 @@ int main() {
   int x = 0, out = 0, n = 0;
   void *x_handle = &x, *out_handle = &out;
   void* values[] = {&x_handle, &out_handle, &n};
-  const gpu::GuestLaunch launch{nullptr, values, 3};
+  const gpu::AppLaunch launch{nullptr, values, 3};
 
   Json results = Json::array();
   for (const int shadow : {0, 1000}) {
-    auto guest = std::make_unique<gpu::FakeGuest>();
-    gpu::FakeGuest& device = *guest;
+    auto app_context = std::make_unique<gpu::FakeAppContext>();
+    gpu::FakeAppContext& device = *app_context;
     DispatcherOptions options;
     options.binaries = folder + "/binaries";
     options.shadow_every = shadow;
     options.seed = 1;
     auto session = CacheSession::open(folder.c_str()).value();
-    auto dispatcher = Dispatcher::open(session, spec, std::move(guest), std::move(options)).value();
+    auto dispatcher =
+        Dispatcher::open(session, spec, std::move(app_context), std::move(options)).value();
     const std::int64_t one = 1024;
     if (!dispatcher->prepare(&one).is_ok()) return 2;
     const Choice choice = dispatcher->choice(&one);
-    const gpu::GuestWork work{choice.variant->kernel.get(), &choice.shape};
+    const gpu::AppWork work{choice.variant->kernel.get(), &choice.shape};
     for (const int threads : {1, 2}) {
       for (const std::int64_t shapes : {std::int64_t{1}, std::int64_t{10'000}}) {
         for (std::int64_t i = 1; i <= shapes; ++i)

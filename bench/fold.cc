@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_fold [RECORDS [REPEATS]]: what a CUPTI record costs the capture, without a GPU. Buffers of
-// made-up CONCURRENT_KERNEL records go through Folding as CUPTI would give them back, with a seal
-// after every 250,000; beside it the least that a consumer can do, walking the buffer. Best of
-// REPEATS (default 5) of RECORDS (default 2 million) each.
+// made-up CONCURRENT_KERNEL records go through ActivityAggregator as CUPTI would give them back,
+// with a seal after every 250,000; beside it the least that a consumer can do, walking the buffer.
+// Best of REPEATS (default 5) of RECORDS (default 2 million) each.
 //
-// Processor time; folding is of the thread that CUPTI calls, sealing of the session's. Exit code 1
-// where a launch takes more than 8 bytes on disk, but of thousands of launch shapes: those take
-// sketches, too.
+// Processor time; aggregation is of the thread that CUPTI calls, sealing of the session's. Exit
+// code 1 where a launch takes more than 8 bytes on disk, but of thousands of launch shapes: those
+// take sketches, too.
 #include "profile/capture/cuda/activity/records_for_test.h"
 
 #include <algorithm>
@@ -92,9 +92,9 @@ double since_ns(double began) { return now_ns() - began; }
 Cost cost_of(const Program& program, bool full, std::size_t count, int repeats) {
   Cost best;
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    FoldingRig rig(full);
+    AggregatorRig rig(full);
     CaptureSession& session = rig.session;
-    Folding& folding = rig.folding;
+    ActivityAggregator& aggregator = rig.aggregator;
     Records records(program);
     double walk = 0, fold = 0, seal = 0, bytes = 0;
     std::size_t unsealed = 0, offset = 0;
@@ -108,7 +108,7 @@ Cost cost_of(const Program& program, bool full, std::size_t count, int repeats) 
     for (std::size_t done = 0; done < count; done += kPerBuffer) {
       std::uint8_t* buffer = nullptr;
       std::size_t size = 0, most = 0;
-      folding.lend(&buffer, &size, &most);
+      aggregator.lend(&buffer, &size, &most);
       const std::size_t valid = kPerBuffer * sizeof(CUpti_ActivityKernel10);
       records.fill(buffer, kPerBuffer);
       double began = now_ns();
@@ -119,7 +119,7 @@ Cost cost_of(const Program& program, bool full, std::size_t count, int repeats) 
       walk += since_ns(began);
       if (kernels != kPerBuffer) std::abort();
       began = now_ns();
-      folding.take(nullptr, 0, buffer, valid);
+      aggregator.take(nullptr, 0, buffer, valid);
       fold += since_ns(began);
       if ((unsealed += kPerBuffer) >= 250'000) drain(false);
     }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_sampling_error [SEEDS [SECONDS]]: what the governor's sampling does to a profile, without a
-// GPU. SHARED_DATA names the folder of recorded traces (../shared/data where it is not set).
+// bench_sampling_error [SEEDS [SECONDS]]: what the overhead controller's sampling does to a
+// profile, without a GPU. SHARED_DATA names the folder of recorded traces (../shared/data where it
+// is not set).
 //
-// Launch streams recorded on GPUs (data/traces) are replayed through the governor by a clock of
-// their own: repeated for SECONDS (default 60) at a given number of launches a second, with noise
-// on every duration, a clock that drifts, and phases in which only a part of the step runs; what is
-// recorded runs slower by what the cost model says, or twice as slow. Each of SEEDS (default 1,000)
-// draws other windows over the same launches. What the windows record, weighed by time and by ids
-// of launches, is compared with all launches: total and count, shares of the 20 kernels that own
-// most, their p50 and p95. Rows at rates and budgets where the governor neither records everything
-// nor, launch bound, stops after the head, and one of each of those. Exit code 1 where the mean of
-// the totals by ids is off by more than three of its standard errors and a thousandth.
+// Launch streams recorded on GPUs (data/traces) are replayed through the overhead controller by a
+// clock of their own: repeated for SECONDS (default 60) at a given number of launches a second,
+// with noise on every duration, a clock that drifts, and phases in which only a part of the step
+// runs; what is recorded runs slower by what the cost model says, or twice as slow. Each of SEEDS
+// (default 1,000) draws other windows over the same launches. What the windows record, weighed by
+// time and by ids of launches, is compared with all launches: total and count, shares of the 20
+// kernels that own most, their p50 and p95. Rows at rates and budgets where the overhead controller
+// neither records everything nor, launch bound, stops after the head, and one of each of those.
+// Exit code 1 where the mean of the totals by ids is off by more than three of its standard errors
+// and a thousandth.
 #include "base/files.h"
 #include "base/text.h"
 #include "model/profile/profile.h"
@@ -30,9 +32,9 @@
 #include <vector>
 
 using namespace purlin;
-using profile::capture::Governor;
-using profile::capture::GovernorOptions;
-using profile::capture::LaunchClock;
+using profile::capture::ControllerOptions;
+using profile::capture::LaunchCounter;
+using profile::capture::OverheadController;
 
 namespace {
 
@@ -114,12 +116,12 @@ Stream program_of(const Stream& step, double rate, double seconds) {
   return program;
 }
 
-// The arbiter's part, with a clock that only this moves.
+// The collector scheduler's part, with a clock that only this moves.
 class Replay {
  public:
   Replay(const Stream& program, double budget, std::uint64_t seed, bool ids)
       : program_(program),
-        governor_(options(budget, seed), {{}}, 0),
+        controller_(options(budget, seed), {{}}, 0),
         seen_(program.kernels),
         ids_(ids) {}
 
@@ -127,50 +129,50 @@ class Replay {
   Totals run() {
     std::int64_t now = 0;
     while (next_ < program_.launches.size()) {
-      const Governor::Decision decision = governor_.decide(now);
+      const OverheadController::Decision decision = controller_.decide(now);
       if (open_ && decision.tier != 0) {
-        governor_.closed(0, now);
-        governor_.spent(0, 20'000);
+        controller_.closed(0, now);
+        controller_.spent(0, 20'000);
         open_ = false;
         closed_ns_ = now;
       }
       if (decision.new_period) {
         settle(now, false);
-        known_ = governor_.weight_is_final();
+        known_ = controller_.weight_is_final();
       }
       if (!open_ && decision.tier == 0) {
-        governor_.opened(0, now);
-        governor_.spent(0, 30'000);
+        controller_.opened(0, now);
+        controller_.spent(0, 30'000);
         open_ = true;
       }
-      if (decision.cycle) start_clock(now, true);
-      if (open_ && governor_.totals().windows > 1) start_clock(now, false);
+      if (decision.cycle) start_counter(now, true);
+      if (open_ && controller_.totals().windows > 1) start_counter(now, false);
       // The session's thread wakes at least ten times a second while something is open.
       std::int64_t next = std::min(decision.ask_again_ns, now + 100'000'000);
       next = std::max(next, now + 1000);
       advance(next);
       now = next;
-      governor_.spent(0, 25'000);  // a flush, as far as the program waits for it
+      controller_.spent(0, 25'000);  // a flush, as far as the program waits for it
     }
-    governor_.interrupted(now);
+    controller_.interrupted(now);
     if (open_) closed_ns_ = now;
-    clock_.see_now(static_cast<std::uint32_t>(kFirstId + (next_ - 1) / program_.unit), now);
+    counter_.see_now(static_cast<std::uint32_t>(kFirstId + (next_ - 1) / program_.unit), now);
     settle(now, true);
     return std::move(seen_);
   }
-  const Governor& governor() const { return governor_; }
+  const OverheadController& controller() const { return controller_; }
 
  private:
-  static GovernorOptions options(double budget, std::uint64_t seed) {
-    GovernorOptions result;
+  static ControllerOptions options(double budget, std::uint64_t seed) {
+    ControllerOptions result;
     result.budget = budget;
     result.seed = seed;
     return result;
   }
-  void start_clock(std::int64_t now, bool stood_still) {
-    if (clock_.running()) return;
-    clock_.start(now, stood_still);
-    governor_.take_alone_ns();
+  void start_counter(std::int64_t now, bool stood_still) {
+    if (counter_.running()) return;
+    counter_.start(now, stood_still);
+    controller_.take_alone_ns();
   }
   void advance(std::int64_t to_ns) {
     const std::size_t from = next_;
@@ -184,30 +186,32 @@ class Replay {
     if (first >= last) return;
     pending_.emplace_back(first, last);
     for (std::size_t id = first / program_.unit; id * program_.unit < last; ++id)
-      clock_.see(static_cast<std::uint32_t>(kFirstId + id), known_ ? 1 : 0,
-                 program_.launches[id * program_.unit].start_ns);
+      counter_.see(static_cast<std::uint32_t>(kFirstId + id), known_ ? 1 : 0,
+                   program_.launches[id * program_.unit].start_ns);
     const auto recorded = static_cast<double>(last - first);
-    program_.nodes ? governor_.recorded(0, recorded) : governor_.recorded(recorded, 0);
+    program_.nodes ? controller_.recorded(0, recorded) : controller_.recorded(recorded, 0);
   }
   // To whole units: one is launched with its first.
   std::size_t up(std::size_t index) const {
     return (index + program_.unit - 1) / program_.unit * program_.unit;
   }
   void settle(std::int64_t now, bool last) {
-    const Governor::Standing standing = governor_.take_weight(last);
-    LaunchClock::Stretch stretch = {standing.weight, standing.time_ns, closed_ns_, now, true, last};
-    stretch.alone_ns = governor_.take_alone_ns();
+    const OverheadController::Standing standing = controller_.take_weight(last);
+    LaunchCounter::Stretch stretch = {
+        standing.weight, standing.time_ns, closed_ns_, now, true, last};
+    stretch.alone_ns = controller_.take_alone_ns();
     const bool weighed = !known_ && ids_;
     if (!weighed) stretch.by_time = 1;
-    const double by_ids = clock_.settle(stretch).value;
+    const double by_ids = counter_.settle(stretch).value;
     add(pending_, weighed ? by_ids : standing.weight);
     if (weighed && !pending_.empty() && (!last || kept_.empty()))
       kept_.push_back({pending_, by_ids});
     if (kept_.size() > kMaxKept) kept_.pop_front();
     pending_.clear();
-    if (last && ids_) share(clock_.left_out());
+    if (last && ids_) share(counter_.left_out());
   }
-  // As Folding does it: what is left at the end is the last windows', by what each stands for.
+  // As ActivityAggregator does it: what is left at the end is the last windows', by what each
+  // stands for.
   void share(double launches) {
     double all = 0;
     for (const Kept& each : kept_)
@@ -224,7 +228,7 @@ class Replay {
   static constexpr std::uint32_t kFirstId = 0xfffff000;  // ids come round
 
   const Stream& program_;
-  Governor governor_;
+  OverheadController controller_;
   Totals seen_;
   using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
   struct Kept {
@@ -239,7 +243,7 @@ class Replay {
   double program_ns_ = 0;  // how far it has come: as its launches count time
   bool open_ = false, known_ = true;
   bool ids_;
-  LaunchClock clock_;
+  LaunchCounter counter_;
   std::int64_t closed_ns_ = 0;
 };
 
@@ -293,8 +297,8 @@ bool row(const std::string& name, const Stream& step, double rate, double budget
   for (int seed = 1; seed <= seeds; ++seed) {
     Replay replay(program, budget, static_cast<std::uint64_t>(seed), ids);
     const Totals seen = replay.run();
-    open += replay.governor().totals().recorded_ns / (seconds * kSecondNs) / seeds;
-    bound += replay.governor().launch_bound() ? 1 : 0;
+    open += replay.controller().totals().recorded_ns / (seconds * kSecondNs) / seeds;
+    bound += replay.controller().launch_bound() ? 1 : 0;
     runs.push_back(compare(truth, seen, top));
     const Errors& last = runs.back();
     within +=

@@ -55,7 +55,7 @@ void must(const Status& status, const char* what) {
 double seconds_now() { return static_cast<double>(system_clock().monotonic_ns()) / 1e9; }
 
 // Each of another shape, so that no two are one.
-cache::StoredRecord new_record() {
+cache::CacheRecord new_record() {
   static std::atomic<std::int64_t> next{1};
   return cache::make_record(cache::sample_entry(next.fetch_add(1)));
 }
@@ -149,8 +149,8 @@ std::size_t records_in(blobs::BlobStore& store) {
   std::set<std::string> ids;
   const cache::PullReport report =
       must(share.pull([&](const std::string& id) { return ids.count(id) > 0; },
-                      [&](const std::vector<cache::StoredRecord>& records) {
-                        for (const cache::StoredRecord& record : records) ids.insert(record.id);
+                      [&](const std::vector<cache::CacheRecord>& records) {
+                        for (const cache::CacheRecord& record : records) ids.insert(record.id);
                         return Status::ok();
                       }),
            "a pull");

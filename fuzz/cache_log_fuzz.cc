@@ -26,7 +26,7 @@ void check_entry(std::string_view payload) {
     RecordIds ids;
     require(ids.of(scan.root()) == Id128() || ids.of(scan.root()) == id);
     require(!ids.agrees(scan.root(), id) || !ids.agrees(scan.root(), Id128()));
-    ConstraintTexts constraints;
+    ConstraintCache constraints;
     const auto view = entry_from_json(scan.root(), EntryParts::kAll, constraints);
     const auto slow = entry_from_json(*json);
     require(!view.is_ok() || (slow.is_ok() && to_json(*view).dump() == to_json(*slow).dump()));

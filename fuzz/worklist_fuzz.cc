@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tuning work list from any bytes: it stays within its bounds, and what was read survives being
 // written and read again.
-#include "runtime/work_list.h"
+#include "backlog/work_list.h"
 
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
-using purlin::runtime::WorkList;
+using purlin::backlog::WorkList;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto json =

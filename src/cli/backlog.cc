@@ -1,59 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin backlog`: what to tune or validate next.
-#include "cache/backlog.h"
+// `purlin backlog`: the kernels to tune or validate next.
+#include "backlog/backlog.h"
 
+#include "analyze/report/report.h"
+#include "backlog/file.h"
+#include "backlog/profile_tasks.h"
 #include "base/text.h"
 #include "cache/store/store.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/profile/files.h"
-#include "cli/profile_backlog.h"
 #include "cli/tune/kernels_directory.h"
 #include "cli/tune/spec_files.h"
-#include "cli/work_backlog.h"
 #include "model/document.h"
 
 namespace purlin::cli {
 namespace {
 
+std::vector<backlog::ProfiledKernel> heaviest(const analyze::Report& report, std::size_t top) {
+  std::vector<backlog::ProfiledKernel> kernels;
+  for (const analyze::KernelStat& row : report.kernels) {
+    if (kernels.size() == top) break;
+    backlog::ProfiledKernel kernel;
+    kernel.label = row.label;
+    kernel.full = row.name.full;
+    kernel.brief = row.name.brief;
+    kernel.op_class = row.name.op_class;
+    kernel.family = row.name.family;
+    kernel.shape = row.shape;
+    kernel.dtype = row.dtype;
+    kernel.device = row.device;
+    kernel.share = row.share;
+    kernel.total_ns = row.duration.total_ns();
+    kernel.launches = row.duration.count();
+    kernel.utilization = row.roof.utilization;
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
 class BacklogCommand : public Command {
  public:
   std::string_view name() const override { return "backlog"; }
-  std::string_view summary() const override { return "List what to tune or validate next"; }
-  std::string_view details() const override {
-    return "The gate queues a re-tune when a cached winner became slower, and a validation of a\n"
-           "suite's cached winners when the device, driver or toolkit is no longer the one they "
-           "were\n"
-           "measured on. Programs that use the cache add what they launch untuned (tune) or with "
-           "a\n"
-           "winner of another driver or toolkit (validate), with the number of launches; that "
-           "goes\n"
-           "by itself once there is an entry. Tasks lie beside the config cache\n"
-           "(docs/formats/backlog.md, docs/formats/worklist.md).\n\n"
-           "--profile queues the heaviest kernels of a profile whose problem a spec computes "
-           "(--specs,\n"
-           "else the sample kernels), with the shapes the program had.\n\n"
-           "Example: purlin backlog; purlin tune --backlog 3; purlin backlog --done ID\n"
-           "         purlin backlog --profile train.plprof --specs kernels --top 5\n"
-           "Exit codes: 0 listed, 2 error.";
+  std::string_view summary() const override { return "List kernels to tune or validate next"; }
+  VerbText text() const override {
+    return {
+        .description =
+            "The task that can save the most GPU time comes first: GPU time x headroom. A ~ marks "
+            "an assumption: 10 us for a launch, 1 launch, a headroom of 20 %.\n\nThe gate queues "
+            "a retuning (retune) when a cached winner became slower, and a validation (validate) "
+            "when the device, driver or toolkit differs from that of the measurement. Programs "
+            "queue kernels that they launch without an entry (tune). --profile queues the hottest "
+            "kernels of a profile, with the shapes of the program.",
+        .more =
+            "Tasks that follow from the launches of programs end by themselves once there is an "
+            "entry. The tasks are stored next to the config cache.\n\n--profile queues a kernel "
+            "only where a spec computes its problem.",
+        .examples = {{"purlin backlog"},
+                     {"purlin tune --backlog 3", "Tune the first three tasks"},
+                     {"purlin backlog --profile train.plprof --specs kernels --top 5"}},
+        .exit_codes = {{0, "Listed"}, {2, "Error"}},
+        .see = {"docs/formats/backlog.md", "docs/formats/worklist.md"}};
   }
   void declare(Flags& flags) override {
-    flags.option("--cache", cache_, "The config cache's directory", "DIR");
-    flags.list("--done", done_, "Take this task off the list; may be repeated", "ID");
-    flags.list("--profile", profiles_, "Queue the heaviest kernels of this profile", "FILE");
-    flags.list("--specs", specs_, "Specs that compute them, or folders of specs", "SPEC");
-    flags.option("--top", top_, "How many of the profile's kernels are looked at");
-    flags.flag("--json", json_, "Print one JSON document (purlin.backlog-list/1)");
+    flags.option("--cache", cache_, "Directory of the config cache", "DIR");
+    flags.list("--done", done_, "Remove this task; repeatable", "ID");
+    flags.list("--profile", profiles_, "Queue the hottest kernels of this profile; repeatable",
+               "FILE");
+    flags.list("--specs", specs_,
+               {"Specs for --profile, or folders of specs; repeatable",
+                "Without it, the sample kernels are used."},
+               "SPEC");
+    flags.option("--top", top_, "Kernels of the profile to look at");
+    flags.flag("--json", json_,
+               {"Print one JSON document", "The schema is purlin.backlog-list/1."});
   }
   Result<int> run(Context& context) override {
     const std::string directory = cache_.empty() ? cache::Store::default_directory() : cache_;
-    for (const std::string& id : done_) PURLIN_TRY(cache::finish(directory, id));
+    for (const std::string& id : done_) PURLIN_TRY(backlog::finish(directory, id));
     if (!profiles_.empty()) PURLIN_TRY(queue_profile(context, directory));
-    PURLIN_ASSIGN(const std::vector<cache::Task> tasks, all_tasks(context, directory));
+    PURLIN_ASSIGN(const std::vector<backlog::RankedTask> tasks,
+                  backlog::read(directory, context.log));
     if (json_) {
       Json document = new_document("purlin.backlog-list/1", host_environment());
       Json list = Json::array();
-      for (const cache::Task& task : tasks) list.push(cache::to_json(task));
+      for (const backlog::RankedTask& task : tasks) list.push(backlog::to_json(task));
       document.set("tasks", std::move(list));
       context.print(document.dump(2) + "\n");
       return kExitOk;
@@ -69,12 +100,19 @@ class BacklogCommand : public Command {
     table.column("shape");
     table.column("device");
     table.column("launches", Table::Align::kRight);
+    table.column("GPU time", Table::Align::kRight);
+    table.column("headroom", Table::Align::kRight);
     table.column("slower", Table::Align::kRight);
     table.column("why");
-    for (const cache::Task& task : tasks)
-      table.row({task.id(), task.kind, task.kernel, task.shape, task.device,
-                 task.launches > 0 ? std::to_string(task.launches) : "-",
-                 task.ratio > 0 ? fmt::format("{:.2f}x", task.ratio) : "-", task.reason});
+    for (const backlog::RankedTask& ranked : tasks) {
+      const backlog::Task& task = ranked.task;
+      table.row(
+          {task.id(), task.key.kind, task.key.kernel, task.key.shape, task.key.device,
+           task.launches > 0 ? std::to_string(task.launches) : "-",
+           (ranked.time_assumed ? "~" : "") + format_ns(ranked.gpu_time_ns),
+           fmt::format("{}{:.0f} %", ranked.headroom_assumed ? "~" : "", ranked.headroom * 100),
+           task.ratio > 0 ? fmt::format("{:.2f}x", task.ratio) : "-", task.reason});
+    }
     context.print(table.render(context.terminal));
     return kExitOk;
   }
@@ -89,13 +127,15 @@ class BacklogCommand : public Command {
     PURLIN_ASSIGN(const std::vector<KernelSpec> specs, load_specs(specs_, context.log));
     PURLIN_ASSIGN(const Profile profile, read_profiles(context, profiles_));
     PURLIN_ASSIGN(const cache::Store store, cache::Store::open(directory));
-    const ProfileTasks made =
-        tasks_of_profile(analyze::build_rows(profile, analyze::GroupBy::kShape), specs,
-                         static_cast<std::size_t>(top_), store);
+    const analyze::Report report = analyze::build_rows(profile, analyze::GroupBy::kShape);
+    const std::vector<backlog::ProfiledKernel> kernels =
+        heaviest(report, static_cast<std::size_t>(top_));
+    const backlog::ProfileTasks made =
+        backlog::profile_tasks(kernels, report.environment.devices, specs, store);
     for (const std::string& line : made.left_out) context.log.info("no job: {}", line);
-    context.log.info("{} of the {} heaviest kernels queued", made.tasks.size(),
-                     made.tasks.size() + made.left_out.size());
-    return made.tasks.empty() ? Status::ok() : cache::queue(directory, made.tasks);
+    context.log.info("{} of the {} heaviest kernels queued", kernels.size() - made.left_out.size(),
+                     kernels.size());
+    return made.tasks.empty() ? Status::ok() : backlog::queue(directory, made.tasks);
   }
 
   std::vector<std::string> profiles_, specs_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// GuestDevice: the seam to a device that the program has opened. Kernels are loaded into the
+// AppContext: the seam to a device that the program has opened. Kernels are loaded into the
 // program's own context and launched on the queues it hands over, with its own arguments.
 //
-// Implementations: CUDA, OpenCL, fake (gpu/fake/fake_guest.h). The context must outlive the guest.
-// Thread-safety: everything is [MT]; the kernels and queues are as safe as the driver has them.
-// Nothing waits for the device, except that load() may. Failure: launches return the driver's own
-// code, 0 being success, which failure() puts into words; the rest as for gpu/device.h.
+// Implementations: CUDA, OpenCL, fake (gpu/fake/fake_app_context.h). The program's context must
+// outlive this object. Thread-safety: everything is [MT]; kernels and queues are as safe as the
+// driver makes them. Only load() may wait for the device. Failure: launches return the driver's own
+// code (0 = success), which failure() describes. All else fails as in gpu/device.h.
 #pragma once
 
 #include "gpu/device.h"
@@ -18,13 +18,13 @@
 
 namespace purlin::gpu {
 
-class GuestKernel {
+class AppKernel {
  public:
-  virtual ~GuestKernel() = default;
+  virtual ~AppKernel() = default;
 };
 
 // A launch as the program asks for it.
-struct GuestLaunch {
+struct AppLaunch {
   void* queue = nullptr;          // CUstream or cl_command_queue
   void* const* values = nullptr;  // for each argument, the address of its value or buffer handle
   std::size_t count = 0;
@@ -34,23 +34,23 @@ struct GuestLaunch {
   void** event = nullptr;
 };
 
-struct GuestWork {
-  GuestKernel* kernel = nullptr;
+struct AppWork {
+  AppKernel* kernel = nullptr;
   const LaunchShape* shape = nullptr;
 };
 
 // Two launches that are being timed on the device.
-class GuestTiming {
+class AppTiming {
  public:
-  virtual ~GuestTiming() = default;
-  // Milliseconds of each once both are done, without waiting; nullopt until then. {0, 0} where the
-  // driver would not say.
+  virtual ~AppTiming() = default;
+  // Milliseconds of each launch once both are done, without waiting; nullopt until then. {0, 0} if
+  // the driver does not report them.
   virtual std::optional<std::array<double, 2>> poll() = 0;
 };
 
-class GuestDevice {
+class AppContext {
  public:
-  virtual ~GuestDevice() = default;
+  virtual ~AppContext() = default;
   const DeviceInfo& info() const { return info_; }
   virtual std::string_view language() const = 0;  // of KernelSpec::sources
 
@@ -58,35 +58,35 @@ class GuestDevice {
   // As Device::compiler_version().
   virtual std::string compiler_version(const CompileRequest&) { return ""; }
   // `sizes`: bytes of each argument's value, 0 for a buffer.
-  virtual Result<std::unique_ptr<GuestKernel>> load(const Binary& binary,
-                                                    const std::vector<std::size_t>& sizes) = 0;
+  virtual Result<std::unique_ptr<AppKernel>> load(const Binary& binary,
+                                                  const std::vector<std::size_t>& sizes) = 0;
   // Once for each launch shape, ahead of its launches: limits are checked and raised.
-  virtual Status admit(GuestKernel& kernel, const LaunchShape& shape) = 0;
+  virtual Status admit(AppKernel& kernel, const LaunchShape& shape) = 0;
 
   // The hot path: no allocation, no wait.
-  virtual int launch(const GuestWork& work, const GuestLaunch& launch) noexcept = 0;
+  virtual int launch(const AppWork& work, const AppLaunch& launch) noexcept = 0;
   virtual Status failure(int code, const LaunchShape& shape) const = 0;
   // Whether what is enqueued now is recorded for later instead of run. Never true of OpenCL.
   virtual bool capturing(void* queue) const noexcept = 0;
 
-  // Whether the buffers of two arguments may share memory; true where it cannot be told.
+  // Whether the buffers of two arguments may share memory; true if the driver does not report it.
   virtual bool may_overlap(const void* value_a, std::size_t bytes_a, const void* value_b,
                            std::size_t bytes_b) const = 0;
-  // Launches `live` as the program asked for it, and before it, in the queue's order and on the
-  // same arguments, first[0] untimed as a warm-up, then first[0] and first[1], timed. Whatever
-  // becomes of those, `live` is launched, and its code is returned. `timing` stays empty where
+  // Launches `live` as the program asked for it. Three launches come before it, in the queue's
+  // order and on the same arguments: first[0] as an untimed warm-up, then first[0] and first[1],
+  // timed. `live` is launched even if those fail, and its code is returned. `timing` stays empty if
   // nothing could be timed.
-  virtual int launch_shadowed(const std::array<GuestWork, 2>& first, const GuestWork& live,
-                              const GuestLaunch& launch, std::unique_ptr<GuestTiming>& timing) = 0;
+  virtual int launch_shadowed(const std::array<AppWork, 2>& first, const AppWork& live,
+                              const AppLaunch& launch, std::unique_ptr<AppTiming>& timing) = 0;
 
  protected:
   DeviceInfo info_;
 };
 
-// On the CUDA context that is current on the calling thread, which must be current for load() and
-// at launches, too. kUnavailable where there is none.
-Result<std::unique_ptr<GuestDevice>> open_cuda_guest();
+// On the CUDA context that is current on the calling thread. It must also be current for load()
+// and at launches. kUnavailable without a current context.
+Result<std::unique_ptr<AppContext>> open_cuda_app_context();
 // On a cl_context and one of its devices (nullptr: its first).
-Result<std::unique_ptr<GuestDevice>> open_opencl_guest(void* context, void* device);
+Result<std::unique_ptr<AppContext>> open_opencl_app_context(void* context, void* device);
 
 }  // namespace purlin::gpu

@@ -39,21 +39,21 @@ Result<unsigned> parse_clock(const std::string& text, const DeviceInfo& device) 
 Result<std::unique_ptr<ClockLock>> ClockLock::acquire(std::unique_ptr<Monitor> monitor,
                                                       unsigned mhz,
                                                       const std::vector<std::string>& keeper) {
-  // The keeper stands by before the clock is touched, in a group of its own: Ctrl-C is not for it.
+  // The keeper is ready before the clock is locked. Its own process group protects it from Ctrl-C.
   Process::Options options;
   options.argv = keeper;
   options.in = options.out = Process::Stream::kPipe;
   PURLIN_ASSIGN(Process process, Process::start(options));
   if (!hears(process.out_fd(), kReadyMs))
     return error(Code::kUnavailable,
-                 "the clock is not locked: the process that would give it back did not start");
+                 "the clock is not locked: the process that unlocks it did not start");
   std::unique_ptr<ClockLock> lock(new ClockLock(std::move(monitor), std::move(process)));
   PURLIN_TRY(lock->monitor_->lock_clocks(mhz, mhz));  // where this fails, unlocking does no harm
   return lock;
 }
 
 ClockLock::~ClockLock() {
-  // Where we cannot, the keeper tries again, and says what to do if it cannot either.
+  // If this fails, the keeper tries again, and reports what to do if it fails, too.
   const bool restored = monitor_->unlock_clocks().is_ok();
   if (restored) (void)!::write(keeper_.in_fd(), "done\n", 5);
   keeper_.close_in();
@@ -64,7 +64,7 @@ Status keep_clock(Monitor& monitor) {
   // Terminals and schedulers signal whole sessions; this process must outlive them.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal, SIG_IGN);
   if (::write(STDOUT_FILENO, "ready\n", 6) != 6)
-    return error(Code::kIo, "nobody listens to the keeper of the clock");
+    return error(Code::kIo, "no process reads from the keeper of the clock");
   const bool done = hears(STDIN_FILENO, -1);
   return done ? Status::ok() : monitor.unlock_clocks();
 }

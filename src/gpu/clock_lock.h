@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClockLock: the clock of a GPU held while the object lives, and given back whatever happens to us.
+// ClockLock: locks the clock of a GPU while the object lives. The clock is unlocked even if this
+// process is killed or crashes.
 //
-// A second process waits on a pipe from this one; when the pipe closes without a word, which a kill
-// or a crash brings about as well, it gives the clock back. Thread-safety: belongs to one thread.
-// Failure: kUnavailable, with the reason; the clock is then as it was.
+// A second process, the keeper, waits on a pipe from this one. If the pipe closes without a
+// message, the keeper unlocks the clock. Thread-safety: belongs to one thread. Failure:
+// kUnavailable, with the reason; the clock is then unchanged.
 #pragma once
 
 #include "base/process.h"
@@ -20,7 +21,7 @@ Result<unsigned> parse_clock(const std::string& text, const DeviceInfo& device);
 
 class ClockLock {
  public:
-  // `keeper` is the command of the second process: it is to call keep_clock().
+  // `keeper` is the command of the second process: it must call keep_clock().
   static Result<std::unique_ptr<ClockLock>> acquire(std::unique_ptr<Monitor> monitor, unsigned mhz,
                                                     const std::vector<std::string>& keeper);
   ~ClockLock();
@@ -34,7 +35,8 @@ class ClockLock {
   Process keeper_;
 };
 
-// The second process: says "ready" on stdout, waits for stdin to end, unlocks unless told "done".
+// The second process: writes "ready" to stdout, waits for stdin to end, and unlocks the clock
+// unless it read "done".
 Status keep_clock(Monitor& monitor);
 
 }  // namespace purlin::gpu

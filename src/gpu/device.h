@@ -2,11 +2,11 @@
 // Device: the seam between Purlin and a device's driver. compile, load, allocate, launch, time.
 //
 // Implementations: cuda (driver API + NVRTC), opencl, replay (recorded search spaces), fake
-// (tests). Vendor libraries are opened at run time. Thread-safety: what is marked [MT]; everything
-// else belongs to the thread that opened the device. Failure: kInvalid for what the compiler or
-// driver says about the user's kernel (with its log), kUnavailable for what the machine lacks,
-// kFailed when the device is lost (an illegal access, a hang): after that the process must be given
-// up, which is why candidates run in a worker (measure/worker.h).
+// (tests). Vendor libraries are opened at run time. Thread-safety: methods marked [MT]; all others
+// belong to the thread that opened the device. Failure: kInvalid if the compiler or driver refuses
+// the user's kernel (with its log), kUnavailable for what the machine lacks, kFailed when the
+// device is lost (an illegal access, a hang). After kFailed the process must end, so candidates
+// run in a worker (measure/worker.h).
 #pragma once
 
 #include "base/status.h"
@@ -39,7 +39,7 @@ struct CompileRequest {
   std::string library;  // "cublaslt": not compiled, the source is LibraryOperation::text()
   // CUDA only. "nvcc" where NVRTC cannot take the source; "" = NVRTC.
   std::string compiler{};
-  std::string compiler_version{};    // Device::compiler_version(), for whoever keeps the binary
+  std::string compiler_version{};    // Device::compiler_version(), for caches
   std::vector<std::string> archs{};  // what the source is for: "sm_90a"; empty = the device's own
   double timeout_s = 0;              // of a compiler that is a process; 0 = a quarter of an hour
 };
@@ -107,7 +107,7 @@ struct Launch {
   std::vector<std::vector<KernelArgument>> further_arguments{};
 };
 
-// What trying a config took where it was recorded, in seconds.
+// The seconds that a config took where it was recorded.
 struct RecordedCost {
   double compile_s = 0, verify_s = 0, measure_s = 0;
   double total_s = 0;  // these and the recording tuner's own time
@@ -115,13 +115,13 @@ struct RecordedCost {
 
 struct TimingRequest {
   int samples = 1;
-  int launches_per_sample = 1;  // >1: back to back, the sample is their mean
-  bool flush_l2 = false;        // evict the L2 cache before each sample
-  double budget_s = 0;          // >0: stop after the sample during which this much time has passed
+  int launches_per_sample = 1;  // >1: back to back, the sample is their mean.
+  bool flush_l2 = false;        // Evict the L2 cache before each sample.
+  double budget_s = 0;          // >0: stop after the sample during which this time has passed.
   bool graph = false;           // the launches of a sample as one graph, where has_graphs()
 };
 
-// What keep_busy() had the device do.
+// The work that the device did in keep_busy().
 struct Busy {
   double launches = 0;
   double busy_s = 0;     // without what is between batches of launches
@@ -164,20 +164,21 @@ class Device {
   // Launches and times on the device's own clock. At least one sample unless it fails.
   virtual Result<std::vector<Sample>> time(const Launch& launch, const TimingRequest& request) = 0;
 
-  // Launches as time() makes them, request.samples at once, until `go_on`, told of what is over,
-  // says no; it is asked for each batch. Where the backend can, the next is queued before one ends.
+  // Launches as time() does, in batches of request.samples. Before each batch it calls `go_on` with
+  // the work that is done, and ends when that returns false. Where the backend can, the next batch
+  // is queued before the last one ends.
   using GoOn = std::function<bool(const Busy& so_far)>;
   virtual Result<Busy> keep_busy(const Launch& launch, const TimingRequest& request,
                                  const GoOn& go_on);
 
   // Hardware counters of one launch, by names with units (model/device/launch_counters.h), with a
   // cold L2 cache or as the launch before leaves it. Launches of this process may take longer from
-  // then on. kUnavailable, with the reason, where counters are not to be had; kTimeout, not now.
+  // then on. kUnavailable, with the reason, if there are no counters; kTimeout if they are in use.
   virtual Result<std::map<std::string, double>> count(const Launch&, bool /*flush_l2*/) {
     return error(Code::kUnavailable, "hardware counters are read on CUDA devices only");
   }
 
-  // Whether launches can be made a graph, which costs the host nothing while it is timed.
+  // Whether launches can be made a graph. A graph has no host overhead while it is timed.
   virtual bool has_graphs() const { return false; }
   // How the last time() did it: "event" (one launch between two events), "batch" or "graph" (so
   // many back to back), "ungated batch" (at the pace of the host), "recorded".
@@ -185,8 +186,8 @@ class Device {
 
   // The SM clock now, in MHz; 0 where it cannot be read.
   virtual double current_clock_mhz() { return 0; }
-  // What the device has used since some moment, in mJ. kUnavailable, with the reason, where it does
-  // not count. [MT]
+  // The energy that the device has used since some moment, in mJ. kUnavailable, with the reason, if
+  // it does not count energy. [MT]
   virtual Result<double> energy_mj() {
     return error(Code::kUnavailable, "{} ({}) does not count the energy it uses", info_.id,
                  info_.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every backend does alike around a launch: config to macros, limits, sampling in chunks.
+// The parts of a launch that all backends share: config to macros, limits, sampling in chunks.
 // Free functions without state, so safe from any thread. Failure: kInvalid names the limit that was
 // broken and its value on this device.
 #pragma once

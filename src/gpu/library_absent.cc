@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for cuBLASLt in builds made without its header.
+// Replaces cuBLASLt in builds without its header.
 #include "gpu/library_app_context.h"
 #include "gpu/library_kernel.h"
 
@@ -15,6 +15,8 @@ Status reason() {
 }  // namespace
 
 Result<std::unique_ptr<LibraryRuntime>> start_library(std::string_view) { return reason(); }
-Result<std::unique_ptr<LibraryGuest>> join_library(std::string_view, void*) { return reason(); }
+Result<std::unique_ptr<LibraryAppContext>> join_library(std::string_view, void*) {
+  return reason();
+}
 
 }  // namespace purlin::gpu

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// LibraryGuest: stored algorithms of a vendor's library, used inside a program.
+// LibraryAppContext: stored algorithms of a vendor's library, used inside a program.
 //
-// The library is the one the program has loaded, and the handle may be the program's: a struct made
-// by another copy of it would be nonsense. A config counts only once the library accepts it for the
-// product at hand. Thread-safety: [MT]. Failure: kInvalid for what the library refuses, kNotFound
-// where the program has not loaded it, kUnavailable in builds without its header.
+// The library is the one that the program has loaded, and the handle may be the program's: a struct
+// from another copy of the library is not valid. A config is valid only if the library accepts it
+// for the same product. Thread-safety: [MT]. Failure: kInvalid if the library refuses, kNotFound
+// if the program has not loaded the library, kUnavailable in builds without its header.
 #pragma once
 
 #include "base/status.h"
@@ -41,9 +41,9 @@ class LibraryPlan {
   virtual Status launch(const LibraryPointers& pointers, void* stream) = 0;
 };
 
-class LibraryGuest {
+class LibraryAppContext {
  public:
-  virtual ~LibraryGuest() = default;
+  virtual ~LibraryAppContext() = default;
   virtual std::string version() const = 0;
   virtual std::size_t algorithm_bytes() const = 0;
   // `config` nullptr: the library's own first choice.
@@ -57,7 +57,7 @@ class LibraryGuest {
                                         void* out) const = 0;
 };
 
-// `handle`: the program's cublasLtHandle_t; nullptr: one of its own, on the current context.
-Result<std::unique_ptr<LibraryGuest>> join_library(std::string_view library, void* handle);
+// `handle`: the program's cublasLtHandle_t; nullptr makes a separate one, on the current context.
+Result<std::unique_ptr<LibraryAppContext>> join_library(std::string_view library, void* handle);
 
 }  // namespace purlin::gpu

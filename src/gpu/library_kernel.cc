@@ -32,7 +32,7 @@ bool is_library_binary(const Binary& binary) {
 Result<LibraryToken> read_library_binary(const Binary& binary) {
   PURLIN_ASSIGN(const Json token, Json::parse(binary.image));
   if (token["schema"].as_string() != kSchema)
-    return error(Code::kInvalid, "the binary of '{}' is no library's", binary.entry);
+    return error(Code::kInvalid, "the binary of '{}' is not a library's", binary.entry);
   LibraryToken made;
   PURLIN_ASSIGN(made.operation, LibraryOperation::parse(token["operation"].as_string()));
   PURLIN_ASSIGN(made.config, config_from_json(token["config"]));

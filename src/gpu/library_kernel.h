@@ -46,8 +46,8 @@ class LibraryRuntime {
 // Opens "cublaslt" on the current context. kUnavailable in builds without CUDA.
 Result<std::unique_ptr<LibraryRuntime>> start_library(std::string_view library);
 
-// The facts of a device as keys of a spec have them: what a library computes is of the library's
-// version, not of the compiler's. kUnavailable where it is not installed.
+// The facts of a device for the keys of a spec. For a library's operation the toolkit is the
+// library's version. kUnavailable if the library is not installed.
 Result<DeviceInfo> device_for(const std::optional<LibraryOperation>& library, DeviceInfo device);
 
 Result<Binary> library_binary(const CompileRequest& request);

@@ -15,8 +15,7 @@ Config LibrarySpace::config(std::size_t row) const {
 }
 
 Result<std::string> Device::library_version(std::string_view library) {
-  return error(Code::kUnavailable, "{} runs nothing of {}; it takes a CUDA device", info_.id,
-               library);
+  return error(Code::kUnavailable, "{} runs nothing of {}; use a CUDA device", info_.id, library);
 }
 
 Result<LibrarySpace> Device::library_space(const LibraryOperation& operation, const ProblemShape&) {
@@ -52,13 +51,13 @@ Result<LibrarySpace> library_space_from_json(const Json& json) {
   LibrarySpace space;
   space.version = json["version"].as_string();
   for (const Json& name : json["parameters"].items()) space.parameters.push_back(name.as_string());
-  if (space.parameters != library_parameters()) return bad("its parameters are others");
+  if (space.parameters != library_parameters()) return bad("its parameters are not the library's");
   const std::string& values = json["values"].as_string();
   for (const char *at = values.data(), *end = at + values.size(); at != end;) {
     std::int32_t number = -1;
     const auto [stop, problem] = std::from_chars(at, end, number);
     if (problem != std::errc() || number < 0 || (stop != end && *stop != ' '))
-      return bad("a value is no number");
+      return bad("a value is not a number");
     space.values.push_back(number);
     at = stop == end ? end : stop + 1;
   }
@@ -66,7 +65,7 @@ Result<LibrarySpace> library_space_from_json(const Json& json) {
   for (const Json& row : json["proposals"].items()) {
     const std::int64_t number = row.as_int(-1);
     if (number < 0 || static_cast<std::size_t>(number) >= space.size())
-      return bad("a proposal is no row of it");
+      return bad("a proposal is not one of its rows");
     space.proposals.push_back(static_cast<std::size_t>(number));
   }
   space.checked = static_cast<std::size_t>(std::max<std::int64_t>(json["checked"].as_int(), 0));

@@ -41,7 +41,7 @@ std::unique_ptr<Monitor> make_monitor(std::unique_ptr<Nvml> nvml, std::string uu
 
 Result<std::unique_ptr<Monitor>> open_monitor(const std::string& uuid) {
   if (!starts_with(uuid, "GPU-") && !starts_with(uuid, "MIG-"))
-    return error(Code::kUnavailable, "only NVIDIA GPUs can be watched; '{}' is none", uuid);
+    return error(Code::kUnavailable, "only NVIDIA GPUs can be monitored; '{}' is not one", uuid);
   PURLIN_ASSIGN(std::unique_ptr<Nvml> nvml, Nvml::load());
   return make_monitor(std::move(nvml), uuid);
 }

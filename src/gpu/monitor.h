@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monitor: what a device does while others use it: clocks, temperature, power, what holds the clock
-// down, which processes are on it; and, where permitted, locking its clock.
+// Monitor: the state of a device while other programs use it. It reads clocks, temperature, power,
+// clock limits and processes, and it locks the clock where that is permitted.
 //
-// Reading never disturbs the device. Thread-safety: as noted. Failure: what a driver does not tell
-// is 0, empty or unknown; kUnavailable, with what to do, where the clock may not be locked.
+// Reading never disturbs the device. Thread-safety: as noted. Failure: a value that the driver does
+// not report is 0, empty or unknown; kUnavailable, with advice, if the clock cannot be locked.
 #pragma once
 
 #include "base/status.h"
@@ -19,12 +19,11 @@ namespace purlin::gpu {
 
 struct DeviceState {
   double sm_clock_mhz = 0, temperature_c = 0, power_w = 0, power_limit_w = 0;
-  std::vector<std::string> limits;  // what holds the clock down: "power cap", "thermal, software"
-  // Some of them is the hardware protecting itself: what is measured meanwhile is of another
-  // device.
+  std::vector<std::string> limits;  // of the clock: "power cap", "thermal, software"
+  // One of the limits protects the hardware. Measurements made now do not represent the device.
   bool protects_itself = false;
-  std::optional<std::vector<unsigned>> processes;  // pids that compute on it, as the driver numbers
-                                                   // them; nullopt = it does not tell
+  // Pids that compute on it, in the driver's numbering; nullopt = the driver does not report them.
+  std::optional<std::vector<unsigned>> processes;
 };
 
 class Monitor {

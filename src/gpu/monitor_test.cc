@@ -82,7 +82,7 @@ TEST_F(MonitorTest, ReadsClocksHeatPowerAndProcesses) {
   EXPECT_EQ(fake_nvml.shutdowns, 1);
 }
 
-TEST_F(MonitorTest, TellsProtectionFromAPowerCap) {
+TEST_F(MonitorTest, DistinguishesProtectionFromAPowerCap) {
   fake_nvml.reasons = 0x1 | 0x4;  // idle bits are no limit
   EXPECT_EQ(monitor()->read().limits, std::vector<std::string>{"power cap"});
   EXPECT_FALSE(monitor()->read().protects_itself);

@@ -14,7 +14,7 @@ namespace purlin::gpu {
 struct Nvml::State {
   NvmlTable table;
   std::mutex mutex;
-  std::map<std::string, void*> handles;  // looking a device up costs far more than reading a clock
+  std::map<std::string, void*> handles;  // a look-up takes far longer than a clock read
 };
 
 namespace {
@@ -36,7 +36,7 @@ constexpr unsigned kBaseClock = 0xFFFFFF01u;  // NVML_CLOCK_LIMIT_ID_TDP
 constexpr int kNoPermission = 4, kNotSupported = 3, kInsufficientSize = 7;
 
 std::string refusal(int code) {
-  if (code == kNoPermission) return "it takes root, or an administrator's permission";
+  if (code == kNoPermission) return "it needs root, or an administrator's permission";
   if (code == kNotSupported) return "this device or driver does not support it";
   return fmt::format("NVML error {}", code);
 }

@@ -45,29 +45,30 @@ struct NvmlTable {
 class Nvml {
  public:
   static Result<std::unique_ptr<Nvml>> load();
-  // Over functions of one's own; starts them.
+  // Over the caller's functions; calls init().
   static Result<std::unique_ptr<Nvml>> over(const NvmlTable& table);
   ~Nvml();
   std::string driver_version() const;  // "580.159.04"
   // A device is named by its PCI address ("0000:3B:00.0") or its UUID ("GPU-…").
   // The SM clock now, in MHz; 0 where it cannot be read.
   double sm_clock_mhz(const std::string& device) const;
-  // What holds the clock down now: "power cap, thermal, software"; "" for nothing, or not known.
+  // What limits the clock now: "power cap, thermal, software"; "" for nothing, or not known.
   std::string clock_limits(const std::string& device) const;
   std::uint64_t limit_bits(const std::string& device) const;
   static std::vector<std::string> limit_names(std::uint64_t bits);
-  // Bits that say that the hardware protects itself: heat, or its power supply.
+  // Bits that show that the hardware protects itself: heat, or its power supply.
   static constexpr std::uint64_t kProtection = 0x08 | 0x20 | 0x40 | 0x80;
 
   double temperature_c(const std::string& device) const;
   double power_w(const std::string& device) const;
   double power_limit_w(const std::string& device) const;
-  // What it has used since its driver was loaded, in mJ; kUnavailable where it does not count that.
+  // The energy used since the driver was loaded, in mJ; kUnavailable if the device does not count
+  // it.
   Result<double> energy_mj(const std::string& device) const;
-  // nullopt where it does not tell.
+  // nullopt if the driver does not report them.
   std::optional<std::vector<unsigned>> compute_processes(const std::string& device) const;
 
-  // 0 and 0 = the base clock. kUnavailable with the reason: mostly, that it takes root.
+  // 0 and 0 = the base clock. kUnavailable with the reason: in most cases, it needs root.
   Status lock_clocks(const std::string& device, unsigned low_mhz, unsigned high_mhz) const;
   Status unlock_clocks(const std::string& device) const;
 
@@ -75,7 +76,7 @@ class Nvml {
   struct State;
   explicit Nvml(std::unique_ptr<State> state);
   void* handle_of(const std::string& device) const;
-  // The value a function writes for a device; 0 where it cannot be had.
+  // The value a function writes for a device; 0 if it cannot be read.
   double read(int (*function)(void*, unsigned int*), const std::string& device) const;
   std::unique_ptr<State> state_;
 };

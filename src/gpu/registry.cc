@@ -16,7 +16,7 @@ std::vector<std::unique_ptr<Backend>> all_backends() {
   return backends;
 }
 
-// The order of "auto": the vendor's own route first, then any GPU, then whatever computes.
+// The order of "auto": CUDA devices first, then other GPUs, then accelerators and CPUs.
 int rank(const DeviceInfo& info) {
   if (info.backend == "cuda") return 0;
   if (info.kind == "gpu") return 1;

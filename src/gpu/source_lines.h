@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which source line a GPU instruction comes from: asked of the libcupti that is installed, which
-// reads the line tables of a module's code. Needs neither a GPU nor a driver.
+// Source lines of GPU instructions. The installed libcupti reads them from the line tables of a
+// module's code. Needs neither a GPU nor a driver.
 //
 // libcupti stays loaded. Not thread-safe. Without it kUnavailable says what to install.
 #pragma once
@@ -14,7 +14,7 @@
 namespace purlin::gpu {
 
 struct SourceLine {
-  std::string file;        // as the compiler was told, with its folder
+  std::string file;        // as the compiler got it, with its folder
   std::uint32_t line = 0;  // 0 = not known
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where NVIDIA's libraries may be: the loader's own path, CUDA's folders, and those of Python
 // wheels in an active environment. Free functions over the environment and the file system, which
-// they only read; a folder that is not there is simply not listed.
+// they only read; a folder that does not exist is not listed.
 #pragma once
 
 #include <string>

@@ -18,10 +18,10 @@ using Role = Argument::Role;
 // may well be -1.
 constexpr std::uint8_t kPoisons[] = {0xFF, 0x5A, 0xA6, 0x7D};
 constexpr std::int64_t kMaxBufferBytes = std::int64_t{1} << 46;
-// How much of each end of an input is compared after a run. A kernel that changes an input it
-// should not, a swapped argument for one, changes one of its ends.
+// The part of each end of an input that is compared after a run. A kernel that wrongly changes an
+// input, for example after a swap of arguments, changes one of its ends.
 constexpr std::size_t kInputProbeBytes = std::size_t{512} << 10;
-constexpr std::uint64_t kUnknownCache = std::uint64_t{64} << 20;  // where a device does not tell
+constexpr std::uint64_t kUnknownCache = std::uint64_t{64} << 20;  // if a device does not report it
 constexpr double kMaxCopies = 1023;  // of small inputs: each set is a launch of a graph
 
 Status at(const SpecExpression& expression, const Status& status) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments: the arguments of one kernel spec on one device for one problem shape, and what its
-// outputs must be.
+// Arguments: the arguments of one kernel spec on one device for one problem shape, and the expected
+// contents of its outputs.
 //
-// Inputs have a pristine copy on the device, so that restoring them costs a device copy whatever a
-// candidate did to them; outputs are poisoned before each run that is verified. Owned by a
-// Workbench and used from its thread. Failure: kInvalid says what in the spec is wrong,
-// kUnavailable that memory is short, anything else is the device's.
+// Inputs have a pristine copy on the device, so a device copy restores them after any candidate.
+// Outputs are poisoned before each run that is verified. Owned by a Workbench and used from its
+// thread. Failure: kInvalid for an error in the spec, kUnavailable if memory is short, else the
+// device's own.
 #pragma once
 
 #include "gpu/device.h"
@@ -25,40 +25,40 @@ class Arguments {
  public:
   // Allocates and fills. `spec` must outlive the result. Sizes are resolved under `scope`, that of
   // the default config; those of scratch buffers again for each config by bind().
-  // Without `verify` nothing is ever compared: inputs then have no pristine copy, and large reals
-  // of random contents repeat their first kRepeat elements, which times the same and takes the host
+  // Without `verify` nothing is compared, and inputs have no pristine copy. Large inputs of random
+  // reals then repeat their first kRepeat elements: the timing is the same, and the host needs only
   // a small part of the time.
   static Result<Arguments> create(gpu::Device& device, const KernelSpec& spec, const Scope& scope,
                                   std::uint64_t extra_seed, bool verify);
   static constexpr std::size_t kRepeat = std::size_t{1} << 22;
 
-  // Takes the outputs' present contents as what every config must produce. `run` launches the
-  // reference; it is called again with another poison where an element looks as if it was not
-  // written. kInvalid names an element that was not.
+  // Takes the outputs' present contents as the expected ones of every config. `run` launches the
+  // reference. It is called again with another poison if an element looks unwritten. kInvalid names
+  // an element that was not written.
   Status take_reference(const std::function<Status()>& run);
 
   // The launch arguments for a config: `names` picks some by name, in that order; empty: all.
   Result<std::vector<gpu::KernelArgument>> bind(const Scope& scope,
                                                 const std::vector<std::string>& names = {});
 
-  // Sets of arguments beside `bound`, whose inputs and outputs are copies: taken in turn, so many
-  // that what a launch read is out of the L2 cache when its turn comes again. Made once, as many as
-  // a quarter of the memory holds; empty where not even one does. What a kernel changes in place,
-  // and scratch, is shared by all.
+  // Further sets of arguments for launches that rotate between sets; their inputs and outputs are
+  // copies. There are enough sets that the L2 cache no longer holds a set when its turn comes
+  // again. Made once, at most as many as fit a quarter of the memory; empty if none fits. All sets
+  // share inouts and scratch buffers.
   Result<std::vector<std::vector<gpu::KernelArgument>>> further(
       const std::vector<gpu::KernelArgument>& bound);
 
-  // How many runs it takes to see any element that was not written: 1, or 2 where a right value
-  // looks like the poison.
+  // The number of runs that detect each unwritten element: 1, or 2 if a correct value looks like
+  // the poison.
   int verification_runs() const { return runs_; }
-  // Before a run: inputs as they were, outputs poisoned.
+  // Before a run: restores inputs and poisons outputs.
   Status prepare(int run);
-  // Inputs and inouts as they were, or only the inouts.
+  // Restores inputs and inouts, or only the inouts.
   Status restore(bool inouts_only);
   bool has_inout() const;
 
-  // What a run did wrong, for a person; nullopt when nothing. The first is about memory outside the
-  // buffers, the second about the contents.
+  // The error of a run, as text; nullopt without one. The first checks memory outside the buffers,
+  // the second the contents.
   Result<std::optional<std::string>> find_stray_write();
   Result<std::optional<std::string>> find_wrong_output(int run);
 

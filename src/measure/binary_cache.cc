@@ -57,8 +57,8 @@ std::string BinaryCache::key(const DeviceInfo& device, const gpu::CompileRequest
   for (const auto& [name, value] : request.config.items()) hasher.add(name).add(to_text(value));
   std::vector<std::string> folders = request.include_directories;
   for (std::string& folder : include_folders(request.options)) folders.push_back(std::move(folder));
-  const std::string beside = folders.empty() ? "." : folders.front();
-  const auto headers = included_headers(request.source, beside, folders, read_header);
+  const std::string source_folder = folders.empty() ? "." : folders.front();
+  const auto headers = included_headers(request.source, source_folder, folders, read_header);
   if (!headers.is_ok()) return "";
   hasher.add("headers");
   for (const Header& header : *headers) hasher.add(header.text);
@@ -82,14 +82,14 @@ std::optional<gpu::Binary> BinaryCache::get(const std::string& key) const {
   const std::size_t second = body.find('\n');
   if (second == std::string_view::npos) return std::nullopt;
   const Result<Json> header = Json::parse(body.substr(0, second), {kMaxHeaderBytes, 4});
-  // A file under another key's name is as good as none.
+  // A file under another key's name is a miss.
   if (!header.is_ok() || (*header)["key"].as_string() != key) return std::nullopt;
   gpu::Binary binary;
   binary.entry = (*header)["entry"].as_string();
   binary.log = (*header)["log"].as_string();
   binary.compile_s = (*header)["compile_s"].as_double();
   binary.image = std::string(body.substr(second + 1));
-  // Its time is what prune() goes by. A cache one may only read keeps the time of writing.
+  // prune() uses the file's time. In a read-only cache it stays the time of writing.
   std::error_code ignored;
   fs::last_write_time(path_of(key), fs::file_time_type::clock::now(), ignored);
   return binary;
@@ -123,7 +123,7 @@ Status BinaryCache::prune(std::uint64_t bytes) const {
   for (; !code && it != fs::recursive_directory_iterator(); it.increment(code)) {
     std::error_code gone;
     if (!it->is_regular_file(gone) || gone) continue;
-    // Also what a killed writer left beside: "KEY.bin.tmp.PID.N".
+    // Also the temporary files of killed writers: "KEY.bin.tmp.PID.N".
     if (it->path().filename().string().find(".bin") == std::string::npos) continue;
     const std::uint64_t size = it->file_size(gone);
     const fs::file_time_type used = it->last_write_time(gone);

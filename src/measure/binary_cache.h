@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BinaryCache: compiled kernels on disk, keyed by everything that decides the compiler's output:
-// source, the headers it includes, options, config, entry, device, driver and toolkit.
+// BinaryCache: compiled kernels on disk. The key contains all inputs of the compiler: source,
+// included headers, options, config, entry, device, driver and toolkit.
 //
 // One file per binary (docs/formats/binary-cache.md), written whole; a damaged or foreign file is a
 // miss. [MT], and safe between processes.
@@ -14,8 +14,8 @@
 
 namespace purlin::measure {
 
-// How a kernel of a spec is compiled with a config; one wording of it, so that the tuner and the
-// programs share their binaries.
+// The request that compiles a kernel of a spec with a config. The tuner and the programs both use
+// it, so they share their binaries.
 gpu::CompileRequest compile_request(const KernelSpec& spec, const SourceText& source,
                                     const std::string& entry, const Config& config);
 
@@ -29,8 +29,8 @@ class BinaryCache {
   static std::string key(const DeviceInfo& device, const gpu::CompileRequest& request);
   std::optional<gpu::Binary> get(const std::string& key) const;
   Status put(const std::string& key, const gpu::Binary& binary) const;
-  // Removes the files longest unused until at most `bytes` are left; what another process removes
-  // or adds meanwhile is no error.
+  // Removes the least recently used files until at most `bytes` are left. Other processes may
+  // remove or add files at the same time.
   Status prune(std::uint64_t bytes = kDefaultBytes) const;
   const std::string& directory() const { return directory_; }
 

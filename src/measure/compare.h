@@ -29,8 +29,8 @@ struct Difference {
 std::optional<Difference> compare(Dtype dtype, const void* got, const void* expected,
                                   std::size_t count, Tolerance tolerance);
 
-// Whether some expected element equals an element whose bytes are all `poison`: then that poison
-// cannot tell an element that was not written from a right one.
+// Whether an expected element equals an element whose bytes are all `poison`. That poison then
+// cannot distinguish an unwritten element from a correct one.
 bool hides_poison(Dtype dtype, const void* expected, std::size_t count, std::uint8_t poison,
                   Tolerance tolerance);
 

@@ -54,7 +54,7 @@ TEST(Compare, NegativeZeroIsZero) {
   EXPECT_FALSE(differ<float>(Dtype::kF32, {-0.0F}, {0.0F}, {0, 0}));
 }
 
-TEST(Compare, IntegersAreExactWhateverRtolIs) {
+TEST(Compare, IntegersAreExactForAnyRtol) {
   EXPECT_TRUE(differ<std::int32_t>(Dtype::kI32, {20001}, {20000}, {0.5, 0}));
   EXPECT_FALSE(differ<std::int32_t>(Dtype::kI32, {20001}, {20000}, {0, 1}));
   // 2^53 + 1 and the widest distance there is: neither survives a trip through double or int64.

@@ -14,9 +14,9 @@ namespace purlin::measure {
 // The seed of one argument: distinct for each argument of each (spec, extra) seed.
 std::uint64_t contents_seed(std::uint64_t spec_seed, std::uint64_t extra_seed, std::size_t index);
 
-// Writes `count` elements of `argument`'s dtype by its fill rule. For integers uniform(a, b) takes
-// both ends. iota restarts at the dtype's last exactly representable step (256 for bf16, 2048 for
-// f16, 2^24 for f32, the maximum plus one for integers), so that every element is exact.
+// Writes `count` elements of `argument`'s dtype by its fill rule. For integers uniform(a, b)
+// includes both ends. Every element of iota is exact: it restarts at the dtype's last exactly
+// representable step (256 for bf16, 2048 for f16, 2^24 for f32, the maximum plus one for integers).
 void fill_contents(const Argument& argument, std::uint64_t seed, std::size_t count, void* out);
 
 }  // namespace purlin::measure

@@ -9,24 +9,25 @@
 namespace purlin::measure {
 namespace {
 
-constexpr double kSettleS = 0.2;  // power follows the load with a delay, and so does its reading
-// Of launches queued at once: asking the counter without a pause holds up whoever queues the next,
-// and the device was idle for 15 % of the time with 20 ms.
+constexpr double kSettleS = 0.2;  // power follows the load with a delay, its reading with another
+// Of launches queued at once. Reading the counter without a pause delays the next launches: with
+// 20 ms the device was idle for 15 % of the time.
 constexpr double kChunkMs = 100;
 constexpr int kMaxSamples = 4096;
 constexpr double kPauseS = 0.001;  // between two looks for a step
-// How long a step is waited for: several times what the counter takes (100 ms on an H200).
+// The longest wait for a step: several times the counter's period (100 ms on an H200).
 constexpr double kPatienceS = 0.5;
-// The second step is looked for from so long before it is due, which it is when the counter moves
-// regularly and the time asked for is a multiple of its pace.
+// The readings for the second step begin so long before it is due. It is due then if the counter
+// moves regularly and the requested time is a multiple of its period.
 constexpr double kAheadS = 0.015;
-// Good enough, and how many times as long it is waited for: on a busy host an answer may take long.
+// The wanted error, and the limit of the wait for it as a multiple of the requested time: on a busy
+// host a reading can take long.
 constexpr double kWanted = 0.03, kMaxTimes = 4;
 
 double seconds_of(Clock& clock) { return static_cast<double>(clock.monotonic_ns()) * 1e-9; }
 
-// Looks at the counter when the watch says so, on a thread of its own: asking takes as long as many
-// launches do, and the device must not wait for it.
+// Reads the counter when the watch requires it, on a separate thread: a reading takes as long as
+// many launches, and the device must not wait for it.
 class Meter {
  public:
   Meter(gpu::Device& device, EnergyWatch watch, Clock& clock)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one launch of a kernel costs in energy, from the device's counter while launches follow each
-// other without a pause.
+// The energy of one launch of a kernel, from the device's counter while launches follow each other
+// without a pause.
 //
-// The counter moves every 20 to 100 ms and power takes as long to settle, so this takes more
-// than a second and is done only where it is asked for. How, and how sure it is:
-// docs/concepts/measurement.md. Thread-safety: as the device's, whose energy_mj() is called from a
-// thread of its own meanwhile. Failure: kUnavailable where the device does not count, or the
-// counter stands still; else the device's own.
+// The counter moves every 20 to 100 ms and power takes as long to settle. A measurement therefore
+// takes more than a second and is made only on request. Method and error:
+// docs/concepts/measurement.md. Thread-safety: as the device's; a separate thread calls
+// energy_mj(). Failure: kUnavailable if the device does not count energy or the counter does not
+// move; else the device's own.
 #pragma once
 
 #include "measure/timing.h"
@@ -16,7 +16,7 @@
 
 namespace purlin::measure {
 
-// One look at the counter: asking takes milliseconds, and it answered some time in between.
+// One reading of the counter: it takes milliseconds, and the value is from some time in between.
 struct EnergyReading {
   double asked_s = 0, answered_s = 0;
   double mj = 0;
@@ -24,21 +24,21 @@ struct EnergyReading {
 
 struct Power {
   double watts = 0;
-  double error = 0;  // relative: how uncertain it is when the counter moved
+  double error = 0;  // relative, from the uncertain times at which the counter moved
 };
 
-// Says when to look at a counter that moves in steps, so that two of its steps are seen closely and
-// it is left alone between them. Pure: it is told what the readings were.
+// Schedules the readings of a counter that moves in steps: frequent ones around two of its steps,
+// none between them. Pure: the caller passes the readings.
 class EnergyWatch {
  public:
   // Steps from `from_s` on count, and the second is `seconds` or more after the first: as much
   // more, within bounds, as it takes to know the power to 3 %.
   EnergyWatch(double from_s, double seconds) : from_s_(from_s), seconds_(seconds) {}
-  // When to look next; nullopt: power() has its answer.
+  // The time of the next reading; nullopt: power() has its result.
   std::optional<double> next_s() const;
   void saw(const EnergyReading& reading);
-  // The mean between the two steps: before and after them it is not known what the counter will
-  // add. kUnavailable when it stood still, or went backwards.
+  // The mean power between the two steps. The energy before the first and after the second is not
+  // known. kUnavailable if the counter did not move, or went backwards.
   Result<Power> power() const;
 
  private:
@@ -54,7 +54,7 @@ class EnergyWatch {
 
 struct Energy {
   double power_w = 0;    // while launches follow each other
-  double energy_mj = 0;  // of a launch: that power for as long as launches took meanwhile
+  double energy_mj = 0;  // of a launch: that power times the launch's mean duration meanwhile
   double error = 0;      // relative, an upper estimate
 };
 // `timing` is what time_kernel() found for the same launch; `seconds` is how long to measure, once

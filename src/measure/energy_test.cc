@@ -22,8 +22,8 @@ struct Counter {
   int looks = 0;
 
   double mj(double at_s) const {
-    const double told = std::min(at_s, stands_from_s) - phase_s;
-    const double step = std::floor(told / pace_s) * pace_s + phase_s;
+    const double counted_s = std::min(at_s, stands_from_s) - phase_s;
+    const double step = std::floor(counted_s / pace_s) * pace_s + phase_s;
     return std::floor(1e3 * (watts * std::min(step, from_s) + 500 * std::max(0.0, step - from_s)));
   }
   Result<Power> watched_by(EnergyWatch watch, double now_s) {
@@ -51,7 +51,7 @@ TEST(EnergyWatch, FindsThePowerBetweenTwoSteps) {
   }
 }
 
-// Whatever the moment it begins at: a window not aligned to the steps would be off by up to one.
+// Begins at many moments: a window that is not aligned to the steps would be off by up to one step.
 TEST(EnergyWatch, DoesNotDependOnWhenItBegins) {
   for (double from_s = 1; from_s < 1.2; from_s += 0.0017) {
     const Result<Power> power = Counter{}.watched_by(EnergyWatch(from_s, 0.5), from_s);
@@ -68,7 +68,7 @@ TEST(EnergyWatch, GoesOnWhereAskingTakesLong) {
   ASSERT_TRUE(power.is_ok()) << power.status().message();
   EXPECT_NEAR(power->watts, 500, 500 * power->error);
   EXPECT_LE(power->error, 0.03);
-  counter.asking_s = 0.09;  // hopeless: it says so by its error, and ends
+  counter.asking_s = 0.09;  // too slow: it reports a large error, and ends
   const Result<Power> poor = counter.watched_by(EnergyWatch(0.4, 0.5), 0.4);
   ASSERT_TRUE(poor.is_ok()) << poor.status().message();
   EXPECT_NEAR(poor->watts, 500, 500 * poor->error);

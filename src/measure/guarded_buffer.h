@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GuardedBuffer: device memory for one kernel argument with a red zone on either side, in one
-// allocation, so that a kernel's write outside its data is seen instead of landing in a neighbour.
+// allocation. A kernel's write outside its data lands in a red zone and is found there.
 // Thread-safety and failure: as the device's.
 #pragma once
 
@@ -34,7 +34,7 @@ class GuardedBuffer {
   Status fill(std::uint8_t byte);                // the data
   Status copy_from(const GuardedBuffer& other);  // REQUIRES: equal bytes()
 
-  // Where the red zones were written: "byte -4, 4 bytes before its start (1 byte changed)".
+  // The place in a red zone that was written: "byte -4, 4 bytes before its start (1 byte changed)".
   // nullopt when they are intact. Damaged zones are repaired.
   Result<std::optional<std::string>> check();
 

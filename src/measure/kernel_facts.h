@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a config's kernel once it is compiled, as counters: where nobody reads those of
-// the hardware, the strategy `counters` learns from these. Pure. Never fails; what the backend or
-// the architecture does not tell is left out.
+// The facts of a config's compiled kernel, as counters. Without hardware counters the strategy
+// `counters` learns from them. Pure. Never fails; a fact that the backend or the architecture does
+// not report is left out.
 #pragma once
 
 #include "gpu/device.h"
@@ -11,10 +11,9 @@
 
 namespace purlin::measure {
 
-// "registers" (per thread), "shared_bytes" (per block, static and dynamic), "local_bytes" (per
-// thread: spills and stack), "code_bytes" (of the binary), "blocks" and "threads" (of the grid and
-// of a block), "occupancy" (what an SM can hold), "estimated_occupancy" and "waves" (with the
-// blocks there are).
+// Per thread: "registers" and "local_bytes" (spills and stack). Per block: "shared_bytes" (static
+// and dynamic) and "threads". Of the binary: "code_bytes". Of the grid: "blocks". Of an SM:
+// "occupancy" (its limit). With the grid's number of blocks: "estimated_occupancy" and "waves".
 std::map<std::string, double> kernel_facts(const gpu::Kernel& kernel, const gpu::Binary& binary,
                                            const LaunchShape& launch, const DeviceInfo& device);
 

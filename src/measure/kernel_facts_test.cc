@@ -26,7 +26,7 @@ TEST(KernelFacts, AreWhatTheCompilerAndTheGridSay) {
   EXPECT_EQ(facts, wanted);
 }
 
-TEST(KernelFacts, LeaveOutWhatIsNotTold) {
+TEST(KernelFacts, LeaveOutUnreportedFacts) {
   LaunchShape launch;
   launch.grid = {4, 2, 1};
   launch.block = {32, 1, 1};

@@ -8,14 +8,14 @@
 namespace purlin::measure {
 namespace {
 
-// While the noise is not known: samples this much slower than the limit, twice, are no noise, for
-// run-to-run variation stays below 8 % at the 95th percentile on all but broken set-ups.
+// While the noise is not known: two samples this much slower than the limit are not noise.
+// Run-to-run variation stays below 8 % at the 95th percentile, except on broken set-ups.
 constexpr double kBlindMargin = 0.10;
 constexpr int kBlindSamples = 2;
 // With known noise, by how many samples there are. A lone sample may be the one in twenty that
 // something else disturbed, so it must be further out.
 constexpr double kSigmas[] = {6.0, 3.0, 2.0};
-constexpr double kMin[] = {0.03, 0.01, 0.005};  // of the median, whatever the noise
+constexpr double kMin[] = {0.03, 0.01, 0.005};  // of the median, for any noise
 constexpr std::size_t kIntervalSamples = 6;     // the fewest that bound a median at 95 %
 constexpr std::size_t kKernels = 4;             // the fewest that say what noise is usual
 constexpr std::size_t kMedianSamples = 3;       // the fewest whose median one disturbed is not
@@ -101,9 +101,9 @@ double relative_noise(const std::vector<Sample>& samples) {
 double pooled_noise(std::vector<double> seen) {
   if (seen.empty()) return 0;
   std::sort(seen.begin(), seen.end());
-  // Few kernels say little of the next one's noise.
+  // Few kernels are not enough to predict the noise of the next one.
   if (seen.size() < kKernels) return std::max(2 * seen.back(), 1e-4);
-  // A clock of little resolution shows no noise at all; none is not "not known".
+  // A clock of low resolution shows no noise at all, so 0 here does not mean "not known".
   return std::max(quantile(seen, 0.75), 1e-4);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Race: when a kernel that is being timed has been sampled often enough.
+// Race: decides when a kernel has enough timing samples.
 //
-// Most configs of a search lose, and one or two samples say so. How far behind is hopeless depends
-// on how much the samples of one kernel scatter on this device, which is learnt from the kernels
-// timed before. Pure functions, shared by the stopwatch and by the benchmark that proves them
+// Most configs of a search lose, and one or two samples show it. The distance at which a config
+// cannot win depends on the scatter of one kernel's samples on this device, known from the kernels
+// timed before. Pure functions, shared by the stopwatch and by the benchmark that checks them
 // (bench/race.cc). Thread-safety: all.
 #pragma once
 
@@ -24,12 +24,12 @@ Standing standing(const std::vector<Sample>& samples, const Policy& policy);
 // How many samples to take before looking again; at least 1. Each look costs a synchronisation.
 int samples_wanted(std::size_t have, const Policy& policy);
 
-// What one kernel's samples say of the noise of a single one, relative to the median: a robust
-// standard deviation that also sees one heavy tail. 0 with fewer than 5 samples.
+// The noise of a single sample of one kernel, relative to the median: a robust standard deviation
+// that includes one heavy tail. 0 with fewer than 5 samples.
 double relative_noise(const std::vector<Sample>& samples);
 
-// The noise to judge by, from what was seen of each of several kernels: their upper quartile; with
-// fewer than 4 twice the largest. 0, not known, with none.
+// The noise to assume, from the noise of several kernels: their upper quartile; with fewer than 4
+// kernels twice the largest. 0 (not known) without any.
 double pooled_noise(std::vector<double> seen);
 
 }  // namespace purlin::measure

@@ -60,8 +60,8 @@ class Stopwatch {
   }
   double remaining_s() const { return std::max(policy_.budget_s - seconds_since(start_ns_), 1e-6); }
 
-  // Untimed first launch, then timed ones that are thrown away; they also say how many launches a
-  // sample takes. A kernel far slower than the best is not warmed up to perfection.
+  // An untimed first launch, then timed ones that are discarded. They also show how many launches a
+  // sample needs. The warm-up of a kernel far slower than the best is short.
   Status warm_up() {
     if (!device_.executes()) return Status::ok();  // a recording has no warm-up in it
     if (restore_) PURLIN_TRY(restore_());
@@ -83,8 +83,7 @@ class Stopwatch {
   // that starts from a flushed cache cannot be repeated back to back.
   Status choose_launches(double estimate_ms) {
     if (policy_.flush_l2) return Status::ok();
-    // What is restored before each sample is the less what a program has there the more launches
-    // follow.
+    // The more launches follow a restore, the less their contents resemble a program's.
     const double least_ms = device_.has_graphs() && !restore_
                                 ? std::max(policy_.graph_sample_ms, policy_.min_sample_ms)
                                 : policy_.min_sample_ms;

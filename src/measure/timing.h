@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one way to time a kernel: warm-up, repeats until the confidence interval decides, racing.
 //
-// The tuner, the guard and `purlin bench` all time through here, so their numbers compare. Why it
-// measures as it does: docs/concepts/measurement.md. Thread-safety: as the device's. Failure: the
-// device's own Status, or kFailed when its clock gives no usable time.
+// The tuner, the guard and `purlin bench` all time with these functions, so their numbers are
+// comparable. The reasons for the method: docs/concepts/measurement.md. Thread-safety: as the
+// device's. Failure: the device's own Status, or kFailed when its clock gives no usable time.
 #pragma once
 
 #include "base/json/json.h"
@@ -27,13 +27,13 @@ struct Policy {
   double min_sample_ms = 0.02;  // shorter kernels run back to back, the sample is their mean
   double graph_sample_ms = 1;   // the same where the device has graphs: its events cost 4 us
   bool flush_l2 = false;        // false: warm cache, the state of a kernel inside a pipeline
-  // Whether launches find the inputs of the one before (kReuse), or take copies of them in turn, so
-  // many that they do not lie in the L2 cache any more (kRotate). The spec's [measure] says which.
+  // kReuse: launches use the same inputs. kRotate: launches rotate between copies, enough that the
+  // L2 cache no longer holds them. Set by the spec's [measure].
   enum class Inputs { kAsSpec, kReuse, kRotate } inputs = Inputs::kAsSpec;
   double give_up_ms = 0;  // >0: racing; stop as soon as the kernel cannot be this fast
   double energy_s = 0;    // >0: the energy is measured as well, over so many seconds
-  // >0: of a kernel no slower than this the hardware's counters are read as well, in another
-  // process (tune/session/counters.h): no matter of the worker that times, and no part of its JSON.
+  // >0: for a kernel no slower than this, another process also reads the hardware counters
+  // (tune/session/counters.h). The worker that times does not use it, and it is not in the JSON.
   double count_below_ms = 0;
   double noise = 0;  // of one sample, relative, as seen on other kernels (race.h); 0 = not known
 };
@@ -49,8 +49,8 @@ struct Timing {
   bool gave_up = false;         // stopped by give_up_ms: the samples are real, but few
 };
 
-// Called before every batch of samples; puts back what the kernel changes in place. With one, each
-// sample is a batch of its own, so that all start from the same contents.
+// Called before every batch of samples; restores the contents that the kernel changes in place.
+// With it, each batch is a single sample, so all samples start from the same contents.
 using Restore = std::function<Status()>;
 
 // At least one sample unless it fails. The kernel has been launched once before the first timed

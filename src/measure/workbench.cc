@@ -23,7 +23,7 @@ class Stopclock {
   std::int64_t start_ns_ = system_clock().monotonic_ns();
 };
 
-// What a library's sums may differ by grows with their length.
+// The allowed difference of a library's sums grows with their length.
 KernelSpec with_tolerance(KernelSpec spec, const ProblemShape& problem) {
   const std::int64_t* depth = problem.find("K");
   if (spec.library && spec.library_tolerance && depth != nullptr)
@@ -292,7 +292,7 @@ class DeviceWorkbench : public Workbench {
     evaluation.time_ms = median_ms(evaluation.samples);
     evaluation.raced_out = timing->gave_up;
     evaluation.how = timing->how;
-    // One out of the race does not win by its energy either (the session sees to it).
+    // A config that lost the race cannot win by its energy (the session ensures that).
     if (policy.energy_s > 0 && !timing->gave_up) {
       const Result<Energy> energy =
           measure_energy(device_, launch, *timing, policy.energy_s, restore);
@@ -302,7 +302,7 @@ class DeviceWorkbench : public Workbench {
       evaluation.energy_error = energy->error;
       evaluation.power_w = energy->power_w;
     }
-    // Again: what strays only now and then had many more launches to do it.
+    // Checked again: a rare stray write had many more launches to happen.
     if (device_.executes() && !check_zones(evaluation)) {
       evaluation.time_ms = 0;
       return;

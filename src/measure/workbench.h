@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workbench: a kernel spec laid out on one device for one problem shape, ready to try configs on.
 //
-// It owns the arguments' buffers: inputs with deterministic contents, outputs poisoned anew before
-// each verification so that an unwritten element is seen, red zones around each buffer so that a
-// write outside it is seen, and the reference's outputs, computed once. Inputs are restored when a
-// kernel changed them. Thread-safety: belongs to one thread. Failure of a config is an Evaluation,
-// not a Status; a Status means that the spec or the device is unusable.
+// It owns the arguments' buffers. Inputs have deterministic contents and are restored when a kernel
+// changed them. Outputs are poisoned before each verification, which shows unwritten elements. Red
+// zones around each buffer show writes outside it. The reference's outputs are computed once.
+// Thread-safety: belongs to one thread. Failure of a config is an Evaluation, not a Status; a
+// Status means that the spec or the device is unusable.
 #pragma once
 
 #include "base/status.h"
@@ -31,8 +31,8 @@ class Workbench {
     bool compile_only = false;        // no buffers, no reference; evaluate() may not be called
     std::uint64_t seed = 0;           // added to the spec's seed: other contents, same shapes
     BinaryCache* binaries = nullptr;  // not owned; nullptr: compile every time
-    // Told when a step begins: "compile", "verify", "measure". A crash or a hang is then known by
-    // where it struck.
+    // Called when a step begins: "compile", "verify", "measure". It shows the step of a crash or a
+    // hang.
     std::function<void(std::string_view)> on_step;
   };
   // Allocates, fills and runs the reference. kInvalid with where the spec is wrong (a reference
@@ -41,7 +41,7 @@ class Workbench {
                                                    const ProblemShape& problem, Options options);
   virtual ~Workbench() = default;
 
-  // Compiles only, into the binary cache; ok or the Evaluation that says why not.
+  // Compiles only, into the binary cache; ok, or an Evaluation with the reason.
   virtual Evaluation compile(const Config& config) = 0;
   // Constraints and limits, compile, verify, measure. A device that was lost makes it kCrash.
   virtual Evaluation evaluate(const Config& config, const Policy& policy) = 0;
@@ -49,7 +49,7 @@ class Workbench {
   // a config that was evaluated; outputs are not looked at.
   virtual Result<std::map<std::string, double>> count(const Config& config,
                                                       const Policy& policy) = 0;
-  // After the device was lost nothing works any more, and the process must be given up.
+  // After the device was lost nothing works, and the process must end.
   virtual bool device_lost() const = 0;
   virtual const ProblemShape& problem() const = 0;
   virtual const KernelSpec& spec() const = 0;

@@ -131,7 +131,7 @@ class OpenClWorkbench : public ::testing::Test {
 
 // One test, for a bench takes a while to set up; the right kernel between the others shows that
 // none of them leaves a trace.
-TEST_F(OpenClWorkbench, TellsRightKernelsFromWrongOnes) {
+TEST_F(OpenClWorkbench, AcceptsRightKernelsAndRejectsWrongOnes) {
   expect(0, EvaluationStatus::kOk, "");
   expect(1, EvaluationStatus::kWrong, "output 'y' element 17[1,7] is 5");
   expect(2, EvaluationStatus::kWrong, "output 'y' element 33[3,3] was not written");

@@ -142,7 +142,7 @@ TEST_F(WorkbenchTest, AnUnwrittenElementIsNamed) {
   expect_contains(evaluate().message, "element 254[15,14] was not written, expected 127; 2 of 256");
 }
 
-// Bytes 0…255: whatever the poison is, one element's right value looks like it.
+// Bytes 0…255: for each poison there is an element whose right value looks like it.
 void count_up(gpu::FakeBuffer& buffer, std::size_t offset, std::size_t bytes, std::size_t skip) {
   for (std::size_t i = 0; i < bytes; ++i)
     if (i != skip) buffer.data[offset + i] = static_cast<std::uint8_t>(i);
@@ -345,7 +345,7 @@ TEST_F(WorkbenchTest, OtherSeedsGiveOtherInputs) {
 }
 
 TEST_F(WorkbenchTest, LaunchesTakeCopiesOfTheirInputsInTurn) {
-  // 4 MiB of inputs and an output beside a cache of 4 MiB: two more sets fill it twice.
+  // 4 MiB of inputs and an output, with a cache of 4 MiB: two more sets fill it twice.
   const std::string input =
       "[[arguments]]\nname = \"x\"\nrole = \"input\"\ndtype = \"f32\"\nshape = [\"N * 4096\"]\n";
   const std::string rotate = "[measure]\ninputs = \"rotate\"\n";

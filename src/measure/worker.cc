@@ -21,7 +21,7 @@ Result<std::string> find_executable(const std::string& given) {
                folder);
 }
 
-// What a reply says went wrong; ok when it does not.
+// The error of a reply; ok without one.
 Status status_of(const Json& reply) {
   const Json* problem = reply.find("error");
   if (problem == nullptr) return Status::ok();
@@ -83,8 +83,8 @@ Json Worker::open_request(int bench) const {
                        {"seed", static_cast<std::int64_t>(setup.seed)}});
 }
 
-// Starts a child and opens the bench (-1: none) in it, where that is not done yet. What a child
-// reports is final; one that dies over it is given a second and a third chance.
+// Starts a child and opens the bench (-1: none) in it, unless that is done. An error that the child
+// reports is final. If the child dies, the start is tried a second and a third time.
 Status Worker::ensure_open(int bench) {
   std::string why;
   for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
@@ -111,7 +111,7 @@ Status Worker::ensure_open(int bench) {
       continue;
     }
     if (const Status status = status_of(answer.reply); !status.is_ok()) {
-      // A child without its device, or with a lost one, is of no use to anyone.
+      // A child without a working device cannot be used.
       if (fresh || status.code() == Code::kFailed) channel_.reset();
       return status;
     }
@@ -122,7 +122,7 @@ Status Worker::ensure_open(int bench) {
     device_ = device_from_json(answer.reply["device"]);
     executes_ = answer.reply["executes"].as_bool(true);
     energy_problem_ = answer.reply["energy_problem"].as_string();
-    --attempt;  // the start worked, so the bench has all its chances
+    --attempt;  // the start worked, so the bench has all its attempts
   }
   return error(Code::kFailed, "the worker for {} died {} times in a row: it {}", setup_.device,
                kStartAttempts, why);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worker: Workbenches in a process of their own, so that a candidate that crashes, hangs or
-// corrupts memory costs one candidate and not the session; and so that the guard can have a fresh
-// process for every round.
+// Worker: Workbenches in a separate process. If a candidate crashes, hangs or corrupts memory, only
+// that candidate is lost, not the session. The guard also uses a new process for every round.
 //
 // The child is `purlin worker`, a hidden verb; requests and replies are JSON lines over pipes
 // (docs/formats/worker.md). Thread-safety: a Worker belongs to one thread at a time; use several
@@ -24,7 +23,7 @@ namespace purlin::measure {
 
 class WorkerChannel;
 
-// What one Workbench of a worker is about.
+// The setup of one Workbench of a worker.
 struct BenchSetup {
   std::string spec_path;
   ProblemShape problem;
@@ -33,7 +32,7 @@ struct BenchSetup {
 };
 
 struct WorkerSetup {
-  std::string executable;  // the purlin binary; "" = beside the running one
+  std::string executable;  // the purlin binary; "" = next to the running one
   std::string device;      // as open_device takes it
   std::string spec_path;   // of the first bench; "" = none yet, see open()
   ProblemShape problem;
@@ -48,9 +47,8 @@ class Worker {
  public:
   // Starts the process, opens the device in it and the first bench, if the setup names a spec. With
   // `compile_only` no buffers are made and evaluate() may not be called. kInvalid for what is wrong
-  // with the spec, kUnavailable for the device, kFailed when the child dies again and again,
-  // kTimeout when it takes too long. `stop` ends the start early (kCancelled), and is looked at by
-  // nothing later.
+  // with the spec, kUnavailable for the device, kFailed when the child dies repeatedly, kTimeout
+  // when it takes too long. `stop` ends the start early (kCancelled); later calls ignore it.
   static Result<std::unique_ptr<Worker>> start(const WorkerSetup& setup, bool compile_only = false,
                                                const std::atomic<bool>* stop = nullptr);
   ~Worker();
@@ -67,14 +65,14 @@ class Worker {
   Result<Evaluation> evaluate(const Config& config, const Policy& policy, double timeout_s,
                               int bench = 0);
 
-  // Hardware counters of one launch of a config that was evaluated (workbench.h). From then on the
-  // child is not one to time in. kUnavailable: no counters are to be had here, for that reason. Any
-  // other Status is about this config, or about now.
+  // Hardware counters of one launch of a config that was evaluated (workbench.h). Do not time in
+  // this child afterwards. kUnavailable: this machine has no counters, with the reason. Any other
+  // Status is about this config, or is temporary.
   Result<std::map<std::string, double>> count(const Config& config, const Policy& policy,
                                               double timeout_s, int bench = 0);
 
-  // The algorithms a library offers for the bench's operation and shape, from the worker's cache of
-  // them where it has one. kInvalid where the bench's spec has no [library].
+  // The algorithms that a library offers for the bench's operation and shape, from the worker's
+  // cache of them if possible. kInvalid if the bench's spec has no [library].
   Result<gpu::LibrarySpace> library_space(double timeout_s, int bench = 0);
 
   const DeviceInfo& device() const { return device_; }

@@ -101,7 +101,7 @@ WorkerChannel::Wake WorkerChannel::pump(std::string_view& unsent, std::int64_t d
     const WithoutSigpipe guard;
     const ssize_t put = ::write(process_.in_fd(), unsent.data(), unsent.size());
     if (put > 0) unsent.remove_prefix(static_cast<std::size_t>(put));
-    // A refused write is no end yet: the child may have said why before it left.
+    // A refused write is not the end: the child may have reported a reason before it ended.
     if (put < 0 && errno != EAGAIN && errno != EINTR) unsent = {};
   }
   if (fds[0].revents != 0) {
@@ -110,14 +110,14 @@ WorkerChannel::Wake WorkerChannel::pump(std::string_view& unsent, std::int64_t d
     if (got > 0) received_.append(buffer, static_cast<std::size_t>(got));
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return Wake::kClosed;
   } else if ((fds[1].revents & (POLLHUP | POLLIN)) == POLLHUP) {
-    // stderr closed by a child that lives on: nothing more to drain, so do not spin on it.
+    // A child that still runs closed its stderr: nothing is left to read, so do not poll it.
     system_clock().sleep_ns(1'000'000);
   }
   return Wake::kReady;
 }
 
 WorkerChannel::Answer WorkerChannel::gone(Answer::Kind kind, const std::string& how) {
-  process_.kill(SIGKILL);  // a compiler the child has started, too; the dead do not mind
+  process_.kill(SIGKILL);  // also a compiler that the child has started
   const std::optional<Exit> exit = process_.wait(5);
   drain_errors();
   Answer answer;
@@ -128,7 +128,7 @@ WorkerChannel::Answer WorkerChannel::gone(Answer::Kind kind, const std::string& 
   answer.message += " " + doing(step_);
   std::string_view tail = trim(errors_);
   if (tail.size() > kErrorTailBytes / 4) tail.remove_prefix(tail.size() - kErrorTailBytes / 4);
-  if (!tail.empty()) answer.message += fmt::format("; its last words: {}", tail);
+  if (!tail.empty()) answer.message += fmt::format("; its stderr ends with: {}", tail);
   return answer;
 }
 
@@ -162,7 +162,7 @@ WorkerChannel::Answer WorkerChannel::ask(Json request, double timeout_s,
     if (received_.size() > kMaxReplyBytes)
       return gone(Answer::Kind::kDied, "sent a reply without an end");
     if (closed) return gone(Answer::Kind::kDied, "");
-    // A wish to stop may come on another thread, so nothing would end the wait for it.
+    // Another thread may set `stop`, and nothing would end the wait for it.
     const std::int64_t look_ns =
         stop != nullptr ? system_clock().monotonic_ns() + kStopLookNs : deadline_ns;
     const Wake wake = pump(unsent, std::min(look_ns, deadline_ns));

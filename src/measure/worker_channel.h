@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerChannel: a worker's process and the pipes to it, as its parent sees them: one request at a
-// time, each answered, or known to have killed or hung the child. Belongs to one thread. Failure: a
-// child that ends, hangs or talks nonsense is an Answer, after which the channel is of no more use.
+// WorkerChannel: the parent's side of a worker's process and its pipes. It sends one request at a
+// time. Each gets an answer, or the report that it killed or hung the child. Belongs to one thread.
+// Failure: a child that ends, hangs or breaks the protocol is an Answer; the channel is then
+// closed.
 #pragma once
 
 #include "base/json/json.h"
@@ -21,7 +22,7 @@ class WorkerChannel {
   // Starts `executable worker`.
   static Result<std::unique_ptr<WorkerChannel>> start(
       const std::string& executable, const std::map<std::string, std::string>& environment = {});
-  // Closes the pipe, which is the child's signal to leave, and kills what does not.
+  // Closes the pipe, which is the child's signal to end, and kills a child that does not.
   ~WorkerChannel();
   WorkerChannel(const WorkerChannel&) = delete;
   WorkerChannel& operator=(const WorkerChannel&) = delete;
@@ -31,7 +32,7 @@ class WorkerChannel {
     Json reply;
     std::string message;  // unless kReply: how it ended, in which step, and the end of its stderr
   };
-  // Sends the request with a number of its own and waits for the reply with that number.
+  // Sends the request with a new number and waits for the reply with that number.
   // timeout_s <= 0: without a limit. `stop`, where given, ends the wait (kStopped) and the child.
   Answer ask(Json request, double timeout_s, const std::atomic<bool>* stop = nullptr);
 
@@ -44,8 +45,8 @@ class WorkerChannel {
 
   Process process_;
   std::string received_;     // not yet read as lines
-  std::string errors_;       // the end of what the child said on stderr
-  std::string step_;         // what the child last said it does
+  std::string errors_;       // the end of the child's stderr
+  std::string step_;         // the child's last reported step
   std::int64_t number_ = 0;  // of the last request
 };
 

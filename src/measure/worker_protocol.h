@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both ends of a worker's pipes agree on (docs/formats/worker.md).
+// The constants of the worker protocol that both ends use (docs/formats/worker.md).
 #pragma once
 
 #include <cstddef>

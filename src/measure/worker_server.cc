@@ -23,10 +23,10 @@
 namespace purlin::measure {
 namespace {
 
-// Closing the pipe is how a parent says goodbye; an idle child is gone long before this.
+// A parent ends a child by closing the pipe. An idle child ends long before this time.
 constexpr std::int64_t kGraceNs = 2'000'000'000;
 
-// Ends the process once the other end of `fd` is closed, whatever the main thread is stuck in.
+// Ends the process once the other end of `fd` is closed, even if the main thread is blocked.
 void watch_parent(int fd) {
   std::thread([fd] {
     pollfd watched{fd, 0, 0};  // no events: wakes on hang-up only
@@ -154,7 +154,7 @@ class Server {
     return Json::object({{"counters", std::move(json)}});
   }
 
-  // Listing takes seconds, so what was found is kept for the next session.
+  // Listing takes seconds, so the space is stored for the next session.
   Result<Json> library_space(const Json& request) {
     PURLIN_ASSIGN(Workbench * bench, bench_of(request));
     const KernelSpec& spec = bench->spec();
@@ -171,7 +171,7 @@ class Server {
     PURLIN_ASSIGN(const gpu::LibrarySpace space,
                   device_->library_space(*spec.library, bench->problem()));
     Json json = gpu::to_json(space);
-    // What cannot be kept is listed again; what time cut short is, too.
+    // A space that cannot be stored, or that ran out of time, is listed again later.
     if (!path.empty() && space.complete) static_cast<void>(write_atomic(path, json.dump()));
     return Json::object({{"space", std::move(json)}});
   }
@@ -248,10 +248,10 @@ int worker_main(const OpenDevice& open_device) {
   }
   watch_parent(in_fd);
   const int code = serve_worker(in_fd, out_fd, open_device);
-  // Drivers' exit handlers have been seen to hang or crash after a device was lost, and there is
-  // nothing left to save.
+  // Exit handlers of some drivers hang or crash after a device was lost, and there is nothing left
+  // to save.
   std::fflush(nullptr);
-  // Under capture the process ends in order: what it ran is sealed on the way out.
+  // Under capture the process ends normally, so that its profile is sealed.
   if (!environment_variable("PURLIN_SPOOL").empty()) std::exit(code);
   ::_exit(code);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/dispatcher.h"
 
+#include "backlog/file.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "gpu/launching.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxArguments = 64;
 
-OpOptions op_options(const KernelSpec& spec, const gpu::GuestDevice& device,
+OpOptions op_options(const KernelSpec& spec, const gpu::AppContext& device,
                      const DispatcherOptions& options, const Settings& settings) {
   OpOptions op;
   const DeviceInfo& info = device.info();
@@ -50,7 +51,7 @@ std::uint64_t scalar_bytes(Dtype dtype, const Value& value) {
 }  // namespace
 
 Dispatcher::Dispatcher(std::shared_ptr<CacheSession> session, KernelSpec spec,
-                       std::unique_ptr<gpu::GuestDevice> device, DispatcherOptions options)
+                       std::unique_ptr<gpu::AppContext> device, DispatcherOptions options)
     : session_(std::move(session)),
       spec_(std::move(spec)),
       device_(std::move(device)),
@@ -72,7 +73,7 @@ Dispatcher::Dispatcher(std::shared_ptr<CacheSession> session, KernelSpec spec,
 
 Result<std::unique_ptr<Dispatcher>> Dispatcher::open(std::shared_ptr<CacheSession> session,
                                                      KernelSpec spec,
-                                                     std::unique_ptr<gpu::GuestDevice> device,
+                                                     std::unique_ptr<gpu::AppContext> device,
                                                      DispatcherOptions options) {
   if (spec.library)
     return error(Code::kInvalid,
@@ -288,7 +289,7 @@ void Dispatcher::settle(Plan& plan, const std::int64_t* extents, bool may_compil
   plan.generation.store(again ? 0 : generation, std::memory_order_release);
 }
 
-Status Dispatcher::dispatch_unplanned(const std::int64_t* extents, const gpu::GuestLaunch& launch) {
+Status Dispatcher::dispatch_unplanned(const std::int64_t* extents, const gpu::AppLaunch& launch) {
   const bool capturing = device_->capturing(launch.queue);
   if (!capturing) session_->flush_if_due();
   std::unique_lock<std::mutex> lock(mutex_);
@@ -331,7 +332,7 @@ Choice Dispatcher::choice(const std::int64_t* extents) {
   return make_choice(extents, false, provisional);
 }
 
-Status Dispatcher::run_with_scalars(const Choice& choice, const gpu::GuestLaunch& launch) {
+Status Dispatcher::run_with_scalars(const Choice& choice, const gpu::AppLaunch& launch) {
   void* values[kMaxArguments];
   std::uint64_t scalars[kMaxArguments];
   std::copy_n(launch.values, launch.count, values);
@@ -339,13 +340,13 @@ Status Dispatcher::run_with_scalars(const Choice& choice, const gpu::GuestLaunch
     scalars[index] = bytes;
     values[index] = &scalars[index];
   }
-  gpu::GuestLaunch patched = launch;
+  gpu::AppLaunch patched = launch;
   patched.values = values;
   const int code = device_->launch({choice.variant->kernel.get(), &choice.shape}, patched);
   return code == 0 ? Status::ok() : device_->failure(code, choice.shape);
 }
 
-Status Dispatcher::launch_shadowed(const Choice& choice, const gpu::GuestLaunch& launch) {
+Status Dispatcher::launch_shadowed(const Choice& choice, const gpu::AppLaunch& launch) {
   if (choice.rivals.empty() || device_->capturing(launch.queue)) return run(choice, launch);
   const int code = shadow_.launch(*device_, choice, launch, choice.entry->problem.text());
   act_on(shadow_.poll());
@@ -364,19 +365,19 @@ void Dispatcher::act_on(const std::vector<Defeat>& defeats) {
     session_->log().warn("{}: entry {} is demoted: {}", spec_.name, defeat.entry, reason);
     Status kept =
         session_->set_status(cache::new_status(defeat.record, cache::EntryState::kDemoted, reason));
-    cache::Task task;
-    task.kind = "retune";
-    task.kernel = spec_.name;
-    task.shape = defeat.shape;
+    backlog::Task task;
+    task.key.kind = "retune";
+    task.key.kernel = spec_.name;
+    task.key.shape = defeat.shape;
     task.spec = op_->options().spec;
     const DeviceInfo& info = device_->info();
-    task.device = info.name;
-    task.toolkit = info.toolkit;
-    task.driver = info.driver;
+    task.key.device = info.name;
+    task.key.toolkit = info.toolkit;
+    task.key.driver = info.driver;
     task.reason = reason;
     task.ratio = defeat.ratio;
     task.queued_at = format_rfc3339(system_clock().wall_ns());
-    if (kept.is_ok()) kept = cache::queue(session_->directory(), {task});
+    if (kept.is_ok()) kept = backlog::queue(session_->directory(), {task});
     // In this process the winner is out either way.
     if (!kept.is_ok()) session_->log().warn("not kept for others: {}", kept.message());
   }
@@ -387,13 +388,13 @@ void Dispatcher::update(const cache::Layers&) {
   generation_.fetch_add(1, std::memory_order_release);
 }
 
-void Dispatcher::collect(std::vector<WorkRow>& rows) {
+void Dispatcher::collect(std::vector<backlog::WorkRow>& rows) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& plan : plans_.plans()) {
     const std::uint64_t launches = plan->launches.load(std::memory_order_relaxed);
     const Choice* choice = plan->choice.load(std::memory_order_relaxed);
     if (launches == plan->reported || choice == nullptr) continue;
-    WorkRow row = op_->row(plan->extents, choice->entry);
+    backlog::WorkRow row = op_->row(plan->extents, choice->entry);
     (choice->entry == nullptr                      ? row.misses
      : choice->entry->match == cache::Match::kSame ? row.hits
                                                    : row.stale) = launches - plan->reported;

@@ -41,16 +41,16 @@ class Dispatcher final : public CacheSession::Member {
  public:
   static Result<std::unique_ptr<Dispatcher>> open(std::shared_ptr<CacheSession> session,
                                                   KernelSpec spec,
-                                                  std::unique_ptr<gpu::GuestDevice> device,
+                                                  std::unique_ptr<gpu::AppContext> device,
                                                   DispatcherOptions options);
   ~Dispatcher() override;
 
   // The names of the extents, in the order in which they are given; and of the arguments.
   const std::vector<std::string>& dimensions() const { return dimensions_; }
   const std::vector<Argument>& arguments() const { return spec_.arguments; }
-  const gpu::GuestDevice& device() const { return *device_; }
+  const gpu::AppContext& device() const { return *device_; }
 
-  Status dispatch(const std::int64_t* extents, const gpu::GuestLaunch& launch) {
+  Status dispatch(const std::int64_t* extents, const gpu::AppLaunch& launch) {
     Plan* plan = plans_.find(extents);
     if (plan == nullptr || plan->generation.load(std::memory_order_acquire) !=
                                generation_.load(std::memory_order_relaxed))
@@ -70,19 +70,19 @@ class Dispatcher final : public CacheSession::Member {
   Shadow::Figures figures(const Duel& duel) const { return shadow_.figures(duel); }
 
   void update(const cache::Layers& layers) override;
-  void collect(std::vector<WorkRow>& rows) override;
+  void collect(std::vector<backlog::WorkRow>& rows) override;
 
  private:
   Dispatcher(std::shared_ptr<CacheSession> session, KernelSpec spec,
-             std::unique_ptr<gpu::GuestDevice> device, DispatcherOptions options);
-  Status run(const Choice& choice, const gpu::GuestLaunch& launch) {
+             std::unique_ptr<gpu::AppContext> device, DispatcherOptions options);
+  Status run(const Choice& choice, const gpu::AppLaunch& launch) {
     if (!choice.scalars.empty()) return run_with_scalars(choice, launch);
     const int code = device_->launch({choice.variant->kernel.get(), &choice.shape}, launch);
     return code == 0 ? Status::ok() : device_->failure(code, choice.shape);
   }
-  Status run_with_scalars(const Choice& choice, const gpu::GuestLaunch& launch);
-  Status launch_shadowed(const Choice& choice, const gpu::GuestLaunch& launch);
-  Status dispatch_unplanned(const std::int64_t* extents, const gpu::GuestLaunch& launch);
+  Status run_with_scalars(const Choice& choice, const gpu::AppLaunch& launch);
+  Status launch_shadowed(const Choice& choice, const gpu::AppLaunch& launch);
+  Status dispatch_unplanned(const std::int64_t* extents, const gpu::AppLaunch& launch);
 
   // With the mutex held.
   Choice make_choice(const std::int64_t* extents, bool may_compile, bool& provisional);
@@ -99,7 +99,7 @@ class Dispatcher final : public CacheSession::Member {
 
   const std::shared_ptr<CacheSession> session_;
   const KernelSpec spec_;
-  const std::unique_ptr<gpu::GuestDevice> device_;
+  const std::unique_ptr<gpu::AppContext> device_;
   const DispatcherOptions options_;
   const measure::BinaryCache binaries_;
   std::vector<std::string> dimensions_;

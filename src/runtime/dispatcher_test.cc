@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/dispatcher.h"
 
+#include "backlog/file.h"
+#include "backlog/work_tasks.h"
 #include "cache/testing.h"
 #include "runtime/testing.h"
 
@@ -14,13 +16,13 @@ namespace {
 using cache::Store;
 using cache::TemporaryDirectory;
 
-// A dispatcher on a fake guest, over a cache in a folder of its own.
+// A dispatcher on a fake context of the program, over a cache in a folder of its own.
 struct Bench {
   TemporaryDirectory folder;
   std::string cache = folder.path() + "/configs";
   DispatcherOptions options;
   std::shared_ptr<CacheSession> session;
-  gpu::FakeGuest* guest = nullptr;
+  gpu::FakeAppContext* app_context = nullptr;
   std::unique_ptr<Dispatcher> dispatcher;
   int x = 0, out = 0, n = 0;
   void* x_handle = &x;
@@ -32,10 +34,11 @@ struct Bench {
     entry.runner_up = runner_up;
     ASSERT_TRUE(Store::open(cache)->put(entry).is_ok());
   }
-  Status open(std::unique_ptr<gpu::FakeGuest> device = std::make_unique<gpu::FakeGuest>()) {
+  Status open(
+      std::unique_ptr<gpu::FakeAppContext> device = std::make_unique<gpu::FakeAppContext>()) {
     PURLIN_ASSIGN(session, CacheSession::open(cache.c_str()));
-    guest = device.get();
-    guest->notes = true;
+    app_context = device.get();
+    app_context->notes = true;
     options.binaries = folder.path() + "/binaries";
     PURLIN_ASSIGN(dispatcher, Dispatcher::open(session, sample_spec(), std::move(device), options));
     return Status::ok();
@@ -43,7 +46,8 @@ struct Bench {
   Status launch(std::int64_t extent) { return dispatcher->dispatch(&extent, {nullptr, values, 3}); }
   // What the last launch was.
   std::string last() const {
-    return guest->noted.back().config + " " + std::to_string(guest->noted.back().shape.grid[0]);
+    return app_context->noted.back().config + " " +
+           std::to_string(app_context->noted.back().shape.grid[0]);
   }
 };
 
@@ -59,7 +63,7 @@ TEST(Dispatcher, ServesTheWinnerOfEachShapeAndTheDefaultElsewhere) {
   EXPECT_EQ(bench.last(), "BLOCK=32 ITEMS=1 32");
   ASSERT_TRUE(bench.launch(4096).is_ok());
   EXPECT_EQ(bench.last(), "BLOCK=32 ITEMS=1 128");
-  EXPECT_EQ(bench.guest->compiles, 2);
+  EXPECT_EQ(bench.app_context->compiles, 2);
 }
 
 TEST(Dispatcher, CompilesOnceForAllProcesses) {
@@ -67,34 +71,34 @@ TEST(Dispatcher, CompilesOnceForAllProcesses) {
   bench.put(1024, sample_config(64, 4));
   ASSERT_TRUE(bench.open().is_ok());
   ASSERT_TRUE(bench.launch(1024).is_ok());
-  EXPECT_EQ(bench.guest->compiles, 2);
+  EXPECT_EQ(bench.app_context->compiles, 2);
   ASSERT_TRUE(bench.open().is_ok());
   ASSERT_TRUE(bench.launch(1024).is_ok());
-  EXPECT_EQ(bench.guest->compiles, 0);
+  EXPECT_EQ(bench.app_context->compiles, 0);
 }
 
 TEST(Dispatcher, WhatDoesNotCompileLeavesTheDefault) {
   Bench bench;
   bench.put(1024, sample_config(64, 4));
-  auto guest = std::make_unique<gpu::FakeGuest>();
-  guest->on_compile = [](const gpu::CompileRequest& request) {
+  auto app_context = std::make_unique<gpu::FakeAppContext>();
+  app_context->on_compile = [](const gpu::CompileRequest& request) {
     return *request.config.find("BLOCK") == Value(std::int64_t{64})
                ? error(Code::kInvalid, "ptxas is unhappy")
                : Status::ok();
   };
-  ASSERT_TRUE(bench.open(std::move(guest)).is_ok());
+  ASSERT_TRUE(bench.open(std::move(app_context)).is_ok());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(bench.launch(1024).is_ok());
   EXPECT_EQ(bench.last(), "BLOCK=32 ITEMS=1 32");
-  EXPECT_EQ(bench.guest->compiles, 2);  // the failure is remembered
+  EXPECT_EQ(bench.app_context->compiles, 2);  // the failure is remembered
   const std::int64_t n = 1024;
   EXPECT_EQ(bench.dispatcher->choice(&n).reason, "ptxas is unhappy");
 }
 
 TEST(Dispatcher, ADefaultThatDoesNotCompileIsAnErrorAtOpen) {
   Bench bench;
-  auto guest = std::make_unique<gpu::FakeGuest>();
-  guest->on_compile = [](const gpu::CompileRequest&) { return error(Code::kInvalid, "no"); };
-  EXPECT_EQ(bench.open(std::move(guest)).message(), "copy: the default config: no");
+  auto app_context = std::make_unique<gpu::FakeAppContext>();
+  app_context->on_compile = [](const gpu::CompileRequest&) { return error(Code::kInvalid, "no"); };
+  EXPECT_EQ(bench.open(std::move(app_context)).message(), "copy: the default config: no");
 }
 
 TEST(Dispatcher, CompilesNothingWhileAGraphIsCaptured) {
@@ -104,13 +108,13 @@ TEST(Dispatcher, CompilesNothingWhileAGraphIsCaptured) {
   ASSERT_TRUE(bench.open().is_ok());
   const std::int64_t prepared = 2048;
   ASSERT_TRUE(bench.dispatcher->prepare(&prepared).is_ok());
-  bench.guest->is_capturing = true;
+  bench.app_context->is_capturing = true;
   ASSERT_TRUE(bench.launch(1024).is_ok());
   EXPECT_EQ(bench.last(), "BLOCK=32 ITEMS=1 32");
   ASSERT_TRUE(bench.launch(2048).is_ok());
   EXPECT_EQ(bench.last(), "BLOCK=128 ITEMS=2 8");
-  EXPECT_EQ(bench.guest->compiles, 2);
-  bench.guest->is_capturing = false;
+  EXPECT_EQ(bench.app_context->compiles, 2);
+  bench.app_context->is_capturing = false;
   ASSERT_TRUE(bench.launch(1024).is_ok());  // and catches up afterwards
   EXPECT_EQ(bench.last(), "BLOCK=64 ITEMS=4 4");
 }
@@ -154,25 +158,26 @@ TEST(Dispatcher, ServesAnEntryOfAnotherDriverUnlessRefused) {
   for (const bool refuse : {false, true}) {
     Bench bench;
     bench.put(1024, sample_config(64, 4));
-    auto guest = std::make_unique<gpu::FakeGuest>();
-    guest->mutable_info().driver = "2.0";
+    auto app_context = std::make_unique<gpu::FakeAppContext>();
+    app_context->mutable_info().driver = "2.0";
     bench.options.refuse_stale = refuse;
-    ASSERT_TRUE(bench.open(std::move(guest)).is_ok());
+    ASSERT_TRUE(bench.open(std::move(app_context)).is_ok());
     ASSERT_TRUE(bench.launch(1024).is_ok());
     EXPECT_EQ(bench.last(), refuse ? "BLOCK=32 ITEMS=1 32" : "BLOCK=64 ITEMS=4 4");
     ASSERT_TRUE(bench.session->flush().is_ok());
-    const auto tasks = work_tasks(*WorkList::read(bench.cache), *Store::open(bench.cache));
+    const auto tasks =
+        backlog::work_tasks(*backlog::WorkList::read(bench.cache), *Store::open(bench.cache));
     ASSERT_EQ(tasks.size(), 1u);
-    EXPECT_EQ(tasks[0].kind, "validate");
+    EXPECT_EQ(tasks[0].key.kind, "validate");
   }
 }
 
 TEST(Dispatcher, AnEntryOfAnotherModelIsNeverServed) {
   Bench bench;
   bench.put(1024, sample_config(64, 4));
-  auto guest = std::make_unique<gpu::FakeGuest>();
-  guest->mutable_info().name = "Another GPU";
-  ASSERT_TRUE(bench.open(std::move(guest)).is_ok());
+  auto app_context = std::make_unique<gpu::FakeAppContext>();
+  app_context->mutable_info().name = "Another GPU";
+  ASSERT_TRUE(bench.open(std::move(app_context)).is_ok());
   ASSERT_TRUE(bench.launch(1024).is_ok());
   EXPECT_EQ(bench.last(), "BLOCK=32 ITEMS=1 32");
 }
@@ -185,17 +190,17 @@ TEST(Dispatcher, CountsLaunchesForTheWorkList) {
   for (int i = 0; i < 7; ++i) ASSERT_TRUE(bench.launch(4000).is_ok());
   bench.dispatcher.reset();
   bench.session.reset();
-  const WorkList list = *WorkList::read(bench.cache);
+  const backlog::WorkList list = *backlog::WorkList::read(bench.cache);
   ASSERT_EQ(list.rows().size(), 2u);
-  EXPECT_EQ(hot_entries(list).begin()->second, 5u);
-  const auto tasks = work_tasks(list, *Store::open(bench.cache));
+  EXPECT_EQ(backlog::hot_entries(list).begin()->second, 5u);
+  const auto tasks = backlog::work_tasks(list, *Store::open(bench.cache));
   ASSERT_EQ(tasks.size(), 1u);
-  EXPECT_EQ(tasks[0].kind, "tune");
-  EXPECT_EQ(tasks[0].shape, "N=4000");
+  EXPECT_EQ(tasks[0].key.kind, "tune");
+  EXPECT_EQ(tasks[0].key.shape, "N=4000");
   EXPECT_EQ(tasks[0].launches, 7u);
   // Once it is tuned, it is off the list.
   bench.put(4096, sample_config(128, 1));
-  EXPECT_TRUE(work_tasks(list, *Store::open(bench.cache)).empty());
+  EXPECT_TRUE(backlog::work_tasks(list, *Store::open(bench.cache)).empty());
 }
 
 TEST(Dispatcher, DemotesAWinnerThatNoLongerWins) {
@@ -203,20 +208,20 @@ TEST(Dispatcher, DemotesAWinnerThatNoLongerWins) {
   bench.put(1024, sample_config(64, 4), sample_config(128, 2));
   bench.options.shadow_every = 2;
   bench.options.seed = 7;
-  auto guest = std::make_unique<gpu::FakeGuest>();
-  guest->time_ms = [](const std::string& config) {
+  auto app_context = std::make_unique<gpu::FakeAppContext>();
+  app_context->time_ms = [](const std::string& config) {
     return config == "BLOCK=64 ITEMS=4" ? 1.10 : config == "BLOCK=128 ITEMS=2" ? 1.0 : 2.0;
   };
-  ASSERT_TRUE(bench.open(std::move(guest)).is_ok());
+  ASSERT_TRUE(bench.open(std::move(app_context)).is_ok());
   for (int i = 0; i < 2000; ++i) ASSERT_TRUE(bench.launch(1024).is_ok());
   EXPECT_EQ(bench.last(), "BLOCK=128 ITEMS=2 4");
   const std::int64_t n = 1024;
   EXPECT_TRUE(bench.dispatcher->choice(&n).demoted);
   // Every launch of the program was one of the two, and none was lost to the shadow.
-  EXPECT_EQ(bench.guest->noted.size(), 2000u);
-  const auto tasks = *cache::open_tasks(bench.cache);
+  EXPECT_EQ(bench.app_context->noted.size(), 2000u);
+  const auto tasks = *backlog::open_tasks(bench.cache);
   ASSERT_EQ(tasks.size(), 1u);
-  EXPECT_EQ(tasks[0].kind, "retune");
+  EXPECT_EQ(tasks[0].key.kind, "retune");
   EXPECT_NEAR(tasks[0].ratio, 1.10, 1e-6);
   // Other processes do not get it either.
   ASSERT_TRUE(bench.open().is_ok());
@@ -231,7 +236,7 @@ TEST(Dispatcher, AWinnerThatWinsIsNotDemoted) {
   bench.options.seed = 7;
   ASSERT_TRUE(bench.open().is_ok());  // all take the same time
   for (int i = 0; i < 5000; ++i) ASSERT_TRUE(bench.launch(1024).is_ok());
-  EXPECT_GT(bench.guest->shadows, 2000u);
+  EXPECT_GT(bench.app_context->shadows, 2000u);
   EXPECT_EQ(bench.last(), "BLOCK=64 ITEMS=4 4");
 }
 
@@ -242,7 +247,7 @@ TEST(Dispatcher, NoShadowOverAnOutputThatIsAlsoAnInput) {
   ASSERT_TRUE(bench.open().is_ok());
   bench.out_handle = bench.x_handle;
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(bench.launch(1024).is_ok());
-  EXPECT_EQ(bench.guest->shadows, 0u);
+  EXPECT_EQ(bench.app_context->shadows, 0u);
 }
 
 TEST(Dispatcher, ManyThreadsLaunchWhileTheCacheIsReloaded) {
@@ -250,7 +255,7 @@ TEST(Dispatcher, ManyThreadsLaunchWhileTheCacheIsReloaded) {
   for (std::int64_t n = 64; n <= 4096; n *= 2) bench.put(n, sample_config(64, 2));
   bench.options.shadow_every = 8;
   ASSERT_TRUE(bench.open().is_ok());
-  bench.guest->notes = false;
+  bench.app_context->notes = false;
   constexpr int kThreads = 4, kLaunches = 3000;
   std::atomic<int> failures{0};
   std::vector<std::thread> threads;
@@ -265,12 +270,12 @@ TEST(Dispatcher, ManyThreadsLaunchWhileTheCacheIsReloaded) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(failures, 0);
-  EXPECT_EQ(bench.guest->launches, static_cast<std::uint64_t>(kThreads) * kLaunches);
+  EXPECT_EQ(bench.app_context->launches, static_cast<std::uint64_t>(kThreads) * kLaunches);
   ASSERT_TRUE(bench.session->flush().is_ok());
   std::uint64_t counted = 0;
-  const Result<WorkList> work = WorkList::read(bench.cache);
+  const Result<backlog::WorkList> work = backlog::WorkList::read(bench.cache);
   ASSERT_TRUE(work.is_ok()) << work.status().message();
-  for (const WorkRow& row : work->rows()) counted += row.launches();
+  for (const backlog::WorkRow& row : work->rows()) counted += row.launches();
   EXPECT_EQ(counted, static_cast<std::uint64_t>(kThreads) * kLaunches);
 }
 

@@ -37,7 +37,7 @@ std::string spec_beside(const CacheSession& session, const LibraryOperation& ope
   return written ? path : "";
 }
 
-OpOptions options_of(const CacheSession& session, const gpu::LibraryGuest& guest,
+OpOptions options_of(const CacheSession& session, const gpu::LibraryAppContext& app_context,
                      const LibraryProduct::Setup& setup) {
   OpOptions options;
   options.wanted = setup.device;
@@ -45,7 +45,7 @@ OpOptions options_of(const CacheSession& session, const gpu::LibraryGuest& guest
   options.wanted.kernel = setup.operation.label();
   options.wanted.dtype = "";
   options.wanted.source_hash = "";  // the workspace is asked of each algorithm
-  options.wanted.toolkit = guest.version();
+  options.wanted.toolkit = app_context.version();
   if (setup.any_driver) options.wanted.driver = "";
   options.dimensions = dimensions_of(setup.operation);
   options.spec = spec_beside(session, setup.operation);
@@ -57,11 +57,11 @@ OpOptions options_of(const CacheSession& session, const gpu::LibraryGuest& guest
 }  // namespace
 
 LibraryProduct::LibraryProduct(std::shared_ptr<CacheSession> session,
-                               std::unique_ptr<gpu::LibraryGuest> guest, Setup setup)
+                               std::unique_ptr<gpu::LibraryAppContext> app_context, Setup setup)
     : operation_(setup.operation),
-      guest_(std::move(guest)),
+      app_context_(std::move(app_context)),
       session_(session),
-      op_(session, options_of(*session, *guest_, setup)) {}
+      op_(session, options_of(*session, *app_context_, setup)) {}
 
 ProblemShape LibraryProduct::shape_of(const std::int64_t* extents) const {
   ProblemShape problem;
@@ -107,7 +107,7 @@ LibraryProduct::Planned LibraryProduct::planned(const std::int64_t* extents,
     plan.entry = entry;
     plan.tuned.reset();
     plan.refused = Status::ok();
-    auto made = guest_->plan(operation_, shape_of(extents), &entry->config);
+    auto made = app_context_->plan(operation_, shape_of(extents), &entry->config);
     if (made.is_ok()) {
       plan.tuned = std::move(made).value();
     } else {
@@ -116,7 +116,7 @@ LibraryProduct::Planned LibraryProduct::planned(const std::int64_t* extents,
     }
   }
   if (heuristic && plan.heuristic == nullptr && plan.no_heuristic.is_ok()) {
-    auto made = guest_->plan(operation_, shape_of(extents), nullptr);
+    auto made = app_context_->plan(operation_, shape_of(extents), nullptr);
     if (made.is_ok())
       plan.heuristic = std::move(made).value();
     else
@@ -133,7 +133,7 @@ LibraryProduct::Found LibraryProduct::algorithm(const std::int64_t* extents,
   if (hit.entry == nullptr) return found;
   if (descriptors != nullptr) {
     const Result<std::size_t> bytes =
-        guest_->algorithm(operation_, *descriptors, hit.entry->config, out);
+        app_context_->algorithm(operation_, *descriptors, hit.entry->config, out);
     if (!bytes.is_ok()) {
       found.refused = bytes.status();
       return found;
@@ -143,7 +143,7 @@ LibraryProduct::Found LibraryProduct::algorithm(const std::int64_t* extents,
     const Planned plan = planned(extents, hit.entry, false);
     found.refused = plan.refused;
     if (plan.tuned == nullptr) return found;
-    std::memcpy(out, plan.tuned->algorithm(), guest_->algorithm_bytes());
+    std::memcpy(out, plan.tuned->algorithm(), app_context_->algorithm_bytes());
     found.workspace_bytes = plan.tuned->workspace_bytes();
   }
   found.outcome = hit.outcome;

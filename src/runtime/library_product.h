@@ -25,11 +25,11 @@ class LibraryProduct {
     cache::CacheKey device;  // backend, arch, device, driver, policy: what the program states
     bool any_driver = false;
   };
-  LibraryProduct(std::shared_ptr<CacheSession> session, std::unique_ptr<gpu::LibraryGuest> guest,
-                 Setup setup);
+  LibraryProduct(std::shared_ptr<CacheSession> session,
+                 std::unique_ptr<gpu::LibraryAppContext> app_context, Setup setup);
 
   std::size_t dimensions() const { return op_.dimensions().size(); }
-  std::size_t algorithm_bytes() const { return guest_->algorithm_bytes(); }
+  std::size_t algorithm_bytes() const { return app_context_->algorithm_bytes(); }
 
   // A refused config, or none: outcome kMiss, and `refused` says why where there was one.
   struct Found {
@@ -61,7 +61,7 @@ class LibraryProduct {
   void say_refused(const std::int64_t* extents, const Status& why);
 
   const LibraryOperation operation_;
-  const std::unique_ptr<gpu::LibraryGuest> guest_;
+  const std::unique_ptr<gpu::LibraryAppContext> app_context_;
   const std::shared_ptr<CacheSession> session_;
   Op op_;
   std::shared_mutex mutex_;

@@ -71,8 +71,8 @@ void Op::log_choice(const OpIndex::Hit& hit, const std::int64_t* extents) noexce
              hit.entry->options);
 }
 
-WorkRow Op::row(const Extents& extents, const IndexedEntry* entry) const {
-  WorkRow row;
+backlog::WorkRow Op::row(const Extents& extents, const IndexedEntry* entry) const {
+  backlog::WorkRow row;
   row.key = options_.wanted;
   ProblemShape problem;
   for (std::size_t i = 0; i < options_.dimensions.size(); ++i)
@@ -95,15 +95,15 @@ WorkRow Op::row(const Extents& extents, const IndexedEntry* entry) const {
 
 void Op::update(const cache::Layers& layers) { index_.update(layers.stores()); }
 
-void Op::collect(std::vector<WorkRow>& rows) {
+void Op::collect(std::vector<backlog::WorkRow>& rows) {
   hits_.take([&](const IndexedEntry& entry, std::uint64_t count) {
-    WorkRow row = this->row(entry.measured, &entry);
+    backlog::WorkRow row = this->row(entry.measured, &entry);
     (entry.match == cache::Match::kSame ? row.hits : row.stale) = count;
     rows.push_back(std::move(row));
   });
   const std::lock_guard<std::mutex> lock(miss_mutex_);
   for (const auto& counter : misses_.counters()) {
-    WorkRow row = this->row(counter.key, nullptr);
+    backlog::WorkRow row = this->row(counter.key, nullptr);
     row.misses = counter.count - counter.error;
     row.error = counter.error;
     rows.push_back(std::move(row));

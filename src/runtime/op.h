@@ -40,7 +40,7 @@ class Op final : public CacheSession::Member {
   // Not recorded; for who counts for itself.
   cache::OpIndex::Hit peek(const std::int64_t* extents) const noexcept;
   // A row of the work list for a shape; its counts are the caller's.
-  WorkRow row(const cache::Extents& extents, const cache::IndexedEntry* entry) const;
+  backlog::WorkRow row(const cache::Extents& extents, const cache::IndexedEntry* entry) const;
 
   const std::vector<std::string>& dimensions() const { return options_.dimensions; }
   std::size_t dimension_count() const noexcept { return index_.dimension_count(); }
@@ -48,7 +48,7 @@ class Op final : public CacheSession::Member {
   CacheSession& session() const { return *session_; }
 
   void update(const cache::Layers& layers) override;
-  void collect(std::vector<WorkRow>& rows) override;
+  void collect(std::vector<backlog::WorkRow>& rows) override;
 
  private:
   static constexpr std::size_t kMisses = 256;

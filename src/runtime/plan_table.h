@@ -27,7 +27,7 @@ class Duel;
 struct Variant {
   Config config;
   std::string options;  // "-DBM=64 -DBN=32"
-  std::unique_ptr<gpu::GuestKernel> kernel;
+  std::unique_ptr<gpu::AppKernel> kernel;
   Status problem;
 };
 

@@ -68,7 +68,7 @@ Result<std::shared_ptr<CacheSession>> CacheSession::open(
       cache::Layers layers,
       cache::Layers::open(session->directory_, below.value_or(cache::Layers::default_below())));
   for (const cache::Store& store : layers.stores())
-    session->log_.info("cache '{}': {} entries", store.directory(), store.catalog().entries());
+    session->log_.info("cache '{}': {} entries", store.directory(), store.record_set().entries());
   session->layers_.emplace(std::move(layers));
   session->complain_of_unread();
   remember(session);
@@ -97,9 +97,9 @@ void CacheSession::attach(Member& member) {
 void CacheSession::detach(Member& member) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase(members_, &member);
-  std::vector<WorkRow> rows;
+  std::vector<backlog::WorkRow> rows;
   if (layers_ && settings_.record) member.collect(rows);
-  for (const WorkRow& row : rows) pending_.add(row);
+  for (const backlog::WorkRow& row : rows) pending_.add(row);
 }
 
 Status CacheSession::reload() {
@@ -134,13 +134,13 @@ void CacheSession::flush_if_due() {
 Status CacheSession::flush_locked() {
   if (!layers_ || !settings_.record || ::getpid() != process_) return Status::ok();
   flushed_ns_ = system_clock().monotonic_ns();
-  std::vector<WorkRow> rows;
+  std::vector<backlog::WorkRow> rows;
   for (Member* member : members_) member->collect(rows);
-  for (const WorkRow& row : rows) pending_.add(row);
+  for (const backlog::WorkRow& row : rows) pending_.add(row);
   if (pending_.rows().empty()) return Status::ok();
-  Status status = WorkList::merge_into(directory_, pending_.rows());
+  Status status = backlog::WorkList::merge_into(directory_, pending_.rows());
   if (status.is_ok())
-    pending_ = WorkList();
+    pending_ = backlog::WorkList();
   else if (!std::exchange(complained_, true))
     log_.warn("the work list is kept in memory: {}", status.message());
   return status;

@@ -3,15 +3,15 @@
 //
 // It owns the layers (the program's own where nothing else can be written, the user's, those of
 // PURLIN_CACHE_LAYERS), brings its members up to date when the cache is reloaded, and gathers what
-// they saw into the work list (runtime/work_list.h): when a handle is closed, on reload, at exit,
+// they saw into the work list (backlog/work_list.h): when a handle is closed, on reload, at exit,
 // and now and then from slow paths. A process that was forked off writes nothing of its parent's.
 // Thread-safety: [MT]. Failure: a work list that cannot be written is said once in the log.
 #pragma once
 
+#include "backlog/work_list.h"
 #include "base/time.h"
 #include "cache/layers/layers.h"
 #include "runtime/settings.h"
-#include "runtime/work_list.h"
 
 #include <memory>
 #include <mutex>
@@ -30,7 +30,7 @@ class CacheSession : public std::enable_shared_from_this<CacheSession> {
     virtual ~Member() = default;
     virtual void update(const cache::Layers& layers) = 0;
     // What was seen since the last time.
-    virtual void collect(std::vector<WorkRow>& rows) = 0;
+    virtual void collect(std::vector<backlog::WorkRow>& rows) = 0;
   };
 
   // nullptr: the default directory, and the layers of PURLIN_CACHE_LAYERS.
@@ -72,7 +72,7 @@ class CacheSession : public std::enable_shared_from_this<CacheSession> {
   std::optional<cache::Layers> layers_;  // nullopt: disabled
   std::string of_process_;               // the directory of what nobody else would take; "" = none
   std::vector<Member*> members_;
-  WorkList pending_;  // collected and not yet written
+  backlog::WorkList pending_;  // collected and not yet written
   std::int64_t flushed_ns_ = 0;
   bool complained_ = false;
   std::set<std::string> unread_;  // layers complained of

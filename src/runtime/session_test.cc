@@ -21,7 +21,7 @@ class Held final : public CacheSession::Member {
  public:
   explicit Held(std::function<void()> inside) : inside_(std::move(inside)) {}
   void update(const cache::Layers&) override {}
-  void collect(std::vector<WorkRow>&) override {
+  void collect(std::vector<backlog::WorkRow>&) override {
     if (inside_) std::exchange(inside_, nullptr)();
   }
 

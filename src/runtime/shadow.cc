@@ -26,8 +26,8 @@ bool Shadow::claim(Plan& plan, std::uint64_t count) {
   return due != 0;  // 0: the plan is new, and only its first gap was drawn
 }
 
-bool Shadow::buffers_allow(const gpu::GuestDevice& device, const Choice& choice,
-                           const gpu::GuestLaunch& launch) const {
+bool Shadow::buffers_allow(const gpu::AppContext& device, const Choice& choice,
+                           const gpu::AppLaunch& launch) const {
   const auto& buffers = choice.buffers;
   for (std::size_t i = 0; i < buffers.size(); ++i)
     for (std::size_t j = i + 1; j < buffers.size(); ++j)
@@ -39,9 +39,9 @@ bool Shadow::buffers_allow(const gpu::GuestDevice& device, const Choice& choice,
   return true;
 }
 
-int Shadow::launch(gpu::GuestDevice& device, const Choice& choice, const gpu::GuestLaunch& launch,
+int Shadow::launch(gpu::AppContext& device, const Choice& choice, const gpu::AppLaunch& launch,
                    std::string_view shape) {
-  const gpu::GuestWork live{choice.variant->kernel.get(), &choice.shape};
+  const gpu::AppWork live{choice.variant->kernel.get(), &choice.shape};
   if (choice.rivals.empty() || !buffers_allow(device, choice, launch))
     return device.launch(live, launch);
   const Choice::Rival* rival = nullptr;
@@ -52,8 +52,8 @@ int Shadow::launch(gpu::GuestDevice& device, const Choice& choice, const gpu::Gu
     served_first = random_.below(2) == 0;
   }
   if (rival == nullptr) return device.launch(live, launch);
-  const gpu::GuestWork other{rival->variant->kernel.get(), &rival->shape};
-  std::unique_ptr<gpu::GuestTiming> timing;
+  const gpu::AppWork other{rival->variant->kernel.get(), &rival->shape};
+  std::unique_ptr<gpu::AppTiming> timing;
   const int code = device.launch_shadowed(
       served_first ? std::array{live, other} : std::array{other, live}, live, launch, timing);
   if (timing != nullptr) {

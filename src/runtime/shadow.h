@@ -59,7 +59,7 @@ class Shadow {
     return count >= plan.next_shadow.load(std::memory_order_relaxed) && claim(plan, count);
   }
   // Launches the choice as the program asked, shadowed where its buffers allow. The driver's code.
-  int launch(gpu::GuestDevice& device, const Choice& choice, const gpu::GuestLaunch& launch,
+  int launch(gpu::AppContext& device, const Choice& choice, const gpu::AppLaunch& launch,
              std::string_view shape);
   // Reads the times that have arrived; a duel that was decided is a defeat.
   std::vector<Defeat> poll();
@@ -73,13 +73,13 @@ class Shadow {
  private:
   static constexpr std::size_t kMaxPending = 64;
   struct Pending {
-    std::unique_ptr<gpu::GuestTiming> timing;
+    std::unique_ptr<gpu::AppTiming> timing;
     Duel* duel = nullptr;
     bool served_first = false;
   };
   bool claim(Plan& plan, std::uint64_t count);
-  bool buffers_allow(const gpu::GuestDevice& device, const Choice& choice,
-                     const gpu::GuestLaunch& launch) const;
+  bool buffers_allow(const gpu::AppContext& device, const Choice& choice,
+                     const gpu::AppLaunch& launch) const;
 
   const int every_;
   mutable std::mutex mutex_;

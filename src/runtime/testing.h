@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests and benchmarks of the runtime: a small spec, entries for it, a dispatcher on a fake
-// guest.
+// context.
 #pragma once
 
-#include "gpu/fake/fake_guest.h"
+#include "gpu/fake/fake_app_context.h"
 #include "runtime/dispatcher.h"
 
 #include <memory>
@@ -68,12 +68,12 @@ inline Config sample_config(std::int64_t block, std::int64_t items) {
   return config;
 }
 
-// A winner for N on the fake guest.
+// A winner for N on the fake context.
 inline cache::Entry sample_winner(const KernelSpec& spec, std::int64_t n, const Config& config) {
   ProblemShape problem;
   problem.set("N", n);
   cache::Entry entry =
-      cache::new_entry(spec, problem, gpu::FakeGuest().info(), /*cold_cache=*/false).value();
+      cache::new_entry(spec, problem, gpu::FakeAppContext().info(), /*cold_cache=*/false).value();
   entry.config = config;
   entry.default_config = default_config(spec);
   entry.time_ms = 0.5;

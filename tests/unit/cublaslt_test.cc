@@ -109,8 +109,8 @@ TEST_F(CublasLt, ASpaceSurvivesItsJson) {
 }
 
 TEST_F(CublasLt, AProgramIsNeverHandedWhatTheLibraryRefuses) {
-  const auto guest = join_library("cublaslt", handle_);
-  ASSERT_TRUE(guest.is_ok()) << guest.status().message();
+  const auto app_context = join_library("cublaslt", handle_);
+  ASSERT_TRUE(app_context.is_ok()) << app_context.status().message();
   cublasLtMatmulAlgo_t algo;
   std::memset(&algo, 0xEE, sizeof algo);
   const cublasLtMatmulAlgo_t untouched = algo;
@@ -120,20 +120,20 @@ TEST_F(CublasLt, AProgramIsNeverHandedWhatTheLibraryRefuses) {
   ASSERT_TRUE(product.is_ok()) << product.status().message();
   const LtDescriptors& own = (*product)->descriptors();
   const LibraryDescriptors of{own.operation, own.a, own.b, own.c, own.d};
-  const Result<std::size_t> bytes = (*guest)->algorithm(operation(), of, good, &algo);
+  const Result<std::size_t> bytes = (*app_context)->algorithm(operation(), of, good, &algo);
   ASSERT_TRUE(bytes.is_ok()) << bytes.status().message();
   EXPECT_EQ(*bytes, 16u * 8 * 4 * 4);
   EXPECT_NE(std::memcmp(&algo, &untouched, sizeof algo), 0);
-  EXPECT_TRUE((*guest)->plan(operation(), problem, &good).is_ok());
-  EXPECT_TRUE((*guest)->plan(operation(), problem, nullptr).is_ok());
+  EXPECT_TRUE((*app_context)->plan(operation(), problem, &good).is_ok());
+  EXPECT_TRUE((*app_context)->plan(operation(), problem, nullptr).is_ok());
   algo = untouched;
-  EXPECT_FALSE((*guest)->algorithm(operation(100), of, good, &algo).is_ok());
-  EXPECT_FALSE((*guest)->plan(operation(100), problem, &good).is_ok());
+  EXPECT_FALSE((*app_context)->algorithm(operation(100), of, good, &algo).is_ok());
+  EXPECT_FALSE((*app_context)->plan(operation(100), problem, &good).is_ok());
   ::setenv("FAKE_CUBLASLT_REFUSE", "18", 1);
-  EXPECT_FALSE((*guest)->algorithm(operation(), of, good, &algo).is_ok());
+  EXPECT_FALSE((*app_context)->algorithm(operation(), of, good, &algo).is_ok());
   Config incomplete;
   incomplete.set("algo", std::int64_t{6});
-  EXPECT_FALSE((*guest)->algorithm(operation(), of, incomplete, &algo).is_ok());
+  EXPECT_FALSE((*app_context)->algorithm(operation(), of, incomplete, &algo).is_ok());
   EXPECT_EQ(std::memcmp(&algo, &untouched, sizeof algo), 0);
 }
 

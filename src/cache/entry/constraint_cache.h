@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConstraintTexts: constraints by their text, each parsed once: the entries of an op have mostly
+// ConstraintCache: constraints by their text, each parsed once: the entries of an op have mostly
 // the same ones. Bounded, by texts and by their length. Thread-safety: one thread. Failure: what
 // Expression::parse says of the text.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace purlin::cache {
 
-class ConstraintTexts {
+class ConstraintCache {
  public:
   // The answer lives until the next call.
   const Result<Expression>& parse(const std::string& text) {

@@ -64,7 +64,7 @@ Result<BucketRules> rules_from(const J& json, const ProblemShape& problem) {
 }
 
 template <class J>
-Status read_constraints(const J& json, Entry* entry, ConstraintTexts& constraints) {
+Status read_constraints(const J& json, Entry* entry, ConstraintCache& constraints) {
   const auto& texts = json["shape_constraints"].items();
   if (texts.size() > kMaxParameters)
     return error(Code::kInvalid, "'shape_constraints' has more than {} items", kMaxParameters);
@@ -95,7 +95,7 @@ Status read_regret(const J& json, Entry* entry) {
 }
 
 template <class J>
-Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintTexts& constraints) {
+Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintCache& constraints) {
   PURLIN_TRY(check_schema(json, "purlin.entry", kSchemaVersion));
   Entry entry;
   PURLIN_ASSIGN(entry.key, key_from_json(json["key"]));
@@ -220,11 +220,11 @@ Json to_json(const Entry& entry) {
 }
 
 Result<Entry> entry_from_json(const Json& json) {
-  ConstraintTexts constraints;
+  ConstraintCache constraints;
   return entry_from(json, EntryParts::kAll, constraints);
 }
 Result<Entry> entry_from_json(const JsonView& json, EntryParts parts,
-                              ConstraintTexts& constraints) {
+                              ConstraintCache& constraints) {
   return entry_from(json, parts, constraints);
 }
 

@@ -54,6 +54,6 @@ enum class EntryParts {
   kAll,
   kServed,  // what lookups need: without samples, ties, regret and who found it how
 };
-Result<Entry> entry_from_json(const JsonView& json, EntryParts parts, ConstraintTexts& constraints);
+Result<Entry> entry_from_json(const JsonView& json, EntryParts parts, ConstraintCache& constraints);
 
 }  // namespace purlin::cache

@@ -249,7 +249,7 @@ class ShapeCompiler {
 
 std::optional<ShapeCheck> ShapeCheck::compile(const Entry& entry,
                                               const std::vector<std::string>& dimensions,
-                                              ConstraintTexts& constraints) {
+                                              ConstraintCache& constraints) {
   ShapeCheck check;
   ShapeCompiler compiler(entry, dimensions, check.steps_, check.zero_bits_);
   for (const std::string& text : entry.shape_constraints) {

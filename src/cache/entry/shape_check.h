@@ -27,7 +27,7 @@ class ShapeCheck {
   // `dimensions` is the order of the extents given to holds().
   static std::optional<ShapeCheck> compile(const Entry& entry,
                                            const std::vector<std::string>& dimensions,
-                                           ConstraintTexts& constraints);
+                                           ConstraintCache& constraints);
   // False also where the arithmetic would overflow or divide by zero.
   bool holds(const std::int64_t* extents) const noexcept;
 

@@ -8,7 +8,7 @@
 
 namespace purlin::cache {
 
-LineMemory::LineMemory(std::size_t bytes) {
+HugePageBuffer::HugePageBuffer(std::size_t bytes) {
   const std::size_t unit = bytes >= kHugePage ? kHugePage : kLine;
   bytes_ = (bytes + unit - 1) / unit * unit;
   data_ = static_cast<char*>(std::aligned_alloc(unit, bytes_));
@@ -17,6 +17,6 @@ LineMemory::LineMemory(std::size_t bytes) {
   std::memset(data_, 0, bytes_);
 }
 
-LineMemory::~LineMemory() { std::free(data_); }
+HugePageBuffer::~HugePageBuffer() { std::free(data_); }
 
 }  // namespace purlin::cache

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// LineMemory: zeroed memory that begins at a line of the processor's caches and, where it fills a
-// huge page, lies on huge pages, where the system has them: reads at random places then seldom wait
-// for address translation. Owns its memory. Thread-safety: none of its own; it does not change.
+// HugePageBuffer: zeroed memory that begins at a line of the processor's caches and, where it fills
+// a huge page, lies on huge pages, where the system has them: reads at random places then seldom
+// wait for address translation. Owns its memory. Thread-safety: none of its own; it does not
+// change.
 #pragma once
 
 #include <cstddef>
 
 namespace purlin::cache {
 
-class LineMemory {
+class HugePageBuffer {
  public:
   static constexpr std::size_t kLine = 64, kHugePage = std::size_t{2} << 20;
 
   // Rounded up to whole lines, or huge pages. Throws std::bad_alloc.
-  explicit LineMemory(std::size_t bytes);
-  ~LineMemory();
-  LineMemory(const LineMemory&) = delete;
-  LineMemory& operator=(const LineMemory&) = delete;
+  explicit HugePageBuffer(std::size_t bytes);
+  ~HugePageBuffer();
+  HugePageBuffer(const HugePageBuffer&) = delete;
+  HugePageBuffer& operator=(const HugePageBuffer&) = delete;
 
   char* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }

@@ -12,20 +12,20 @@
 namespace purlin::cache {
 namespace {
 
-bool begins_at(const LineMemory& memory, std::size_t unit) {
+bool begins_at(const HugePageBuffer& memory, std::size_t unit) {
   return reinterpret_cast<std::uintptr_t>(memory.data()) % unit == 0;
 }
 
-TEST(LineMemory, IsWholeLinesOrHugePagesOfNothing) {
+TEST(HugePageBuffer, IsWholeLinesOrHugePagesOfNothing) {
   struct Case {
     std::size_t asked, given, unit;
   };
-  constexpr std::size_t kLine = LineMemory::kLine, kPage = LineMemory::kHugePage;
+  constexpr std::size_t kLine = HugePageBuffer::kLine, kPage = HugePageBuffer::kHugePage;
   for (const auto& [asked, given, unit] :
        {Case{1, kLine, kLine}, Case{kLine, kLine, kLine}, Case{kLine + 1, 2 * kLine, kLine},
         Case{kPage - 1, kPage, kLine}, Case{kPage, kPage, kPage},
         Case{kPage + 1, 2 * kPage, kPage}}) {
-    const LineMemory memory(asked);
+    const HugePageBuffer memory(asked);
     EXPECT_EQ(memory.bytes(), given) << asked;
     EXPECT_TRUE(begins_at(memory, unit)) << asked;
     EXPECT_TRUE(std::all_of(memory.data(), memory.data() + memory.bytes(), [](char byte) {
@@ -35,10 +35,10 @@ TEST(LineMemory, IsWholeLinesOrHugePagesOfNothing) {
 }
 
 // A memo keeps how many lines there are beside their address.
-TEST(LineMemory, AMemoOfAHugePageKeepsAnswersInAllOfIt) {
-  AnswerMemo memo(LineMemory::kHugePage / LineMemory::kLine);
-  EXPECT_EQ(memo.bytes(), LineMemory::kHugePage);
-  EXPECT_EQ(memo.count(), LineMemory::kHugePage / LineMemory::kLine);
+TEST(HugePageBuffer, AMemoOfAHugePageKeepsAnswersInAllOfIt) {
+  LookupMemo memo(HugePageBuffer::kHugePage / HugePageBuffer::kLine);
+  EXPECT_EQ(memo.bytes(), HugePageBuffer::kHugePage);
+  EXPECT_EQ(memo.count(), HugePageBuffer::kHugePage / HugePageBuffer::kLine);
   const AnswerLines read = memo;
   constexpr std::int64_t kShapes = 4000;
   for (std::int64_t i = 0; i < kShapes; ++i)

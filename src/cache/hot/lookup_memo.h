@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AnswerMemo: what an index answered for the shapes that a program goes on asking for, in few lines
+// LookupMemo: what an index answered for the shapes that a program goes on asking for, in few lines
 // that lie close together, however large the index's table is.
 //
 // A line of the processor's caches is chosen by the extents asked for and holds two answers, each
@@ -7,7 +7,7 @@
 // to the line beside it, so that few of the shapes in use displace each other. An answer counts in
 // the epoch that it was given in: the index raises its epoch when an answer may change, which drops
 // all of them at once. Extents of 2^32 and more are not kept.
-// AnswerMemo owns the lines, AnswerLines is what readers hold.
+// LookupMemo owns the lines, AnswerLines is what readers hold.
 // [MT] find() is wait-free. keep() tries once: where another thread is writing nothing is kept.
 #pragma once
 
@@ -142,12 +142,12 @@ class AnswerLines {
 
 static_assert(std::atomic<AnswerLines>::is_always_lock_free);
 
-class AnswerMemo : private LineMemory, public AnswerLines {
+class LookupMemo : private HugePageBuffer, public AnswerLines {
  public:
   // A power of two, at least 2.
-  explicit AnswerMemo(std::size_t count)
-      : LineMemory(count * sizeof(Line)), AnswerLines(new (data()) Line[count](), count) {}
-  using LineMemory::bytes;
+  explicit LookupMemo(std::size_t count)
+      : HugePageBuffer(count * sizeof(Line)), AnswerLines(new (data()) Line[count](), count) {}
+  using HugePageBuffer::bytes;
 };
 
 }  // namespace purlin::cache

@@ -22,9 +22,9 @@ void with_each_number_of_dimensions(Body body) {
   (std::make_index_sequence<8>());
 }
 
-TEST(AnswerMemo, FindsByTheWholeOfTheExtentsAndTheEpoch) {
+TEST(LookupMemo, FindsByTheWholeOfTheExtentsAndTheEpoch) {
   with_each_number_of_dimensions([]<std::size_t D>() {
-    AnswerMemo memo(256);
+    LookupMemo memo(256);
     Shape extents = {};
     for (std::size_t i = 0; i < D; ++i) extents[i] = static_cast<std::int64_t>(100 + i);
     EXPECT_EQ(memo.find<D>(extents.data(), 2), 0u);
@@ -42,8 +42,8 @@ TEST(AnswerMemo, FindsByTheWholeOfTheExtentsAndTheEpoch) {
 }
 
 // Of what is kept in half of a word only what fits there.
-TEST(AnswerMemo, LargeAndNegativeExtentsAreNotKept) {
-  AnswerMemo memo(2);
+TEST(LookupMemo, LargeAndNegativeExtentsAreNotKept) {
+  LookupMemo memo(2);
   for (const std::int64_t large : {std::int64_t{1} << 32, std::int64_t{1} << 62, std::int64_t{-1}})
     for (std::size_t i = 0; i < 3; ++i) {
       Shape extents = {7, 7, 7};
@@ -57,8 +57,8 @@ TEST(AnswerMemo, LargeAndNegativeExtentsAreNotKept) {
   EXPECT_EQ(memo.find<3>(largest.data(), 2), 8u);
 }
 
-TEST(AnswerMemo, ALineAndTheOneBesideItHoldFourAndThenDisplaceInTurn) {
-  AnswerMemo memo(2);
+TEST(LookupMemo, ALineAndTheOneBesideItHoldFourAndThenDisplaceInTurn) {
+  LookupMemo memo(2);
   const auto shape = [](std::int64_t m) { return Shape{m, 1}; };
   int with_room = 0, found = 0;
   for (std::int64_t m = 1; m <= 100; ++m) {
@@ -74,8 +74,8 @@ TEST(AnswerMemo, ALineAndTheOneBesideItHoldFourAndThenDisplaceInTurn) {
 
 // Of shapes for whose lines chance alone decides, some meet more than one other in their line: they
 // lie beside it.
-TEST(AnswerMemo, FewShapesDisplaceEachOther) {
-  AnswerMemo memo(512);
+TEST(LookupMemo, FewShapesDisplaceEachOther) {
+  LookupMemo memo(512);
   std::vector<Shape> shapes;
   Random random(1);
   for (int i = 0; i < 300; ++i)
@@ -88,9 +88,9 @@ TEST(AnswerMemo, FewShapesDisplaceEachOther) {
 }
 
 // Lines are written all the time by two threads: what a reader finds is what was kept for it.
-TEST(AnswerMemo, ReadersNeverSeeHalfOfAnAnswer) {
+TEST(LookupMemo, ReadersNeverSeeHalfOfAnAnswer) {
   with_each_number_of_dimensions([]<std::size_t D>() {
-    AnswerMemo memo(2);
+    LookupMemo memo(2);
     const auto shape = [](std::uint64_t n) {
       Shape extents = {};
       for (std::size_t i = 0; i < D; ++i) extents[i] = static_cast<std::int64_t>(n * (i + 1));

@@ -16,7 +16,7 @@ namespace {
 // The most fill one huge page; of them, six thousand shapes (of more than four dimensions, one
 // thousand) leave less than one that has no room in its two lines.
 constexpr std::size_t kMinMemoLines = 256,
-                      kMaxMemoLines = LineMemory::kHugePage / LineMemory::kLine;
+                      kMaxMemoLines = HugePageBuffer::kHugePage / HugePageBuffer::kLine;
 
 // What find() must know of an entry besides its bucket, in one word: a field for each dimension of
 // which bits of the extent must be 0, and what is below. A field holds the multiples that tiles
@@ -115,8 +115,8 @@ struct OpIndex::Slot {
 struct OpIndex::Table {
   Table(std::size_t count, std::size_t dimensions)
       : mask(count - 1),
-        stride((sizeof(Slot) + dimensions * sizeof(std::int64_t) + LineMemory::kLine - 1) /
-               LineMemory::kLine * LineMemory::kLine),
+        stride((sizeof(Slot) + dimensions * sizeof(std::int64_t) + HugePageBuffer::kLine - 1) /
+               HugePageBuffer::kLine * HugePageBuffer::kLine),
         memory(count * stride) {
     for (std::size_t i = 0; i < count; ++i) new (memory.data() + i * stride) Slot;
   }
@@ -124,7 +124,7 @@ struct OpIndex::Table {
   Slot& at(std::size_t i) const { return *reinterpret_cast<Slot*>(memory.data() + i * stride); }
 
   const std::size_t mask, stride;
-  const LineMemory memory;
+  const HugePageBuffer memory;
 };
 
 bool IndexedEntry::beats(const IndexedEntry& other) const {
@@ -337,7 +337,7 @@ void OpIndex::prefetch_in(const std::int64_t* extents) const noexcept {
 std::size_t OpIndex::table_bytes() const {
   std::size_t bytes = 0;
   for (const std::unique_ptr<Table>& table : tables_) bytes += table->memory.bytes();
-  for (const std::unique_ptr<AnswerMemo>& memo : memos_) bytes += memo->bytes();
+  for (const std::unique_ptr<LookupMemo>& memo : memos_) bytes += memo->bytes();
   return bytes;
 }
 
@@ -357,21 +357,21 @@ std::vector<Id128> OpIndex::changed_keys(std::span<const Store> layers) {
     followed_.clear();
     for (const Store& store : layers) {
       followed_.push_back({store.directory(), store.generation(), 0});
-      store.catalog().each_of_group(group_, [&](const EntryRow& row) {
-        changed.push_back({row.key, row.offset});
+      store.record_set().each_of_group(group_, [&](const EntrySummary& summary) {
+        changed.push_back({summary.key, summary.offset});
       });
     }
     for (const auto& [key, live] : live_) changed.push_back({key});
   } else {
-    const LayerUnion all(layers);
+    const MergedView all(layers);
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::vector<Store::Change>& changes = layers[i].changes();
       for (std::size_t at = followed_[i].seen; at < changes.size(); ++at) {
         if (changes[at].group == group_) changed.push_back({changes[at].key});
         if (changes[at].about == Id128()) continue;
-        if (const EntryRow* row = all.entry(changes[at].about);
-            row != nullptr && row->group == group_)
-          changed.push_back({row->key});
+        if (const EntrySummary* summary = all.entry(changes[at].about);
+            summary != nullptr && summary->group == group_)
+          changed.push_back({summary->key});
       }
     }
   }
@@ -412,8 +412,8 @@ class Changing {
 struct OpIndex::Reading {
   explicit Reading(std::span<const Store> layers)
       : all(layers), readers(all.readers(EntryParts::kServed, constraints)) {}
-  const LayerUnion all;
-  ConstraintTexts constraints;
+  const MergedView all;
+  ConstraintCache constraints;
   std::deque<EntryReader> readers;
 };
 
@@ -463,8 +463,8 @@ void OpIndex::withdraw(const std::vector<const IndexedEntry*>& entries) {
 
 OpIndex::Live OpIndex::index_key(std::span<const Store> layers, const Id128& key,
                                  Reading& reading) {
-  const std::vector<LayerUnion::Layered> served = reading.all.served(group_, key, reading.readers);
-  const auto made = [&](const LayerUnion::Layered& from, bool at_its_shape_only) {
+  const std::vector<MergedView::Layered> served = reading.all.served(group_, key, reading.readers);
+  const auto made = [&](const MergedView::Layered& from, bool at_its_shape_only) {
     std::unique_ptr<IndexedEntry> entry = make(from.stored, at_its_shape_only, reading.constraints);
     if (entry == nullptr) return entry;
     entry->layer = from.layer;
@@ -489,7 +489,7 @@ OpIndex::Live OpIndex::index_key(std::span<const Store> layers, const Id128& key
   // The others, for the shapes they were measured at.
   std::vector<const ProblemShape*> measured;
   if (!live.empty()) measured.push_back(&live.front()->problem);
-  for (const LayerUnion::Layered& from : served) {
+  for (const MergedView::Layered& from : served) {
     const ProblemShape& problem = from.stored.entry.problem;
     if (std::any_of(measured.begin(), measured.end(),
                     [&](const ProblemShape* other) { return *other == problem; }))
@@ -527,7 +527,7 @@ std::size_t OpIndex::rule_set(const Entry& entry, bool exact) {
 }
 
 std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_its_shape_only,
-                                            ConstraintTexts& constraints) {
+                                            ConstraintCache& constraints) {
   const Entry& entry = stored.entry;
   // Shapes of other dimensions are another problem, whatever the op is called.
   if (entry.problem.items().size() != dimensions_.size()) return nullptr;
@@ -624,7 +624,7 @@ void OpIndex::grow(std::size_t more) {
 void OpIndex::grow_memo() {
   const std::size_t lines = std::clamp(tables_.back()->size(), kMinMemoLines, kMaxMemoLines);
   if (!memos_.empty() && memos_.back()->count() >= lines) return;
-  memos_.push_back(std::make_unique<AnswerMemo>(lines));
+  memos_.push_back(std::make_unique<LookupMemo>(lines));
   memo_.store(*memos_.back(), std::memory_order_release);
 }
 

@@ -112,7 +112,7 @@ class OpIndex {
   struct Reading;
   Live index_key(std::span<const Store> layers, const Id128& key, Reading& reading);
   std::unique_ptr<IndexedEntry> make(const StoredEntry& stored, bool at_its_shape_only,
-                                     ConstraintTexts& constraints);
+                                     ConstraintCache& constraints);
   const IndexedEntry* publish(std::unique_ptr<IndexedEntry> made);
   std::size_t rule_set(const Entry& entry, bool exact);
   void insert(const IndexedEntry* entry);
@@ -170,7 +170,7 @@ class OpIndex {
   std::array<RuleSet, kMaxRuleSets> rule_sets_;  // the first is exact; published by rule_count_
   // The writer's.
   std::vector<std::unique_ptr<Table>> tables_;          // the last one is current
-  std::vector<std::unique_ptr<AnswerMemo>> memos_;      // here, too
+  std::vector<std::unique_ptr<LookupMemo>> memos_;      // here, too
   std::vector<std::unique_ptr<IndexedEntry>> entries_;  // every one ever published
   std::unordered_map<Id128, std::vector<const IndexedEntry*>, Id128Hash> of_record_;  // the same
   std::unordered_map<Id128, Live, Id128Hash> live_;

@@ -62,10 +62,10 @@ Status Layers::set_status(EntryStatus status) {
   const Id128 record = Id128::parse(status.record);
   if (together().entry(record) == nullptr)
     return error(Code::kNotFound, "no layer of the cache has an entry record '{}'", status.record);
-  if (const StatusRow* latest = together().standing(record).row;
+  if (const StatusSummary* latest = together().standing(record).summary;
       latest != nullptr && latest->at_ns >= status.at_ns())
     status.at = format_rfc3339_ns(latest->at_ns + 1);
-  const std::array<StoredRecord, 1> records = {make_record(status)};
+  const std::array<CacheRecord, 1> records = {make_record(status)};
   std::string reasons;
   for (Store& store : stores_) {
     const Result<Absorbed> absorbed = store.absorb(records);
@@ -78,15 +78,16 @@ Status Layers::set_status(EntryStatus status) {
 }
 
 const Store* Layers::withdrawn_by(const Id128& record) const {
-  const LayerUnion::Standing latest = together().standing(record);
-  return latest.row == nullptr || is_served(latest.row->entry_state()) ? nullptr : latest.store;
+  const MergedView::Standing latest = together().standing(record);
+  return latest.summary == nullptr || is_served(latest.summary->entry_state()) ? nullptr
+                                                                               : latest.store;
 }
 
 Lookup Layers::get(const CacheKey& key, const ProblemShape& problem,
                    const LookupOptions& options) const {
   LookupOptions together = options;
   // What is known against an entry is the union's to say, as after a merge.
-  const LayerUnion all(stores_);
+  const MergedView all(stores_);
   together.served = [&](const Id128& record) { return all.served(record); };
   together.validated = [&](const Id128& record, std::uint32_t toolkit, std::uint32_t driver) {
     return all.validated(record, toolkit, driver);
@@ -125,27 +126,27 @@ Result<std::size_t> Layers::repair() {
   Store& first = stores_.front();
   // Which keys it was about, the lost records' among them, is what an index still knows.
   std::unordered_set<Id128, Id128Hash> keys;
-  const auto note = [&](const EntryRow& row) { keys.insert(row.key); };
-  first.catalog().each_entry(note);
+  const auto note = [&](const EntrySummary& summary) { keys.insert(summary.key); };
+  first.record_set().each_entry(note);
   PURLIN_TRY(first.reread());
-  first.catalog().each_entry(note);
+  first.record_set().each_entry(note);
   std::size_t back = 0;
   for (std::size_t i = 1; i < stores_.size(); ++i) {
-    std::vector<StoredRecord> lost;
-    const auto wanted = [&](const EntryRow& row) {
-      return keys.count(row.key) > 0 && !first.catalog().has(row.record);
+    std::vector<CacheRecord> lost;
+    const auto wanted = [&](const EntrySummary& summary) {
+      return keys.count(summary.key) > 0 && !first.record_set().has(summary.record);
     };
     std::vector<Id128> ids;
-    stores_[i].catalog().each_entry([&](const EntryRow& row) {
-      if (wanted(row)) ids.push_back(row.record);
+    stores_[i].record_set().each_entry([&](const EntrySummary& summary) {
+      if (wanted(summary)) ids.push_back(summary.record);
     });
-    stores_[i].catalog().each_status([&](const StatusRow& row) {
-      const EntryRow* about = stores_[i].catalog().entry(row.target);
-      if (about != nullptr && keys.count(about->key) > 0 && !first.catalog().has(row.record))
-        ids.push_back(row.record);
+    stores_[i].record_set().each_status([&](const StatusSummary& summary) {
+      const EntrySummary* about = stores_[i].record_set().entry(summary.target);
+      if (about != nullptr && keys.count(about->key) > 0 && !first.record_set().has(summary.record))
+        ids.push_back(summary.record);
     });
     for (const Id128& id : ids)
-      if (Result<StoredRecord> record = stores_[i].record(id.hex()); record.is_ok())
+      if (Result<CacheRecord> record = stores_[i].record(id.hex()); record.is_ok())
         lost.push_back(std::move(record).value());
     PURLIN_ASSIGN(const Absorbed absorbed, first.absorb(lost));
     back += absorbed.added;

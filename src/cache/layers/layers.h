@@ -42,7 +42,7 @@ class Layers {
 
   std::vector<Store>& stores() { return stores_; }
   const std::vector<Store>& stores() const { return stores_; }
-  LayerUnion together() const { return LayerUnion(stores_); }
+  MergedView together() const { return MergedView(stores_); }
   // Layers that could not be read: directory and reason.
   const std::vector<std::pair<std::string, std::string>>& unread() const { return unread_; }
 

@@ -73,8 +73,8 @@ TEST_F(LayersTest, WhatIsLearntAboutAnEntryBelowIsWrittenAbove) {
   const Result<Put> put = Store::open(fleet)->put(timed_layer(0.1, 32));
   Layers layers = open();
   ASSERT_TRUE(layers.set_status(new_status(put->record, EntryState::kDemoted, "slow")).is_ok());
-  EXPECT_EQ(Store::open(mine)->catalog().statuses(), 1u);
-  EXPECT_EQ(Store::open(fleet)->catalog().statuses(), 0u);
+  EXPECT_EQ(Store::open(mine)->record_set().statuses(), 1u);
+  EXPECT_EQ(Store::open(fleet)->record_set().statuses(), 0u);
   EXPECT_EQ(open().get(wanted.key, wanted.problem).outcome, Outcome::kMiss);
   EntryStatus back = new_status(put->record, EntryState::kActive, "a false alarm");
   back.at = "2020-01-01T00:00:00Z";  // of a host whose clock is far behind

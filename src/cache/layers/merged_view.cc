@@ -7,43 +7,43 @@
 
 namespace purlin::cache {
 
-LayerUnion::Standing LayerUnion::standing(const Id128& record) const {
+MergedView::Standing MergedView::standing(const Id128& record) const {
   Standing latest;
   for (const Store& store : stores_) {
-    const StatusRow* row = store.catalog().standing(record);
-    if (row == nullptr ||
-        (latest.row != nullptr &&
-         std::tie(row->at_ns, row->record) <= std::tie(latest.row->at_ns, latest.row->record)))
+    const StatusSummary* summary = store.record_set().standing(record);
+    if (summary == nullptr ||
+        (latest.summary != nullptr && std::tie(summary->at_ns, summary->record) <=
+                                          std::tie(latest.summary->at_ns, latest.summary->record)))
       continue;
     latest = {row, &store};
   }
   return latest;
 }
 
-bool LayerUnion::served(const Id128& record) const {
+bool MergedView::served(const Id128& record) const {
   const Standing latest = standing(record);
-  return latest.row == nullptr || is_served(latest.row->entry_state());
+  return latest.summary == nullptr || is_served(latest.summary->entry_state());
 }
 
-bool LayerUnion::validated(const Id128& record, std::uint32_t toolkit, std::uint32_t driver) const {
+bool MergedView::validated(const Id128& record, std::uint32_t toolkit, std::uint32_t driver) const {
   return std::any_of(stores_.begin(), stores_.end(), [&](const Store& store) {
-    return store.catalog().validated(record, toolkit, driver);
+    return store.record_set().validated(record, toolkit, driver);
   });
 }
 
-const EntryRow* LayerUnion::entry(const Id128& record) const {
+const EntrySummary* MergedView::entry(const Id128& record) const {
   for (const Store& store : stores_)
-    if (const EntryRow* row = store.catalog().entry(record)) return row;
+    if (const EntrySummary* summary = store.record_set().entry(record)) return summary;
   return nullptr;
 }
 
-std::deque<EntryReader> LayerUnion::readers(EntryParts parts, ConstraintTexts& constraints) const {
+std::deque<EntryReader> MergedView::readers(EntryParts parts, ConstraintCache& constraints) const {
   std::deque<EntryReader> all;
   for (const Store& store : stores_) all.emplace_back(store.log_path(), parts, constraints);
   return all;
 }
 
-std::vector<LayerUnion::Layered> LayerUnion::served(std::uint64_t group, const Id128& key,
+std::vector<MergedView::Layered> MergedView::served(std::uint64_t group, const Id128& key,
                                                     std::deque<EntryReader>& readers) const {
   std::vector<Layered> all;
   std::unordered_set<std::string> taken;

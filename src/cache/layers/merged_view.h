@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerUnion: what several stores, upper layer first, know together of an entry.
+// MergedView: what several stores, upper layer first, know together of an entry.
 //
 // Whether an entry is served, and under which drivers it was validated, says the union of all
 // layers, as after a merge; which of two entries stands for a key says the order of the layers. A
@@ -17,20 +17,20 @@
 
 namespace purlin::cache {
 
-class LayerUnion {
+class MergedView {
  public:
-  explicit LayerUnion(std::span<const Store> stores) : stores_(stores) {}
+  explicit MergedView(std::span<const Store> stores) : stores_(stores) {}
 
   // The latest status about an entry record, and the store that has it; nulls where there is none.
   struct Standing {
-    const StatusRow* row = nullptr;
+    const StatusSummary* summary = nullptr;
     const Store* store = nullptr;
   };
   Standing standing(const Id128& record) const;
   bool served(const Id128& record) const;
   bool validated(const Id128& record, std::uint32_t toolkit, std::uint32_t driver) const;
   // nullptr where no layer has the entry.
-  const EntryRow* entry(const Id128& record) const;
+  const EntrySummary* entry(const Id128& record) const;
 
   // The entries served for a key, layer by layer, in each the best first; with every layer's
   // statuses. A record that several layers have counts as the uppermost's.
@@ -41,7 +41,7 @@ class LayerUnion {
   std::vector<Layered> served(std::uint64_t group, const Id128& key,
                               std::deque<EntryReader>& readers) const;
   // One for each store.
-  std::deque<EntryReader> readers(EntryParts parts, ConstraintTexts& constraints) const;
+  std::deque<EntryReader> readers(EntryParts parts, ConstraintCache& constraints) const;
 
  private:
   std::span<const Store> stores_;

@@ -59,7 +59,7 @@ Status check_signature(std::string_view header, const Json& signature, const Sig
 Status take_record(std::string_view line, Bundle* bundle) {
   PURLIN_ASSIGN(const Json json, Json::parse(line, {.max_bytes = 2 * kMaxPayload + 4096}));
   const std::string& kind = json["kind"].as_string();
-  StoredRecord record;
+  CacheRecord record;
   if (kind == record_kind_name(RecordKind::kEntry))
     record.kind = RecordKind::kEntry;
   else if (kind == record_kind_name(RecordKind::kStatus))
@@ -101,9 +101,9 @@ std::string SigningKey::sign(std::string_view text) const {
 
 bool is_bundle(std::string_view bytes) { return starts_with(bytes, kStart); }
 
-Result<std::string> encode_bundle(std::span<const StoredRecord> records, const SigningKey* key) {
+Result<std::string> encode_bundle(std::span<const CacheRecord> records, const SigningKey* key) {
   std::string lines;
-  for (const StoredRecord& record : records)
+  for (const CacheRecord& record : records)
     lines += fmt::format("{{\"kind\":\"{}\",\"id\":\"{}\",\"payload\":{}}}\n",
                          record_kind_name(record.kind), record.id, record.payload);
   if (lines.size() > kMaxPlainBytes)

@@ -35,7 +35,7 @@ class SigningKey {
 };
 
 struct Bundle {
-  std::vector<StoredRecord> records;
+  std::vector<CacheRecord> records;
   std::size_t newer = 0;    // records of kinds this Purlin does not know
   std::size_t refused = 0;  // records without their id
   std::string signed_by;    // id of the key its header names; "" = not signed
@@ -45,7 +45,7 @@ struct Bundle {
 bool is_bundle(std::string_view bytes);
 // `key` nullptr: not signed. The same records give other bytes each time: a bundle says when and
 // by what it was written, and its name is then never one that somebody is about to remove.
-Result<std::string> encode_bundle(std::span<const StoredRecord> records, const SigningKey* key);
+Result<std::string> encode_bundle(std::span<const CacheRecord> records, const SigningKey* key);
 // With a key, a bundle that it did not sign is kInvalid.
 Result<Bundle> decode_bundle(std::string_view bytes, const SigningKey* key);
 

@@ -8,8 +8,8 @@
 namespace purlin::cache {
 namespace {
 
-std::vector<StoredRecord> some_records() {
-  const StoredRecord first = make_record(sample_entry(1024)), second = make_record(sample_entry(9));
+std::vector<CacheRecord> some_records() {
+  const CacheRecord first = make_record(sample_entry(1024)), second = make_record(sample_entry(9));
   return {first, second, make_record(new_status(first.id, EntryState::kDemoted, "it \"lost\""))};
 }
 

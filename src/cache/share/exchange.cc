@@ -41,12 +41,12 @@ Result<Bundle> from_export(const Json& document) {
 
 }  // namespace
 
-Result<Json> export_document(std::span<const StoredRecord> records) {
+Result<Json> export_document(std::span<const CacheRecord> records) {
   Json document =
       new_document(fmt::format("purlin.cache-export/{}", kExportVersion), host_environment());
   document.set("written_at", format_rfc3339(system_clock().wall_ns()));
   Json list = Json::array();
-  for (const StoredRecord& record : records) {
+  for (const CacheRecord& record : records) {
     PURLIN_ASSIGN(Json payload, Json::parse(record.payload));
     list.push(Json::object({{"kind", record_kind_name(record.kind)},
                             {"id", record.id},

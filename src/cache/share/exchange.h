@@ -13,7 +13,7 @@
 namespace purlin::cache {
 
 // {"schema": "purlin.cache-export/1", …, "records": [{"kind", "id", "payload"}]}
-Result<Json> export_document(std::span<const StoredRecord> records);
+Result<Json> export_document(std::span<const CacheRecord> records);
 
 // A bundle, or the JSON of `cache export`, `cache ls --json`, `cache get --json` or of one entry.
 // With a key only a bundle that it signed is taken.

@@ -20,11 +20,11 @@ constexpr int kAttempts = 100;
 constexpr double kFirstPauseS = 0.01, kLongestPauseS = 1;
 constexpr int kStaleIndexReads = 3;
 
-std::vector<std::vector<StoredRecord>> in_segments(const std::vector<StoredRecord>& records,
-                                                   std::size_t most) {
-  std::vector<std::vector<StoredRecord>> parts;
+std::vector<std::vector<CacheRecord>> in_segments(const std::vector<CacheRecord>& records,
+                                                  std::size_t most) {
+  std::vector<std::vector<CacheRecord>> parts;
   std::size_t bytes = 0;
-  for (const StoredRecord& record : records) {
+  for (const CacheRecord& record : records) {
     if (parts.empty() || parts.back().size() == most ||
         bytes + record.payload.size() > kSegmentBytes) {
       parts.emplace_back();
@@ -97,16 +97,16 @@ std::optional<Share::Ids> Share::remembered(const Segment& segment) const {
 void Share::remember(const Segment& segment, const Bundle& bundle) const {
   if (options_.memo_directory.empty() || bundle.records.size() != segment.records) return;
   std::string text;
-  for (const StoredRecord& record : bundle.records) text += record.id + "\n";
+  for (const CacheRecord& record : bundle.records) text += record.id + "\n";
   if (!make_directories(options_.memo_directory).is_ok()) return;
   static_cast<void>(
       write_atomic(join_path(options_.memo_directory, segment.name + ".ids"), text).is_ok());
 }
 
 // All or, as far as it can be helped, none. `indexed`: the index that the caller began with exists.
-Result<std::vector<Segment>> Share::write_segments(const std::vector<StoredRecord>& records,
+Result<std::vector<Segment>> Share::write_segments(const std::vector<CacheRecord>& records,
                                                    bool indexed) {
-  const std::vector<std::vector<StoredRecord>> parts =
+  const std::vector<std::vector<CacheRecord>> parts =
       in_segments(records, options_.limits.segment_records);
   std::vector<Segment> segments;
   if (const Status status = put_segments(parts, records.size(), &segments); !status.is_ok()) {
@@ -135,10 +135,10 @@ void Share::take_back(const std::vector<Segment>& segments) {
 }
 
 // `segments` has each that may have been written, also after a failure.
-Status Share::put_segments(const std::vector<std::vector<StoredRecord>>& parts, std::size_t records,
+Status Share::put_segments(const std::vector<std::vector<CacheRecord>>& parts, std::size_t records,
                            std::vector<Segment>* segments) {
   std::size_t done = 0;
-  for (const std::vector<StoredRecord>& part : parts) {
+  for (const std::vector<CacheRecord>& part : parts) {
     report("writing records", done, records);
     PURLIN_ASSIGN(const std::string bytes, encode_bundle(part, options_.key));
     segments->push_back({sha256_hex(bytes), bytes.size(), part.size()});
@@ -224,7 +224,7 @@ Result<std::vector<Segment>> Share::find_segments(std::vector<std::string>* prob
   return found;
 }
 
-Result<PushReport> Share::push(const std::vector<StoredRecord>& records) {
+Result<PushReport> Share::push(const std::vector<CacheRecord>& records) {
   PushReport result;
   PURLIN_ASSIGN(Version version, read_index());
   std::vector<Segment> found;
@@ -241,7 +241,7 @@ Result<PushReport> Share::push(const std::vector<StoredRecord>& records) {
       Result<Bundle> bundle = fetch(segment);
       if (bundle.is_ok()) {
         ids.emplace();
-        for (const StoredRecord& record : bundle->records) ids->insert(record.id);
+        for (const CacheRecord& record : bundle->records) ids->insert(record.id);
       } else if (is_passing(bundle.status())) {
         return bundle.status();
       } else {
@@ -252,8 +252,8 @@ Result<PushReport> Share::push(const std::vector<StoredRecord>& records) {
     }
     there.merge(*ids);
   }
-  std::vector<StoredRecord> missing;
-  for (const StoredRecord& record : records)
+  std::vector<CacheRecord> missing;
+  for (const CacheRecord& record : records)
     if (there.insert(record.id).second)
       missing.push_back(record);
     else
@@ -340,7 +340,7 @@ Result<CompactReport> Share::compact(const CompactOptions& options) {
 
 Status Share::merge(const CompactOptions& options, Version* version, CompactReport* result) {
   std::vector<std::string> merged, unreadable;
-  std::vector<StoredRecord> records;
+  std::vector<CacheRecord> records;
   PURLIN_TRY(find_compactable(version->index, options, &merged, &unreadable, &records, result));
   if (!options.dry_run) {
     PURLIN_ASSIGN(const std::vector<Segment> written, write_segments(records, true));
@@ -365,7 +365,7 @@ Status Share::merge(const CompactOptions& options, Version* version, CompactRepo
 Status Share::find_compactable(const ShareIndex& index, const CompactOptions& options,
                                std::vector<std::string>* merged,
                                std::vector<std::string>* unreadable,
-                               std::vector<StoredRecord>* records, CompactReport* result) {
+                               std::vector<CacheRecord>* records, CompactReport* result) {
   Ids ids;
   const auto waiting = static_cast<std::size_t>(
       std::count_if(index.retired.begin(), index.retired.end(),
@@ -394,7 +394,7 @@ Status Share::find_compactable(const ShareIndex& index, const CompactOptions& op
     const bool whole = bundle->newer == 0 && bundle->refused == 0;
     if (!small || !whole || (options_.key == nullptr && !bundle->signed_by.empty())) continue;
     merged->push_back(segment.name);
-    for (StoredRecord& record : bundle->records)
+    for (CacheRecord& record : bundle->records)
       if (ids.insert(record.id).second) records->push_back(std::move(record));
   }
   if (merged->size() < 2) {

@@ -71,14 +71,14 @@ struct CompactReport {
 class Share {
  public:
   using Known = std::function<bool(const std::string& id)>;
-  using Sink = std::function<Status(std::vector<StoredRecord>)>;
+  using Sink = std::function<Status(std::vector<CacheRecord>)>;
 
   // `store` and `clock` outlive it; `seed` spreads the pauses of several pushers.
   Share(blobs::BlobStore& store, Clock& clock, std::uint64_t seed, ShareOptions options = {});
 
   // Adds those records that the share lacks; the share is created if need be, and its index anew
   // from the segments where it was removed.
-  Result<PushReport> push(const std::vector<StoredRecord>& records);
+  Result<PushReport> push(const std::vector<CacheRecord>& records);
   // Hands every segment with a record that is not known to `sink`. kNotFound where no share is.
   Result<PullReport> pull(const Known& known, const Sink& sink);
   // Removes objects that nobody needs any more and merges small segments into larger ones. When it
@@ -99,10 +99,10 @@ class Share {
   Result<Bundle> fetch(const Segment& segment);
   std::optional<Ids> remembered(const Segment& segment) const;
   void remember(const Segment& segment, const Bundle& bundle) const;
-  Result<std::vector<Segment>> write_segments(const std::vector<StoredRecord>& records,
+  Result<std::vector<Segment>> write_segments(const std::vector<CacheRecord>& records,
                                               bool indexed);
   void take_back(const std::vector<Segment>& segments);
-  Status put_segments(const std::vector<std::vector<StoredRecord>>& parts, std::size_t records,
+  Status put_segments(const std::vector<std::vector<CacheRecord>>& parts, std::size_t records,
                       std::vector<Segment>* segments);
   // Applies `change` to the newest index until it is stored.
   Result<Version> advance(const Change& change, int* conflicts);
@@ -110,7 +110,7 @@ class Share {
   Status merge(const CompactOptions& options, Version* version, CompactReport* result);
   Status find_compactable(const ShareIndex& index, const CompactOptions& options,
                           std::vector<std::string>* merged, std::vector<std::string>* unreadable,
-                          std::vector<StoredRecord>* records, CompactReport* result);
+                          std::vector<CacheRecord>* records, CompactReport* result);
   Result<bool> replace(ShareIndex& index, const std::vector<std::string>& merged,
                        const std::vector<std::string>& unreadable,
                        const std::vector<Segment>& written, const CompactOptions& options,

@@ -9,14 +9,14 @@
 namespace purlin::cache {
 namespace {
 
-std::vector<StoredRecord> records_of(int from, int to) {
-  std::vector<StoredRecord> records;
+std::vector<CacheRecord> records_of(int from, int to) {
+  std::vector<CacheRecord> records;
   for (int i = from; i < to; ++i) records.push_back(make_record(sample_entry(i + 1)));
   return records;
 }
-std::set<std::string> ids_of(const std::vector<StoredRecord>& records) {
+std::set<std::string> ids_of(const std::vector<CacheRecord>& records) {
   std::set<std::string> ids;
-  for (const StoredRecord& record : records) ids.insert(record.id);
+  for (const CacheRecord& record : records) ids.insert(record.id);
   return ids;
 }
 
@@ -26,8 +26,8 @@ struct Machine {
       : blobs(memory), share(blobs, clock, 7, std::move(options)) {}
   Result<PullReport> pull() {
     return share.pull([&](const std::string& id) { return have.count(id) > 0; },
-                      [&](const std::vector<StoredRecord>& records) {
-                        for (const StoredRecord& record : records) have.insert(record.id);
+                      [&](const std::vector<CacheRecord>& records) {
+                        for (const CacheRecord& record : records) have.insert(record.id);
                         return Status::ok();
                       });
   }

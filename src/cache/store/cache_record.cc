@@ -41,7 +41,7 @@ Json sorted(const Json& json) {
   return object;
 }
 
-StoredRecord record_of(RecordKind kind, const Json& json) {
+CacheRecord record_of(RecordKind kind, const Json& json) {
   return {kind, record_id(json), json.dump()};
 }
 
@@ -113,10 +113,10 @@ Result<EntryStatus> status_from_json(const Json& json) {
   return status;
 }
 
-StoredRecord make_record(const Entry& entry) {
+CacheRecord make_record(const Entry& entry) {
   return record_of(RecordKind::kEntry, to_json(entry));
 }
-StoredRecord make_record(const EntryStatus& status) {
+CacheRecord make_record(const EntryStatus& status) {
   return record_of(RecordKind::kStatus, to_json(status));
 }
 

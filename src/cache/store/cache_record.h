@@ -21,7 +21,7 @@ namespace purlin::cache {
 enum class RecordKind : std::uint16_t { kEntry = 1, kStatus = 2 };
 std::string_view record_kind_name(RecordKind kind);  // "entry", "status"
 
-struct StoredRecord {
+struct CacheRecord {
   RecordKind kind = RecordKind::kEntry;
   std::string id;       // 32 hex digits over the payload's canonical form
   std::string payload;  // JSON, as it was first written
@@ -54,8 +54,8 @@ EntryStatus new_status(std::string record, EntryState state, std::string reason)
 Json to_json(const EntryStatus& status);
 Result<EntryStatus> status_from_json(const Json& json);
 
-StoredRecord make_record(const Entry& entry);
-StoredRecord make_record(const EntryStatus& status);
+CacheRecord make_record(const Entry& entry);
+CacheRecord make_record(const EntryStatus& status);
 // The id of a payload: members' order and white space do not count.
 std::string record_id(const Json& payload);
 

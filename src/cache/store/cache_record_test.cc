@@ -23,7 +23,7 @@ Entry timed(double time_ms, std::int64_t bm, bool verified = true) {
   return entry;
 }
 
-EntryStatus status_of(const StoredRecord& record, EntryState state, std::string at) {
+EntryStatus status_of(const CacheRecord& record, EntryState state, std::string at) {
   EntryStatus status = new_status(record.id, state, "for the test");
   status.at = std::move(at);
   return status;
@@ -37,7 +37,7 @@ std::vector<std::string> served_of(const Store& store) {
 }
 
 TEST(Record, IsNamedByItsContents) {
-  const StoredRecord record = make_record(sample_entry());
+  const CacheRecord record = make_record(sample_entry());
   const Json json = *Json::parse(record.payload);
   Json reordered = Json::object();
   for (auto member = json.members().rbegin(); member != json.members().rend(); ++member)
@@ -69,7 +69,7 @@ TEST(Record, StatusRoundTripsAndRefuses) {
 
 TEST(Merge, IsCommutativeAssociativeAndIdempotent) {
   // Two keys, five entries, and statuses that arrive before, after and without their entry.
-  std::vector<StoredRecord> all;
+  std::vector<CacheRecord> all;
   for (const auto& [time, bm] : {std::pair{0.5, 16}, std::pair{0.25, 32}, std::pair{0.3, 64}})
     all.push_back(make_record(timed(time, bm)));
   all.push_back(make_record(timed(0.1, 128, false)));
@@ -77,13 +77,13 @@ TEST(Merge, IsCommutativeAssociativeAndIdempotent) {
   all.push_back(make_record(status_of(all[1], EntryState::kDemoted, "2026-11-20T12:00:01.5Z")));
   all.push_back(make_record(status_of(all[2], EntryState::kQuarantined, "2026-11-20T12:00:02Z")));
   all.push_back(make_record(status_of(all[2], EntryState::kActive, "2026-11-20T12:00:03Z")));
-  StoredRecord unknown = all[0];
+  CacheRecord unknown = all[0];
   unknown.id = std::string(32, 'a');
   all.push_back(make_record(status_of(unknown, EntryState::kDemoted, "2026-11-20T12:00:03Z")));
 
   Random random(11);
   for (int round = 0; round < 20; ++round) {
-    std::vector<StoredRecord> order = all;
+    std::vector<CacheRecord> order = all;
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
     TemporaryDirectory folder;
     Store a = *Store::open(folder.file("a")), b = *Store::open(folder.file("b"));
@@ -104,8 +104,8 @@ TEST(Merge, IsCommutativeAssociativeAndIdempotent) {
 TEST(Merge, RefusesWhatWasChangedOnTheWay) {
   TemporaryDirectory folder;
   Store store = *Store::open(folder.path());
-  std::vector<StoredRecord> records = {make_record(sample_entry()), make_record(sample_entry(64)),
-                                       make_record(sample_entry(128))};
+  std::vector<CacheRecord> records = {make_record(sample_entry()), make_record(sample_entry(64)),
+                                      make_record(sample_entry(128))};
   records[0].payload[records[0].payload.find("0.25")] = '1';
   records[1].payload = "{";
   const Result<Absorbed> absorbed = store.absorb(records);
@@ -227,7 +227,7 @@ TEST(Store, RewriteKeepsWhatIsWanted) {
   Store store = *Store::open(folder.path()), reader = *Store::open(folder.path());
   const Result<Put> gone = store.put(sample_entry(64)), kept = store.put(sample_entry(128));
   ASSERT_TRUE(reader.refresh().is_ok());
-  ASSERT_TRUE(store.rewrite([&](const StoredRecord& r) { return r.id != gone->record; }).is_ok());
+  ASSERT_TRUE(store.rewrite([&](const CacheRecord& r) { return r.id != gone->record; }).is_ok());
   EXPECT_FALSE(store.has(gone->record));
   EXPECT_TRUE(store.has(kept->record));
   ASSERT_TRUE(reader.refresh().is_ok());
@@ -244,7 +244,7 @@ TEST(Records, AnEntryThatClaimsAnotherBucketIsRefused) {
   Store store = *Store::open(folder.path());
   Entry entry = sample_entry(64);
   entry.key.bucket = "M=8192,N=1024,K=512";
-  const StoredRecord record = make_record(entry);
+  const CacheRecord record = make_record(entry);
   const Result<Absorbed> absorbed = store.absorb(std::span(&record, 1));
   ASSERT_TRUE(absorbed.is_ok());
   EXPECT_EQ(absorbed->refused, 1u);

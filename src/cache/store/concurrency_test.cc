@@ -50,8 +50,8 @@ Entry entry_of(int writer, int i) {
   while (::read(stop, &byte, 1) < 0) {  // not blocking; 0 once the parent closed its end
     if (!store->refresh().is_ok()) ::_exit(21);
     if (store->damaged() != 0 || store->generation() != 0) ::_exit(22);
-    if (store->catalog().entries() < entries) ::_exit(23);
-    entries = store->catalog().entries();
+    if (store->record_set().entries() < entries) ::_exit(23);
+    entries = store->record_set().entries();
     for (; seen < store->changes().size(); ++seen) {
       const Store::Change change = store->changes()[seen];
       const std::vector<StoredEntry> all = store->served(change.group, change.key);

@@ -12,13 +12,13 @@ Result<Json> checked_json(std::string_view payload, const Id128& record, const s
   return json;
 }
 
-Result<Entry> EntryReader::read(const EntryRow& row) {
-  PURLIN_ASSIGN(const std::string_view payload, file_.read(row.offset));
-  if (scan_.scan(payload) && ids_.agrees(scan_.root(), row.record))
+Result<Entry> EntryReader::read(const EntrySummary& summary) {
+  PURLIN_ASSIGN(const std::string_view payload, file_.read(summary.offset));
+  if (scan_.scan(payload) && ids_.agrees(scan_.root(), summary.record))
     if (Result<Entry> entry = entry_from_json(scan_.root(), parts_, constraints_); entry.is_ok())
       return entry;
   // Not in the plain form, or not right: what it is then, and what is wrong with it, says Json.
-  PURLIN_ASSIGN(const Json json, checked_json(payload, row.record, log_, row.offset));
+  PURLIN_ASSIGN(const Json json, checked_json(payload, summary.record, log_, summary.offset));
   return entry_from_json(json);
 }
 

@@ -27,31 +27,31 @@ Entry full_entry() {
   return entry;
 }
 
-// A log of one record, which the reader is asked for by `row`.
+// A log of one record, which the reader is asked for by `summary`.
 class EntryReaderTest : public ::testing::Test {
  protected:
-  EntryRow write(const std::string& payload, std::uint16_t kind = 1) {
+  EntrySummary write(const std::string& payload, std::uint16_t kind = 1) {
     const std::string header = encode_log_header();
     EXPECT_TRUE(write_atomic(log_, header + encode_record(kind, payload)).is_ok());
     const Result<Json> json = Json::parse(payload);
-    return row_of(full_entry(), json.is_ok() ? Id128::parse(record_id(*json)) : Id128{1, 2},
-                  header.size());
+    return summary_of(full_entry(), json.is_ok() ? Id128::parse(record_id(*json)) : Id128{1, 2},
+                      header.size());
   }
-  Result<Entry> read(const EntryRow& row, EntryParts parts = EntryParts::kAll) {
-    return EntryReader(log_, parts, constraints_).read(row);
+  Result<Entry> read(const EntrySummary& summary, EntryParts parts = EntryParts::kAll) {
+    return EntryReader(log_, parts, constraints_).read(summary);
   }
 
   TemporaryDirectory folder_;
   const std::string log_ = folder_.file("entries.log");
-  ConstraintTexts constraints_;
+  ConstraintCache constraints_;
 };
 
 TEST_F(EntryReaderTest, ReadsAllThatWasWritten) {
   const Entry entry = full_entry();
-  const EntryRow row = write(to_json(entry).dump());
-  EXPECT_EQ(to_json(*read(row)).dump(), to_json(entry).dump());
+  const EntrySummary summary = write(to_json(entry).dump());
+  EXPECT_EQ(to_json(*read(summary)).dump(), to_json(entry).dump());
   // What is served is the same; the rest is left out.
-  Entry served = *read(row, EntryParts::kServed);
+  Entry served = *read(summary, EntryParts::kServed);
   EXPECT_TRUE(served.samples.empty() && served.ties.empty() && served.bucket_regret.empty());
   served.samples = entry.samples;
   served.ties = entry.ties;
@@ -80,27 +80,27 @@ TEST_F(EntryReaderTest, ReadsWhatIsNotAsPurlinWritesIt) {
 }
 
 TEST_F(EntryReaderTest, AnotherRecordThanTheRowsIsRefused) {
-  EntryRow row = write(to_json(full_entry()).dump());
-  row.record.low ^= 1;
-  const Status status = read(row).status();
+  EntrySummary summary = write(to_json(full_entry()).dump());
+  summary.record.low ^= 1;
+  const Status status = read(summary).status();
   EXPECT_EQ(status.code(), Code::kCorrupt);
   EXPECT_NE(status.message().find("another record"), std::string::npos);
-  row.record = {};
-  EXPECT_EQ(read(row).status().code(), Code::kCorrupt);
+  summary.record = {};
+  EXPECT_EQ(read(summary).status().code(), Code::kCorrupt);
 }
 
 TEST_F(EntryReaderTest, EachDamagedByteIsFound) {
-  const EntryRow row = write(to_json(full_entry()).dump());
+  const EntrySummary summary = write(to_json(full_entry()).dump());
   const std::string whole = *read_file(log_, 1 << 20);
   for (std::size_t at = encode_log_header().size(); at < whole.size(); ++at) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 1);
     ASSERT_TRUE(write_atomic(log_, damaged).is_ok());
-    EXPECT_EQ(read(row).status().code(), Code::kCorrupt) << at;
+    EXPECT_EQ(read(summary).status().code(), Code::kCorrupt) << at;
   }
   for (const std::size_t length : {whole.size() - 1, whole.size() / 2, std::size_t{20}}) {
     ASSERT_TRUE(write_atomic(log_, whole.substr(0, length)).is_ok());
-    EXPECT_EQ(read(row).status().code(), Code::kCorrupt) << length;
+    EXPECT_EQ(read(summary).status().code(), Code::kCorrupt) << length;
   }
 }
 
@@ -113,7 +113,7 @@ TEST_F(EntryReaderTest, WhatIsWrongWithAnEntryIsSaid) {
   EXPECT_EQ(read(write(json.dump())).status().code(), Code::kCorrupt);
   EXPECT_FALSE(read(write("{\"a\":")).is_ok());
   ASSERT_TRUE(remove_file(log_).is_ok());
-  EXPECT_EQ(read(EntryRow()).status().code(), Code::kIo);
+  EXPECT_EQ(read(EntrySummary()).status().code(), Code::kIo);
 }
 
 // Longer than what is read at once.
@@ -126,47 +126,47 @@ TEST_F(EntryReaderTest, ReadsLongRecords) {
 // In any order, whatever was read before, and where there is nothing.
 TEST_F(EntryReaderTest, ReadsManyInAnyOrder) {
   std::string bytes = encode_log_header();
-  std::vector<EntryRow> rows;
+  std::vector<EntrySummary> summaries;
   for (int i = 0; i < 500; ++i) {
     Entry entry = sample_entry(64 + i, i);
     entry.samples.resize(static_cast<std::size_t>(i) % 97);
-    const StoredRecord record = make_record(entry);
-    rows.push_back(row_of(entry, Id128::parse(record.id), bytes.size()));
+    const CacheRecord record = make_record(entry);
+    summaries.push_back(summary_of(entry, Id128::parse(record.id), bytes.size()));
     bytes += encode_record(1, record.payload);
   }
   ASSERT_TRUE(write_atomic(log_, bytes).is_ok());
   EntryReader reader(log_, EntryParts::kServed, constraints_);
   for (const std::uint64_t nowhere :
        {bytes.size(), bytes.size() - 5, UINT64_MAX, UINT64_MAX - 40}) {
-    EntryRow row = rows[0];
-    ASSERT_TRUE(reader.read(row).is_ok());
-    row.offset = nowhere;
-    EXPECT_FALSE(reader.read(row).is_ok());
+    EntrySummary summary = summaries[0];
+    ASSERT_TRUE(reader.read(summary).is_ok());
+    summary.offset = nowhere;
+    EXPECT_FALSE(reader.read(summary).is_ok());
   }
   const auto read_all = [&] {
-    for (const EntryRow& row : rows) {
-      const Result<Entry> entry = reader.read(row);
+    for (const EntrySummary& summary : summaries) {
+      const Result<Entry> entry = reader.read(summary);
       ASSERT_TRUE(entry.is_ok()) << entry.status().message();
-      EXPECT_EQ(problem_hash(entry->problem), row.problem);
+      EXPECT_EQ(problem_hash(entry->problem), summary.problem);
     }
   };
   read_all();
-  std::reverse(rows.begin(), rows.end());
+  std::reverse(summaries.begin(), summaries.end());
   read_all();
-  Random(3).shuffle(rows);
+  Random(3).shuffle(summaries);
   read_all();
 }
 
 // Where one offset cannot be read, it cannot be the next time, either, and others can.
 TEST_F(EntryReaderTest, AFailedReadLeavesNothingBehind) {
-  const EntryRow row = write(to_json(full_entry()).dump());
+  const EntrySummary summary = write(to_json(full_entry()).dump());
   RecordReader reader(log_);
   constexpr std::uint64_t kBeyond = (std::uint64_t{1} << 63) + 5;  // no file is so long
   for (int attempt = 0; attempt < 2; ++attempt) {
     EXPECT_EQ(reader.read(kBeyond).status().code(), Code::kIo);
     EXPECT_EQ(reader.read(kBeyond + 8).status().code(), Code::kIo);
   }
-  EXPECT_TRUE(reader.read(row.offset).is_ok());
+  EXPECT_TRUE(reader.read(summary.offset).is_ok());
 }
 
 // A file that is cut off between the reading of a record's frame and of its payload.
@@ -185,25 +185,25 @@ TEST_F(EntryReaderTest, AFileThatBecomesShorterIsDamaged) {
 
 TEST_F(EntryReaderTest, ReadsTheFileThatStoodThere) {
   const Entry entry = full_entry();
-  const EntryRow row = write(to_json(entry).dump());
+  const EntrySummary summary = write(to_json(entry).dump());
   EntryReader reader(log_, EntryParts::kAll, constraints_);
   ASSERT_TRUE(write_atomic(log_, "something else").is_ok());
-  EXPECT_EQ(to_json(*reader.read(row)).dump(), to_json(entry).dump());
+  EXPECT_EQ(to_json(*reader.read(summary)).dump(), to_json(entry).dump());
 }
 
-TEST(ConstraintTexts, AreParsedOnceAndBounded) {
-  ConstraintTexts texts;
+TEST(ConstraintCache, AreParsedOnceAndBounded) {
+  ConstraintCache texts;
   const Expression::Node* const root = texts.parse("M % 4 == 0")->root();
   EXPECT_EQ(texts.parse("M % 4 == 0")->root(), root);
   EXPECT_FALSE(texts.parse("M %% 4").is_ok());
   EXPECT_EQ(texts.size(), 2u);
-  for (std::size_t i = 0; i < 3 * ConstraintTexts::kMax; ++i) {
+  for (std::size_t i = 0; i < 3 * ConstraintCache::kMax; ++i) {
     EXPECT_TRUE(texts.parse(fmt::format("M > {}", i)).is_ok());
-    EXPECT_LE(texts.size(), ConstraintTexts::kMax);
+    EXPECT_LE(texts.size(), ConstraintCache::kMax);
   }
-  ConstraintTexts long_ones;
+  ConstraintCache long_ones;
   for (int i = 0; i < 20; ++i) {
-    const std::string text(ConstraintTexts::kMaxBytes / 4, static_cast<char>('a' + i));
+    const std::string text(ConstraintCache::kMaxBytes / 4, static_cast<char>('a' + i));
     long_ones.parse(text);
     EXPECT_LE(long_ones.size(), 4u);
   }

@@ -15,9 +15,9 @@
 namespace purlin::cache {
 namespace {
 
-// A row against the key that is wanted, by hashes alone.
+// A summary against the key that is wanted, by hashes alone.
 struct Candidate {
-  const EntryRow* row = nullptr;
+  const EntrySummary* summary = nullptr;
   Match match = Match::kForeign;
   int distance = 0;
   bool validated = false;  // under the wanted toolkit and driver
@@ -37,11 +37,11 @@ class Chooser {
   Lookup choose() {
     Lookup lookup;
     collect();
-    // A row whose record turns out to be damaged, or to be about another key, is passed over.
+    // A summary whose record turns out to be damaged, or to be about another key, is passed over.
     while (const std::optional<Candidate> best = find_best(true)) {
-      Result<Entry> entry = source_.entry(*best->row);
+      Result<Entry> entry = source_.entry(*best->summary);
       if (!entry.is_ok() || !agrees(*best, *entry)) {
-        passed_over_.insert(best->row->record);
+        passed_over_.insert(best->summary->record);
         continue;
       }
       serve(*best, *entry, lookup);
@@ -55,13 +55,13 @@ class Chooser {
   }
 
  private:
-  Candidate weigh(const EntryRow& row) const {
-    Candidate candidate{&row, Match::kSame, 0, false};
+  Candidate weigh(const EntrySummary& summary) const {
+    Candidate candidate{&summary, Match::kSame, 0, false};
     const auto& rules = key_field_rules();
     bool environment_only = true;
     for (std::size_t i = 0; i < kKeyFields; ++i) {
-      if (hashes_[i] == row.fields[i] || (hashes_[i] == 0 && !rules[i].always)) continue;
-      if (rules[i].newer && row.fields[i] == 0) {
+      if (hashes_[i] == summary.fields[i] || (hashes_[i] == 0 && !rules[i].always)) continue;
+      if (rules[i].newer && summary.fields[i] == 0) {
         candidate.distance += kNotRecorded;
         continue;
       }
@@ -72,40 +72,40 @@ class Chooser {
     if (candidate.distance == 0 || !environment_only) return candidate;
     const std::uint32_t toolkit = hashes_[kToolkitField], driver = hashes_[kDriverField];
     candidate.validated = options_.validated
-                              ? options_.validated(row.record, toolkit, driver)
-                              : source_.catalog.validated(row.record, toolkit, driver);
+                              ? options_.validated(summary.record, toolkit, driver)
+                              : source_.record_set.validated(summary.record, toolkit, driver);
     if (candidate.validated) candidate.match = Match::kSame;
     return candidate;
   }
 
   bool served(const Id128& record) const {
-    return options_.served ? options_.served(record) : source_.catalog.served(record);
+    return options_.served ? options_.served(record) : source_.record_set.served(record);
   }
 
-  void take(const EntryRow& row) { candidates_.push_back(weigh(row)); }
+  void take(const EntrySummary& summary) { candidates_.push_back(weigh(summary)); }
 
   void collect() {
-    const auto visit = [this](const EntryRow& row) { take(row); };
+    const auto visit = [this](const EntrySummary& summary) { take(summary); };
     const auto& rules = key_field_rules();
     bool stated = true;
     for (std::size_t i = 0; i < kKeyFields; ++i)
       stated = stated && (rules[i].always || hashes_[i] != 0);
-    if (stated) source_.catalog.each_of_key(group_of(key_), Id128::parse(key_.id()), visit);
+    if (stated) source_.record_set.each_of_key(group_of(key_), Id128::parse(key_.id()), visit);
     const auto is_served = [this](const Candidate& candidate) {
-      return served(candidate.row->record);
+      return served(candidate.summary->record);
     };
     if (std::any_of(candidates_.begin(), candidates_.end(), is_served)) return;
     candidates_.clear();
-    source_.catalog.each_of_group(group_of(key_), visit);
-    if (candidates_.empty()) source_.catalog.each_entry(visit);
+    source_.record_set.each_of_group(group_of(key_), visit);
+    if (candidates_.empty()) source_.record_set.each_entry(visit);
   }
 
   // The nearest key, and of its entries the one measured at this very shape, else the best.
   std::optional<Candidate> find_best(bool served) const {
     std::optional<std::pair<Match, int>> nearest;
     const auto usable = [&](const Candidate& candidate) {
-      return passed_over_.count(candidate.row->record) == 0 &&
-             this->served(candidate.row->record) == served;
+      return passed_over_.count(candidate.summary->record) == 0 &&
+             this->served(candidate.summary->record) == served;
     };
     const auto rank = [](const Candidate& c) { return std::pair(c.match, c.distance); };
     for (const Candidate& candidate : candidates_)
@@ -113,27 +113,27 @@ class Chooser {
     if (!nearest) return std::nullopt;
     std::unordered_map<Id128, const Candidate*, Id128Hash> of_key;
     const auto beats = [this](const Candidate& a, const Candidate& b) {
-      const bool a_measured = a.row->problem == problem_hash_,
-                 b_measured = b.row->problem == problem_hash_;
-      return a_measured != b_measured ? a_measured : better(*a.row, *b.row);
+      const bool a_measured = a.summary->problem == problem_hash_,
+                 b_measured = b.summary->problem == problem_hash_;
+      return a_measured != b_measured ? a_measured : better(*a.row, *b.summary);
     };
     for (const Candidate& candidate : candidates_) {
       if (rank(candidate) != *nearest || !usable(candidate)) continue;
-      const Candidate*& held = of_key[candidate.row->key];
+      const Candidate*& held = of_key[candidate.summary->key];
       if (held == nullptr || beats(candidate, *held)) held = &candidate;
     }
     // Keys that differ only in what the caller does not state: the latest.
     const Candidate* best = nullptr;
     const auto later = [](const Candidate* a, const Candidate* b) {
-      return std::tie(a->row->recorded_ns, a->row->record) >
-             std::tie(b->row->recorded_ns, b->row->record);
+      return std::tie(a->summary->recorded_ns, a->summary->record) >
+             std::tie(b->summary->recorded_ns, b->summary->record);
     };
     for (const auto& [key, candidate] : of_key)
       if (best == nullptr || later(candidate, best)) best = candidate;
     return *best;
   }
 
-  // Whether the record says what its row said.
+  // Whether the record says what its summary said.
   bool agrees(const Candidate& candidate, const Entry& entry) const {
     const Comparison comparison = compare(key_, entry.key);
     const Match match = candidate.validated ? Match::kSame : comparison.match;
@@ -163,7 +163,7 @@ class Chooser {
     }
     if (lookup.outcome != Outcome::kMiss) {
       lookup.entry = entry;
-      lookup.record = best.row->record.hex();
+      lookup.record = best.summary->record.hex();
     } else if (best.match != Match::kSame) {
       explain_withdrawn(lookup);
     }
@@ -188,8 +188,8 @@ class Chooser {
       lookup.explain.push_back(fmt::format("origin: {}; nobody verified it here", entry.strategy));
   }
 
-  void explain_standing(const EntryRow& row, Lookup& lookup) const {
-    source_.catalog.each_status_of(row.record, [&](const StatusRow& standing) {
+  void explain_standing(const EntrySummary& summary, Lookup& lookup) const {
+    source_.record_set.each_status_of(summary.record, [&](const StatusSummary& standing) {
       const Result<EntryStatus> status = source_.status(standing);
       if (!status.is_ok()) return;
       std::string line = fmt::format("status: {} by {}@{} at {}", entry_state_name(status->state),
@@ -206,7 +206,7 @@ class Chooser {
     const std::optional<Candidate> withdrawn = find_best(false);
     if (!withdrawn || withdrawn->match != Match::kSame) return;
     lookup.decided_by = "status";
-    lookup.withdrawn = withdrawn->row->record.hex();
+    lookup.withdrawn = withdrawn->summary->record.hex();
     lookup.explain.push_back("the entry of this key was withdrawn:");
     explain_standing(*withdrawn->row, lookup);
   }
@@ -217,9 +217,9 @@ class Chooser {
     std::unordered_map<const Candidate*, Entry> entries;
     for (const Candidate& candidate : candidates_) {
       if (candidate.distance != rules[kBucketField].weight || candidate.validated ||
-          passed_over_.count(candidate.row->record) > 0 || !served(candidate.row->record))
+          passed_over_.count(candidate.summary->record) > 0 || !served(candidate.summary->record))
         continue;
-      Result<Entry> entry = source_.entry(*candidate.row);
+      Result<Entry> entry = source_.entry(*candidate.summary);
       if (!entry.is_ok() || !agrees(candidate, *entry)) continue;
       const double distance = shape_distance(problem_, entry->problem);
       if (!(distance <= options_.nearest)) continue;
@@ -227,7 +227,7 @@ class Chooser {
       entries.emplace(&candidate, std::move(entry).value());
     }
     std::sort(near.begin(), near.end(), [](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first < b.first : better(*a.second->row, *b.second->row);
+      return a.first != b.first ? a.first < b.first : better(*a.second->row, *b.second->summary);
     });
     for (const auto& [distance, candidate] : near) {
       const Entry& entry = entries.at(candidate);
@@ -235,7 +235,7 @@ class Chooser {
       lookup = {};
       lookup.outcome = Outcome::kNearest;
       lookup.entry = entry;
-      lookup.record = candidate->row->record.hex();
+      lookup.record = candidate->summary->record.hex();
       for (std::string& line : explain(compare(key_, entry.key)))
         lookup.explain.push_back(std::move(line));
       lookup.explain.push_back(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup: which entry of a catalog stands for a launch, and why. The rules are one place for every
-// reader of a store: exact, bucket, nearest, transferred, miss (docs/formats/cache.md). Value types
-// and a pure function of its arguments. Cannot fail: what cannot be read is passed over.
+// Lookup: which entry of a record_set stands for a launch, and why. The rules are one place for
+// every reader of a store: exact, bucket, nearest, transferred, miss (docs/formats/cache.md). Value
+// types and a pure function of its arguments. Cannot fail: what cannot be read is passed over.
 #pragma once
 
 #include "cache/entry/entry.h"
@@ -36,16 +36,16 @@ struct LookupOptions {
   // Serve the entry of another bucket whose measured shape is at most this far away: the sum over
   // the dimensions of |log2(wanted / measured)|. 0 = no.
   double nearest = 0;
-  // Whether an entry record is served, where more than the catalog's own statuses decide that.
+  // Whether an entry record is served, where more than the record_set's own statuses decide that.
   std::function<bool(const Id128& record)> served;
   // Likewise whether it was checked again under a toolkit and driver, given as field_hash()es.
   std::function<bool(const Id128& record, std::uint32_t toolkit, std::uint32_t driver)> validated;
 };
 
 struct LookupSource {
-  const Catalog& catalog;
-  std::function<Result<Entry>(const EntryRow&)> entry;
-  std::function<Result<EntryStatus>(const StatusRow&)> status;
+  const RecordSet& record_set;
+  std::function<Result<Entry>(const EntrySummary&)> entry;
+  std::function<Result<EntryStatus>(const StatusSummary&)> status;
 };
 Lookup look_up(const LookupSource& source, const CacheKey& key, const ProblemShape& problem,
                const LookupOptions& options);

@@ -6,105 +6,106 @@
 
 namespace purlin::cache {
 
-void Catalog::adopt(std::shared_ptr<const RowIndex> base) {
-  *this = Catalog();
+void RecordSet::adopt(std::shared_ptr<const SummaryIndex> base) {
+  *this = RecordSet();
   base_ = std::move(base);
 }
 
-std::string Catalog::encode(const IndexHead& head) const {
-  std::vector<EntryRow> rows;
-  std::vector<StatusRow> status_rows;
-  rows.reserve(entries());
-  status_rows.reserve(statuses());
-  each_entry([&](const EntryRow& row) { rows.push_back(row); });
-  each_status([&](const StatusRow& row) { status_rows.push_back(row); });
-  return RowIndex::encode(head, rows, status_rows);
+std::string RecordSet::encode(const IndexHead& head) const {
+  std::vector<EntrySummary> summaries;
+  std::vector<StatusSummary> status_summaries;
+  summaries.reserve(entries());
+  status_summaries.reserve(statuses());
+  each_entry([&](const EntrySummary& summary) { summaries.push_back(summary); });
+  each_status([&](const StatusSummary& summary) { status_summaries.push_back(summary); });
+  return SummaryIndex::encode(head, summaries, status_summaries);
 }
 
-void Catalog::add(const EntryRow& row) {
-  if (entry(row.record) != nullptr) return;
+void RecordSet::add(const EntrySummary& summary) {
+  if (entry(summary.record) != nullptr) return;
   const auto at = static_cast<std::uint32_t>(entries_.size());
-  entry_of_.emplace(row.record, at);
-  entries_.push_back(row);
-  of_key_[row.key].push_back(at);
-  of_group_[row.group].push_back(at);
+  entry_of_.emplace(summary.record, at);
+  entries_.push_back(summary);
+  of_key_[summary.key].push_back(at);
+  of_group_[summary.group].push_back(at);
 }
 
-void Catalog::add(const StatusRow& row) {
-  if (status(row.record) != nullptr) return;
+void RecordSet::add(const StatusSummary& summary) {
+  if (status(summary.record) != nullptr) return;
   const auto at = static_cast<std::uint32_t>(statuses_.size());
-  status_of_.emplace(row.record, at);
-  statuses_.push_back(row);
-  of_target_[row.target].push_back(at);
+  status_of_.emplace(summary.record, at);
+  statuses_.push_back(summary);
+  of_target_[summary.target].push_back(at);
 }
 
-void Catalog::clear() { *this = Catalog(); }
+void RecordSet::clear() { *this = RecordSet(); }
 
-const EntryRow* Catalog::entry(const Id128& record) const {
+const EntrySummary* RecordSet::entry(const Id128& record) const {
   if (const auto found = entry_of_.find(record); found != entry_of_.end())
     return &entries_[found->second];
   return base_ == nullptr ? nullptr : base_->entry(record);
 }
 
-const StatusRow* Catalog::status(const Id128& record) const {
+const StatusSummary* RecordSet::status(const Id128& record) const {
   if (const auto found = status_of_.find(record); found != status_of_.end())
     return &statuses_[found->second];
   return base_ == nullptr ? nullptr : base_->status(record);
 }
 
-const StatusRow* Catalog::standing(const Id128& record) const {
-  const StatusRow* latest = nullptr;
-  each_status_of(record, [&](const StatusRow& row) {
+const StatusSummary* RecordSet::standing(const Id128& record) const {
+  const StatusSummary* latest = nullptr;
+  each_status_of(record, [&](const StatusSummary& summary) {
     if (latest == nullptr ||
-        std::tie(latest->at_ns, latest->record) < std::tie(row.at_ns, row.record))
-      latest = &row;
+        std::tie(latest->at_ns, latest->record) < std::tie(summary.at_ns, summary.record))
+      latest = &summary;
   });
   return latest;
 }
 
-bool Catalog::served(const Id128& record) const {
-  const StatusRow* latest = standing(record);
+bool RecordSet::served(const Id128& record) const {
+  const StatusSummary* latest = standing(record);
   return latest == nullptr || is_served(latest->entry_state());
 }
 
-bool Catalog::validated(const Id128& record, std::uint32_t toolkit, std::uint32_t driver) const {
+bool RecordSet::validated(const Id128& record, std::uint32_t toolkit, std::uint32_t driver) const {
   bool found = false;
-  each_status_of(record, [&](const StatusRow& row) {
-    found = found || (row.entry_state() == EntryState::kValidated && row.toolkit == toolkit &&
-                      row.driver == driver);
+  each_status_of(record, [&](const StatusSummary& summary) {
+    found = found || (summary.entry_state() == EntryState::kValidated &&
+                      summary.toolkit == toolkit && summary.driver == driver);
   });
   return found;
 }
 
-void Catalog::each_of_key(std::uint64_t group, const Id128& key, const EntryVisitor& visit) const {
+void RecordSet::each_of_key(std::uint64_t group, const Id128& key,
+                            const EntryVisitor& visit) const {
   if (base_ != nullptr)
-    for (const EntryRow& row : base_->of_key(group, key)) visit(row);
+    for (const EntrySummary& summary : base_->of_key(group, key)) visit(summary);
   if (const auto found = of_key_.find(key); found != of_key_.end())
     for (const std::uint32_t at : found->second) visit(entries_[at]);
 }
 
-void Catalog::each_of_group(std::uint64_t group, const EntryVisitor& visit) const {
+void RecordSet::each_of_group(std::uint64_t group, const EntryVisitor& visit) const {
   if (base_ != nullptr)
-    for (const EntryRow& row : base_->of_group(group)) visit(row);
+    for (const EntrySummary& summary : base_->of_group(group)) visit(summary);
   if (const auto found = of_group_.find(group); found != of_group_.end())
     for (const std::uint32_t at : found->second) visit(entries_[at]);
 }
 
-void Catalog::each_entry(const EntryVisitor& visit) const {
+void RecordSet::each_entry(const EntryVisitor& visit) const {
   if (base_ != nullptr)
-    for (const EntryRow& row : base_->entries()) visit(row);
-  for (const EntryRow& row : entries_) visit(row);
+    for (const EntrySummary& summary : base_->entries()) visit(summary);
+  for (const EntrySummary& summary : entries_) visit(summary);
 }
 
-void Catalog::each_status(const StatusVisitor& visit) const {
+void RecordSet::each_status(const StatusVisitor& visit) const {
   if (base_ != nullptr)
-    for (const StatusRow& row : base_->statuses()) visit(row);
-  for (const StatusRow& row : statuses_) visit(row);
+    for (const StatusSummary& summary : base_->statuses()) visit(summary);
+  for (const StatusSummary& summary : statuses_) visit(summary);
 }
 
-void Catalog::each_status_of(const Id128& record, const StatusVisitor& visit) const {
+void RecordSet::each_status_of(const Id128& record, const StatusVisitor& visit) const {
   if (base_ != nullptr)
-    for (const StatusRow& row : base_->of_target(record)) visit(row);
+    for (const StatusSummary& summary : base_->of_target(record)) visit(summary);
   if (const auto found = of_target_.find(record); found != of_target_.end())
     for (const std::uint32_t at : found->second) visit(statuses_[at]);
 }

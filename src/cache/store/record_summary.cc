@@ -35,38 +35,39 @@ std::uint64_t group_of(const CacheKey& key) {
 
 std::uint64_t problem_hash(const ProblemShape& problem) { return hash64(problem.text()); }
 
-EntryRow row_of(const Entry& entry, const Id128& record, std::uint64_t offset) {
-  EntryRow row;
-  row.record = record;
-  row.key = Id128::parse(entry.key.id());
-  row.group = group_of(entry.key);
-  row.offset = offset;
-  row.time_ms = entry.time_ms;
-  row.recorded_ns = parse_rfc3339(entry.recorded_at).value_or(0);
-  row.problem = problem_hash(entry.problem);
-  row.volume = 1;
-  for (const auto& item : entry.problem.items()) row.volume *= static_cast<double>(item.second);
-  row.fields = field_hashes(entry.key);
-  row.verified = entry.verified ? 1 : 0;
-  return row;
+EntrySummary summary_of(const Entry& entry, const Id128& record, std::uint64_t offset) {
+  EntrySummary summary;
+  summary.record = record;
+  summary.key = Id128::parse(entry.key.id());
+  summary.group = group_of(entry.key);
+  summary.offset = offset;
+  summary.time_ms = entry.time_ms;
+  summary.recorded_ns = parse_rfc3339(entry.recorded_at).value_or(0);
+  summary.problem = problem_hash(entry.problem);
+  summary.volume = 1;
+  for (const auto& item : entry.problem.items()) summary.volume *= static_cast<double>(item.second);
+  summary.fields = field_hashes(entry.key);
+  summary.verified = entry.verified ? 1 : 0;
+  return summary;
 }
 
-StatusRow row_of(const EntryStatus& status, const Id128& record, std::uint64_t offset) {
-  StatusRow row;
-  row.target = Id128::parse(status.record);
-  row.record = record;
-  row.at_ns = status.at_ns();
-  row.offset = offset;
-  row.state = static_cast<std::uint32_t>(status.state);
-  row.toolkit = field_hash(status.toolkit);
-  row.driver = field_hash(status.driver);
-  return row;
+StatusSummary summary_of(const EntryStatus& status, const Id128& record, std::uint64_t offset) {
+  StatusSummary summary;
+  summary.target = Id128::parse(status.record);
+  summary.record = record;
+  summary.at_ns = status.at_ns();
+  summary.offset = offset;
+  summary.state = static_cast<std::uint32_t>(status.state);
+  summary.toolkit = field_hash(status.toolkit);
+  summary.driver = field_hash(status.driver);
+  return summary;
 }
 
-bool better(const EntryRow& a, const EntryRow& b) {
-  const auto rank = [](const EntryRow& row) {
-    const double time = row.time_ms > 0 ? row.time_ms : std::numeric_limits<double>::infinity();
-    return std::tuple(row.verified == 0, -row.volume, time, -row.recorded_ns, row.record);
+bool better(const EntrySummary& a, const EntrySummary& b) {
+  const auto rank = [](const EntrySummary& summary) {
+    const double time =
+        summary.time_ms > 0 ? summary.time_ms : std::numeric_limits<double>::infinity();
+    return std::tuple(summary.verified == 0, -row.volume, time, -row.recorded_ns, summary.record);
   };
   return rank(a) < rank(b);
 }

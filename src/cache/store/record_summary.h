@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows: what a store knows of each record without reading it, in a fixed size.
+// Summaries: what a store knows of each record without reading it, in a fixed size.
 //
-// Rows answer who is served: the key's fields as hashes, the time, the state. Records are read from
-// the log only once a row was chosen, and checked against it, so that a hash that collides or a row
-// that lies costs a reread and never a wrong answer. Plain values, as they stand in the index file
-// (docs/formats/cache.md). Cannot fail.
+// Summaries answer who is served: the key's fields as hashes, the time, the state. Records are read
+// from the log only once a summary was chosen, and checked against it, so that a hash that collides
+// or a summary that lies costs a reread and never a wrong answer. Plain values, as they stand in
+// the index file (docs/formats/cache.md). Cannot fail.
 #pragma once
 
 #include "cache/store/cache_record.h"
@@ -23,7 +23,7 @@ std::uint32_t field_hash(std::string_view text);
 std::uint64_t group_of(const CacheKey& key);
 std::uint64_t problem_hash(const ProblemShape& problem);
 
-struct EntryRow {
+struct EntrySummary {
   Id128 record, key;
   std::uint64_t group = 0;
   std::uint64_t offset = 0;  // in the log
@@ -34,9 +34,9 @@ struct EntryRow {
   FieldHashes fields{};
   std::uint32_t verified = 0, reserved = 0;
 };
-static_assert(sizeof(EntryRow) == 136);
+static_assert(sizeof(EntrySummary) == 136);
 
-struct StatusRow {
+struct StatusSummary {
   Id128 target, record;
   std::int64_t at_ns = 0;
   std::uint64_t offset = 0;
@@ -46,13 +46,13 @@ struct StatusRow {
 
   EntryState entry_state() const { return static_cast<EntryState>(state & 3u); }
 };
-static_assert(sizeof(StatusRow) == 64);
+static_assert(sizeof(StatusSummary) == 64);
 
-EntryRow row_of(const Entry& entry, const Id128& record, std::uint64_t offset);
-StatusRow row_of(const EntryStatus& status, const Id128& record, std::uint64_t offset);
+EntrySummary summary_of(const Entry& entry, const Id128& record, std::uint64_t offset);
+StatusSummary summary_of(const EntryStatus& status, const Id128& record, std::uint64_t offset);
 
 // The order of a key's entries, best first: verified, measured at the larger problem (times of
 // different shapes do not compare), faster, later, by id.
-bool better(const EntryRow& a, const EntryRow& b);
+bool better(const EntrySummary& a, const EntrySummary& b);
 
 }  // namespace purlin::cache

@@ -12,19 +12,20 @@ namespace purlin::cache {
 namespace {
 
 struct Forgettable {
-  EntryRow row;
+  EntrySummary summary;
   bool current = false;
   bool spared = false;
   bool drop = false;
-  std::vector<const StatusRow*> statuses;  // that go with it
-  std::uint64_t bytes = 0;                 // of all these records
+  std::vector<const StatusSummary*> statuses;  // that go with it
+  std::uint64_t bytes = 0;                     // of all these records
 };
 
 // How many bytes of the file each record takes, by its offset: up to where the next one begins.
-std::map<std::uint64_t, std::uint64_t> record_sizes(const Catalog& catalog, std::uint64_t end) {
+std::map<std::uint64_t, std::uint64_t> record_sizes(const RecordSet& record_set,
+                                                    std::uint64_t end) {
   std::map<std::uint64_t, std::uint64_t> sizes;
-  catalog.each_entry([&](const EntryRow& row) { sizes[row.offset] = 0; });
-  catalog.each_status([&](const StatusRow& row) { sizes[row.offset] = 0; });
+  record_set.each_entry([&](const EntrySummary& summary) { sizes[summary.offset] = 0; });
+  record_set.each_status([&](const StatusSummary& summary) { sizes[summary.offset] = 0; });
   for (auto at = sizes.begin(); at != sizes.end(); ++at) {
     const auto next = std::next(at);
     const std::uint64_t until = next == sizes.end() ? end : next->first;
@@ -36,10 +37,10 @@ std::map<std::uint64_t, std::uint64_t> record_sizes(const Catalog& catalog, std:
 void drop_history(std::vector<Forgettable>& all, int keep) {
   std::map<Id128, std::vector<Forgettable*>> keys;
   for (Forgettable& candidate : all)
-    if (!candidate.current) keys[candidate.row.key].push_back(&candidate);
+    if (!candidate.current) keys[candidate.summary.key].push_back(&candidate);
   for (auto& [key, history] : keys) {
     std::sort(history.begin(), history.end(), [](const Forgettable* a, const Forgettable* b) {
-      return a->row.recorded_ns > b->row.recorded_ns;
+      return a->summary.recorded_ns > b->summary.recorded_ns;
     });
     for (std::size_t i = static_cast<std::size_t>(keep); i < history.size(); ++i)
       history[i]->drop = !history[i]->spared;
@@ -57,8 +58,8 @@ void drop_beyond(std::vector<Forgettable>& all, const Retention& retention, std:
   }
   // History before what is served, then the oldest.
   std::sort(order.begin(), order.end(), [](const Forgettable* a, const Forgettable* b) {
-    return std::tie(a->current, a->row.recorded_ns, a->row.record) <
-           std::tie(b->current, b->row.recorded_ns, b->row.record);
+    return std::tie(a->current, a->summary.recorded_ns, a->summary.record) <
+           std::tie(b->current, b->summary.recorded_ns, b->summary.record);
   });
   for (Forgettable* candidate : order) {
     const bool too_many = retention.max_entries > 0 && left > retention.max_entries;
@@ -78,13 +79,14 @@ Result<RetentionPlan> plan_retention(const Store& store, const Retention& retent
   for (const StoredEntry& entry : store.current()) current.insert(Id128::parse(entry.record));
   RetentionPlan plan;
   plan.bytes = bytes_in_use(store);
-  const auto sizes = record_sizes(store.catalog(), plan.bytes);
+  const auto sizes = record_sizes(store.record_set(), plan.bytes);
   std::vector<Forgettable> all;
-  store.catalog().each_entry([&](const EntryRow& row) {
-    Forgettable candidate{row, current.count(row.record) > 0, row.record == retention.spare};
-    candidate.bytes = sizes.at(row.offset);
-    const StatusRow* standing = store.catalog().standing(row.record);
-    store.catalog().each_status_of(row.record, [&](const StatusRow& status) {
+  store.record_set().each_entry([&](const EntrySummary& summary) {
+    Forgettable candidate{row, current.count(summary.record) > 0,
+                          summary.record == retention.spare};
+    candidate.bytes = sizes.at(summary.offset);
+    const StatusSummary* standing = store.record_set().standing(summary.record);
+    store.record_set().each_status_of(summary.record, [&](const StatusSummary& status) {
       // What withdrew it stays.
       if (!is_served(standing->entry_state()) && status.record == standing->record) return;
       candidate.statuses.push_back(&status);
@@ -97,7 +99,8 @@ Result<RetentionPlan> plan_retention(const Store& store, const Retention& retent
   if (retention.older_than_s > 0)
     for (Forgettable& candidate : all)
       if (!candidate.spared && (retention.even_current || !candidate.current) &&
-          static_cast<double>(now_ns - candidate.row.recorded_ns) / 1e9 > retention.older_than_s)
+          static_cast<double>(now_ns - candidate.summary.recorded_ns) / 1e9 >
+              retention.older_than_s)
         candidate.drop = true;
   drop_beyond(all, retention, plan.bytes);
 
@@ -107,11 +110,11 @@ Result<RetentionPlan> plan_retention(const Store& store, const Retention& retent
       ++plan.left;
       continue;
     }
-    plan.drop.insert(candidate.row.record.hex());
+    plan.drop.insert(candidate.summary.record.hex());
     ++plan.entries;
     plan.current += candidate.current ? 1 : 0;
     plan.bytes_left -= candidate.bytes;
-    for (const StatusRow* status : candidate.statuses) plan.drop.insert(status->record.hex());
+    for (const StatusSummary* status : candidate.statuses) plan.drop.insert(status->record.hex());
     plan.statuses += candidate.statuses.size();
   }
   return plan;
@@ -137,7 +140,7 @@ Status hold_quota(Store& store, std::uint64_t quota, const Id128& written) {
   PURLIN_ASSIGN(const RetentionPlan plan,
                 plan_retention(store, retention, system_clock().wall_ns()));
   if (plan.drop.empty()) return Status::ok();
-  return store.rewrite([&](const StoredRecord& record) { return plan.drop.count(record.id) == 0; });
+  return store.rewrite([&](const CacheRecord& record) { return plan.drop.count(record.id) == 0; });
 }
 
 }  // namespace purlin::cache

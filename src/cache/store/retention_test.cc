@@ -28,7 +28,7 @@ class Retention : public testing::Test {
   }
   void apply(const RetentionPlan& plan) {
     ASSERT_TRUE(
-        store_.rewrite([&](const StoredRecord& r) { return plan.drop.count(r.id) == 0; }).is_ok());
+        store_.rewrite([&](const CacheRecord& r) { return plan.drop.count(r.id) == 0; }).is_ok());
   }
   TemporaryDirectory folder_;
   Store store_ = Store::open(folder_.path()).value();
@@ -48,7 +48,7 @@ TEST_F(Retention, HistoryGoesAndTheCurrentEntryStays) {
   EXPECT_EQ(plan({.history = 1}).drop, std::set<std::string>{old});
   EXPECT_EQ(plan({.history = 0}).drop, (std::set<std::string>{old, newer}));
   apply(plan({.history = 0}));
-  EXPECT_EQ(store_.catalog().entries(), 2u);
+  EXPECT_EQ(store_.record_set().entries(), 2u);
   EXPECT_TRUE(store_.has(current));
   EXPECT_TRUE(store_.has(other));
 }
@@ -107,15 +107,15 @@ TEST_F(Quota, HoldsByItselfAndNeverForgetsWhatWasJustPut) {
     EXPECT_LE(bytes(), 8 * entry_bytes_) << i;
   }
   EXPECT_TRUE(store_.has(first)) << "the youngest";
-  EXPECT_GE(store_.catalog().entries(), 6u);
+  EXPECT_GE(store_.record_set().entries(), 6u);
   Store other = Store::open(store_.directory()).value();
-  EXPECT_EQ(other.catalog().entries(), store_.catalog().entries());
+  EXPECT_EQ(other.record_set().entries(), store_.record_set().entries());
 }
 
 TEST_F(Quota, HoldsForWhatIsMergedAndKeepsWhatWithdrew) {
-  const StoredRecord bad = store_.records().value()[0];
+  const CacheRecord bad = store_.records().value()[0];
   ASSERT_TRUE(store_.set_status(new_status(bad.id, EntryState::kQuarantined, "wrong")).is_ok());
-  std::vector<StoredRecord> records;
+  std::vector<CacheRecord> records;
   for (int i = 0; i < 40; ++i) {
     Entry entry = sample_entry(std::int64_t{64} << i);  // each in a bucket of its own
     entry.recorded_at = format_rfc3339(now_ - i * kDay);
@@ -134,13 +134,13 @@ TEST_F(Quota, OneThatIsNoSizeIsRefusedBeforeAnythingIsWritten) {
   ::setenv("PURLIN_CACHE_QUOTA", "plenty", 1);
   EXPECT_EQ(store_.check_writable().code(), Code::kInvalid);
   EXPECT_EQ(store_.put(sample_entry(7)).status().code(), Code::kInvalid);
-  EXPECT_EQ(store_.catalog().entries(), 1u);
+  EXPECT_EQ(store_.record_set().entries(), 1u);
 }
 
 // An entry that was withdrawn and then forgotten comes back by a merge: it must not be served.
 TEST_F(Retention, WhatWasSaidAgainstAnEntryOutlivesIt) {
   const std::string fast = put(1024, 1, 9), slow = put(1024, 2, 8);
-  const StoredRecord record = store_.record(fast).value();
+  const CacheRecord record = store_.record(fast).value();
   ASSERT_TRUE(store_.set_status(new_status(fast, EntryState::kValidated, "first")).is_ok());
   ASSERT_TRUE(store_.set_status(new_status(fast, EntryState::kQuarantined, "wrong")).is_ok());
   const RetentionPlan forgotten = plan({.history = 0});

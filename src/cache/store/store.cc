@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t kMaxReasons = 16;
 // Records after the index: how many a writer lets gather (and at least an eighth of all), and how
-// many are held as single rows.
+// many are held as single summaries.
 constexpr std::size_t kIndexAt = 1000, kFoldAt = 50'000;
 constexpr std::size_t kAppendBytes = std::size_t{8} << 20;  // one append of an absorb
 
 std::uint16_t kind_number(RecordKind kind) { return static_cast<std::uint16_t>(kind); }
 
 // The payload of a record from elsewhere, when it is what it says.
-Status check_record(const StoredRecord& record) {
+Status check_record(const CacheRecord& record) {
   if (record.payload.size() > kMaxPayload)
     return error(Code::kInvalid, "a record of {} bytes is larger than the limit of {}",
                  record.payload.size(), kMaxPayload);
@@ -92,13 +92,13 @@ Result<Store> Store::open(const std::string& directory) {
 struct Store::Parsing {
   JsonScan scan;
   RecordIds ids;
-  ConstraintTexts constraints;
+  ConstraintCache constraints;
 };
 
 void Store::take(const Entry& entry, const Id128& id, std::uint64_t offset) {
-  const EntryRow row = row_of(entry, id, offset);
-  catalog_.add(row);
-  changes_.push_back({row.group, row.key});
+  const EntrySummary summary = summary_of(entry, id, offset);
+  record_set_.add(summary);
+  changes_.push_back({summary.group, summary.key});
 }
 
 Status Store::take(const Record& record, Parsing& parsing) {
@@ -119,26 +119,27 @@ Status Store::take(const Record& record, Parsing& parsing) {
     return Status::ok();
   }
   PURLIN_ASSIGN(const EntryStatus status, status_from_json(json));
-  const StatusRow row = row_of(status, id, record.offset);
-  catalog_.add(row);
-  if (const EntryRow* about = catalog_.entry(row.target))
+  const StatusSummary summary = summary_of(status, id, record.offset);
+  record_set_.add(summary);
+  if (const EntrySummary* about = record_set_.entry(summary.target))
     changes_.push_back({about->group, about->key});
   else
-    changes_.push_back({0, {}, row.target});
+    changes_.push_back({0, {}, summary.target});
   return Status::ok();
 }
 
 // `expected`: take over no other one.
 bool Store::adopt_index(const LogMark* expected) {
-  Result<std::shared_ptr<const RowIndex>> index =
-      RowIndex::map(join_path(directory_, "entries.index"));
+  Result<std::shared_ptr<const SummaryIndex>> index =
+      SummaryIndex::map(join_path(directory_, "entries.index"));
   if (!index.is_ok()) return false;
   const IndexHead head = (*index)->head();
   if (expected != nullptr && head.mark != *expected) return false;
-  // It has no rows for records that its writer was too old to read; perhaps this Purlin is not.
+  // It has no summaries for records that its writer was too old to read; perhaps this Purlin is
+  // not.
   if (head.newer > 0) return false;
   if (!log_.resume(head.mark)) return false;
-  catalog_.adopt(std::move(index).value());
+  record_set_.adopt(std::move(index).value());
   unreadable_ = head.unreadable;
   newer_ = head.newer;
   unindexed_ = 0;
@@ -148,7 +149,7 @@ bool Store::adopt_index(const LogMark* expected) {
 Status Store::write_index() {
   PURLIN_ASSIGN(const LogMark mark, log_.mark());
   PURLIN_TRY(write_atomic(join_path(directory_, "entries.index"),
-                          catalog_.encode({mark, unreadable_, newer_})));
+                          record_set_.encode({mark, unreadable_, newer_})));
   // Another writer may have put an older one in its place since; that would take back what is
   // known.
   unindexed_ = 0;
@@ -156,12 +157,12 @@ Status Store::write_index() {
   return Status::ok();
 }
 
-// Rows that wait for an index take several times the memory of those in one.
+// Summaries that wait for an index take several times the memory of those in one.
 void Store::fold() {
-  const std::size_t all = catalog_.entries() + catalog_.statuses();
-  if (catalog_.pending() < kFoldAt || catalog_.pending() * 2 < all) return;
-  if (auto index = RowIndex::parse(catalog_.encode({})); index.is_ok())
-    catalog_.adopt(std::move(index).value());
+  const std::size_t all = record_set_.entries() + record_set_.statuses();
+  if (record_set_.pending() < kFoldAt || record_set_.pending() * 2 < all) return;
+  if (auto index = SummaryIndex::parse(record_set_.encode({})); index.is_ok())
+    record_set_.adopt(std::move(index).value());
 }
 
 void Store::visit(const Record& record, Parsing& parsing) {
@@ -177,7 +178,7 @@ void Store::visit(const Record& record, Parsing& parsing) {
 }
 
 void Store::restart() {
-  catalog_.clear();
+  record_set_.clear();
   changes_.clear();
   unreadable_ = newer_ = unindexed_ = 0;
   ++generation_;
@@ -202,7 +203,7 @@ Status Store::append(const std::function<std::string()>& encode) {
   const auto take = [&](const Record& record) { visit(record, parsing); };
   PURLIN_TRY(log_.append(encode, take, [this] { restart(); })
                  .with_context(fmt::format("the cache in '{}'", directory_)));
-  const std::size_t all = catalog_.entries() + catalog_.statuses();
+  const std::size_t all = record_set_.entries() + record_set_.statuses();
   if (unindexed_ < kIndexAt || unindexed_ * 8 < all) return Status::ok();
   // The records are safe; without an index the next to open is slower, no more.
   if (!write_index().is_ok()) unindexed_ = 0;
@@ -216,24 +217,24 @@ Status Store::check_writable() {
 
 // Clocks of two hosts differ: what is said later is to count as later.
 void Store::date(EntryStatus* status) const {
-  const StatusRow* latest = catalog_.standing(Id128::parse(status->record));
+  const StatusSummary* latest = record_set_.standing(Id128::parse(status->record));
   if (latest != nullptr && latest->at_ns >= status->at_ns())
     status->at = format_rfc3339_ns(latest->at_ns + 1);
 }
 
 Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
   PURLIN_ASSIGN(const std::uint64_t quota, cache_quota());
-  const StoredRecord record = make_record(entry);
+  const CacheRecord record = make_record(entry);
   // What cannot be read back must not be acknowledged.
   if (const Status readable = check_record(record); !readable.is_ok())
     return readable.with_context("the entry cannot be stored");
   const Id128 id = Id128::parse(record.id);
-  const EntryRow row = row_of(entry, id, 0);
+  const EntrySummary summary = summary_of(entry, id, 0);
   Put put;
   put.record = record.id;
   put.directory = directory_;
   const auto encode = [&] {
-    put.known = catalog_.has(id);
+    put.known = record_set_.has(id);
     std::string bytes;
     if (!put.known) bytes = encode_record(kind_number(record.kind), record.payload);
     if (!options.replace) return bytes;
@@ -243,20 +244,21 @@ Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
       date(&status);
       bytes += encode_record(kind_number(RecordKind::kStatus), make_record(status).payload);
     };
-    catalog_.each_of_key(row.group, row.key, [&](const EntryRow& other) {
-      if (other.record != id && better(other, row) && catalog_.served(other.record))
+    record_set_.each_of_key(summary.group, summary.key, [&](const EntrySummary& other) {
+      if (other.record != id && better(other, summary) && record_set_.served(other.record))
         append_status(other.record.hex(), EntryState::kDemoted,
                       fmt::format("replaced by {}{}", record.id,
                                   options.reason.empty() ? "" : ": " + options.reason));
     });
-    if (put.known && !catalog_.served(id))
+    if (put.known && !record_set_.served(id))
       append_status(record.id, EntryState::kActive, "put again, to replace others");
     return bytes;
   };
   PURLIN_TRY(append(encode));
-  const EntryRow* best = nullptr;
-  catalog_.each_of_key(row.group, row.key, [&](const EntryRow& other) {
-    if (catalog_.served(other.record) && (best == nullptr || better(other, *best))) best = &other;
+  const EntrySummary* best = nullptr;
+  record_set_.each_of_key(summary.group, summary.key, [&](const EntrySummary& other) {
+    if (record_set_.served(other.record) && (best == nullptr || better(other, *best)))
+      best = &other;
   });
   put.served = best != nullptr && best->record == id;
   if (!put.served && best != nullptr) put.kept = best->record.hex();
@@ -268,7 +270,7 @@ Result<Put> Store::put(const Entry& entry, const PutOptions& options) {
 Status Store::set_status(EntryStatus status) {
   PURLIN_TRY(refresh());
   const Id128 target = Id128::parse(status.record);
-  if (catalog_.entry(target) == nullptr)
+  if (record_set_.entry(target) == nullptr)
     return error(Code::kNotFound, "the cache in '{}' has no entry record '{}'", directory_,
                  status.record);
   PURLIN_TRY(status_from_json(to_json(status)).status());
@@ -278,11 +280,11 @@ Status Store::set_status(EntryStatus status) {
   });
 }
 
-Result<Absorbed> Store::absorb(std::span<const StoredRecord> records) {
+Result<Absorbed> Store::absorb(std::span<const CacheRecord> records) {
   PURLIN_ASSIGN(const std::uint64_t quota, cache_quota());
   Absorbed result;
-  std::vector<const StoredRecord*> good;
-  for (const StoredRecord& record : records) {
+  std::vector<const CacheRecord*> good;
+  for (const CacheRecord& record : records) {
     const Status status = check_record(record);
     if (status.is_ok()) {
       good.push_back(&record);
@@ -299,7 +301,7 @@ Result<Absorbed> Store::absorb(std::span<const StoredRecord> records) {
       std::unordered_set<Id128, Id128Hash> batch;
       for (; next < good.size() && bytes.size() < kAppendBytes; ++next) {
         const Id128 id = Id128::parse(good[next]->id);
-        if (catalog_.has(id) || !batch.insert(id).second) {
+        if (record_set_.has(id) || !batch.insert(id).second) {
           ++known;
           continue;
         }
@@ -315,7 +317,7 @@ Result<Absorbed> Store::absorb(std::span<const StoredRecord> records) {
   return result;
 }
 
-Status Store::rewrite(const std::function<bool(const StoredRecord&)>& keep) {
+Status Store::rewrite(const std::function<bool(const CacheRecord&)>& keep) {
   const auto keep_record = [&](const Record& record) {
     const Result<Json> json = Json::parse(record.payload);
     const bool ours = record.kind == kind_number(RecordKind::kEntry) ||
@@ -326,7 +328,7 @@ Status Store::rewrite(const std::function<bool(const StoredRecord&)>& keep) {
   };
   PURLIN_TRY(log_.rewrite(keep_record).with_context(fmt::format("the cache in '{}'", directory_)));
   PURLIN_TRY(refresh());
-  if (catalog_.entries() + catalog_.statuses() < kIndexAt)
+  if (record_set_.entries() + record_set_.statuses() < kIndexAt)
     return remove_file(join_path(directory_, "entries.index"));
   return write_index();
 }
@@ -336,44 +338,47 @@ Result<Json> Store::read_json(std::uint64_t offset, const Id128& record) const {
   return checked_json(payload, record, log_.path(), offset);
 }
 
-Result<Entry> Store::read(const EntryRow& row) const {
-  ConstraintTexts constraints;
-  return EntryReader(log_.path(), EntryParts::kAll, constraints).read(row);
+Result<Entry> Store::read(const EntrySummary& summary) const {
+  ConstraintCache constraints;
+  return EntryReader(log_.path(), EntryParts::kAll, constraints).read(summary);
 }
 
-Result<EntryStatus> Store::read(const StatusRow& row) const {
-  PURLIN_ASSIGN(const Json json, read_json(row.offset, row.record));
+Result<EntryStatus> Store::read(const StatusSummary& summary) const {
+  PURLIN_ASSIGN(const Json json, read_json(summary.offset, summary.record));
   return status_from_json(json);
 }
 
-Result<StoredEntry> Store::stored(const EntryRow& row, EntryReader* reader) const {
+Result<StoredEntry> Store::stored(const EntrySummary& summary, EntryReader* reader) const {
   StoredEntry stored;
-  PURLIN_ASSIGN(stored.entry, reader == nullptr ? read(row) : reader->read(row));
-  stored.record = row.record.hex();
-  if (const StatusRow* latest = catalog_.standing(row.record)) stored.state = latest->entry_state();
-  stored.statuses = statuses(row.record);
+  PURLIN_ASSIGN(stored.entry, reader == nullptr ? read(summary) : reader->read(summary));
+  stored.record = summary.record.hex();
+  if (const StatusSummary* latest = record_set_.standing(summary.record))
+    stored.state = latest->entry_state();
+  stored.statuses = statuses(summary.record);
   return stored;
 }
 
 std::vector<EntryStatus> Store::statuses(const Id128& record) const {
-  std::vector<const StatusRow*> rows;
-  catalog_.each_status_of(record, [&](const StatusRow& row) { rows.push_back(&row); });
-  std::sort(rows.begin(), rows.end(), [](const StatusRow* a, const StatusRow* b) {
+  std::vector<const StatusSummary*> summaries;
+  record_set_.each_status_of(record,
+                             [&](const StatusSummary& summary) { summaries.push_back(&summary); });
+  std::sort(summaries.begin(), summaries.end(), [](const StatusSummary* a, const StatusSummary* b) {
     return std::tie(a->at_ns, a->record) < std::tie(b->at_ns, b->record);
   });
   std::vector<EntryStatus> all;
-  for (const StatusRow* row : rows)
-    if (Result<EntryStatus> status = read(*row); status.is_ok())
+  for (const StatusSummary* summary : summaries)
+    if (Result<EntryStatus> status = read(*summary); status.is_ok())
       all.push_back(std::move(status).value());
   return all;
 }
 
 Lookup Store::get(const CacheKey& key, const ProblemShape& problem,
                   const LookupOptions& options) const {
-  Lookup lookup = look_up({catalog_, [this](const EntryRow& row) { return read(row); },
-                           [this](const StatusRow& row) { return read(row); }},
-                          key, problem, options);
-  if (catalog_.entries() == 0)
+  Lookup lookup =
+      look_up({record_set_, [this](const EntrySummary& summary) { return read(summary); },
+               [this](const StatusSummary& summary) { return read(summary); }},
+              key, problem, options);
+  if (record_set_.entries() == 0)
     lookup.explain.push_back(fmt::format("the cache in '{}' is empty", directory_));
   lookup.layer = directory_;
   return lookup;
@@ -382,35 +387,37 @@ Lookup Store::get(const CacheKey& key, const ProblemShape& problem,
 std::vector<StoredEntry> Store::served(std::uint64_t group, const Id128& key,
                                        const std::function<bool(const Id128& record)>& is_served,
                                        EntryReader* reader) const {
-  std::vector<const EntryRow*> rows;
-  catalog_.each_of_key(group, key, [&](const EntryRow& row) {
-    if (is_served ? is_served(row.record) : catalog_.served(row.record)) rows.push_back(&row);
+  std::vector<const EntrySummary*> summaries;
+  record_set_.each_of_key(group, key, [&](const EntrySummary& summary) {
+    if (is_served ? is_served(summary.record) : record_set_.served(summary.record))
+      summaries.push_back(&summary);
   });
-  std::sort(rows.begin(), rows.end(), [](const auto* a, const auto* b) { return better(*a, *b); });
+  std::sort(summaries.begin(), summaries.end(),
+            [](const auto* a, const auto* b) { return better(*a, *b); });
   std::vector<StoredEntry> all;
-  for (const EntryRow* row : rows) {
-    Result<StoredEntry> entry = stored(*row, reader);
+  for (const EntrySummary* summary : summaries) {
+    Result<StoredEntry> entry = stored(*summary, reader);
     if (entry.is_ok()) all.push_back(std::move(entry).value());
   }
   return all;
 }
 
 std::vector<StoredEntry> Store::current() const {
-  std::unordered_map<Id128, const EntryRow*, Id128Hash> best;
-  catalog_.each_entry([&](const EntryRow& row) {
-    if (!catalog_.served(row.record)) return;
-    const EntryRow*& held = best[row.key];
-    if (held == nullptr || better(row, *held)) held = &row;
+  std::unordered_map<Id128, const EntrySummary*, Id128Hash> best;
+  record_set_.each_entry([&](const EntrySummary& summary) {
+    if (!record_set_.served(summary.record)) return;
+    const EntrySummary*& held = best[summary.key];
+    if (held == nullptr || better(summary, *held)) held = &summary;
   });
   std::vector<StoredEntry> all;
-  for (const auto& [key, row] : best) {
-    Result<StoredEntry> entry = stored(*row);
+  for (const auto& [key, summary] : best) {
+    Result<StoredEntry> entry = stored(*summary);
     if (entry.is_ok()) {
       all.push_back(std::move(entry).value());
       continue;
     }
     // Its record was damaged since: the next best stands in.
-    std::vector<StoredEntry> others = served(row->group, key);
+    std::vector<StoredEntry> others = served(summary->group, key);
     if (!others.empty()) all.push_back(std::move(others.front()));
   }
   const auto order = [](const StoredEntry& stored) {
@@ -430,35 +437,35 @@ std::vector<Entry> Store::list() const {
 }
 
 Result<std::vector<StoredEntry>> Store::history(const CacheKey& key) const {
-  std::vector<const EntryRow*> rows;
-  catalog_.each_of_key(group_of(key), Id128::parse(key.id()),
-                       [&](const EntryRow& row) { rows.push_back(&row); });
-  std::sort(rows.begin(), rows.end(), [](const EntryRow* a, const EntryRow* b) {
+  std::vector<const EntrySummary*> summaries;
+  record_set_.each_of_key(group_of(key), Id128::parse(key.id()),
+                          [&](const EntrySummary& summary) { summaries.push_back(&summary); });
+  std::sort(summaries.begin(), summaries.end(), [](const EntrySummary* a, const EntrySummary* b) {
     return std::tie(a->recorded_ns, a->offset) < std::tie(b->recorded_ns, b->offset);
   });
   std::vector<StoredEntry> all;
-  for (const EntryRow* row : rows) {
-    PURLIN_ASSIGN(StoredEntry entry, stored(*row));
+  for (const EntrySummary* summary : summaries) {
+    PURLIN_ASSIGN(StoredEntry entry, stored(*summary));
     all.push_back(std::move(entry));
   }
   return all;
 }
 
-Result<StoredRecord> Store::record(std::string_view id) const {
+Result<CacheRecord> Store::record(std::string_view id) const {
   const Id128 wanted = Id128::parse(id);
-  const EntryRow* entry = catalog_.entry(wanted);
-  const StatusRow* status = entry == nullptr ? catalog_.status(wanted) : nullptr;
+  const EntrySummary* entry = record_set_.entry(wanted);
+  const StatusSummary* status = entry == nullptr ? record_set_.status(wanted) : nullptr;
   if (entry == nullptr && status == nullptr)
     return error(Code::kNotFound, "the cache in '{}' has no record '{}'", directory_, id);
   const std::uint64_t offset = entry != nullptr ? entry->offset : status->offset;
   PURLIN_TRY(read_json(offset, wanted).status());
   PURLIN_ASSIGN(std::string payload, log_.read_at(offset));
-  return StoredRecord{entry != nullptr ? RecordKind::kEntry : RecordKind::kStatus, wanted.hex(),
-                      std::move(payload)};
+  return CacheRecord{entry != nullptr ? RecordKind::kEntry : RecordKind::kStatus, wanted.hex(),
+                     std::move(payload)};
 }
 
 Status Store::each_record(const RecordFilter& filter,
-                          const std::function<bool(const StoredRecord&)>& visit) const {
+                          const std::function<bool(const CacheRecord&)>& visit) const {
   const FieldHashes wanted = field_hashes(filter.key);
   const bool all_keys = filter.key == CacheKey();
   struct Item {
@@ -468,14 +475,15 @@ Status Store::each_record(const RecordFilter& filter,
   };
   std::vector<Item> items;
   if (filter.entries)
-    catalog_.each_entry([&](const EntryRow& row) {
-      if (passes(wanted, row.fields)) items.push_back({row.offset, RecordKind::kEntry, row.record});
+    record_set_.each_entry([&](const EntrySummary& summary) {
+      if (passes(wanted, summary.fields))
+        items.push_back({summary.offset, RecordKind::kEntry, summary.record});
     });
   if (filter.statuses)
-    catalog_.each_status([&](const StatusRow& row) {
-      const EntryRow* about = catalog_.entry(row.target);
+    record_set_.each_status([&](const StatusSummary& summary) {
+      const EntrySummary* about = record_set_.entry(summary.target);
       if (all_keys || (about != nullptr && passes(wanted, about->fields)))
-        items.push_back({row.offset, RecordKind::kStatus, row.record});
+        items.push_back({summary.offset, RecordKind::kStatus, summary.record});
     });
   std::sort(items.begin(), items.end(),
             [](const Item& a, const Item& b) { return a.offset < b.offset; });
@@ -491,9 +499,9 @@ Status Store::each_record(const RecordFilter& filter,
   return Status::ok();
 }
 
-Result<std::vector<StoredRecord>> Store::records(const RecordFilter& filter) const {
-  std::vector<StoredRecord> all;
-  PURLIN_TRY(each_record(filter, [&](const StoredRecord& record) {
+Result<std::vector<CacheRecord>> Store::records(const RecordFilter& filter) const {
+  std::vector<CacheRecord> all;
+  PURLIN_TRY(each_record(filter, [&](const CacheRecord& record) {
     all.push_back(record);
     return true;
   }));

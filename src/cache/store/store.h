@@ -75,11 +75,11 @@ class Store {
   Status set_status(EntryStatus status);
   // Takes in records from elsewhere; those known already count as such. Idempotent; durable once
   // ok.
-  Result<Absorbed> absorb(std::span<const StoredRecord> records);
+  Result<Absorbed> absorb(std::span<const CacheRecord> records);
   // Ok when put could work; creates the directory. Worth asking before hours of tuning.
   Status check_writable();
   // Rewrites the file with the records `keep` wants and without damage. Other processes go on.
-  Status rewrite(const std::function<bool(const StoredRecord&)>& keep);
+  Status rewrite(const std::function<bool(const CacheRecord&)>& keep);
 
   // `problem` tells an exact hit from a bucket hit.
   Lookup get(const CacheKey& key, const ProblemShape& problem,
@@ -98,12 +98,12 @@ class Store {
   // Every entry stored under a key, whatever its state, oldest first.
   Result<std::vector<StoredEntry>> history(const CacheKey& key) const;
 
-  bool has(std::string_view record) const { return catalog_.has(Id128::parse(record)); }
-  Result<StoredRecord> record(std::string_view id) const;
+  bool has(std::string_view record) const { return record_set_.has(Id128::parse(record)); }
+  Result<CacheRecord> record(std::string_view id) const;
   // In the order of the file. The visitor returns false to stop.
   Status each_record(const RecordFilter& filter,
-                     const std::function<bool(const StoredRecord&)>& visit) const;
-  Result<std::vector<StoredRecord>> records(const RecordFilter& filter = {}) const;
+                     const std::function<bool(const CacheRecord&)>& visit) const;
+  Result<std::vector<CacheRecord>> records(const RecordFilter& filter = {}) const;
 
   // Writes the index, so that the next to open reads no record. Writers do so now and then; where
   // it fails, nothing but speed is lost.
@@ -117,7 +117,7 @@ class Store {
 
   const std::string& directory() const { return directory_; }
   const std::string& log_path() const { return log_.path(); }
-  const Catalog& catalog() const { return catalog_; }
+  const RecordSet& record_set() const { return record_set_; }
   // Keys whose records changed, in that order, since `generation` began: a new one begins when the
   // file was found replaced. changes().size() is how far a follower has read.
   struct Change {
@@ -146,13 +146,13 @@ class Store {
   void fold();
   Status append(const std::function<std::string()>& encode);
   Result<Json> read_json(std::uint64_t offset, const Id128& record) const;
-  Result<Entry> read(const EntryRow& row) const;
-  Result<EntryStatus> read(const StatusRow& row) const;
-  Result<StoredEntry> stored(const EntryRow& row, EntryReader* reader = nullptr) const;
+  Result<Entry> read(const EntrySummary& summary) const;
+  Result<EntryStatus> read(const StatusSummary& summary) const;
+  Result<StoredEntry> stored(const EntrySummary& summary, EntryReader* reader = nullptr) const;
 
   std::string directory_;
   RecordLog log_;
-  Catalog catalog_;
+  RecordSet record_set_;
   std::vector<Change> changes_;
   std::uint64_t generation_ = 0;
   std::size_t unreadable_ = 0, newer_ = 0;

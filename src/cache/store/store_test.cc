@@ -214,7 +214,7 @@ TEST(Store, AFullDiskLeavesTheFileAsItWas) {
   Store store = *Store::open(folder.path());
   ASSERT_TRUE(store.put(sample_entry()).is_ok());
   const std::string before = *read_file(folder.file("entries.log"));
-  std::vector<StoredRecord> more;
+  std::vector<CacheRecord> more;
   for (int i = 2; i < 8; ++i) more.push_back(make_record(sample_entry(1024, i)));
   rlimit old{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);

@@ -18,12 +18,13 @@
 namespace purlin::cache {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "rows are little-endian in the file");
+static_assert(std::endian::native == std::endian::little,
+              "summaries are little-endian in the file");
 
 constexpr char kMagic[9] = "PURLINIX";
 constexpr std::uint32_t kVersion = 2;  // 1 had no layout
 
-// As it stands at the start of the image; the rows follow, then the positions.
+// As it stands at the start of the image; the summaries follow, then the positions.
 struct Header {
   char magic[8];
   std::uint32_t version, header_bytes;
@@ -41,15 +42,16 @@ constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 31;
 constexpr off_t kReadBytes = off_t{16} << 20;
 
 std::uint64_t body_bytes(std::uint64_t entries, std::uint64_t statuses) {
-  return entries * (sizeof(EntryRow) + 4) + statuses * (sizeof(StatusRow) + 4);
+  return entries * (sizeof(EntrySummary) + 4) + statuses * (sizeof(StatusSummary) + 4);
 }
 
-template <class Row>
-std::vector<std::uint32_t> positions_by_record(const std::vector<Row>& rows) {
-  std::vector<std::uint32_t> positions(rows.size());
+template <class Summary>
+std::vector<std::uint32_t> positions_by_record(const std::vector<Summary>& summaries) {
+  std::vector<std::uint32_t> positions(summaries.size());
   std::iota(positions.begin(), positions.end(), 0u);
-  std::sort(positions.begin(), positions.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return rows[a].record < rows[b].record; });
+  std::sort(positions.begin(), positions.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return summaries[a].record < summaries[b].record;
+  });
   return positions;
 }
 
@@ -59,37 +61,38 @@ void append_items(std::string& bytes, const std::vector<T>& items) {
 }
 
 // Positions come from a file, so each is checked before it is followed.
-template <class Row>
-const Row* find_record(std::span<const Row> rows, std::span<const std::uint32_t> positions,
-                       const Id128& record) {
+template <class Summary>
+const Summary* find_record(std::span<const Summary> summaries,
+                           std::span<const std::uint32_t> positions, const Id128& record) {
   std::size_t begin = 0, end = positions.size();
   while (begin < end) {
     const std::size_t middle = begin + (end - begin) / 2;
-    if (positions[middle] >= rows.size()) return nullptr;
-    const Row& row = rows[positions[middle]];
-    if (row.record == record) return &row;
-    (row.record < record ? begin : end) = row.record < record ? middle + 1 : middle;
+    if (positions[middle] >= summaries.size()) return nullptr;
+    const Summary& summary = summaries[positions[middle]];
+    if (summary.record == record) return &summary;
+    (summary.record < record ? begin : end) = summary.record < record ? middle + 1 : middle;
   }
   return nullptr;
 }
 
-template <class Row, class Key, class Get>
-std::span<const Row> equal_range(std::span<const Row> rows, const Key& key, Get get) {
-  const auto first = std::partition_point(rows.begin(), rows.end(),
-                                          [&](const Row& row) { return get(row) < key; });
-  const auto last =
-      std::partition_point(first, rows.end(), [&](const Row& row) { return get(row) == key; });
+template <class Summary, class Key, class Get>
+std::span<const Summary> equal_range(std::span<const Summary> summaries, const Key& key, Get get) {
+  const auto first =
+      std::partition_point(summaries.begin(), summaries.end(),
+                           [&](const Summary& summary) { return get(summary) < key; });
+  const auto last = std::partition_point(
+      first, summaries.end(), [&](const Summary& summary) { return get(summary) == key; });
   return {first, last};
 }
 
 }  // namespace
 
-std::string RowIndex::encode(const IndexHead& head, std::vector<EntryRow>& entries,
-                             std::vector<StatusRow>& statuses) {
-  std::sort(entries.begin(), entries.end(), [](const EntryRow& a, const EntryRow& b) {
+std::string SummaryIndex::encode(const IndexHead& head, std::vector<EntrySummary>& entries,
+                                 std::vector<StatusSummary>& statuses) {
+  std::sort(entries.begin(), entries.end(), [](const EntrySummary& a, const EntrySummary& b) {
     return std::tie(a.group, a.key, a.record) < std::tie(b.group, b.key, b.record);
   });
-  std::sort(statuses.begin(), statuses.end(), [](const StatusRow& a, const StatusRow& b) {
+  std::sort(statuses.begin(), statuses.end(), [](const StatusSummary& a, const StatusSummary& b) {
     return std::tie(a.target, a.at_ns, a.record) < std::tie(b.target, b.at_ns, b.record);
   });
   std::string bytes(sizeof(Header), '\0');
@@ -117,7 +120,7 @@ std::string RowIndex::encode(const IndexHead& head, std::vector<EntryRow>& entri
   return bytes;
 }
 
-Status RowIndex::open(std::string_view bytes) {
+Status SummaryIndex::open(std::string_view bytes) {
   const auto damaged = [](const char* what) {
     return error(Code::kCorrupt, "the index of the cache is no whole image: {}", what);
   };
@@ -133,7 +136,7 @@ Status RowIndex::open(std::string_view bytes) {
       bytes.size() - sizeof header != body_bytes(header.entries, header.statuses))
     return damaged("its length is not the one it states");
   const std::string_view body = bytes.substr(sizeof header);
-  if (header.body_hash != hash64(body)) return damaged("its rows fail their checksum");
+  if (header.body_hash != hash64(body)) return damaged("its summaries fail their checksum");
 
   head_.mark = {header.position, header.last_record, header.fingerprint, header.damaged};
   head_.unreadable = header.unreadable;
@@ -150,14 +153,14 @@ Status RowIndex::open(std::string_view bytes) {
   return Status::ok();
 }
 
-Result<std::shared_ptr<const RowIndex>> RowIndex::parse(std::string bytes) {
-  std::shared_ptr<RowIndex> index(new RowIndex);
+Result<std::shared_ptr<const SummaryIndex>> SummaryIndex::parse(std::string bytes) {
+  std::shared_ptr<SummaryIndex> index(new SummaryIndex);
   index->owned_ = std::move(bytes);
   PURLIN_TRY(index->open(index->owned_));
-  return std::shared_ptr<const RowIndex>(std::move(index));
+  return std::shared_ptr<const SummaryIndex>(std::move(index));
 }
 
-Result<std::shared_ptr<const RowIndex>> RowIndex::map(const std::string& path) {
+Result<std::shared_ptr<const SummaryIndex>> SummaryIndex::map(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return error(errno == ENOENT || errno == ENOTDIR ? Code::kNotFound : Code::kIo,
@@ -168,7 +171,7 @@ Result<std::shared_ptr<const RowIndex>> RowIndex::map(const std::string& path) {
     PURLIN_ASSIGN(std::string bytes, read_file(path, static_cast<std::size_t>(kReadBytes)));
     return parse(std::move(bytes));
   }
-  std::shared_ptr<RowIndex> index(new RowIndex);
+  std::shared_ptr<SummaryIndex> index(new SummaryIndex);
   if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
       info.st_size >= static_cast<off_t>(sizeof(Header))) {
     index->mapped_bytes_ = static_cast<std::size_t>(info.st_size);
@@ -178,28 +181,30 @@ Result<std::shared_ptr<const RowIndex>> RowIndex::map(const std::string& path) {
   ::close(fd);
   if (index->mapped_ == nullptr) return error(Code::kCorrupt, "'{}' cannot be mapped", path);
   PURLIN_TRY(index->open({static_cast<const char*>(index->mapped_), index->mapped_bytes_}));
-  return std::shared_ptr<const RowIndex>(std::move(index));
+  return std::shared_ptr<const SummaryIndex>(std::move(index));
 }
 
-RowIndex::~RowIndex() {
+SummaryIndex::~SummaryIndex() {
   if (mapped_ != nullptr) ::munmap(mapped_, mapped_bytes_);
 }
 
-const EntryRow* RowIndex::entry(const Id128& record) const {
+const EntrySummary* SummaryIndex::entry(const Id128& record) const {
   return find_record(entries_, by_record_, record);
 }
-const StatusRow* RowIndex::status(const Id128& record) const {
+const StatusSummary* SummaryIndex::status(const Id128& record) const {
   return find_record(statuses_, status_by_record_, record);
 }
-std::span<const EntryRow> RowIndex::of_group(std::uint64_t group) const {
-  return equal_range(entries_, group, [](const EntryRow& row) { return row.group; });
+std::span<const EntrySummary> SummaryIndex::of_group(std::uint64_t group) const {
+  return equal_range(entries_, group, [](const EntrySummary& summary) { return summary.group; });
 }
-std::span<const EntryRow> RowIndex::of_key(std::uint64_t group, const Id128& key) const {
-  return equal_range(entries_, std::tie(group, key),
-                     [](const EntryRow& row) { return std::tie(row.group, row.key); });
+std::span<const EntrySummary> SummaryIndex::of_key(std::uint64_t group, const Id128& key) const {
+  return equal_range(entries_, std::tie(group, key), [](const EntrySummary& summary) {
+    return std::tie(summary.group, summary.key);
+  });
 }
-std::span<const StatusRow> RowIndex::of_target(const Id128& record) const {
-  return equal_range(statuses_, record, [](const StatusRow& row) { return row.target; });
+std::span<const StatusSummary> SummaryIndex::of_target(const Id128& record) const {
+  return equal_range(statuses_, record,
+                     [](const StatusSummary& summary) { return summary.target; });
 }
 
 }  // namespace purlin::cache

@@ -85,23 +85,24 @@ class DemoCommand : public Command {
  public:
   std::string_view name() const override { return "demo"; }
   std::string_view summary() const override {
-    return "Run the whole loop on this machine's best device, in under two minutes";
+    return "Run the whole loop on the best device, in under two minutes";
   }
-  std::string_view details() const override {
-    return "Profiles a sample program, tunes its hottest kernel, caches the winner, shows the "
-           "program\n"
-           "running faster, records a baseline, shows the gate green, plants a slowdown, shows it "
-           "red.\n"
-           "The story goes to stderr; --json prints its figures on stdout. Both end up in "
-           "--output.\n"
-           "Exit codes: 0 the loop closed, 2 a step failed, 3 the machine was too busy for the "
-           "gate "
-           "to decide.\n";
+  VerbText text() const override {
+    return {.description =
+                "Profiles a sample program, tunes its hottest kernel and caches the winner. The "
+                "program then runs faster. The demo records a baseline, shows a pass of the gate, "
+                "adds a slowdown, and shows a regression. The steps are printed on stderr. --json "
+                "prints the figures on stdout. Both are written to the folder of --output.",
+            .examples = {{"purlin demo"}},
+            .exit_codes = {{0, "Every step succeeded"},
+                           {2, "A step failed"},
+                           {3, "The machine was too busy for a verdict of the gate"}},
+            .see = {"docs/getting-started.md"}};
   }
   void declare(Flags& flags) override {
-    flags.option("--device", device_, "Device: cuda:0, opencl:0, … or auto", "ID");
-    flags.option("-o,--output", output_,
-                 "Folder for everything the demo writes (default: a new one)", "DIR");
+    flags.option("--device", device_, "Device to use", "DEVICE");
+    flags.option("-o,--output", output_, "Folder for the files of the demo (default: a new one)",
+                 "DIR");
     flags.option("--budget", budget_, "Time for the tuning step", "TIME");
     flags.flag("--json", json_, "Print the summary as one JSON document");
   }

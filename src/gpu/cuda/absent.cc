@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for the CUDA backend in builds made without CUDA's headers.
+// Replaces the CUDA backend in builds without CUDA's headers.
 #include "gpu/app_context.h"
 #include "gpu/device.h"
 #include "gpu/source_lines.h"
@@ -23,7 +23,7 @@ class AbsentBackend : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend() { return std::make_unique<AbsentBackend>(); }
-Result<std::unique_ptr<GuestDevice>> open_cuda_guest() { return absent_reason(); }
+Result<std::unique_ptr<AppContext>> open_cuda_app_context() { return absent_reason(); }
 Result<SourceLines> SourceLines::open() { return absent_reason(); }
 SourceLine SourceLines::find(std::string_view, const std::string&, std::uint64_t) const {
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guest in the program's CUDA context.
+// AppContext on the program's CUDA context.
 //
 // The driver reads a launch's parameters from the program's own array, so a launch is one call of
 // cuLaunchKernel. Code is loaded when a kernel is, not lazily at its first launch, which may be
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kDefaultDynamicSharedBytes = 48 << 10;  // what a launch gets without asking
 
-// The guest's context for the calls of a scope, whatever the thread has current.
+// Makes the program's context current for the calls of a scope.
 class InContext {
  public:
   InContext(const CudaDriver& driver, CUcontext context) : driver_(driver) {
@@ -34,11 +34,10 @@ class InContext {
   CUresult result_;
 };
 
-class CudaGuestKernel : public GuestKernel {
+class CudaAppKernel : public AppKernel {
  public:
-  CudaGuestKernel(const CudaDriver& driver, CUcontext context)
-      : driver_(driver), context_(context) {}
-  ~CudaGuestKernel() override {
+  CudaAppKernel(const CudaDriver& driver, CUcontext context) : driver_(driver), context_(context) {}
+  ~CudaAppKernel() override {
     const InContext in(driver_, context_);
     if (module != nullptr) driver_.cuModuleUnload(module);
   }
@@ -49,11 +48,11 @@ class CudaGuestKernel : public GuestKernel {
   int dynamic_shared_allowed = kDefaultDynamicSharedBytes;
 
  private:
-  const CudaDriver driver_;  // a copy: a kernel may outlive its guest
+  const CudaDriver driver_;  // a copy: a kernel may outlive its AppContext
   const CUcontext context_;
 };
 
-class CudaTiming : public GuestTiming {
+class CudaTiming : public AppTiming {
  public:
   CudaTiming(const CudaDriver& driver, CUcontext context) : driver_(driver), context_(context) {}
   ~CudaTiming() override {
@@ -89,9 +88,9 @@ class CudaTiming : public GuestTiming {
   const CUcontext context_;
 };
 
-class CudaGuest : public GuestDevice {
+class CudaAppContext : public AppContext {
  public:
-  CudaGuest(CudaStartup startup, CUcontext context, DeviceInfo info)
+  CudaAppContext(CudaStartup startup, CUcontext context, DeviceInfo info)
       : driver_(startup.driver), tools_(std::move(startup.tools)), context_(context) {
     info_ = std::move(info);
   }
@@ -104,11 +103,11 @@ class CudaGuest : public GuestDevice {
     return request.compiler == "nvcc" ? tools_.nvcc->version().value_or("") : "";
   }
 
-  Result<std::unique_ptr<GuestKernel>> load(const Binary& binary,
-                                            const std::vector<std::size_t>& sizes) override {
+  Result<std::unique_ptr<AppKernel>> load(const Binary& binary,
+                                          const std::vector<std::size_t>& sizes) override {
     const InContext in(driver_, context_);
     PURLIN_TRY(check("entering the program's context", in.result()));
-    auto kernel = std::make_unique<CudaGuestKernel>(driver_, context_);
+    auto kernel = std::make_unique<CudaAppKernel>(driver_, context_);
     char log[4096] = {};
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void* values[] = {log, reinterpret_cast<void*>(sizeof log - 1)};
@@ -128,11 +127,11 @@ class CudaGuest : public GuestDevice {
     driver_.cuFuncGetAttribute(&kernel->max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                kernel->function);
     PURLIN_TRY(check_parameters(kernel->function, binary.entry, sizes));
-    return std::unique_ptr<GuestKernel>(std::move(kernel));
+    return std::unique_ptr<AppKernel>(std::move(kernel));
   }
 
-  Status admit(GuestKernel& kernel, const LaunchShape& shape) override {
-    auto& own = static_cast<CudaGuestKernel&>(kernel);
+  Status admit(AppKernel& kernel, const LaunchShape& shape) override {
+    auto& own = static_cast<CudaAppKernel&>(kernel);
     if (own.max_threads > 0 &&
         shape.threads_per_block() > static_cast<std::uint64_t>(own.max_threads))
       return error(Code::kInvalid, "blocks of {} threads are over the kernel's limit of {} on {}",
@@ -148,10 +147,10 @@ class CudaGuest : public GuestDevice {
     return Status::ok();
   }
 
-  int launch(const GuestWork& work, const GuestLaunch& launch) noexcept override {
+  int launch(const AppWork& work, const AppLaunch& launch) noexcept override {
     const LaunchShape& shape = *work.shape;
     return driver_.cuLaunchKernel(
-        static_cast<CudaGuestKernel*>(work.kernel)->function, shape.grid[0], shape.grid[1],
+        static_cast<CudaAppKernel*>(work.kernel)->function, shape.grid[0], shape.grid[1],
         shape.grid[2], shape.block[0], shape.block[1], shape.block[2], shape.dynamic_shared_bytes,
         static_cast<CUstream>(launch.queue), const_cast<void**>(launch.values), nullptr);
   }
@@ -163,7 +162,7 @@ class CudaGuest : public GuestDevice {
 
   bool capturing(void* queue) const noexcept override {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    // The legacy default stream refuses the question while another stream is captured.
+    // The legacy default stream refuses this query while another stream is captured.
     return driver_.cuStreamIsCapturing(static_cast<CUstream>(queue), &status) != CUDA_SUCCESS ||
            status != CU_STREAM_CAPTURE_STATUS_NONE;
   }
@@ -176,8 +175,8 @@ class CudaGuest : public GuestDevice {
     return a < b + bytes_b && b < a + bytes_a;
   }
 
-  int launch_shadowed(const std::array<GuestWork, 2>& first, const GuestWork& live,
-                      const GuestLaunch& launch, std::unique_ptr<GuestTiming>& timing) override {
+  int launch_shadowed(const std::array<AppWork, 2>& first, const AppWork& live,
+                      const AppLaunch& launch, std::unique_ptr<AppTiming>& timing) override {
     auto made = std::make_unique<CudaTiming>(driver_, context_);
     const auto stream = static_cast<CUstream>(launch.queue);
     bool timed = false;
@@ -228,12 +227,12 @@ class CudaGuest : public GuestDevice {
 
 }  // namespace
 
-std::unique_ptr<GuestDevice> make_cuda_guest(CudaStartup startup, CUcontext context,
-                                             DeviceInfo info) {
-  return std::make_unique<CudaGuest>(std::move(startup), context, std::move(info));
+std::unique_ptr<AppContext> make_cuda_app_context(CudaStartup startup, CUcontext context,
+                                                  DeviceInfo info) {
+  return std::make_unique<CudaAppContext>(std::move(startup), context, std::move(info));
 }
 
-Result<std::unique_ptr<GuestDevice>> open_cuda_guest() {
+Result<std::unique_ptr<AppContext>> open_cuda_app_context() {
   PURLIN_ASSIGN(CudaStartup startup, start_cuda());
   CUcontext context = nullptr;
   CUdevice device = 0;
@@ -246,7 +245,7 @@ Result<std::unique_ptr<GuestDevice>> open_cuda_guest() {
   if (result != CUDA_SUCCESS)
     return cuda_failure(startup.driver, "asking for the thread's CUDA context", result);
   PURLIN_ASSIGN(DeviceInfo info, describe_cuda_device(startup, device));
-  return make_cuda_guest(std::move(startup), context, std::move(info));
+  return make_cuda_app_context(std::move(startup), context, std::move(info));
 }
 
 }  // namespace purlin::gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA guest on a fake driver: the program's parameters and stream go through untouched, the
-// thread's context is left as it was, and a shadowed launch ends with the live one.
+// AppContext of CUDA on a fake driver: the driver gets the program's parameters and stream, the
+// thread's context stays unchanged, and a shadowed launch ends with the live one.
 #include "gpu/cuda/startup.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ CudaDriver fake_driver() {
   return driver;
 }
 
-class CudaGuestTest : public testing::Test {
+class CudaAppContextTest : public testing::Test {
  protected:
   void SetUp() override {
     calls.clear();
@@ -96,40 +96,40 @@ class CudaGuestTest : public testing::Test {
     startup.driver = fake_driver();
     DeviceInfo info;
     info.id = "cuda:0";
-    guest = make_cuda_guest(std::move(startup), handle<CUcontext>(1), info);
+    app_context = make_cuda_app_context(std::move(startup), handle<CUcontext>(1), info);
     shape.grid = {7, 1, 1};
     shape.block = {64, 1, 1};
   }
-  std::unique_ptr<GuestKernel> kernel(const char* image) {
-    return guest->load({"entry", image, "", 0}, {0, 4}).value();
+  std::unique_ptr<AppKernel> kernel(const char* image) {
+    return app_context->load({"entry", image, "", 0}, {0, 4}).value();
   }
-  std::unique_ptr<GuestDevice> guest;
+  std::unique_ptr<AppContext> app_context;
   LaunchShape shape;
   CUdeviceptr address = 4096;
   int scalar = 42;
   void* values[2] = {&address, &scalar};
-  GuestLaunch launch{handle<void*>(9), values, 2};
+  AppLaunch launch{handle<void*>(9), values, 2};
 };
 
-TEST_F(CudaGuestTest, LaunchesWithTheProgramsOwnParametersAndStream) {
+TEST_F(CudaAppContextTest, LaunchesWithTheProgramsOwnParametersAndStream) {
   {
     const auto a = kernel("A");
     shape.dynamic_shared_bytes = 64 << 10;
-    ASSERT_TRUE(guest->admit(*a, shape).is_ok());
-    ASSERT_TRUE(guest->admit(*a, shape).is_ok());
-    EXPECT_EQ(guest->launch({a.get(), &shape}, launch), 0);
+    ASSERT_TRUE(app_context->admit(*a, shape).is_ok());
+    ASSERT_TRUE(app_context->admit(*a, shape).is_ok());
+    EXPECT_EQ(app_context->launch({a.get(), &shape}, launch), 0);
   }
   EXPECT_EQ(calls, (std::vector<std::string>{"load", "load code", "allow 65536",
                                              "A 7x64 65536 stream 9 value 42", "unload"}));
   EXPECT_EQ(depth, 0);
 }
 
-TEST_F(CudaGuestTest, AShadowedLaunchWarmsUpTimesBothAndEndsWithTheLiveOne) {
+TEST_F(CudaAppContextTest, AShadowedLaunchWarmsUpTimesBothAndEndsWithTheLiveOne) {
   const auto a = kernel("A"), b = kernel("B");
   calls.clear();
-  std::unique_ptr<GuestTiming> timing;
-  const GuestWork live{a.get(), &shape}, rival{b.get(), &shape};
-  EXPECT_EQ(guest->launch_shadowed({rival, live}, live, launch, timing), 0);
+  std::unique_ptr<AppTiming> timing;
+  const AppWork live{a.get(), &shape}, rival{b.get(), &shape};
+  EXPECT_EQ(app_context->launch_shadowed({rival, live}, live, launch, timing), 0);
   const std::string by_a = "A 7x64 0 stream 9 value 42", by_b = "B 7x64 0 stream 9 value 42";
   EXPECT_EQ(calls,
             (std::vector<std::string>{by_b, "record", by_b, "record", by_a, "record", by_a}));
@@ -141,39 +141,39 @@ TEST_F(CudaGuestTest, AShadowedLaunchWarmsUpTimesBothAndEndsWithTheLiveOne) {
   EXPECT_EQ(depth, 0);
 }
 
-TEST_F(CudaGuestTest, TheLiveLaunchIsMadeWhateverBecomesOfTheShadow) {
+TEST_F(CudaAppContextTest, TheLiveLaunchIsMadeEvenIfTheShadowFails) {
   const auto a = kernel("A"), b = kernel("B");
   record_result = CUDA_ERROR_INVALID_VALUE;
   calls.clear();
-  std::unique_ptr<GuestTiming> timing;
-  const GuestWork live{a.get(), &shape}, rival{b.get(), &shape};
-  EXPECT_EQ(guest->launch_shadowed({rival, live}, live, launch, timing), 0);
+  std::unique_ptr<AppTiming> timing;
+  const AppWork live{a.get(), &shape}, rival{b.get(), &shape};
+  EXPECT_EQ(app_context->launch_shadowed({rival, live}, live, launch, timing), 0);
   EXPECT_EQ(timing, nullptr);
   EXPECT_EQ(calls.back(), "A 7x64 0 stream 9 value 42");
   EXPECT_EQ(depth, 0);
 }
 
-TEST_F(CudaGuestTest, RefusesAKernelOfOtherParametersAndBlocksItCannotHave) {
+TEST_F(CudaAppContextTest, RefusesAKernelOfOtherParametersAndBlocksItCannotHave) {
   parameter_sizes = {8, 8};
-  EXPECT_EQ(guest->load({"entry", "A", "", 0}, {0, 4}).status().message(),
+  EXPECT_EQ(app_context->load({"entry", "A", "", 0}, {0, 4}).status().message(),
             "argument 1 of 'entry' has 8 bytes, 4 in its spec");
   parameter_sizes = {8, 4, 4};
-  EXPECT_EQ(guest->load({"entry", "A", "", 0}, {0, 4}).status().message(),
+  EXPECT_EQ(app_context->load({"entry", "A", "", 0}, {0, 4}).status().message(),
             "the kernel 'entry' takes 3 arguments, its spec has 2");
   parameter_sizes = {8, 4};
   const auto a = kernel("A");
   shape.block = {512, 1, 1};
-  EXPECT_EQ(guest->admit(*a, shape).code(), Code::kInvalid);
+  EXPECT_EQ(app_context->admit(*a, shape).code(), Code::kInvalid);
   EXPECT_EQ(depth, 0);
 }
 
-TEST_F(CudaGuestTest, KnowsACapturingStreamAndOverlappingBuffers) {
-  EXPECT_FALSE(guest->capturing(nullptr));
+TEST_F(CudaAppContextTest, KnowsACapturingStreamAndOverlappingBuffers) {
+  EXPECT_FALSE(app_context->capturing(nullptr));
   capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  EXPECT_TRUE(guest->capturing(nullptr));
+  EXPECT_TRUE(app_context->capturing(nullptr));
   const CUdeviceptr other = address + 100;
-  EXPECT_TRUE(guest->may_overlap(&address, 101, &other, 8));
-  EXPECT_FALSE(guest->may_overlap(&address, 100, &other, 8));
+  EXPECT_TRUE(app_context->may_overlap(&address, 101, &other, 8));
+  EXPECT_FALSE(app_context->may_overlap(&address, 100, &other, 8));
 }
 
 }  // namespace

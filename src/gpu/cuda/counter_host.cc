@@ -19,7 +19,7 @@ bool CounterHost::bind(void* cupti, std::string& reason) {
       find(evaluate_, "cuptiProfilerHostEvaluateToGpuValues") &&
       find(chips_, "cuptiProfilerHostGetSupportedChips"))
     return true;
-  reason = "its CUPTI has no range profiler; CUDA 12.8's and newer do";
+  reason = "its CUPTI has no range profiler; CUPTI of CUDA 12.8 and newer has one";
   return false;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// CounterHost: the part of CUPTI's profiler that needs no GPU: which counters a chip has, how they
-// are configured, and what the numbers that came back mean.
+// CounterHost: the part of CUPTI's profiler that needs no GPU. It lists a chip's counters,
+// configures them and evaluates the measured numbers.
 //
-// Loads the 100 MiB of CUPTI's libnvperf_host on first use, hence only where counters were asked
-// for. Objects live until the process ends. Thread-safety: none. Also compiled into the capture
-// library, so it uses nothing but the standard library.
+// Loads the 100 MiB of CUPTI's libnvperf_host on first use, so only if counters were requested.
+// Objects live until the process ends. Thread-safety: none. Also compiled into the capture library,
+// so it uses only the standard library.
 #pragma once
 
 #include <cupti.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt: its functions bound at run time, one matrix product described to it, and algorithms
+// cuBLASLt: its functions bound at run time, the description of one matrix product, and algorithms
 // made from named attributes.
 //
-// An algorithm is a config of library_parameters(): it is built by cublasLtMatmulAlgoInit and its
-// attributes, and counts only when cublasLtMatmulAlgoCheck accepts it for the product at hand; the
-// 64 bytes the library keeps it in are never stored. Thread-safety: functions are immutable; an
-// LtProduct belongs to one thread at a time. Failure: kUnavailable when the library is not there or
-// does not start, kInvalid for what it refuses, kFailed when the device is lost.
+// An algorithm is a config of library_parameters(). It is built by cublasLtMatmulAlgoInit and its
+// attributes, and is valid only if cublasLtMatmulAlgoCheck accepts it for the product. The
+// library's 64 bytes of an algorithm are never stored. Thread-safety: functions are immutable; an
+// LtProduct belongs to one thread at a time. Failure: kUnavailable when the library is missing or
+// does not start, kInvalid if it refuses, kFailed when the device is lost.
 #pragma once
 
 #include "base/status.h"
@@ -51,8 +51,8 @@ struct LtFunctions {
 
 // Opens the library as vendor_library_names finds it.
 Result<LtFunctions> load_cublaslt();
-// The one this process has loaded already, whoever did; kNotFound where there is none. A handle is
-// only of use to the library that made it.
+// The library that this process has already loaded; kNotFound without one. A handle works only
+// with the library that made it.
 Result<LtFunctions> loaded_cublaslt();
 
 // What the types of an operation are to the library.
@@ -126,7 +126,7 @@ class LtProduct {
 
 // Every algorithm the library accepts for a product, by its attributes (cublaslt_space.cc).
 struct LtSpaceLimits {
-  double seconds = 3;  // what is not reached by then is left out, and the space is not complete
+  double seconds = 3;  // after that the space ends, and is not complete
   std::size_t configs = 200'000;
 };
 Result<LibrarySpace> enumerate_lt(const LtProduct& product, const LtSpaceLimits& limits = {});

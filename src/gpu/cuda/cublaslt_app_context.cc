@@ -34,11 +34,11 @@ class LtPlan : public LibraryPlan {
   std::mutex mutex_;
 };
 
-class LtGuest : public LibraryGuest {
+class LtAppContext : public LibraryAppContext {
  public:
-  LtGuest(LtFunctions lt, cublasLtHandle_t handle, bool owned)
+  LtAppContext(LtFunctions lt, cublasLtHandle_t handle, bool owned)
       : lt_(lt), handle_(handle), owned_(owned) {}
-  ~LtGuest() override {
+  ~LtAppContext() override {
     if (owned_) lt_.cublasLtDestroy(handle_);
   }
   std::string version() const override { return lt_.version(); }
@@ -82,13 +82,13 @@ class LtGuest : public LibraryGuest {
 
 }  // namespace
 
-Result<std::unique_ptr<LibraryGuest>> join_library(std::string_view library, void* handle) {
-  if (library != "cublaslt")
-    return error(Code::kInvalid, "'{}' is no library that is known here", library);
+Result<std::unique_ptr<LibraryAppContext>> join_library(std::string_view library, void* handle) {
+  if (library != "cublaslt") return error(Code::kInvalid, "the library '{}' is unknown", library);
   PURLIN_ASSIGN(const LtFunctions lt, loaded_cublaslt());
   auto* used = static_cast<cublasLtHandle_t>(handle);
   if (handle == nullptr) PURLIN_TRY(lt_failure("cublasLtCreate", lt.cublasLtCreate(&used)));
-  return std::unique_ptr<LibraryGuest>(std::make_unique<LtGuest>(lt, used, handle == nullptr));
+  return std::unique_ptr<LibraryAppContext>(
+      std::make_unique<LtAppContext>(lt, used, handle == nullptr));
 }
 
 }  // namespace purlin::gpu

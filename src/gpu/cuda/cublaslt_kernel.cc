@@ -101,8 +101,7 @@ class LtRuntime : public LibraryRuntime {
 }  // namespace
 
 Result<std::unique_ptr<LibraryRuntime>> start_library(std::string_view library) {
-  if (library != "cublaslt")
-    return error(Code::kInvalid, "'{}' is no library that is known here", library);
+  if (library != "cublaslt") return error(Code::kInvalid, "the library '{}' is unknown", library);
   PURLIN_ASSIGN(const LtFunctions lt, load_cublaslt());
   return std::unique_ptr<LibraryRuntime>(std::make_unique<LtRuntime>(lt));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuBLASLt accepts for a product. The library lists tiles, stages and the ranges of its other
-// options for each algorithm, but not which go together, and of cluster and inner shapes it lists
-// nothing: those are found by asking cublasLtMatmulAlgoCheck.
+// The algorithms that cuBLASLt accepts for a product. The library lists tiles, stages and the
+// ranges of its other options for each algorithm. It lists neither the valid combinations nor
+// cluster and inner shapes: cublasLtMatmulAlgoCheck finds those.
 #include "base/text.h"
 #include "base/time.h"
 #include "gpu/cuda/cublaslt.h"
@@ -93,7 +93,7 @@ class Enumerator {
     return config;
   }
 
-  // Whatever the library proposes is in the space, first of all its first choice.
+  // All proposals of the library are in the space, its first choice first.
   void add_proposals() {
     for (const cublasLtMatmulHeuristicResult_t& proposal : product_.proposals(kMaxProposals)) {
       const Result<Config> config = read_lt_algorithm(lt_, proposal.algo);

@@ -28,7 +28,7 @@ class CudaKernel : public Kernel {
   ~CudaKernel() override { driver_.cuModuleUnload(module_); }
   CUfunction function = nullptr;
   bool sizes_known = false;
-  std::vector<std::size_t> sizes;  // of the parameters, where the driver tells
+  std::vector<std::size_t> sizes;  // of the parameters, where the driver reports them
   int dynamic_shared_allowed = kDefaultDynamicShared;
   // Whether it ran: a first launch may load code or grow the stack, and waits for the device.
   bool warm = false;
@@ -81,7 +81,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDriver& driver, i
 }
 
 CudaDevice::~CudaDevice() {
-  counter_.reset();
+  counters_.reset();
   library_.reset();
   timer_.reset();
   scratch_.reset();
@@ -230,7 +230,7 @@ Status CudaDevice::fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, s
 
 Status CudaDevice::synchronize(std::string_view what) {
   const Status status = check(what, driver_.cuStreamSynchronize(stream_));
-  // What shows only here happened on the device, and has cost it the context.
+  // An error that appears only here happened on the device, and the context is lost.
   return status.is_ok() ? status : Status(Code::kFailed, status.message());
 }
 
@@ -378,17 +378,17 @@ Result<std::map<std::string, double>> CudaDevice::count(const Launch& launch, bo
   Parameters parameters;
   PURLIN_TRY(prepare(launch, parameters));
   if (!warm_of(*launch.kernel)) PURLIN_TRY(run(launch));
-  if (counter_ == nullptr) {
-    if (!tools_.open_counter)
+  if (counters_ == nullptr) {
+    if (!tools_.open_counters)
       return error(Code::kUnavailable, "{} is used without CUPTI", info_.id);
-    PURLIN_ASSIGN(counter_, tools_.open_counter());
+    PURLIN_ASSIGN(counters_, tools_.open_counters());
   }
   if (flush_l2) PURLIN_TRY(make_scratch());
   const auto prepare = [&] {
     return flush_l2 ? fill(*scratch_, 0, 0, scratch_->bytes()) : Status::ok();
   };
   auto counted =
-      counter_->count(context_, index_, prepare, [&] { return enqueue(launch, parameters); });
+      counters_->count(context_, index_, prepare, [&] { return enqueue(launch, parameters); });
   PURLIN_TRY(synchronize("the counted kernel"));
   return counted;
 }

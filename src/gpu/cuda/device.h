@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CudaDevice: one GPU through the driver API, on its primary context and a stream of its own.
+// CudaDevice: one GPU through the driver API, on its primary context and a separate stream.
 //
 // The driver's function table and the helpers are passed in, so that tests run the same code on a
 // fake driver. Lifetimes, thread-safety and failure as for Device: buffers and kernels must not
@@ -7,7 +7,7 @@
 #pragma once
 
 #include "gpu/cuda/driver.h"
-#include "gpu/cuda/launch_counter.h"
+#include "gpu/cuda/hardware_counters.h"
 #include "gpu/cuda/nvcc.h"
 #include "gpu/cuda/nvrtc.h"
 #include "gpu/cuda/stream_timer.h"
@@ -23,13 +23,13 @@
 
 namespace purlin::gpu {
 
-// What a CudaDevice needs beside the driver; each may be absent.
+// The helpers of a CudaDevice in addition to the driver; each may be absent.
 struct CudaTools {
   std::unique_ptr<Nvrtc> nvrtc;
   Status nvrtc_problem;  // why nvrtc is nullptr
   std::shared_ptr<Nvml> nvml;
   // Of the process's hardware counters; called when they are first asked for. May be empty.
-  std::function<Result<std::unique_ptr<LaunchCounter>>()> open_counter;
+  std::function<Result<std::unique_ptr<HardwareCounters>>()> open_counters;
   std::shared_ptr<Nvcc> nvcc = std::make_shared<Nvcc>();  // looked for when it is first needed
 
   // By the compiler that the request asks for. [MT]
@@ -90,8 +90,8 @@ class CudaDevice : public Device {
   std::string pci_bus_id_;
   std::unique_ptr<Buffer> scratch_;
   std::unique_ptr<StreamTimer> timer_;
-  std::unique_ptr<LaunchCounter> counter_;   // opened when counters are asked for
-  std::unique_ptr<LibraryRuntime> library_;  // started when a spec asks for it
+  std::unique_ptr<HardwareCounters> counters_;  // opened when counters are asked for
+  std::unique_ptr<LibraryRuntime> library_;     // started when a spec asks for it
 };
 
 }  // namespace purlin::gpu

@@ -16,8 +16,8 @@
 namespace purlin::gpu {
 namespace {
 
-// A driver that records what it is told. Functions of the driver API carry no state, so the one in
-// use is found through a pointer; tests run one after the other.
+// A driver that records its calls. Functions of the driver API carry no state, so a pointer leads
+// to the driver in use; tests run one after the other.
 struct FakeDriver {
   std::vector<std::string> calls;
   std::map<std::string, CUresult> failures;  // function -> what it returns from now on
@@ -281,7 +281,7 @@ TEST_F(CudaDeviceTest, SamplesAreQueuedBehindTheGateWithoutWaiting) {
 }
 
 // Counts what is launched between its begin and its end.
-class FakeCounter : public LaunchCounter {
+class FakeCounters : public HardwareCounters {
  public:
   Result<std::map<std::string, double>> count(CUcontext context, int device,
                                               const std::function<Status()>& prepare,
@@ -303,9 +303,9 @@ TEST_F(CudaDeviceTest, CountsOneLaunchAndOpensTheCounterOnce) {
   calls();
   CudaTools tools;
   int opened = 0;
-  tools.open_counter = [&opened]() -> Result<std::unique_ptr<LaunchCounter>> {
+  tools.open_counters = [&opened]() -> Result<std::unique_ptr<HardwareCounters>> {
     ++opened;
-    return std::unique_ptr<LaunchCounter>(std::make_unique<FakeCounter>());
+    return std::unique_ptr<HardwareCounters>(std::make_unique<FakeCounters>());
   };
   const CudaDriver table = fake_table();
   DeviceInfo info = device_->info();
@@ -448,7 +448,7 @@ TEST_F(CudaDeviceTest, ErrorsOfTheKernelCostTheDevice) {
   EXPECT_EQ(status.message(),
             "the kernel on cuda:0: CUDA_ERROR_ILLEGAL_ADDRESS 700 (as the driver puts it); the "
             "kernel accesses memory outside its arguments; run it under compute-sanitizer. The "
-            "device must be opened anew");
+            "device must be opened again");
   driver_.failures["cuMemAlloc"] = CUDA_ERROR_OUT_OF_MEMORY;
   EXPECT_EQ(device_->allocate(1).status().code(), Code::kUnavailable);
   driver_.failures["cuModuleLoadDataEx"] = CUDA_ERROR_NO_BINARY_FOR_GPU;

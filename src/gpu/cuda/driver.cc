@@ -6,21 +6,21 @@
 namespace purlin::gpu {
 namespace {
 
-// What a person can do about it; "" where the driver's own words say all.
+// What the user can do about it; "" if the driver's own text is enough.
 std::string_view advice(CUresult result) {
   switch (result) {
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_MISALIGNED_ADDRESS:
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:
       return "the kernel accesses memory outside its arguments; run it under compute-sanitizer. "
-             "The device must be opened anew";
+             "The device must be opened again";
     case CUDA_ERROR_LAUNCH_FAILED:
     case CUDA_ERROR_ILLEGAL_INSTRUCTION:
     case CUDA_ERROR_INVALID_PC:
     case CUDA_ERROR_HARDWARE_STACK_ERROR:
     case CUDA_ERROR_ASSERT:
       return "the kernel crashed on the device; run it under compute-sanitizer. The device must be "
-             "opened anew";
+             "opened again";
     case CUDA_ERROR_LAUNCH_TIMEOUT:
       return "the kernel ran longer than the display driver allows; use a smaller problem or a GPU "
              "without a display";

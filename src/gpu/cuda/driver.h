@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver functions Purlin calls, bound at run time from libcuda.so.1, and what their error
-// codes mean.
+// The CUDA driver functions that Purlin calls, bound at run time from libcuda.so.1, and the meaning
+// of their error codes.
 //
-// Symbols are named with their versions, because cuda.h maps plain names to whatever is newest and
-// the binary must also run on the drivers before it. Tests fill the table with a fake. Thread-
-// safety: immutable after load. Failure: kUnavailable says that there is no driver and how to get
-// one.
+// Symbols are named with their versions: cuda.h maps plain names to the newest version, and the
+// binary must also run on older drivers. Tests fill the table with a fake. Thread-safety: immutable
+// after load. Failure: kUnavailable reports that there is no driver and how to get one.
 #pragma once
 
 #include "base/status.h"
@@ -62,7 +61,7 @@ struct CudaDriver {
 #define PURLIN_DECLARE(function) decltype(&::function) function = nullptr;
   PURLIN_CUDA_FUNCTIONS(PURLIN_DECLARE)
 #undef PURLIN_DECLARE
-  // Declared here because headers differ in which version the plain name stands for.
+  // Declared here because the plain name means different versions in different headers.
   CUresult (*cuEventElapsedTime)(float*, CUevent, CUevent) = nullptr;
   CUresult (*cuDeviceGetUuid)(CUuuid*, CUdevice) = nullptr;
   // Newer drivers only; nullptr where absent.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver says of a CUDA device. Facts a driver does not know stay unknown.
+// The facts that the driver reports about a CUDA device. Free functions without state; a fact that
+// the driver does not know stays unknown.
 #pragma once
 
 #include "gpu/cuda/driver.h"

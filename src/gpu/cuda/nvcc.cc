@@ -44,7 +44,7 @@ std::string release_of(std::string_view text) {
   return std::string(rest.substr(0, rest.find_first_of(" \r\n")));
 }
 
-// What makes a binary's bytes without being in the request.
+// What affects a binary's bytes and is not in the request.
 std::string environment_flags() {
   std::string flags;
   for (const char* name :
@@ -54,8 +54,8 @@ std::string environment_flags() {
   return flags;
 }
 
-// The config as definitions, which unlike -D may hold commas, then the source under its own name
-// and lines, then a kernel whose name tells what the entry is called in the binary.
+// The config as definitions, which may hold commas (-D may not), then the source under its own name
+// and lines, then a kernel whose name contains the entry's name in the binary.
 std::string marked_source(const CompileRequest& request) {
   std::string text;
   for (const std::string& option : macro_options(request.config)) {
@@ -122,10 +122,10 @@ std::string demangled(const std::string& name) {
   return text != nullptr ? text.get() : "";
 }
 
-// A template's instance is told by its full text, "void purlin_entry<&(void
-// ns::f<float>(float*))>()", for within another a mangled name abbreviates otherwise; a plain
-// function, whose parameters that text leaves out, by its mangled name.
-bool stands_for(const std::string& marker, const std::string& marked, const std::string& name) {
+// A template's instance is recognised by its full text, "void purlin_entry<&(void
+// ns::f<float>(float*))>()", because a mangled name within another is abbreviated differently. A
+// plain function is recognised by its mangled name: the full text omits its parameters.
+bool marks(const std::string& marker, const std::string& marked, const std::string& name) {
   if (!starts_with(name, "_Z")) return false;
   return starts_with(marked, fmt::format("void purlin_entry<&({})>", demangled(name))) ||
          starts_with(marker, fmt::format("_Z12purlin_entryIXadL{}EE", name));
@@ -156,7 +156,7 @@ std::optional<std::string> marked_entry(std::string_view cubin, const std::strin
     if (!starts_with(marker, kMarker)) continue;
     const std::string marked = demangled(marker);
     for (const std::string& name : names)
-      if (!starts_with(name, kMarker) && stands_for(marker, marked, name)) return name;
+      if (!starts_with(name, kMarker) && marks(marker, marked, name)) return name;
   }
   // extern "C": as written.
   if (std::find(names.begin(), names.end(), entry) != names.end()) return entry;
@@ -176,7 +176,7 @@ Result<Nvcc::Found> Nvcc::find() {
       PURLIN_ASSIGN(const Captured said, run_captured(options, kVersionTimeoutS, kMaxLogBytes));
       const std::string release = release_of(said.out);
       if (!said.exit.ok() || release.empty())
-        return error(Code::kUnavailable, "'{} --version' tells no version ({}): {}", path,
+        return error(Code::kUnavailable, "'{} --version' reports no version ({}): {}", path,
                      said.timed_out ? "it did not end" : said.exit.text(), trim(said.err));
       return Found{path, "nvcc " + release + environment_flags()};
     }

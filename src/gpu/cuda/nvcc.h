@@ -2,9 +2,9 @@
 // Nvcc: CUDA C++ to a cubin through the toolkit's compiler driver, for sources that NVRTC cannot
 // take: those that include host headers, as CUTLASS's do. Seconds per kernel, not milliseconds.
 //
-// nvcc runs as a child process, without a shell, under a time limit, in a folder of its own that is
-// removed afterwards. Thread-safety: [MT]. Failure: kUnavailable where there is no nvcc, kInvalid
-// with the compiler's log from its first error on, kTimeout.
+// nvcc runs as a child process, without a shell, under a time limit, in a temporary folder.
+// Thread-safety: [MT]. Failure: kUnavailable without nvcc, kInvalid with the compiler's log from
+// its first error on, kTimeout.
 #pragma once
 
 #include "base/status.h"
@@ -45,7 +45,7 @@ Result<std::string> choose_arch(const std::vector<std::string>& archs, const std
 // Whether compiler options name an architecture themselves.
 bool names_an_arch(const std::vector<std::string>& options);
 
-// Which kernel of a cubin the marker that compile() adds stands for; nullopt where it has none.
+// The kernel of a cubin that is named by the marker of compile(); nullopt without a marker.
 std::optional<std::string> marked_entry(std::string_view cubin, const std::string& entry);
 
 }  // namespace purlin::gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvcc compiles without a GPU, so the first half runs wherever it is installed; the second runs
-// against a compiler of the test's own, a script.
+// nvcc compiles without a GPU, so the first half runs on each machine with nvcc. The second half
+// runs against a script in place of the compiler.
 #include "gpu/cuda/nvcc.h"
 
 #include "base/files.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kNvccSource = R"(
 #include <vector>  // NVRTC has no such thing
-#include "beside.h"
+#include "neighbour.h"
 extern "C" __global__ void scale(float* x, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) x[i] *= FACTOR;
@@ -25,7 +25,7 @@ namespace deep {
 template <class T, int N, bool TWICE> __global__ void add(T* x) {
   x[threadIdx.x] += T(N) * (TWICE ? 2 : 1);
 }
-__global__ void plain(float* x) { x[0] = kBeside; }
+__global__ void plain(float* x) { x[0] = kNeighbour; }
 // Its mangled name abbreviates what it repeats, and otherwise where it is part of another.
 template <class T, int N> __global__ void repeated(const T* x, T* out, const T* y, int n) {
   if (threadIdx.x < n) out[threadIdx.x] = x[threadIdx.x] + y[threadIdx.x] * T(N);
@@ -42,8 +42,8 @@ class NvccTest : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = make_temporary_directory("purlin-nvcc-test").value();
-    ASSERT_TRUE(
-        write_atomic(join_path(folder_, "beside.h"), "constexpr float kBeside = 3;\n").is_ok());
+    ASSERT_TRUE(write_atomic(join_path(folder_, "neighbour.h"), "constexpr float kNeighbour = 3;\n")
+                    .is_ok());
     here_ = nvcc_.version().is_ok();
     if (here_) return;
     EXPECT_TRUE(contains(nvcc_.version().status().message(), "PURLIN_NVCC"));

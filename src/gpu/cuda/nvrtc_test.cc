@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVRTC compiles without a GPU, so this runs wherever it is installed. Where it is not, the tests
-// check what the user is told instead.
+// NVRTC compiles without a GPU, so this runs on each machine with NVRTC. On other machines the
+// tests check the error message.
 #include "gpu/cuda/nvrtc.h"
 
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // RangeProfiler: CUPTI's range profiler over one context at a time: enable, configure, start, any
-// number of ranges, stop, decode. What capture and the tuner have in common.
+// number of ranges, stop, decode. Capture and the tuner share it.
 //
-// Every call but values() waits for all work of the context; the context is the thread's current
-// one. A context that stays enabled goes on to count its first set, whatever is configured later
-// (CUPTI 13.0), so another set disables first. Thread-safety: one thread at a time; values() may be
-// called from another. Also compiled into the capture library, so it uses nothing but the standard
-// library. Failure: CUPTI's own result with the step it came from.
+// Every call except values() waits for all work of the context, which is the thread's current one.
+// A context that stays enabled counts its first set even if another is configured later (CUPTI
+// 13.0), so another set disables first. Thread-safety: one thread at a time; values() may be called
+// from another. Also compiled into the capture library, so it uses only the standard library.
+// Failure: CUPTI's own result with the name of the function.
 #pragma once
 
 #include "gpu/cuda/counter_host.h"
@@ -38,9 +38,9 @@ class RangeProfiler {
   bool bind(void* cupti);
   // Once there is a context: CUPTI must not be the first to use the driver. 0.1 to 0.3 s, once.
   bool initialize();
-  // As CUPTI names it, "GH100"; "" where it cannot be told.
+  // As CUPTI names it, "GH100"; "" if CUPTI does not report it.
   std::string chip(std::uint32_t device);
-  // Kept for good, as images refer to it. nullptr with why.
+  // Lives as long as this object, because images refer to it. nullptr with `why`.
   const CounterConfig* config(const std::string& chip, const std::vector<std::string_view>& metrics,
                               CUptiResult& why);
 
@@ -48,8 +48,8 @@ class RangeProfiler {
   RangeStep begin(CUcontext context, const CounterConfig& config, std::size_t ranges, bool replay);
   bool push(std::size_t range);
   bool pop();
-  // Then image() holds the numbers of all ranges, as far as they are complete(): a config of
-  // several passes takes as many sessions, and ranges of the same work, with again() in between.
+  // Then image() holds the numbers of all ranges if they are complete(). A config of several passes
+  // needs as many sessions, each with ranges of the same work, and again() between them.
   bool finish();
   bool complete() const { return complete_; }
   RangeStep again();
@@ -93,7 +93,7 @@ class RangeProfiler {
   std::vector<std::uint8_t> image_;
 };
 
-// Whether it may work later: the counters are in use by somebody else.
+// Whether it may work later: another tool uses the counters.
 inline bool counters_are_busy(CUptiResult result) { return result == CUPTI_ERROR_HARDWARE_BUSY; }
 // For a person; `text` is the result's name.
 std::string counters_problem(const RangeStep& step, const std::string& text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI reads line tables without a GPU, so this runs wherever it and NVRTC are installed.
+// CUPTI reads line tables without a GPU, so this runs on each machine with CUPTI and NVRTC.
 #include "gpu/source_lines.h"
 
 #include "gpu/cuda/nvrtc.h"

@@ -23,7 +23,7 @@ Result<CudaStartup> start_cuda() {
     startup.tools.nvrtc = std::move(*nvrtc);
   else
     startup.tools.nvrtc_problem = nvrtc.status();
-  startup.tools.open_counter = [major = version / 1000] { return open_launch_counter(major); };
+  startup.tools.open_counters = [major = version / 1000] { return open_hardware_counters(major); };
   if (auto nvml = Nvml::load(); nvml.is_ok()) startup.tools.nvml = std::move(*nvml);
   startup.driver_version =
       startup.tools.nvml != nullptr

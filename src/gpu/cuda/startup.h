@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it takes to use CUDA at all: the driver started, and the helpers that were found.
+// The start of CUDA: the driver, and the helpers that were found.
 //
 // Thread-safety: free functions. Failure: kUnavailable says what the machine lacks.
 #pragma once
@@ -22,8 +22,8 @@ struct CudaStartup {
 Result<CudaStartup> start_cuda();
 Result<DeviceInfo> describe_cuda_device(const CudaStartup& startup, int index);
 
-// A guest in `context`, which is of the device that `info` describes.
-std::unique_ptr<GuestDevice> make_cuda_guest(CudaStartup startup, CUcontext context,
-                                             DeviceInfo info);
+// AppContext on `context`, which is of the device that `info` describes.
+std::unique_ptr<AppContext> make_cuda_app_context(CudaStartup startup, CUcontext context,
+                                                  DeviceInfo info);
 
 }  // namespace purlin::gpu

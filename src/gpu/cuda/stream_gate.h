@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamGate: holds a stream while work is queued behind it, so that short kernels are timed back
-// to back on the device and not at the pace at which the host launches them.
+// StreamGate: holds a stream while work is queued behind it. Short kernels then run back to back
+// on the device, not at the pace of the host's launches.
 //
-// A stream wait on a word of host memory. While it is closed nothing may wait for the stream: a
-// profiler that serialises launches would never return, so a watchdog opens the gate after a while
-// and it is not used again. Thread-safety: belongs to one thread. Failure: create() gives nullptr
-// where the driver has no such wait, and timing goes on without.
+// The gate is a stream wait on a word of host memory. While it is closed nothing may wait for the
+// stream: a profiler that serialises launches would never return. Therefore a watchdog opens the
+// gate after `patience_s`, and it is not used again. Thread-safety: belongs to one thread. Failure:
+// create() returns nullptr if the driver has no such wait, and timing continues without a gate.
 #pragma once
 
 #include "gpu/cuda/driver.h"

@@ -50,11 +50,11 @@ Status StreamTimer::check(std::string_view what, CUresult result) const {
 
 Status StreamTimer::synchronize() {
   const Status status = check("timing the kernel", driver_.cuStreamSynchronize(stream_));
-  // What shows only here happened on the device, and has cost it the context.
+  // An error that appears only here happened on the device, and the context is lost.
   return status.is_ok() ? status : Status(Code::kFailed, status.message());
 }
 
-// Of a sample: two events and a flush beside the launches.
+// Of a sample: two events and a flush in addition to the launches.
 int StreamTimer::commands_of(const StreamWork& work, const TimingRequest& request) const {
   return (graph_ ? 1 : request.launches_per_sample * work.commands) + 3;
 }
@@ -81,7 +81,7 @@ std::unique_ptr<StreamTimer::Graph> StreamTimer::capture(const StreamWork& work,
   if (graph != nullptr) driver_.cuGraphDestroy(graph);
   if (!made) return nullptr;
   auto owned = std::make_unique<Graph>(driver_, exec);
-  // So that the first launch has nothing left to do; it would do it inside the first sample.
+  // Done here, or else the first launch does it inside the first sample.
   if (driver_.cuGraphUpload(exec, stream_) != CUDA_SUCCESS) return nullptr;
   return owned;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamTimer: times whatever can be enqueued on a CUDA stream, a kernel's launch or a library's
-// call, on the device's clock.
+// StreamTimer: times work on a CUDA stream, a kernel's launch or a library's call, on the device's
+// clock.
 //
-// Samples are queued behind a closed gate (stream_gate.h), so that the device runs them at its own
-// pace and not at the host's. A sample of several launches may be made one graph, by capturing the
-// stream: whatever a launch costs the host is then paid before the sample, and the gate holds any
-// number of them. Owned by a device, used from its thread. Failure: as the driver's; work that
-// cannot be captured is timed without a graph.
+// Samples are queued behind a closed gate (stream_gate.h), so the device runs them at its own
+// pace, not at the host's. A sample of several launches can be one graph, captured from the stream.
+// The host's launch overhead then precedes the sample, and the gate holds any number of launches.
+// Owned by a device, used from its thread. Failure: as the driver's; work that cannot be captured
+// is timed without a graph.
 #pragma once
 
 #include "gpu/cuda/driver.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PURLIN_NEED_TOOLKIT: a test that needs a part of the CUDA toolkit is skipped where that part is
-// missing, unless the machine is known to have a toolkit (PURLIN_EXPECT_CUDA_TOOLKIT, which ./dev
-// test sets): there the test fails, so that it cannot stay away unnoticed. For tests only.
+// PURLIN_NEED_TOOLKIT: skips a test if a part of the CUDA toolkit is missing. On a machine that is
+// known to have the toolkit the test fails instead (PURLIN_EXPECT_CUDA_TOOLKIT, set by ./dev test),
+// so a missing part is noticed. For tests only.
 #pragma once
 
 #include <gtest/gtest.h>

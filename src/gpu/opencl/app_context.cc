@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guest in the program's OpenCL context.
+// AppContext on the program's OpenCL context.
 //
-// Arguments belong to the cl_kernel object and not to the launch, so that two threads must not set
-// them on one object at a time: each loaded kernel is several objects of one program, and a thread
-// takes one that is free. Shadow launches go to a profiling queue of our own, because the program's
-// queue is rarely made with profiling; events order the two.
+// Arguments belong to the cl_kernel object, not to the launch. Two threads must not set them on one
+// object at a time, so each loaded kernel is several objects of one program, and a thread takes a
+// free one. Shadow launches go to a separate profiling queue, because the program's queue rarely
+// has profiling. Events order the two queues.
 #include "gpu/app_context.h"
 
 #include "gpu/opencl/facts.h"
@@ -26,9 +26,9 @@ std::size_t thread_number() noexcept {
   return mine;
 }
 
-class OpenClGuestKernel : public GuestKernel {
+class OpenClAppKernel : public AppKernel {
  public:
-  OpenClGuestKernel(std::unique_ptr<OpenClKernel> first, std::vector<std::size_t> sizes)
+  OpenClAppKernel(std::unique_ptr<OpenClKernel> first, std::vector<std::size_t> sizes)
       : loaded_(std::move(first)), sizes_(std::move(sizes)) {
     objects_[0].kernel = loaded_->handle();
   }
@@ -88,7 +88,7 @@ class OpenClGuestKernel : public GuestKernel {
   const std::vector<std::size_t> sizes_;
 };
 
-class OpenClTiming : public GuestTiming {
+class OpenClTiming : public AppTiming {
  public:
   OpenClTiming(const OpenClFunctions& cl, std::array<ClOwned<cl_event>, 2> events)
       : cl_(cl), events_(std::move(events)) {}
@@ -120,9 +120,9 @@ class OpenClTiming : public GuestTiming {
   std::array<ClOwned<cl_event>, 2> events_;
 };
 
-class OpenClGuest : public GuestDevice {
+class OpenClAppContext : public AppContext {
  public:
-  OpenClGuest(OpenClFunctions cl, cl_context context, cl_device_id device, DeviceInfo info)
+  OpenClAppContext(OpenClFunctions cl, cl_context context, cl_device_id device, DeviceInfo info)
       : cl_(cl), context_(context), device_(device) {
     info_ = std::move(info);
   }
@@ -132,28 +132,28 @@ class OpenClGuest : public GuestDevice {
     return compile_opencl(cl_, context_, device_, request);
   }
 
-  Result<std::unique_ptr<GuestKernel>> load(const Binary& binary,
-                                            const std::vector<std::size_t>& sizes) override {
+  Result<std::unique_ptr<AppKernel>> load(const Binary& binary,
+                                          const std::vector<std::size_t>& sizes) override {
     PURLIN_ASSIGN(auto loaded, load_opencl_kernel(cl_, context_, device_, binary));
     if (loaded->arguments() != sizes.size())
       return error(Code::kInvalid, "the kernel '{}' takes {} arguments, its spec has {}",
                    binary.entry, loaded->arguments(), sizes.size());
-    auto kernel = std::make_unique<OpenClGuestKernel>(std::move(loaded), sizes);
+    auto kernel = std::make_unique<OpenClAppKernel>(std::move(loaded), sizes);
     PURLIN_TRY(kernel->clone(cl_, binary.entry));
-    return std::unique_ptr<GuestKernel>(std::move(kernel));
+    return std::unique_ptr<AppKernel>(std::move(kernel));
   }
 
-  Status admit(GuestKernel& kernel, const LaunchShape& shape) override {
-    const int most = static_cast<OpenClGuestKernel&>(kernel).max_threads();
+  Status admit(AppKernel& kernel, const LaunchShape& shape) override {
+    const int most = static_cast<OpenClAppKernel&>(kernel).max_threads();
     if (most > 0 && shape.threads_per_block() > static_cast<std::uint64_t>(most))
       return error(Code::kInvalid, "work-groups of {} are over the kernel's limit of {} on {}",
                    shape.threads_per_block(), most, info_.name);
     return Status::ok();
   }
 
-  int launch(const GuestWork& work, const GuestLaunch& launch) noexcept override {
+  int launch(const AppWork& work, const AppLaunch& launch) noexcept override {
     cl_event handle = nullptr;
-    const cl_int code = static_cast<OpenClGuestKernel*>(work.kernel)
+    const cl_int code = static_cast<OpenClAppKernel*>(work.kernel)
                             ->enqueue(cl_, static_cast<cl_command_queue>(launch.queue), *work.shape,
                                       launch.values, static_cast<cl_uint>(launch.wait_count),
                                       waits(launch), launch.event != nullptr ? &handle : nullptr);
@@ -172,18 +172,19 @@ class OpenClGuest : public GuestDevice {
     return a != nullptr && a == b;
   }
 
-  int launch_shadowed(const std::array<GuestWork, 2>& first, const GuestWork& live,
-                      const GuestLaunch& launch, std::unique_ptr<GuestTiming>& timing) override {
+  int launch_shadowed(const std::array<AppWork, 2>& first, const AppWork& live,
+                      const AppLaunch& launch, std::unique_ptr<AppTiming>& timing) override {
     ClOwned<cl_event> before, after;
     std::array<ClOwned<cl_event>, 2> events;
     const auto queue = static_cast<cl_command_queue>(launch.queue);
     if (own_queue() == nullptr || launch.wait_count >= kMaxWaits ||
         !enqueue_shadows(first, queue, launch, before, events))
       return this->launch(live, launch);
-    // The live launch waits for the shadows, which write the same outputs, beside what it was told.
+    // In addition to its own wait list, the live launch waits for the shadows: they write the same
+    // outputs.
     std::vector<cl_event> waits = events_of(launch);
     waits.push_back(events[1].get());
-    GuestLaunch ordered = launch;
+    AppLaunch ordered = launch;
     ordered.wait_list = reinterpret_cast<void* const*>(waits.data());
     ordered.wait_count = waits.size();
     timing = std::make_unique<OpenClTiming>(cl_, std::move(events));
@@ -191,16 +192,16 @@ class OpenClGuest : public GuestDevice {
   }
 
  private:
-  static const cl_event* waits(const GuestLaunch& launch) {
+  static const cl_event* waits(const AppLaunch& launch) {
     return launch.wait_count == 0 ? nullptr : reinterpret_cast<const cl_event*>(launch.wait_list);
   }
 
-  static std::vector<cl_event> events_of(const GuestLaunch& launch) {
+  static std::vector<cl_event> events_of(const AppLaunch& launch) {
     if (launch.wait_count == 0) return {};
     return {waits(launch), waits(launch) + launch.wait_count};
   }
 
-  // What holds the memory: of a sub-buffer, the buffer it is a part of.
+  // The owner of the memory: for a sub-buffer, its parent buffer.
   cl_mem memory_of(const void* value) const {
     cl_mem memory = value == nullptr ? nullptr : *static_cast<const cl_mem*>(value);
     cl_mem parent = nullptr;
@@ -220,9 +221,9 @@ class OpenClGuest : public GuestDevice {
     return queue_.get();
   }
 
-  // False where anything was refused; nothing of it is under way then.
-  bool enqueue_shadows(const std::array<GuestWork, 2>& first, cl_command_queue program,
-                       const GuestLaunch& launch, ClOwned<cl_event>& before,
+  // False if the driver refused a command; none of the commands is running then.
+  bool enqueue_shadows(const std::array<AppWork, 2>& first, cl_command_queue program,
+                       const AppLaunch& launch, ClOwned<cl_event>& before,
                        std::array<ClOwned<cl_event>, 2>& events) {
     const cl_command_queue own = own_queue();
     cl_event marker = nullptr;
@@ -233,9 +234,9 @@ class OpenClGuest : public GuestDevice {
     // A queue that another waits for must have been flushed.
     if (cl_.clFlush(program) != CL_SUCCESS) return false;
     const std::lock_guard<std::mutex> lock(queue_mutex_);
-    const auto enqueue = [&](const GuestWork& work, cl_uint count, const cl_event* list,
+    const auto enqueue = [&](const AppWork& work, cl_uint count, const cl_event* list,
                              cl_event* event) {
-      return static_cast<OpenClGuestKernel*>(work.kernel)
+      return static_cast<OpenClAppKernel*>(work.kernel)
           ->enqueue(cl_, own, *work.shape, launch.values, count, list, event);
     };
     bool ok =
@@ -246,7 +247,7 @@ class OpenClGuest : public GuestDevice {
       if (ok) events[i] = {event, cl_.clReleaseEvent};
     }
     cl_.clFlush(own);
-    // Half of it runs: the one way to keep it from running into the program's launch is to wait.
+    // A part of it runs, so wait: it must not overlap with the program's launch.
     if (!ok) cl_.clFinish(own);
     return ok;
   }
@@ -261,8 +262,9 @@ class OpenClGuest : public GuestDevice {
 
 }  // namespace
 
-Result<std::unique_ptr<GuestDevice>> open_opencl_guest(void* context, void* device) {
-  if (context == nullptr) return error(Code::kInvalid, "an OpenCL guest needs a cl_context");
+Result<std::unique_ptr<AppContext>> open_opencl_app_context(void* context, void* device) {
+  if (context == nullptr)
+    return error(Code::kInvalid, "dispatch on OpenCL needs the program's cl_context");
   PURLIN_ASSIGN(const OpenClFunctions cl, load_opencl());
   const auto handle = static_cast<cl_context>(context);
   cl_device_id devices[64] = {};
@@ -278,7 +280,7 @@ Result<std::unique_ptr<GuestDevice>> open_opencl_guest(void* context, void* devi
   PURLIN_ASSIGN(const auto ids, list_opencl_devices(cl));
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i].device == wanted)
-      return std::unique_ptr<GuestDevice>(std::make_unique<OpenClGuest>(
+      return std::unique_ptr<AppContext>(std::make_unique<OpenClAppContext>(
           cl, handle, wanted, describe_opencl_device(cl, ids[i], static_cast<int>(i))));
   return error(Code::kUnavailable, "the OpenCL loader does not list the context's device");
 }

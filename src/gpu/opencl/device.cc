@@ -22,7 +22,7 @@ class OpenClDevice : public Device {
       : cl_(cl), device_(id.device) {
     info_ = std::move(info);
     const auto bits = opencl_device_fact<cl_uint>(cl_, device_, CL_DEVICE_MEM_BASE_ADDR_ALIGN);
-    // At least what vector types of 16 x 8 bytes need, whatever the driver claims.
+    // At least the alignment of vector types of 16 x 8 bytes; some drivers report less.
     alignment_ = std::max<std::size_t>(bits / 8, 128);
     largest_ = opencl_device_fact<cl_ulong>(cl_, device_, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   }
@@ -123,12 +123,12 @@ class OpenClDevice : public Device {
     return code == CL_SUCCESS ? Status::ok() : opencl_failure(what, code);
   }
 
-  // A failure that shows only once the queue is drained is the kernel's doing (an illegal access)
-  // or the device's end; either way nothing on this context can be trusted any more.
+  // A failure that appears only after the queue is drained comes from the kernel (an illegal
+  // access) or from a lost device. In both cases the context is no longer usable.
   Status finish(std::string_view what) {
     const cl_int code = cl_.clFinish(queue_.get());
     if (code == CL_SUCCESS) return Status::ok();
-    return error(Code::kFailed, "{} failed on {}: {}; the device must be opened anew", what,
+    return error(Code::kFailed, "{} failed on {}: {}; the device must be opened again", what,
                  info_.name, opencl_error_name(code));
   }
 

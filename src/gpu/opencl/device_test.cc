@@ -242,7 +242,7 @@ TEST_F(OpenCl, ABinaryWithoutItsProgramIsRefused) {
   EXPECT_TRUE(device_->load(*binary).is_ok());
 }
 
-// The other half of the next test, which runs it in a process of its own.
+// The other half of the next test, which runs it in a separate process.
 TEST_F(OpenCl, DISABLED_LoadsABinaryFromAFile) {
   const std::string path = environment_variable("PURLIN_TEST_BINARY");
   ASSERT_NE(path, "");

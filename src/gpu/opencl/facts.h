@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL devices found, and what their drivers say of them.
+// The OpenCL devices of the machine and the facts that their drivers report. Free functions without
+// state. Failure: kUnavailable without a device, with advice.
 #pragma once
 
 #include "base/status.h"

@@ -2,8 +2,8 @@
 // The OpenCL functions Purlin calls, bound at run time from the ICD loader (libOpenCL.so.1), and
 // the names of their error codes.
 //
-// Everything here is in OpenCL 1.2, which every current driver offers. Thread-safety: immutable
-// after load. Failure: kUnavailable with the package that brings the loader.
+// All functions are in OpenCL 1.2, which every current driver offers. Thread-safety: immutable
+// after load. Failure: kUnavailable with the package that contains the loader.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120

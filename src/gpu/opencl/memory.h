@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An OpenCL buffer and the windows on it that kernels get: an argument with an offset or an extent
-// becomes a sub-buffer, made once and kept, because a launch must not allocate.
+// An OpenCL buffer and the windows on it that kernels get. An argument with an offset or an extent
+// becomes a sub-buffer. It is made once, because a launch must not allocate. Belongs to one thread.
 #pragma once
 
 #include "gpu/device.h"

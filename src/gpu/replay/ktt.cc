@@ -51,11 +51,11 @@ Result<Recording> read_ktt(const Json& document) {
     ++number;
     if (recording.kernel.empty()) recording.kernel = result["KernelName"].as_string();
     run.timestamp = metadata["Timestamp"].as_string();
-    // KTT runs a config once; all but that, compiling and verifying included, is its overhead.
+    // KTT runs a config once. All other time, compiling and verifying included, is its overhead.
     run.samples_ms = samples_of(Json::array({result["TotalDuration"]}), unit_s * 1e3);
     run.benchmark_s = seconds_of(result["TotalDuration"], unit_s);
     run.overhead_s = seconds_of(result["TotalOverhead"], unit_s);
-    // Of a config of several kernels, the sum is of no use to anyone: the first one's.
+    // For a config of several kernels, the counters of the first kernel: a sum has no meaning.
     const Json::Array& kernels = result["ComputationResults"].items();
     if (!kernels.empty())
       for (const Json& counter : kernels.front()["ProfilingData"]["Counters"].items())

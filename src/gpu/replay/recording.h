@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording: what one tuning run measured on one device at one problem shape, whoever made it.
+// Recording: the measurements of one tuning run on one device at one problem shape, from any tuner.
 //
 // Reads Kernel Tuner's cache files, the community's T4 output and KTT's JSON
-// (docs/formats/replay.md, which also says what each lacks). Thread-safety: value types; pure
-// functions. Failure: kInvalid says where in the document and what is wrong.
+// (docs/formats/replay.md lists what each format lacks). Thread-safety: value types; pure
+// functions. Failure: kInvalid reports the place in the document and the error.
 #pragma once
 
 #include "base/json/json.h"
@@ -34,7 +34,7 @@ struct RecordedRun {
   bool ok() const { return status == EvaluationStatus::kOk; }
   // Mean of the samples, which is what recordings and the community's score compare. REQUIRES: ok.
   double time_ms() const;
-  // All of it: what the evaluation cost, the community score's measure.
+  // The total time of the evaluation, which the community score uses.
   double cost_s() const { return compile_s + benchmark_s + verification_s + overhead_s; }
 };
 
@@ -64,7 +64,7 @@ Result<Recording> parse_recording(std::string_view text);
 
 // For parameters whose values are not listed: those that occur, ascending, numbers before texts.
 void collect_values(Recording& recording);
-// Equal values have equal keys, whatever their type: recordings mix 1, 1.0 and true.
+// Equal values of all types have equal keys: recordings mix 1, 1.0 and true.
 std::string value_key(const Value& value);
 
 }  // namespace purlin::gpu

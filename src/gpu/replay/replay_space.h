@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplaySpace: a search space that someone measured completely: every config with its raw samples,
-// or with how it failed.
+// ReplaySpace: a search space that was measured completely: every config with its raw samples or
+// its failure.
 //
-// Reads what recording.h reads, plain or gzipped; see docs/formats/replay.md. Thread-safety:
-// immutable once read. Failure: kInvalid names the file and what is wrong in it.
+// Reads the formats of recording.h, plain or gzipped; see docs/formats/replay.md. Thread-safety:
+// immutable once read. Failure: kInvalid names the file and the error in it.
 #pragma once
 
 #include "base/status.h"
@@ -23,7 +23,7 @@ class ReplaySpace {
 
   static Result<ReplaySpace> read(const std::string& path);
   static Result<ReplaySpace> parse(std::string_view text);  // plain or gzipped
-  // Of a config recorded twice the first recording stands. kInvalid where a run lacks a parameter.
+  // The first recording of a config counts. kInvalid if a run lacks a parameter.
   static Result<ReplaySpace> of(Recording recording);
 
   const Recording& recording() const { return recording_; }

@@ -27,16 +27,16 @@ TEST(Findings, AWinnerThatLostIsRetunedAndANewEnvironmentValidatesTheRest) {
   report.items[0].result.effect.ratio = 1.25;
   report.items[0].result.cause = "config";
   report.items[1].result.verdict = Verdict::kRegression;  // not a cached winner
-  std::vector<cache::Task> tasks = findings(report, suite, device, {});
+  std::vector<backlog::Task> tasks = findings(report, suite, device, {});
   ASSERT_EQ(tasks.size(), 1u);
-  EXPECT_EQ(tasks[0].kind, "retune");
-  EXPECT_EQ(tasks[0].kernel, "gemm1");
+  EXPECT_EQ(tasks[0].key.kind, "retune");
+  EXPECT_EQ(tasks[0].key.kernel, "gemm1");
   EXPECT_EQ(tasks[0].ratio, 1.25);
   EXPECT_NE(tasks[0].reason.find("1.250 times"), std::string::npos);
   tasks = findings(report, suite, device, {"driver 570 then, 580 now"});
   ASSERT_EQ(tasks.size(), 2u);
-  EXPECT_EQ(tasks[1].kind, "validate");
-  EXPECT_EQ(tasks[1].kernel, "gemm3");
+  EXPECT_EQ(tasks[1].key.kind, "validate");
+  EXPECT_EQ(tasks[1].key.kernel, "gemm3");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/check/winners.h"
 
+#include "backlog/file.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "gpu/library_kernel.h"
@@ -169,18 +170,19 @@ cache::Entry replacement_of(const Winner& winner, const WinnerResult& result) {
 }
 
 Status queue_retune(const cache::Store& store, const Winner& winner, const WinnerResult& result) {
-  cache::Task task;
-  task.kind = "retune";
-  task.kernel = winner.key.kernel;
-  task.shape = winner.stored.entry.problem.text();
+  backlog::Task task;
+  task.key.kind = "retune";
+  task.key.kernel = winner.key.kernel;
+  task.key.shape = winner.stored.entry.problem.text();
   task.spec = winner.spec_path;
-  task.device = winner.key.device;
-  task.toolkit = winner.key.toolkit;
-  task.driver = winner.key.driver;
+  task.key.device = winner.key.device;
+  task.key.toolkit = winner.key.toolkit;
+  task.key.driver = winner.key.driver;
   task.reason = "the winner was checked again: " + result.reason;
   task.queued_at = today();
+  task.launch_ns = result.winner_ns;
   if (result.default_ns > 0) task.ratio = result.winner_ns / result.default_ns;
-  return cache::queue(store.directory(), {task});
+  return backlog::queue(store.directory(), {task});
 }
 
 }  // namespace
@@ -202,11 +204,12 @@ std::string_view winner_verdict_name(WinnerVerdict verdict) {
 }
 
 WinnerSearch find_winners(const cache::Store& store, const std::vector<KernelSpec>& specs,
-                          const DeviceInfo& device, const std::vector<cache::Task>& tasks,
+                          const DeviceInfo& device, const std::vector<backlog::Task>& tasks,
                           const WinnerFilter& filter) {
   WinnerSearch search;
   std::map<std::string, std::size_t> heat;  // by text(): place in the backlog
-  for (const cache::Task& task : tasks) heat.emplace(task.kernel + " " + task.shape, heat.size());
+  for (const backlog::Task& task : tasks)
+    heat.emplace(task.key.kernel + " " + task.key.shape, heat.size());
   for (const cache::StoredEntry& stored : store.current()) {
     if (!filter.op.empty() && stored.entry.key.op != filter.op) continue;
     std::optional<Winner> winner = winner_of(store, stored, specs, device, &search);
@@ -305,10 +308,10 @@ Status record_winner(cache::Store& store, const Winner& winner, const WinnerResu
       return queue_retune(store, winner, result);
   }
   // The queued validation is done.
-  PURLIN_ASSIGN(const std::vector<cache::Task> tasks, cache::open_tasks(store.directory()));
-  for (const cache::Task& task : tasks)
-    if (task.kind == "validate" && task.kernel + " " + task.shape == winner.text())
-      PURLIN_TRY(cache::finish(store.directory(), task.id()));
+  PURLIN_ASSIGN(const std::vector<backlog::Task> tasks, backlog::open_tasks(store.directory()));
+  for (const backlog::Task& task : tasks)
+    if (task.key.kind == "validate" && task.key.kernel + " " + task.key.shape == winner.text())
+      PURLIN_TRY(backlog::finish(store.directory(), task.id()));
   return Status::ok();
 }
 

@@ -8,10 +8,10 @@
 // entry that cannot be checked has the reason.
 #pragma once
 
+#include "backlog/task.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "base/time.h"
-#include "cache/backlog.h"
 #include "cache/store/store.h"
 #include "guard/arms/pairs.h"
 #include "guard/arms/runner.h"
@@ -46,7 +46,7 @@ struct WinnerFilter {
   std::size_t limit = 0;      // 0 = all
 };
 WinnerSearch find_winners(const cache::Store& store, const std::vector<KernelSpec>& specs,
-                          const DeviceInfo& device, const std::vector<cache::Task>& tasks,
+                          const DeviceInfo& device, const std::vector<backlog::Task>& tasks,
                           const WinnerFilter& filter);
 
 enum class WinnerVerdict {

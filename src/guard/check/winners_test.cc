@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/check/winners.h"
 
+#include "backlog/file.h"
 #include "base/files.h"
 
 #include <gtest/gtest.h>
@@ -89,7 +90,7 @@ class Winners : public testing::Test {
     ASSERT_TRUE(opened.put(entry).is_ok());
   }
   WinnerSearch find(const WinnerFilter& filter = {}) {
-    return find_winners(store(), spec_, device_, cache::open_tasks(folder_ + "/cache").value(),
+    return find_winners(store(), spec_, device_, backlog::open_tasks(folder_ + "/cache").value(),
                         filter);
   }
   // The recorded verdict on the only winner.
@@ -136,7 +137,7 @@ TEST_F(Winners, AreWithdrawnWhenTheDefaultIsFasterOrTheyFail) {
   put();
   EXPECT_EQ(check(0.8e6, 0.9e6, 1e6).verdict, WinnerVerdict::kDemoted);
   EXPECT_TRUE(store().list().empty());
-  EXPECT_EQ(cache::open_tasks(folder_ + "/cache")->at(0).kind, "retune");
+  EXPECT_EQ(backlog::open_tasks(folder_ + "/cache")->at(0).key.kind, "retune");
   put(128);
   const WinnerResult wrong = check(2e6, 3e6, 0);
   EXPECT_EQ(wrong.verdict, WinnerVerdict::kQuarantined);
@@ -149,17 +150,17 @@ TEST_F(Winners, OfAnotherDriverAreNotWithdrawnWhereTheyWereMeasured) {
   EXPECT_EQ(check(0.8e6, 0.9e6, 1e6).verdict, WinnerVerdict::kDemoted);
   ASSERT_EQ(store().list().size(), 1u);
   EXPECT_TRUE(store().current().at(0).statuses.empty());
-  EXPECT_EQ(cache::open_tasks(folder_ + "/cache")->at(0).driver, "2");
+  EXPECT_EQ(backlog::open_tasks(folder_ + "/cache")->at(0).key.driver, "2");
 }
 
 TEST_F(Winners, AreFoundHottestFirst) {
   put(64);
   put(128);
-  cache::Task task;
-  task.kind = "validate";
-  task.kernel = "k";
-  task.shape = "N=128";
-  ASSERT_TRUE(cache::queue(folder_ + "/cache", {task}).is_ok());
+  backlog::Task task;
+  task.key.kind = "validate";
+  task.key.kernel = "k";
+  task.key.shape = "N=128";
+  ASSERT_TRUE(backlog::queue(folder_ + "/cache", {task}).is_ok());
   const WinnerSearch search = find({.limit = 1});
   ASSERT_EQ(search.winners.size(), 1u);
   EXPECT_EQ(search.winners[0].text(), "k N=128");

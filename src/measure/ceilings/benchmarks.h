@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The micro-benchmarks that measure a device's ceilings: what each runs, and how much work that is.
-// Private to measure/ceilings. Sources are made here, because they must be at hand wherever the
-// binary runs. Pure functions.
+// The micro-benchmarks that measure a device's ceilings: the kernel of each, and its amount of
+// work. Private to measure/ceilings. The sources are in the binary, so they are available on every
+// machine. Pure functions.
 #pragma once
 
 #include "model/device/device.h"
@@ -19,11 +19,11 @@ enum class CeilingWork {
   kCopy,     // a to b
   kTriad,    // a = b + s * c
   kL2Read,   // a small buffer, again and again
-  kCompute,  // nothing but arithmetic
+  kCompute,  // only arithmetic
 };
 
 struct CeilingBenchmark {
-  std::string ceiling;  // what it measures: "dram", "l2", "f32", "bf16 tensor"
+  std::string ceiling;  // the measured one: "dram", "l2", "f32", "bf16 tensor"
   std::string method;   // "triad", "mma.sync m16n8k16", "wgmma m64n256k16"
   CeilingWork work = CeilingWork::kCompute;
   std::string source, entry;
@@ -34,7 +34,7 @@ struct CeilingBenchmark {
   std::vector<int> blocks_per_unit;  // grids tried, the best counts
 };
 
-// What the device's language and architecture can run; `language` as gpu::Device::language().
+// Those that the device's language and architecture can run; `language` as gpu::Device::language().
 std::vector<CeilingBenchmark> ceiling_benchmarks(const DeviceInfo& device,
                                                  std::string_view language);
 

@@ -148,7 +148,7 @@ class Bench {
            static_cast<int>(iterations);
   }
 
-  // That what was timed did what it says: the last element of what it writes.
+  // Checks that the timed kernel did its work: the last element of its output.
   Status check(const CeilingBenchmark& benchmark) {
     if (!device_.executes()) return Status::ok();
     int written = -1;
@@ -195,7 +195,7 @@ Result<MeasuredCeilings> measure_ceilings(gpu::Device& device, const CeilingOpti
     if (!measured.is_ok()) {
       if (measured.status().code() == Code::kFailed && out.measurements.empty())
         return measured.status();
-      // One that a device lacks, such as f64, says nothing of the others.
+      // A ceiling that a device lacks, such as f64, does not affect the others.
       CeilingMeasurement failed;
       failed.ceiling = benchmark.ceiling;
       failed.method = benchmark.method;
@@ -212,7 +212,7 @@ Result<MeasuredCeilings> measure_ceilings(gpu::Device& device, const CeilingOpti
   for (const CeilingMeasurement& measurement : out.measurements) {
     if (measurement.best <= 0 || best[measurement.ceiling] != &measurement) continue;
     const bool memory = is_memory(measurement.ceiling);
-    // DRAM has a clock of its own.
+    // DRAM has a separate clock.
     Ceiling ceiling{measurement.ceiling, measurement.best, "measured",
                     memory ? 0 : measurement.clock_mhz, measurement.median};
     if (!memory) {

@@ -2,9 +2,9 @@
 // Measured ceilings: micro-benchmarks of memory bandwidth and arithmetic, run through the device
 // seam and kept per device and driver in the user's cache folder, where reports find them.
 //
-// What a device cannot run is left out and said. Thread-safety: as the device's; the store is safe
-// between processes (whole-file writes). Failure: the device's own Status; a damaged file in the
-// store is skipped. The document: docs/formats/ceilings.md.
+// Benchmarks that a device cannot run are left out and reported. Thread-safety: as the device's;
+// the store is safe between processes (whole-file writes). Failure: the device's own Status; a
+// damaged file in the store is skipped. The document: docs/formats/ceilings.md.
 #pragma once
 
 #include "base/json/json.h"
@@ -47,7 +47,7 @@ Json to_json(const CeilingMeasurement& measurement);
 // The purlin.ceilings/1 document.
 Json ceilings_document(const MeasuredCeilings& measured, const DeviceInfo& device);
 
-// The same for people: each measurement beside what the GPU table says.
+// The same as text: each measurement next to the figure of the GPU table.
 std::string render_ceilings(const MeasuredCeilings& measured, const DeviceInfo& device,
                             const Terminal& terminal);
 
@@ -55,8 +55,8 @@ std::string render_ceilings(const MeasuredCeilings& measured, const DeviceInfo& 
 std::string ceilings_directory();
 Result<std::string> store_ceilings(const Json& document, const DeviceInfo& device,
                                    const std::string& directory);  // the path written
-// The newest that were measured on this device (by UUID and driver) or, where the profile does not
-// say which it was, on one of its model. Empty ceilings where there are none.
+// The newest ceilings that were measured on this device (by UUID and driver). If the profile does
+// not name the device, the newest of its model. Empty if there are no ceilings.
 Ceilings load_ceilings(const DeviceInfo& device, const std::string& directory);
 
 }  // namespace purlin::measure

@@ -67,7 +67,7 @@ TEST(MeasuredCeilings, WorkOverTime) {
 }
 
 TEST(MeasuredCeilings, WhatWroteNothingIsNoMeasurement) {
-  // The fake writes its pattern to the last buffer whatever the kernel, so copies are wrong.
+  // For each kernel the fake writes its pattern to the last buffer, so copies are wrong.
   const MeasuredCeilings measured = measure_fake();
   EXPECT_NE(find(measured, "dram", "copy").problem.find("its time means nothing"),
             std::string::npos);
@@ -101,7 +101,7 @@ TEST(MeasuredCeilings, AreFoundAgainForTheirDevice) {
   EXPECT_FALSE(load_ceilings(info, *folder).empty());
   info.name = "Other GPU";
   EXPECT_TRUE(load_ceilings(info, *folder).empty());
-  // Damaged files are passed over.
+  // Damaged files are skipped.
   ASSERT_TRUE(write_atomic(join_path(*folder, "0.json"), "{").is_ok());
   ASSERT_TRUE(write_atomic(join_path(*folder, "1.json"),
                            R"({"schema": "purlin.ceilings/1", "ceilings": {"device": 3}})")

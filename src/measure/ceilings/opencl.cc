@@ -8,7 +8,7 @@ namespace {
 
 // Sums are kept by a comparison that never holds, so that no compiler drops what made them.
 constexpr const char* kOpenClMemory = R"(
-// A GPU's neighbours read neighbouring elements; a CPU's work-item has a stretch of its own.
+// A GPU's neighbours read neighbouring elements; a CPU's work-item has its own range of elements.
 #ifdef STRETCHES
 #define EACH(i, n)                                                              \
   for (ulong i = get_global_id(0) * (n) / get_global_size(0),                   \
@@ -105,7 +105,7 @@ std::vector<CeilingBenchmark> opencl_ceiling_benchmarks(bool cpu) {
           memory("dram", "copy", CeilingWork::kCopy, "copy_all", cpu),
           memory("dram", "triad", CeilingWork::kTriad, "triad", cpu),
           memory("l2", "read", CeilingWork::kL2Read, "read_all", cpu),
-          // A CPU's work-item has vector registers of its own.
+          // A CPU's work-item has its own vector registers.
           fma_chains("float", "f32", cpu ? 16 : 2, cpu),
           fma_chains("double", "f64", cpu ? 8 : 2, cpu)};
 }

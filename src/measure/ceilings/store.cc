@@ -78,7 +78,7 @@ Ceilings load_ceilings(const DeviceInfo& device, const std::string& directory) {
     if (measured.name != device.name || !same_or_unknown(measured.uuid, device.uuid) ||
         !same_or_unknown(measured.driver, device.driver))
       continue;
-    // Known to be the same device beats perhaps the same; of these the newest.
+    // The same device comes before one of the same model; of equal ones, the newest.
     const int match = 1 + (!device.uuid.empty() && measured.uuid == device.uuid ? 2 : 0) +
                       (!device.driver.empty() && measured.driver == device.driver ? 1 : 0);
     if (match < best_match || (match == best_match && environment.recorded_at <= best_time))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured ceilings as a table for people.
+// Measured ceilings as a text table.
 #include "measure/ceilings/ceilings.h"
 #include "model/device/gpu_table.h"
 

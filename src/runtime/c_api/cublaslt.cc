@@ -60,8 +60,8 @@ purlin_status purlin_cublaslt_open(purlin_cache* cache, const purlin_cublaslt_de
   return guarded([&]() -> purlin_status {
     const Result<LibraryOperation> operation = operation_of(*desc);
     if (!operation.is_ok()) return fail(operation.status());
-    auto guest = purlin::gpu::join_library(operation->library, desc->handle);
-    if (!guest.is_ok()) return fail(guest.status());
+    auto app_context = purlin::gpu::join_library(operation->library, desc->handle);
+    if (!app_context.is_ok()) return fail(app_context.status());
     LibraryProduct::Setup setup;
     setup.operation = *operation;
     setup.device.backend = device->backend;
@@ -71,7 +71,8 @@ purlin_status purlin_cublaslt_open(purlin_cache* cache, const purlin_cublaslt_de
     setup.device.policy = text_or_empty(desc->policy);
     setup.any_driver =
         cache->session->settings().serve_stale.value_or((desc->flags & PURLIN_ALLOW_STALE) != 0);
-    *product = new purlin_cublaslt{{cache->session, std::move(guest).value(), std::move(setup)}};
+    *product =
+        new purlin_cublaslt{{cache->session, std::move(app_context).value(), std::move(setup)}};
     return PURLIN_OK;
   });
 }

@@ -45,10 +45,11 @@ Result<purlin::KernelSpec> spec_of(const purlin_dispatcher_desc& desc) {
       });
 }
 
-Result<std::unique_ptr<purlin::gpu::GuestDevice>> guest_of(const purlin_dispatcher_desc& desc) {
+Result<std::unique_ptr<purlin::gpu::AppContext>> app_context_of(
+    const purlin_dispatcher_desc& desc) {
   const std::string backend = desc.backend;
-  if (backend == "cuda") return purlin::gpu::open_cuda_guest();
-  if (backend == "opencl") return purlin::gpu::open_opencl_guest(desc.context, desc.device);
+  if (backend == "cuda") return purlin::gpu::open_cuda_app_context();
+  if (backend == "opencl") return purlin::gpu::open_opencl_app_context(desc.context, desc.device);
   return error(Code::kInvalid, "backend '{}' is neither cuda nor opencl", backend);
 }
 
@@ -84,7 +85,7 @@ purlin_status purlin_dispatcher_open(purlin_cache* cache, const purlin_dispatche
   return guarded([&]() -> purlin_status {
     auto spec = spec_of(*desc);
     if (!spec.is_ok()) return fail(spec.status());
-    auto device = guest_of(*desc);
+    auto device = app_context_of(*desc);
     if (!device.is_ok()) return fail(device.status());
     purlin::runtime::DispatcherOptions options;
     options.binaries = text_or_empty(desc->binaries);

@@ -11,8 +11,8 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-GovernorOptions governor_options(const SessionOptions& options) {
-  GovernorOptions result;
+ControllerOptions controller_options(const SessionOptions& options) {
+  ControllerOptions result;
   result.every_launch = options.every_launch;
   result.budget = options.budget;
   result.idle = options.idle;
@@ -33,40 +33,43 @@ Capture::Capture(const Cupti& cupti, const SessionOptions& options)
       session_(options, *this),
       attribution_(cupti, session_.recorder(),
                    AttributionOptions::from_environment(session_.options().keeps_times())),
-      folding_(cupti, session_, attribution_),
-      arbiter_(governor_options(options),
-               make_tiers({cupti, session_.options(), session_.recorder(), folding_, attribution_}),
-               folding_, session_.recorder()),
-      ownership_(cupti, session_.recorder(), folding_, arbiter_) {}
+      aggregator_(cupti, session_, attribution_),
+      scheduler_(
+          controller_options(options),
+          make_tiers({cupti, session_.options(), session_.recorder(), aggregator_, attribution_}),
+          aggregator_, session_.recorder()),
+      ownership_(cupti, session_.recorder(), aggregator_, scheduler_) {}
 
 void Capture::begin(CUpti_BuffersCallbackRequestFunc requested,
                     CUpti_BuffersCallbackCompleteFunc completed) {
   if (!ownership_.begin(requested, completed, session_.options().idle)) return;
   // The first window opens here: the program's first launches come before the session's thread
   // does.
-  arbiter_.begin();
-  arbiter_.tick(ownership_);
+  scheduler_.begin();
+  scheduler_.tick(ownership_);
   begun_ = true;
 }
 
-std::int64_t Capture::tick() { return begun_ ? arbiter_.tick(ownership_) : Governor::kNever; }
+std::int64_t Capture::tick() {
+  return begun_ ? scheduler_.tick(ownership_) : OverheadController::kNever;
+}
 
 std::string Capture::control(const ControlRequest& request) {
   if (!begun_) return JsonText().text("error", "CUDA is not captured in this process").finish();
-  return arbiter_.control(ownership_, request);
+  return scheduler_.control(ownership_, request);
 }
 
 void Capture::collect(bool final) {
   if (!final) redirect_new_copies(cupti_, session_.recorder());
-  arbiter_.collect(ownership_, final);
+  scheduler_.collect(ownership_, final);
   ownership_.resume_if_idle();
-  if (folding_.seen_records() && !devices_known_) {
+  if (aggregator_.seen_records() && !devices_known_) {
     devices_known_ = true;
     session_.set_devices(describe_devices());
     if (const std::string sharing = sharing_of_devices(); !sharing.empty())
       session_.recorder().note("shared_device", sharing);
   }
-  folding_.account();
+  aggregator_.account();
 }
 
 }  // namespace purlin::profile::capture::cuda

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capture: CUDA's capture in one process, put together: the session and its file, the folding of
-// records, the ownership of CUPTI, and the arbiter that opens the tiers' windows.
+// records, the ownership of CUPTI, and the collector scheduler that opens the tiers' windows.
 //
-//   governor ──what is due──▶ arbiter ──open, close──▶ tiers ──▶ CUPTI ──buffers──▶ folding
+//   overhead controller ──what is due──▶ collector scheduler ──open, close──▶ tiers ──▶ CUPTI
+//   ──buffers──▶ folding
 //                                ▲                                                     │
 //             another client ──▶ ownership (vacate)                     session ◀── recorder
 //
@@ -41,8 +42,8 @@ class Capture : public Source {
   const Cupti& cupti_;
   CaptureSession session_;
   Attribution attribution_;
-  Folding folding_;
-  Arbiter arbiter_;
+  ActivityAggregator aggregator_;
+  CollectorScheduler scheduler_;
   Ownership ownership_;
   std::atomic<bool> begun_ = false;
   bool devices_known_ = false;

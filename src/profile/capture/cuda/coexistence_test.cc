@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole of CUDA's capture in one program with its CUPTI (tests/programs/fake_cupti.cc) and
-// clients of it, so that a thread sanitizer sees all of them. One capture per process: each test is
-// run in one of its own.
+// CUDA's whole capture in one program with its CUPTI (tests/programs/fake_cupti.cc) and clients of
+// it, so that a thread sanitizer sees all of them. There is one capture per process, so each test
+// runs in a separate process.
 #include <cupti.h>
 #include <gtest/gtest.h>
 
@@ -262,7 +262,7 @@ TEST_F(Coexistence, WindowsByTheHundredWhileThreadsLaunch) {
   EXPECT_FALSE(sealed("client_unseen"));
 }
 
-// As cudaDeviceReset leaves it, which may take long: CUPTI's silence is then nobody's doing.
+// As cudaDeviceReset leaves it, which may take long: CUPTI is then silent without another client.
 TEST_F(Coexistence, AProgramWithoutAContextIsNotTakenForAnotherClients) {
   void* const driver = dlopen(PURLIN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(driver, nullptr);

@@ -32,16 +32,16 @@ constexpr const char* kThreadsText =
     "lose all later launches of threads that were in the middle of one when it was switched off. "
     "Start such a program with --idle or --windows";
 
-std::vector<Wishes> wishes_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
-  std::vector<Wishes> wishes;
-  for (const std::unique_ptr<Tier>& tier : tiers) wishes.push_back(tier->wishes());
-  return wishes;
+std::vector<Requirements> requirements_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
+  std::vector<Requirements> requirements;
+  for (const std::unique_ptr<Tier>& tier : tiers) requirements.push_back(tier->requirements());
+  return requirements;
 }
 
 // Pinned launches are opened before, as never beside another tier; but where nothing is open yet.
-GovernorOptions with_context(GovernorOptions options, const std::vector<Wishes>& tiers) {
+ControllerOptions with_context(ControllerOptions options, const std::vector<Requirements>& tiers) {
   const bool pinned = std::any_of(tiers.begin(), tiers.end(),
-                                  [](const Wishes& tier) { return tier.pins_launches; });
+                                  [](const Requirements& tier) { return tier.pins_launches; });
   const bool windows = options.windows || options.full_window_ns > 0;
   options.after_context =
       options.idle || (!pinned && (tiers.size() > 1 || (windows && !options.every_launch)));
@@ -58,19 +58,21 @@ std::int64_t timed(Call call) {
 
 }  // namespace
 
-Arbiter::Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers,
-                 Folding& folding, Recorder& recorder)
+CollectorScheduler::CollectorScheduler(const ControllerOptions& options,
+                                       std::vector<std::unique_ptr<Tier>> tiers,
+                                       ActivityAggregator& aggregator, Recorder& recorder)
     : tiers_(std::move(tiers)),
-      folding_(folding),
+      aggregator_(aggregator),
       recorder_(recorder),
-      governor_(with_context(options, wishes_of(tiers_)), wishes_of(tiers_), monotonic_ns()),
-      awaits_context_(governor_.after_context()) {}
+      controller_(with_context(options, requirements_of(tiers_)), requirements_of(tiers_),
+                  monotonic_ns()),
+      awaits_context_(controller_.after_context()) {}
 
-void Arbiter::begin() {
+void CollectorScheduler::begin() {
   for (const std::unique_ptr<Tier>& tier : tiers_) tier->prepare();
 }
 
-std::int64_t Arbiter::tick(Ownership& ownership) {
+std::int64_t CollectorScheduler::tick(Ownership& ownership) {
   const Ownership::Turn turn = ownership.take_turn();
   if (!turn) return monotonic_ns() + kAskAgainNs;
   if (context_awaited(ownership)) return monotonic_ns() + kContextNs;
@@ -78,52 +80,55 @@ std::int64_t Arbiter::tick(Ownership& ownership) {
   // What the period brought is known before the next one is planned; of windows it was asked for in
   // the gap.
   const std::int64_t now = monotonic_ns();
-  if (open_ == 0 && now >= governor_.period_end_ns() && now - opened_ns_ >= kLongOpenNs)
+  if (open_ == 0 && now >= controller_.period_end_ns() && now - opened_ns_ >= kLongOpenNs)
     collect(0, false);
   account(0);
-  const Governor::Decision decision = governor_.decide(monotonic_ns());
+  const OverheadController::Decision decision = controller_.decide(monotonic_ns());
   // A period that is recorded throughout is followed by another, mostly.
-  const bool goes_on = decision.tier == 0 && decision.ask_again_ns == governor_.period_end_ns();
+  const bool goes_on = decision.tier == 0 && decision.ask_again_ns == controller_.period_end_ns();
   next_switch_ns_ = goes_on ? FlushTimes::kNever : decision.ask_again_ns;
   if (decision.tier != open_) {
     // Where another client has replaced Purlin unseen, what is on is that client's, and stays on.
-    if (open_ != Governor::kNone && !ownership.confirm()) return monotonic_ns() + kAskAgainNs;
+    if (open_ != OverheadController::kNone && !ownership.confirm())
+      return monotonic_ns() + kAskAgainNs;
     flush_times_.flushed(ownership.flushed_ns());
     close_open_tier();
   }
   if (stuck_) {
     end_stuck(ownership);
-    return Governor::kNever;
+    return OverheadController::kNever;
   }
   if (decision.new_period) {
     settle();
-    folding_.begin_period(governor_.planned_weight(), governor_.weight_is_final(), decision.full);
+    aggregator_.begin_period(controller_.planned_weight(), controller_.weight_is_final(),
+                             decision.full);
   }
   if (decision.tier != open_) open(ownership, decision);
   if (decision.cycle) cycle();
-  if (const bool ended = governor_.ended(); ended && !std::exchange(told_ended_, ended)) {
+  if (const bool ended = controller_.ended(); ended && !std::exchange(told_ended_, ended)) {
     // What graphs that were made in the head go on to record is of no period.
-    folding_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
+    aggregator_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
     ended_ns_ = wall_ns();
   }
-  folding_.want_copies(open_ == 0 || !governor_.stopped());
+  aggregator_.want_copies(open_ == 0 || !controller_.stopped());
   return fetch_records(decision.ask_again_ns);
 }
 
 // Whether there is something to record once the program has a context; if it has one now, the
 // window that was asked for begins. A capture that idles does without CUPTI.
-bool Arbiter::context_awaited(Ownership& ownership) {
-  if (!awaits_context_ || (governor_.stopped() && waiting_window_ns_ == 0)) return false;
+bool CollectorScheduler::context_awaited(Ownership& ownership) {
+  if (!awaits_context_ || (controller_.stopped() && waiting_window_ns_ == 0)) return false;
   if (!ownership.has_context()) return true;
   awaits_context_ = false;
-  folding_.await_work();
+  aggregator_.await_work();
   if (waiting_window_ns_ > 0) begin_asked_window(take_waiting_window());
   return false;
 }
 
 // In the gap before that, once. When to be called again.
-std::int64_t Arbiter::fetch_records(std::int64_t before_ns) {
-  if (open_ != Governor::kNone || governor_.ended() || !folding_.awaits_records()) return before_ns;
+std::int64_t CollectorScheduler::fetch_records(std::int64_t before_ns) {
+  if (open_ != OverheadController::kNone || controller_.ended() || !aggregator_.awaits_records())
+    return before_ns;
   if (fetched_before_ns_ == before_ns) return before_ns;
   const std::int64_t now = monotonic_ns(), ask_ns = flush_times_.best_flush_ns(before_ns);
   if (now < ask_ns) return std::min(ask_ns, before_ns);
@@ -132,53 +137,53 @@ std::int64_t Arbiter::fetch_records(std::int64_t before_ns) {
   return before_ns;
 }
 
-void Arbiter::keep_apart() {
+void CollectorScheduler::keep_apart() {
   const std::int64_t wait_ns = flush_times_.switch_from_ns() - monotonic_ns();
   if (wait_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(wait_ns));
 }
 
-void Arbiter::open(Ownership& ownership, const Governor::Decision& decision) {
+void CollectorScheduler::open(Ownership& ownership, const OverheadController::Decision& decision) {
   if (!ownership.need()) return;  // which ends capture
   Tier& tier = *tiers_[static_cast<std::size_t>(decision.tier)];
   Tier::Opened opened = Tier::Opened::kNotNow;
   keep_apart();
   const bool again = opened_before_context() && decision.tier == 0;
-  if (decision.tier == 0) folding_.begin_window();
+  if (decision.tier == 0) aggregator_.begin_window();
   const std::int64_t cost = timed([&] { opened = tier.open(decision.window); });
-  if (decision.tier == 0) governor_.spent(0, cost);
+  if (decision.tier == 0) controller_.spent(0, cost);
   opened_ns_ = monotonic_ns();
   flush_times_.switched(opened_ns_);
   if (opened == Tier::Opened::kYes) {
     open_ = decision.tier;
-    governor_.opened(open_, opened_ns_);
+    controller_.opened(open_, opened_ns_);
     if (again) recorder_.note("threads_lost", kThreadsText, 1);
   } else {
-    if (decision.tier == 0) folding_.drop_window();
-    governor_.refused(decision.tier, opened == Tier::Opened::kNever, monotonic_ns());
+    if (decision.tier == 0) aggregator_.drop_window();
+    controller_.refused(decision.tier, opened == Tier::Opened::kNever, monotonic_ns());
   }
 }
 
-void Arbiter::close_open_tier(bool final) {
-  if (open_ == Governor::kNone) return;
+void CollectorScheduler::close_open_tier(bool final) {
+  if (open_ == OverheadController::kNone) return;
   if (!final) keep_apart();
-  const int tier = std::exchange(open_, Governor::kNone);
-  governor_.closed(tier, monotonic_ns());
+  const int tier = std::exchange(open_, OverheadController::kNone);
+  controller_.closed(tier, monotonic_ns());
   // At the end no later replay spoils what is under way.
-  if (tier == 0 && !final) folding_.end_window();
+  if (tier == 0 && !final) aggregator_.end_window();
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
   flush_times_.switched(monotonic_ns());
-  if (tier == 0) governor_.spent(0, cost);
+  if (tier == 0) controller_.spent(0, cost);
   if (tier == 0 && !final && toggles_.closed(cost)) stuck_ = true;
   // What ends with the program is whole: nothing after it is to be counted.
-  if (tier == 0 && (governor_.totals().windows > 1 || (!final && governor_.after_context())))
-    start_clock(governor_.totals().windows <= 1);
+  if (tier == 0 && (controller_.totals().windows > 1 || (!final && controller_.after_context())))
+    start_counter(controller_.totals().windows <= 1);
   account(tier);
 }
 
-void Arbiter::end_stuck(Ownership& ownership) {
+void CollectorScheduler::end_stuck(Ownership& ownership) {
   close_open_tier(true);
   collect(0, false);
-  governor_.interrupted(monotonic_ns());
+  controller_.interrupted(monotonic_ns());
   settle(true);
   report();
   ownership.give_up(
@@ -189,77 +194,77 @@ void Arbiter::end_stuck(Ownership& ownership) {
 }
 
 // What CUPTI has left in the graphs of the head goes with this (cost_model.h), and from here on it
-// numbers launches that it does not record (launch_clock.h). Launches meanwhile are recorded, and
+// numbers launches that it does not record (launch_counter.h). Launches meanwhile are recorded, and
 // belong to the head. Where the program was in one call all the while (it waits for its graphs,
 // say), numbers have been seen to stand still for good: it is given the time for others.
-void Arbiter::cycle() {
+void CollectorScheduler::cycle() {
   keep_apart();
   if (tiers_[0]->open({}) == Tier::Opened::kYes) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(kCycleNs));
-    governor_.spent(0, timed([&] { tiers_[0]->close(); }));
+    controller_.spent(0, timed([&] { tiers_[0]->close(); }));
     flush_times_.switched(monotonic_ns());
   }
-  start_clock(governor_.totals().windows <= 1);
+  start_counter(controller_.totals().windows <= 1);
 }
 
 // Not where nothing stands for what comes: at the end it would be missed.
-void Arbiter::start_clock(bool stood_still) {
-  if (!governor_.windows_may_follow()) return;
-  if (folding_.start_clock(stood_still)) governor_.take_alone_ns();  // of before
+void CollectorScheduler::start_counter(bool stood_still) {
+  if (!controller_.windows_may_follow()) return;
+  if (aggregator_.start_counter(stood_still)) controller_.take_alone_ns();  // of before
 }
 
-void Arbiter::account(int tier) {
+void CollectorScheduler::account(int tier) {
   Tier& payer = *tiers_[static_cast<std::size_t>(tier)];
   if (tier == 0)
-    governor_.spent_on_records(payer.take_cost_ns());
+    controller_.spent_on_records(payer.take_cost_ns());
   else
-    governor_.spent(tier, payer.take_cost_ns());
-  governor_.spent_once(payer.take_once_ns());
+    controller_.spent(tier, payer.take_cost_ns());
+  controller_.spent_once(payer.take_once_ns());
   if (tier != 0) return;
-  const Folding::Counts counts = folding_.take_counts();
-  governor_.recorded(counts.launches, counts.nodes, counts.age_ns, counts.at_work);
-  governor_.hidden(folding_.hidden(governor_.prices(monotonic_ns())));
+  const ActivityAggregator::Counts counts = aggregator_.take_counts();
+  controller_.recorded(counts.launches, counts.nodes, counts.age_ns, counts.at_work);
+  controller_.hidden(aggregator_.hidden(controller_.prices(monotonic_ns())));
 }
 
 // A flush runs beside the program, which waits for it now and then only: a quarter of its time is
 // taken to be the program's.
-void Arbiter::collect(int tier, bool final) {
+void CollectorScheduler::collect(int tier, bool final) {
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->collect(final); });
   if (tier == 0) flush_times_.flushed(monotonic_ns());
-  if (tier == 0) governor_.spent(0, cost / 4);
+  if (tier == 0) controller_.spent(0, cost / 4);
   account(tier);
 }
 
-void Arbiter::settle(bool last) {
-  const Governor::Standing standing = governor_.take_weight(last);
-  folding_.settle(standing.weight, standing.time_ns, last, governor_.take_alone_ns());
-  if (last) folding_.stop_clock();
+void CollectorScheduler::settle(bool last) {
+  const OverheadController::Standing standing = controller_.take_weight(last);
+  aggregator_.settle(standing.weight, standing.time_ns, last, controller_.take_alone_ns());
+  if (last) aggregator_.stop_counter();
 }
 
-void Arbiter::report() {
-  const Governor::Totals& totals = governor_.totals();
+void CollectorScheduler::report() {
+  const OverheadController::Totals& totals = controller_.totals();
   recorder_.add_overhead_ns(totals.spent_ns - std::exchange(told_spent_ns_, totals.spent_ns));
-  const Folding::Estimate estimate = folding_.estimate();
-  if (governor_.ended()) note_ended();
+  const ActivityAggregator::Estimate estimate = aggregator_.estimate();
+  if (controller_.ended()) note_ended();
   note_presence();
-  recorder_.set_sampling({governor_.budget(), totals.governed_ns, totals.recorded_ns,
-                          totals.windows, estimate.total_ns, estimate.variance, governor_.waits(),
-                          estimate.counted, estimate.timed, governor_.presence_at_work(),
-                          totals.hidden_ns, governor_.copies_presence(), governor_.partly(),
-                          governor_.beyond_windows()});
+  recorder_.set_sampling({controller_.budget(), totals.governed_ns, totals.recorded_ns,
+                          totals.windows, estimate.total_ns, estimate.variance, controller_.waits(),
+                          estimate.counted, estimate.timed, controller_.presence_at_work(),
+                          totals.hidden_ns, controller_.copies_presence(), controller_.partly(),
+                          controller_.beyond_windows()});
 }
 
 // Of the session's own thread, which folds what windows brought; and of the buffers, which CUPTI
 // takes as it likes. Whoever asked for every launch has asked for that, too, but not for the
 // machine's memory.
-void Arbiter::watch_self() {
+void CollectorScheduler::watch_self() {
   constexpr std::int64_t kWatchNs = 5'000'000'000;
   constexpr double kMaxCpu = 0.05;  // of a processor
   constexpr std::size_t kMaxBufferBytes = std::size_t{512} << 20;
-  if (folding_.memory_bytes() > kMaxBufferBytes && !governor_.stopped()) {
+  if (aggregator_.memory_bytes() > kMaxBufferBytes && !controller_.stopped()) {
     close_open_tier();
     leave_copies();
-    governor_.stop(monotonic_ns());
+    controller_.stop(monotonic_ns());
     settle(true);
     recorder_.note(
         "memory_limit",
@@ -275,8 +280,8 @@ void Arbiter::watch_self() {
                        static_cast<double>(now - std::exchange(watched_since_ns_, now));
   const bool first = watched_cpu_ns_ == 0;
   watched_cpu_ns_ = cpu;
-  if (first || share <= kMaxCpu || governor_.every_launch()) return;
-  governor_.back_off();
+  if (first || share <= kMaxCpu || controller_.every_launch()) return;
+  controller_.back_off();
   recorder_.note("backed_off",
                  "Purlin's own thread used more than 5 % of a processor: each time the budget was "
                  "halved",
@@ -285,54 +290,57 @@ void Arbiter::watch_self() {
 
 // Where the head was all: copies and sets stay recorded, at a price for every launch, until there
 // are none for a while.
-void Arbiter::rest_copies() {
-  if (!governor_.ended() || governor_.stopped() || !tiers_[0]->stays()) return;
-  const std::int64_t last = std::max(folding_.last_copy_ns(), ended_ns_);
+void CollectorScheduler::rest_copies() {
+  if (!controller_.ended() || controller_.stopped() || !tiers_[0]->stays()) return;
+  const std::int64_t last = std::max(aggregator_.last_copy_ns(), ended_ns_);
   if (wall_ns() - last > kNoCopyNs) {
     keep_apart();
     leave_copies();
     flush_times_.switched(monotonic_ns());
     return;
   }
-  governor_.copies_stay(true);
-  if (folding_.last_copy_ns() <= ended_ns_ || std::exchange(told_copies_, true)) return;
+  controller_.copies_stay(true);
+  if (aggregator_.last_copy_ns() <= ended_ns_ || std::exchange(told_copies_, true)) return;
   char text[512];
   std::snprintf(text, sizeof text,
                 "copies and sets of memory are recorded to the end, at an estimated %.1f %% of the "
                 "program's time: CUPTI 13.0 has crashed programs where that was switched off "
                 "beside a copy under way. --copies off does without, and so do later runs of "
                 "--sample auto",
-                governor_.copies_share() * 100);
+                controller_.copies_share() * 100);
   recorder_.note("copies_stay", text);
 }
 
 // Each time the seconds since: notes of one cause add up.
-void Arbiter::note_ended() {
-  const Governor::Totals& totals = governor_.totals();
+void CollectorScheduler::note_ended() {
+  const OverheadController::Totals& totals = controller_.totals();
   const double unseen = totals.unseen_ns - std::exchange(told_unseen_ns_, totals.unseen_ns);
   if (unseen <= 0) return;
   char text[512];
-  if (governor_.launch_bound())
+  if (controller_.launch_bound())
     std::snprintf(
         text, sizeof text,
         "the program makes %.0f launches a second, and to record again would cost each "
         "later one 0.5 us, %.1f %% of its time: more than half of the budget of %g %%. Only "
         "what came before is in this profile. --budget 10%%, --full, or --sample 1/N of "
         "the runs or ranks record more",
-        governor_.launches_per_s(), governor_.lasting_share() * 100, governor_.budget() * 100);
+        controller_.launches_per_s(), controller_.lasting_share() * 100,
+        controller_.budget() * 100);
   else
     std::snprintf(
         text, sizeof text,
         "recording every launch would take more than the budget of %g %%, so only what came before "
         "is in this profile. --budget 10%% or --full record more; --windows goes on in "
         "windows that stand for the whole run",
-        governor_.budget() * 100);
-  recorder_.note(governor_.launch_bound() ? "launch_bound" : "no_windows", text, 0, unseen * 1e-9);
+        controller_.budget() * 100);
+  recorder_.note(controller_.launch_bound() ? "launch_bound" : "no_windows", text, 0,
+                 unseen * 1e-9);
 }
 
-void Arbiter::note_presence() {
-  const double share = governor_.presence_at_work();
-  if (told_presence_ || governor_.every_launch() || governor_.head() || share <= governor_.budget())
+void CollectorScheduler::note_presence() {
+  const double share = controller_.presence_at_work();
+  if (told_presence_ || controller_.every_launch() || controller_.in_startup_window() ||
+      share <= controller_.budget())
     return;
   told_presence_ = true;
   char text[512];
@@ -342,33 +350,34 @@ void Arbiter::note_presence() {
       "recorded (%.0f launches and %.0f nodes of graphs a second): more than the budget "
       "of %g %%. With --sample 1/%.0f of the runs or ranks, or --sample auto, the mean over all "
       "of them holds it",
-      share * 100, governor_.launches_per_s_at_work(), governor_.nodes_per_s_at_work(),
-      governor_.budget() * 100, std::ceil(share / governor_.budget()));
+      share * 100, controller_.launches_per_s_at_work(), controller_.nodes_per_s_at_work(),
+      controller_.budget() * 100, std::ceil(share / controller_.budget()));
   recorder_.note("cupti_presence", text);
 }
 
-void Arbiter::collect(Ownership& ownership, bool final) {
+void CollectorScheduler::collect(Ownership& ownership, bool final) {
   const Ownership::Turn turn = ownership.take_turn(final);
   if (!turn) return;
   // The next seal's will do.
   const bool flush = final || flush_times_.may_flush(monotonic_ns(), next_switch_ns_);
-  if (!final && flush && open_ != Governor::kNone && !ownership.confirm()) return;
+  if (!final && flush && open_ != OverheadController::kNone && !ownership.confirm()) return;
   flush_times_.flushed(ownership.flushed_ns());
   if (final) {
     close_open_tier(true);
-    if (folding_.wants_last_id()) keep_apart();  // a kind is enabled for that
+    if (aggregator_.wants_last_id()) keep_apart();  // a kind is enabled for that
   }
   // Even a flush would bring CUPTI into a process that so far does without. And where recording has
   // ended some while ago there is nothing to flush.
   constexpr int kQuiet = 4;
   if (flush)
-    quiet_collects_ = open_ != Governor::kNone || !governor_.ended() ? 0 : quiet_collects_ + 1;
+    quiet_collects_ =
+        open_ != OverheadController::kNone || !controller_.ended() ? 0 : quiet_collects_ + 1;
   const bool over = !final && tiers_.size() == 1 && quiet_collects_ > kQuiet && !tiers_[0]->stays();
   if (ownership.registered() && !over)
     for (int tier = flush ? 0 : 1; tier < static_cast<int>(tiers_.size()); ++tier)
       collect(tier, final);
   if (final) {
-    governor_.interrupted(monotonic_ns());
+    controller_.interrupted(monotonic_ns());
     settle(true);
   }
   if (!final) rest_copies();
@@ -376,7 +385,7 @@ void Arbiter::collect(Ownership& ownership, bool final) {
   if (!final) watch_self();
 }
 
-std::string Arbiter::control(Ownership& ownership, const ControlRequest& request) {
+std::string CollectorScheduler::control(Ownership& ownership, const ControlRequest& request) {
   const Ownership::Turn turn = ownership.take_turn();
   if (!turn)
     return JsonText()
@@ -388,13 +397,13 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
     case ControlRequest::Verb::kStatus:
       break;
     case ControlRequest::Verb::kStart:
-      governor_.start(now);
+      controller_.start(now);
       recorder_.note("started", "capture was started by `purlin capture`", 1);
       break;
     case ControlRequest::Verb::kStop:
       close_open_tier();
       if (tiers_[0]->stays()) collect(0, false);  // copies of until now
-      governor_.stop(monotonic_ns());
+      controller_.stop(monotonic_ns());
       take_waiting_window();
       settle(true);
       recorder_.note("stopped", "capture was stopped by `purlin capture`", 1);
@@ -409,31 +418,31 @@ std::string Arbiter::control(Ownership& ownership, const ControlRequest& request
   // An idle capture looks for a context here first.
   if (context_awaited(ownership) && !ownership.registered())
     return JsonText().text("error", "CUPTI refuses to record: capture has ended").finish();
-  const Governor::Totals& totals = governor_.totals();
+  const OverheadController::Totals& totals = controller_.totals();
   JsonText answer;
   answer.text("state", state(now));
   if (waiting_window_ns_ > 0) answer.integer("waiting_window_ns", waiting_window_ns_);
   if (!opens_anyway && opens_again(now)) answer.text("warning", kThreadsText);
-  return answer.real("budget", governor_.budget())
+  return answer.real("budget", controller_.budget())
       .real("governed_ns", totals.governed_ns)
       .real("recorded_ns", totals.recorded_ns)
       .real("windows", totals.windows)
       .real("overhead_ns", totals.spent_ns)
-      .integer("buffer_bytes", static_cast<std::int64_t>(folding_.memory_bytes()))
-      .integer("buffers_lent", static_cast<std::int64_t>(folding_.lent_buffers()))
+      .integer("buffer_bytes", static_cast<std::int64_t>(aggregator_.memory_bytes()))
+      .integer("buffers_lent", static_cast<std::int64_t>(aggregator_.lent_buffers()))
       .finish();
 }
 
-std::string_view Arbiter::state(std::int64_t now_ns) const {
-  if (awaits_context_ && (!governor_.stopped() || waiting_window_ns_ > 0)) return "waiting";
-  if (governor_.recording(now_ns)) return "recording";
-  if (governor_.stopped()) return "stopped";
-  if (governor_.launch_bound()) return "launch_bound";
-  return governor_.ended() ? "ended" : "governed";
+std::string_view CollectorScheduler::state(std::int64_t now_ns) const {
+  if (awaits_context_ && (!controller_.stopped() || waiting_window_ns_ > 0)) return "waiting";
+  if (controller_.recording(now_ns)) return "recording";
+  if (controller_.stopped()) return "stopped";
+  if (controller_.launch_bound()) return "launch_bound";
+  return controller_.ended() ? "ended" : "governed";
 }
 
 // Until there is a context. Noted at once: a program that is killed says no more.
-void Arbiter::keep_window_waiting(std::int64_t length_ns) {
+void CollectorScheduler::keep_window_waiting(std::int64_t length_ns) {
   waiting_window_ns_ = std::max(take_waiting_window(), length_ns);
   recorder_.note(kNeverBegan,
                  "a window that `purlin capture` asked for had not begun, as the program had made "
@@ -441,41 +450,42 @@ void Arbiter::keep_window_waiting(std::int64_t length_ns) {
                  1, static_cast<double>(waiting_window_ns_) * 1e-9);
 }
 
-std::int64_t Arbiter::take_waiting_window() {
+std::int64_t CollectorScheduler::take_waiting_window() {
   recorder_.withdraw_note(kNeverBegan);
   return std::exchange(waiting_window_ns_, 0);
 }
 
-void Arbiter::begin_asked_window(std::int64_t length_ns) {
-  governor_.record(monotonic_ns(), length_ns);
+void CollectorScheduler::begin_asked_window(std::int64_t length_ns) {
+  controller_.record(monotonic_ns(), length_ns);
   recorder_.note("asked_window", "every launch was recorded for as long as was asked for", 0,
                  static_cast<double>(length_ns) * 1e-9);
 }
 
 // Launches were, and to record them again may lose threads.
-bool Arbiter::opened_before_context() const {
-  return !governor_.after_context() && governor_.totals().windows > 0;
+bool CollectorScheduler::opened_before_context() const {
+  return !controller_.after_context() && controller_.totals().windows > 0;
 }
 
 // Whether that is about to be done.
-bool Arbiter::opens_again(std::int64_t now_ns) const {
-  const bool wanted = governor_.recording(now_ns) || (!governor_.stopped() && !governor_.ended());
+bool CollectorScheduler::opens_again(std::int64_t now_ns) const {
+  const bool wanted =
+      controller_.recording(now_ns) || (!controller_.stopped() && !controller_.ended());
   return wanted && open_ != 0 && opened_before_context();
 }
 
-void Arbiter::yield() {
+void CollectorScheduler::yield() {
   for (const std::unique_ptr<Tier>& tier : tiers_) tier->yield();
 }
 
-void Arbiter::leave_copies() {
+void CollectorScheduler::leave_copies() {
   tiers_[0]->leave();
-  governor_.copies_stay(false);
+  controller_.copies_stay(false);
 }
 
-void Arbiter::vacate() {
+void CollectorScheduler::vacate() {
   close_open_tier();
   leave_copies();
-  governor_.interrupted(monotonic_ns());
+  controller_.interrupted(monotonic_ns());
   settle(true);
   report();
 }

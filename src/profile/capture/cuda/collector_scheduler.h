@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbiter: carries out what the governor decides. On the session's thread it opens and closes the
-// tiers, one at a time, tells the governor what they cost, and gives way when another CUPTI client
-// appears.
+// CollectorScheduler: opens and closes the tiers as the overhead controller decides, one at a time,
+// and reports their overhead to it. It closes everything when another CUPTI client appears.
 //
-// Where kernels' kind may be switched on again after it was off, it is first switched on when the
-// program has a context, before it launches anything. CUPTI 13.0's hooks stay in the program from
-// then on. If it was on before, they are taken out as it is switched off; where that meets a thread
-// in the middle of a launch, that thread's later launches have no records, or all the same id, for
-// good (bench/results/cupti_window_threads.md).
+// When kernel records may be switched on again, they are first enabled once the program has a
+// context. CUPTI 13.0's hooks then stay in the program. If records were enabled earlier, CUPTI
+// removes the hooks at the first disabling, and a thread inside a launch loses all later records
+// (bench/results/cupti_window_threads.md).
 //
-// Owned by Capture. tick() and collect() belong to the session's thread, collect(true) to the one
-// that exits; vacate() comes from a client's. CUPTI is called with the ownership's turn held only.
+// Owned by Capture. tick() and collect() belong to the session's thread, collect(true) to the
+// thread that exits; vacate() is called by a client's thread. CUPTI is called only during the
+// ownership's turn.
 #pragma once
 
 #include "profile/capture/cuda/activity/activity_aggregator.h"
@@ -28,16 +27,17 @@
 
 namespace purlin::profile::capture::cuda {
 
-class Arbiter : public Tenant {
+class CollectorScheduler : public Tenant {
  public:
-  Arbiter(const GovernorOptions& options, std::vector<std::unique_ptr<Tier>> tiers,
-          Folding& folding, Recorder& recorder);
+  CollectorScheduler(const ControllerOptions& options, std::vector<std::unique_ptr<Tier>> tiers,
+                     ActivityAggregator& aggregator, Recorder& recorder);
 
   void begin();  // prepares the tiers
   // Opens and closes what is due; returns when to be called again (monotonic).
   std::int64_t tick(Ownership& ownership);
   void collect(Ownership& ownership, bool final);
-  // On demand: what the governor would not do by itself. A JSON object with what is so afterwards.
+  // On demand: what the overhead controller would not do by itself. A JSON object with what is so
+  // afterwards.
   std::string control(Ownership& ownership, const ControlRequest& request);
   void vacate() override;
   void yield() override;
@@ -50,10 +50,10 @@ class Arbiter : public Tenant {
   void keep_window_waiting(std::int64_t length_ns);
   std::int64_t take_waiting_window();
   void begin_asked_window(std::int64_t length_ns);
-  void open(Ownership& ownership, const Governor::Decision& decision);
+  void open(Ownership& ownership, const OverheadController::Decision& decision);
   void close_open_tier(bool final = false);
   void cycle();
-  void start_clock(bool stood_still);
+  void start_counter(bool stood_still);
   std::int64_t fetch_records(std::int64_t before_ns);
   void keep_apart();  // waits, some milliseconds at most, until kinds may be switched
   void collect(int tier, bool final);
@@ -68,12 +68,12 @@ class Arbiter : public Tenant {
   void watch_self();
 
   std::vector<std::unique_ptr<Tier>> tiers_;
-  Folding& folding_;
+  ActivityAggregator& aggregator_;
   Recorder& recorder_;
-  Governor governor_;
+  OverheadController controller_;
   bool awaits_context_;
   std::int64_t waiting_window_ns_ = 0;  // so long a window was asked for before there was a context
-  int open_ = Governor::kNone;
+  int open_ = OverheadController::kNone;
   std::int64_t opened_ns_ = 0;  // when that was, or was refused
   FlushTimes flush_times_;
   std::int64_t next_switch_ns_ = FlushTimes::kNever;  // as planned

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arbiter with a tier that opens when the test says so, and CUPTI's functions that the folding
-// and the ownership need.
+// The scheduler with a tier that opens when the test says so, and CUPTI's functions that the
+// folding and the ownership need.
 #include "profile/capture/cuda/collector_scheduler.h"
 
 #include "base/json/json.h"
@@ -75,8 +75,8 @@ class ScriptedTier : public Tier {
 class PinningTier : public Tier {
  public:
   const char* name() const override { return "stalls"; }
-  Wishes wishes() const override {
-    Wishes result;
+  Requirements requirements() const override {
+    Requirements result;
     result.pins_launches = true;
     return result;
   }
@@ -86,10 +86,10 @@ class PinningTier : public Tier {
   std::int64_t take_cost_ns() override { return 0; }
 };
 
-class ArbiterTest : public testing::Test {
+class CollectorSchedulerTest : public testing::Test {
  protected:
-  static GovernorOptions governor_options() {
-    GovernorOptions result;
+  static ControllerOptions controller_options() {
+    ControllerOptions result;
     result.full_window_ns = 2'000'000;
     result.full_cell_ns = 10'000'000;
     return result;
@@ -99,34 +99,34 @@ class ArbiterTest : public testing::Test {
     result.push_back(std::make_unique<ScriptedTier>(script_));
     return result;
   }
-  static GovernorOptions idle_options() {
-    GovernorOptions result;
+  static ControllerOptions idle_options() {
+    ControllerOptions result;
     result.idle = true;
     return result;
   }
   // As of a program that was started with neither --idle nor --windows.
-  static GovernorOptions plain_options() {
-    GovernorOptions result;
+  static ControllerOptions plain_options() {
+    ControllerOptions result;
     result.windows = false;
     return result;
   }
   static constexpr std::int64_t kAskedNs = 5'000'000;
   // One of those options, which can be asked what `purlin capture` asks.
   struct Capture {
-    Capture(ArbiterTest& test, const GovernorOptions& options)
-        : arbiter(options, test.tiers(), test.folding_, test.recorder_),
-          ownership(test.rig_.cupti, test.recorder_, test.folding_, arbiter) {
+    Capture(CollectorSchedulerTest& test, const ControllerOptions& options)
+        : scheduler(options, test.tiers(), test.aggregator_, test.recorder_),
+          ownership(test.rig_.cupti, test.recorder_, test.aggregator_, scheduler) {
       dumped = disabled = 0;
       EXPECT_TRUE(begin_owning(ownership, options.idle));
-      arbiter.begin();
-      arbiter.tick(ownership);
+      scheduler.begin();
+      scheduler.tick(ownership);
     }
     Json ask(ControlRequest::Verb verb) {
-      const Result<Json> answer = Json::parse(arbiter.control(ownership, {verb, kAskedNs}));
+      const Result<Json> answer = Json::parse(scheduler.control(ownership, {verb, kAskedNs}));
       EXPECT_TRUE(answer.is_ok()) << answer.status().message();
       return answer.is_ok() ? *answer : Json();
     }
-    Arbiter arbiter;
+    CollectorScheduler scheduler;
     Ownership ownership;
   };
   // Those of the profile so far, by cause. To be asked once.
@@ -154,19 +154,19 @@ class ArbiterTest : public testing::Test {
   void begin_without_context() {
     dumped = disabled = 0;
     ASSERT_TRUE(begin_owning(ownership_, false));
-    arbiter_.begin();
-    arbiter_.tick(ownership_);
+    scheduler_.begin();
+    scheduler_.tick(ownership_);
   }
   void begin() {
     begin_without_context();
     make_context();
-    arbiter_.tick(ownership_);
+    scheduler_.tick(ownership_);
     ASSERT_EQ(script_.opened, 1);
   }
   template <class Condition>
   void tick_until(Condition condition) {
     while (!condition()) {
-      arbiter_.tick(ownership_);
+      scheduler_.tick(ownership_);
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
@@ -185,65 +185,65 @@ class ArbiterTest : public testing::Test {
   }
 
   Script script_;
-  FoldingRig rig_{false, functions()};
-  Folding& folding_ = rig_.folding;
+  AggregatorRig rig_{false, functions()};
+  ActivityAggregator& aggregator_ = rig_.aggregator;
   Recorder& recorder_ = rig_.session.recorder();
-  Arbiter arbiter_{governor_options(), tiers(), folding_, recorder_};
-  Ownership ownership_{rig_.cupti, recorder_, folding_, arbiter_};
+  CollectorScheduler scheduler_{controller_options(), tiers(), aggregator_, recorder_};
+  Ownership ownership_{rig_.cupti, recorder_, aggregator_, scheduler_};
 };
 
 // CUPTI has crashed programs where it was flushed shortly before kinds were enabled.
-TEST_F(ArbiterTest, NoFlushIsNearTheOpeningOrClosingOfAWindow) {
+TEST_F(CollectorSchedulerTest, NoFlushIsNearTheOpeningOrClosingOfAWindow) {
   begin();
   std::uint8_t* buffer = nullptr;
   std::size_t size = 0, most = 0;
-  folding_.lend(&buffer, &size, &most);  // whose records are awaited throughout
+  aggregator_.lend(&buffer, &size, &most);  // whose records are awaited throughout
   deliver(wall_ns(), 500);
   script_.cost_ns = 1'000'000'000;  // the head's end
   tick_until([&] { return script_.closed > 0; });
   // Those in the gaps, and those of the seals, which come when they come.
   tick_until([&] {
-    arbiter_.collect(ownership_, false);
+    scheduler_.collect(ownership_, false);
     return script_.flushes.size() > 20 && script_.opened > 40;
   });
   for (const std::int64_t flushed : script_.flushes)
     for (const std::int64_t switched : script_.switches)
       EXPECT_GE(std::abs(flushed - switched), FlushTimes::kApartNs) << flushed - switched;
-  folding_.take(nullptr, 0, buffer, 0);
+  aggregator_.take(nullptr, 0, buffer, 0);
 }
 
 // Where windows follow. CUPTI 13.0 loses the records of threads that are launching when what was on
 // before there was a context is switched off.
-TEST_F(ArbiterTest, NothingIsOpenedBeforeTheProgramHasAContext) {
+TEST_F(CollectorSchedulerTest, NothingIsOpenedBeforeTheProgramHasAContext) {
   begin_without_context();
   EXPECT_EQ(dumped, 1) << "CUPTI is to tell of one";
   for (int i = 0; i < 3; ++i) {
-    EXPECT_LE(arbiter_.tick(ownership_), monotonic_ns() + 100'000'000) << "it is looked after";
-    arbiter_.collect(ownership_, false);
+    EXPECT_LE(scheduler_.tick(ownership_), monotonic_ns() + 100'000'000) << "it is looked after";
+    scheduler_.collect(ownership_, false);
   }
   EXPECT_EQ(script_.opened, 0);
   EXPECT_EQ(dumped, 1);
   EXPECT_EQ(disabled, 0);
   make_context();
-  arbiter_.tick(ownership_);
+  scheduler_.tick(ownership_);
   EXPECT_EQ(script_.opened, 1);
   EXPECT_EQ(disabled, 1);
 }
 
-TEST_F(ArbiterTest, AWindowThatIsAskedForBeforeThereIsAContextBeginsWithIt) {
+TEST_F(CollectorSchedulerTest, AWindowThatIsAskedForBeforeThereIsAContextBeginsWithIt) {
   Capture idle(*this, idle_options());
   EXPECT_EQ(dumped, 0) << "a capture that idles does without CUPTI";
   const Json asked = idle.ask(ControlRequest::Verb::kWindow);
   EXPECT_EQ(asked["state"].as_string(), "waiting");
   EXPECT_EQ(asked["waiting_window_ns"].as_double(), kAskedNs);
   std::this_thread::sleep_for(std::chrono::nanoseconds(2 * kAskedNs));
-  idle.arbiter.tick(idle.ownership);
+  idle.scheduler.tick(idle.ownership);
   EXPECT_EQ(idle.ask(ControlRequest::Verb::kStatus)["state"].as_string(), "waiting");
   EXPECT_EQ(script_.opened, 0);
   make_context(idle.ownership);
-  idle.arbiter.tick(idle.ownership);
+  idle.scheduler.tick(idle.ownership);
   ASSERT_EQ(script_.opened, 1);
-  while (script_.closed == 0) idle.arbiter.tick(idle.ownership);
+  while (script_.closed == 0) idle.scheduler.tick(idle.ownership);
   const Json done = idle.ask(ControlRequest::Verb::kStatus);
   EXPECT_EQ(done["state"].as_string(), "stopped");
   EXPECT_TRUE(done["waiting_window_ns"].is_null());
@@ -254,25 +254,25 @@ TEST_F(ArbiterTest, AWindowThatIsAskedForBeforeThereIsAContextBeginsWithIt) {
 }
 
 // Nor does one that is killed, which says no more at its end.
-TEST_F(ArbiterTest, AWindowThatAProgramNeverHadAContextForIsNoted) {
+TEST_F(CollectorSchedulerTest, AWindowThatAProgramNeverHadAContextForIsNoted) {
   Capture idle(*this, idle_options());
   idle.ask(ControlRequest::Verb::kWindow);
   idle.ask(ControlRequest::Verb::kWindow);  // the same, as far as there is one
-  idle.arbiter.tick(idle.ownership);
+  idle.scheduler.tick(idle.ownership);
   std::map<std::string, CoverageNote> said = notes();
   EXPECT_EQ(said.count("asked_window"), 0u);
   EXPECT_EQ(said["window_never_began"].seconds, kAskedNs * 1e-9);
   EXPECT_EQ(said["window_never_began"].count, 1);
 }
 
-TEST_F(ArbiterTest, AWindowThatWaitsIsGivenUpByStop) {
+TEST_F(CollectorSchedulerTest, AWindowThatWaitsIsGivenUpByStop) {
   Capture idle(*this, idle_options());
   idle.ask(ControlRequest::Verb::kWindow);
   const Json stopped = idle.ask(ControlRequest::Verb::kStop);
   EXPECT_EQ(stopped["state"].as_string(), "stopped");
   EXPECT_TRUE(stopped["waiting_window_ns"].is_null());
   make_context(idle.ownership);
-  idle.arbiter.tick(idle.ownership);
+  idle.scheduler.tick(idle.ownership);
   EXPECT_EQ(script_.opened, 0);
   std::map<std::string, CoverageNote> said = notes();
   EXPECT_EQ(said.count("asked_window"), 0u) << "it never began";
@@ -280,43 +280,43 @@ TEST_F(ArbiterTest, AWindowThatWaitsIsGivenUpByStop) {
 }
 
 // Where CUPTI tells of no contexts, those that are not a device's primary one are never seen.
-TEST_F(ArbiterTest, AContextThatNothingTellsOfIsNotAwaitedForEver) {
+TEST_F(CollectorSchedulerTest, AContextThatNothingTellsOfIsNotAwaitedForEver) {
   void* const driver = dlopen(PURLIN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(driver, nullptr);
   reinterpret_cast<void (*)(int)>(dlsym(driver, "fake_primary_context"))(0);
   Cupti mute = functions();
   mute.enable_and_dump = nullptr;
   setenv("PURLIN_CONTEXT_WAIT_MS", "30", 1);
-  Ownership ownership(mute, recorder_, folding_, arbiter_);
+  Ownership ownership(mute, recorder_, aggregator_, scheduler_);
   const std::int64_t began = monotonic_ns();
   ASSERT_TRUE(begin_owning(ownership, false));
-  arbiter_.begin();
+  scheduler_.begin();
   while (script_.opened == 0) {
-    arbiter_.tick(ownership);
+    scheduler_.tick(ownership);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   EXPECT_GE(monotonic_ns() - began, 30'000'000);
   EXPECT_GE(notes()["context_untold"].seconds, 0.03);
 }
 
-TEST_F(ArbiterTest, OneThatCuptiWillTellOfIsAwaitedForAsLongAsItTakes) {
+TEST_F(CollectorSchedulerTest, OneThatCuptiWillTellOfIsAwaitedForAsLongAsItTakes) {
   setenv("PURLIN_CONTEXT_WAIT_MS", "0", 1);
-  GovernorOptions options;
+  ControllerOptions options;
   Capture capture(*this, options);
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  capture.arbiter.tick(capture.ownership);
+  capture.scheduler.tick(capture.ownership);
   EXPECT_EQ(script_.opened, 0);
   EXPECT_EQ(notes().count("context_untold"), 0u);
 }
 
-TEST_F(ArbiterTest, AContextThatIsThereAlreadyIsSeenAsAWindowIsAskedFor) {
+TEST_F(CollectorSchedulerTest, AContextThatIsThereAlreadyIsSeenAsAWindowIsAskedFor) {
   Capture idle(*this, idle_options());
   make_context(idle.ownership);
   EXPECT_EQ(idle.ask(ControlRequest::Verb::kWindow)["state"].as_string(), "recording");
 }
 
-TEST_F(ArbiterTest, AGovernedCaptureSaysThatItWaitsForTheContext) {
-  GovernorOptions options;
+TEST_F(CollectorSchedulerTest, AGovernedCaptureSaysThatItWaitsForTheContext) {
+  ControllerOptions options;
   Capture capture(*this, options);
   EXPECT_EQ(capture.ask(ControlRequest::Verb::kStatus)["state"].as_string(), "waiting");
   make_context(capture.ownership);
@@ -324,7 +324,7 @@ TEST_F(ArbiterTest, AGovernedCaptureSaysThatItWaitsForTheContext) {
 }
 
 // CUPTI 13.0 loses threads where kinds that were on before the context are switched off and on.
-TEST_F(ArbiterTest, WhatWasOnBeforeTheContextIsNotStartedAgainWithoutAWarning) {
+TEST_F(CollectorSchedulerTest, WhatWasOnBeforeTheContextIsNotStartedAgainWithoutAWarning) {
   Capture plain(*this, plain_options());
   ASSERT_EQ(script_.opened, 1);
   EXPECT_TRUE(plain.ask(ControlRequest::Verb::kStart)["warning"].is_null()) << "it was on";
@@ -332,7 +332,7 @@ TEST_F(ArbiterTest, WhatWasOnBeforeTheContextIsNotStartedAgainWithoutAWarning) {
   EXPECT_TRUE(plain.ask(ControlRequest::Verb::kStop)["warning"].is_null()) << "and stays off";
   EXPECT_FALSE(plain.ask(ControlRequest::Verb::kStart)["warning"].as_string().empty());
   EXPECT_TRUE(plain.ask(ControlRequest::Verb::kStart)["warning"].is_null()) << "it is due already";
-  plain.arbiter.tick(plain.ownership);
+  plain.scheduler.tick(plain.ownership);
   ASSERT_EQ(script_.opened, 2);
   for (const auto verb : {ControlRequest::Verb::kStatus, ControlRequest::Verb::kStart,
                           ControlRequest::Verb::kWindow, ControlRequest::Verb::kStop})
@@ -340,21 +340,21 @@ TEST_F(ArbiterTest, WhatWasOnBeforeTheContextIsNotStartedAgainWithoutAWarning) {
   EXPECT_EQ(notes()["threads_lost"].count, 1) << "as often as that was done, not asked for";
 }
 
-TEST_F(ArbiterTest, WhatWasAskedForAndNotDoneLosesNoThreads) {
+TEST_F(CollectorSchedulerTest, WhatWasAskedForAndNotDoneLosesNoThreads) {
   Capture plain(*this, plain_options());
   plain.ask(ControlRequest::Verb::kStop);
   plain.ask(ControlRequest::Verb::kStart);
   plain.ask(ControlRequest::Verb::kStop);
-  plain.arbiter.tick(plain.ownership);
+  plain.scheduler.tick(plain.ownership);
   EXPECT_EQ(script_.opened, 1);
   EXPECT_EQ(notes().count("threads_lost"), 0u);
 }
 
 // The head was all, and a start changes nothing of that.
-TEST_F(ArbiterTest, AStartThatLeadsToNothingIsNotWarnedOf) {
+TEST_F(CollectorSchedulerTest, AStartThatLeadsToNothingIsNotWarnedOf) {
   Capture plain(*this, plain_options());
   script_.cost_ns = 1'000'000'000;
-  while (script_.closed == 0) plain.arbiter.tick(plain.ownership);
+  while (script_.closed == 0) plain.scheduler.tick(plain.ownership);
   plain.ask(ControlRequest::Verb::kStop);
   const Json started = plain.ask(ControlRequest::Verb::kStart);
   EXPECT_EQ(started["state"].as_string(), "ended");
@@ -362,7 +362,7 @@ TEST_F(ArbiterTest, AStartThatLeadsToNothingIsNotWarnedOf) {
 }
 
 // It switches the same kinds off, and then on again.
-TEST_F(ArbiterTest, StandingAsideMayLoseThreadsToo) {
+TEST_F(CollectorSchedulerTest, StandingAsideMayLoseThreadsToo) {
   setenv("PURLIN_CUPTI_GRACE_MS", "0", 1);
   Capture plain(*this, plain_options());
   ASSERT_EQ(script_.opened, 1);
@@ -371,68 +371,68 @@ TEST_F(ArbiterTest, StandingAsideMayLoseThreadsToo) {
       [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {});
   EXPECT_EQ(script_.closed, 2) << "and what stays on beside";
   plain.ownership.resume_if_idle();
-  plain.arbiter.tick(plain.ownership);
+  plain.scheduler.tick(plain.ownership);
   ASSERT_EQ(script_.opened, 2);
   EXPECT_EQ(notes()["threads_lost"].count, 1);
 }
 
-TEST_F(ArbiterTest, ItLosesNoneWhereRecordingBeganWithTheContext) {
+TEST_F(CollectorSchedulerTest, ItLosesNoneWhereRecordingBeganWithTheContext) {
   setenv("PURLIN_CUPTI_GRACE_MS", "0", 1);
-  GovernorOptions options;
+  ControllerOptions options;
   Capture capture(*this, options);
   make_context(capture.ownership);
-  capture.arbiter.tick(capture.ownership);
+  capture.scheduler.tick(capture.ownership);
   capture.ownership.client_registers(
       [](std::uint8_t**, std::size_t*, std::size_t*) {},
       [](CUcontext, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {});
   capture.ownership.resume_if_idle();
-  capture.arbiter.tick(capture.ownership);
+  capture.scheduler.tick(capture.ownership);
   ASSERT_EQ(script_.opened, 2);
   EXPECT_EQ(notes().count("threads_lost"), 0u);
 }
 
 // To close may have to wait for a flush, and it is recorded on meanwhile.
-TEST_F(ArbiterTest, WhatIsRecordedIsNoMoreThanItStandsFor) {
+TEST_F(CollectorSchedulerTest, WhatIsRecordedIsNoMoreThanItStandsFor) {
   Capture plain(*this, plain_options());
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  plain.arbiter.collect(plain.ownership, false);
+  plain.scheduler.collect(plain.ownership, false);
   const Json stopped = plain.ask(ControlRequest::Verb::kStop);
   EXPECT_GT(stopped["recorded_ns"].as_double(), 0);
   EXPECT_LE(stopped["recorded_ns"].as_double(), stopped["governed_ns"].as_double());
 }
 
-TEST_F(ArbiterTest, NorIsAWindowOpenedOfWhatHadStopped) {
+TEST_F(CollectorSchedulerTest, NorIsAWindowOpenedOfWhatHadStopped) {
   Capture plain(*this, plain_options());
   plain.ask(ControlRequest::Verb::kStop);
   EXPECT_FALSE(plain.ask(ControlRequest::Verb::kWindow)["warning"].as_string().empty());
-  plain.arbiter.tick(plain.ownership);
+  plain.scheduler.tick(plain.ownership);
   ASSERT_EQ(script_.opened, 2);
   EXPECT_EQ(notes()["threads_lost"].count, 1);
 }
 
-TEST_F(ArbiterTest, WhatWasFirstOnWithTheContextMayBeStoppedAndStarted) {
-  GovernorOptions options;
+TEST_F(CollectorSchedulerTest, WhatWasFirstOnWithTheContextMayBeStoppedAndStarted) {
+  ControllerOptions options;
   Capture capture(*this, options);
   make_context(capture.ownership);
-  capture.arbiter.tick(capture.ownership);
+  capture.scheduler.tick(capture.ownership);
   ASSERT_EQ(script_.opened, 1);
   capture.ask(ControlRequest::Verb::kStop);
   EXPECT_TRUE(capture.ask(ControlRequest::Verb::kStart)["warning"].is_null());
   EXPECT_EQ(notes().count("threads_lost"), 0u);
 }
 
-TEST_F(ArbiterTest, PinnedLaunchesAreOpenedBeforeThatNevertheless) {
+TEST_F(CollectorSchedulerTest, PinnedLaunchesAreOpenedBeforeThatNevertheless) {
   std::vector<std::unique_ptr<Tier>> both = tiers();
   both.push_back(std::make_unique<PinningTier>());
-  Arbiter arbiter(governor_options(), std::move(both), folding_, recorder_);
-  Ownership ownership(rig_.cupti, recorder_, folding_, arbiter);
+  CollectorScheduler scheduler(controller_options(), std::move(both), aggregator_, recorder_);
+  Ownership ownership(rig_.cupti, recorder_, aggregator_, scheduler);
   ASSERT_TRUE(begin_owning(ownership, false));
-  arbiter.begin();
-  arbiter.tick(ownership);
+  scheduler.begin();
+  scheduler.tick(ownership);
   EXPECT_EQ(script_.opened, 1);
 }
 
-TEST_F(ArbiterTest, WhatTellsOfContextsIsOffWhenAClientComes) {
+TEST_F(CollectorSchedulerTest, WhatTellsOfContextsIsOffWhenAClientComes) {
   begin_without_context();
   ownership_.client_registers(
       [](std::uint8_t**, std::size_t*, std::size_t*) {},
@@ -441,25 +441,25 @@ TEST_F(ArbiterTest, WhatTellsOfContextsIsOffWhenAClientComes) {
 }
 
 // What is recorded beside windows is charged for as long as it is on.
-TEST_F(ArbiterTest, CopiesThatAnotherClientEndsCostNothingMore) {
-  GovernorOptions options;
+TEST_F(CollectorSchedulerTest, CopiesThatAnotherClientEndsCostNothingMore) {
+  ControllerOptions options;
   options.windows = false;
-  Arbiter arbiter(options, tiers(), folding_, recorder_);
-  Ownership ownership(rig_.cupti, recorder_, folding_, arbiter);
+  CollectorScheduler scheduler(options, tiers(), aggregator_, recorder_);
+  Ownership ownership(rig_.cupti, recorder_, aggregator_, scheduler);
   ASSERT_TRUE(begin_owning(ownership, false));
   script_.stays = true;
-  arbiter.begin();
-  arbiter.tick(ownership);
+  scheduler.begin();
+  scheduler.tick(ownership);
   std::vector<KernelRecord> records;
   for (int i = 0; i < 1000; ++i) records.push_back(kernel_record("kernel", wall_ns(), 500));
   rig_.deliver(records);
   std::this_thread::sleep_for(std::chrono::milliseconds(10));  // long enough to know a rate
   script_.cost_ns = 1'000'000'000;                             // the head's end
   while (script_.closed == 0) {
-    arbiter.tick(ownership);
+    scheduler.tick(ownership);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  arbiter.collect(ownership, false);
+  scheduler.collect(ownership, false);
   EXPECT_GT(recorder_.spent().sampling.copies, 0);
   EXPECT_TRUE(script_.stays);
   ownership.client_registers(
@@ -485,7 +485,7 @@ TEST(FlushTimes, TheMiddleOfAShortGapAndNoneOfAShorterOne) {
 
 // What was recorded in the window before ends when that was closed, and what seems to end later has
 // a doubtful end: a window that CUPTI refused does not stretch it.
-TEST_F(ArbiterTest, AWindowThatIsRefusedIsNotTakenForAnOpenOne) {
+TEST_F(CollectorSchedulerTest, AWindowThatIsRefusedIsNotTakenForAnOpenOne) {
   begin();
   deliver(wall_ns(), 500);
   script_.cost_ns = 1'000'000'000;  // the head's end
@@ -499,7 +499,7 @@ TEST_F(ArbiterTest, AWindowThatIsRefusedIsNotTakenForAnOpenOne) {
   script_.answer = Tier::Opened::kYes;
   const int opened = script_.opened;
   tick_until([&] { return script_.opened > opened; });
-  arbiter_.collect(ownership_, true);
+  scheduler_.collect(ownership_, true);
   EXPECT_LT(longest_ns(), 1000);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // InitializeInjection: called by the CUDA driver inside cuInit, because CUDA_INJECTION64_PATH names
-// this library. Finds CUPTI, puts the hooks in place by which a second client is noticed, and
-// starts recording. Without hooks nothing is recorded: the user's own profiler must never come
-// second.
+// this library. Finds CUPTI, installs the hooks that detect a second client, and starts recording.
+// Without hooks nothing is recorded: the user's own profiler has priority.
 #include "profile/capture/cuda/capture.h"
 #include "profile/capture/cuda/cupti/hooks.h"
 #include "profile/capture/ranges/range_log.h"
@@ -67,9 +66,9 @@ void initialize() {
   if (cupti != nullptr || !SessionOptions::from_environment("cuda", options)) return;
   cupti = new Cupti;
   Instance::prepare();
-  if (!options.draw.left_out.empty()) {  // CUPTI is not even loaded
+  if (!options.sampler.left_out.empty()) {  // CUPTI is not even loaded
     Capture* instance = Instance::get([&] { return new Capture(*cupti, options); });
-    instance->refuse("not_sampled", options.draw.left_out);
+    instance->refuse("not_sampled", options.sampler.left_out);
     instance->session().start();
     instance->session().finish();
     return;
@@ -82,7 +81,7 @@ void initialize() {
   } else if (!install_hooks(*cupti, &ownership, reason)) {
     instance->refuse("no_hooks",
                      "CUDA is not captured, because another CUPTI client could not be "
-                     "noticed: in " +
+                     "detected: in " +
                          cupti->path + ", " + reason);
   } else {
     redirect_new_copies(*cupti, instance->session().recorder());

@@ -15,7 +15,7 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-// What CUPTI uses of itself on Linux.
+// The clock that CUPTI uses by default on Linux.
 std::uint64_t CUPTIAPI wall_clock() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
@@ -23,7 +23,7 @@ std::uint64_t CUPTIAPI wall_clock() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// A hook's for Purlin. Purlin itself never waits for a client but at exit, as long.
+// The limit of a hook's wait for Purlin. Purlin itself waits for a client only at exit, as long.
 constexpr std::chrono::seconds kLongestWait(2);
 
 bool lock_in_time(std::unique_lock<std::timed_mutex>& lock) {
@@ -34,22 +34,23 @@ bool lock_in_time(std::unique_lock<std::timed_mutex>& lock) {
 #endif
 }
 
-// A kind of record that CUPTI makes when it is asked to: of what exists, not of work.
+// A kind of record that CUPTI makes on request: of objects, not of work.
 constexpr CUpti_ActivityKind kOnRequest = CUPTI_ACTIVITY_KIND_CONTEXT;
 
 constexpr std::uint32_t kBuffersPerThread = 130000;
 constexpr int kPatience = 20;  // milliseconds
-constexpr int kSilences = 3;   // of CUPTI, until somebody else is believed to have taken it over
+constexpr int kSilences = 3;   // of CUPTI, until another client is assumed to have taken it over
 
 // That CUPTI called back on this thread; that this thread has a turn.
 thread_local bool called_back = false, with_turn = false;
 
 }  // namespace
 
-Ownership::Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, Tenant& tenant)
+Ownership::Ownership(const Cupti& cupti, Recorder& recorder, ActivityAggregator& aggregator,
+                     Tenant& tenant)
     : cupti_(cupti),
       recorder_(recorder),
-      folding_(folding),
+      aggregator_(aggregator),
       tenant_(tenant),
       programs_thread_(pthread_self()) {
   if (const char* grace = std::getenv("PURLIN_CUPTI_GRACE_MS"))
@@ -65,10 +66,10 @@ bool Ownership::begin(CUpti_BuffersCallbackRequestFunc requested,
   own_completed_ = completed;
   if (client_requested_ != nullptr) {  // it came first, and was seen
     owner_ = Owner::kClient;
-    aside_since_ns_ = monotonic_ns();
+    client_since_ns_ = monotonic_ns();
     return false;
   }
-  // What was enabled by a client that takes no records yet is on for it when it does.
+  // Kinds that a client enabled before it takes records are on for it when it does.
   for (const ClientKind& each : client_kinds()) disable_for_client(each);
   owner_ = Owner::kPurlin;
   return later || need();
@@ -125,21 +126,21 @@ bool Ownership::has_context() {
         cupti_.enable_and_dump != nullptr && cupti_.enable_and_dump(kOnRequest) == CUPTI_SUCCESS;
   // Nothing else is on that CUPTI would need a buffer for.
   const bool has = heard_ || primary == Contexts::kSome ||
-                   (!watches_context_ && (primary == Contexts::kUnknown || waited_in_vain()));
+                   (!watches_context_ && (primary == Contexts::kUnknown || context_wait_is_over()));
   if (has) unwatch_context();
   return has;
 }
 
-// Where CUPTI does not tell, a context that is no primary one (cuCtxCreate's) is not seen.
-bool Ownership::waited_in_vain() {
+// If CUPTI does not report contexts, a context that is not primary (cuCtxCreate) is not seen.
+bool Ownership::context_wait_is_over() {
   const std::int64_t now = monotonic_ns();
   if (unwatched_since_ns_ == 0) unwatched_since_ns_ = now;
   if (now - unwatched_since_ns_ < longest_wait_ns_) return false;
   recorder_.note(
       "context_untold",
-      "this CUPTI does not tell when the program makes a CUDA context, and no device's primary one "
-      "was made: recording began after so long, as there may be one of another kind since. If "
-      "there was none yet, later launches of some threads may be missing",
+      "this CUPTI does not report CUDA contexts of the program, and no device has a primary one: "
+      "recording began after this time, because there may be a context of another kind. If there "
+      "was none, later launches of some threads may be missing",
       0, static_cast<double>(now - unwatched_since_ns_) * 1e-9);
   return true;
 }
@@ -149,18 +150,18 @@ void Ownership::unwatch_context() {
 }
 
 bool Ownership::confirm() {
-  // A thread that launches may hold a buffer with work in flight, which is not given back; before
-  // CUDA 13 that is so of all threads.
+  // A thread that launches may hold a buffer with running work, which is not given back; before
+  // CUDA 13 all threads may.
   if (cupti_.enable_and_dump == nullptr || cupti_.version < kBuffersPerThread ||
       pthread_equal(pthread_self(), programs_thread_) != 0)
     return true;
-  // Where CUPTI has called back meanwhile it need not be asked, while threads launch.
+  // If CUPTI has called back meanwhile, it need not be asked while threads launch.
   if (heard_.exchange(false) || answers()) {
     heard_ = false;
     silences_ = 0;
     return has_answered_ = true;
   }
-  // Where there is no context, not yet or not any more (cudaDeviceReset), CUPTI has nothing to say.
+  // Without a context, not yet or no longer (cudaDeviceReset), CUPTI has nothing to report.
   const Contexts contexts = primary_contexts();
   if (contexts == Contexts::kNone || (contexts == Contexts::kUnknown && !has_answered_)) {
     silences_ = 0;
@@ -168,9 +169,9 @@ bool Ownership::confirm() {
   }
   if (++silences_ < kSilences) return false;
   give_up("client_unseen",
-          "another CUPTI client took CUPTI over without Purlin's being told (it had CUPTI's "
-          "functions before CUDA was initialised): capture ended there, and records of the time "
-          "since the window before may be with that client");
+          "another CUPTI client took CUPTI over unseen (it had CUPTI's functions before CUDA was "
+          "initialised): capture ended there, and that client may have records of the time since "
+          "the window before");
   return false;
 }
 
@@ -183,21 +184,21 @@ void Ownership::give_up(const char* cause, const std::string& text) {
 
 void Ownership::buffer_requested(std::uint8_t** buffer, std::size_t* size,
                                  std::size_t* most_records) {
-  // Where nobody owns CUPTI, Purlin has given up and the client is alone.
+  // Without an owner of CUPTI, Purlin has given up and the client is alone.
   const CUpti_BuffersCallbackRequestFunc client = client_requested_;
   if (owner_ != Owner::kPurlin && client != nullptr) return client(buffer, size, most_records);
   called_back = true;
   heard_ = true;
-  folding_.lend(buffer, size, most_records);
+  aggregator_.lend(buffer, size, most_records);
 }
 
 void Ownership::buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                                  std::size_t size, std::size_t valid) {
   if (buffer == nullptr) return;
-  if (folding_.owns(buffer)) {
+  if (aggregator_.owns(buffer)) {
     called_back = true;
     heard_ = true;
-    return folding_.take(context, stream, buffer, valid);
+    return aggregator_.take(context, stream, buffer, valid);
   }
   const CUpti_BuffersCallbackCompleteFunc client = client_completed_;
   if (client != nullptr) client(context, stream, buffer, size, valid);
@@ -218,19 +219,19 @@ CUptiResult Ownership::flush(std::uint32_t flag) {
   return result;
 }
 
-// A forced flush takes records whose work has not ended: those come without times, and CUPTI 13.0
-// never again uses the device memory that they had, nor any that it fills later
-// (bench/results/capture_faults_h200.md). So the work is given a moment.
+// A forced flush takes records whose work has not ended. They have no times, and CUPTI 13.0 never
+// reuses their device memory, nor any that it fills later (bench/results/capture_faults_h200.md).
+// So the work gets a moment to end.
 void Ownership::clear_buffers() {
   for (int attempt = 0; attempt < kPatience; ++attempt) {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     flush(0);
-    if (folding_.lent_buffers() == 0) return;
+    if (aggregator_.lent_buffers() == 0) return;
   }
   flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 }
 
-void Ownership::step_aside(bool has_turn) {
+void Ownership::yield_to_client(bool has_turn) {
   last_client_call_ns_ = monotonic_ns();
   if (owner_ != Owner::kPurlin) return;
   if (has_turn) {
@@ -238,16 +239,17 @@ void Ownership::step_aside(bool has_turn) {
     tenant_.vacate();
     unwatch_context();
     clear_buffers();
-    // It is about to enable kinds of its own (flush_times.h).
+    // It is about to enable its own kinds (flush_times.h).
     std::this_thread::sleep_for(std::chrono::nanoseconds(FlushTimes::kApartNs));
   } else {
     clear_up_ = true;
-    recorder_.note("client_not_awaited",
-                   "another CUPTI client could not wait until Purlin had stepped aside: either may "
-                   "have records of that moment that are the other's",
-                   1);
+    recorder_.note(
+        "client_not_awaited",
+        "another CUPTI client could not wait until Purlin had released CUPTI: either may "
+        "have records of that moment that are the other's",
+        1);
   }
-  aside_since_ns_ = monotonic_ns();
+  client_since_ns_ = monotonic_ns();
   owner_ = Owner::kClient;
   if (has_turn) set_clock(client_clock_);
 }
@@ -259,13 +261,13 @@ CUptiResult Ownership::set_clock(CUpti_TimestampCallbackFunc clock) {
   return result;
 }
 
-void Ownership::account_time_aside() {
+void Ownership::account_client_time() {
   const std::int64_t now = monotonic_ns();
   recorder_.note("stood_aside",
                  "another CUPTI client of the program (a profiler such as PyTorch's) was active: "
                  "launches of that time are not here",
-                 0, static_cast<double>(now - aside_since_ns_) * 1e-9);
-  aside_since_ns_ = now;
+                 0, static_cast<double>(now - client_since_ns_) * 1e-9);
+  client_since_ns_ = now;
 }
 
 bool Ownership::client_is_idle() const {
@@ -274,9 +276,9 @@ bool Ownership::client_is_idle() const {
   return client_kinds_.empty() && monotonic_ns() - last_client_call_ns_ >= grace_ns_;
 }
 
-// Stragglers of a client that was seen mean nothing.
+// Records of a known client that still arrive have no meaning.
 void Ownership::note_unasked() {
-  const std::uint64_t records = folding_.take_unasked();
+  const std::uint64_t records = aggregator_.take_unasked();
   if (records == 0 || client_requested_ != nullptr) return;
   recorder_.note("client_replaced",
                  "records of kinds that Purlin did not ask for: another CUPTI client was active "
@@ -293,7 +295,7 @@ void Ownership::resume_if_idle() {
     tenant_.vacate();
     unwatch_context();
   }
-  account_time_aside();
+  account_client_time();
   take_back(lock);
 }
 
@@ -321,7 +323,7 @@ CUptiResult Ownership::client_registers(CUpti_BuffersCallbackRequestFunc request
   if (requested == nullptr || completed == nullptr)
     return cupti_.register_callbacks(requested, completed);
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
-  step_aside(lock.owns_lock());
+  yield_to_client(lock.owns_lock());
   client_requested_ = requested;
   client_completed_ = completed;
   for (const ClientKind& each : client_kinds())  // asked for before it had callbacks
@@ -342,7 +344,7 @@ CUptiResult Ownership::client_enables(CUcontext context, CUpti_ActivityKind kind
   CUptiResult result = CUPTI_SUCCESS;
   // Without callbacks it takes no records yet (some only want CUPTI to load early).
   const bool takes_records = client_requested_ != nullptr;
-  if (takes_records) step_aside(lock.owns_lock());
+  if (takes_records) yield_to_client(lock.owns_lock());
   if (takes_records || owner_ != Owner::kPurlin) result = enable_for_client(wanted);
   if (result != CUPTI_SUCCESS) return result;
   const std::lock_guard<std::mutex> clients(clients_mutex_);
@@ -380,7 +382,7 @@ CUptiResult Ownership::client_flushes(std::uint32_t flag) {
 // A new clock leaves records that are still under way without times, so ours are flushed first.
 CUptiResult Ownership::client_sets_clock(CUpti_TimestampCallbackFunc clock) {
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
-  step_aside(lock.owns_lock());
+  yield_to_client(lock.owns_lock());
   const CUptiResult result = cupti_.register_timestamp(clock);
   if (result == CUPTI_SUCCESS) client_clock_ = clock_ = clock;
   return result;
@@ -400,7 +402,7 @@ CUptiResult Ownership::client_finalizes() {
     const std::lock_guard<std::mutex> clients(clients_mutex_);
     client_kinds_.clear();
   }
-  if (owner_ == Owner::kClient) account_time_aside();
+  if (owner_ == Owner::kClient) account_client_time();
   registered_ = false;
   give_up("cupti_finalized",
           "another CUPTI client shut CUPTI down: capture ended there, for the program's safety");

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ownership: who uses CUPTI in this process, Purlin or another client, and how Purlin steps aside.
+// Ownership: decides which client uses CUPTI in this process, Purlin or another one. Purlin yields
+// to every other client.
 //
 // CUPTI has one pair of buffer callbacks and one set of enabled kinds per process. Purlin registers
-// its own pair for good and passes the client's buffers on, so a buffer always comes back to who
-// lent it. When a client registers or enables something, Purlin's open tier is closed on the
-// client's thread, its records are flushed and every further buffer is the client's. When the
-// client has disabled all it enabled and has been silent for two seconds (PURLIN_CUPTI_GRACE_MS),
-// Purlin owns CUPTI again. The client's calls are seen because its libcupti resolves to the hooks
-// in injection.cc. No attribute of CUPTI is changed: they would be the client's too.
+// its own pair for good and passes the client's buffers on, so each buffer returns to its owner.
+// When a client registers or enables something, Purlin's open tier is closed on the client's
+// thread, its records are flushed and all further buffers are the client's. Purlin owns CUPTI again
+// after the client has disabled all its kinds and made no call for two seconds
+// (PURLIN_CUPTI_GRACE_MS). The hooks (cupti/hooks.h) show the client's calls. No attribute of CUPTI
+// is changed: the client would get it, too.
 //
 // One per process, owned by Capture; [MT].
 #pragma once
@@ -27,20 +28,20 @@
 
 namespace purlin::profile::capture::cuda {
 
-// Who uses CUPTI while Purlin owns it.
+// The user of CUPTI while Purlin owns it.
 class Tenant {
  public:
   virtual ~Tenant() = default;
-  // Switches off whatever it has switched on, now: a client waits. With the turn held.
+  // Switches off all that it has switched on, now: a client waits. With the turn held.
   virtual void vacate() = 0;
-  // Gives up, for good, what CUPTI gives to one client only.
+  // Gives up, for good, the functions that CUPTI allows to one client only.
   virtual void yield() {}
 };
 
 class Ownership {
  public:
-  // The right to call CUPTI's functions that switch things: nobody else does while one is held.
-  // Never taken in CUPTI's callbacks.
+  // The right to call CUPTI's functions that switch things: only its holder calls them. Never taken
+  // in CUPTI's callbacks.
   class Turn {
    public:
     explicit operator bool() const { return lock_.owns_lock(); }
@@ -55,10 +56,10 @@ class Ownership {
     std::unique_lock<std::timed_mutex> lock_;
   };
 
-  Ownership(const Cupti& cupti, Recorder& recorder, Folding& folding, Tenant& tenant);
+  Ownership(const Cupti& cupti, Recorder& recorder, ActivityAggregator& aggregator, Tenant& tenant);
 
-  // Registers the callbacks (see injection.cc); `later`: at the first need, as CUPTI in the process
-  // costs every launch something. False: CUPTI refused, which is noted, or a client is active.
+  // Registers the callbacks (see injection.cc). `later`: at the first need, because CUPTI in the
+  // process slows every launch. False: CUPTI refused, which is noted, or a client is active.
   bool begin(CUpti_BuffersCallbackRequestFunc requested,
              CUpti_BuffersCallbackCompleteFunc completed, bool later);
   // That first need. False as above. REQUIRES: a turn.
@@ -66,21 +67,20 @@ class Ownership {
   bool registered() const { return registered_; }
   // When CUPTI was last asked for its records from here; monotonic.
   std::int64_t flushed_ns() const { return flushed_ns_; }
-  // Empty where Purlin does not own CUPTI, or where a client is inside it now. At exit it is worth
-  // a wait.
+  // Empty if Purlin does not own CUPTI, or if a client is inside it now. At exit `wait` is useful.
   Turn take_turn(bool wait = false);
-  // Whether this thread has a turn: what CUPTI then calls of its own functions is no client's call.
+  // Whether this thread has a turn: calls that CUPTI then makes itself are not a client's.
   static bool has_turn();
-  // Takes CUPTI back from a client that is done with it, and accounts for the time aside.
+  // Takes CUPTI back from a client that is done with it, and notes the time of the client's use.
   void resume_if_idle();
-  // Whether the program has a context; from the first call on CUPTI tells at once when one is made
-  // (buffer_requested). True where that cannot be known; where only primary ones can, true after
-  // half a minute without (PURLIN_CONTEXT_WAIT_MS), which is noted. REQUIRES: a turn.
+  // Whether the program has a context. From the first call on CUPTI reports new contexts at once
+  // (buffer_requested). True if contexts cannot be detected. If only primary ones can, true after
+  // half a minute without one (PURLIN_CONTEXT_WAIT_MS), which is noted. REQUIRES: a turn.
   bool has_context();
-  // Whether what is registered is still Purlin's; ends capture where it thrice was not. REQUIRES: a
-  // turn, of a thread on which the program launches nothing.
+  // Whether the registered callbacks are still Purlin's; if not three times, capture ends.
+  // REQUIRES: a turn, of a thread on which the program launches nothing.
   bool confirm();
-  // CUPTI refuses what Purlin cannot do without: capture of CUDA ends. REQUIRES: a turn.
+  // CUPTI refuses a call that Purlin needs: capture of CUDA ends. REQUIRES: a turn.
   void give_up(const char* cause, const std::string& text);
 
   // CUPTI's callbacks.
@@ -88,7 +88,7 @@ class Ownership {
   void buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
                         std::size_t size, std::size_t valid);
 
-  // What another client of the process calls.
+  // The calls of another client of the process.
   CUptiResult client_registers(CUpti_BuffersCallbackRequestFunc requested,
                                CUpti_BuffersCallbackCompleteFunc completed);
   CUptiResult client_enables(CUcontext context, CUpti_ActivityKind kind);
@@ -105,15 +105,15 @@ class Ownership {
   using ClientKind = std::pair<CUcontext, CUpti_ActivityKind>;
 
   std::unique_lock<std::timed_mutex> wait_for_turn();  // of a client; may come back without
-  void step_aside(bool has_turn);
+  void yield_to_client(bool has_turn);
   CUptiResult flush(std::uint32_t flag);
-  void clear_buffers();  // of what is Purlin's, once its kinds are off
+  void clear_buffers();  // of Purlin's records, once its kinds are off
   bool client_is_idle() const;
   bool answers();
   void unwatch_context();
-  bool waited_in_vain();
+  bool context_wait_is_over();
   void take_back(std::unique_lock<std::timed_mutex>& lock);
-  void account_time_aside();
+  void account_client_time();
   void note_unasked();
   CUptiResult set_clock(CUpti_TimestampCallbackFunc clock);
   std::vector<ClientKind> client_kinds() const;
@@ -124,7 +124,7 @@ class Ownership {
 
   const Cupti& cupti_;
   Recorder& recorder_;
-  Folding& folding_;
+  ActivityAggregator& aggregator_;
   Tenant& tenant_;
   const pthread_t programs_thread_;  // that initialised CUDA
   std::int64_t grace_ns_ = 2'000'000'000;
@@ -132,7 +132,7 @@ class Ownership {
   CUpti_BuffersCallbackCompleteFunc own_completed_ = nullptr;
   std::atomic<bool> registered_ = false;
 
-  std::timed_mutex transition_;  // a turn holds it, and whoever changes the owner
+  std::timed_mutex transition_;  // held by a turn and by a change of the owner
   std::atomic<Owner> owner_ = Owner::kNobody;
   std::atomic<bool> clear_up_ = false;  // a client went ahead while the tier was open
   std::atomic<bool> heard_ = false;     // from CUPTI, since the last confirmation
@@ -145,7 +145,7 @@ class Ownership {
   mutable std::mutex clients_mutex_;
   std::set<ClientKind> client_kinds_;
   std::atomic<std::int64_t> last_client_call_ns_ = 0;
-  std::atomic<std::int64_t> aside_since_ns_ = 0;
+  std::atomic<std::int64_t> client_since_ns_ = 0;
   std::atomic<CUpti_BuffersCallbackRequestFunc> client_requested_ = nullptr;
   std::atomic<CUpti_BuffersCallbackCompleteFunc> client_completed_ = nullptr;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tier: one way of recording that is switched on for windows: activity records, hardware counters,
-// sampled program counters. The governor decides when a window opens and for how long; no two tiers
-// have a window at the same time in a process, since CUPTI cannot serve them together.
+// sampled program counters. The overhead controller decides when a window opens and for how long;
+// no two tiers have a window at the same time in a process, since CUPTI cannot serve them together.
 //
-// Owned by the Arbiter, which calls open() on the session's thread and close() there or on the
-// thread of another CUPTI client that is about to use CUPTI. Purlin owns CUPTI for the whole
-// window. Nothing throws. Without its hardware, permission or CUPTI function a tier says so and
-// stays shut.
+// Owned by the CollectorScheduler, which calls open() on the session's thread and close() there or
+// on the thread of another CUPTI client that is about to use CUPTI. Purlin owns CUPTI for the whole
+// window. Nothing throws. Without its hardware, permission or CUPTI function a tier adds a note and
+// stays closed.
 #pragma once
 
 #include "profile/capture/sampling/overhead_controller.h"
@@ -20,31 +20,31 @@ class Tier {
   enum class Opened {
     kYes,
     kNotNow,  // asked again at its next turn
-    kNever,   // not asked again; a coverage note of the tier's says why
+    kNever,   // not asked again; a coverage note of the tier has the reason
   };
 
   virtual ~Tier() = default;
-  // Once, when clients' calls are noticed and before the program has a context.
+  // Once, when clients' calls are detected and before the program has a context.
   virtual void prepare() {}
   virtual const char* name() const = 0;  // as in coverage notes: "activity", "counters", "stalls"
-  virtual Wishes wishes() const { return {}; }
+  virtual Requirements requirements() const { return {}; }
   virtual Opened open(const Window& window) = 0;
-  // Must return soon whatever the program's kernels do, and may be called when not open.
+  // Must return soon for any state of the program's kernels; may be called when not open.
   virtual void close() = 0;
-  // The same, and nothing of the tier's stays on in CUPTI between windows, either.
+  // The same, and also switches off what the tier leaves on in CUPTI between windows.
   virtual void leave() { close(); }
-  // Whether something does.
+  // Whether the tier leaves something on.
   virtual bool stays() const { return false; }
-  // Another client wants what CUPTI gives to one only (callbacks, counters): give them up, for
-  // good. On the client's thread, after close().
+  // Another client needs functions that CUPTI allows to one client only (callbacks, counters): give
+  // them up, for good. On the client's thread, after close().
   virtual void yield() {}
-  // Before each seal, on the session's thread: decode and fold what the last windows brought. At
-  // exit (final) on the thread that exits, after close().
+  // Before each seal, on the session's thread: decode and aggregate the records of the last
+  // windows. At exit (final) on the thread that exits, after close().
   virtual void collect(bool final) = 0;
-  // What windows took from the program's own threads since the last call, estimated: the governor
-  // spaces the tier's windows so that this stays within its share of the budget.
+  // The estimated overhead of windows on the program's own threads since the last call. The
+  // overhead controller spaces the tier's windows to keep it within the tier's share of the budget.
   virtual std::int64_t take_cost_ns() = 0;
-  // What it took once and will not take again: counted, but no window is put off for it.
+  // One-time overhead: it is counted, but does not delay windows.
   virtual std::int64_t take_once_ns() { return 0; }
 };
 

@@ -10,9 +10,9 @@ namespace purlin::profile::capture::cuda {
 
 std::vector<std::unique_ptr<Tier>> make_tiers(const TierNeeds& needs) {
   std::vector<std::unique_ptr<Tier>> tiers;
-  tiers.push_back(std::make_unique<ActivityTier>(needs.cupti, needs.recorder, needs.folding,
+  tiers.push_back(std::make_unique<ActivityTier>(needs.cupti, needs.recorder, needs.aggregator,
                                                  needs.attribution, needs.options.waits,
-                                                 needs.options.draw.copies));
+                                                 needs.options.sampler.copies));
   if (CounterOptions counters; CounterOptions::from_environment(counters))
     tiers.push_back(
         std::make_unique<CounterTier>(make_cupti_counters(needs.cupti), needs.recorder, counters));

@@ -17,7 +17,7 @@ struct TierNeeds {
   const Cupti& cupti;
   const SessionOptions& options;
   Recorder& recorder;
-  Folding& folding;
+  ActivityAggregator& aggregator;
   Attribution& attribution;
 };
 

@@ -138,7 +138,7 @@ void Collector::track(cl_command_queue queue, cl_event event, Command command,
   }
 }
 
-// The profiling clock has an origin of its own; the moment of the first enqueue ties it to the wall
+// The profiling clock has a different origin. The moment of the first enqueue ties it to the wall
 // clock, once per device.
 std::int64_t Collector::clock_offset(const Pending& pending) {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collector: the OpenCL side of a capture session. Every tracked command's event is kept until it
-// has completed, then its times are read and folded; that happens on the session's thread, so the
-// program pays for one retained event per command.
+// Collector: the OpenCL side of a capture session. It keeps the event of each tracked command until
+// the command has completed, then reads its times into the recorder. That happens on the session's
+// thread, so the overhead on the program's threads is one retained event per command.
 //
-// One per process (PerProcess). [MT] every method. At most kMaxPending events are held: a program
-// that runs further ahead has its launches counted as lost.
+// One per process (PerProcess). [MT] every method. At most kMaxPending events are held: later
+// launches count as lost.
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 300
+#include "profile/capture/opencl/command.h"
 #include "profile/capture/session/session.h"
 
-#include <CL/cl_icd.h>
-
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <string>
@@ -20,15 +17,6 @@
 #include <vector>
 
 namespace purlin::profile::capture::opencl {
-
-// What a command is: a launch of `kernel`, or a copy or set of `bytes`.
-struct Command {
-  std::string kernel;
-  std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
-  std::uint32_t local_memory_bytes = 0, private_memory_bytes = 0;
-  const char* kind = nullptr;  // nullptr = a launch
-  double bytes = 0;
-};
 
 class Collector : public Source {
  public:

@@ -9,10 +9,10 @@
 namespace purlin::profile::capture {
 namespace {
 
-constexpr std::size_t kMaxOpen = 256;  // ranges of a thread; deeper ones are not told apart
+constexpr std::size_t kMaxOpen = 256;  // ranges of a thread; deeper ones count as one
 constexpr std::size_t kMaxWindows = 64;
 
-// "step 12": its number would make each step's launches rows of their own.
+// "step 12": with its number each step's launches would get separate rows.
 bool is_numbered(const std::string& name) {
   return !name.empty() && name.back() >= '0' && name.back() <= '9';
 }
@@ -141,8 +141,8 @@ const RangeName& Correlation::name_of(std::uint32_t name) {
                                : names_.emplace(name, log_->name(name)).first->second;
 }
 
-// A person's range is a launch's op where no framework's is around; a product is part of the op
-// that asked for it.
+// A user's range is a launch's op if no framework's range is around it. A product is part of the op
+// that requested it.
 std::uint32_t Correlation::inner(std::uint32_t around, std::uint32_t name) {
   const NameKind kind = name_of(name).kind;
   const NameKind outer = contexts_[around].kind;

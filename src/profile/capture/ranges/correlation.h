@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Correlation: which op a launch belongs to. A launch's record has an id that the record of the
-// call that made it has too; that call was made by a thread at a time; and what ranges the thread
-// had open then is in the RangeLog. CUPTI offers to do the second half itself, with ids pushed
-// around each op (EXTERNAL_CORRELATION): on an H200 that costs about 800 ns an op of one launch,
-// this about 270, and it yields no times for a timeline, which needs the log anyway.
+// Correlation: finds the op of a launch. A launch's record and the record of its call have the same
+// id. The call's record has a thread and a time, and the RangeLog has the ranges that the thread
+// had open at that time. CUPTI offers the second step itself, with ids pushed around each op
+// (EXTERNAL_CORRELATION). On an H200 that takes about 800 ns for an op of one launch, this about
+// 270. It also returns no times for a timeline, which needs the log anyway.
 //
-// A *context* is a number for "inside aten::linear of these sizes, inside aten::addmm of these": it
-// is what rows are told apart by. 0 = nothing known.
+// A *context* is a number for "inside aten::linear of these sizes, inside aten::addmm of these":
+// rows differ by it. 0 = nothing known.
 //
-// Owned by Attribution; thread-safety: none. Memory is bounded by the constants; what does not fit
-// has no op. Calls are looked up by the thread's number as CUPTI writes it, pthread_self cut to 32
-// bits, or the system's, where another client of CUPTI asked for that.
+// Owned by Attribution; thread-safety: none. Memory is bounded by the constants; launches beyond
+// them have no op. Calls are looked up by the thread's number as CUPTI writes it: pthread_self cut
+// to 32 bits, or the system's number if another client of CUPTI asked for that.
 #pragma once
 
 #include "profile/capture/ranges/range_log.h"
@@ -29,7 +29,7 @@ namespace purlin::profile::capture {
 
 constexpr std::uint32_t kNoCall = 0xFFFFFFFFu;
 
-// What a row gets from its context.
+// The part of a row that comes from its context.
 struct OpFacts {
   // The ops around the launch from the outside in, joined by kInside; as named, with sizes.
   std::string op;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix product that a program asked a library for, as one text: the name of a range in the
-// RangeLog, from which a row gets its problem shape and a timeline the rest.
+// A matrix product of a library call as one text: the name of a range in the RangeLog. A row gets
+// its problem shape from it, and a timeline the rest.
 //
 // "cublasLtMatmul, shape = M=512,N=384,K=256, dtype = bf16, layout = nt, ld = 256,256,384"
 //
@@ -31,7 +31,7 @@ struct GemmFacts {
 
 void write_gemm(const GemmFacts& facts, OpText& out);
 
-// Of what write_gemm wrote: "M=512,N=384,K=256" and "bf16"; "" where it is something else.
+// From the text of write_gemm: "M=512,N=384,K=256" and "bf16"; "" for another text.
 std::string gemm_shape(std::string_view text);
 std::string gemm_dtype(std::string_view text);
 

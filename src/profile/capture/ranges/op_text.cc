@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kSizes = ", sizes = ";
 constexpr std::array<std::string_view, 4> kKeys = {", seq = ", ", op_id = ", kSizes,
                                                    ", input_op_ids = "};
-// Namespaces of operators that PyTorch dispatches: those need no key to be told as ops.
+// Namespaces of operators that PyTorch dispatches: those need no key to be recognised as ops.
 constexpr std::array<std::string_view, 6> kSpaces = {
     "aten::", "prims::", "c10d::", "torch::", "quantized::", "torchvision::"};
 constexpr std::size_t kMaxOpName = 200;

@@ -42,7 +42,7 @@ struct RangeLog::Chunk {
   Event events[kChunkEvents];
 };
 
-// Written by its thread, but for what the reader keeps.
+// Written by its thread, except for the reader's members.
 struct RangeLog::Thread {
   std::uint32_t self = 0, system = 0;
   std::uint32_t window = 0;  // of the last event

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// RangeLog: which named ranges each thread of the program entered and left, and when, while someone
-// listens. A thread writes into chunks of its own and takes no lock but for a new chunk or a new
-// name; what it wrote is read by one reader at a time.
+// RangeLog: the named ranges that each thread of the program entered and left, with times, while a
+// listener is active. A thread writes into its own chunks and takes a lock only for a new chunk or
+// a new name. One reader at a time reads the chunks.
 //
-// While nobody listens, entering a range counts its depth and that is all: what was entered then is
-// not known later. Memory is bounded: names beyond kMaxNames lose their sizes, then their identity;
-// ranges beyond kMaxChunks of unread events are left out, counted, and their ends with them.
+// Without a listener only the depth of ranges is counted; such ranges are not known later. Memory
+// is bounded: names beyond kMaxNames lose their sizes, then their identity. Ranges beyond
+// kMaxChunks of unread events are left out with their ends, and counted.
 //
-// One per process, never destroyed. [MT] everything but drain(), whose caller holds a lock. Nothing
-// throws: where memory runs out a range is left out.
+// One per process, never destroyed. [MT] all methods except drain(), whose caller holds a lock.
+// Nothing throws: if memory runs out a range is left out.
 #pragma once
 
 #include "profile/capture/ranges/op_text.h"
@@ -26,9 +26,9 @@
 namespace purlin::profile::capture {
 
 enum class NameKind : std::uint8_t {
-  kRange,  // a person's
+  kRange,  // the user's
   kOp,     // a framework's op, perhaps with sizes
-  kGemm,   // a product that was asked of a library: gemm_text.h
+  kGemm,   // a product of a library call: gemm_text.h
 };
 
 struct RangeName {
@@ -62,7 +62,7 @@ class RangeLog {
   static RangeLog* instance();
 
   // Of the program's threads. How deep the thread is in ranges of the domain, before and after.
-  // A terminated name is read while someone listens, and never null.
+  // A terminated name is read while a listener is active, and never null.
   int enter(std::string_view name, std::uint8_t domain);
   int enter(const char* name, std::uint8_t domain);
   int enter(const wchar_t* name, std::uint8_t domain);
@@ -73,7 +73,7 @@ class RangeLog {
   // Every start is a new window.
   void start_listening();
   void stop_listening();
-  // Whether the program names ranges itself; NCCL's are none of that.
+  // Whether the program names ranges itself; NCCL's do not count.
   bool used() const { return used_.load(std::memory_order_relaxed); }
   void set_used();
   // Called on the thread that names the first range, if one is set by then.
@@ -103,7 +103,7 @@ class RangeLog {
   bool append(Thread& thread, const Event& event);
   Chunk* take_chunk();
 
-  std::atomic<std::uint32_t> window_ = 0;  // odd while someone listens
+  std::atomic<std::uint32_t> window_ = 0;  // odd while a listener is active
   std::atomic<bool> used_ = false;
   std::atomic<void (*)()> on_first_use_ = nullptr;
   std::atomic<std::uint64_t> lost_ = 0;

@@ -68,7 +68,7 @@ TEST_F(RangeLogTest, OnlyWhatIsEnteredWhileSomeoneListens) {
   EXPECT_EQ(log->enter("b", 0), 2);
   EXPECT_EQ(log->leave(0), 2);
   EXPECT_EQ(log->leave(0), 1);
-  EXPECT_EQ(log->leave(0), 0);  // of "before": not told
+  EXPECT_EQ(log->leave(0), 0);  // of "before": not reported
   log->stop_listening();
   log->enter("after", 0);
   log->leave(0);
@@ -157,7 +157,7 @@ TEST_F(RangeLogTest, NamesAreBounded) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST_F(RangeLogTest, AForkedChildBeginsAnew) {
+TEST_F(RangeLogTest, AForkedChildBeginsWithAnEmptyLog) {
   log->start_listening();
   log->enter("parent", 0);
   const pid_t child = fork();

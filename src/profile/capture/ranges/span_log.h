@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpanLog: ranges that the program starts on one thread and may end on another (NVTX's start and
-// end). They say nothing of a launch, but a timeline shows them, and finds the program's steps by
-// them. Only what starts while they are kept is known; memory is bounded, what does not fit is
-// counted.
+// end). They identify no launch, but a timeline shows them and finds the program's steps with them.
+// Only ranges that start while spans are kept are known. Memory is bounded; lost spans are counted.
 //
-// One per RangeLog; [MT] every method. Nothing throws: where memory runs out a span is lost.
+// One per RangeLog; [MT] every method. Nothing throws: if memory runs out a span is lost.
 #pragma once
 
 #include <atomic>
@@ -28,14 +27,14 @@ class SpanLog {
   };
 
   bool keeping() const { return keeping_.load(std::memory_order_relaxed); }
-  // Those that are open when they cease to be kept are kept to their end, all the same.
+  // Spans that are open when this becomes false are kept to their end.
   void keep(bool wanted) { keeping_.store(wanted, std::memory_order_relaxed); }
 
   // A number that no other span has; the name is read while they are kept.
   std::uint64_t start(std::string_view name);
   void end(std::uint64_t number);
 
-  // What has ended since the last call; `all`: and what is open ends now.
+  // The spans that have ended since the last call; `all`: open spans end now.
   std::vector<Span> take(bool all);
   std::uint64_t take_lost() { return lost_.exchange(0); }
 

@@ -14,7 +14,7 @@ namespace purlin::profile::capture {
 
 class CounterSums {
  public:
-  // One launch's value; a ratio of what was not there is none.
+  // One launch's value; a ratio without its parts is not a number and is ignored.
   void add(std::uint32_t row, std::uint32_t name, double value) {
     if (!std::isfinite(value)) return;
     Sum& counter = rows_[row][name];
@@ -29,7 +29,7 @@ class CounterSums {
     details.varint(rows_.size());
     for (const auto& [row, counters] : rows_) {
       details.varint(row);
-      details.varint(0);  // dtype: not told here
+      details.varint(0);  // dtype: not part of this chunk
       details.varint(0);  // build: the environment's
       details.varint(counters.size());
       for (const auto& [name, counter] : counters) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostEvents: what a recorder keeps of the host: the ops that launches belong to, and, for a
-// timeline, the calls that launched them and the ranges around.
+// HostEvents: a recorder's data of the host: the ops of launches, and, for a timeline, the calls
+// that launched them and the ranges around.
 //
-// Owned by a Recorder, used with its lock held. Texts are the recorder's, by their ids. Ops are
-// bounded by whoever names them (correlation.h), events by the recorder.
+// Owned by a Recorder, used with its lock held. Texts are the recorder's, by their ids. The number
+// of ops is bounded by correlation.h, that of events by the recorder.
 #pragma once
 
 #include "model/profile/timeline.h"

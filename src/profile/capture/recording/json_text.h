@@ -12,7 +12,7 @@
 
 namespace purlin::profile::capture {
 
-// Well-formed as far as lengths and continuation bytes go, which is what a parser trips over.
+// Checks lengths and continuation bytes only: parsers fail on those.
 inline bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i++]);

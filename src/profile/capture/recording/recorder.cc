@@ -199,7 +199,7 @@ std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
       std::memcmp(&recent.shape, &shape, sizeof shape) == 0)
     return recent.row;
   recent.shape = shape;
-  recent.name = {};  // until it is known that the launch has a row of its own
+  recent.name = {};  // until it is known that the launch has its own row
   return find_row(facts, recent);
 }
 
@@ -230,7 +230,7 @@ std::uint32_t Recorder::find_row(const LaunchFacts& facts, Recent& recent) {
     if (facts.op != 0 && rows_.size() >= kMaxKernelsByOp) {
       add_note("op_rows_full",
                "more than 15,000 different kernels, launch shapes and ops: the ops of the rest are "
-               "not told",
+               "not recorded",
                1, 0);
       LaunchFacts without = facts;
       without.op = 0;
@@ -258,8 +258,8 @@ void Recorder::add(const LaunchFacts& facts) {
   unended_.push_back(std::move(unended));
 }
 
-// One whose end nobody told was still made: it is counted with the time of another of its kernel
-// and launch shape, which is a fair draw from what such launches take.
+// A launch without a reported end was still made. It is counted with the time of another launch of
+// its kernel and launch shape, which is a fair sample of such launches.
 void Recorder::settle_unended(bool final) {
   std::vector<Unended> waiting;
   for (Unended& unended : unended_) {
@@ -274,9 +274,9 @@ void Recorder::settle_unended(bool final) {
       continue;
     }
     add_note("estimated_durations",
-             "launches that had not ended when their record had to be taken, or whose end CUPTI "
-             "did not tell (nodes of a graph that ran as a window closed): counted with the time "
-             "of another launch of the same kernel",
+             "launches that had not ended when their record was read, or whose end CUPTI did not "
+             "report (graph nodes at a window's end): counted with the time of another launch of "
+             "the kernel",
              1, 0);
     add_ended(facts);
   }
@@ -286,8 +286,8 @@ void Recorder::settle_unended(bool final) {
 void Recorder::lose_unended() {
   lost_ += 1;
   add_note("unfinished_launches",
-           "launches that had not ended when their record had to be taken, or whose end CUPTI did "
-           "not tell, of kernels that were never seen to end",
+           "launches that had not ended when their record was read, or whose end CUPTI did not "
+           "report, of kernels that were never seen to end",
            1, 0);
 }
 
@@ -298,7 +298,7 @@ std::int64_t Recorder::duration_of_another(const LaunchFacts& facts) const {
   const RowKey key = key_of(facts, name->second);
   if (const auto row = ids_.find(key); row != ids_.end() && rows_[row->second].duration_ns >= 0)
     return rows_[row->second].duration_ns;
-  const auto row = shapes_.find(shape_of(key.definition));  // in whatever op
+  const auto row = shapes_.find(shape_of(key.definition));  // in any op
   return row != shapes_.end() ? rows_[row->second].duration_ns : -1;
 }
 
@@ -337,8 +337,8 @@ bool Recorder::has_room_for(bool timed) {
   if (!timeline_ || !timed) return false;
   if (launches_.size() + timed_.size() + host_.size() < kMaxTimelineBytes) return true;
   add_note("timeline_full",
-           "launches, copies, calls and ranges missing from the timeline: more than 64 MiB in one "
-           "period",
+           "launches, memcpy, memset, calls and ranges missing from the timeline: more than 64 MiB "
+           "in one period",
            1, 0);
   return false;
 }
@@ -366,8 +366,8 @@ void Recorder::add_copy(const CopyFacts& facts) {
   timed_.add(activity);
 }
 
-// The same launch whoever tells of it: the driver's resources of a kernel are not always those in
-// its record, and what reads counters knows no op.
+// The same key for a launch from each source: the driver's resources of a kernel can differ from
+// those in its record, and the counter tier knows no op.
 Recorder::RowKey Recorder::shape_of(const wire::KernelDefinition& definition) {
   RowKey key;
   key.definition = definition;
@@ -386,7 +386,7 @@ void Recorder::add_counters(const LaunchFacts& facts, const std::vector<std::str
   key.definition =
       definition_of(facts, name != strings_.end() ? name->second : string_id(facts.name));
   const auto known = shapes_.find(shape_of(key.definition));
-  // In the row '(other kernels)' means over different kernels would say nothing.
+  // In the row '(other kernels)' means over different kernels would have no meaning.
   if (known == shapes_.end() && full) return;
   const std::uint32_t row = known != shapes_.end() ? known->second : define(key);
   for (std::size_t i = 0; i < names.size(); ++i) counters_.add(row, string_id(names[i]), values[i]);
@@ -457,7 +457,7 @@ void Recorder::append_rows(std::string& out) {
   wire::append_chunk(out, wire::ChunkType::kSketches, sketches.bytes());
 }
 
-// In the order of their places, so that a reader counts them as we do.
+// In the order of their places, which the reader relies on.
 void Recorder::append_copies(std::string& out) {
   wire::Encoder rows;
   std::size_t touched = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorder: folds launches into one sketch per (kernel, launch shape, op, device, origin) as they
-// complete, each with the weight that undoes sampling, and yields the bytes of each period. It
-// lives inside the user's program, so its memory is bounded: at most kMaxKernels rows, then one row
-// "(other kernels)" per device; at most kMaxTimelineBytes of timeline between two seals. What does
-// not fit is counted.
+// Recorder: aggregates launches into one sketch per (kernel, launch shape, op, device, origin) as
+// they complete, each with the weight that corrects for sampling. It returns the bytes of each
+// period. It runs inside the user's program, so its memory is bounded: at most kMaxKernels rows,
+// then one row "(other kernels)" per device, and at most kMaxTimelineBytes of timeline between two
+// seals. Records beyond that are counted.
 //
-// Owned by a CaptureSession. [MT] every method; nothing throws but std::bad_alloc, which the
-// libraries catch at their C boundary.
+// Owned by a CaptureSession. [MT] every method; only std::bad_alloc is thrown, which the libraries
+// catch at their C boundary.
 #pragma once
 
 #include "profile/capture/recording/counter_sums.h"
@@ -26,35 +26,35 @@
 
 namespace purlin::profile::capture {
 
-// How far what was recorded reaches: COVERAGE's `sampling`.
+// The reach of the recording: COVERAGE's `sampling`.
 struct SamplingFacts {
-  double budget = 0;  // 0: nothing governs
+  double budget = 0;  // 0: nothing governs.
   double governed_ns = 0, recorded_ns = 0, windows = 0;
-  double total_ns = 0, total_variance = 0;        // of all kernels' time
-  bool waits = false;                             // the host's are recorded, too
-  double counted_windows = 0, timed_windows = 0;  // weighed by their launches, by time
-  double presence = 0;        // of the program's time: what CUPTI takes by being there
-  double hidden_ns = 0;       // of what was estimated, while the program waited for a device
-  double copies = 0;          // likewise: recording copies where kernels are not
-  bool partly = false;        // not every launch could be had within the budget
-  bool launch_bound = false;  // nor would windows have been within it
+  double total_ns = 0, total_variance = 0;        // Of all kernels' time.
+  bool waits = false;                             // The host's are recorded, too.
+  double counted_windows = 0, timed_windows = 0;  // Weighed by their launches, by time.
+  double presence = 0;        // Overhead of CUPTI's presence, as a share of the program's time.
+  double hidden_ns = 0;       // Of the estimated overhead, while the program waited for a device.
+  double copies = 0;          // Overhead of memcpy records between windows, as a share likewise.
+  bool partly = false;        // The budget did not allow every launch.
+  bool launch_bound = false;  // It did not allow windows either.
 };
 
 struct LaunchFacts {
   std::string_view name;
-  // The block is all zero where the driver chose it unseen; the grid is then in work-items.
+  // The block is all zero if the driver chose it unseen; the grid is then in work-items.
   std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1}, cluster = {1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0, static_shared_bytes = 0;
   std::uint32_t registers = 0, local_bytes = 0;
   std::uint32_t device = 0, stream = 0;
-  std::int64_t start_ns = 0, duration_ns = 0;  // wall clock
-  std::uint32_t op = 0;                        // of Recorder::add_op
-  std::uint32_t call = kNone;                  // of Recorder::add_call: for a timeline
-  std::uint32_t graph = 0;                     // it was a node of; 0 = none
-  double weight = 1;                           // launches that this one stands for
-  bool timed = true;                           // it belongs in the timeline, where there is one
-  bool ended = true;   // false: how long it took is not known, and no duration is told
-  bool again = false;  // it was added before, and stands for so many besides
+  std::int64_t start_ns = 0, duration_ns = 0;  // Wall clock.
+  std::uint32_t op = 0;                        // From Recorder::add_op.
+  std::uint32_t call = kNone;                  // From Recorder::add_call, for a timeline.
+  std::uint32_t graph = 0;                     // The graph of a node; 0 = none.
+  double weight = 1;                           // Launches that this one represents.
+  bool timed = true;                           // It belongs in the timeline, where there is one.
+  bool ended = true;                           // False: its duration is not known.
+  bool again = false;  // It was added before, and represents `weight` more launches.
   LaunchOrigin origin = LaunchOrigin::kStream;
 };
 
@@ -104,8 +104,8 @@ class Recorder {
     explicit Batch(Recorder& recorder) : recorder_(recorder), lock_(recorder.mutex_) {}
     void launch(const LaunchFacts& facts) { recorder_.add(facts); }
     void copy(const CopyFacts& facts) { recorder_.add_copy(facts); }
-    // What launches belong to: texts as captured (docs/formats/profile.md), "" = not known. Each is
-    // to be added once; numbers from 1.
+    // The op of launches: texts as captured (docs/formats/profile.md), "" = not known. Each op is
+    // added once; numbers from 1.
     std::uint32_t add_op(std::string_view op, std::string_view shape, std::string_view dtype) {
       return recorder_.add_op(op, shape, dtype);
     }
@@ -140,9 +140,9 @@ class Recorder {
   void lose_launches(double launches, std::string_view cause, std::string_view text);
   // Adds to a note of the same cause.
   void note(std::string_view cause, std::string_view text, double count = 0, double seconds = 0);
-  void withdraw_note(std::string_view cause);  // what it said is not so any more
-  // What hardware counters said of one launch: they join the row that such launches are in.
-  // REQUIRES: as many names as values.
+  void withdraw_note(std::string_view cause);  // it is no longer true
+  // The hardware counters of one launch: they are added to the row of such launches. REQUIRES: as
+  // many names as values.
   void add_counters(const LaunchFacts& facts, const std::vector<std::string_view>& names,
                     const std::vector<double>& values);
   void add_overhead_ns(double ns);
@@ -188,8 +188,8 @@ class Recorder {
   struct RowKeyEqual {
     bool operator()(const RowKey& a, const RowKey& b) const;
   };
-  // What tells launches of different rows apart, and where a launch like it was put: most are like
-  // one of a few hundred, and a row's key costs three lookups.
+  // The fields by which rows differ, and the row of a recent launch with these fields. Most
+  // launches are like one of a few hundred, and a row's key takes three lookups.
   struct LaunchShape {
     std::array<std::uint32_t, 3> grid, block, cluster;
     std::uint32_t dynamic_shared_bytes, static_shared_bytes, registers, local_bytes;

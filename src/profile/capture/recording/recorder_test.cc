@@ -107,7 +107,7 @@ TEST(Recorder, CountersJoinTheirRow) {
 }
 
 // The driver knows other numbers of a kernel than CUPTI's records have.
-TEST(Recorder, CountersFindTheirRowWhateverItsResources) {
+TEST(Recorder, CountersFindTheirRowForAnyResources) {
   Recorder recorder(false);
   with_process(recorder);
   LaunchFacts recorded = launch("a", 1, 0);
@@ -152,7 +152,7 @@ TEST(Recorder, MoreKernelsThanRowsAreFoldedAndCounted) {
   EXPECT_EQ(profile.coverage.notes[0].count, 507);
 }
 
-TEST(Recorder, LaunchesAreToldApartByWhatTheirNamesSayNotByWhereTheyAre) {
+TEST(Recorder, LaunchesDifferByTheTextOfTheirNamesNotByItsAddress) {
   Recorder recorder(false);
   with_process(recorder);
   std::string file = recorder.drain(0, 1, false);
@@ -200,7 +200,7 @@ TEST(Recorder, ThreadsDoNotLoseLaunches) {
   EXPECT_EQ(profile.timeline.activities.size(), 8000u);
 }
 
-TEST(JsonText, IsJsonWhateverTheBytes) {
+TEST(JsonText, IsJsonForAnyBytes) {
   const std::string valid = "na\xc3\xafve \"quoted\"\\\n";
   const std::string damaged = "bad \xff\xc3 end";
   const Result<Json> parsed =

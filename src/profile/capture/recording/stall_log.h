@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // StallLog: sampled stalls of one process, by function, instruction and reason, added up between
-// two seals. Memory is bounded: of what does not fit the samples are kept, under their function
-// without a place, or under "(other kernels)".
+// two seals. Memory is bounded: further samples are kept under their function without a place, or
+// under "(other kernels)".
 //
-// Owned by the Recorder, under its lock. Nothing throws but std::bad_alloc.
+// Owned by the Recorder, under its lock. Only std::bad_alloc is thrown.
 #pragma once
 
 #include "profile/format/stall_sites.h"

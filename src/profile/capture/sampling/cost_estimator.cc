@@ -28,14 +28,15 @@ void follow(double& known, double amount, double over_ns, double memory_ns) {
 
 }  // namespace
 
-void Lessons::launched(const Amounts& amounts, double age_ns, const Amounts& at_work) {
+void CostEstimator::launched(const Amounts& amounts, double age_ns, const Amounts& at_work) {
   launched_.launches += amounts.launches;
   launched_.nodes += amounts.nodes;
   age_ns_ = std::max(age_ns_, age_ns);
   told_work_ = at_work;
 }
 
-void Lessons::learn(const Period& period, const std::function<double(const Amounts&)>& presence) {
+void CostEstimator::learn(const Period& period,
+                          const std::function<double(const Amounts&)>& presence) {
   const double all_ns = open_ns_;
   if (all_ns < kMinNs) return;
   if (all_ns > held_open_ns_) {
@@ -66,25 +67,28 @@ void Lessons::learn(const Period& period, const std::function<double(const Amoun
   launched_ = {};
 }
 
-void Lessons::learn_rates(const Period& period, double open_ns, double rest_ns) {
+void CostEstimator::learn_rates(const Period& period, double open_ns, double rest_ns) {
   // A program that was long in starting launches at once more than it ever did on average. Where
   // buffers of several threads come one after the other, each tells of the same time.
   const double recent_ns = std::max(kRecentNs, 2 * age_ns_);
   follow(recent_rate_, 0, rest_ns, recent_ns);
   follow(recent_rate_, launched_.launches, open_ns, recent_ns);
   // The head's rates are those of its end; later bursts count as part of the whole.
-  if (period.head && launched_.launches + launched_.nodes <= 0) return;
+  if (period.startup && launched_.launches + launched_.nodes <= 0) return;
   const bool first = rates_.launches + rates_.nodes <= 0;
-  const double memory_ns = first ? 0 : period.head ? recent_ns : std::max(recent_ns, kRateMemoryNs);
-  if (!period.head) follow(rates_.launches, 0, rest_ns, memory_ns);
-  if (!period.head) follow(rates_.nodes, 0, rest_ns, memory_ns);
+  const double memory_ns = first            ? 0
+                           : period.startup ? recent_ns
+                                            : std::max(recent_ns, kRateMemoryNs);
+  if (!period.startup) follow(rates_.launches, 0, rest_ns, memory_ns);
+  if (!period.startup) follow(rates_.nodes, 0, rest_ns, memory_ns);
   follow(rates_.launches, launched_.launches, open_ns, memory_ns);
   follow(rates_.nodes, launched_.nodes, open_ns, memory_ns);
 }
 
 // Of time in which nothing was launched nothing is learnt, so that a program that rests for hours
 // is known as it works. More than thought is believed soon, less by and by.
-void Lessons::learn_work(double open_ns, const std::function<double(const Amounts&)>& presence) {
+void CostEstimator::learn_work(double open_ns,
+                               const std::function<double(const Amounts&)>& presence) {
   if (launched_.launches + launched_.nodes <= 0) return;
   work_open_ns_ += open_ns;
   new_work_.launches += launched_.launches;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lessons: what recording launches costs, and how many the program makes, as learnt from the time
-// in which they were recorded. Told of everything as it happens; learnt at the end of each of the
-// governor's periods, averaged over a while: of windows that are short against a program's steps
-// one sees nothing and the next a burst. Records may come seconds after their launches, and say so
+// CostEstimator: what recording launches costs, and how many the program makes, as learnt from the
+// time in which they were recorded. Told of everything as it happens; learnt at the end of each of
+// the overhead controller's periods, averaged over a while: of windows that are short against a
+// program's steps one sees nothing and the next a burst. Records may come seconds after their
+// launches, and say so
 // (`age_ns`).
 //
-// Owned by the Governor. Thread-safety: none. Pure arithmetic: it owns no clock.
+// Owned by the OverheadController. Thread-safety: none. Pure arithmetic: it owns no clock.
 #pragma once
 
 #include "profile/capture/sampling/work_rates.h"
@@ -15,7 +16,7 @@
 
 namespace purlin::profile::capture {
 
-class Lessons {
+class CostEstimator {
  public:
   // Of launches into streams, and of nodes of graphs; as rates: per ns.
   using Amounts = WorkRates::Amounts;
@@ -29,7 +30,7 @@ class Lessons {
   void launched(const Amounts& amounts, double age_ns, const Amounts& at_work = {});
 
   struct Period {
-    bool head = false;        // of the program's start
+    bool startup = false;     // of the program's start
     bool throughout = false;  // recorded without a break
     bool steady = false;      // and so it stays: no window follows
   };

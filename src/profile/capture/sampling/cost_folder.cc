@@ -17,7 +17,7 @@ namespace {
 // Looked at in one go: the more of them, the longer a program may wait at its end.
 constexpr std::size_t kMaxListed = 1024;
 
-// As run_draw.cc names them, and cost_record.cc the temporary files of writers.
+// As process_sampler.cc names them, and cost_record.cc the temporary files of writers.
 bool is_record(std::string_view name) {
   constexpr std::size_t kDigits = 16;
   if (name.size() < kDigits || (name.size() > kDigits && name[kDigits] != '~')) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CostRecord: what capture took from runs of one program, kept for the next run of it, which is
-// recorded or not by that (`--sample auto`, run_draw.h; docs/formats/capture-cost.md).
+// recorded or not by that (`--sample auto`, process_sampler.h; docs/formats/capture-cost.md).
 //
 // A record is one small file, replaced as a whole. Many processes may write one at the same time,
 // on several machines: each writes a file of its own and renames it, the last stands. Nothing is
@@ -18,14 +18,14 @@
 namespace purlin::profile::capture {
 
 struct CostRecord {
-  std::string identity;  // run_draw.h; three lines
+  std::string identity;  // process_sampler.h; three lines
   std::uint32_t cupti = 0;
   // Of the program's time. Presence: what CUPTI takes by being there, whatever is recorded; rest:
   // all else, which goes with the budget it was spent under, unless every launch was recorded.
   double budget = 0, presence = 0, rest = 0;
   bool governed = true;
   // Its launches were too many for the budget, so that only its beginning was recorded: of the last
-  // process. Copies are not recorded of such a program (RunDraw::copies).
+  // process. Copies are not recorded of such a program (ProcessSampler::copies).
   bool ended = false;
   // Windows after that beginning would cost more than half of the budget by being there
   // (cost_model.h); of the last process. They are for programs that ended and are not so.

@@ -41,7 +41,7 @@ CountOutcome simulate_count(const CountedProgram& program, std::uint64_t seed) {
     return std::uniform_real_distribution<double>(low, high)(random);
   };
   CountOutcome out;
-  LaunchClock clock;
+  LaunchCounter counter;
   double now = 0, next = 0;
   std::uint32_t id = program.first_id;
   std::vector<double> seen = {0, 0},
@@ -53,7 +53,7 @@ CountOutcome simulate_count(const CountedProgram& program, std::uint64_t seed) {
       if (program.kind(next) < 0) continue;
       const auto kind = static_cast<std::size_t>(program.kind(next));
       const auto at = static_cast<std::int64_t>(next);
-      for (int node = 0; recorded && node < 2; ++node) clock.see(id - 1, weight, at);
+      for (int node = 0; recorded && node < 2; ++node) counter.see(id - 1, weight, at);
       if (recorded && weight == 0) seen[kind] += 1;
       if (recorded && weight == 1) out.by_ids[kind] += 1, out.by_time[kind] += 1;
       out.truth[kind] += 1;
@@ -61,19 +61,19 @@ CountOutcome simulate_count(const CountedProgram& program, std::uint64_t seed) {
     now = until;
   };
   run(kSec, 1, true);
-  clock.start(static_cast<std::int64_t>(now), true);
+  counter.start(static_cast<std::int64_t>(now), true);
   double stands = 0, open = 0, closed = now;
   const auto settle = [&](bool last) {
     if (open <= 0 && !last) return;
     const double weight = open > 0 ? std::max(1.0, stands / open) : 1;
     if (open <= 0) stands = 0;
-    const LaunchClock::Weight by_ids =
-        clock.settle({weight, stands, static_cast<std::int64_t>(closed),
-                      static_cast<std::int64_t>(now), true, last});
+    const LaunchCounter::Weight by_ids =
+        counter.settle({weight, stands, static_cast<std::int64_t>(closed),
+                        static_cast<std::int64_t>(now), true, last});
     if (open > 0) (by_ids.counted ? out.counted : out.timed) += 1;
     const bool any = seen[0] + seen[1] > 0;
     if (any && (!last || kept[0] + kept[1] == 0)) kept = seen;
-    const double left_out = clock.left_out() / std::max(1.0, kept[0] + kept[1]);
+    const double left_out = counter.left_out() / std::max(1.0, kept[0] + kept[1]);
     for (std::size_t kind : {0u, 1u}) {
       out.by_ids[kind] += left_out * kept[kind];
       out.by_ids[kind] += by_ids.value * seen[kind];
@@ -95,12 +95,12 @@ CountOutcome simulate_count(const CountedProgram& program, std::uint64_t seed) {
     run(end, 0, false);
     stands += end - begin;
   }
-  clock.see_now(id - 1, static_cast<std::int64_t>(now));
+  counter.see_now(id - 1, static_cast<std::int64_t>(now));
   settle(true);
   return out;
 }
 
-TEST(LaunchClock, AProgramThatIsTwiceAsSlowWhileItIsRecorded) {
+TEST(LaunchCounter, AProgramThatIsTwiceAsSlowWhileItIsRecorded) {
   CountedProgram program;
   program.slower = 2;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -113,7 +113,7 @@ TEST(LaunchClock, AProgramThatIsTwiceAsSlowWhileItIsRecorded) {
 
 // It captures 200 launches in a millisecond, then replays what came of it for two, and so on.
 // (Where a window sees no more than one or two such rounds, the captures at its ends are missed.)
-TEST(LaunchClock, LaunchesThatAreCapturedAreNone) {
+TEST(LaunchCounter, LaunchesThatAreCapturedAreNone) {
   CountedProgram program;
   program.gap_ns = [](double at) { return std::fmod(at, 3 * kMilli) < 1 * kMilli ? 5e3 : 20e3; };
   program.kind = [](double at) { return std::fmod(at, 3 * kMilli) < 1 * kMilli ? -1 : 0; };
@@ -128,7 +128,7 @@ TEST(LaunchClock, LaunchesThatAreCapturedAreNone) {
 
 // Rounds of 1.2 ms: twenty launches are captured, then ten made at once and waited for. A window of
 // 5 ms sees four or five.
-TEST(LaunchClock, CapturesAtTheEndsOfAWindowAreNotMissed) {
+TEST(LaunchCounter, CapturesAtTheEndsOfAWindowAreNotMissed) {
   CountedProgram program;
   const auto phase = [](double at) { return std::fmod(at, 1.2 * kMilli); };
   program.gap_ns = [=](double at) {
@@ -142,7 +142,7 @@ TEST(LaunchClock, CapturesAtTheEndsOfAWindowAreNotMissed) {
   EXPECT_NEAR(off, 0, 0.03);
 }
 
-TEST(LaunchClock, FewReplaysInAWindowAndFewWindows) {
+TEST(LaunchCounter, FewReplaysInAWindowAndFewWindows) {
   CountedProgram program;
   program.gap_ns = [](double) { return 2.4e6; };
   program.slower = 1.5;
@@ -155,7 +155,7 @@ TEST(LaunchClock, FewReplaysInAWindowAndFewWindows) {
     EXPECT_NEAR(simulate_count(program, seed).off(), 0, 0.01) << seed;
 }
 
-TEST(LaunchClock, IdsComeRound) {
+TEST(LaunchCounter, IdsComeRound) {
   CountedProgram program;
   program.first_id = 0xffffff00;
   EXPECT_NEAR(simulate_count(program, 1).off(), 0, 0.002);
@@ -163,7 +163,7 @@ TEST(LaunchClock, IdsComeRound) {
   EXPECT_NEAR(simulate_count(program, 1).off(), 0, 0.002);
 }
 
-TEST(LaunchClock, WindowsOfAnyLength) {
+TEST(LaunchCounter, WindowsOfAnyLength) {
   CountedProgram program;
   program.slower = 1.3;
   program.windows_end_early = true;
@@ -173,7 +173,7 @@ TEST(LaunchClock, WindowsOfAnyLength) {
 
 // A step of 40 ms launches 20 small kernels a ms at first and then a large one every ms: windows
 // of 5 ms see either.
-TEST(LaunchClock, WhatAWindowSeesDoesNotWeighIt) {
+TEST(LaunchCounter, WhatAWindowSeesDoesNotWeighIt) {
   CountedProgram program;
   const auto burst = [](double now) { return std::fmod(now, 40e6) < 10e6; };
   program.gap_ns = [=](double now) { return burst(now) ? 50e3 : 1e6; };
@@ -190,7 +190,7 @@ TEST(LaunchClock, WhatAWindowSeesDoesNotWeighIt) {
   EXPECT_NEAR(share, truth, 0.04);
 }
 
-TEST(LaunchClock, APauseIsNoLaunches) {
+TEST(LaunchCounter, APauseIsNoLaunches) {
   CountedProgram program;  // at work for half of each ten seconds
   program.gap_ns = [](double now) {
     return std::fmod(now, 10e9) < 5e9 ? 100e3 : 10e9 - std::fmod(now, 10e9);
@@ -203,12 +203,12 @@ TEST(LaunchClock, APauseIsNoLaunches) {
 
 // As of 64 threads, each with a buffer of its own: half of what a window recorded is told of when
 // it was weighed, and gets its weight; at every fourth window all is there.
-TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
+TEST(LaunchCounter, WhatIsToldOfLateIsNotGivenOutTwice) {
   std::mt19937_64 random(1);
   std::uniform_int_distribution<std::uint32_t> place(0, 3500);
-  LaunchClock clock;
-  for (std::uint32_t id = 0; id < 1000; ++id) clock.see(id, 1, 0);
-  clock.start(0, true);
+  LaunchCounter counter;
+  for (std::uint32_t id = 0; id < 1000; ++id) counter.see(id, 1, 0);
+  counter.start(0, true);
   double given = 1000;
   std::uint32_t id = 1000;
   std::vector<std::pair<std::uint32_t, double>> late;
@@ -219,7 +219,7 @@ TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
     std::vector<std::uint32_t> later;
     for (std::uint32_t i = begin; i < begin + 1500; ++i) {
       if (complete || random() % 2 == 0) {
-        clock.see(id + i, 0, 0);
+        counter.see(id + i, 0, 0);
         seen += 1;
       } else {
         later.push_back(id + i);
@@ -227,16 +227,16 @@ TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
     }
     if (complete) {
       for (const auto& [each, weight] : late) {
-        clock.see(each, weight, 0);
-        clock.see(each, weight, 0);  // two nodes' records
+        counter.see(each, weight, 0);
+        counter.see(each, weight, 0);  // two nodes' records
         given += weight;
       }
       late.clear();
     }
     id += 5000;
-    const LaunchClock::Weight weight =
-        clock.settle({10.0 / 3, 20e6, round * 20'000'000 + (begin + 1500) * 4000,
-                      (round + 1) * 20'000'000, complete});
+    const LaunchCounter::Weight weight =
+        counter.settle({10.0 / 3, 20e6, round * 20'000'000 + (begin + 1500) * 4000,
+                        (round + 1) * 20'000'000, complete});
     given += seen * weight.value;
     for (const std::uint32_t each : later) late.emplace_back(each, weight.value);
   }
@@ -246,19 +246,19 @@ TEST(LaunchClock, WhatIsToldOfLateIsNotGivenOutTwice) {
 // It captures twenty launches for every ten that it makes, and of every second window CUPTI gives
 // the records back late only: the others tell how many ids a launch has all the same, and what was
 // given out before is not made up for twice.
-TEST(LaunchClock, CapturesAreKnownOfThoughRecordsComeLate) {
+TEST(LaunchCounter, CapturesAreKnownOfThoughRecordsComeLate) {
   for (const auto& [late_first, calls] :
        {std::pair(0u, false), std::pair(1u, false), std::pair(0u, true), std::pair(1u, true)}) {
-    LaunchClock clock;
-    clock.see(0, 1, 0);
-    clock.start(0, true);
+    LaunchCounter counter;
+    counter.see(0, 1, 0);
+    counter.start(0, true);
     double given = 1, launches = 1;
     std::uint32_t id = 1;
     std::vector<std::pair<std::uint32_t, double>> late;
     for (std::int64_t second = 0; second < 12; ++second) {
       const bool complete = second % 2 == late_first;
       const std::int64_t begin = second * 1'000'000'000;
-      for (const auto& [each, weight] : late) clock.see(each, weight, 0), given += weight;
+      for (const auto& [each, weight] : late) counter.see(each, weight, 0), given += weight;
       late.clear();
       double seen = 0;
       std::vector<std::uint32_t> later;
@@ -267,133 +267,133 @@ TEST(LaunchClock, CapturesAreKnownOfThoughRecordsComeLate) {
           const auto at = begin + std::int64_t{round} * 2'000'000 + i * 10'000;
           if (round < 200 || round >= 220) continue;
           if (complete || round % 2 == 0)
-            clock.see(id + i, 0, at), seen += 1;
+            counter.see(id + i, 0, at), seen += 1;
           else
             later.push_back(id + i);
         }
-      const LaunchClock::Weight weight = clock.settle(
+      const LaunchCounter::Weight weight = counter.settle(
           {25, kSec, begin + 440'000'000, begin + 1'000'000'000, complete, false, calls});
       given += seen * weight.value;
       for (const std::uint32_t each : later) late.emplace_back(each, weight.value);
     }
-    for (const auto& [each, weight] : late) clock.see(each, weight, 0), given += weight;
-    clock.see_now(id - 1, 12'000'000'000);
-    clock.settle({1, 0, 11'440'000'000, 12'000'000'000, true, true, calls});
-    EXPECT_NEAR((given + clock.left_out()) / launches, 1, 0.03) << late_first << calls;
+    for (const auto& [each, weight] : late) counter.see(each, weight, 0), given += weight;
+    counter.see_now(id - 1, 12'000'000'000);
+    counter.settle({1, 0, 11'440'000'000, 12'000'000'000, true, true, calls});
+    EXPECT_NEAR((given + counter.left_out()) / launches, 1, 0.03) << late_first << calls;
   }
 }
 
 // Of a thread that was kept waiting between its launch's number and its record.
-TEST(LaunchClock, AStrayIdDoesNotLengthenAWindow) {
-  LaunchClock clock;
-  clock.see(0, 1, 0);
-  clock.start(0, true);
+TEST(LaunchCounter, AStrayIdDoesNotLengthenAWindow) {
+  LaunchCounter counter;
+  counter.see(0, 1, 0);
+  counter.start(0, true);
   double given = 0;
   std::uint32_t id = 1;
   for (std::int64_t second = 0; second < 40; ++second) {
-    clock.see(id + 10, 0, 0);
-    for (std::uint32_t i = 500; i < 600; ++i) clock.see(id + i, 0, 0);
+    counter.see(id + 10, 0, 0);
+    for (std::uint32_t i = 500; i < 600; ++i) counter.see(id + i, 0, 0);
     id += 1000;
-    given +=
-        101 *
-        clock.settle({10, kSec, second * 1'000'000'000 + 600'000'000, (second + 1) * 1'000'000'000})
-            .value;
+    given += 101 * counter
+                       .settle({10, kSec, second * 1'000'000'000 + 600'000'000,
+                                (second + 1) * 1'000'000'000})
+                       .value;
   }
   EXPECT_NEAR(given / id, 1, 0.03);
 }
 
 // ---- where ids do not tell ----
 
-class LaunchClockAlone : public testing::Test {
+class LaunchCounterAlone : public testing::Test {
  protected:
   // A window of ten ms of each second, of launches with these ids; its weight.
-  LaunchClock::Weight window(std::int64_t second, std::uint32_t first, std::uint32_t last) {
-    for (std::uint32_t id = first; id != last + 1; ++id) clock_.see(id, 0, 0);
-    return clock_.settle(
+  LaunchCounter::Weight window(std::int64_t second, std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t id = first; id != last + 1; ++id) counter_.see(id, 0, 0);
+    return counter_.settle(
         {100, kSec, second * 1'000'000'000 + 500'000'000, second * 1'000'000'000 + 1'000'000'000});
   }
-  static void expect_time(const LaunchClock::Weight& weight) {
+  static void expect_time(const LaunchCounter::Weight& weight) {
     EXPECT_FALSE(weight.counted);
     EXPECT_EQ(weight.value, 100);
   }
-  LaunchClock clock_;
+  LaunchCounter counter_;
 };
 
-TEST_F(LaunchClockAlone, BeforeItStartsTimeDecides) {
+TEST_F(LaunchCounterAlone, BeforeItStartsTimeDecides) {
   expect_time(window(0, 1, 10));
   expect_time(window(1, 1001, 1010));
-  clock_.start(2'000'000'000, false);  // where ids are is not known
+  counter_.start(2'000'000'000, false);  // where ids are is not known
   expect_time(window(2, 5001, 5010));
   EXPECT_TRUE(window(3, 6001, 6010).counted);
-  clock_.stop();
+  counter_.stop();
   expect_time(window(4, 7001, 7010));
 }
 
-TEST_F(LaunchClockAlone, IdsThatStandStillWhileNothingIsRecorded) {
-  clock_.start(0, true);
+TEST_F(LaunchCounterAlone, IdsThatStandStillWhileNothingIsRecorded) {
+  counter_.start(0, true);
   for (std::uint32_t second = 0; second < 20; ++second)
     expect_time(window(second, 10 * second + 1, 10 * second + 10));
 }
 
-TEST_F(LaunchClockAlone, IdsThatGoBackBeginAnew) {
-  clock_.start(0, true);
+TEST_F(LaunchCounterAlone, IdsThatGoBackBeginAnew) {
+  counter_.start(0, true);
   window(0, 501'001, 501'010);
   EXPECT_NEAR(window(1, 502'001, 502'010).value, 75, 25);  // 100, less what is held back
   expect_time(window(2, 101, 110));                        // another client has ended CUPTI, say
-  const LaunchClock::Weight again = window(3, 1101, 1110);
+  const LaunchCounter::Weight again = window(3, 1101, 1110);
   EXPECT_TRUE(again.counted);
   EXPECT_NEAR(again.value, 100, 25);
 }
 
 // A thread that was kept waiting for long.
-TEST_F(LaunchClockAlone, AStragglerIsNoNewBeginning) {
-  clock_.start(0, true);
+TEST_F(LaunchCounterAlone, AStragglerIsNoNewBeginning) {
+  counter_.start(0, true);
   window(0, 501, 510);
   window(1, 1501, 1510);
-  for (std::uint32_t id = 2001; id <= 2100; ++id) clock_.see(id, 1, 0);
-  clock_.see(700, 0, 0);
-  clock_.settle({1, 0, 1'500'000'000, 2'000'000'000});
-  const LaunchClock::Weight weight = window(2, 2501, 2510);
+  for (std::uint32_t id = 2001; id <= 2100; ++id) counter_.see(id, 1, 0);
+  counter_.see(700, 0, 0);
+  counter_.settle({1, 0, 1'500'000'000, 2'000'000'000});
+  const LaunchCounter::Weight weight = window(2, 2501, 2510);
   EXPECT_TRUE(weight.counted);
   EXPECT_NEAR(weight.value, 95, 20);
 }
 
 // A window that was hardly open stands for no time.
-TEST_F(LaunchClockAlone, AWindowThatStandsForNoTimeTeachesNothing) {
-  clock_.start(0, true);
+TEST_F(LaunchCounterAlone, AWindowThatStandsForNoTimeTeachesNothing) {
+  counter_.start(0, true);
   window(0, 501, 510);
   window(1, 1501, 1510);
-  for (std::uint32_t id = 2001; id <= 2039; id += 2) clock_.see(id, 0, 0);
-  const LaunchClock::Weight none = clock_.settle({1, 0, 1'600'000'000, 2'000'000'000});
+  for (std::uint32_t id = 2001; id <= 2039; id += 2) counter_.see(id, 0, 0);
+  const LaunchCounter::Weight none = counter_.settle({1, 0, 1'600'000'000, 2'000'000'000});
   EXPECT_EQ(none.value, 1);
-  const LaunchClock::Weight weight = window(2, 2501, 2510);
+  const LaunchCounter::Weight weight = window(2, 2501, 2510);
   EXPECT_TRUE(weight.counted);
   EXPECT_NEAR(weight.value, 100, 20);
 }
 
-TEST_F(LaunchClockAlone, MoreThanAProgramCanLaunchIsNotBelieved) {
-  clock_.see(1, 1, 0);
-  clock_.start(0, true);
+TEST_F(LaunchCounterAlone, MoreThanAProgramCanLaunchIsNotBelieved) {
+  counter_.see(1, 1, 0);
+  counter_.start(0, true);
   EXPECT_TRUE(window(0, 501, 510).counted);
   expect_time(window(1, 200'000'001, 200'000'010));
   EXPECT_TRUE(window(2, 200'001'001, 200'001'010).counted);
 }
 
-TEST_F(LaunchClockAlone, WhatStandsForItselfIsNotWeighedAgain) {
-  clock_.see(1, 1, 0);
-  clock_.start(0, true);
+TEST_F(LaunchCounterAlone, WhatStandsForItselfIsNotWeighedAgain) {
+  counter_.see(1, 1, 0);
+  counter_.start(0, true);
   EXPECT_TRUE(window(0, 501, 510).counted);  // the first half second
   double given = 0, launched = 510;
   std::uint32_t id = 511;
   for (std::int64_t second = 1; second < 40; ++second) {
     // 500 that nobody sees, 400 in full, 100 that nobody sees, a window.
     id += 500;
-    for (int i = 0; i < 400; ++i) clock_.see(id++, 1, 0);
+    for (int i = 0; i < 400; ++i) counter_.see(id++, 1, 0);
     id += 90;
-    for (int i = 0; i < 10; ++i) clock_.see(id++, 0, 0);
-    const LaunchClock::Weight weight =
-        clock_.settle({60, 0.6 * kSec, second * 1'000'000'000 + 500'000'000,
-                       second * 1'000'000'000 + 1'000'000'000, true, false, false, 0.4 * kSec});
+    for (int i = 0; i < 10; ++i) counter_.see(id++, 0, 0);
+    const LaunchCounter::Weight weight =
+        counter_.settle({60, 0.6 * kSec, second * 1'000'000'000 + 500'000'000,
+                         second * 1'000'000'000 + 1'000'000'000, true, false, false, 0.4 * kSec});
     EXPECT_TRUE(weight.counted);
     given += 400 + 10 * weight.value;
     launched += 1000;
@@ -402,9 +402,9 @@ TEST_F(LaunchClockAlone, WhatStandsForItselfIsNotWeighedAgain) {
 }
 
 // Of a window of which half has not run yet as it is weighed, the rest comes with its weight.
-TEST_F(LaunchClockAlone, WhatRunsLongAfterItWasLaunchedIsNotLost) {
-  clock_.see(0, 1, 0);
-  clock_.start(0, true);
+TEST_F(LaunchCounterAlone, WhatRunsLongAfterItWasLaunchedIsNotLost) {
+  counter_.see(0, 1, 0);
+  counter_.start(0, true);
   double given = 0, weight = 0;
   std::uint32_t id = 1;
   std::vector<std::uint32_t> late;
@@ -413,20 +413,20 @@ TEST_F(LaunchClockAlone, WhatRunsLongAfterItWasLaunchedIsNotLost) {
     // A hundred launches of every thousand; sometimes right after those of before.
     const std::uint32_t before = second % 3 == 1 ? 0 : second % 3 == 2 ? 1800 : 900;
     for (const std::uint32_t each : late) {
-      clock_.see(each, weight, 0);
+      counter_.see(each, weight, 0);
       given += weight;
     }
     late.clear();
     for (std::uint32_t i = 0; i < 100; ++i) {
       if (i < 50)
-        clock_.see(id + before + i, 0, 0);
+        counter_.see(id + before + i, 0, 0);
       else
         late.push_back(id + before + i);
     }
     id += before + 100;
     const std::int64_t begin = second * 1'000'000'000;
-    const LaunchClock::Weight settled =
-        clock_.settle({10, kSec, begin + 500'000'000, begin + 1'000'000'000});
+    const LaunchCounter::Weight settled =
+        counter_.settle({10, kSec, begin + 500'000'000, begin + 1'000'000'000});
     EXPECT_EQ(settled.counted, second > 0 || settled.counted);
     weight = settled.value;
     given += 50 * weight;
@@ -434,95 +434,95 @@ TEST_F(LaunchClockAlone, WhatRunsLongAfterItWasLaunchedIsNotLost) {
   EXPECT_NEAR(given / id, 1, 0.05);
 }
 
-TEST_F(LaunchClockAlone, AnIdOfTheEndTellsOfTheRest) {
-  clock_.start(0, true);
+TEST_F(LaunchCounterAlone, AnIdOfTheEndTellsOfTheRest) {
+  counter_.start(0, true);
   window(0, 501, 510);
-  for (std::uint32_t id = 1501; id <= 1510; ++id) clock_.see(id, 0, 0);
-  clock_.see_now(1600, 1'900'000'000);  // hardly any since
-  const LaunchClock::Weight weight =
-      clock_.settle({100, kSec, 1'500'000'000, 2'000'000'000, true, true});
+  for (std::uint32_t id = 1501; id <= 1510; ++id) counter_.see(id, 0, 0);
+  counter_.see_now(1600, 1'900'000'000);  // hardly any since
+  const LaunchCounter::Weight weight =
+      counter_.settle({100, kSec, 1'500'000'000, 2'000'000'000, true, true});
   EXPECT_TRUE(weight.counted);
   EXPECT_NEAR(weight.value, 70, 15);
 }
 
 // Seconds of very different numbers of launches, and an end at any of them: what was given out too
 // much could not be taken back.
-TEST(LaunchClock, AnyEndAddsUpToWhatThereWas) {
+TEST(LaunchCounter, AnyEndAddsUpToWhatThereWas) {
   std::mt19937_64 random(1);
   std::uniform_int_distribution<std::uint32_t> count(600, 1400);
   for (std::int64_t seconds = 6; seconds < 60; ++seconds) {
-    LaunchClock clock;
-    clock.see(0, 1, 0);
-    clock.start(0, true);
+    LaunchCounter counter;
+    counter.see(0, 1, 0);
+    counter.start(0, true);
     double given = 1;
     std::uint32_t id = 1;
     for (std::int64_t second = 0; second < seconds; ++second) {
       const std::uint32_t launches = count(random);
-      for (std::uint32_t i = launches / 2; i < launches / 2 + 20; ++i) clock.see(id + i, 0, 0);
+      for (std::uint32_t i = launches / 2; i < launches / 2 + 20; ++i) counter.see(id + i, 0, 0);
       id += launches;
       const std::int64_t begin = second * 1'000'000'000;
-      given += 20 * clock.settle({50, kSec, begin + 500'000'000, begin + 1'000'000'000}).value;
+      given += 20 * counter.settle({50, kSec, begin + 500'000'000, begin + 1'000'000'000}).value;
     }
     const std::int64_t end = seconds * 1'000'000'000 + 1'000'000;
-    clock.see_now(id - 1, end);
-    clock.settle({1, 0, end - 500'000'000, end, true, true});
-    EXPECT_NEAR((given + clock.left_out()) / id, 1, 0.003) << seconds;
+    counter.see_now(id - 1, end);
+    counter.settle({1, 0, end - 500'000'000, end, true, true});
+    EXPECT_NEAR((given + counter.left_out()) / id, 1, 0.003) << seconds;
   }
 }
 
 // Where nothing tells how far ids went, what was held back is given out at the end, and no more.
-TEST(LaunchClock, AnEndWithoutAnIdGivesOutWhatWasHeldBack) {
-  LaunchClock clock;
-  clock.see(0, 1, 0);
-  clock.start(0, true);
+TEST(LaunchCounter, AnEndWithoutAnIdGivesOutWhatWasHeldBack) {
+  LaunchCounter counter;
+  counter.see(0, 1, 0);
+  counter.start(0, true);
   double given = 1;
   std::uint32_t id = 1;
   constexpr std::uint32_t kLaunches = 1000, kSeconds = 8;
   for (std::int64_t second = 0; second < kSeconds; ++second, id += kLaunches) {
-    for (std::uint32_t i = 490; i < 510; ++i) clock.see(id + i, 0, 0);
+    for (std::uint32_t i = 490; i < 510; ++i) counter.see(id + i, 0, 0);
     const std::int64_t begin = second * 1'000'000'000;
-    given += 20 * clock.settle({50, kSec, begin + 500'000'000, begin + 1'000'000'000}).value;
+    given += 20 * counter.settle({50, kSec, begin + 500'000'000, begin + 1'000'000'000}).value;
   }
   constexpr std::int64_t kEnd = std::int64_t{kSeconds} * 1'000'000'000 + 1'000'000;
-  clock.settle({1, 0, kEnd - 501'000'000, kEnd, true, true});
+  counter.settle({1, 0, kEnd - 501'000'000, kEnd, true, true});
   EXPECT_LT(given / id, 0.96);
-  EXPECT_NEAR((given + clock.left_out()) / id, 1, 0.003);
-  clock.settle({1, 0, kEnd - 501'000'000, kEnd + 9'000'000'000, true, true});
-  EXPECT_LE(clock.left_out(), 0.51 * kLaunches);
+  EXPECT_NEAR((given + counter.left_out()) / id, 1, 0.003);
+  counter.settle({1, 0, kEnd - 501'000'000, kEnd + 9'000'000'000, true, true});
+  EXPECT_LE(counter.left_out(), 0.51 * kLaunches);
 }
 
 // A window may be settled so late that more time has passed since than it stands for: it is not
 // taken to have given out that, too.
-TEST_F(LaunchClockAlone, AWindowByTimeGivesOutNoMoreThanItStandsFor) {
-  clock_.see(1000, 1, 0);
-  clock_.start(0, true);
-  for (std::uint32_t id = 1001; id <= 1010; ++id) clock_.see(id, 0, 0);  // right after the head
-  double given = 10 * clock_.settle({10, 0.2 * kSec, 110'000'000, 600'000'000}).value;
+TEST_F(LaunchCounterAlone, AWindowByTimeGivesOutNoMoreThanItStandsFor) {
+  counter_.see(1000, 1, 0);
+  counter_.start(0, true);
+  for (std::uint32_t id = 1001; id <= 1010; ++id) counter_.see(id, 0, 0);  // right after the head
+  double given = 10 * counter_.settle({10, 0.2 * kSec, 110'000'000, 600'000'000}).value;
   EXPECT_EQ(given, 100);
-  clock_.see_now(1999, 1'000'000'000);
-  clock_.settle({1, 0, 110'000'000, 1'000'000'000, true, true});
-  EXPECT_NEAR(given + clock_.left_out(), 999, 10);
+  counter_.see_now(1999, 1'000'000'000);
+  counter_.settle({1, 0, 110'000'000, 1'000'000'000, true, true});
+  EXPECT_NEAR(given + counter_.left_out(), 999, 10);
 }
 
-TEST_F(LaunchClockAlone, LaunchesThatNoWindowStandsForAreKnownOfAtTheEnd) {
-  clock_.see(100, 1, 0);
-  clock_.start(0, true);
-  clock_.see(101, 1, 0);  // while it was cycled
-  clock_.see_now(5101, 900'000'000);
-  clock_.settle({1, 0, 0, 1'000'000'000, true, true});
-  EXPECT_EQ(clock_.left_out(), 5000);
+TEST_F(LaunchCounterAlone, LaunchesThatNoWindowStandsForAreKnownOfAtTheEnd) {
+  counter_.see(100, 1, 0);
+  counter_.start(0, true);
+  counter_.see(101, 1, 0);  // while it was cycled
+  counter_.see_now(5101, 900'000'000);
+  counter_.settle({1, 0, 0, 1'000'000'000, true, true});
+  EXPECT_EQ(counter_.left_out(), 5000);
 }
 
-TEST_F(LaunchClockAlone, AWindowOfNothingIsNotForgotten) {
-  clock_.start(0, true);
+TEST_F(LaunchCounterAlone, AWindowOfNothingIsNotForgotten) {
+  counter_.start(0, true);
   double given = 0;
   for (std::uint32_t second = 0; second < 40; ++second) {
     const std::uint32_t first = 1000 * second + 501;
     if (second % 2 == 0)
       given += 20 * window(second, first, first + 19).value;
     else
-      clock_.settle({100, kSec, second * 1'000'000'000ll + 500'000'000,
-                     second * 1'000'000'000ll + 1'000'000'000});
+      counter_.settle({100, kSec, second * 1'000'000'000ll + 500'000'000,
+                       second * 1'000'000'000ll + 1'000'000'000});
   }
   EXPECT_NEAR(given / 40e3, 1, 0.05);
 }

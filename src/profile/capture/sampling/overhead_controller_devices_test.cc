@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The governor with programs that wait for their devices: what it charges, and what it makes of it.
-// Records come in whole buffers, some late.
+// The overhead controller with programs that wait for their devices: what it charges, and what it
+// makes of it. Records come in whole buffers, some late.
 #include "profile/capture/sampling/overhead_controller.h"
 #include "profile/capture/sampling/testing.h"
 
@@ -26,11 +26,11 @@ struct DeviceOutcome {
   double launches = 0, recorded = 0, felt_ns = 0, worst_ten_seconds = 0;
   int opened = 0;
   std::int64_t ended_ns = 0;
-  Governor::Totals totals;
+  OverheadController::Totals totals;
   double presence = 0;
 };
 
-DeviceOutcome simulate(const GovernorOptions& options, std::int64_t length_ns,
+DeviceOutcome simulate(const ControllerOptions& options, std::int64_t length_ns,
                        const DeviceProgram& program) {
   constexpr std::size_t kBuffer = 4855;
   struct Buffer {
@@ -38,7 +38,7 @@ DeviceOutcome simulate(const GovernorOptions& options, std::int64_t length_ns,
     std::vector<DeviceBusy::Work> works = {};
   };
   DeviceOutcome out;
-  Governor governor(options, {Wishes{}}, 1);
+  OverheadController controller(options, {Requirements{}}, 1);
   DeviceBusy busy;
   std::vector<Buffer> filling(static_cast<std::size_t>(program.threads)), coming;
   bool open = false;
@@ -80,30 +80,30 @@ DeviceOutcome simulate(const GovernorOptions& options, std::int64_t length_ns,
       DeviceBusy::Batch batch(now);
       for (const DeviceBusy::Work& work : coming[i].works) batch.add(work);
       busy.add(batch);
-      governor.recorded(static_cast<double>(coming[i].works.size()), 0,
-                        now - coming[i].works.front().start_ns);
+      controller.recorded(static_cast<double>(coming[i].works.size()), 0,
+                          now - coming[i].works.front().start_ns);
       coming.erase(coming.begin() + static_cast<std::ptrdiff_t>(i));
       poked = true;
     }
     if (now < wake && !poked) continue;
-    governor.hidden(busy.judge(governor.prices(now)));
-    const Governor::Decision decision = governor.decide(now);
+    controller.hidden(busy.judge(controller.prices(now)));
+    const OverheadController::Decision decision = controller.decide(now);
     wake = decision.ask_again_ns;
-    if (decision.tier == 0 && !open) governor.opened(0, now), busy.open(now), ++out.opened;
-    if (decision.tier != 0 && open) governor.closed(0, now), busy.close(now), out.ended_ns = now;
+    if (decision.tier == 0 && !open) controller.opened(0, now), busy.open(now), ++out.opened;
+    if (decision.tier != 0 && open) controller.closed(0, now), busy.close(now), out.ended_ns = now;
     open = decision.tier == 0;
   }
-  governor.interrupted(length_ns);
-  out.totals = governor.totals();
-  out.presence = governor.presence_at_work();
+  controller.interrupted(length_ns);
+  out.totals = controller.totals();
+  out.presence = controller.presence_at_work();
   for (std::size_t i = 10'000; i < felt_until.size(); ++i)
     out.worst_ten_seconds =
         std::max(out.worst_ten_seconds, (felt_until[i] - felt_until[i - 10'000]) / 1e10);
   return out;
 }
 
-GovernorOptions by_default() {
-  GovernorOptions options;
+ControllerOptions by_default() {
+  ControllerOptions options;
   options.windows = false;
   return options;
 }
@@ -115,7 +115,7 @@ DeviceProgram device_bound(double launches_per_s = 7500, double busy = 0.994) {
   return program;
 }
 
-void expect_recorded_throughout(const GovernorOptions& options, const DeviceProgram& program) {
+void expect_recorded_throughout(const ControllerOptions& options, const DeviceProgram& program) {
   const double rate = program.launches_per_s(0);
   const DeviceOutcome out = simulate(options, 120 * kSecond, program);
   const auto text = testing::Message() << rate << ", " << program.threads << ", " << program.late_ns
@@ -132,12 +132,12 @@ void expect_recorded_throughout(const GovernorOptions& options, const DeviceProg
   }
 }
 
-TEST(GovernorAndDevices, AProgramThatWaitsForItsDeviceIsRecordedThroughout) {
+TEST(OverheadControllerAndDevices, AProgramThatWaitsForItsDeviceIsRecordedThroughout) {
   for (const double rate : {300.0, 2000.0, 7500.0, 15e3})
     for (const int threads : {1, 2, 8})
       for (const std::int64_t late : {std::int64_t{0}, kSecond})
         for (const bool windows : {false, true}) {
-          GovernorOptions options = by_default();
+          ControllerOptions options = by_default();
           options.windows = windows;
           DeviceProgram program = device_bound(rate);
           program.threads = threads;
@@ -147,7 +147,7 @@ TEST(GovernorAndDevices, AProgramThatWaitsForItsDeviceIsRecordedThroughout) {
 }
 
 // The same launches, and a device that has time for more.
-TEST(GovernorAndDevices, AProgramThatDoesNotHasItsHeadOnly) {
+TEST(OverheadControllerAndDevices, AProgramThatDoesNotHasItsHeadOnly) {
   const DeviceOutcome out = simulate(by_default(), 60 * kSecond, device_bound(7500, 0.9));
   EXPECT_EQ(out.opened, 1);
   EXPECT_GT(out.ended_ns, 5 * kSecond);
@@ -156,7 +156,7 @@ TEST(GovernorAndDevices, AProgramThatDoesNotHasItsHeadOnly) {
   EXPECT_LT(out.totals.hidden_ns, 0.001 * 60e9);
 }
 
-TEST(GovernorAndDevices, WhatBecomesLaunchBoundIsNoticed) {
+TEST(OverheadControllerAndDevices, WhatBecomesLaunchBoundIsNoticed) {
   for (const double rate : {9e3, 3e4, 9e4})
     for (const std::int64_t late : {std::int64_t{0}, kSecond}) {
       DeviceProgram program = device_bound();
@@ -175,7 +175,7 @@ TEST(GovernorAndDevices, WhatBecomesLaunchBoundIsNoticed) {
 
 // It waits for requests, and then for its device: the estimate is small in the one, its idle time
 // in the other.
-TEST(GovernorAndDevices, AServerThatRestsIsRecordedThroughout) {
+TEST(OverheadControllerAndDevices, AServerThatRestsIsRecordedThroughout) {
   DeviceProgram program = device_bound();
   const auto works = [](std::int64_t now) { return now / (7 * kSecond) % 2 == 1; };
   program.launches_per_s = [=](std::int64_t now) { return works(now) ? 7500 : 20; };
@@ -185,7 +185,7 @@ TEST(GovernorAndDevices, AServerThatRestsIsRecordedThroughout) {
   EXPECT_LE(out.totals.spent_ns / 120e9, 0.01);
 }
 
-TEST(GovernorAndDevices, OfTwoDevicesTheBusierIsWaitedFor) {
+TEST(OverheadControllerAndDevices, OfTwoDevicesTheBusierIsWaitedFor) {
   DeviceProgram program = device_bound();
   program.other_busy = 0.05;
   EXPECT_EQ(simulate(by_default(), 60 * kSecond, program).ended_ns, 0);

@@ -143,49 +143,50 @@ std::string why_no_copies(bool known) {
          "; --copies on (PURLIN_COPIES=on) records them";
 }
 
-void decide_by_record(RunDraw& draw, double budget, std::string& why) {
+void decide_by_record(ProcessSampler& sampler, double budget, std::string& why) {
   std::string program = environment_variable("PURLIN_PROGRAM");
   if (program.empty()) program = program_name(executable(), beginning_of("/proc/self/cmdline"));
   const std::string kind = kind_of_capture();
-  draw.governed = kind.substr(0, 4) != "full";
-  draw.identity = line("program", program) + line("device", device()) + line("capture", kind);
+  sampler.governed = kind.substr(0, 4) != "full";
+  sampler.identity = line("program", program) + line("device", device()) + line("capture", kind);
   const std::string folder = state_folder();
   if (folder.empty() || folder.front() != '/') {
-    draw.notes.push_back({"sample_auto",
-                          "--sample auto has nowhere to keep what capture costs, so every run is "
-                          "recorded: set PURLIN_STATE to a folder, or HOME"});
+    sampler.notes.push_back(
+        {"sample_auto",
+         "--sample auto has nowhere to keep what capture costs, so every run is "
+         "recorded: set PURLIN_STATE to a folder, or HOME"});
     return;
   }
   char name[32];
   std::snprintf(name, sizeof name, "/capture-cost/%016llx",
-                static_cast<unsigned long long>(number_of(draw.identity)));
-  draw.path = folder + name;
-  const CostFile file = read_cost_record(draw.path, draw.identity);
+                static_cast<unsigned long long>(number_of(sampler.identity)));
+  sampler.path = folder + name;
+  const CostFile file = read_cost_record(sampler.path, sampler.identity);
   const bool known = file.state == CostFile::State::kRead;
   // What had no room within a larger budget has none within this one.
-  if (!draw.windows && !is(environment_variable("PURLIN_WINDOWS"), "off", "0"))
-    draw.windows = known && draw.governed && file.record.ended && !file.record.launch_bound &&
-                   budget > 0.999 * file.record.budget;
+  if (!sampler.windows && !is(environment_variable("PURLIN_WINDOWS"), "off", "0"))
+    sampler.windows = known && sampler.governed && file.record.ended && !file.record.launch_bound &&
+                      budget > 0.999 * file.record.budget;
   if (const std::string copies = environment_variable("PURLIN_COPIES");
-      draw.copies && copies != "on" && copies != "off") {
-    draw.copies = known ? !file.record.ended : copies == "auto";
-    if (!draw.copies) draw.notes.push_back({"no_copies", why_no_copies(known)});
+      sampler.copies && copies != "on" && copies != "off") {
+    sampler.copies = known ? !file.record.ended : copies == "auto";
+    if (!sampler.copies) sampler.notes.push_back({"no_copies", why_no_copies(known)});
   }
   if (!known) {
     const bool absent = file.state == CostFile::State::kAbsent;
-    draw.notes.push_back(
+    sampler.notes.push_back(
         {absent ? "sample_auto" : "sample_record",
          absent ? "this program has no record on this device and driver of what capture costs it: "
                   "it is recorded, and later runs go by " +
-                      draw.path + " (--sample auto)"
+                      sampler.path + " (--sample auto)"
                 : file.reason + ": taken as absent, so this run is recorded (--sample auto)"});
     return;
   }
-  draw.one_in = one_in(file.record, budget);
-  if (draw.one_in == 1) return;
+  sampler.one_in = one_in(file.record, budget);
+  if (sampler.one_in == 1) return;
   const double cost = file.record.cost(budget);
-  why = "capture takes an estimated " + percent(cost) + " of this program's time, as " + draw.path +
-        " has it, and the budget is " + percent(budget);
+  why = "capture takes an estimated " + percent(cost) + " of this program's time, as " +
+        sampler.path + " has it, and the budget is " + percent(budget);
   if (cost > kMaxRunsPerCapture * budget)
     why += ", and one run in " + std::to_string(kMaxRunsPerCapture) + " is the least";
 }
@@ -242,38 +243,38 @@ std::string program_name(std::string_view executable, std::string_view arguments
   return name;
 }
 
-RunDraw RunDraw::from_environment(double budget, bool may_be_automatic) {
-  RunDraw draw;
+ProcessSampler ProcessSampler::from_environment(double budget, bool may_be_automatic) {
+  ProcessSampler sampler;
   const std::string sample = environment_variable("PURLIN_SAMPLE");
   std::string why;
   const bool automatic = sample.empty() || sample == "auto";
-  draw.copies = environment_variable("PURLIN_COPIES") != "off";
-  draw.copies_asked_for = environment_variable("PURLIN_COPIES") == "on";
-  draw.windows = is(environment_variable("PURLIN_WINDOWS"), "on", "1");
-  if (draw.windows) draw.copies = draw.copies_asked_for;
+  sampler.copies = environment_variable("PURLIN_COPIES") != "off";
+  sampler.copies_asked_for = environment_variable("PURLIN_COPIES") == "on";
+  sampler.windows = is(environment_variable("PURLIN_WINDOWS"), "on", "1");
+  if (sampler.windows) sampler.copies = sampler.copies_asked_for;
   if (automatic) {
     // A capture that idles costs nothing until it is asked.
     if (may_be_automatic && environment_variable("PURLIN_IDLE") != "1")
-      decide_by_record(draw, budget, why);
+      decide_by_record(sampler, budget, why);
   } else {
-    draw.one_in =
+    sampler.one_in =
         static_cast<int>(std::clamp(std::strtol(sample.c_str(), nullptr, 10), 1l, 1'000'000l));
   }
-  if (draw.one_in == 1) return draw;
+  if (sampler.one_in == 1) return sampler;
   const long rank = rank_of_process();
   const std::string of = std::string(rank < 0 ? "one run" : "one rank") + " in " +
-                         std::to_string(draw.one_in) + " is recorded (--sample" +
+                         std::to_string(sampler.one_in) + " is recorded (--sample" +
                          (automatic ? " auto): " : "): ");
-  if (is_drawn(number_of(run_of_process()), rank, draw.one_in)) {
+  if (is_drawn(number_of(run_of_process()), rank, sampler.one_in)) {
     if (automatic)
-      draw.notes.push_back({"sample_auto", of + "this one stands for as many, since " + why});
-    return draw;
+      sampler.notes.push_back({"sample_auto", of + "this one stands for as many, since " + why});
+    return sampler;
   }
   // The same of all ranks, so that their notes become one.
-  draw.left_out = of + "not this one";
-  if (automatic) draw.left_out += ", since " + why + ". Without --sample every run is recorded";
-  draw.one_in = 0;
-  return draw;
+  sampler.left_out = of + "not this one";
+  if (automatic) sampler.left_out += ", since " + why + ". Without --sample every run is recorded";
+  sampler.one_in = 0;
+  return sampler;
 }
 
 }  // namespace purlin::profile::capture

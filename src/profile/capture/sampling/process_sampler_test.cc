@@ -58,7 +58,7 @@ TEST(IsDrawn, OneRunInN) {
 class Draw : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string text = ::testing::TempDir() + "purlin-draw-XXXXXX";
+    std::string text = ::testing::TempDir() + "purlin-sampler-XXXXXX";
     folder_ = ::mkdtemp(text.data());
     for (const char* name :
          {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_JOB_ID",
@@ -79,10 +79,12 @@ class Draw : public ::testing::Test {
     ::unsetenv("PURLIN_RUN_ID");
   }
   static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
-  static RunDraw draw(double budget = 0.01) { return RunDraw::from_environment(budget, true); }
+  static ProcessSampler sampler(double budget = 0.01) {
+    return ProcessSampler::from_environment(budget, true);
+  }
   void leave(double presence, bool ended = false, bool launch_bound = false) {
     CostRecord record;
-    const RunDraw now = draw();
+    const ProcessSampler now = sampler();
     record.identity = now.identity;
     record.budget = 0.01;
     record.presence = presence;
@@ -95,7 +97,7 @@ class Draw : public ::testing::Test {
     int count = 0;
     for (int run = 0; run < runs; ++run) {
       set("PURLIN_RUN_ID", "run-" + std::to_string(run));
-      const RunDraw one = draw(budget);
+      const ProcessSampler one = sampler(budget);
       count += one.left_out.empty();
       EXPECT_EQ(one.left_out.empty(), one.one_in > 0);
       if (one.left_out.empty()) stands_for_ += one.one_in;
@@ -108,7 +110,7 @@ class Draw : public ::testing::Test {
 };
 
 TEST_F(Draw, WithoutARecordEveryRunIsRecordedAndSaysSo) {
-  const RunDraw first = draw();
+  const ProcessSampler first = sampler();
   EXPECT_EQ(first.left_out, "");
   EXPECT_EQ(first.one_in, 1);
   ASSERT_EQ(first.notes.size(), 1u);
@@ -134,7 +136,7 @@ TEST_F(Draw, RecordsAsManyRunsAsHoldTheBudget) {
   EXPECT_EQ(captured(200, 0.05), 200);
   leave(0.009);
   EXPECT_EQ(captured(200), 200) << "held by every run: nothing changes";
-  EXPECT_TRUE(draw().notes.empty());
+  EXPECT_TRUE(sampler().notes.empty());
 }
 
 TEST_F(Draw, RanksOfARunAgree) {
@@ -143,7 +145,7 @@ TEST_F(Draw, RanksOfARunAgree) {
   int count = 0;
   for (int rank = 0; rank < 32; ++rank) {
     set("RANK", std::to_string(rank));
-    const RunDraw one = draw();
+    const ProcessSampler one = sampler();
     count += one.left_out.empty();
     if (one.left_out.empty()) continue;
     EXPECT_NE(one.left_out.find("3.3 %"), std::string::npos) << one.left_out;
@@ -153,21 +155,21 @@ TEST_F(Draw, RanksOfARunAgree) {
 }
 
 TEST_F(Draw, KnowsWhatIsRecordedApart) {
-  const std::string usual = draw().path;
+  const std::string usual = sampler().path;
   set("PURLIN_FULL", "1");
-  const RunDraw full = draw();
+  const ProcessSampler full = sampler();
   EXPECT_NE(full.path, usual);
   EXPECT_FALSE(full.governed);
   set("PURLIN_FULL", "0");
   set("PURLIN_PROGRAM", "another\nline");
-  EXPECT_NE(draw().path, usual);
-  EXPECT_EQ(draw().identity.find("another\nline"), std::string::npos);
+  EXPECT_NE(sampler().path, usual);
+  EXPECT_EQ(sampler().identity.find("another\nline"), std::string::npos);
 }
 
 TEST_F(Draw, CopiesAreNotRecordedOfProgramsKnownForManyLaunches) {
-  EXPECT_TRUE(draw().copies);
+  EXPECT_TRUE(sampler().copies);
   ::unsetenv("PURLIN_COPIES");  // injected without a word: what is not known is not risked
-  const RunDraw unknown = draw();
+  const ProcessSampler unknown = sampler();
   EXPECT_FALSE(unknown.copies);
   ASSERT_EQ(unknown.notes.size(), 2u);
   EXPECT_STREQ(unknown.notes[0].cause, "no_copies");
@@ -175,72 +177,72 @@ TEST_F(Draw, CopiesAreNotRecordedOfProgramsKnownForManyLaunches) {
     set("PURLIN_COPIES", copies);
     const bool on = std::string(copies) == "on", off = std::string(copies) == "off";
     leave(0.001, false);
-    EXPECT_EQ(draw().copies, !off) << copies;
+    EXPECT_EQ(sampler().copies, !off) << copies;
     leave(0.001, true);
-    const RunDraw bound = draw();
+    const ProcessSampler bound = sampler();
     EXPECT_EQ(bound.copies, on) << copies;
     EXPECT_EQ(bound.notes.size(), on || off ? 0u : 1u) << copies;
     set("PURLIN_WINDOWS", "on");
-    EXPECT_EQ(draw().copies, on) << copies;
+    EXPECT_EQ(sampler().copies, on) << copies;
     ::unsetenv("PURLIN_WINDOWS");
     set("PURLIN_SAMPLE", "1");  // as `purlin profile` does: nothing is asked, nothing is kept
-    EXPECT_EQ(draw().copies, !off) << copies;
-    EXPECT_EQ(draw().path, "");
+    EXPECT_EQ(sampler().copies, !off) << copies;
+    EXPECT_EQ(sampler().path, "");
     ::unsetenv("PURLIN_SAMPLE");
   }
 }
 
 TEST_F(Draw, WindowsAreForProgramsKnownToHaveRoomForThem) {
-  EXPECT_FALSE(draw().windows) << "what is not known is not risked";
+  EXPECT_FALSE(sampler().windows) << "what is not known is not risked";
   for (const char* windows : {"auto", "on", "off", ""}) {
     set("PURLIN_WINDOWS", windows);
     const bool on = std::string(windows) == "on", off = std::string(windows) == "off";
     leave(0.001, false, false);
-    EXPECT_EQ(draw().windows, on) << windows << ": all of it is recorded";
+    EXPECT_EQ(sampler().windows, on) << windows << ": all of it is recorded";
     leave(0.001, true, false);
-    EXPECT_EQ(draw().windows, !off) << windows;
-    EXPECT_FALSE(draw().copies) << windows;
+    EXPECT_EQ(sampler().windows, !off) << windows;
+    EXPECT_FALSE(sampler().copies) << windows;
     leave(0.001, true, true);
-    EXPECT_EQ(draw().windows, on) << windows << ": launch-bound";
+    EXPECT_EQ(sampler().windows, on) << windows << ": launch-bound";
   }
   ::unsetenv("PURLIN_WINDOWS");
   leave(0.001, true, false);
-  EXPECT_FALSE(draw(0.005).windows) << "there was room within a larger budget";
-  EXPECT_TRUE(draw(0.02).windows);
+  EXPECT_FALSE(sampler(0.005).windows) << "there was room within a larger budget";
+  EXPECT_TRUE(sampler(0.02).windows);
   for (const char* off : {"0", "off"}) {
     set("PURLIN_WINDOWS", off);
-    EXPECT_FALSE(draw().windows) << off;
+    EXPECT_FALSE(sampler().windows) << off;
   }
   ::unsetenv("PURLIN_WINDOWS");
   set("PURLIN_FULL", "1");
   leave(0.001, true, false);
-  EXPECT_FALSE(draw().windows) << "every launch is recorded";
+  EXPECT_FALSE(sampler().windows) << "every launch is recorded";
   ::unsetenv("PURLIN_FULL");
   set("PURLIN_SAMPLE", "1");
-  EXPECT_FALSE(draw().windows) << "no record is asked";
+  EXPECT_FALSE(sampler().windows) << "no record is asked";
 }
 
 TEST_F(Draw, WhateverIsWrongTheRunIsRecorded) {
   leave(0.5);
-  const std::string path = draw().path;
+  const std::string path = sampler().path;
   for (const std::string& text : {std::string("nonsense"), std::string("purlin-cost/4\n")}) {
     std::ofstream(path) << text;
-    const RunDraw one = draw();
+    const ProcessSampler one = sampler();
     EXPECT_EQ(one.left_out, "");
     ASSERT_EQ(one.notes.size(), 1u);
     EXPECT_STREQ(one.notes[0].cause, "sample_record");
   }
   set("PURLIN_STATE", "relative");
-  EXPECT_EQ(draw().left_out, "");
-  EXPECT_EQ(draw().path, "");
+  EXPECT_EQ(sampler().left_out, "");
+  EXPECT_EQ(sampler().path, "");
 }
 
 TEST_F(Draw, WhatGoesByNoBudgetIsNotLeftOut) {
   leave(0.5);
   set("PURLIN_RUN_ID", "run-0");
-  EXPECT_EQ(RunDraw::from_environment(0.01, false).one_in, 1);
+  EXPECT_EQ(ProcessSampler::from_environment(0.01, false).one_in, 1);
   set("PURLIN_IDLE", "1");
-  EXPECT_EQ(draw().one_in, 1) << "it costs nothing until it is asked";
+  EXPECT_EQ(sampler().one_in, 1) << "it costs nothing until it is asked";
   ::unsetenv("PURLIN_IDLE");
 }
 

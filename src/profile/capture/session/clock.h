@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two clocks of a capture: the wall's, which CUPTI stamps records with and profiles hold, and
-// the monotonic one, which windows and periods are planned by. Nanoseconds. [MT]; cannot fail.
+// The two clocks of a capture, in nanoseconds: the wall clock, for times in CUPTI's records and in
+// profiles, and the monotonic clock, for windows and periods. [MT]; cannot fail.
 #pragma once
 
 #include <cstdint>

@@ -18,13 +18,13 @@ namespace purlin::profile::capture {
 namespace {
 
 constexpr int kMaxAnswersAtOnce = 4;
-constexpr int kPatienceMs = 5;  // from a connection to what it asks
+constexpr int kPatienceMs = 5;  // from a connection to its request
 
-// What a forked child has to close: the listening socket of its parent.
+// The listening socket of the parent, which a forked child has to close.
 std::atomic<int> inherited = -1;
 std::atomic<ino_t> inherited_inode = 0;
 
-// By way of the folder's descriptor, as a socket's path holds 107 characters.
+// Through the folder's descriptor, because a socket's path holds 107 characters.
 sockaddr_un address_in(int folder, const std::string& name) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -74,7 +74,7 @@ bool Control::open(const std::string& spool) {
   return true;
 }
 
-// A program may close descriptors it does not know of, and be given the number for one of its own.
+// A program may close descriptors that it does not know, and get the number for its own file.
 bool Control::ours() const {
   struct stat now = {};
   return fd_ >= 0 && ::fstat(fd_, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
@@ -102,7 +102,7 @@ bool Control::answer_one(int connection, const Answer& answer) {
   (void)::poll(&speaking, 1, kPatienceMs);
   char text[kMaxControlBytes + 1];
   const ssize_t got = ::recv(connection, text, sizeof text, MSG_DONTWAIT);
-  if (got <= 0) return false;  // who was too slow tries again
+  if (got <= 0) return false;  // a client that was too slow tries again
   ControlRequest request;
   const bool parsed = parse_control(std::string_view(text, static_cast<std::size_t>(got)), request);
   const std::string reply =

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control: the socket by which `purlin capture` starts and stops the capture of a running process:
-// control-PID in its spool, a folder that only its owner enters, of mode 0600; other users are
-// refused by their credentials too. Served between other things by the session's thread, which
-// waits a moment for who has connected to speak, and hangs up on who says nothing.
+// Control: the socket of `purlin capture`, which starts and stops the capture of a running process.
+// It is control-PID in the process's spool, with mode 0600 in a folder that only its owner can
+// enter. Users with other credentials are refused, too. The session's thread serves it between
+// other work. It waits a moment for the request of a client, then closes the connection.
 //
 // Owned by a CaptureSession; [MT] close(), the rest belongs to the session's thread. A forked child
-// closes what it inherits; a file that a killed process left answers nobody and is replaced by the
-// next of its number. Without its socket capture goes on.
+// closes the inherited socket. A file that a killed process left is replaced by the next process
+// with that number. Without its socket capture goes on.
 #pragma once
 
 #include "profile/control_text.h"
@@ -22,7 +22,7 @@ class Control {
  public:
   bool open(const std::string& spool);
   bool is_open() const { return fd_ >= 0; }
-  // Answers whoever is waiting; whether anybody was.
+  // Answers the waiting clients; false if there was none.
   using Answer = std::function<std::string(const ControlRequest&)>;
   bool serve(const Answer& answer);
   void close();

@@ -101,7 +101,7 @@ TEST_F(ControlSocket, AForkedChildKeepsNothingOpen) {
     Control::close_in_child();
     ::pause();
   }
-  control.close();  // as if the parent had ended: nobody listens any more
+  control.close();  // as if the parent had ended: no process reads any more
   EXPECT_LT(connected(), 0);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PerProcess<T>: the one T of this process, made on first use. A forked child starts without one
-// and makes its own when it first needs it: its parent's threads, locks and file are not its own.
+// and makes another when it first needs it: the threads, locks and file belong to its parent.
 // Instances are never destroyed. [MT] get() and peek().
 #pragma once
 
@@ -19,7 +19,7 @@ class PerProcess {
   // nullptr when there is none yet.
   static T* peek() { return instance_.load(std::memory_order_acquire); }
 
-  // Makes it with `create` if need be; nullptr where that yields none.
+  // Makes it with `create` on the first call; nullptr if that returns nullptr.
   template <class Create>
   static T* get(Create create) {
     if (T* instance = peek()) return instance;

@@ -21,7 +21,7 @@ namespace purlin::profile::capture {
 namespace {
 
 constexpr std::int64_t kControlNs = 500'000'000;  // how long `purlin capture` may have to wait
-// Who has asked may ask again: for so long, so soon.
+// After a request another one may follow: for so long, so soon.
 constexpr std::int64_t kAfterRequestNs = 2'000'000'000, kControlSoonNs = 5'000'000;
 constexpr std::int64_t kFirstSealsNs = 10'000'000;
 // What the head costs is not to be taken for the whole run's cost where that is killed in it.
@@ -106,16 +106,17 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
   const long period = std::strtol(variable("PURLIN_SEAL_PERIOD_MS").c_str(), nullptr, 10);
   if (period >= 10 && period <= 3'600'000) options.period_ms = period;
   if (options.spool.empty()) return false;
-  options.draw = RunDraw::from_environment(options.budget, options.layer == "cuda");
-  options.windows = options.draw.windows;
+  options.sampler = ProcessSampler::from_environment(options.budget, options.layer == "cuda");
+  options.windows = options.sampler.windows;
   return true;
 }
 
 CaptureSession::CaptureSession(SessionOptions options, Source& source)
     : options_(std::move(options)), source_(source), recorder_(options_.keeps_times()) {
-  const RunDraw& draw = options_.draw;
-  for (const RunDraw::Note& note : draw.notes) recorder_.note(note.cause, note.text);
-  if (!draw.path.empty() && draw.left_out.empty()) keeper_.emplace(draw.path, draw.identity);
+  const ProcessSampler& sampler = options_.sampler;
+  for (const ProcessSampler::Note& note : sampler.notes) recorder_.note(note.cause, note.text);
+  if (!sampler.path.empty() && sampler.left_out.empty())
+    keeper_.emplace(sampler.path, sampler.identity);
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -132,7 +133,7 @@ void CaptureSession::open_file() {
                  .text("command", command_line())
                  .text("layer", options_.layer)
                  .integer("start_ns", start)
-                 .integer("stands_for", options_.draw.one_in)
+                 .integer("stands_for", options_.sampler.one_in)
                  .finish();
   recorder_.set_meta(process_, "[]");
   path_ = options_.spool + '/' + options_.layer + '-' + std::to_string(::getpid()) + '-' +
@@ -144,8 +145,8 @@ void CaptureSession::open_file() {
   inode_ = created.st_ino;
 }
 
-// A program may close descriptors it does not know of, and be given the number for a file of its
-// own: that one must not be written to.
+// A program may close descriptors that it does not know, and get the number for its own file. The
+// session must not write to that file.
 bool CaptureSession::reach_file() {
   const auto ours = [&](int fd) {
     struct stat now = {};
@@ -277,12 +278,12 @@ void CaptureSession::keep_cost(bool final) {
   if (sampling.budget <= 0 || age <= 0) return;
   CostRecord own;
   own.cupti = source_.tracer_version();
-  own.governed = options_.draw.governed;
+  own.governed = options_.sampler.governed;
   own.budget = sampling.budget;
   own.ended = sampling.partly;
   own.launch_bound = sampling.launch_bound;
-  // Later runs of such a program do without copies, unless they are asked for.
-  own.presence = sampling.presence + (options_.draw.copies_asked_for ? sampling.copies : 0);
+  // Later runs of such a program do not record memcpy, unless it is requested.
+  own.presence = sampling.presence + (options_.sampler.copies_asked_for ? sampling.copies : 0);
   const auto over = static_cast<double>(final ? age : std::max(age, kMinAgeNs));
   own.rest = std::max(0.0, spent.overhead_ns / over - sampling.presence - sampling.copies);
   recorder_.set_one_in(one_in(own, sampling.budget));
@@ -290,8 +291,8 @@ void CaptureSession::keep_cost(bool final) {
   const NoSizeSignal no_signal;
   if (const std::string reason = keeper_->keep(std::move(own), age); !reason.empty())
     recorder_.note("sample_record",
-                   "what capture costs could not be kept, so later runs are recorded as if there "
-                   "were none before (--sample auto): " +
+                   "the overhead of capture could not be stored, so later runs are recorded as if "
+                   "this were the first (--sample auto): " +
                        reason);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // CaptureSession: the capture of one process: its Recorder, its file in the spool, and the thread
-// that seals a period every second. A killed process loses what came after the last seal, no more.
+// that seals a period every second. A killed process loses only the records after the last seal.
 //
-// Source is what feeds it: tick() is called when it asked to be, collect() before each seal, both
-// on the session's thread; collect(true) once more from finish() on the thread that exits. Sessions
-// are created once per process and never destroyed: the program's other threads may still be inside
+// A Source feeds it. The session's thread calls tick() at the times that the source requests, and
+// collect() before each seal. finish() calls collect(true) on the thread that exits. Sessions are
+// created once per process and never destroyed: the program's other threads may still be inside
 // Purlin's callbacks while it exits. [MT] every method. Nothing throws; without its file a session
 // counts and writes nothing.
 #pragma once
@@ -28,11 +28,12 @@ namespace purlin::profile::capture {
 class Source {
  public:
   virtual ~Source() = default;
-  // Does what is due and says when to be called again (monotonic ns); at each wake-up.
+  // Does the work that is due and returns the time of the next call (monotonic ns); at each
+  // wake-up.
   virtual std::int64_t tick() { return std::numeric_limits<std::int64_t>::max(); }
   virtual void collect(bool final) = 0;  // [MT]
   virtual std::uint32_t tracer_version() const { return 0; }
-  // Does what `purlin capture` asks, between two ticks; a JSON object.
+  // Answers a request of `purlin capture`, between two ticks; a JSON object.
   virtual std::string control(const ControlRequest& request);
 };
 
@@ -42,20 +43,20 @@ struct SessionOptions {
   std::int64_t period_ms = 1000;  // PURLIN_SEAL_PERIOD_MS
   bool every_launch = false;      // PURLIN_FULL=1
   double budget = 0.01;           // PURLIN_BUDGET, of the program's time
-  bool idle = false;              // PURLIN_IDLE=1: nothing is recorded until asked for
+  bool idle = false;              // PURLIN_IDLE=1: nothing is recorded until requested
   bool waits = false;             // PURLIN_WAITS=1: the host's waits as well as launches
   bool windows = false;           // PURLIN_WINDOWS: after the head, within the budget; as drawn
   // PURLIN_WINDOW="LENGTH_MS@CELL_MS": launches with their times for so long in each cell.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
 
-  // PURLIN_LASTING_LAUNCH_NS (docs/guide/profiling.md): what a second window costs each later
-  // launch, where it is another CUPTI than the one that cost_model.h was measured on; -1: as there.
+  // PURLIN_LASTING_LAUNCH_NS (docs/guide/profiling.md): the overhead of a second window on each
+  // later launch, for another CUPTI than that of cost_model.h; -1: as there.
   double lasting_launch_ns = -1;
-  RunDraw draw;  // PURLIN_SAMPLE
-  // CUDA's records say of themselves whether they are for the timeline.
-  bool has_control() const { return layer == "cuda" && draw.left_out.empty(); }
+  ProcessSampler sampler;  // PURLIN_SAMPLE
+  // CUDA's records have a flag that shows whether they are for the timeline.
+  bool has_control() const { return layer == "cuda" && sampler.left_out.empty(); }
   bool keeps_times() const { return every_launch || layer == "cuda"; }
-  // False where PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
+  // False if PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
   static bool from_environment(const char* layer, SessionOptions& options);
 };
 
@@ -69,8 +70,8 @@ class CaptureSession {
   void set_devices(const std::string& devices);  // a JSON array, as in the document's environment
   void wake();                                   // tick and collect soon, without sealing
   void poke();                                   // tick soon
-  // The program's first work is under way: the next seals come soon after one another, so that one
-  // that aborts at once leaves something. False on the session's own thread, whose work it is not.
+  // The program's first work has begun. The next seals follow each other quickly, so that a program
+  // that aborts early leaves a profile. False on the session's own thread: the work is not its own.
   bool hurry();
   void finish();  // at exit: the final seal; later calls do nothing
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session is told by the environment.
+// The options that a session reads from the environment.
 #include "profile/capture/session/session.h"
 
 #include <clocale>
@@ -48,7 +48,7 @@ TEST_F(FromEnvironment, LastingCostIsClamped) {
 // A program may have any: it is the program's environment and locale that are asked. A machine need
 // not have one with a comma, so this is what localedef makes of one (glibc's LC_NUMERIC: a magic
 // number, how many fields there are and where, and the fields).
-TEST_F(FromEnvironment, NumbersHaveAPointWhateverTheLocale) {
+TEST_F(FromEnvironment, NumbersHaveAPointInAnyLocale) {
   constexpr std::string_view kComma(
       "\x14\x11\x03\x20\x06\0\0\0\x20\0\0\0\x22\0\0\0\x23\0\0\0\x24\0\0\0\x28\0\0\0\x2c\0\0\0,"
       "\0\0\0,\0\0\0"

@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::size_t kRemembered = 16;             // periods, windows
 constexpr std::size_t kMaxKept = 32;                // buffers, of more than one period
-constexpr std::int64_t kReleaseNs = 1'000'000'000;  // what no window needed for so long
+constexpr std::int64_t kReleaseNs = 1'000'000'000;  // a buffer that no window needed for so long
 
 }  // namespace
 
-void Folding::lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+void ActivityAggregator::lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
   const std::int64_t began = monotonic_ns();
   *buffer = buffers_.lend();
   *size = *buffer != nullptr ? Buffers::kBytes : 0;
@@ -26,17 +26,17 @@ void Folding::lend(std::uint8_t** buffer, std::size_t* size, std::size_t* most_r
   cost_ns_ += monotonic_ns() - began;
 }
 
-void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
-                   std::size_t valid) {
+void ActivityAggregator::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
+                              std::size_t valid) {
   const std::int64_t began = monotonic_ns();
   std::size_t dropped = 0;  // asked before any lock is taken: CUPTI may hold its own
   if (cupti_.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS) dropped_ += dropped;
   Buffer buffer = {bytes, valid};
-  // Counted before it is held: what is held may be folded and lent again at any time.
+  // Counted before it is held: a held buffer may be aggregated and lent again at any time.
   const bool later = valid > 0 && !weights_known(), room = later && has_room();
   if (later) count(buffer, !room);
   if (!room || !hold(buffer)) {
-    if (valid > 0) fold(buffer, !later);
+    if (valid > 0) aggregate(buffer, !later);
     buffers_.give_back(bytes);
   }
   {
@@ -44,94 +44,94 @@ void Folding::take(CUcontext context, std::uint32_t stream, std::uint8_t* bytes,
     std::erase_if(out_, [&](const Out& out) { return out.bytes == bytes; });
   }
   cost_ns_ += monotonic_ns() - began;
-  // A full one: the governor may not want many of these.
+  // A full one: the overhead controller may not want many of these.
   if (valid > Buffers::kBytes / 8 * 7) session_.poke();
 }
 
-const Folding::Period& Folding::period_of(std::int64_t start_ns) const {
+const ActivityAggregator::Period& ActivityAggregator::period_of(std::int64_t start_ns) const {
   auto period = periods_.end() - 1;
   while (period != periods_.begin() && start_ns < period->from_ns) --period;
   return *period;
 }
 
-Folding::Counts Folding::take_counts() {
+ActivityAggregator::Counts ActivityAggregator::take_counts() {
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::int64_t first_ns = std::exchange(first_ns_, 0);
   return {static_cast<double>(launches_.exchange(0)), static_cast<double>(nodes_.exchange(0)),
           first_ns > 0 ? wall_ns() - first_ns : 0, work_rates_.per_ns()};
 }
 
-DeviceBusy::Hidden Folding::hidden(const DeviceBusy::Prices& prices) {
+DeviceBusy::Hidden ActivityAggregator::hidden(const DeviceBusy::Prices& prices) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return busy_.judge(prices);
 }
 
-void Folding::leave_out_from(std::int64_t from_ns) {
+void ActivityAggregator::leave_out_from(std::int64_t from_ns) {
   begin_period_at({from_ns, 0, true, false, 0});
 }
 
-void Folding::begin_period(double weight, bool final, bool timed) {
+void ActivityAggregator::begin_period(double weight, bool final, bool timed) {
   begin_period_at({wall_ns(), weight, final, timed, 0});
   attribution_.keep_times(timed);
 }
 
-void Folding::begin_window() {
+void ActivityAggregator::begin_window() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (windows_.size() >= kRemembered) windows_.erase(windows_.begin());
   windows_.push_back({wall_ns(), 0});
   busy_.open(windows_.back().from_ns);
 }
 
-void Folding::drop_window() {
+void ActivityAggregator::drop_window() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!windows_.empty() && windows_.back().to_ns == 0) windows_.pop_back();
   busy_.close(wall_ns());
 }
 
-void Folding::end_window() {
+void ActivityAggregator::end_window() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!windows_.empty()) windows_.back().to_ns = wall_ns();
   busy_.close(wall_ns());
   closed_ns_ = monotonic_ns();
 }
 
-bool Folding::awaits_records() {
+bool ActivityAggregator::awaits_records() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return awaits_records_now();
 }
 
-bool Folding::awaits_records_now() {
+bool ActivityAggregator::awaits_records_now() {
   const bool open = windows_.empty() || windows_.back().to_ns == 0;
   const std::lock_guard<std::mutex> lock(out_mutex_);
   return std::any_of(out_.begin(), out_.end(),
                      [&](const Out& out) { return open || out.lent_ns <= closed_ns_; });
 }
 
-bool Folding::start_clock(bool stood_still) {
+bool ActivityAggregator::start_counter(bool stood_still) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (clock_.running()) return false;
-  clock_.start(monotonic_ns(), stood_still);
+  if (counter_.running()) return false;
+  counter_.start(monotonic_ns(), stood_still);
   return true;
 }
 
-bool Folding::wants_last_id() {
+bool ActivityAggregator::wants_last_id() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return clock_.running();
+  return counter_.running();
 }
 
-void Folding::await_last_id() {
+void ActivityAggregator::await_last_id() {
   const std::lock_guard<std::mutex> lock(mutex_);
   awaited_ns_ = monotonic_ns();
 }
 
-void Folding::stop_clock() {
+void ActivityAggregator::stop_counter() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  clock_.stop();
+  counter_.stop();
   const std::lock_guard<std::mutex> out(out_mutex_);
-  out_.clear();  // another client may have been given them
+  out_.clear();  // another client may have them
 }
 
-void Folding::begin_period_at(const Period& period) {
+void ActivityAggregator::begin_period_at(const Period& period) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (periods_.size() >= kRemembered) periods_.erase(periods_.begin());
   // One that was to begin later is overtaken.
@@ -139,30 +139,30 @@ void Folding::begin_period_at(const Period& period) {
   periods_.push_back(period);
 }
 
-bool Folding::weights_known() {
+bool ActivityAggregator::weights_known() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return all_final();
 }
 
-bool Folding::all_final() const {
+bool ActivityAggregator::all_final() const {
   return std::all_of(periods_.begin(), periods_.end(),
                      [](const Period& period) { return period.final; });
 }
 
-bool Folding::has_room() {
+bool ActivityAggregator::has_room() {
   const std::lock_guard<std::mutex> lock(mutex_);
   drop_kept(kMaxHeld - std::min(kMaxHeld, held_.size() + 1));
   return held_.size() < kMaxHeld;
 }
 
-void Folding::keep(Kept&& last) {
+void ActivityAggregator::keep(Kept&& last) {
   const std::size_t most = std::max(kMaxKept, last.buffers.size());
   kept_.push_back(std::move(last));
   drop_kept(most);
 }
 
 // The oldest, and those of periods that are forgotten, until at most so many buffers are left.
-void Folding::drop_kept(std::size_t most) {
+void ActivityAggregator::drop_kept(std::size_t most) {
   std::size_t left = 0;
   for (const Kept& each : kept_) left += each.buffers.size();
   auto end = kept_.begin();
@@ -173,10 +173,10 @@ void Folding::drop_kept(std::size_t most) {
   kept_.erase(kept_.begin(), end);
 }
 
-// Launches of which only the number is known: those after the last window that saw any, and those
-// that were held back from the windows before. Each window's share is that of the launches it
-// stands for. False: none saw any, or too long ago.
-bool Folding::give_to_kept(double launches) {
+// Adds launches of which only the number is known: those after the last window with launches, and
+// those held back from earlier windows. Each window's share is that of the launches that it
+// represents. False: no window had launches, or too long ago.
+bool ActivityAggregator::give_to_kept(double launches) {
   std::vector<Kept> kept;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -188,14 +188,14 @@ bool Folding::give_to_kept(double launches) {
   for (const Kept& each : kept) {
     const Again again = {each.from_ns, launches * each.weight / all};
     for (const Buffer& buffer : each.buffers) {
-      fold(buffer, false, &again);
+      aggregate(buffer, false, &again);
       buffers_.give_back(buffer.bytes);
     }
   }
   return !kept.empty();
 }
 
-bool Folding::hold(Buffer& buffer) {
+bool ActivityAggregator::hold(Buffer& buffer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (all_final()) return false;
   buffer.names.take_from(cupti_, buffer.bytes, buffer.valid);
@@ -203,30 +203,30 @@ bool Folding::hold(Buffer& buffer) {
   return true;
 }
 
-void Folding::settle(double weight, double time_ns, bool last, double alone_ns) {
+void ActivityAggregator::settle(double weight, double time_ns, bool last, double alone_ns) {
   std::vector<Buffer> held;
-  LaunchClock::Weight by_ids;
+  LaunchCounter::Weight by_ids;
   double left_out = 0, seen = 0;
   std::int64_t from_ns = 0;
   bool settled = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool any = !all_final();
-    if (attribution_.active()) clock_.stop();
+    if (attribution_.active()) counter_.stop();
     const std::int64_t now = monotonic_ns();
     const bool open = !windows_.empty() && windows_.back().to_ns == 0;
     by_ids =
-        clock_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
-                       last || !awaits_records_now(), last, session_.options().waits, alone_ns});
+        counter_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
+                         last || !awaits_records_now(), last, session_.options().waits, alone_ns});
     if (any) weight = by_ids.value;
-    left_out = clock_.left_out();
+    left_out = counter_.left_out();
     for (Period& period : periods_)
       if (!std::exchange(period.final, true))
         settled = true, period.weight = weight, from_ns = period.from_ns;
     held.swap(held_);
     seen = settled ? by_ids.launches : 0;
   }
-  for (const Buffer& buffer : held) fold(buffer, false);
+  for (const Buffer& buffer : held) aggregate(buffer, false);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (seen >= weight && !held.empty() && (!last || kept_.empty()))
@@ -237,8 +237,9 @@ void Folding::settle(double weight, double time_ns, bool last, double alone_ns) 
   if (last && left_out >= 1 && !give_to_kept(left_out))
     recorder_.note(
         "ended_before_window",
-        "the program ended before a window stood for the launches after the last one, or after its "
-        "beginning, or what the last one recorded was no longer kept: so many are in no row",
+        "the program ended before a window represented the launches after the last one, or before "
+        "the first window, or the records of the last window were no longer kept: so many are in "
+        "no row",
         left_out);
   if (last) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -250,34 +251,34 @@ void Folding::settle(double weight, double time_ns, bool last, double alone_ns) 
   by_ids.counted ? counted_.add(z, by_ids.launches) : timed_.add(z, time_ns);
 }
 
-void Folding::Sums::add(double z_ns, double size) {
+void ActivityAggregator::Sums::add(double z_ns, double size) {
   n += 1, z += z_ns, t += size;
   zz += z_ns * z_ns, zt += z_ns * size, tt += size * size;
 }
 
-double Folding::Sums::variance() const {
-  if (n < 2 || t <= 0) return zz;  // one window does not tell how they differ
+double ActivityAggregator::Sums::variance() const {
+  if (n < 2 || t <= 0) return zz;  // the variance needs two windows
   const double rate = z / t;
   return std::max(0.0, zz - 2 * rate * zt + rate * rate * tt) * n / (n - 1);
 }
 
-Folding::Estimate Folding::estimate() {
+ActivityAggregator::Estimate ActivityAggregator::estimate() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {total_ns_, counted_.variance() + timed_.variance(), counted_.n, timed_.n};
 }
 
-void Folding::account() {
+void ActivityAggregator::account() {
   if (const std::int64_t now = monotonic_ns(); now - released_ns_ >= kReleaseNs) {
     released_ns_ = now;
     buffers_.release_unused();
   }
   if (const std::uint64_t dropped = dropped_.exchange(0); dropped > 0)
     recorder_.lose_launches(static_cast<double>(dropped), "records_dropped",
-                            "records CUPTI dropped for want of buffer space");
+                            "records that CUPTI dropped because buffer space was missing");
   if (const std::uint64_t unfinished = unfinished_copies_.exchange(0); unfinished > 0)
     recorder_.note("unfinished_copies",
-                   "copies and sets that had not ended when their record had to be taken, or whose "
-                   "end CUPTI did not tell: they are not here",
+                   "memcpy and memset that had not ended when their record was read, or whose end "
+                   "CUPTI did not report: they are not here",
                    static_cast<double>(unfinished));
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding: Purlin's buffers of activity records, and what becomes of the records: rows of the
-// session's recorder. CUPTI asks for buffers on whatever thread launches work and gives them back
-// on a thread of its own or on the one that flushes, often after the window that filled them.
+// ActivityAggregator: owns the buffers of activity records and turns the records into rows of the
+// session's recorder. CUPTI asks for a buffer on each thread that launches work. It returns the
+// buffer on its own thread or on the one that flushes, often after the window that filled it.
 //
-// What a record stands for belongs to the period in which its work was enqueued: the last one whose
-// window opened before the work began. Where that is not yet known the buffers are held back, and
-// folded when it is settled; at most kMaxHeld of them, beyond which what was planned is taken.
-// CUPTI gives back a buffer whose work is done, when asked: a period is best settled while it has
-// none. What time says of a window's weight is set right by how many launches there were
-// (launch_clock.h).
+// The weight of a record is that of the period in which its work was enqueued: the last one whose
+// window opened before the work began. While that weight is not known the buffers are held back, at
+// most kMaxHeld of them; for more, the planned weight is used. On request CUPTI returns a buffer
+// whose work is done, so a period is best settled while CUPTI has none. The weight from time is
+// corrected by the number of launches (launch_counter.h).
 //
-// Owned by Capture. [MT] every method; takes no lock that is held while CUPTI is called. What CUPTI
-// dropped is counted as lost; what it gave no end has the time of another launch of its kernel.
+// Owned by Capture. [MT] every method; takes no lock that is held while CUPTI is called. Records
+// that CUPTI dropped count as lost. A record without an end gets the time of another launch of its
+// kernel.
 #pragma once
 
 #include "profile/capture/cuda/activity/attribution.h"
@@ -33,11 +33,11 @@
 
 namespace purlin::profile::capture::cuda {
 
-class Folding {
+class ActivityAggregator {
  public:
   static constexpr std::size_t kMaxHeld = 128;
 
-  Folding(const Cupti& cupti, CaptureSession& session, Attribution& attribution)
+  ActivityAggregator(const Cupti& cupti, CaptureSession& session, Attribution& attribution)
       : cupti_(cupti), session_(session), recorder_(session.recorder()), attribution_(attribution) {
     periods_.front().timed = session.options().every_launch;
   }
@@ -47,43 +47,43 @@ class Folding {
   // REQUIRES: owns(buffer).
   void take(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
 
-  // A buffer that CUPTI asked for so far was for no work.
+  // The buffers that CUPTI asked for until now were not for work.
   void await_work() { work_began_ = false; }
 
   // Records of work that begins from now on are of a new period; `final`: their weight is known.
   void begin_period(double weight, bool final, bool timed);
-  // Around the time that the kinds are enabled: what is under way in graphs when a window ends does
-  // not have a right end (node_times.h).
+  // Around the time that the kinds are enabled: graph nodes that run when a window ends have a
+  // wrong end (node_times.h).
   void begin_window();
   void end_window();
   void drop_window();  // it was not opened after all
-  // The weight, by time, of the records of periods so far that had none, and the time they stand
-  // for; `last`: none follow. `alone_ns`: recorded since by what stands for itself.
+  // The weight, by time, of the records of earlier periods without one, and the time that they
+  // represent; `last`: no period follows. `alone_ns`: time recorded since then with weight 1.
   void settle(double weight, double time_ns, bool last, double alone_ns = 0);
-  // Launches are numbered from here on (LaunchClock::start), until what happens is nobody's. False:
-  // they were already.
-  bool start_clock(bool stood_still);
-  void stop_clock();
-  // Whether an id of now would tell what is to be settled; what its record is recognised by.
+  // Launches are numbered from here on (LaunchCounter::start), until stop_counter(). False: they
+  // were already.
+  bool start_counter(bool stood_still);
+  void stop_counter();
+  // Whether a launch id of this moment would settle a weight; then the id of the next call counts.
   bool wants_last_id();
   void await_last_id();
 
-  // Copies and sets of memory are recorded between windows, too: whether they are to be kept.
+  // Memcpy and memset are also recorded between windows: whether to keep those records.
   void want_copies(bool wanted) { copies_wanted_ = wanted; }
   std::int64_t last_copy_ns() const { return last_copy_ns_; }  // its end, wall clock; 0: none yet
 
-  // Records of work that begins later than that (wall clock) are nobody's, until a period begins.
+  // Records of work that begins later than that (wall clock) are ignored until a period begins.
   void leave_out_from(std::int64_t from_ns);
 
-  // Of the kernels' time, all of it: what was recorded, weighted, and how uncertain that is, by how
-  // the periods differ (a ratio estimate's variance).
+  // Of all kernels' time: the recorded time, weighted, and its variance, from the differences
+  // between periods (a ratio estimate's variance).
   struct Estimate {
     double total_ns = 0, variance = 0;
     double counted = 0, timed = 0;  // windows weighed by their launches, by time
   };
   Estimate estimate();
 
-  // Losses since the last call go to the recorder, and buffers that nobody needs to the system.
+  // Reports losses since the last call to the recorder, and returns unused buffers to the system.
   void account();
   // Records since the last call of kinds that Purlin never enables.
   std::uint64_t take_unasked() { return unasked_.exchange(0); }
@@ -92,18 +92,19 @@ class Folding {
   struct Counts {
     double launches = 0, nodes = 0;
     std::int64_t age_ns = 0;     // of the first of them
-    WorkRates::Amounts at_work;  // how many a ns, of late, not of these alone
+    WorkRates::Amounts at_work;  // how many a ns, recently, not only of these
   };
   Counts take_counts();
-  // What of their price was hidden, and all that is counted so.
+  // The hidden part of their overhead, and all overhead that is counted in this way.
   DeviceBusy::Hidden hidden(const DeviceBusy::Prices& prices);
   // Purlin's own time in CUPTI's callbacks since the last call.
   std::int64_t take_cost_ns() { return cost_ns_.exchange(0); }
   std::size_t memory_bytes() { return buffers_.bytes(); }
-  // Buffers that CUPTI has now, or that wait to be folded.
+  // Buffers that CUPTI has now, or that wait to be aggregated.
   std::size_t lent_buffers() { return buffers_.lent(); }
-  // Whether CUPTI has one that it was lent before the last window closed, or while one is open any:
-  // records of windows that nobody has seen yet. (Those of copies never end.)
+  // Whether CUPTI may still return records of windows: it has a buffer that was lent before the
+  // last window closed, or, while a window is open, any buffer. (Buffers of memcpy records never
+  // end.)
   bool awaits_records();
 
  private:
@@ -119,17 +120,19 @@ class Folding {
     KernelNames names = {};  // of one that is held
   };
 
-  // Records that were folded before stand for more: those of this period for so many launches each.
+  // For records that were aggregated before: each record of this period represents `weight` more
+  // launches.
   struct Again {
     std::int64_t from_ns = 0;
     double weight = 0;
   };
 
-  // A period's buffers, folded already, for launches that are known of at the end only.
+  // A period's aggregated buffers. They may have to represent launches that are known at the end
+  // only.
   struct Kept {
     std::vector<Buffer> buffers;
     std::int64_t from_ns = 0;
-    double weight = 1, launches = 0;  // that each stands for, and all do
+    double weight = 1, launches = 0;  // represented by each record, and by all
   };
 
   class Tally;
@@ -144,17 +147,17 @@ class Folding {
   bool all_final() const;
   bool has_room();
   bool hold(Buffer& buffer);
-  void fold(const Buffer& buffer, bool uncounted, const Again* again = nullptr);
+  void aggregate(const Buffer& buffer, bool uncounted, const Again* again = nullptr);
   void keep(Kept&& last);
   void drop_kept(std::size_t most);
   bool give_to_kept(double launches);
   template <class Record>
   std::int64_t duration_of(const Record& record, const std::vector<Span>& windows);
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
-  void add_up(const std::vector<Period>& folded);
+  void add_up(const std::vector<Period>& periods);
   void count(const Buffer& buffer, bool as_planned);
   const Period& period_of(std::int64_t start_ns) const;
-  // Which calls have ids beside those that launch is not known where calls are recorded, too.
+  // If calls are recorded, too, other calls than launches also have ids, and the counter fails.
   bool keeps_ids() const { return !session_.options().every_launch && !attribution_.active(); }
 
   const Cupti& cupti_;
@@ -162,12 +165,12 @@ class Folding {
   Recorder& recorder_;
   Attribution& attribution_;
   Buffers buffers_;
-  std::mutex mutex_;                          // of what follows
+  std::mutex mutex_;                          // of the following members
   std::vector<Period> periods_ = {Period{}};  // the last few, in order of time
   std::vector<Span> windows_;                 // the last few, likewise
   std::vector<Buffer> held_;
   std::vector<Kept> kept_;  // of the last periods that had launches, in order of time
-  LaunchClock clock_;
+  LaunchCounter counter_;
   std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
   std::int64_t awaited_ns_ = 0;  // when a call was made for its id; 0: none
   DeviceBusy busy_;
@@ -175,7 +178,8 @@ class Folding {
   WorkRates work_rates_;
   NodeTimes node_times_;  // guarded by the recorder's lock
   double total_ns_ = 0;
-  // Of settled periods, z their weighted kernel time and t the launches or the time they stand for.
+  // Of settled periods: z is their weighted kernel time, t the launches or time that they
+  // represent.
   struct Sums {
     double n = 0, z = 0, t = 0, zz = 0, zt = 0, tt = 0;
     void add(double z_ns, double size);

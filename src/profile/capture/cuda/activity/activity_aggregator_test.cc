@@ -17,7 +17,7 @@ namespace {
 
 using Record = KernelRecord;
 
-class FoldingTest : public testing::Test {
+class ActivityAggregatorTest : public testing::Test {
  protected:
   static Record record(const char* name, std::int64_t start_ns, std::int64_t duration_ns,
                        std::uint64_t node = 0) {
@@ -25,8 +25,8 @@ class FoldingTest : public testing::Test {
   }
   void deliver(const std::vector<Record>& records) { rig_.deliver(records); }
   // {count, total ns} by name, and what was lost under "".
-  std::map<std::string, std::pair<double, double>> folded() {
-    folding_.account();
+  std::map<std::string, std::pair<double, double>> recorded() {
+    aggregator_.account();
     const Result<Profile> profile = rig_.profile();
     EXPECT_TRUE(profile.is_ok()) << profile.status().message();
     std::map<std::string, std::pair<double, double>> result;
@@ -41,8 +41,8 @@ class FoldingTest : public testing::Test {
   }
 
   // That of a call at the program's end has the next.
-  void tell_last_id(std::uint32_t id) {
-    folding_.await_last_id();
+  void deliver_last_id(std::uint32_t id) {
+    aggregator_.await_last_id();
     Record version = {};
     auto& call = reinterpret_cast<CUpti_ActivityAPI&>(version);
     call.kind = CUPTI_ACTIVITY_KIND_DRIVER;
@@ -51,34 +51,34 @@ class FoldingTest : public testing::Test {
     deliver({version});
   }
 
-  FoldingRig rig_;
-  Folding& folding_ = rig_.folding;
+  AggregatorRig rig_;
+  ActivityAggregator& aggregator_ = rig_.aggregator;
 };
 
-using Folded = std::map<std::string, std::pair<double, double>>;
+using Recorded = std::map<std::string, std::pair<double, double>>;
 
-TEST_F(FoldingTest, ReplayUnderWayAsAWindowClosesLastsAsLongAsOnesBefore) {
-  folding_.begin_period(1, true, false);
-  folding_.begin_window();
+TEST_F(ActivityAggregatorTest, ReplayUnderWayAsAWindowClosesLastsAsLongAsOnesBefore) {
+  aggregator_.begin_period(1, true, false);
+  aggregator_.begin_window();
   const std::int64_t inside = wall_ns();
   deliver({record("a", inside, 10, 1), record("b", inside, 20, 2), record("k", inside, 30)});
   while (wall_ns() <= inside + 1000) {
   }
-  folding_.end_window();
+  aggregator_.end_window();
   const std::int64_t closed = wall_ns();
   const std::int64_t later = 250'000'000;  // that is when another replay ended
   deliver({record("a", inside, later, 1), record("b", closed + 5, later, 2),
            record("new", inside, later, 9), record("k", inside, later)});
   // "k" is of no graph: it may well have run for so long.
-  EXPECT_EQ(folded(), (Folded{{"", {1, 0}},
-                              {"a", {2, 20}},
-                              {"b", {2, 40}},
-                              {"k", {2, 30.0 + static_cast<double>(later)}}}));
+  EXPECT_EQ(recorded(), (Recorded{{"", {1, 0}},
+                                  {"a", {2, 20}},
+                                  {"b", {2, 40}},
+                                  {"k", {2, 30.0 + static_cast<double>(later)}}}));
 }
 
-TEST_F(FoldingTest, WorkWithoutAnEndTakesTheTimeOfAnEarlierLaunchOfItsKernel) {
-  folding_.begin_period(1, true, false);
-  folding_.begin_window();
+TEST_F(ActivityAggregatorTest, WorkWithoutAnEndTakesTheTimeOfAnEarlierLaunchOfItsKernel) {
+  aggregator_.begin_period(1, true, false);
+  aggregator_.begin_window();
   const std::int64_t inside = wall_ns();
   Record endless = record("k", inside, 0), unstarted = record("k", 0, 0);
   endless.end = unstarted.end = 0;
@@ -88,14 +88,15 @@ TEST_F(FoldingTest, WorkWithoutAnEndTakesTheTimeOfAnEarlierLaunchOfItsKernel) {
   deliver({endless, record("k", inside, 30), endless, unstarted, wider, stranger});
   while (wall_ns() <= inside + 1000) {
   }
-  folding_.end_window();
-  // A node of a graph made anew, of a kernel that was seen as a node of another and in a stream.
+  aggregator_.end_window();
+  // A node of a graph that was made again, of a kernel that was seen as a node of another and in a
+  // stream.
   deliver({record("node", inside, 7, 1), record("node", inside, 250'000'000, 2),
            record("k", inside, 250'000'000, 3)});
-  EXPECT_EQ(folded(), (Folded{{"", {2, 0}}, {"k", {5, 150}}, {"node", {2, 14}}}));
+  EXPECT_EQ(recorded(), (Recorded{{"", {2, 0}}, {"k", {5, 150}}, {"node", {2, 14}}}));
 }
 
-TEST_F(FoldingTest, GraphsMadeAnewDoNotCrowdOutLaterOnes) {
+TEST_F(ActivityAggregatorTest, GraphsMadeAgainDoNotCrowdOutLaterOnes) {
   NodeTimes times;
   for (std::uint32_t graph = 1; graph <= 5 * NodeTimes::kMax; ++graph) times.learn(graph, 1, 10);
   EXPECT_EQ(times.believe(5 * NodeTimes::kMax, 1, 250'000'000), 10);
@@ -157,94 +158,94 @@ TEST(Buffers, WhatABurstNeededIsGivenBackToTheSystem) {
   buffers.give_back(kept);
 }
 
-TEST_F(FoldingTest, NodesThatGoOnBeingRecordedAfterAWindowKeepTheirOwnTimes) {
-  folding_.begin_period(1, true, false);
-  folding_.begin_window();
+TEST_F(ActivityAggregatorTest, NodesThatGoOnBeingRecordedAfterAWindowKeepTheirOwnTimes) {
+  aggregator_.begin_period(1, true, false);
+  aggregator_.begin_window();
   const std::int64_t inside = wall_ns();
   deliver({record("a", inside, 100, 1)});
-  folding_.end_window();
+  aggregator_.end_window();
   // Graphs that were made in the head are recorded until CUPTI is asked again.
   deliver({record("a", wall_ns(), 90, 1), record("a", wall_ns(), 130, 1)});
-  EXPECT_EQ(folded(), (Folded{{"a", {3, 320}}}));
+  EXPECT_EQ(recorded(), (Recorded{{"a", {3, 320}}}));
 }
 
-TEST_F(FoldingTest, WindowsOfOnePeriodAreToldApart) {
-  folding_.begin_period(1, true, false);
-  folding_.begin_window();
-  folding_.end_window();
-  folding_.begin_window();
+TEST_F(ActivityAggregatorTest, WindowsOfOnePeriodAreDistinguished) {
+  aggregator_.begin_period(1, true, false);
+  aggregator_.begin_window();
+  aggregator_.end_window();
+  aggregator_.begin_window();
   const std::int64_t inside = wall_ns();
   deliver({record("long", inside, 7'000'000'000, 4)});
-  EXPECT_EQ(folded(), (Folded{{"long", {1, 7e9}}}));
+  EXPECT_EQ(recorded(), (Recorded{{"long", {1, 7e9}}}));
 }
 
-TEST_F(FoldingTest, AWindowThatWasRefusedIsNoneThatIsOpen) {
-  folding_.begin_period(1, true, false);
-  folding_.begin_window();
+TEST_F(ActivityAggregatorTest, AWindowThatWasRefusedIsNoneThatIsOpen) {
+  aggregator_.begin_period(1, true, false);
+  aggregator_.begin_window();
   const std::int64_t inside = wall_ns();
   deliver({record("a", inside, 10, 1)});
   while (wall_ns() <= inside + 1000) {
   }
-  folding_.end_window();
-  folding_.begin_window();
-  folding_.drop_window();
-  folding_.drop_window();  // one that has ended stays
+  aggregator_.end_window();
+  aggregator_.begin_window();
+  aggregator_.drop_window();
+  aggregator_.drop_window();  // one that has ended stays
   deliver({record("a", inside, 250'000'000, 1), record("a", wall_ns(), 30, 1)});
   // The end of the first is doubtful: its window has closed.
-  EXPECT_EQ(folded(), (Folded{{"a", {3, 50}}}));
+  EXPECT_EQ(recorded(), (Recorded{{"a", {3, 50}}}));
 }
 
-TEST_F(FoldingTest, BuffersThatCuptiHasAreAwaited) {
-  folding_.begin_period(1, true, false);
-  EXPECT_FALSE(folding_.awaits_records());
+TEST_F(ActivityAggregatorTest, BuffersThatCuptiHasAreAwaited) {
+  aggregator_.begin_period(1, true, false);
+  EXPECT_FALSE(aggregator_.awaits_records());
   std::uint8_t *first = nullptr, *second = nullptr;
   std::size_t size = 0, most = 0;
-  folding_.lend(&first, &size, &most);
-  folding_.lend(&second, &size, &most);
-  folding_.take(nullptr, 0, first, 0);
-  EXPECT_TRUE(folding_.awaits_records());
-  folding_.stop_clock();  // another client may have it, for good
-  EXPECT_FALSE(folding_.awaits_records());
-  folding_.lend(&first, &size, &most);
-  EXPECT_TRUE(folding_.awaits_records());
-  folding_.take(nullptr, 0, first, 0);
-  folding_.take(nullptr, 0, second, 0);
-  EXPECT_FALSE(folding_.awaits_records());
+  aggregator_.lend(&first, &size, &most);
+  aggregator_.lend(&second, &size, &most);
+  aggregator_.take(nullptr, 0, first, 0);
+  EXPECT_TRUE(aggregator_.awaits_records());
+  aggregator_.stop_counter();  // another client may have it, for good
+  EXPECT_FALSE(aggregator_.awaits_records());
+  aggregator_.lend(&first, &size, &most);
+  EXPECT_TRUE(aggregator_.awaits_records());
+  aggregator_.take(nullptr, 0, first, 0);
+  aggregator_.take(nullptr, 0, second, 0);
+  EXPECT_FALSE(aggregator_.awaits_records());
 }
 
-TEST_F(FoldingTest, RecordsAreCountedOnceWhetherHeldOrNot) {
-  folding_.begin_period(1, true, false);
+TEST_F(ActivityAggregatorTest, RecordsAreCountedOnceWhetherHeldOrNot) {
+  aggregator_.begin_period(1, true, false);
   deliver({record("a", wall_ns(), 10), record("b", wall_ns(), 10, 1)});
-  folding_.begin_period(4, false, false);
+  aggregator_.begin_period(4, false, false);
   deliver({record("a", wall_ns(), 10), record("a", wall_ns(), 10), record("b", wall_ns(), 10, 1)});
-  const Folding::Counts counts = folding_.take_counts();
+  const ActivityAggregator::Counts counts = aggregator_.take_counts();
   EXPECT_EQ(counts.launches, 3);
   EXPECT_EQ(counts.nodes, 2);
   EXPECT_GT(counts.at_work.launches, 0);
   EXPECT_GT(counts.at_work.nodes, 0);
-  folding_.settle(5, 1, false);
-  const Folding::Counts settled = folding_.take_counts();
+  aggregator_.settle(5, 1, false);
+  const ActivityAggregator::Counts settled = aggregator_.take_counts();
   EXPECT_EQ(settled.launches + settled.nodes, 0);
-  EXPECT_EQ(folded(), (Folded{{"a", {11, 110}}, {"b", {6, 60}}}));
+  EXPECT_EQ(recorded(), (Recorded{{"a", {11, 110}}, {"b", {6, 60}}}));
 }
 
 // 190 launches between windows of ten, of which time would have 90.
-TEST_F(FoldingTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
+TEST_F(ActivityAggregatorTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
   constexpr std::int64_t kWindowNs = 2'000'000, kPeriodNs = 20'000'000;
   const auto until = [](std::int64_t ns) {
     while (monotonic_ns() < ns) {
     }
   };
-  folding_.begin_period(1, true, false);
+  aggregator_.begin_period(1, true, false);
   Record head = record("a", wall_ns(), 10);
   head.correlationId = 1000;
   deliver({head});
-  folding_.start_clock(true);
+  aggregator_.start_counter(true);
   std::int64_t now = monotonic_ns();
   for (std::uint32_t window = 1; window <= 2; ++window) {
     until(now += kPeriodNs - kWindowNs);
-    folding_.begin_period(10, false, false);
-    folding_.begin_window();
+    aggregator_.begin_period(10, false, false);
+    aggregator_.begin_window();
     std::vector<Record> records;
     for (std::uint32_t i = 0; i < 10; ++i)
       for (std::uint64_t node = 1; node <= 3; ++node) {
@@ -253,99 +254,99 @@ TEST_F(FoldingTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
       }
     deliver(records);
     until(now += kWindowNs);
-    folding_.end_window();
-    folding_.settle(10, static_cast<double>(kPeriodNs), window == 2);
+    aggregator_.end_window();
+    aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 2);
   }
-  EXPECT_EQ(folding_.estimate().counted, 2);
-  EXPECT_EQ(folding_.estimate().timed, 0);
-  const auto rows = folded();
+  EXPECT_EQ(aggregator_.estimate().counted, 2);
+  EXPECT_EQ(aggregator_.estimate().timed, 0);
+  const auto rows = recorded();
   EXPECT_EQ(rows.at("a").first, 1);
   EXPECT_NEAR(rows.at("node").first, 3 * 400, 3 * 40);
 }
 
-// A program's last window opened when it had done its work: what it made after the one before is
-// known by an id of the end, and stood for by the launches of that one.
-TEST_F(FoldingTest, WhatComesAfterTheLastWindowThatSawAnythingIsStoodForByThat) {
-  folding_.begin_period(1, true, false);
+// A program's last window opened after its work was done. The number of launches after the window
+// before is known by an id at the end, and the launches of that window represent them.
+TEST_F(ActivityAggregatorTest, LaunchesAfterTheLastWindowWithLaunchesAreRepresentedByIt) {
+  aggregator_.begin_period(1, true, false);
   Record head = record("a", wall_ns(), 10);
   head.correlationId = 1000;
   deliver({head});
-  folding_.start_clock(true);
+  aggregator_.start_counter(true);
   const std::int64_t end = monotonic_ns() + 10'000'000;
   while (monotonic_ns() < end) {
   }
   for (int window = 0; window < 2; ++window) {
-    folding_.begin_period(10, false, false);
-    folding_.begin_window();
+    aggregator_.begin_period(10, false, false);
+    aggregator_.begin_window();
     std::vector<Record> records;
     for (std::uint32_t i = 1191; window == 0 && i <= 1200; ++i) {
       records.push_back(record("a", wall_ns(), 10));
       records.back().correlationId = i;
     }
     deliver(records);
-    folding_.end_window();
-    if (window == 0) folding_.settle(10, 10e6, false);
+    aggregator_.end_window();
+    if (window == 0) aggregator_.settle(10, 10e6, false);
   }
-  tell_last_id(1500);
-  folding_.settle(10, 10e6, true);
-  EXPECT_NEAR(folded().at("a").first, 501, 5);
-  EXPECT_FALSE(folding_.awaits_records());
-  EXPECT_EQ(folding_.lent_buffers(), 0u);
+  deliver_last_id(1500);
+  aggregator_.settle(10, 10e6, true);
+  EXPECT_NEAR(recorded().at("a").first, 501, 5);
+  EXPECT_FALSE(aggregator_.awaits_records());
+  EXPECT_EQ(aggregator_.lent_buffers(), 0u);
 }
 
 // What was held back of a busy time is not for the little that was launched last.
-TEST_F(FoldingTest, WhatNoWindowStoodForIsOfAllThatAreKept) {
-  folding_.begin_period(1, true, false);
+TEST_F(ActivityAggregatorTest, LaunchesWithoutAWindowAreSpreadOverAllKeptOnes) {
+  aggregator_.begin_period(1, true, false);
   Record head = record("busy", wall_ns(), 10);
   head.correlationId = 1000;
   deliver({head});
-  folding_.start_clock(true);
+  aggregator_.start_counter(true);
   std::int64_t before = monotonic_ns();
   const auto window = [&](const char* name, std::uint32_t from, std::uint32_t to, bool last) {
     while (monotonic_ns() < before + 1'000'000) {
     }
-    folding_.begin_period(10, false, false);
-    folding_.begin_window();
+    aggregator_.begin_period(10, false, false);
+    aggregator_.begin_window();
     std::vector<Record> records;
     for (std::uint32_t id = from; id <= to; ++id) {
       records.push_back(record(name, wall_ns(), 10));
       records.back().correlationId = id;
     }
     deliver(records);
-    folding_.end_window();
-    if (last) tell_last_id(to);
+    aggregator_.end_window();
+    if (last) deliver_last_id(to);
     const std::int64_t now = monotonic_ns();  // as long as the period was, on a busy machine too
-    folding_.settle(10, static_cast<double>(now - std::exchange(before, now)), last);
+    aggregator_.settle(10, static_cast<double>(now - std::exchange(before, now)), last);
   };
   for (std::uint32_t i = 1; i <= 40; ++i)
     window("busy", 1000 + 1000 * i - 99, 1000 + 1000 * i, false);
   // 5,000 of which no window saw any, and then hardly anything.
   window("quiet", 46'001, 46'001, false);
   window("quiet", 46'002, 46'002, true);
-  const auto rows = folded();
+  const auto rows = recorded();
   EXPECT_GT(rows.at("busy").first, 44'000);
   EXPECT_LT(rows.at("quiet").first, 1'000);
   EXPECT_NEAR(rows.at("busy").first + rows.at("quiet").first, 45'003, 1);
 }
 
-TEST_F(FoldingTest, TimeWeighsWindowsWhereIdsAreTheSameForAll) {
-  folding_.begin_period(1, true, false);
+TEST_F(ActivityAggregatorTest, TimeWeighsWindowsWhereIdsAreTheSameForAll) {
+  aggregator_.begin_period(1, true, false);
   deliver({record("a", wall_ns(), 10)});
-  folding_.start_clock(true);
+  aggregator_.start_counter(true);
   for (int window = 0; window < 3; ++window) {
-    folding_.begin_period(5, false, false);
-    folding_.begin_window();
+    aggregator_.begin_period(5, false, false);
+    aggregator_.begin_window();
     deliver({record("a", wall_ns(), 10)});
-    folding_.end_window();
-    folding_.settle(5, 1e6, window == 2);
+    aggregator_.end_window();
+    aggregator_.settle(5, 1e6, window == 2);
   }
-  EXPECT_EQ(folding_.estimate().counted, 0);
-  EXPECT_EQ(folding_.estimate().timed, 3);
-  EXPECT_EQ(folded(), (Folded{{"a", {16, 160}}}));
+  EXPECT_EQ(aggregator_.estimate().counted, 0);
+  EXPECT_EQ(aggregator_.estimate().timed, 3);
+  EXPECT_EQ(recorded(), (Recorded{{"a", {16, 160}}}));
 }
 
-TEST_F(FoldingTest, AHeldBufferHasItsNamesWhenTheirModulesAreGone) {
-  folding_.begin_period(2, false, false);
+TEST_F(ActivityAggregatorTest, AHeldBufferHasItsNamesWhenTheirModulesAreGone) {
+  aggregator_.begin_period(2, false, false);
   char first[] = "kernel_of_a_module", second[] = "kernel_of_another";
   const std::int64_t start = wall_ns() + 1000;
   deliver({record(first, start, 500), record(first, start, 500), record(first, start, 500)});
@@ -353,17 +354,17 @@ TEST_F(FoldingTest, AHeldBufferHasItsNamesWhenTheirModulesAreGone) {
   // The place of a name that was freed is another's now.
   std::memset(first, '?', sizeof first - 1);
   std::memset(second, '!', sizeof second - 1);
-  folding_.settle(2, 1e9, false);
-  EXPECT_EQ(folded(),
-            (Folded{{"kernel_of_a_module", {6, 3000}}, {"kernel_of_another", {4, 2000}}}));
+  aggregator_.settle(2, 1e9, false);
+  EXPECT_EQ(recorded(),
+            (Recorded{{"kernel_of_a_module", {6, 3000}}, {"kernel_of_another", {4, 2000}}}));
 }
 
-TEST_F(FoldingTest, WhatIsKnownIsFoldedBeforeCuptiIsAnswered) {
-  folding_.begin_period(1, true, false);
+TEST_F(ActivityAggregatorTest, KnownRecordsAreAggregatedBeforeCuptiIsAnswered) {
+  aggregator_.begin_period(1, true, false);
   char name[] = "kernel_of_a_module";
   deliver({record(name, wall_ns() + 1000, 500)});
   std::memset(name, '?', sizeof name - 1);
-  EXPECT_EQ(folded(), (Folded{{"kernel_of_a_module", {1, 500}}}));
+  EXPECT_EQ(recorded(), (Recorded{{"kernel_of_a_module", {1, 500}}}));
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-// How often a launch is looked for again before it is counted without its op.
+// The number of searches for a launch's call before the launch is counted without its op.
 constexpr int kMaxAge = 2;
-// What is decided by less could be an accident.
+// The minimum number of launches for a decision.
 constexpr std::uint64_t kEnoughLaunches = 100;
 // Records of calls come within a flush or two of the call.
 constexpr std::int64_t kKeptNs = 30'000'000'000;
@@ -55,7 +55,7 @@ void Attribution::watch_libraries() {
   std::string reason;
   if (!install_gemm_calls(reason) && !reason.empty())
     recorder_.note("no_gemm_shapes",
-                   "shapes of cuBLAS's products are not told: its functions could not be "
+                   "shapes of cuBLAS's products are not reported: its functions could not be "
                    "replaced: " +
                        reason);
 }
@@ -74,7 +74,8 @@ void Attribution::open() {
     refused_ = true;
     log_->stop_listening();
     recorder_.note("no_launch_calls",
-                   "ops of launches are not told: CUPTI does not record the calls that launch: " +
+                   "ops of launches are not reported: CUPTI does not record the calls that "
+                   "launch: " +
                        cupti_.text_of(result));
     return;
   }
@@ -135,15 +136,15 @@ void Attribution::collect(bool final) {
                    lost);
   if (without_call > 0)
     recorder_.note("launches_without_call",
-                   "launches whose call was not recorded: their op is not told", without_call);
+                   "launches whose call was not recorded: their op is not known", without_call);
   if (graph_launches > 0)
     recorder_.note("graph_ops_untold",
-                   "launches of CUDA graphs without op or call: what CUPTI says launched them "
-                   "did not",
+                   "launches of CUDA graphs without op or call: CUPTI reports a call that did not "
+                   "launch them",
                    graph_launches);
 }
 
-// Where the calls of many launches are missing, others than we know launch: all are recorded.
+// If the calls of many launches are missing, unknown calls launch: then all calls are recorded.
 void Attribution::choose_records() {
   if (launches_ < kEnoughLaunches || records_ == CallRecords::kAll) return;
   if (unplaced_ * 5 > launches_) records_ = CallRecords::kAll;

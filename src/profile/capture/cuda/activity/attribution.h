@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attribution: which op each recorded launch belongs to, and, for a timeline, which call made it.
+// Attribution: finds the op of each recorded launch, and, for a timeline, the call that made it.
 // While the activity tier's window is open it also records the calls that launch (launch_calls.h)
-// and has the program's ranges logged (range_log.h); Folding asks it about each launch.
+// and logs the program's ranges (range_log.h). ActivityAggregator asks it about each launch.
 //
-// Owned by Capture. open, close and collect belong to who holds CUPTI's turn; a Batch may be made
-// on any thread, takes no lock that is held while CUPTI is called, and is made before a
-// Recorder::Batch.
-// Without NVTX or --gemm-shapes it stays off and costs nothing. What cannot be told is noted.
+// Owned by Capture. open, close and collect belong to the holder of CUPTI's turn. A Batch may be
+// made on any thread, before a Recorder::Batch. It takes no lock that is held while CUPTI is
+// called. Without NVTX or --gemm-shapes attribution stays off and has no overhead. Failures are
+// notes.
 #pragma once
 
 #include "profile/capture/cuda/activity/launch_calls.h"
@@ -40,7 +40,7 @@ class Attribution {
   Attribution(const Cupti& cupti, Recorder& recorder, const AttributionOptions& options);
 
   // Around the window of the activity tier: before its kinds are enabled, after they are disabled.
-  // And within it, again and again: what there is to attribute may come late.
+  // open() is also called within the window, because the first range may come late.
   void open();
   void close();
   // After CUPTI's buffers were flushed.
@@ -59,8 +59,8 @@ class Attribution {
     // Before the first of the others; `recorder` outlives this.
     void begin(Recorder::Batch& recorder);
     void call(const CUpti_ActivityAPI& record);
-    // Places a launch, or keeps it until its call is known: then false, and it is not the caller's
-    // any more.
+    // Places a launch, or keeps it until its call is known: then false, and the caller must not use
+    // it.
     bool place(LaunchFacts& facts, std::uint32_t correlation);
     void place(CopyFacts& facts, std::uint32_t correlation);
 
@@ -98,7 +98,7 @@ class Attribution {
 
   std::mutex mutex_;
   Correlation correlation_;
-  std::uint64_t launches_ = 0, unplaced_ = 0;  // since records_ were last thought about
+  std::uint64_t launches_ = 0, unplaced_ = 0;  // since the last choose_records()
   std::vector<std::uint32_t> ops_ = {
       0};  // the recorder's number of each context + 1, 0 = not asked
   std::unordered_map<std::string, std::uint32_t> known_ops_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding's walk over a buffer's records: what they say of launches and of time, and the rows they
-// become.
+// ActivityAggregator's walk over a buffer's records: it counts launches and time, and adds the
+// records to the recorder's rows.
 #include "profile/capture/cuda/activity/activity_aggregator.h"
 #include "profile/capture/cuda/activity/record_facts.h"
 
@@ -16,10 +16,10 @@ constexpr std::int64_t kCallNs = 300;  // of a call's record, the program's thre
 
 }  // namespace
 
-// Copies, sets and waits cost as launches do, about.
-class Folding::Tally {
+// Memcpy, memset and waits have about the overhead of launches.
+class ActivityAggregator::Tally {
  public:
-  // `as_planned`: the weights that are not known will be those.
+  // `as_planned`: the planned weights replace the unknown ones.
   Tally(bool keeps_ids, bool as_planned, const std::vector<Span>& windows)
       : keeps_ids_(keeps_ids), as_planned_(as_planned), windows_(windows) {}
   void see(const CUpti_Activity& record) {
@@ -29,25 +29,25 @@ class Folding::Tally {
       ++calls_;
     see_work(record);
   }
-  void add_to(Folding& folding) const {
+  void add_to(ActivityAggregator& aggregator) const {
     {
-      const std::lock_guard<std::mutex> lock(folding.mutex_);
-      folding.busy_.add(busy_);
+      const std::lock_guard<std::mutex> lock(aggregator.mutex_);
+      aggregator.busy_.add(busy_);
       const std::int64_t first_ns = busy_.first_ns();
-      if (folding.first_ns_ == 0 || (first_ns > 0 && first_ns < folding.first_ns_))
-        folding.first_ns_ = first_ns;
-      for (const auto& [slot, begun] : slots_) folding.work_rates_.add(slot, begun);
+      if (aggregator.first_ns_ == 0 || (first_ns > 0 && first_ns < aggregator.first_ns_))
+        aggregator.first_ns_ = first_ns;
+      for (const auto& [slot, begun] : slots_) aggregator.work_rates_.add(slot, begun);
       for (const auto& [id, start_ns] : launch_ids_) {
-        const Period& period = folding.period_of(start_ns);
+        const Period& period = aggregator.period_of(start_ns);
         if (!period.final || period.weight > 0)
-          folding.clock_.see(id, period.final || as_planned_ ? period.weight : 0, start_ns);
+          aggregator.counter_.see(id, period.final || as_planned_ ? period.weight : 0, start_ns);
       }
-      if (version_id_ != 0 && folding.awaited_ns_ != 0)
-        folding.clock_.see_now(version_id_ - 1, folding.awaited_ns_);
-      folding.launches_ += all_ - nodes_ - calls_;  // with their time: take_counts
-      folding.nodes_ += nodes_;
+      if (version_id_ != 0 && aggregator.awaited_ns_ != 0)
+        aggregator.counter_.see_now(version_id_ - 1, aggregator.awaited_ns_);
+      aggregator.launches_ += all_ - nodes_ - calls_;  // with their time: take_counts
+      aggregator.nodes_ += nodes_;
     }
-    folding.cost_ns_ += static_cast<std::int64_t>(calls_) * kCallNs;
+    aggregator.cost_ns_ += static_cast<std::int64_t>(calls_) * kCallNs;
   }
 
  private:
@@ -77,7 +77,7 @@ class Folding::Tally {
   template <class Record>
   void see_launch(const CUpti_Activity& record) {
     const auto& launch = reinterpret_cast<const Record&>(record);
-    // Copies are recorded between windows, too; what is counted here are windows.
+    // Memcpy is also recorded between windows, but only windows count here.
     if (record.kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
         record.kind != CUPTI_ACTIVITY_KIND_KERNEL &&
         !in_window(static_cast<std::int64_t>(launch.start)))
@@ -119,7 +119,7 @@ class Folding::Tally {
   DeviceBusy::Batch busy_{wall_ns()};
 };
 
-void Folding::count(const Buffer& buffer, bool as_planned) {
+void ActivityAggregator::count(const Buffer& buffer, bool as_planned) {
   CUpti_Activity* record = nullptr;
   std::vector<Span> windows;
   {
@@ -132,16 +132,17 @@ void Folding::count(const Buffer& buffer, bool as_planned) {
   tally.add_to(*this);
 }
 // A buffer's calls come before its launches: most launches then find theirs at once.
-void Folding::take_calls(const Buffer& buffer, Attribution::Batch& ops) {
+void ActivityAggregator::take_calls(const Buffer& buffer, Attribution::Batch& ops) {
   CUpti_Activity* record = nullptr;
   while (cupti_.next_record(buffer.bytes, buffer.valid, &record) == CUPTI_SUCCESS)
     if (record->kind == CUPTI_ACTIVITY_KIND_RUNTIME || record->kind == CUPTI_ACTIVITY_KIND_DRIVER)
       ops.call(*reinterpret_cast<const CUpti_ActivityAPI*>(record));
 }
 
-// How long work of a graph took, -1: not known. Other work's record says so itself.
+// The duration of a graph's work, -1: not known. Other work has it in its record.
 template <class Record>
-std::int64_t Folding::duration_of(const Record& record, const std::vector<Span>& windows) {
+std::int64_t ActivityAggregator::duration_of(const Record& record,
+                                             const std::vector<Span>& windows) {
   if (!has_times(record.start, record.end)) return -1;
   const auto start = static_cast<std::int64_t>(record.start);
   const auto duration = static_cast<std::int64_t>(record.end - record.start);
@@ -156,7 +157,7 @@ std::int64_t Folding::duration_of(const Record& record, const std::vector<Span>&
   return node_times_.believe(record.graphId, record.graphNodeId, duration);
 }
 
-void Folding::fold(const Buffer& buffer, bool uncounted, const Again* again) {
+void ActivityAggregator::aggregate(const Buffer& buffer, bool uncounted, const Again* again) {
   std::vector<Period> periods;
   std::vector<Span> windows;
   {
@@ -214,7 +215,7 @@ void Folding::fold(const Buffer& buffer, bool uncounted, const Again* again) {
         LaunchFacts facts = facts_of(kernel);
         facts.duration_ns = duration_of(kernel, windows);
         facts.ended = facts.duration_ns >= 0;
-        // Where not even the start is told, it is about that of the launch before.
+        // If CUPTI does not report the start, it is about that of the launch before.
         if (kernel.start != 0)
           last_start = facts.start_ns;
         else
@@ -242,7 +243,7 @@ void Folding::fold(const Buffer& buffer, bool uncounted, const Again* again) {
         break;
       }
       case CUPTI_ACTIVITY_KIND_CONTEXT:  // asked for by Ownership
-      case CUPTI_ACTIVITY_KIND_RUNTIME:  // seen to above
+      case CUPTI_ACTIVITY_KIND_RUNTIME:  // handled above
       case CUPTI_ACTIVITY_KIND_DRIVER:
         break;
       default:
@@ -255,9 +256,9 @@ void Folding::fold(const Buffer& buffer, bool uncounted, const Again* again) {
   add_up(periods);
 }
 
-void Folding::add_up(const std::vector<Period>& folded) {
+void ActivityAggregator::add_up(const std::vector<Period>& periods) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const Period& part : folded) {
+  for (const Period& part : periods) {
     total_ns_ += part.weight * part.kernel_ns;
     for (Period& period : periods_)
       if (period.from_ns == part.from_ns) period.kernel_ns += part.kernel_ns;

@@ -118,7 +118,7 @@ const char* epilogue_name(std::uint32_t epilogue) {
 
 bool transposes(cublasOperation_t operation) { return operation != CUBLAS_OP_N; }
 
-// ---- what the arguments of each family of functions say ----
+// ---- the arguments of each family of functions ----
 
 template <class Int>
 GemmFacts sizes(cublasOperation_t a, cublasOperation_t b, Int m, Int n, Int k) {
@@ -144,7 +144,7 @@ constexpr int type_of(const cuComplex*) { return CUDA_C_32F; }
 constexpr int type_of(const cuDoubleComplex*) { return CUDA_C_64F; }
 constexpr int type_of(const __half*) { return CUDA_R_16F; }
 
-// cublasSgemm and its kin.
+// cublasSgemm and the same for other types.
 template <class T, class Int>
 GemmFacts describe(cublasHandle_t, cublasOperation_t ta, cublasOperation_t tb, Int m, Int n, Int k,
                    const T* alpha, const T*, Int lda, const T*, Int ldb, const T*, T*, Int ldc) {
@@ -289,7 +289,7 @@ GemmFacts describe(cublasLtHandle_t, cublasLtMatmulDesc_t matmul, const void*, c
   return facts;
 }
 
-// ---- the stand-ins ----
+// ---- the replacements ----
 
 thread_local int inside = 0;  // a product that is part of another is not one
 

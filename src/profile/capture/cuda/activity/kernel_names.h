@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelNames: copies of the names that the records of a buffer point at. A name is CUPTI's, and it
-// says nowhere how long it lasts once the kernel's module is unloaded: it is good while CUPTI hands
-// the buffer over, and what is read later is read from here.
+// KernelNames: copies of the names that the records of a buffer point to. CUPTI owns the names, and
+// their lifetime after a module's unload is not documented. They are valid in CUPTI's callback.
+// Later readers use these copies.
 //
-// Owned by whoever keeps the buffer; thread-safety: none. Throws std::bad_alloc.
+// Owned by the owner of the buffer; thread-safety: none. Throws std::bad_alloc.
 #pragma once
 
 #include "profile/capture/cuda/cupti/library.h"

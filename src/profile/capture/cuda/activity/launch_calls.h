@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of CUDA's runtime and driver that start work or wait for it: the few whose records tell
-// who launched what. All other calls stay unrecorded, as records of API calls cost more than those
-// of the work (reference figures: docs/guide/profiling.md).
+// The calls of CUDA's runtime and driver that start work or wait for it. Their records identify
+// the thread and range of a launch. Other calls are not recorded: records of API calls have more
+// overhead than those of the work (reference figures: docs/guide/profiling.md).
 //
-// Pure functions over a fixed table, and the switching of it. A call of CUPTI that is refused is
-// skipped: its launches have no op.
+// Pure functions over a fixed table, and functions that switch its records. A call that CUPTI
+// refuses is skipped: its launches have no op.
 #pragma once
 
 #include "model/profile/timeline.h"
@@ -22,10 +22,10 @@ struct LaunchCall {
 // Of an API record; null for calls that are not in the table.
 const LaunchCall* launch_call(CUpti_ActivityKind kind, CUpti_CallbackId id);
 
-// Which calls' records are switched on: all of the two APIs, or (CUPTI 12.5) what is left after the
-// others were switched off one by one. Switching the few on one by one, as CUPTI documents, answers
-// success and records nothing on 13.0 once a context exists. 290 us for what is kept, off 50 us
-// (H200).
+// The calls whose records are switched on: all of the two APIs, or (CUPTI 12.5) those that remain
+// after the others were switched off one by one. The documented way, to switch on a few one by one,
+// reports success on 13.0 but records nothing once a context exists. Switching on takes 290 us,
+// switching off 50 us (H200).
 enum class CallRecords { kAll, kLaunches, kLaunchesCopiesWaits };
 
 // With CUPTI's turn held.

@@ -21,7 +21,7 @@ std::string file_of(const std::string& spool, std::uint64_t hash) {
   return spool + name;
 }
 
-// Under a name of its own first: another process of the program may write the same module.
+// First under a name that only this process uses: another process may write the same module.
 void write_file(const std::string& path, const std::string& bytes) {
   if (::access(path.c_str(), F_OK) == 0) return;
   const std::string temporary = path + "." + std::to_string(::getpid());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules: the code of the GPU modules that a program loads, as CUPTI shows it when it asks for a
+// Modules: the code of the GPU modules that a program loads. CUPTI shows it when it asks for a
 // module's hash, which needs no subscriber. Code with line tables is kept, up to a bound, until
-// samples of it are seen; then it goes to the spool, where `purlin profile` looks lines up when the
-// program has ended.
+// samples of it are seen. It is then written to the spool, where `purlin profile` looks up source
+// lines after the program has ended.
 //
-// One per process, never destroyed. [MT] see() comes on whatever thread loads a module and takes no
-// other lock; nothing throws.
+// One per process, never destroyed. [MT] see() is called on any thread that loads a module and
+// takes no other lock; nothing throws.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Modules {
 
   // The module's hash, never 0.
   std::uint64_t see(std::string_view code);
-  // Samples of a module were found. False where its code was not kept for want of room.
+  // Samples of a module were found. False if its code was not kept because of the bound.
   bool use(std::uint64_t hash);
 
  private:
@@ -35,7 +35,7 @@ class Modules {
   std::size_t bytes_ = 0;
 };
 
-// Whether a module (an ELF file) has tables that tell source lines.
+// Whether a module (an ELF file) has tables of source lines.
 bool has_line_tables(std::string_view code);
 
 }  // namespace purlin::profile::capture::cuda

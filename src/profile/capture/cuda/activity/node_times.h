@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeTimes: how long each node of a CUDA graph took when it was last seen to its end. CUPTI 13.0
-// gives the replay that is under way when a kind is disabled its right start, but the end of a
-// later replay (H200: bench/results/graph_windows.md): hundreds of milliseconds for kernels of
-// microseconds, in one to all of a window's replays. The nodes of a replayed graph take much the
-// same time again and again, so what was seen before stands for what was not.
+// NodeTimes: the last known duration of each node of a CUDA graph. If a kind is disabled during a
+// replay, CUPTI 13.0 gives that replay the right start, but the end of a later replay (H200:
+// bench/results/graph_windows.md). Kernels of microseconds then have hundreds of milliseconds, in
+// one to all of a window's replays. The nodes of a graph take nearly the same time in each replay,
+// so an earlier duration replaces the wrong one.
 //
-// At most 2 × kMax nodes are known: those that were seen longest ago are forgotten, as programs
-// make graphs anew again and again. Owned by Folding, used within the recorder's lock.
-// Thread-safety: none.
+// At most 2 × kMax nodes are known. The oldest ones are forgotten, because programs make graphs
+// repeatedly. Owned by ActivityAggregator, used within the recorder's lock. Thread-safety: none.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +25,7 @@ class NodeTimes {
     if (known_.size() >= kMax) earlier_ = std::exchange(known_, {});
     known_[key(graph, node)] = duration_ns;
   }
-  // What to believe of a record with a doubtful end; -1: nothing is known.
+  // The duration of a record with a doubtful end; -1: not known.
   std::int64_t believe(std::uint32_t graph, std::uint64_t node, std::int64_t duration_ns) const {
     for (const auto* nodes : {&known_, &earlier_})
       if (const auto known = nodes->find(key(graph, node)); known != nodes->end())

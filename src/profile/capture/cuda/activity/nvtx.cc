@@ -3,10 +3,9 @@
 // NVTX_INJECTION64_PATH names this library. Ranges go to the RangeLog; marks, categories and
 // payloads are not kept.
 //
-// It is a second entry of the same library rather than a library of its own: what it logs is read
-// by the capture beside it, without a protocol between two libraries. A program that uses NVTX and
-// not CUDA loads it and nothing more happens. CUPTI's own NVTX support is not used, so that its
-// trouble with NVTX 3.2.0 and 3.2.1 does not concern Purlin.
+// It is a second entry of the same library, not a separate library: the capture reads its log
+// without a protocol between two libraries. If a program uses NVTX without CUDA, only this entry
+// runs. CUPTI's own NVTX support is not used, because it has problems with NVTX 3.2.0 and 3.2.1.
 #include "profile/capture/ranges/range_log.h"
 
 #include <atomic>
@@ -102,8 +101,8 @@ int NVTX_API domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t*
 
 int NVTX_API domain_pop(nvtxDomainHandle_t domain) { return pop(domain_of(domain)); }
 
-// Ranges that may begin on one thread and end on another say nothing of a launch, and are no wish
-// for ops: they are kept for a timeline.
+// Ranges that may begin on one thread and end on another identify no launch and do not enable ops.
+// They are kept for a timeline.
 template <class Name>
 nvtxRangeId_t start_span(const Name& name) {
   RangeLog* log = RangeLog::instance();
@@ -163,7 +162,7 @@ Domain* make_domain(bool counts) {
   return domain;
 }
 
-// NCCL marks its calls in every program that uses it: that alone is no wish for ops.
+// NCCL marks its calls in every program that uses it: its ranges do not enable ops.
 nvtxDomainHandle_t NVTX_API domain_create_a(const char* name) {
   return reinterpret_cast<nvtxDomainHandle_t>(
       make_domain(name == nullptr || std::strcmp(name, "NCCL") != 0));
@@ -204,7 +203,7 @@ Slot slot(NvtxCallbackModule module, int id, Function* function) {
   return {module, static_cast<unsigned>(id), reinterpret_cast<NvtxFunctionPointer>(function)};
 }
 
-// False where this NVTX is none that we know.
+// False if this version of NVTX is unknown.
 bool fill(NvtxGetExportTableFunc_t get_export_table) {
   const auto* tables =
       static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));

@@ -7,8 +7,8 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-// CUPTI appends fields to its records and renames the type; what is read here has been in the same
-// place since CUDA 12.0, the oldest version load_cupti accepts.
+// CUPTI appends fields to its records and renames the type. The fields that are read here have the
+// same place since CUDA 12.0, the oldest version that load_cupti accepts.
 #define PURLIN_SAME_PLACE(newer, older, field) \
   static_assert(offsetof(newer, field) == offsetof(older, field))
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, registersPerThread);

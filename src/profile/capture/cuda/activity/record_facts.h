@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUPTI's activity records say, in the recorder's terms. The newest types stand for the older
-// ones, too: what is read here has been in the same place since CUDA 12.0.
+// The facts of CUPTI's activity records, in the recorder's types. The newest record types also read
+// older records: these fields have the same place since CUDA 12.0.
 //
-// Pure functions. A record without an end has a duration that means nothing: ask has_times().
+// Pure functions. The duration of a record without an end is invalid: check has_times().
 #pragma once
 
 #include "profile/capture/cuda/cupti/library.h"
@@ -17,12 +17,12 @@ namespace purlin::profile::capture::cuda {
 inline bool has_times(std::uint64_t start, std::uint64_t end) { return start != 0 && end >= start; }
 
 const char* copy_kind(std::uint8_t kind);
-// nullptr: no wait of the host's (a stream that waits for an event keeps nobody there).
+// nullptr: not a wait of the host (a stream that waits for an event does not block the host).
 const char* wait_kind(CUpti_ActivitySynchronizationType type);
 
 LaunchFacts facts_of(const CUpti_ActivityKernel10& record);
 WaitFacts facts_of(const CUpti_ActivitySynchronization2& record);
-// Of a copy or a set.
+// Of a memcpy or memset.
 template <class Record>
 CopyFacts facts_of(const Record& record, const char* kind) {
   CopyFacts facts;
@@ -35,7 +35,7 @@ CopyFacts facts_of(const Record& record, const char* kind) {
   return facts;
 }
 
-// What it kept busy.
+// The stream and time that the work used.
 DeviceBusy::Work work_of(const CUpti_ActivityKernel10& record);
 template <class Record>
 DeviceBusy::Work work_of(const Record& record) {

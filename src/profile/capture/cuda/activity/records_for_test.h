@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up kernel records, the functions of CUPTI that read them, and a Folding to give them to: for
-// tests and benchmarks. Buffers hold kernel records only, one after the other.
+// Synthetic kernel records, the functions of CUPTI that read them, and a ActivityAggregator to give
+// them to: for tests and benchmarks. Buffers hold kernel records only, one after the other.
 //
 // Thread-safety: none.
 #pragma once
@@ -25,7 +25,7 @@ inline CUptiResult CUPTIAPI next_kernel_record(std::uint8_t* buffer, std::size_t
   return CUPTI_SUCCESS;
 }
 
-// What a Folding calls of CUPTI.
+// What a ActivityAggregator calls of CUPTI.
 inline Cupti record_functions() {
   Cupti cupti;
   cupti.next_record = &next_kernel_record;
@@ -55,9 +55,9 @@ struct NoSource : Source {
   void collect(bool) override {}
 };
 
-// A Folding with what it needs, of a session that writes no file.
-struct FoldingRig {
-  explicit FoldingRig(bool every_launch = false, const Cupti& functions = record_functions())
+// A ActivityAggregator with what it needs, of a session that writes no file.
+struct AggregatorRig {
+  explicit AggregatorRig(bool every_launch = false, const Cupti& functions = record_functions())
       : cupti(functions), session(options(every_launch), source) {}
 
   static SessionOptions options(bool every_launch) {
@@ -70,9 +70,9 @@ struct FoldingRig {
   void deliver(const std::vector<KernelRecord>& records) {
     std::uint8_t* buffer = nullptr;
     std::size_t size = 0, most = 0;
-    folding.lend(&buffer, &size, &most);
+    aggregator.lend(&buffer, &size, &most);
     if (!records.empty()) std::memcpy(buffer, records.data(), records.size() * sizeof records[0]);
-    folding.take(nullptr, 0, buffer, records.size() * sizeof(KernelRecord));
+    aggregator.take(nullptr, 0, buffer, records.size() * sizeof(KernelRecord));
   }
   Result<Profile> profile() {
     session.recorder().set_meta(R"({"pid":1,"layer":"cuda"})", "[]");
@@ -83,7 +83,7 @@ struct FoldingRig {
   NoSource source;
   CaptureSession session;
   Attribution attribution{cupti, session.recorder(), {OpsMode::kOff, false, true}};
-  Folding folding{cupti, session, attribution};
+  ActivityAggregator aggregator{cupti, session, attribution};
 };
 
 }  // namespace purlin::profile::capture::cuda

@@ -10,7 +10,7 @@ namespace {
 constexpr CUpti_ActivityKind kKernels = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
 constexpr CUpti_ActivityKind kCopies[] = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 
-// The dear one: every call of the program that waits or may becomes slower, not its record only.
+// The expensive kind: it makes every call that waits or may wait slower, in addition to its record.
 constexpr CUpti_ActivityKind kWaits = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
 
 }  // namespace
@@ -49,15 +49,15 @@ void ActivityTier::leave() {
   for (const CUpti_ActivityKind kind : kCopies) cupti_.disable(kind);
 }
 
-// How many launches came after the last window: a call of the driver that does nothing has the next
-// id in its record. At the end only, as the kind makes every later call of the program dearer.
+// Finds the number of launches after the last window: a driver call without effect has the next id
+// in its record. At the end only, because the kind makes every later call of the program slower.
 void ActivityTier::ask_last_id() {
   void* driver = ::dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
   if (driver == nullptr) return;
   const auto get_version =
       reinterpret_cast<decltype(&cuDriverGetVersion)>(::dlsym(driver, "cuDriverGetVersion"));
   if (get_version != nullptr && cupti_.enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS) {
-    folding_.await_last_id();
+    aggregator_.await_last_id();
     int version = 0;
     get_version(&version);
     cupti_.disable(CUPTI_ACTIVITY_KIND_DRIVER);
@@ -66,16 +66,15 @@ void ActivityTier::ask_last_id() {
 }
 
 void ActivityTier::collect(bool final) {
-  if (final && folding_.wants_last_id()) ask_last_id();
+  if (final && aggregator_.wants_last_id()) ask_last_id();
   const CUptiResult result = cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
   if (final && result != CUPTI_SUCCESS)
-    recorder_.note(
-        "flush_refused",
-        "at exit CUPTI did not hand over its last records, but answered " + cupti_.text_of(result));
+    recorder_.note("flush_refused", "at exit CUPTI did not return its last records, but answered " +
+                                        cupti_.text_of(result));
   attribution_.collect(final);
   if (open_ && !final) attribution_.open();  // the program may have begun to name ranges
 }
 
-std::int64_t ActivityTier::take_cost_ns() { return folding_.take_cost_ns(); }
+std::int64_t ActivityTier::take_cost_ns() { return aggregator_.take_cost_ns(); }
 
 }  // namespace purlin::profile::capture::cuda

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ActivityTier: records of every kernel that is enqueued while its window is open, and of the
-// host's waits where they were asked for: those cost several times as much as all the others
-// (cost_model.h). Copies and sets of memory are recorded from the first window on, between windows,
-// too: where these kinds are switched beside kernels' CUPTI 13.0 crashes the program sooner or
-// later, and loses kernels' records; where kernels' kind alone is, never
-// (bench/results/cupti_windows_crash.md). The records arrive later, in Folding.
+// ActivityTier: records every kernel that is enqueued while its window is open. On request it also
+// records the host's waits, which have several times the overhead of all other records
+// (cost_model.h). Memcpy and memset are recorded from the first window on, also between windows. If
+// these kinds are switched together with the kernels' kind, CUPTI 13.0 crashes the program after
+// some time and loses kernel records. It never does if only the kernels' kind is switched
+// (bench/results/cupti_windows_crash.md). ActivityAggregator gets the records later.
 //
-// Owned by the Arbiter; called as every Tier.
+// Owned by the CollectorScheduler; called as every Tier.
 #pragma once
 
 #include "profile/capture/cuda/activity/activity_aggregator.h"
@@ -18,11 +18,11 @@ namespace purlin::profile::capture::cuda {
 
 class ActivityTier : public Tier {
  public:
-  ActivityTier(const Cupti& cupti, Recorder& recorder, Folding& folding, Attribution& attribution,
-               bool waits, bool copies)
+  ActivityTier(const Cupti& cupti, Recorder& recorder, ActivityAggregator& aggregator,
+               Attribution& attribution, bool waits, bool copies)
       : cupti_(cupti),
         recorder_(recorder),
-        folding_(folding),
+        aggregator_(aggregator),
         attribution_(attribution),
         waits_(waits),
         copies_(copies) {}
@@ -40,7 +40,7 @@ class ActivityTier : public Tier {
 
   const Cupti& cupti_;
   Recorder& recorder_;
-  Folding& folding_;
+  ActivityAggregator& aggregator_;
   Attribution& attribution_;
   const bool waits_, copies_;
   bool open_ = false, copies_on_ = false;

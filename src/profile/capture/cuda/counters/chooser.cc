@@ -15,8 +15,8 @@ namespace {
 // Below this share of the time seen, one reading is enough.
 constexpr double kSmallShare = 0.001;
 
-// Communication between GPUs, and kernels that wait in a loop for what others do. Parts of names,
-// without case and underscores.
+// Communication between GPUs, and kernels that wait in a loop for others. Parts of names, without
+// case and underscores.
 constexpr std::string_view kWaiting[] = {
     "nccl",      "nvshmem",   "mscclpp",       "msccl",       "deepep",    "allreduce",
     "allgather", "alltoall",  "reducescatter", "crossdevice", "oneshot",   "twoshot",
@@ -35,7 +35,7 @@ std::string readable(const std::string& symbol) {
 }  // namespace
 
 bool waits_for_others(std::string_view symbol) {
-  // Template arguments and parameters name what a kernel is made of, not what it does.
+  // Template arguments and parameters name a kernel's parts, not its purpose.
   std::string name = readable(std::string(symbol));
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   for (std::size_t at; (at = name.find(kAnonymous)) != std::string::npos;)

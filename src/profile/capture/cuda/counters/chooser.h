@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// CounterChooser: which launches counters are read for. Every kernel and launch shape gets one
-// reading soon, so that its time is known; from then on those that own the program's time are
-// preferred, and each card of a kernel is read ever more rarely (after the nth reading, once in
-// 2^n of its launches). With a limit, the first launches of every kernel are chosen instead.
+// CounterChooser: chooses the launches for which counters are read. Every kernel and launch shape
+// gets an early first reading, which shows its time. Later readings prefer kernels with much of the
+// program's time. Each card of a kernel is read more and more rarely: after the nth reading, once
+// in 2^n of its launches. With a limit, the first launches of every kernel are chosen instead.
 //
-// Never chosen: what may wait for another kernel or another GPU. While counters are read a kernel
-// runs alone, and one that waits for a later launch would wait for ever. By launch attribute
-// (cooperative, programmatic dependence), by name (kWaiting in the .cc; docs/guide/profiling.md),
-// and until it has been seen to end by itself, with nothing launched after it: its *trial*, which
-// the tier makes without counting anything. Where launches come into several streams one such end
-// may be luck, and more are asked for.
+// Launches that may wait for another kernel or another GPU are never chosen. While counters are
+// read a kernel runs alone, and one that waits for a later launch would never end. They are known
+// by launch attribute (cooperative, programmatic dependence) or by name (kWaiting in the .cc;
+// docs/guide/profiling.md). Other kernels need a *trial*: the tier must see one launch end without
+// a later launch, and counts nothing. With several streams one such end may be luck, so more
+// trials are required.
 //
 // Owned by the counter tier, used under its gate; thread-safety: none. Memory is bounded.
 #pragma once
@@ -27,7 +27,7 @@
 
 namespace purlin::profile::capture::cuda {
 
-// What is known of a launch before it is made.
+// The facts of a launch before it is made.
 struct LaunchSite {
   const void* context = nullptr;
   const void* function = nullptr;
@@ -35,7 +35,7 @@ struct LaunchSite {
   const char* symbol = nullptr;  // mangled
   std::array<std::uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1}, cluster = {1, 1, 1};
   std::uint32_t dynamic_shared_bytes = 0;
-  bool dependent = false;  // its attributes say that it works with other launches or blocks
+  bool dependent = false;  // by its attributes it works with other launches or blocks
 };
 
 // True for the name of a kernel that may wait for others.
@@ -67,27 +67,27 @@ class CounterChooser {
   CounterChooser(const NamePattern& only, const NamePattern& never, std::uint32_t limit = 0)
       : only_(only), never_(never), limit_(limit) {}
 
-  // Of every launch while launches are watched: where they go.
+  // For every launch while launches are watched: records its stream.
   void saw(const LaunchSite& site);
-  // As far as is known, after enough of them: none of them can wait for a later one.
+  // True if enough launches were seen, all in one stream: none of them can wait for a later one.
   bool single_stream() const { return !several_streams_ && seen_ >= kSeen; }
-  // Whether this launch should be seen to end by itself, before any like it is counted.
+  // Whether this launch needs a trial before a launch like it is counted.
   bool wants_trial(const LaunchSite& site);
-  // It did, in so many nanoseconds.
+  // The trial ended after so many nanoseconds.
   void tried(const LaunchSite& site, std::int64_t took_ns);
   std::int64_t trial_ns(const LaunchSite& site) const;  // the longest; 0 without any
-  // Launches were left out since this was last asked that need a trial.
+  // Whether launches that need a trial were left out since the last call.
   bool take_untried() { return std::exchange(untried_, false); }
 
   // Whether to read `card` of this launch; counts the launch.
   bool choose(const LaunchSite& site, std::size_t card, bool tensor_card);
   // It is being read.
   void took(const LaunchSite& site, std::size_t card);
-  // What came of it; a negative one is not known. How long: in any unit, always the same.
+  // The result of a reading; a negative value is not known. how_long: in any unit, always the same.
   void measured(const LaunchSite& site, double how_long, double tensor_busy);
   // Its work did not end in time. Not chosen again.
   void give_up(const LaunchSite& site);
-  // False when every kernel seen is known to leave the tensor cores alone.
+  // False if no kernel seen uses the tensor cores.
   bool tensor_cores_used() const;
   std::size_t denied() const { return denied_; }  // kernels and shapes
 

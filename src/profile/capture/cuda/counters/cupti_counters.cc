@@ -211,7 +211,7 @@ class CuptiCounters : public CounterHardware {
 
 bool CuptiCounters::subscribe(LaunchListener& listener, std::string& reason) {
   if (!bound_) {
-    reason = cupti_.path + " has no range profiler; CUDA 12.8's and newer do";
+    reason = cupti_.path + " has no range profiler; CUPTI of CUDA 12.8 and newer has one";
     return false;
   }
   if (!driver_.bind()) {
@@ -305,7 +305,7 @@ bool CuptiCounters::idle(const void* context, bool afresh) {
     afresh = true;
   }
   if (afresh) {
-    // Releasing the last reference ends a primary context, too; any other end has been told.
+    // Releasing the last reference also ends a primary context; other ends were reported.
     if (context == range_.context() && primary_ && !primary_is_active()) return false;
     auto* const handle = static_cast<CUcontext>(const_cast<void*>(context));
     if (driver_.record_event(handle, event->second) != CUDA_SUCCESS) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counters' hardware as CUPTI's range profiler drives it, and CUPTI's callbacks of the driver's
-// functions, by which launches, stream captures and ends of contexts are seen.
+// The counters' hardware through CUPTI's range profiler. CUPTI's callbacks of driver functions
+// report launches, stream captures and ends of contexts.
 //
-// One session at a time. User ranges for single launches, or kernel replay (see
-// counter_hardware.h). Never destroyed: callbacks may still be under way when the process exits.
+// One session at a time. User ranges for single launches, or kernel replay (see hardware.h). Never
+// destroyed: callbacks may still run when the process exits.
 #pragma once
 
 #include "profile/capture/cuda/counters/hardware.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CounterHardware: what the counter tier needs of the driver and of CUPTI; the seam its tests fake.
+// CounterHardware: the functions of the driver and of CUPTI that the counter tier needs. Its tests
+// replace this interface with a fake.
 //
-// A session counts one card in one context: begin, then any number of ranges (push, launch, pop),
-// then finish, which yields the numbers of all of them. begin, push, pop and finish wait for all of
-// the context's work, and break a stream capture that is in progress anywhere in it: the tier sees
-// to it that there is neither.
+// A session counts one card in one context. It begins with begin(), has any number of ranges (push,
+// launch, pop), and ends with finish(), which returns the numbers of all ranges. These functions
+// wait for all of the context's work. They also break a stream capture that is in progress in the
+// context. The tier calls them only when the context is idle and nothing is captured.
 #pragma once
 
 #include "model/device/counter_cards.h"
@@ -42,19 +43,20 @@ class CounterHardware {
   enum class Answer { kYes, kNotNow, kNever };
 
   virtual ~CounterHardware() = default;
-  // Captures and ends of contexts are told from here on; launches while watched. False with a
-  // reason: the callbacks belong to somebody else, or something is missing.
+  // From here on the listener is called for captures and ends of contexts, and for launches while
+  // they are watched. False with a reason: another client has the callbacks, or a function is
+  // missing.
   virtual bool subscribe(LaunchListener& listener, std::string& reason) = 0;
   virtual void unsubscribe() = 0;
   virtual void watch_launches(bool on) = 0;
-  // Of the device a context is on; "" where it cannot be told.
+  // Of the device of a context; "" if it is not known.
   virtual std::string chip(const void* context) = 0;
   // All work that the context had been given when this was last asked `afresh` has ended. Does not
   // wait and does not call CUPTI, but breaks a capture when asked afresh.
   virtual bool idle(const void* context, bool afresh) = 0;
-  // What takes long and needs no context, on the session's thread before the first session.
+  // Slow preparations that need no context, on the session's thread before the first session.
   virtual void warm_up() = 0;
-  // kNotNow: the counters are in use by somebody else.
+  // kNotNow: another tool uses the counters.
   virtual Answer begin(const void* context, const CounterCard& card, std::size_t ranges,
                        bool replay, std::string& reason) = 0;
   virtual bool push(std::size_t range) = 0;

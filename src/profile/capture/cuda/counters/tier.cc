@@ -11,14 +11,14 @@ namespace {
 
 constexpr int kMaxFailures = 3;
 constexpr int kMaxWaiting = 8;  // kernels that did not end by themselves
-// Of readings and trials in a window, of such windows one after the other, and of launches while
-// one waits for its turn, before a program is one that launches from several threads all the time.
+// Limits at which a program counts as one that always launches from several threads: disturbed
+// readings and trials in a window, such windows in a row, and other launches during one wait.
 constexpr int kMaxDisturbed = 8, kMaxDisturbedWindows = 3;
 constexpr std::uint64_t kMaxOthers = 8;
 constexpr int kMaxUnready = 8, kMaxUnreadyOfSeveralStreams = 3;  // windows
 // A window begins with trials: for so long, or longer until there was one.
 constexpr std::int64_t kSeekNs = 15'000'000, kMaxSeekNs = 60'000'000;
-// What a launch may take longer while it is counted than in its trial.
+// The additional time of a launch while it is counted, compared with its trial.
 constexpr std::int64_t kSlackNs = 10'000'000;
 // For a thread at the hardware: beginning a session takes a good part of a second.
 constexpr std::int64_t kHardwareWaitNs = 3'000'000'000;
@@ -58,7 +58,7 @@ CounterTier::CounterTier(std::unique_ptr<CounterHardware> hardware, Recorder& re
       options_(options),
       chooser_(only_, never_, options.replay ? options.replays : 0) {
   if (!only_.set(options.only) || !never_.set(options.never))
-    refuse("counters_pattern", "a pattern for kernels' names is no regular expression");
+    refuse("counters_pattern", "a pattern for kernels' names is not a regular expression");
 }
 
 // From the beginning, so that no stream capture goes unseen.
@@ -73,14 +73,14 @@ void CounterTier::prepare() {
   hardware_->watch_launches(true);
 }
 
-Wishes CounterTier::wishes() const {
-  Wishes wishes;
-  wishes.share = 0.5;
-  wishes.least_budget = kMinBudget;
-  wishes.window_ns = 300'000'000;  // a session takes some 200 ms to begin, a reading 1.3 ms
-  wishes.least_period_ns = 500'000'000;
-  wishes.first_cost_ns = 0;  // the first window is worth having even in a short program
-  return wishes;
+Requirements CounterTier::requirements() const {
+  Requirements requirements;
+  requirements.share = 0.5;
+  requirements.min_budget = kMinBudget;
+  requirements.window_ns = 300'000'000;  // a session takes some 200 ms to begin, a reading 1.3 ms
+  requirements.min_period_ns = 500'000'000;
+  requirements.first_cost_ns = 0;  // the first window is worth having even in a short program
+  return requirements;
 }
 
 void CounterTier::refuse(const char* cause, const std::string& text) {
@@ -92,10 +92,10 @@ void CounterTier::failed() {
   session_.reset();
   hardware_->leave();
   if (++failures_ >= kMaxFailures)
-    refuse("counters_failed", "CUPTI's range profiler failed again and again");
+    refuse("counters_failed", "CUPTI's range profiler failed repeatedly");
 }
 
-// ---- the arbiter's side ----
+// ---- the collector scheduler's side ----
 
 Tier::Opened CounterTier::open(const Window& window) {
   if (over_ || options_.replay) return Opened::kNever;
@@ -107,14 +107,14 @@ Tier::Opened CounterTier::open(const Window& window) {
   return Opened::kYes;
 }
 
-// A thread at the hardware sees that the window is over, unless it is in a call of CUPTI's: those
-// are made when the context is idle, so that they end.
+// A thread at the hardware notices that the window is over, unless it is in a call of CUPTI. Those
+// calls are made when the context is idle, so they end.
 void CounterTier::wait_for_hardware() {
   const std::int64_t until = hardware_->now_ns() + kHardwareWaitNs;
   while (busy_ && hardware_->now_ns() < until) hardware_->pause();
 }
 
-// The callbacks stay on until the launch that is being read has been made: its end is told by one.
+// The callbacks stay on until the launch that is being read has been made: one reports its end.
 void CounterTier::close() {
   open_ = false;
   if (!watching_.exchange(false)) return;
@@ -128,8 +128,8 @@ void CounterTier::yield() {
   if (subscribed_.exchange(false)) hardware_->unsubscribe();
   if (!refused_.exchange(true))
     recorder_.note("counters_yielded",
-                   "hardware counters ended where another CUPTI client of the program needed what "
-                   "they are read with");
+                   "hardware counters ended because another CUPTI client of the program needed "
+                   "CUPTI's counter interface");
 }
 
 void CounterTier::collect(bool final) {
@@ -155,15 +155,15 @@ void CounterTier::collect(bool final) {
     if (count > 0) recorder_.note(cause, text, static_cast<double>(count));
   };
   note(graphs_.exchange(0), "counters_graphs",
-       "graph launches in the windows of hardware counters, which are not read of kernels in CUDA "
-       "graphs");
+       "graph launches in the windows of hardware counters: counters are not read for kernels in "
+       "CUDA graphs");
   note(disturbed_.exchange(0), "counters_disturbed",
        "readings of hardware counters dropped, because another thread launched meanwhile");
   note(unready_.exchange(0), "counters_unready",
-       "windows of hardware counters that ended because the GPU did not fall idle in time");
+       "windows of hardware counters that ended because the GPU did not become idle in time");
   note(unended_.exchange(0), "counters_unended",
-       "kernels and launch shapes whose hardware counters are not read, because a launch that was "
-       "tried did not end within 50 ms: such kernels may wait for others, and are left alone");
+       "kernels and launch shapes whose hardware counters are not read, because a trial launch did "
+       "not end within 50 ms: such kernels may wait for others");
   if (final) note_cards();
   if (final && options_.only.empty())
     note(denied, "counters_left_out",
@@ -171,7 +171,7 @@ void CounterTier::collect(bool final) {
          "for others: communication, cooperative launches (see the guide on profiling)");
 }
 
-// Who misses a figure is told that it was not read, and what to do.
+// Reports to the user which share of the figures was not read, and what to do.
 void CounterTier::note_cards() {
   const std::lock_guard<std::mutex> lock(state_mutex_);
   if (turns_.empty() || options_.replay) return;
@@ -185,8 +185,8 @@ void CounterTier::note_cards() {
   if (read >= all) return;
   recorder_.note("counters_turns",
                  "only " + std::to_string(read) + " of " + std::to_string(all) +
-                     " sets of hardware counters had their turn in this time: a longer run, "
-                     "--budget, or fewer topics (--counters memory,flops) read the others");
+                     " sets of hardware counters were read in this time: a longer run, --budget, "
+                     "or fewer topics (--counters memory,flops) read the others");
 }
 
 void CounterTier::evaluate(Finished& finished) {
@@ -211,7 +211,7 @@ void CounterTier::graph_launched() {
   ++other_launches_;
 }
 
-// The count is raised first: whoever comes to the hardware now sees it.
+// The count is raised first: a thread that comes to the hardware now sees it.
 void CounterTier::capture_begins() {
   ++captures_;
   wait_for_hardware();
@@ -241,7 +241,7 @@ bool CounterTier::wait_until_idle(const void* context, std::int64_t patience_ns,
   return idle;
 }
 
-// What the program waited for its own work is not all lost to it.
+// A part of the program's wait for its own work is not overhead.
 void CounterTier::account() {
   cost_ns_ += hardware_->now_ns() - entered_ns_ - waited_ns_ * 3 / 4;
   busy_ = false;
@@ -260,7 +260,7 @@ bool CounterTier::entering(const LaunchSite& site) {
   return false;
 }
 
-// One that a window left almost empty goes on in the next: to begin it was dear.
+// A session that is almost empty at a window's end goes on in the next: its start is expensive.
 bool CounterTier::is_over(const Session& session) const {
   constexpr std::uint64_t kMaxWindows = 3;
   if (session.ranges >= kRangesPerSession) return true;
@@ -269,7 +269,7 @@ bool CounterTier::is_over(const Session& session) const {
          (seek_ || windows >= kMaxWindows || session.ranges >= kReadingsPerWindow / 2);
 }
 
-// Another thread launched meanwhile, and what was seen is of both.
+// Another thread launched at the same time, and the reading includes both.
 void CounterTier::disturbed() {
   ++disturbed_;
   if (++disturbed_here_ < kMaxDisturbed) return;
@@ -279,17 +279,16 @@ void CounterTier::disturbed() {
     end_for_good("counters_threads", "several threads of the program launch kernels all the time");
 }
 
-// The GPU is at the program's earlier work: there is much of it, or it waits for this launch.
+// The GPU still runs the program's earlier work: there is much of it, or it waits for this launch.
 void CounterTier::unready(bool single_stream) {
   ++unready_;
   end_window();
   if (++unready_windows_ >= (single_stream ? kMaxUnready : kMaxUnreadyOfSeveralStreams))
-    end_for_good(
-        "counters_never_idle",
-        "the GPU did not fall idle, window after window, before launches that were chosen");
+    end_for_good("counters_never_idle",
+                 "in several windows in a row the GPU did not become idle before chosen launches");
 }
 
-// True: the context is idle, and nobody else launches.
+// True: the context is idle, and no other thread launches.
 bool CounterTier::get_ready(const void* context) {
   bool single_stream = false;
   {
@@ -316,7 +315,7 @@ void CounterTier::end_for_good(const char* cause, const std::string& text) {
   refuse(cause, text);
 }
 
-// Where something was in the way.
+// After a disturbance.
 void CounterTier::end_window() {
   constexpr int kMaxStrikes = 20;
   window_readings_ = kReadingsPerWindow;
@@ -423,7 +422,7 @@ void CounterTier::end_reading() {
     patience_ns += 2 * chooser_.trial_ns(site_);
   }
   const bool ended = wait_until_idle(site_.context, patience_ns, false);
-  waited_ns_ = waited_before;  // this wait is a reading's price
+  waited_ns_ = waited_before;  // this wait is a reading's overhead
   if (!ended) {
     session.range_open = true;
     end_window();
@@ -446,8 +445,8 @@ bool CounterTier::settle_open_range() {
   if (!hardware_->pop()) return failed(), false;
   if (stuck_.empty()) return true;
   end_for_good("counters_stuck",
-               "a kernel that had ended by itself did not while it was counted, and was let go "
-               "after 110 ms at most: " +
+               "a kernel that ended by itself in its trial did not end while it was counted, and "
+               "was released after 110 ms at most: " +
                    stuck_ + "; PURLIN_COUNTERS_NEVER leaves kernels out");
   return false;
 }
@@ -465,7 +464,7 @@ bool CounterTier::know_cards(const void* context) {
         cards_.push_back(std::move(card));
   }
   if (cards_.empty())
-    refuse("counters_unsupported", "Purlin knows none of this GPU's chip, '" + chip + "'");
+    refuse("counters_unsupported", "Purlin knows no counters of this GPU's chip, '" + chip + "'");
   return !cards_.empty();
 }
 
@@ -491,7 +490,7 @@ bool CounterTier::begin_session(const void* context, std::size_t card) {
     once_ns_ += took;
     entered_ns_ += took;
   }
-  last_card_ = card;  // one that fails is not asked for for ever
+  last_card_ = card;  // a card that fails is not requested repeatedly
   any_card_ = true;
   if (answer == CounterHardware::Answer::kNever) refuse("counters_refused", reason);
   if (answer == CounterHardware::Answer::kNotNow) {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // CounterTier: hardware counters of some of the program's launches, one card of them at a time.
 //
-// Everything that touches the hardware happens on the program's own thread, inside the launch that
-// was chosen: CUPTI's calls wait for the context and would lock up with a thread that launches
-// meanwhile. Before each of them the context must have fallen idle by itself. Nothing is done while
-// a stream capture is in progress anywhere in the process; one that begins waits until the reading
-// is over.
+// All work with the hardware happens on the program's own thread, inside the chosen launch: CUPTI's
+// calls wait for the context and would deadlock with a thread that launches at the same time.
+// Before each call the context must have become idle by itself. The tier does nothing while a
+// stream capture is in progress in the process. A capture that begins waits until the reading is
+// over.
 //
-// A kernel may wait for one that is launched later, and all that is done here waits for the kernel.
-// So each kernel and launch shape has a trial first, when nothing is counted: the launch must end
-// within kTrialPatienceNs with nothing launched after it. If it does not, the program goes on as it
-// would have, and the shape is left alone. Should one that passed not end while it is counted, it
-// is let go after about twice its trial's time, and counters end for the process.
+// A kernel may wait for one that is launched later, and the tier waits for the kernel. So each
+// kernel and launch shape first has a trial without counting: the launch must end within
+// kTrialPatienceNs without a later launch. If it does not, the program continues and the shape is
+// never read. If a launch that passed does not end while it is counted, it is released after about
+// twice its trial's time, and counters end for the process.
 //
-// A window has one session (one card) at most, after the trials. With `replay` each chosen launch
-// is run once per pass instead, whenever it comes: there are no windows then, and the program is
-// said to be slowed.
+// A window has one session (one card) at most, after the trials. With `replay` there are no
+// windows: each chosen launch runs once per pass, and a note reports that the program is slowed.
 //
-// Owned by the Arbiter. open, close, collect: its threads. The listener's side: the program's.
+// Owned by the CollectorScheduler. open, close, collect: its threads. The listener's side: the
+// program's.
 #pragma once
 
 #include "profile/capture/cuda/counters/chooser.h"
@@ -38,19 +38,19 @@ struct CounterOptions {
   std::uint32_t replays = 3;  // launches of each kernel and launch shape
   std::string only, never;    // expressions for kernel names
 
-  // False where no counters were asked for. PURLIN_COUNTERS: as --counters; PURLIN_COUNTERS_KERNEL
-  // and _NEVER: expressions; PURLIN_COUNTERS_REPLAYS.
+  // False if no counters were requested. PURLIN_COUNTERS: as --counters; PURLIN_COUNTERS_KERNEL and
+  // _NEVER: expressions; PURLIN_COUNTERS_REPLAYS.
   static bool from_environment(CounterOptions& options);
 };
 
 class CounterTier : public Tier, private LaunchListener {
  public:
-  // For what was launched before; less where it may wait for the launch that is held up meanwhile.
+  // For earlier launches; shorter if they may wait for the launch that is held up.
   static constexpr std::int64_t kQueuePatienceNs = 300'000'000, kStreamsPatienceNs = 50'000'000;
   static constexpr std::int64_t kTrialPatienceNs = 50'000'000;
   static constexpr std::int64_t kEndPatienceNs = 100'000'000;  // of the process or of a context
   static constexpr std::size_t kReadingsPerWindow = 48, kRangesPerSession = 96;
-  // Counters are asked for by name: where their share of the budget is less, they may take this.
+  // Counters are requested by name: if their share of the budget is less, they may take this.
   static constexpr double kMinBudget = 0.05;
 
   CounterTier(std::unique_ptr<CounterHardware> hardware, Recorder& recorder,
@@ -58,7 +58,7 @@ class CounterTier : public Tier, private LaunchListener {
 
   void prepare() override;
   const char* name() const override { return "counters"; }
-  Wishes wishes() const override;
+  Requirements requirements() const override;
   Opened open(const Window& window) override;
   void close() override;
   void collect(bool final) override;

@@ -219,7 +219,7 @@ TEST_F(CounterTierTest, CardsTurnThroughAllTopics) {
     });
   std::set<std::string_view> topics(fake_.topics.begin(), fake_.topics.end());
   EXPECT_EQ(topics, (std::set<std::string_view>{"memory", "caches", "flops"}));
-  EXPECT_LE(fake_.begun, 40u);  // one a window: beginning one is dear
+  EXPECT_LE(fake_.begun, 40u);  // one a window: a start is expensive
   const Profile profile = finish();
   const auto read = counters(profile, "a");
   EXPECT_EQ(read.count("lts__t_sectors_lookup_hit.sum"), 1u);
@@ -442,7 +442,7 @@ TEST_F(CounterTierTest, AWindowBeginsWithTrialsWhereTheLastLeftKernelsOut) {
   window([&] { EXPECT_TRUE(launch(site("late"))); });
 }
 
-TEST_F(CounterTierTest, CardsThatHadNoTurnAreTold) {
+TEST_F(CounterTierTest, CardsThatWereNotReadAreNoted) {
   make("memory,caches");
   meet({site("a")});
   window([&] { launch(site("a")); });
@@ -471,7 +471,7 @@ TEST_F(CounterTierTest, ThreadsThatLaunchAllTheTimeEndIt) {
   EXPECT_EQ(notes_.count("counters_threads"), 1u);
 }
 
-TEST_F(CounterTierTest, TheFirstCardsPriceIsPaidOnce) {
+TEST_F(CounterTierTest, TheFirstCardsOverheadCountsOnce) {
   make("memory,caches");
   meet({site("a")});
   tier_->take_cost_ns();
@@ -531,7 +531,7 @@ TEST_F(CounterTierTest, ALaunchOfAnotherThreadSpoilsTheReading) {
   EXPECT_EQ(notes_["counters_disturbed"].count, 1);
 }
 
-// Its callback at the end must still come: without it nobody would be let near the hardware again.
+// Its callback at the end must still come: without it no thread could use the hardware again.
 TEST_F(CounterTierTest, AWindowThatClosesDuringALaunchWaitsForIt) {
   make("memory");
   meet({site("a")});

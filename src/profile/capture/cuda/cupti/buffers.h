@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers lent to CUPTI. It asks for one on whatever thread launches work, so they are kept and
-// lent again rather than allocated anew; the memory of those that nobody needed for a while goes
-// back to the system, not their addresses: who writes into one late, harms nobody. owns() tells
-// them from another client's. They come from the C library's allocator: a client that took CUPTI
-// over unseen is given them, and frees them as its own.
+// Buffers lent to CUPTI. It asks for one on each thread that launches work, so buffers are kept and
+// lent again. The memory of unused buffers returns to the system, but not their addresses: a late
+// write into one does no harm. owns() distinguishes them from another client's buffers. They come
+// from the C library's allocator: a client that took CUPTI over unseen gets them and frees them as
+// its own.
 //
 // [MT] every method. CUPTI holds one per launching thread and a few more in flight.
 #pragma once
@@ -23,7 +23,7 @@ class Buffers {
  public:
   static constexpr std::size_t kBytes = std::size_t{1} << 20;
   static constexpr std::size_t kAlignment = 8;
-  static constexpr std::size_t kKept = 4;  // however long nobody needs them
+  static constexpr std::size_t kKept = 4;  // kept even if unused
 
   Buffers() = default;
   // In a process that is captured they are never destroyed; a test's leave nothing behind.
@@ -71,7 +71,7 @@ class Buffers {
     const std::lock_guard<std::mutex> lock(mutex_);
     free_.push_back(buffer);
   }
-  // Those that lay here all the time since the last call: the last one given back is lent first.
+  // Releases the buffers that were free all the time since the last call.
   void release_unused() {
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::size_t kept = all_.size() - released_.size();
@@ -87,7 +87,7 @@ class Buffers {
   }
 
  private:
-  // The whole pages in it: what else is in the others is the allocator's.
+  // Only the whole pages in it: the allocator owns other data in the first and last page.
   static void forget(std::uint8_t* buffer) {
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     const auto from = (reinterpret_cast<std::uintptr_t>(buffer) + page - 1) / page * page;

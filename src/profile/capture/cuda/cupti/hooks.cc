@@ -16,8 +16,8 @@ namespace {
 const Cupti* hooked_cupti = nullptr;
 FindOwnership find_ownership = nullptr;
 
-// Set while this thread is in a hook: what CUPTI or a client's callback calls in there is not
-// another request of the client's, and would wait for itself.
+// Set while this thread is in a hook: calls of CUPTI or of a client's callback in there are not
+// another request of the client, and would wait for themselves.
 thread_local bool in_hook = false;
 
 template <class Handle, class Pass>
@@ -76,7 +76,7 @@ CUptiResult CUPTIAPI finalize() {
                  [] { return hooked_cupti->finalize(); });
 }
 
-// What CUPTI gives to one client only: callbacks, and the hardware that counts and samples.
+// The functions that CUPTI allows to one client only: callbacks, counters and sampling.
 CUptiResult CUPTIAPI subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                                void* data) {
   const auto pass = [&] { return hooked_cupti->subscribe(subscriber, callback, data); };
@@ -100,7 +100,7 @@ Replacement replacing(const char* name, Function* original, Function* replacemen
   return {name, reinterpret_cast<void*>(original), reinterpret_cast<void*>(replacement)};
 }
 
-// How many objects have ever been loaded: while that stays, no copy is new.
+// The number of objects loaded so far: while it is the same, no copy is new.
 unsigned long long loads() {
   unsigned long long result = 0;
   ::dl_iterate_phdr(
@@ -112,18 +112,18 @@ unsigned long long loads() {
   return result;
 }
 
-// Empty where its clients are Purlin's neighbours from now on.
+// Empty if the copy's clients now share Purlin's copy; else the reason.
 std::string redirect_copy(const std::string& path) {
   Cupti copy;
   std::string reason;
   if (!open_loaded_cupti(path, copy, reason)) return reason;
-  // By a function that has no hook: whatever the paths look like, this is Purlin's own.
+  // A function without a hook shows that this is Purlin's own copy, for any form of the path.
   if (copy.get_version == hooked_cupti->get_version) return "";
   if (copy.version != hooked_cupti->version)
     return "it is of another version than " + hooked_cupti->path +
            ", which Purlin uses, and CUPTI serves one copy only; PURLIN_CUPTI names the one to use";
-  if (redirect(reinterpret_cast<const void*>(copy.get_version), hooked_cupti->handle,
-               "cupti", reason))
+  if (redirect(reinterpret_cast<const void*>(copy.get_version), hooked_cupti->handle, "cupti",
+               reason))
     return "";
   return reason;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks: how another CUPTI client of the process is noticed. Whoever asks the loader for one of
-// CUPTI's functions gets Purlin's in its place (interpose.h), which tells Ownership and then does
-// what the client wanted.
+// Hooks: they detect another CUPTI client of the process. A client that asks the loader for one of
+// CUPTI's functions gets Purlin's function instead (interpose.h). It calls Ownership and then the
+// original function.
 //
 // CUPTI serves one copy of libcupti in a process and refuses every other (error 39, H200, CUDA
-// 13.0). PyTorch brings a copy of its own, and a program may open the toolkit's besides: so that a
-// client with another copy than Purlin's is not refused because of Purlin, the functions of other
-// copies of the same version lead to Purlin's copy too.
+// 13.0). PyTorch has its own copy, and a program may also open the toolkit's. Therefore the
+// functions of other copies of the same version lead to Purlin's copy. Otherwise CUPTI would refuse
+// a client with another copy because of Purlin.
 //
 // Never undone. [MT] redirect_new_copies() on one thread at a time. Nothing throws out of a hook.
 #pragma once
@@ -18,15 +18,15 @@
 
 namespace purlin::profile::capture::cuda {
 
-// The process's ownership; nullptr where there is none yet, and in a forked child.
+// The process's ownership; nullptr before it exists, and in a forked child.
 using FindOwnership = Ownership* (*)();
 
-// Before the program could use CUPTI. `cupti` has to outlive the process. False, and no client
-// would be noticed, where the hooks cannot be had.
+// Before the program can use CUPTI. `cupti` has to outlive the process. False if the hooks cannot
+// be installed: no client would be detected.
 bool install_hooks(const Cupti& cupti, FindOwnership find, std::string& reason);
 
-// Copies that were loaded since the last call, or since ever. What a client resolved in one before
-// that stays with its copy.
+// Redirects the copies that were loaded since the last call. Functions that a client resolved
+// earlier stay with their copy.
 void redirect_new_copies(const Cupti& cupti, Recorder& recorder);
 
 }  // namespace purlin::profile::capture::cuda

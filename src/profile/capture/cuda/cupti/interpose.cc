@@ -138,8 +138,8 @@ bool contains(const dl_phdr_info& info, const void* address) {
   return false;
 }
 
-// Writes one word of a page that may be read-only, and puts the protection back. What can be
-// executed stays so meanwhile: older linkers put the symbol table beside the code.
+// Writes one word of a page that may be read-only, and restores the protection. Executable pages
+// stay executable: older linkers put the symbol table next to the code.
 bool write_word(const Object& object, ElfW(Addr) at, ElfW(Addr) value) {
   const int protection = object.protection_at(at);
   const auto page_size = static_cast<ElfW(Addr)>(::sysconf(_SC_PAGESIZE));
@@ -202,7 +202,7 @@ void rebind(const Object& object, const Walk& walk) {
       const ElfW(Addr) bound = *reinterpret_cast<const ElfW(Addr)*>(at);
       for (std::size_t i = 0; i < walk.count; ++i) {
         const Replacement& each = walk.replacements[i];
-        // The address first: it tells all but a handful of a large library's slots.
+        // The address first: it excludes all but a few of a large library's slots.
         if (each.original == nullptr || bound != reinterpret_cast<ElfW(Addr)>(each.original) ||
             std::strcmp(object.strings + symbol.st_name, each.name) != 0)
           continue;
@@ -212,7 +212,7 @@ void rebind(const Object& object, const Walk& walk) {
   }
 }
 
-// Purlin's own object keeps the originals, and so does the library itself.
+// Purlin's own object and the library itself keep the originals.
 int rebind_object(dl_phdr_info* info, std::size_t, void* context) {
   const Walk& walk = *static_cast<const Walk*>(context);
   Object object;
@@ -241,7 +241,7 @@ bool interpose(const Replacement* replacements, std::size_t count, std::string& 
   };
   for (std::size_t i = 0; i < count; ++i) {
     if (publish(i, replacements[i].replacement)) continue;
-    // Nobody may be left with half of the functions.
+    // All functions are replaced, or none.
     for (std::size_t done = 0; done < i; ++done) publish(done, replacements[done].original);
     return reason = "its symbol table cannot be made writable", false;
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interposition: from now on, whoever asks the loader for one of a library's functions gets ours.
+// Interposition: the loader returns Purlin's replacements in place of a library's functions.
 //
-// Two places are changed. The library's dynamic symbol table, so that later resolutions, by dlsym,
-// by lazy binding or by a library loaded next, find the replacement; and the already bound slots of
-// the objects loaded so far. LD_PRELOAD would do for programs that link the library, but not for
-// those that dlopen it, and would load Purlin into every child process.
+// Two places are changed. In the library's dynamic symbol table, later resolutions find the
+// replacement: by dlsym, by lazy binding or by a library loaded next. In the objects loaded so far,
+// the already bound slots are changed. LD_PRELOAD would work for programs that link the library,
+// but not for those that dlopen it, and would load Purlin into every child process.
 //
-// Called before the program could use the functions. Not undone: the process keeps it.
+// Called before the program can use the functions, from one thread. It is never undone.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct Replacement {
   void* replacement = nullptr;
 };
 
-// True when every given function was found in the library's symbol table and replaced. False
-// leaves everything as it was; `reason` says why.
+// True if every given function was found in the library's symbol table and replaced. False changes
+// nothing and sets `reason`.
 bool interpose(const Replacement* replacements, std::size_t count, std::string& reason);
 
 // The same for all functions of the library that contains `inside`, whose names begin with

@@ -42,7 +42,7 @@ int wanted_major(const std::vector<std::string>& loaded) {
   return version / 1000;
 }
 
-// Where CUPTI lies relative to other CUDA libraries: beside them, in the toolkit, and in the
+// CUPTI's places relative to other CUDA libraries: in the same folder, in the toolkit, and in the
 // layouts of NVIDIA's Python packages.
 std::vector<std::string> candidates(const std::vector<std::string>& loaded) {
   const int major = wanted_major(loaded);

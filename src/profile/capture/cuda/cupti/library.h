@@ -32,7 +32,7 @@ struct Cupti {
   decltype(&cuptiActivityEnableAndDump) enable_and_dump = nullptr;
   CUptiResult (*enable_runtime_api)(CUpti_CallbackId, std::uint8_t) = nullptr;  // 12.5
   CUptiResult (*enable_driver_api)(CUpti_CallbackId, std::uint8_t) = nullptr;
-  // What a client uses that serves one in a process only; a part of it may be missing.
+  // Functions that serve one client in a process only; some may be missing.
   decltype(&cuptiSubscribe) subscribe = nullptr;
   CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, void*) = nullptr;
   CUptiResult (*range_profiler)(void*) = nullptr;

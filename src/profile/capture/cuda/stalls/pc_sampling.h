@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUPTI's program counter sampling, as a table of functions: the seam behind which tests put a
-// fake. Plain data.
+// CUPTI's program counter sampling as a table of functions, which tests replace with a fake. Plain
+// data; immutable once bound.
 #pragma once
 
 #include "profile/capture/cuda/cupti/library.h"
@@ -26,9 +26,8 @@ struct PcSampling {
   decltype(&cuptiGetDeviceId) device_of = nullptr;
 };
 
-// Before the hooks are in place, which would take Purlin for a client. False with a reason for a
-// person when this CUPTI cannot be used: the records of 12.4 and later have another size than those
-// before.
+// Before the hooks are installed, which would treat Purlin as a client. False with a reason as text
+// if this CUPTI cannot be used: the records of 12.4 and later have another size than earlier ones.
 bool bind_pc_sampling(const Cupti& cupti, PcSampling& sampling, std::string& reason);
 
 }  // namespace purlin::profile::capture::cuda

@@ -57,7 +57,7 @@ std::string_view reason_of(std::string_view name) {
 }  // namespace
 
 struct StallTier::Sampled {
-  // Room for what CUPTI tells of so many instructions.
+  // Room for CUPTI's data of so many instructions.
   struct Room {
     CUpti_PCSamplingData data = {};
     std::vector<CUpti_PCSamplingPCData> pcs;
@@ -81,8 +81,8 @@ struct StallTier::Sampled {
   // CUPTI keeps the first for itself, until the context ends.
   std::unique_ptr<Room> last, fetched;
   std::int64_t since_ns = 0;
-  // Held while data is fetched; whoever ends the context may hold a lock that CUPTI waits for then,
-  // and waits for a moment only.
+  // Held while data is fetched. The thread that ends the context may hold a lock that CUPTI waits
+  // for, so it waits only for a moment.
   std::timed_mutex fetching;
   bool ended = false;
 };
@@ -111,8 +111,9 @@ void StallTier::refuse(const char* what, CUptiResult result) {
   switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
       text =
-          "stalls are not sampled: the driver lets administrators only read counters; run as root "
-          "or with CAP_SYS_ADMIN, or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
+          "stalls are not sampled: the driver allows only administrators to read counters; run as "
+          "root or with CAP_SYS_ADMIN, or load the driver with "
+          "NVreg_RestrictProfilingToAdminUsers=0";
       break;
     case CUPTI_ERROR_HARDWARE_BUSY:
       text =
@@ -132,12 +133,12 @@ void StallTier::refuse(const char* what, CUptiResult result) {
   recorder_.note("no_stalls", text);
 }
 
-// Beside sampling CUPTI 13.0 refuses to record launches once it has been told to stop.
-Wishes StallTier::wishes() const {
-  Wishes wishes;
-  wishes.windows = false;
-  wishes.pins_launches = true;
-  return wishes;
+// While it samples, CUPTI 13.0 cannot record launches again once recording was switched off.
+Requirements StallTier::requirements() const {
+  Requirements requirements;
+  requirements.windows = false;
+  requirements.pins_launches = true;
+  return requirements;
 }
 
 void StallTier::prepare() {
@@ -191,13 +192,13 @@ bool StallTier::begin(Sampled& sampled) {
   std::vector<char> texts(count * CUPTI_STALL_REASON_STRING_SIZE);
   std::vector<char*> names(count);
   for (std::size_t i = 0; i < count; ++i) names[i] = &texts[i * CUPTI_STALL_REASON_STRING_SIZE];
-  CUpti_PCSamplingGetStallReasonsParams told = {CUpti_PCSamplingGetStallReasonsParamsSize,
-                                                nullptr,
-                                                sampled.context,
-                                                count,
-                                                indices.data(),
-                                                names.data()};
-  if (result == CUPTI_SUCCESS) result = cupti_.reasons(&told);
+  CUpti_PCSamplingGetStallReasonsParams listed = {CUpti_PCSamplingGetStallReasonsParamsSize,
+                                                  nullptr,
+                                                  sampled.context,
+                                                  count,
+                                                  indices.data(),
+                                                  names.data()};
+  if (result == CUPTI_SUCCESS) result = cupti_.reasons(&listed);
   for (std::size_t i = 0; result == CUPTI_SUCCESS && i < count; ++i) {
     const std::string_view name = reason_of(names[i]);
     if (name.empty()) continue;
@@ -208,27 +209,28 @@ bool StallTier::begin(Sampled& sampled) {
   sampled.last = std::make_unique<Sampled::Room>(std::max<std::size_t>(1, count));
   sampled.fetched = std::make_unique<Sampled::Room>(std::max<std::size_t>(1, count));
 
-  CUpti_PCSamplingConfigurationInfo wishes[7] = {};
-  wishes[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON;
-  wishes[0].attributeData.stallReasonData.stallReasonCount = sampled.wanted.size();
-  wishes[0].attributeData.stallReasonData.pStallReasonIndex = sampled.wanted.data();
-  wishes[1].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
-  wishes[1].attributeData.collectionModeData.collectionMode =
+  CUpti_PCSamplingConfigurationInfo requirements[7] = {};
+  requirements[0].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON;
+  requirements[0].attributeData.stallReasonData.stallReasonCount = sampled.wanted.size();
+  requirements[0].attributeData.stallReasonData.pStallReasonIndex = sampled.wanted.data();
+  requirements[1].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE;
+  requirements[1].attributeData.collectionModeData.collectionMode =
       CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS;
-  wishes[2].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL;
-  wishes[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
-  wishes[3].attributeData.samplingDataBufferData.samplingDataBuffer = &sampled.last->data;
-  wishes[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
-  wishes[4].attributeData.hardwareBufferSizeData.hardwareBufferSize = kHardwareBytes;
-  wishes[5].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
-  wishes[5].attributeData.samplingPeriodData.samplingPeriod = options_.period_log2;
-  wishes[6].attributeType =
+  requirements[2].attributeType =
+      CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL;
+  requirements[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
+  requirements[3].attributeData.samplingDataBufferData.samplingDataBuffer = &sampled.last->data;
+  requirements[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
+  requirements[4].attributeData.hardwareBufferSizeData.hardwareBufferSize = kHardwareBytes;
+  requirements[5].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_PERIOD;
+  requirements[5].attributeData.samplingPeriodData.samplingPeriod = options_.period_log2;
+  requirements[6].attributeType =
       CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_WORKER_THREAD_PERIODIC_SLEEP_SPAN;
-  wishes[6].attributeData.workerThreadPeriodicSleepSpanData.workerThreadPeriodicSleepSpan =
+  requirements[6].attributeData.workerThreadPeriodicSleepSpanData.workerThreadPeriodicSleepSpan =
       kWorkerSleepMs;
   CUpti_PCSamplingConfigurationInfoParams configure = {CUpti_PCSamplingConfigurationInfoParamsSize,
-                                                       nullptr, sampled.context, std::size(wishes),
-                                                       wishes};
+                                                       nullptr, sampled.context,
+                                                       std::size(requirements), requirements};
   if (result == CUPTI_SUCCESS) result = cupti_.configure(&configure);
   if (result != CUPTI_SUCCESS) {
     CUpti_PCSamplingDisableParams disable = {CUpti_PCSamplingDisableParamsSize, nullptr,
@@ -257,7 +259,7 @@ void StallTier::context_ends(CUcontext context) {
   fetch(*sampled);
   sampled->ended = true;
   CUpti_PCSamplingDisableParams disable = {CUpti_PCSamplingDisableParamsSize, nullptr, context};
-  if (cupti_.disable(&disable) == CUPTI_SUCCESS) fold(*sampled, sampled->last->data);
+  if (cupti_.disable(&disable) == CUPTI_SUCCESS) add_samples(*sampled, sampled->last->data);
 }
 
 // ---- samples ----
@@ -286,12 +288,12 @@ void StallTier::fetch(Sampled& sampled) {
     const CUptiResult result = cupti_.get_data(&params);
     if (result == CUPTI_ERROR_OUT_OF_MEMORY || data.hardwareBufferFull != 0)
       recorder_.note("stalls_full",
-                     "the GPU's buffer of samples was full when it was looked at: samples of such "
+                     "the GPU's buffer of samples was full when it was read: samples of such "
                      "moments are missing; give --stalls a longer period",
                      1);
     if (result != CUPTI_SUCCESS) return;
     const bool more = data.remainingNumPcs > 0;
-    if (!fold(sampled, data) || !more) break;
+    if (!add_samples(sampled, data) || !more) break;
   }
   const std::int64_t now = monotonic_ns();
   wire::StallWindows window;
@@ -301,10 +303,10 @@ void StallTier::fetch(Sampled& sampled) {
   Recorder::StallBatch(recorder_)->add_windows(window);
 }
 
-// False where nothing was told. Function names are CUPTI's: it shows one string for many records,
-// whatever its header says of freeing them (each freed: a double free on CUDA 13.0).
-bool StallTier::fold(Sampled& sampled, CUpti_PCSamplingData& data) {
-  const std::size_t told = std::min<std::size_t>(data.totalNumPcs, kPcs);
+// False without data. CUPTI owns the function names: one string serves many records. Its header
+// asks to free them, but that is a double free on CUDA 13.0.
+bool StallTier::add_samples(Sampled& sampled, CUpti_PCSamplingData& data) {
+  const std::size_t count = std::min<std::size_t>(data.totalNumPcs, kPcs);
   data.totalNumPcs = 0;
   std::vector<std::uint64_t> used;
   {
@@ -313,7 +315,7 @@ bool StallTier::fold(Sampled& sampled, CUpti_PCSamplingData& data) {
     window.dropped = data.droppedSamples;
     window.untold = data.nonUsrKernelsTotalSamples;
     batch->add_windows(window);
-    for (std::size_t i = 0; i < told; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       const CUpti_PCSamplingPCData& pc = data.pPcData[i];
       const std::string_view name = pc.functionName != nullptr ? pc.functionName : "(unnamed)";
       const std::uint32_t function = batch->function(name, sampled.device, pc.cubinCrc);
@@ -330,7 +332,7 @@ bool StallTier::fold(Sampled& sampled, CUpti_PCSamplingData& data) {
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
   for (const std::uint64_t code : used) modules_.use(code);
-  return told > 0;
+  return count > 0;
 }
 
 }  // namespace purlin::profile::capture::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against a fake of CUPTI's functions: order of calls, what lands in the file, and what is refused.
-// What CUPTI itself does is known from tests/gpu/stalls_gpu.sh.
+// Against a fake of CUPTI's functions: order of calls, the file's contents, and refusals.
+// tests/gpu/stalls_gpu.sh tests CUPTI itself.
 #include "profile/capture/cuda/stalls/tier.h"
 
 #include "base/files.h"
@@ -41,7 +41,7 @@ struct FakeSampling {
   std::size_t hardware_bytes = 0;
   std::uint32_t period = 0, start_stop = 9;
 
-  void tell(const Answer& answer, CUpti_PCSamplingData& data) {
+  void fill(const Answer& answer, CUpti_PCSamplingData& data) {
     ASSERT_LE(answer.pcs.size(), data.collectNumPcs);
     data.totalNumPcs = answer.pcs.size();
     data.remainingNumPcs = answer.remaining;
@@ -91,7 +91,7 @@ PcSampling sampling_functions() {
   };
   f.disable = [](CUpti_PCSamplingDisableParams*) {
     fake->calls.emplace_back("disable");
-    if (fake->kept != nullptr) fake->tell(fake->at_disable, *fake->kept);
+    if (fake->kept != nullptr) fake->fill(fake->at_disable, *fake->kept);
     return CUPTI_SUCCESS;
   };
   f.reason_count = [](CUpti_PCSamplingGetNumStallReasonsParams* params) {
@@ -139,7 +139,7 @@ PcSampling sampling_functions() {
     if (fake->answers.empty()) return CUPTI_SUCCESS;
     const Answer answer = std::move(fake->answers.front());
     fake->answers.pop_front();
-    fake->tell(answer, *static_cast<CUpti_PCSamplingData*>(params->pcSamplingData));
+    fake->fill(answer, *static_cast<CUpti_PCSamplingData*>(params->pcSamplingData));
     return answer.result;
   };
   f.device_of = [](CUcontext, std::uint32_t* device) {
