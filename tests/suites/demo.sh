@@ -11,6 +11,8 @@ for attempt in 1 2 3; do
   purlin demo --device opencl:0 --budget 12s -o "$tmp/demo" --json >"$tmp/summary.json" 2>"$tmp/err" || code=$?
   expect_json "$tmp/summary.json" "d['schema'] == 'purlin.demo/1' and d['profile']['share'] > 0"
   expect_json "$tmp/summary.json" "d['tune']['speedup'] >= 1 and d['tune']['measured'] >= 2"
+  expect_json "$tmp/summary.json" "d['program']['pairs'] == 8 and d['program']['confidence'] >= 0.95"
+  expect_json "$tmp/summary.json" "d['program']['low'] <= d['program']['speedup'] <= d['program']['high']"
   cmp <(json "$tmp/demo/demo.json" "d['tune']['best_ms']") <(json "$tmp/summary.json" "d['tune']['best_ms']") || fail "demo.json differs"
   [ "$code" -eq 3 ] || break
   expect_contains "$tmp/err" 'too busy for the gate'
