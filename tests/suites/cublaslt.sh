@@ -49,7 +49,7 @@ expect_json "$tmp/out" 'd["best"]["config"]["tile"] not in (393, 24)'
 export FAKE_CUBLASLT_HIDDEN=1
 spec "$tmp/gelu.toml" 'epilogue = "gelu"'
 expect_exit 0 purlin tune "$tmp/gelu.toml" --device "fake:$tmp/fast.json" --budget 20 --no-store
-expect_contains "$tmp/err" "1 of cuBLASLt 13.1.0's own proposals are not given again"
+expect_contains "$tmp/err" "1 of cuBLASLt 13.1.0's own proposals cannot be rebuilt from their attributes"
 expect_exit 2 env PURLIN_CUBLASLT=/nonexistent CUDA_HOME=/nonexistent "$PURLIN" tune "$tmp/gemm.toml" --device "fake:$tmp/fast.json" \
   --budget 5 --no-store --fresh || true
 
