@@ -1,6 +1,6 @@
-# What `cmake --install` puts where. Everything finds its companions relative to itself, so the
-# installed tree may be moved as a whole: bin/purlin looks in
-# ../lib/purlin (the capture libraries, installed by src/profile/capture) and ../share/purlin.
+# The files of `cmake --install`. Each program finds its companions relative to itself, so the installed
+# tree may be moved as a whole. bin/purlin looks in ../lib/purlin (the capture libraries, installed by
+# src/profile/capture) and in ../share/purlin.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS purlin RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -36,10 +36,24 @@ foreach(folder docs examples)
   endif()
 endforeach()
 
+# Man pages and shell completions, which the binary writes from the texts of its --help. It runs at the root
+# so that no purlin.toml of a checkout or a user applies.
+set(manual_directory ${PROJECT_BINARY_DIR}/manual)
+add_custom_command(OUTPUT ${manual_directory}/man1/purlin.1.gz
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${manual_directory}
+  COMMAND ${CMAKE_COMMAND} -E env XDG_CONFIG_HOME=${manual_directory} ASAN_OPTIONS=detect_leaks=0
+    $<TARGET_FILE:purlin> manual --install ${manual_directory}
+  DEPENDS purlin WORKING_DIRECTORY / COMMENT "Man pages and completions" VERBATIM)
+add_custom_target(purlin_manual ALL DEPENDS ${manual_directory}/man1/purlin.1.gz)
+install(DIRECTORY ${manual_directory}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(FILES ${manual_directory}/bash/purlin DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${manual_directory}/zsh/_purlin DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${manual_directory}/fish/purlin.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
 include(PurlinPackage)
 
 # What is shipped, without tests and benchmarks: what the bundle holds. What `./dev demo` runs is a part of it.
-add_custom_target(product DEPENDS purlin purlin-sample purlin_shared)
+add_custom_target(product DEPENDS purlin purlin-sample purlin_shared purlin_manual)
 add_custom_target(demo_programs DEPENDS purlin purlin-sample)
 foreach(library purlin_opencl_capture purlin_cuda_capture)
   if(TARGET ${library})

@@ -150,7 +150,7 @@ int main(int argc, char** argv) try {
   for (int call = 0; call < calls; ++call) {
     tuner.call([&](const purlin::TuningConfig& config) { return blur.run(config); },
                [&](const purlin::TuningConfig&) { return blur.is_right(); });
-    wrong += blur.is_right() ? 0 : 1;  // what the program goes on with
+    wrong += blur.is_right() ? 0 : 1;  // the output that the program uses
     if (!tuner.over() || stored) continue;
     stored = true;
     const char* dimensions[] = {"N"};

@@ -5,7 +5,7 @@
 //   purlin tune kernels/gemm_cublaslt/gemm_cublaslt.toml --device cuda:0 --shape
 //   M=16,N=4096,K=14336 tuned_gemm_cublaslt 16 4096 14336
 //
-// What is of Purlin here: tuned_algorithm(). The rest is how cuBLASLt is used anyway.
+// Only tuned_algorithm() uses Purlin. The rest is the usual code for cuBLASLt.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>

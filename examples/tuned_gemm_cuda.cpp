@@ -4,8 +4,8 @@
 //   purlin tune kernels/gemm/gemm.toml --device cuda:0 --shape M=4096,N=4096,K=4096
 //   tuned_gemm_cuda kernels/gemm/gemm.cu 4096 4096 4096
 //
-// The driver and NVRTC are opened at run time. What is of Purlin here: find_config(), and the
-// options that compile the kernel.
+// The driver and NVRTC are opened at run time. Only find_config() and the options that
+// compile the kernel use Purlin.
 #include <cuda.h>
 #include <nvrtc.h>
 
@@ -92,8 +92,7 @@ void check(int code, const char* what) {
     throw std::runtime_error(std::string(what) + " failed with " + std::to_string(code));
 }
 
-// CU(cuMemFree)(pointer): cuda.h may map the name to a versioned symbol, which is what is looked
-// up.
+// CU(cuMemFree)(pointer): cuda.h may map the name to a versioned symbol. This looks up that symbol.
 #define TEXT_(name) #name
 #define TEXT(name) TEXT_(name)
 #define CU(function) driver().get<decltype(function)>(TEXT(function))

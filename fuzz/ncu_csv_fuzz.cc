@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nsight Compute's CSV: whatever the bytes, an error or a profile whose indices and numbers hold.
-#include "profile/import/ncu/ncu_csv.h"
+#include "profile/import/ncu/csv.h"
 
 #include <cmath>
 #include <cstddef>

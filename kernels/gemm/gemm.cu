@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // C = A * B, row-major. The parameters are those of gemm.toml.
 //
-// A thread's TM x TN results are vectors of VECTOR elements, spread over the tile at strides of
-// ROWS * VECTOR and COLUMNS * VECTOR, so that a warp reads shared memory without bank conflicts
-// and writes C in whole sectors.
+// A thread's TM x TN results are vectors of VECTOR elements. They are spread over the tile at
+// strides of ROWS * VECTOR and COLUMNS * VECTOR. A warp therefore reads shared memory without bank
+// conflicts and writes C in whole sectors.
 
 #define COLUMNS (BN / TN)  // threads of the block along N
 #define ROWS (BM / TM)     // threads of the block along M

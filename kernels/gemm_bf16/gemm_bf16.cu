@@ -148,8 +148,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
   }
   int stage = 0;  // of the tile to multiply
 #if AHEAD
-  // Operands are loaded one step before they are multiplied, across tiles too: the last step of a
-  // tile waits for the next tile, and from then on nobody reads the one before.
+  // Operands are loaded one step before their multiplication, also across tiles. The last step of a
+  // tile waits for the next tile. After it no thread reads the previous tile.
   Operands operands[2];
   wait_for_copies<STAGES - 2>();
   __syncthreads();

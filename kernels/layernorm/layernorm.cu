@@ -38,7 +38,7 @@ __device__ __forceinline__ int position(int base, int i) {
   return base + (i * THREADS + threadIdx.x % THREADS) * VECTOR;
 }
 
-// This thread's elements of the trip that starts at `base`; what lies past the row stays as it was.
+// This thread's elements of the trip that starts at `base`; elements past the row stay unchanged.
 __device__ __forceinline__ void load_trip(const float* __restrict__ in, int base, int count,
                                           Vector (&items)[ITEMS / VECTOR]) {
 #pragma unroll

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Purlin from Python: tuned configs looked up, kernels tuned, programs profiled.
+"""Purlin from Python: look up tuned configs, tune kernels, profile programs.
 
     import purlin
     gemm = purlin.Cache().op("gemm", ["M", "N", "K"], purlin.Cache().device("cuda:0"))
@@ -19,7 +19,7 @@ __all__ = ["Cache", "Hit", "Op", "PurlinError", "Range", "autotune", "command", 
 
 
 def autotune(*arguments, **keywords):
-    """@triton.autotune whose results persist; see purlin.triton_autotune. Needs Triton."""
+    """@triton.autotune with stored results; see purlin.triton_autotune. Needs Triton."""
     from .triton_autotune import autotune as decorate
 
     return decorate(*arguments, **keywords)

@@ -52,7 +52,7 @@ def _value(lib, entry, name):
     text = lib.purlin_entry_text(entry, name, None)
     if text is not None:
         return text.decode()
-    # An integer answers alike whatever the fallback; a real answers with the fallback.
+    # An integer has the same answer for every fallback; a real returns the fallback.
     low, high = (lib.purlin_entry_int(entry, name, fallback) for fallback in (0, 1))
     return low if low == high else lib.purlin_entry_double(entry, name, 0.0)
 
@@ -63,8 +63,8 @@ _ops_lock = threading.Lock()
 
 @atexit.register
 def _hand_over(cache=None):
-    """What was counted in the ops of a cache, or of all: at exit, before the library writes the work
-    list, which it does later."""
+    """Flushes the counts of the ops of a cache, or of all: at exit, before the library writes the
+    work list."""
     with _ops_lock:
         ops = list(_ops)
     for op in ops:
@@ -73,16 +73,16 @@ def _hand_over(cache=None):
 
 
 class Op:
-    """One op on one device. find() is safe to call from any thread; each shape is asked once. How
-    often it was asked for since is counted here and handed over at flush, reload and exit."""
+    """One op on one device. find() is safe to call from any thread, and queries each shape once. Later
+    requests are counted here and passed to the library at flush, reload and exit."""
 
     def __init__(self, cache, handle, dimensions):
         self._cache = cache  # keeps it open
         self._handle = handle
         self.dimensions = tuple(dimensions)
         self._array = ctypes.c_int64 * len(self.dimensions)
-        self._known = {}  # extents -> [hit, finds that are not handed over]
-        self._uses = {}   # extents -> [launches by whoever keeps the answer itself]
+        self._known = {}  # extents -> [hit, finds not yet passed on]
+        self._uses = {}   # extents -> [launches by callers that keep the answer]
         with _ops_lock:
             _ops.add(self)
 
@@ -103,16 +103,16 @@ class Op:
             self._handle, self._array(*extents), len(extents), ctypes.byref(entry)
         )
         hit = Hit(OUTCOMES[outcome], entry.value)
-        if hit:  # a miss is asked again: a reload may bring an entry
+        if hit:  # a miss is queried again: a reload may bring an entry
             self._known[extents] = [hit, 0]
         return hit
 
     def uses(self, *extents):
-        """A list of one integer: who keeps a shape's answer adds 1 for each launch by it."""
+        """A list of one integer. A caller that keeps a shape's answer adds 1 for each launch with it."""
         return self._uses.setdefault(extents, [0])
 
     def hand_over(self):
-        """Gives what was counted since to the library, for the work list."""
+        """Passes the counts since the last flush to the library, for the work list."""
         for kept in (self._known, self._uses):
             for extents, counter in list(kept.items()):
                 count = counter[-1]
@@ -121,7 +121,7 @@ class Op:
                     library().purlin_op_count(self._handle, self._array(*extents), len(extents), count)
 
     def forget(self):
-        """Asks the library anew, after a reload."""
+        """Queries the library again, after a reload."""
         self.hand_over()
         self._known.clear()
 
@@ -190,12 +190,12 @@ class Cache:
         check(library().purlin_cache_put(self._handle, json.dumps(entry).encode()))
 
     def flush(self):
-        """Adds what was asked for since to the work list."""
+        """Adds the requests since the last flush to the work list."""
         _hand_over(self)
         check(library().purlin_cache_flush(self._handle))
 
     def reload(self):
-        """Takes in what other processes stored since."""
+        """Reads the entries that other processes stored."""
         _hand_over(self)
         check(library().purlin_cache_reload(self._handle))
 

@@ -22,7 +22,7 @@ def command():
 
 
 def run(verb, *arguments, accept=(0,)):
-    """Runs a verb with --json and returns its document. Errors carry what it wrote on stderr."""
+    """Runs a verb with --json and returns its document. Errors have its output on stderr."""
     line = [command(), verb, *map(str, arguments), "--json"]
     done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode not in accept:
@@ -34,8 +34,8 @@ def tune(spec, shape=None, device=None, budget=None, strategy=None, cache=None, 
          extra=()):
     """Tunes a spec and stores the winner; the document of `purlin tune --json`.
 
-    `shape` is a mapping (M=512, ...) or a preset's name; `bucket_regret`: at how many other shapes
-    of the bucket the winner is checked.
+    `shape` is a mapping (M=512, ...) or a preset's name; `bucket_regret`: the number of
+    other shapes of the bucket at which the winner is checked.
     """
     arguments = [spec]
     if shape is not None:
@@ -49,9 +49,12 @@ def tune(spec, shape=None, device=None, budget=None, strategy=None, cache=None, 
 
 
 def profile(arguments, output=None, full=False, build=None, capture=False):
-    """Runs a program under capture; (its exit code, the path of the profile). Given a name in place
-    of a program, a context that marks a range of this one: `with purlin.profile("step") as p:`; with
-    capture=True, and under `purlin profile --idle`, the range is what is captured."""
+    """Runs a program under capture. Returns its exit code and the path of the profile.
+
+    With a name instead of a program, it returns a context that marks a range of this program:
+    `with purlin.profile("step") as p:`. With capture=True, under `purlin profile --idle`, only the
+    range is captured.
+    """
     if isinstance(arguments, str):
         return Range(arguments, command if capture else None)
     path = output or os.path.join(tempfile.mkdtemp(prefix="purlin-"), "profile.plprof")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libpurlin.so by ctypes: found, opened once, its functions typed.
 
-PurlinError carries the library's own text, which says what was wrong and what to do.
+PurlinError has the text of the library, with the error and a remedy.
 """
 import ctypes
 import ctypes.util
@@ -16,7 +16,7 @@ ALLOW_TRANSFERRED = 1
 
 
 class PurlinError(RuntimeError):
-    """What the library refused. `status` is its name: "invalid", "not found", ..."""
+    """An error of the library. `status` is its name: "invalid", "not found", ..."""
 
     def __init__(self, message, status="failed"):
         super().__init__(message)
@@ -24,7 +24,7 @@ class PurlinError(RuntimeError):
 
 
 class Device(ctypes.Structure):
-    """purlin_device: what an entry must have been measured on."""
+    """purlin_device: the device of an entry's measurement."""
 
     _fields_ = [
         ("size", ctypes.c_size_t),
@@ -154,7 +154,7 @@ _opened = None
 
 
 def library():
-    """The library, opened by the first call. PurlinError says where it was looked for."""
+    """The library, opened by the first call. PurlinError names the searched places."""
     global _opened
     with _lock:
         if _opened is not None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A named range of the program: `with purlin.profile("step") as p: ...`.
 
-The range is pushed and popped through NVTX, by PyTorch where it is loaded, else by NVIDIA's library where that
-is installed. `purlin profile` reads it (--ops), as other tools do: launches tell of it, and ranges named "step 3"
-cut a timeline into steps. A range starts and stops no capture, which is the whole process's, unless
-capture=True says so: then it asks the capture of its own process, by `purlin capture`, to start where the range begins
-and to stop where it ends, for programs under `purlin profile --idle`. Outside of `purlin profile` a warning says once
-how to get a profile; a capture that cannot be started is a warning too, and the range goes on.
+The range is pushed and popped through NVTX: by PyTorch if it is loaded, else by NVIDIA's library if it is
+installed. `purlin profile --ops` reads it, as other tools do. Launches carry the range's name, and ranges named
+"step 3" divide a timeline into steps.
+
+A capture covers the whole process, so a range does not start or stop it. With capture=True, under
+`purlin profile --idle`, the range starts the capture of this process at its begin and stops it at its end.
+Outside of `purlin profile`, one warning explains how to get a profile. A capture that does not start is a
+warning, too, and the range continues.
 """
 import ctypes
 import os
@@ -43,7 +45,7 @@ def _nvtx():
 
 
 def _push(name):
-    """Who was told: "torch", "nvtx" or "" for nobody."""
+    """Returns the library that took the range: "torch", "nvtx", or "" for none."""
     torch = sys.modules.get("torch")
     try:
         if torch is not None and torch.cuda.is_available():
@@ -62,7 +64,7 @@ class Range:
     """One range. After it: `seconds` of wall time, `marked` ("torch", "nvtx" or ""), `captured`."""
 
     def __init__(self, name, command=None):
-        """`command`: finds the purlin command, for a range that is to be captured alone; None for others."""
+        """`command` finds the purlin command, for a range with its own capture; None for others."""
         self.name, self.seconds, self.marked, self.captured = name, 0.0, "", captured()
         self._command, self._started = command, False
 

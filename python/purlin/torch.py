@@ -6,16 +6,16 @@
     y = matmul(a, b)                     # in place of torch.matmul, for 2-D (and batched 3-D) operands
     use_in(model)                        # every nn.Linear of a model
 
-A product of a shape that has an entry runs through libcublasLt, the one PyTorch has loaded, with the stored
-algorithm, on torch's current stream; whatever else, torch computes. What was missing goes to the work list, so that
-`purlin backlog` lists it and `purlin tune --backlog N` tunes it. Under CUDA-graph capture it works as outside.
-Gradients: the products of the backward pass take tuned algorithms too where there are entries for their shapes.
+A product whose shape has an entry runs with the stored algorithm on torch's current stream. It uses the libcublasLt
+that PyTorch has loaded. Torch computes all other products. A missing shape goes to the work list: `purlin backlog`
+lists it, and `purlin tune --backlog N` tunes it. Under CUDA-graph capture it works as outside. Products of the
+backward pass use tuned algorithms, too, if their shapes have entries.
 
-log() says for each product and shape what was chosen. PURLIN_DISABLE=1, read at import and by configure(), makes all
-of it plain torch.
-What a call needs is worked out once for each shape and kept (_Prepared): a call then costs a dictionary's lookup, one
-allocation and one call of ctypes.
-Thread-safety: as torch's. Failure: a product the library refuses is torch's to compute, and said once as a warning.
+log() has the choice for each product and shape. With PURLIN_DISABLE=1, read at import and by configure(), torch
+computes everything. The preparation of a call happens once for each shape (_Prepared). A call then takes a
+dictionary's lookup, one allocation and one call of ctypes.
+
+Thread-safety: as torch's. Failure: torch computes a product that the library refuses, with one warning.
 """
 import ctypes
 import os
@@ -32,17 +32,17 @@ WORKSPACE_BYTES = 32 << 20
 TUNED_ONLY, ELSE_HEURISTIC, HEURISTIC = 0, 1, 2
 
 _NAMES = {torch.bfloat16: b"bf16", torch.float16: b"f16", torch.float32: b"f32", torch.float64: b"f64"}
-# What has its data where data_ptr() says: a subclass (DTensor, a quantized weight) may be anything.
+# Types whose data lies at data_ptr(). A subclass (DTensor, a quantized weight) may differ.
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_MISSES_ASKED, _ASK_EVERY = 64, 16  # with gradients, where asking costs more than a launch
-_MOST_SHAPES = 4096  # a program of ever new shapes starts anew
+_MISSES_ASKED, _ASK_EVERY = 64, 16  # with gradients, where a query takes longer than a launch
+_MOST_SHAPES = 4096  # limit for a program of ever new shapes: the table is cleared
 _fill_in = struct.Struct("@7P").pack_into  # CublasLtLaunch from a to stream
 _FIRST_POINTER = CublasLtLaunch.a.offset
 _ALGORITHM_BYTES = 64  # sizeof(cublasLtMatmulAlgo_t)
 
 _lock = threading.RLock()
-_prepared = {}    # what tells one shape of a product from another -> _Prepared
-_products = {}    # (device index, dtype, transposes, batched, compute, epilogue) -> Product; None where there is none
+_prepared = {}    # the key of a product's shape -> _Prepared
+_products = {}    # (device index, dtype, transposes, batched, compute, epilogue) -> Product or None
 _workspaces = {}  # (device index, stream) -> address, of a tensor in _held
 _held = []
 _log = {}         # (label, extents) -> outcome
@@ -50,7 +50,7 @@ _settings = {"cache": None, "stale": False, "policy": None}
 _caches = {}
 _warned = set()
 
-# The public ways to these three facts cost microseconds.
+# The public functions for these three facts take microseconds.
 _stream_of = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda device: torch.cuda.current_stream(device).cuda_stream)
 _current_device = getattr(torch._C, "_cuda_getDevice", None) or (lambda: torch.cuda.current_device())
@@ -68,8 +68,8 @@ _off = _disabled()
 
 
 def configure(cache=None, allow_stale=False, policy=None):
-    """Which cache to use (a directory; None: $PURLIN_CACHE, else the user's), whether entries of another driver may
-    be served, and whether "warm" or "cold" measurements are wanted. Products opened before are opened anew."""
+    """Sets the cache (a directory; None: $PURLIN_CACHE, else the user's), whether entries of another driver may be
+    served, and "warm" or "cold" measurements. Open products are opened again."""
     global _off
     with _lock:
         _off = _disabled()
@@ -88,20 +88,20 @@ def log():
 
 
 def flush():
-    """Writes what was asked for to the work list (it happens by itself at exit)."""
+    """Writes the requests to the work list (this also happens at exit)."""
     for cache in list(_caches.values()):
         cache.flush()
 
 
 def reload():
-    """Takes in what other processes tuned since."""
+    """Reads the entries that other processes stored."""
     for cache in list(_caches.values()):
         cache.reload()
 
 
 def library_path():
-    """The libcublasLt that this process has loaded, "" for none: what PURLIN_CUBLASLT should be for `purlin tune`, so
-    that it tunes the version PyTorch brings. Run as a module, it is printed: python -m purlin.torch"""
+    """The libcublasLt that this process has loaded, "" for none. With this value in PURLIN_CUBLASLT, `purlin tune`
+    tunes the version of PyTorch. `python -m purlin.torch` prints it."""
     try:
         with open("/proc/self/maps") as maps:
             for line in maps:
@@ -140,7 +140,7 @@ class Product:
 
 
 class _Prepared:
-    """One shape of a product: what its calls have in common."""
+    """One shape of a product: the common data of its calls."""
 
     __slots__ = ("_kind", "_handle", "_device", "_extents", "_out_shape", "_array", "_algorithm", "_calls", "_matmul",
                  "_find", "_missed", "outcome", "gradients_served")
@@ -150,13 +150,13 @@ class _Prepared:
         self._extents, self._out_shape = extents, out_shape
         self._array = (ctypes.c_int64 * len(extents))(*extents)
         self._algorithm = ctypes.create_string_buffer(_ALGORITHM_BYTES)  # written by any thread, read by none
-        self._calls = []  # memory of launches that no thread is about
+        self._calls = []  # memory of launches that no thread uses
         self._matmul, self._find = library().purlin_cublaslt_matmul, library().purlin_cublaslt_algo
         self.outcome = None  # of the last call; 0 is a miss
         self._missed, self.gradients_served = 0, False
 
     def run(self, like, a, b, bias):
-        """The product of the operands at these addresses; None where it is torch's to compute."""
+        """The product of the operands at these addresses; None if torch is to compute it."""
         device = self._device
         if _current_device() != device:
             with torch.cuda.device(device):
@@ -181,7 +181,7 @@ class _Prepared:
         return out if found else None
 
     def known(self, calls=1):
-        """Asked while `outcome` is none: whether there is an algorithm by now. It counts so many misses."""
+        """Looks for an algorithm while `outcome` is none. Counts this number of misses."""
         for _ in range(calls):
             outcome = self._find(self._handle, self._array, len(self._extents), None, self._algorithm,
                                  _ALGORITHM_BYTES, None)
@@ -190,8 +190,8 @@ class _Prepared:
         return outcome != 0
 
     def calls_to_ask_for(self):
-        """With gradients: 0 where a call can be torch's without asking, else for how many calls to ask. A product whose
-        gradients run by tuned algorithms is always asked for; one that was missed again and again, now and then."""
+        """With gradients: the number of calls that the next query counts for; 0 = torch computes without a query. A
+        product whose gradients have tuned algorithms is always queried. After many misses it is queried rarely."""
         if self.outcome or self.gradients_served:
             return 1
         self._missed += 1
@@ -226,7 +226,7 @@ def _cache_for(directory):
 
 
 def product(device, dtype, transpose_a=False, transpose_b=False, batched=False, epilogue=None):
-    """The Product for operands on a device; None where it cannot be had, which is said once."""
+    """The Product for operands on a device; None, with one warning, if it cannot be opened."""
     compute = "f32"
     if dtype == torch.float64:
         compute = "f64"
@@ -249,7 +249,7 @@ def product(device, dtype, transpose_a=False, transpose_b=False, batched=False, 
 
 
 def _prepare(key, device, dtype, extents, out_shape, **kind):
-    """Fills in `_prepared`: False where torch computes."""
+    """Fills `_prepared`; False if torch computes."""
     with _lock:
         made = product(device, dtype, **kind) if all(extents) and dtype in _NAMES else None
         if len(_prepared) >= _MOST_SHAPES:
@@ -274,12 +274,12 @@ def _new_workspace(device, stream):
 
 
 def _alike(first, other, dtype):
-    """Whether a second operand is one that the library could be given beside the first."""
+    """Whether the library accepts this second operand together with the first."""
     return type(other) in _PLAIN and other.dtype is dtype and other.get_device() == first.get_device()
 
 
 def _mm(a, b, transpose_a=False, calls=1):
-    """a @ b (or the transpose of a, @ b) of two matrices by a tuned algorithm; None where there is none."""
+    """a @ b (or the transpose of a, @ b) of two matrices by a tuned algorithm; None without one."""
     dtype, device = a.dtype, a.get_device()
     key = (a.shape, b.shape, a.stride(), b.stride(), dtype, device, transpose_a, dtype is torch.float32 and _tf32())
     known = _prepared.get(key)
@@ -295,7 +295,7 @@ def _mm(a, b, transpose_a=False, calls=1):
 
 
 def _run(prepared, a, b, calls=1):
-    # While nothing is known there is nothing to allocate for.
+    # Without an entry no output is allocated.
     if not prepared or not (prepared.outcome or prepared.known(calls)):
         return None
     at, bt = a.data_ptr(), b.data_ptr()
@@ -345,7 +345,7 @@ class _LinearFunction(torch.autograd.Function):
 
 
 def _direct(function):
-    """function.apply without what it does, in Python, for functorch first: unless a transform of it is active."""
+    """function.apply without its Python code for functorch, unless a transform of functorch is active."""
     active = getattr(torch._C, "_are_functorch_transforms_active", None)
     plain = getattr(super(torch.autograd.Function, function), "apply", None)
     if active is None or plain is None:
@@ -357,7 +357,7 @@ _apply_linear = _direct(_LinearFunction)
 
 
 def _prepared_linear(x, weight, bias):
-    """What is prepared for a linear of these operands; false where it is torch's."""
+    """The _Prepared for a linear of these operands; False if torch computes it."""
     dtype, device, shape, weights = x.dtype, x.get_device(), x.shape, weight.shape
     key = (shape, weights, dtype, device, bias is None, dtype is torch.float32 and _tf32())
     known = _prepared.get(key)
@@ -382,7 +382,7 @@ def _linear(x, weight, bias, known, calls=1):
 
 
 def linear(x, weight, bias=None):
-    """torch.nn.functional.linear, by the tuned algorithm of its shape where there is one."""
+    """torch.nn.functional.linear, by the tuned algorithm of its shape if there is one."""
     dtype = x.dtype
     if (_off or not x.is_cuda or type(x) not in _PLAIN or weight.dim() != 2
             or type(weight) not in _PLAIN or weight.dtype is not dtype or weight.get_device() != x.get_device()
@@ -452,7 +452,7 @@ class Linear(torch.nn.Linear):
 
 
 def use_in(model):
-    """Makes every nn.Linear of a model, and only that very class, a Linear. Returns how many."""
+    """Makes every nn.Linear of a model, and no subclass of it, a Linear. Returns how many."""
     count = 0
     for module in model.modules():
         if type(module) is torch.nn.Linear:

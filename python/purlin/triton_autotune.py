@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """@purlin.autotune: @triton.autotune whose winners are verified, kept and shared.
 
-Same arguments as @triton.autotune. What differs:
+The arguments are those of @triton.autotune. The differences:
 
-* The winner of a key goes to Purlin's config cache, and a fresh process finds it there: nothing is
-  benchmarked. The key holds what decides the winner: the kernel's source and what it calls, the
-  dtypes and layouts of the tensors, the key arguments, GPU model, driver, Triton's version. It does
-  not hold the list of configs: adding one does not throw the winners away. A stored config that is
-  no longer in the list is not used.
+* The winner of a key goes to Purlin's config cache. A new process finds it there and benchmarks
+  nothing. The key holds the kernel's source with the functions that it calls, the dtypes and
+  layouts of the tensors, the key arguments, GPU model, driver and Triton's version. It does not hold
+  the list of configs: a new config keeps the old winners valid. A stored config that is no longer
+  in the list is not used.
 * Each config's outputs are compared with those of the first config, on fresh copies of every tensor
-  the kernel writes; one that differs is out, with a warning.
-* The configs of a key are compiled in parallel before any is timed.
-* All are timed in short; only those near the best get the full benchmark, in turns; near-equals are
-  decided by their order in the list, so that every process chooses alike.
+  that the kernel writes. A config with other outputs is left out, with a warning.
+* The configs of a key are compiled in parallel before the first is timed.
+* A short benchmark times all configs. The configs near the best get the full benchmark, in turns.
+  The order in the list decides between near-equal ones, so all processes choose the same config.
 
-Under CUDA-graph capture nothing is tuned: what is not known runs with the first config.
-PURLIN_DISABLE=1 makes it plain @triton.autotune.
+Under CUDA-graph capture nothing is tuned: an unknown key runs with the first config. With
+PURLIN_DISABLE=1 it is plain @triton.autotune.
 
-Thread-safety: as Triton's. Failure: a cache that cannot be read or written costs a warning, never
-the launch.
+Thread-safety: as Triton's. Failure: a cache that cannot be read or written causes a warning. The
+launch still runs.
 """
 import concurrent.futures
 import json
@@ -33,11 +33,11 @@ from triton.runtime.autotuner import Autotuner as TritonAutotuner
 from ._cache import Cache
 from ._library import PurlinError
 
-# The full benchmark is for configs within this of the best by the short one, this many at most.
+# The full benchmark is for configs this near to the best of the short one, at most this many.
 REACH, FINALISTS = 1.25, 5
-TIE = 0.01  # nearer than this, the earlier one in the list wins
+TIE = 0.01  # below this difference the earlier one in the list wins
 SHORT_RUNS = 5
-# Copies of the tensors are made for the check; where they would take more, it is left out.
+# The check copies the tensors. If the copies exceed this, it is left out.
 VERIFY_BYTES = 4 << 30
 TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3, torch.float16: 1e-2, torch.bfloat16: 4e-2}
 TOLERANCE.update((getattr(torch, name), 0.13) for name in ("float8_e4m3fn", "float8_e5m2")
@@ -52,10 +52,10 @@ def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_va
              tolerance=None, jobs=None):
     """As @triton.autotune, and:
 
-    cache      directory of the config cache (None: $PURLIN_CACHE, else the user's)
-    buckets    key argument -> "exact", "pow2", "multiple:N": shapes that share a winner
-    verify     compare outputs; `tolerance` overrides the relative one of the dtype
-    jobs       threads that compile (None: by the number of cores)
+    cache      directory of the config cache (None: $PURLIN_CACHE, else the user's).
+    buckets    key argument -> "exact", "pow2", "multiple:N": shapes that share a winner.
+    verify     compare outputs. `tolerance` overrides the relative one of the dtype.
+    jobs       threads that compile (None: by the number of cores).
     """
 
     def decorate(fn):
@@ -78,7 +78,7 @@ def _disabled():
 
 
 def _named(config):
-    """A config as the cache keeps it: text, integers, reals and booleans."""
+    """A config in the form of the cache: text, integers, reals and booleans."""
     named = {name: value for name, value in config.kwargs.items()}
     named["num_warps"], named["num_stages"] = config.num_warps, config.num_stages
     for name in ("num_ctas", "maxnreg", "num_consumer_groups", "num_buffers_warp_spec"):
@@ -89,7 +89,7 @@ def _named(config):
 
 
 def _plain(value):
-    # The C interface tells no boolean from 0 and 1, so both sides have the integer.
+    # Booleans are 0 and 1 in the C interface, so both sides have the integer.
     if isinstance(value, bool):
         return int(value)
     return value if isinstance(value, (int, float, str)) else str(value)
@@ -100,8 +100,8 @@ def _dtype_text(value):
 
 
 def _layout(value):
-    """How a tensor lies in memory, as far as it decides which config is fast: not its strides, which
-    differ with every shape."""
+    """The layout of a tensor in memory, as far as it affects the speed of configs: without its strides,
+    which differ with every shape."""
     contiguous = getattr(value, "is_contiguous", None)
     if contiguous is None or contiguous():
         return "row"
@@ -113,19 +113,19 @@ def _layout(value):
 
 
 class Autotuner(TritonAutotuner):
-    """What @purlin.autotune makes of a kernel. `purlin_log` has a line for each key: how its config
-    was found."""
+    """The kernel object of @purlin.autotune. `purlin_log` has a line for each key with the origin of its
+    config."""
 
     def __init__(self, *arguments, purlin=None, **keywords):
         super().__init__(*arguments, **keywords)
         self._purlin = purlin
-        self._warm = {}  # fast key -> (config, its keyword arguments, [launches to hand over])
+        self._warm = {}  # fast key -> (config, its keyword arguments, [launches not yet passed on])
         self._direct, self._direct_warm = None, {}  # the same by keys of the usual arguments
-        self._ops = {}   # what decides the winner but the shape -> (Op, key fields, cache)
+        self._ops = {}   # the key without the shape -> (Op, key fields, cache)
         self._positions = {name: i for i, name in enumerate(self.arg_names)}
         self.purlin_log = []
         if len({json.dumps(_named(c), sort_keys=True) for c in self.configs}) != len(self.configs):
-            # Configs that differ in their hooks alone cannot be told apart by what is stored.
+            # A stored config has no hooks: configs that differ only in these are not separable.
             self._purlin = None
 
     # -- The hot path ---------------------------------------------------------------------------
@@ -152,9 +152,9 @@ class Autotuner(TritonAutotuner):
             return None
 
     def _make_direct(self, args):
-        """Writes the key of calls whose arguments are of these kinds as one expression: the loop of
-        _fast_key takes several microseconds. Whatever is of another kind raises, or has another
-        class, and goes the long way."""
+        """Writes the key of calls with these kinds of arguments as one expression. The loop of _fast_key
+        takes several microseconds. Arguments of another kind raise or have another class, and take
+        the slow path."""
         parts, device = [], ""
         for at, value in enumerate(args):
             if torch.is_tensor(value):
@@ -208,7 +208,7 @@ class Autotuner(TritonAutotuner):
                 finally:
                     self.nargs = None
                 found = (config, config.all_kwargs(), uses)
-                # A config with a hook of its own runs through Triton's path, which calls it.
+                # A config with its own hook runs through Triton's path, which calls the hook.
                 if keep and config.pre_hook is None:
                     self._warm[fast] = found
             if fast in self._warm and len(kwargs) == 2 and len(args) > 0:
@@ -226,7 +226,7 @@ class Autotuner(TritonAutotuner):
         return self.fn.run(*args, **kwargs, **found[1])
 
     def _choose(self, args, kwargs):
-        """(the config, whether it may be remembered, where launches by it are counted)"""
+        """Returns the config, whether it may be kept, and the counter of its launches."""
         pruned = self.prune_configs(kwargs)
         if len(pruned) == 1:
             return pruned[0], True, [0]
@@ -311,8 +311,8 @@ class Autotuner(TritonAutotuner):
     # -- Tuning -----------------------------------------------------------------------------------
 
     def _tune(self, pruned, args, kwargs):
-        """The best config, the samples of those that worked by index, and whether outputs were
-        compared. The tensors are left as they were."""
+        """Returns the best config, the samples of the working ones by index, and whether outputs were
+        compared. The tensors stay unchanged."""
         self._compile(pruned, args, kwargs)
         guard = _Outputs(self, args, kwargs) if self._purlin.verify else None
         usable = []
@@ -346,8 +346,8 @@ class Autotuner(TritonAutotuner):
                 guard.restore()
 
     def _compile(self, pruned, args, kwargs):
-        """Every config, ahead, on several threads where Triton can; what fails here fails again when
-        it is tried, where it is told of."""
+        """Compiles every config in advance, on several threads if Triton can. A config that fails here
+        fails again in its trial, which reports it."""
         jobs = self._purlin.jobs or min(os.cpu_count() or 1, 16)
         launch = {n: v for n, v in kwargs.items() if n not in ("grid", "warmup")}
         grid = kwargs.get("grid", (1,))
@@ -374,8 +374,8 @@ class Autotuner(TritonAutotuner):
                 pass
 
     def _launch(self, config, args, kwargs, checking=False):
-        """One launch with the hooks that the benchmark has. Where outputs are looked at afterwards,
-        Triton's own hook may not put them back."""
+        """One launch with the hooks of the benchmark. If the outputs are compared afterwards, Triton's own
+        hook must not restore them."""
         full = {**dict(zip(self.arg_names, args)), **kwargs, **config.all_kwargs()}
         if config.pre_hook:
             config.pre_hook(full)
@@ -396,7 +396,7 @@ class Autotuner(TritonAutotuner):
             self.post_hook(full, exception=None)
 
     def _try(self, config, args, kwargs, guard):
-        """None when it runs and its outputs are right; else why not, "" where that is no news."""
+        """None if it runs and its outputs are right, else the reason; "" = already reported."""
         from triton.compiler.errors import CompileTimeAssertionFailure
         from triton.runtime.errors import OutOfResources
 
@@ -428,11 +428,11 @@ class Autotuner(TritonAutotuner):
 
 
 class _Outputs:
-    """Compares what configs write. The first one that runs says what is right.
+    """Compares the outputs of configs. The first config that runs is the reference.
 
-    A tensor it leaves as it was is an input. One whose result does not depend on what was in it is
-    an output, and is poisoned before every run, so that a config that writes half of it is found
-    out. The others are changed in place and are put back before every run.
+    A tensor that it leaves unchanged is an input. A tensor whose result does not depend on its old
+    contents is an output. It is poisoned before every run, which finds a config that writes only a
+    part of it. The other tensors are changed in place, and are restored before every run.
     """
 
     def __init__(self, tuner, args, kwargs):
@@ -507,7 +507,7 @@ def _same(actual, expected, tolerance):
     if not actual.is_floating_point() or tolerance == 0.0:
         return bool(torch.equal(torch.nan_to_num(actual), torch.nan_to_num(expected))
                     and torch.equal(actual != actual, expected != expected))
-    # The scale is that of the whole output: elements that cancel are as exact as their terms.
+    # The scale is that of the whole output: an element of terms that cancel is as exact as the terms.
     wide = torch.float64 if actual.dtype == torch.float64 else torch.float32
     a, b = actual.to(wide), expected.to(wide)
     if not torch.equal(torch.isnan(a), torch.isnan(b)):

@@ -99,6 +99,24 @@ std::string format_count(double count) {
   return unit == 0 ? fmt::format("{:.0f}", count) : fmt::format("{:.2f}{}", count, kUnits[unit]);
 }
 
+std::string noun_for(double count, std::string_view noun) {
+  std::string out(noun);
+  if (count == 1 || out.empty()) return out;
+  const auto ends = [&](std::string_view suffix) { return ends_with(out, suffix); };
+  const bool vowel = out.size() > 1 &&
+                     std::string_view("aeiou").find(out[out.size() - 2]) != std::string_view::npos;
+  if (ends("y") && !vowel) {
+    out.replace(out.size() - 1, 1, "ies");
+  } else {
+    out += ends("s") || ends("x") || ends("z") || ends("ch") || ends("sh") ? "es" : "s";
+  }
+  return out;
+}
+
+std::string counted(double count, std::string_view noun) {
+  return format_count(count) + " " + noun_for(count, noun);
+}
+
 std::string elide_middle(std::string_view text, std::size_t width) {
   // Counted and cut in characters: a UTF-8 sequence must not be cut in two.
   const auto starts = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace purlin {
@@ -26,6 +27,19 @@ std::optional<double> parse_duration_s(std::string_view text);
 std::string format_ns(double ns);
 std::string format_bytes(double bytes);  // 1536 -> "1.5 KiB"
 std::string format_count(double count);  // 1234567 -> "1.23 M"
+// A regular English noun in the number that goes with the count: 1, "step" -> "step"; 2, "launch"
+// -> "launches"; 0, "copy" -> "copies".
+std::string noun_for(double count, std::string_view noun);
+// 1, "step" -> "1 step"; 1234567, "launch" -> "1.23 M launches".
+std::string counted(double count, std::string_view noun);
+template <class Integer>
+requires std::is_integral_v<Integer> std::string counted(Integer count, std::string_view noun) {
+  return counted(static_cast<double>(count), noun);
+}
+template <class Integer>
+requires std::is_integral_v<Integer> std::string noun_for(Integer count, std::string_view noun) {
+  return noun_for(static_cast<double>(count), noun);
+}
 // "abcdefgh" to width 5 -> "a...h". Widths are in characters of UTF-8.
 std::string elide_middle(std::string_view text, std::size_t width);
 

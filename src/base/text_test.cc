@@ -66,5 +66,18 @@ TEST(Text, DemanglesOnlyWhatIsMangled) {
   EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
 }
 
+TEST(Text, CountsCarryTheirNounInTheRightNumber) {
+  EXPECT_EQ(counted(1, "step"), "1 step");
+  EXPECT_EQ(counted(std::size_t{2}, "step"), "2 steps");
+  EXPECT_EQ(counted(0, "launch"), "0 launches");
+  EXPECT_EQ(counted(1.0, "launch"), "1 launch");
+  EXPECT_EQ(counted(1234567.0, "launch"), "1.23 M launches");
+  EXPECT_EQ(counted(2, "copy"), "2 copies");
+  EXPECT_EQ(counted(3, "process"), "3 processes");
+  EXPECT_EQ(counted(2, "array"), "2 arrays");
+  EXPECT_EQ(noun_for(1, "process"), "process");
+  EXPECT_EQ(noun_for(2, "index"), "indexes");
+}
+
 }  // namespace
 }  // namespace purlin

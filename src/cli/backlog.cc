@@ -42,31 +42,38 @@ std::vector<backlog::ProfiledKernel> heaviest(const analyze::Report& report, std
 class BacklogCommand : public Command {
  public:
   std::string_view name() const override { return "backlog"; }
-  std::string_view summary() const override { return "List what to tune or validate next"; }
-  std::string_view details() const override {
-    return "The task that can save the most GPU time comes first: GPU time x headroom. A ~ marks\n"
-           "an assumption: 10 us for a launch, 1 launch, a headroom of 20 %.\n\n"
-           "Sources of tasks:\n"
-           "  retune    the gate measured that a cached winner became slower\n"
-           "  validate  the device, driver or toolkit differs from that of the measurement\n"
-           "  tune      programs launch the kernel without an entry, or --profile queued it\n\n"
-           "Tasks that follow from the launches of programs end by themselves once there is an\n"
-           "entry. Tasks lie next to the config cache (docs/formats/backlog.md,\n"
-           "docs/formats/worklist.md).\n\n"
-           "--profile queues the kernels of a profile with the most GPU time. A spec must compute\n"
-           "their problem (--specs, else the sample kernels). The shapes are those of the "
-           "program.\n\n"
-           "Example: purlin backlog; purlin tune --backlog 3; purlin backlog --done ID\n"
-           "         purlin backlog --profile train.plprof --specs kernels --top 5\n"
-           "Exit codes: 0 listed, 2 error.";
+  std::string_view summary() const override { return "List kernels to tune or validate next"; }
+  VerbText text() const override {
+    return {
+        .description =
+            "The task that can save the most GPU time comes first: GPU time x headroom. A ~ marks "
+            "an assumption: 10 us for a launch, 1 launch, a headroom of 20 %.\n\nThe gate queues "
+            "a retuning (retune) when a cached winner became slower, and a validation (validate) "
+            "when the device, driver or toolkit differs from that of the measurement. Programs "
+            "queue kernels that they launch without an entry (tune). --profile queues the hottest "
+            "kernels of a profile, with the shapes of the program.",
+        .more =
+            "Tasks that follow from the launches of programs end by themselves once there is an "
+            "entry. The tasks are stored next to the config cache.\n\n--profile queues a kernel "
+            "only where a spec computes its problem.",
+        .examples = {{"purlin backlog"},
+                     {"purlin tune --backlog 3", "Tune the first three tasks"},
+                     {"purlin backlog --profile train.plprof --specs kernels --top 5"}},
+        .exit_codes = {{0, "Listed"}, {2, "Error"}},
+        .see = {"docs/formats/backlog.md", "docs/formats/worklist.md"}};
   }
   void declare(Flags& flags) override {
-    flags.option("--cache", cache_, "The config cache's directory", "DIR");
-    flags.list("--done", done_, "Take this task off the list; may be repeated", "ID");
-    flags.list("--profile", profiles_, "Queue the heaviest kernels of this profile", "FILE");
-    flags.list("--specs", specs_, "Specs that compute them, or folders of specs", "SPEC");
-    flags.option("--top", top_, "How many of the profile's kernels are looked at");
-    flags.flag("--json", json_, "Print one JSON document (purlin.backlog-list/1)");
+    flags.option("--cache", cache_, "Directory of the config cache", "DIR");
+    flags.list("--done", done_, "Remove this task; repeatable", "ID");
+    flags.list("--profile", profiles_, "Queue the hottest kernels of this profile; repeatable",
+               "FILE");
+    flags.list("--specs", specs_,
+               {"Specs for --profile, or folders of specs; repeatable",
+                "Without it, the sample kernels are used."},
+               "SPEC");
+    flags.option("--top", top_, "Kernels of the profile to look at");
+    flags.flag("--json", json_,
+               {"Print one JSON document", "The schema is purlin.backlog-list/1."});
   }
   Result<int> run(Context& context) override {
     const std::string directory = cache_.empty() ? cache::Store::default_directory() : cache_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of verbs. A new verb is a file with its Command and a make_ function, and a line here.
+// The list of verbs. A new verb is a file with a Command and a make_ function, and a line here.
 #include "cli/commands.h"
 
 #include "cli/frame/command.h"
@@ -40,6 +40,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_serve_command());
   commands.push_back(make_demo_command());
   commands.push_back(make_config_command());
+  commands.push_back(make_completion_command());
+  commands.push_back(make_manual_command());
   commands.push_back(make_worker_command());
   commands.push_back(make_keep_clock_command());
   return commands;

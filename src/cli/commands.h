@@ -40,6 +40,8 @@ std::unique_ptr<Command> make_guard_bisect_command();
 std::unique_ptr<Command> make_guard_matrix_command();
 std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_config_command();
+std::unique_ptr<Command> make_completion_command();
+std::unique_ptr<Command> make_manual_command();
 std::unique_ptr<Command> make_worker_command();
 std::unique_ptr<Command> make_keep_clock_command();
 

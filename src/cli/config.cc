@@ -15,15 +15,18 @@ class ConfigCommand : public Command {
   std::string_view summary() const override {
     return "Show each setting with its value and origin";
   }
-  std::string_view details() const override {
-    return "A setting is the default of every flag of its name. Flags come first, then the "
-           "environment, then\n"
-           "the nearest purlin.toml upwards, then the user's, then the built-in default. A "
-           "purlin.toml:\n"
-           "  device = \"cuda:0\"\n"
-           "  cache = \".purlin-cache\"     # relative to the file\n";
+  VerbText text() const override {
+    return {.description =
+                "A setting is the default of every option of its name. The first of these sources "
+                "decides: the option, the environment variable, the nearest purlin.toml upwards, "
+                "the user's purlin.toml, the built-in default.\n\nExample of a purlin.toml:\n  "
+                "device = \"cuda:0\"\n  cache = \".purlin-cache\"     # relative to the file",
+            .examples = {{"purlin config"}, {"PURLIN_DEVICE=cuda:1 purlin config --json"}},
+            .exit_codes = {{0, "Shown"}, {2, "A purlin.toml is wrong"}}};
   }
-  void declare(Flags& flags) override { flags.flag("--json", json_, "Print one JSON document"); }
+  void declare(Flags& flags) override {
+    flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.config/1."});
+  }
   Result<int> run(Context& context) override {
     PURLIN_ASSIGN(const Settings settings, Settings::load(".", user_config_directory()));
     if (json_) {
@@ -39,7 +42,7 @@ class ConfigCommand : public Command {
       return kExitOk;
     }
     Table table;
-    for (const char* title : {"setting", "value", "origin", "what it is"}) table.column(title);
+    for (const char* title : {"setting", "value", "origin", "meaning"}) table.column(title);
     for (const Setting& setting : settings.all())
       table.row({setting.name, setting.value.empty() ? "-" : setting.value, setting.origin,
                  setting.help});

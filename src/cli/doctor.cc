@@ -1,15 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin doctor`: what works on this machine, the evidence, and how to fix what does not;
-// with --ceilings, what its devices can do at most.
-#include "cli/capabilities.h"
+// `purlin doctor`: the capabilities of this machine, with evidence and fixes. With --ceilings, the
+// highest measured rates of a device.
+#include "base/files.h"
+#include "base/text.h"
+#include "cache/store/capability.h"
+#include "cli/capability_table.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/tune/kernels_directory.h"
+#include "gpu/capabilities.h"
 #include "gpu/registry.h"
 #include "measure/ceilings/ceilings.h"
 #include "model/document.h"
+#include "profile/capability.h"
 
 namespace purlin::cli {
 namespace {
+
+Capability kernel_samples() {
+  Capability result{"kernel_samples", "Sample kernels", CapabilityState::kMissing, "", ""};
+  const auto directory = kernels_directory();
+  if (!directory.is_ok()) {
+    result.evidence = "not found";
+    result.fix = directory.status().message();
+    return result;
+  }
+  int specs = 0;
+  for (const std::string& name : list_directory(*directory).value_or({})) {
+    if (ends_with(name, ".toml")) ++specs;
+    for (const std::string& inner : list_directory(join_path(*directory, name)).value_or({}))
+      if (ends_with(inner, ".toml")) ++specs;
+  }
+  result.state = specs > 0 ? CapabilityState::kOk : CapabilityState::kMissing;
+  result.evidence = fmt::format("{} specs in {}", specs, *directory);
+  if (specs == 0) result.fix = "reinstall Purlin, or set PURLIN_KERNELS to the folder with them";
+  return result;
+}
 
 class DoctorCommand : public Command {
  public:
@@ -17,51 +43,57 @@ class DoctorCommand : public Command {
   std::string_view summary() const override {
     return "Show what works on this machine and how to fix what does not";
   }
-  std::string_view details() const override {
-    return "Looks for drivers, devices, compilers, profiling interfaces and Purlin's own files, "
-           "and "
-           "changes nothing.\n"
-           "Each capability is ok, degraded (works with limits) or missing. Without a GPU, Purlin "
-           "needs only an\n"
-           "OpenCL device; PoCL (pocl-opencl-icd) makes one of the CPU.\n\n"
-           "--ceilings measures a device instead: bandwidth of its memory and L2 cache, FLOP/s by\n"
-           "element type and unit. It takes about half a minute, wants the device to itself, and "
-           "keeps the\n"
-           "figures where reports find them.\n\n"
-           "Examples:\n"
-           "  purlin doctor --json | jq '.capabilities[] | select(.state != \"ok\")'\n"
-           "  purlin doctor --ceilings --device cuda:0\n\n"
-           "Exit code 0 whatever it finds; the document's `usable` says whether there is a "
-           "device.\n";
+  VerbText text() const override {
+    return {
+        .description =
+            "Looks for drivers, devices, compilers, profiling interfaces and Purlin's own files. "
+            "It changes nothing.\n\nEach capability is ok, degraded (works with limits) or "
+            "missing. Without a GPU, Purlin needs only an OpenCL device: PoCL (pocl-opencl-icd) is "
+            "one for the CPU.",
+        .examples = {{"purlin doctor --json | jq '.capabilities[] | select(.state != \"ok\")'",
+                      "What does not work here"},
+                     {"purlin doctor --ceilings --device cuda:0"}},
+        .exit_codes = {{0,
+                        "Done, whether or not a device was found (`usable` in the JSON document)"},
+                       {2, "Error"}},
+        .see = {"docs/formats/doctor.md", "docs/formats/ceilings.md"}};
   }
   void declare(Flags& flags) override {
-    flags.flag("--json", json_, "Print one JSON document");
-    flags.flag("--ceilings", ceilings_, "measure what a device can do at most, and keep it");
-    flags.option("--device", device_, "which one --ceilings measures", "ID");
+    flags.flag("--json", json_,
+               {"Print one JSON document",
+                "The schema is purlin.doctor/1, or purlin.ceilings/1 with --ceilings."});
+    flags.flag("--ceilings", ceilings_,
+               {"Measure the highest rates of a device and store them",
+                "Purlin measures the bandwidth of memory and L2 cache, and FLOP/s by element type "
+                "and unit. It takes about half a minute and needs the device without other load. "
+                "Reports of this device use the result."});
+    flags.option("--device", device_, "Device for --ceilings", "DEVICE");
   }
 
   Result<int> run(Context& context) override {
     if (ceilings_) return measure(context);
     if (device_ != "auto")
-      return error(Code::kInvalid, "--device says what --ceilings measures: give both");
+      return error(Code::kInvalid, "--device selects the device of --ceilings: give both");
     std::vector<std::string> problems;
     Environment environment = host_environment();
     environment.devices = gpu::discover(&problems);
     const std::vector<DeviceInfo>& devices = environment.devices;
-    const std::vector<Capability> capabilities = examine_machine(devices, problems);
+    std::vector<Capability> capabilities = gpu::examine_devices(devices, problems);
+    capabilities.push_back(profile::examine_capture_libraries());
+    capabilities.push_back(cache::examine_directory());
+    capabilities.push_back(kernel_samples());
     if (json_) {
       Json document = new_document("purlin.doctor/1", environment);
       document.set("usable", !devices.empty());
       document.set("best_device", devices.empty() ? Json() : Json(devices.front().id));
-      add_capabilities(document, capabilities);
+      document.set("capabilities", to_json(capabilities));
       context.print(document.dump(2) + "\n");
       return kExitOk;
     }
     context.print(render_capabilities(capabilities, context.terminal));
     if (devices.empty())
       context.print(
-          "\nNo device to work on; recorded search spaces still can be tuned with "
-          "--device replay:FILE.\n");
+          "\nNo device found. Recorded search spaces can be tuned with --device replay:FILE.\n");
     else
       context.print(fmt::format("\nReady: --device auto means {} ({}).\n",
                                 context.terminal.paint(Style::kBold, devices.front().id),
@@ -88,7 +120,7 @@ class DoctorCommand : public Command {
     }
     PURLIN_ASSIGN(const std::string path,
                   measure::store_ceilings(document, device->info(), measure::ceilings_directory()));
-    context.log.info("kept in {}; reports of this device use it", path);
+    context.log.info("stored in {}; reports of this device use it", path);
     return kExitOk;
   }
 

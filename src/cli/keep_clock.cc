@@ -11,12 +11,13 @@ class KeepClock : public Command {
  public:
   std::string_view name() const override { return "keep-clock"; }
   std::string_view summary() const override {
-    return "Give a GPU's clock back when another purlin process has ended";
+    return "Release the GPU clock after another purlin process has ended";
   }
-  std::string_view details() const override {
-    return "Waits until stdin ends, which also a kill of its writer brings about, then unlocks "
-           "the\n"
-           "clock of the GPU with this UUID. `purlin guard --lock-clocks` starts it.";
+  VerbText text() const override {
+    return {
+        .description =
+            "Waits for the end of stdin, which a kill of its writer causes, too. It then unlocks "
+            "the clock of the GPU with this UUID. `purlin guard --lock-clocks` starts it."};
   }
   bool hidden() const override { return true; }
   void declare(Flags& flags) override { flags.positional("UUID", uuid_, "The GPU"); }

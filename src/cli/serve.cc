@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin serve`: keeps shared caches for machines that reach it over HTTP.
+// `purlin serve`: serves shared caches over HTTP.
 #include "base/byte_size.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t kLookNs = 100'000'000;  // for Ctrl-C
 constexpr int kLooksBetweenTokens = 20;
 constexpr std::chrono::minutes kBetweenTending{10};
-// Of descriptors: for files, and for what the program has open anyway.
+// Descriptors that are not connections: files, and others of the program.
 constexpr rlim_t kNoConnections = 128;
 
 struct Listen {
@@ -42,18 +42,19 @@ Result<Listen> parse_listen(const std::string& text) {
   if (starts_with(address, "[") && ends_with(address, "]"))
     address = address.substr(1, address.size() - 2);
   else if (address.find(':') != std::string::npos)
-    address = "?";  // which of the colons is before the port nobody knows
+    address = "?";  // the colon before the port is ambiguous
   if (!port || *port < 0 || *port > 65535 || (colon == 0) || address == "?")
     return error(Code::kInvalid,
                  "--listen '{}' is not ADDRESS:PORT; give one like 127.0.0.1:8717, 0.0.0.0:8717 or "
-                 "[::1]:8717 (port 0: one that is free)",
+                 "[::1]:8717 (port 0: any free port)",
                  text);
   if (!address.empty()) listen.address = address;
   listen.port = static_cast<std::uint16_t>(*port);
   return listen;
 }
 
-// A connection is a descriptor; the usual 1024 are few. How many there may be, at most `wanted`.
+// A connection is a descriptor, and the usual limit of 1024 is low. Returns the possible number of
+// connections, at most `wanted`.
 std::size_t raise_descriptor_limit(std::size_t wanted) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
@@ -63,18 +64,17 @@ std::size_t raise_descriptor_limit(std::size_t wanted) {
   return std::min<rlim_t>(wanted, std::max(limit.rlim_cur, 2 * kNoConnections) - kNoConnections);
 }
 
-// Tokens that cannot be used are said, and those before stay.
+// Unusable tokens are logged, and the earlier tokens stay.
 void look_at_tokens(fleet::TokenFile& file, const std::string& path, fleet::Service& service,
                     Log& log) {
   std::optional<Result<fleet::Tokens>> tokens = file.look();
   if (!tokens) return;
-  if (!tokens->is_ok())
-    return log.warn("the tokens stay as they were: {}", tokens->status().message());
+  if (!tokens->is_ok()) return log.warn("the earlier tokens stay: {}", tokens->status().message());
   service.replace_tokens(std::move(*tokens).value());
   log.info("'{}' was read again", path);
 }
 
-// Tends in a thread of its own, for a disk may hang: tokens and signals are looked at all the same.
+// Tends in a separate thread: tokens and signals are checked even while a disk hangs.
 class Tender {
  public:
   Tender(fleet::CacheApi& api, Log& log) : api_(api), log_(log), thread_([this] { run(); }) {}
@@ -105,40 +105,48 @@ class Tender {
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;
-  std::thread thread_;  // last: it uses what is above
+  std::thread thread_;  // last: it uses the members above
 };
 
 class Serve : public Command {
  public:
   std::string_view name() const override { return "serve"; }
-  std::string_view summary() const override { return "Keep shared config caches, over HTTP"; }
-  std::string_view details() const override {
-    return "Machines push to http://HOST:PORT/NAME and pull from it; the first push makes the "
-           "cache\n"
-           "NAME. Objects are written once, the index is replaced by compare-and-swap, all is on\n"
-           "disk when it is acknowledged: pushers at once lose nothing, nor does a kill of the\n"
-           "server. DIR/caches/NAME is a shared cache that `purlin cache pull` also reads as it "
-           "is.\n\n"
-           "It listens on this machine alone unless told otherwise, and then wants --token-file: "
-           "a\n"
-           "file with lines `write TOKEN NAME [CACHE…]` and `read TOKEN NAME [CACHE…]` (without\n"
-           "CACHE: for all), not readable by everyone; it is read again when it changes.\n"
-           "Clients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE, and PURLIN_SERVER to the\n"
-           "server that alone may get it. There is no TLS here: put a proxy in front where others\n"
-           "can listen. GET /healthz and /metrics (Prometheus) tell how it is.\n"
-           "SIGTERM and Ctrl-C let requests under way end.\n\n"
-           "Example: purlin serve --listen 0.0.0.0:8717 --token-file /etc/purlin/tokens\n"
-           "         purlin cache push http://build7:8717/team\n"
-           "Exit codes: 0 stopped, 2 error.";
+  std::string_view summary() const override { return "Serve shared config caches over HTTP"; }
+  VerbText text() const override {
+    return {
+        .description =
+            "Machines push to http://HOST:PORT/NAME and pull from it. The first push creates the "
+            "cache NAME. SIGTERM and Ctrl-C let running requests end.\n\nThe server listens on "
+            "this machine only, unless --listen names another address. It then needs --token-file.",
+        .more =
+            "Objects are written once and the index is replaced by compare-and-swap. All data is "
+            "on disk before a push is acknowledged. Parallel pushes and a kill of the server lose "
+            "nothing. `purlin cache pull` can also read DIR/caches/NAME directly, as a shared "
+            "cache.\n\nClients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE. They set "
+            "PURLIN_SERVER to the only server that may receive the token. The server has no TLS: "
+            "put a proxy in front of it where others can listen. GET /healthz and GET /metrics "
+            "(Prometheus) report its state.",
+        .examples = {{"purlin serve --listen 0.0.0.0:8717 --token-file /etc/purlin/tokens"},
+                     {"purlin cache push http://build7:8717/team"}},
+        .exit_codes = {{0, "Stopped"}, {2, "Error"}},
+        .see = {"docs/guide/serve.md", "docs/formats/server.md"}};
   }
   void declare(Flags& flags) override {
-    flags.option("--listen", listen_, "Where to listen; port 0: one that is free", "ADDRESS:PORT");
-    flags.option("--data", data_, "Where caches are kept (default: purlin's state folder)", "DIR");
-    flags.option("--token-file", token_file_, "Who may read and who may write", "FILE");
-    flags.option("--quota", quota_, "At most so much for all caches together: 20GiB", "SIZE");
-    flags.option("--grace", grace_, "How long requests under way may take at the end", "TIME");
-    flags.flag("--log-requests", log_requests_, "A line for each request on stderr");
-    flags.flag("--json", json_, "Say where it listens as a JSON document (purlin.serve/1)");
+    flags.option("--listen", listen_, "Address and port, port 0 for a free one", "ADDRESS:PORT");
+    flags.option("--data", data_, "Folder of the caches (default: the state folder of purlin)",
+                 "DIR");
+    flags.option(
+        "--token-file", token_file_,
+        {"Clients that may read or write",
+         "Required for every address but this machine's own. Lines are `write TOKEN NAME "
+         "[CACHE...]` and `read TOKEN NAME [CACHE...]`, without CACHE for all caches. The file "
+         "must not be readable by everyone. The server reads it again when it changes."},
+        "FILE");
+    flags.option("--quota", quota_, "Maximum size of all caches together, such as 20GiB", "SIZE");
+    flags.option("--grace", grace_, "Time for running requests when the server stops", "TIME");
+    flags.flag("--log-requests", log_requests_, "Print a line for each request on stderr");
+    flags.flag("--json", json_,
+               {"Print the address as one JSON document", "The schema is purlin.serve/1."});
   }
 
   Result<int> run(Context& context) override {
@@ -182,7 +190,7 @@ class Serve : public Command {
     http.address = listen.address;
     http.port = listen.port;
     http.max_connections = raise_descriptor_limit(http.max_connections);
-    // Metrics ask the server, which must not start before they can.
+    // Metrics query the server, so they are ready before it starts.
     std::atomic<fleet::HttpServer*> started{nullptr};
     service.watch([&started] {
       const fleet::HttpServer* server = started.load();
@@ -198,7 +206,7 @@ class Serve : public Command {
                                           {"quota_bytes", api->options().quota_bytes},
                                           {"tokens", !open}}),
            fmt::format("serving {} from {} ({})\n", server->url(), data,
-                       open ? "no tokens: whoever is on this machine may write" : "with tokens"));
+                       open ? "no tokens: every user of this machine may write" : "with tokens"));
     std::fflush(context.out);
     const Tender tender(*api, context.log);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
@@ -207,7 +215,7 @@ class Serve : public Command {
       look_at_tokens(token_file, token_file_, service, context.log);
       looks = 0;
     }
-    api->stop_tending();  // a request may be at it, too
+    api->stop_tending();  // a request may do so, too
     server->stop(*grace);
     return kExitOk;
   }

@@ -13,10 +13,11 @@ class WorkerCommand : public Command {
   std::string_view summary() const override {
     return "Compile, verify and measure kernels for another purlin process";
   }
-  std::string_view details() const override {
-    return "Reads requests from stdin and writes replies to stdout, one JSON document a line, "
-           "until\n"
-           "stdin ends: docs/formats/worker.md. `purlin tune` and `purlin guard` start it.";
+  VerbText text() const override {
+    return {.description =
+                "Reads requests from stdin and writes replies to stdout, one JSON document a line, "
+                "until stdin ends. `purlin tune` and `purlin guard` start it.",
+            .see = {"docs/formats/worker.md"}};
   }
   bool hidden() const override { return true; }
   void declare(Flags&) override {}

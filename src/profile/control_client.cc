@@ -17,13 +17,13 @@ namespace purlin::profile {
 namespace {
 
 constexpr std::size_t kMaxAnswer = 4096;
-constexpr int kAttempts = 50;  // a process hangs up on who is slow to say what it wants
+constexpr int kAttempts = 50;  // a process closes connections that send no request in time
 
 Result<std::string> spool_of(std::int64_t pid) {
   const Result<std::string> environment = read_file(fmt::format("/proc/{}/environ", pid));
   if (!environment.is_ok())
     return error(Code::kNotFound,
-                 "process {} cannot be asked: it does not run, or is another user's", pid);
+                 "process {} cannot be reached: it does not run, or belongs to another user", pid);
   constexpr std::string_view kName = "PURLIN_SPOOL=";
   for (const std::string& variable : split(*environment, '\0'))
     if (starts_with(variable, kName)) return variable.substr(kName.size());

@@ -3,7 +3,7 @@
 // The answer is one JSON object. docs/formats/profile.md, "Control". Also compiled into the capture
 // libraries.
 //
-// Pure functions; parse_control is given whatever a process of the same user sent.
+// Pure functions; parse_control reads untrusted text from processes of the same user.
 #pragma once
 
 #include <cstdint>

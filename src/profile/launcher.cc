@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kCudaLibrary = "libpurlin_cuda.so";
 constexpr const char* kOpenclLibrary = "libpurlin_opencl.so";
 
-// A signal handler can reach nothing but these.
+// A signal handler can reach these only.
 std::atomic<pid_t> running_child = 0;
 std::atomic<int> early_signal = 0;  // came before the child's number was known
 
@@ -123,20 +123,20 @@ const char* name_of(Choice ops) {
   return ops == Choice::kOn ? "on" : ops == Choice::kOff ? "off" : "auto";
 }
 
-// What all ranks of a run know it by, so that they choose alike.
+// The name of the run for all its ranks, so that they choose alike.
 std::string run_id() {
   if (std::string id = environment_variable("PURLIN_RUN_ID"); !id.empty()) return id;
   // A job has many runs, each a step of its.
   if (const std::string job = environment_variable("SLURM_JOB_ID"); !job.empty())
     return job + '.' + environment_variable("SLURM_STEP_ID");
-  // torchrun calls each run "none" where nothing else is said.
+  // torchrun calls each run "none" by default.
   for (const char* name :
        {"TORCHELASTIC_RUN_ID", "PBS_JOBID", "LSB_JOBID", "OMPI_MCA_ess_base_jobid"})
     if (std::string id = environment_variable(name); !id.empty() && id != "none") return id;
   return fmt::format("{}-{}", ::getpid(), system_clock().monotonic_ns());
 }
 
-// What the program's environment gets. What the user set for other tools stays as it is.
+// What the program's environment gets. Settings of the user for other tools stay unchanged.
 std::map<std::string, std::string> injection(const CaptureOptions& options,
                                              const std::string& spool,
                                              std::vector<CoverageNote>& notes) {
@@ -184,7 +184,7 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
   } else {
     result["CUDA_INJECTION64_PATH"] = cuda;
   }
-  // Where CUDA is captured: ranges tell of its launches.
+  // Where CUDA is captured: ranges describe its launches.
   const auto injected = result.find("CUDA_INJECTION64_PATH");
   if (injected != result.end() && injected->second == cuda && options.ops != Choice::kOff) {
     const std::string reader = environment_variable("NVTX_INJECTION64_PATH");
@@ -219,7 +219,7 @@ std::string quoted_command(const std::vector<std::string>& command) {
   return join(words, " ");
 }
 
-// A report must be able to say why there is nothing in it, or less than there might be.
+// The notes explain an empty or incomplete report.
 void explain(Profile& profile, double seal_period_s) {
   std::vector<CoverageNote>& notes = profile.coverage.notes;
   double cut = 0, running = 0;
@@ -231,21 +231,22 @@ void explain(Profile& profile, double seal_period_s) {
   if (cut > 0)
     notes.push_back(
         {"ended_without_seal",
-         fmt::format("{:.0f} {} killed, ended by _exit, replaced by exec or out of disk space: "
-                     "launches after the last seal, usually those of the last {:g} s, are missing",
-                     cut, cut == 1 ? "process was" : "processes were", seal_period_s),
+         fmt::format("{} killed, ended by _exit, replaced by exec or out of disk space: launches "
+                     "after the last seal, usually those of the last {:g} s, are missing",
+                     counted(cut, "process"), seal_period_s),
          0, seal_period_s * cut});
   if (running > 0)
-    notes.push_back({"still_running",
-                     fmt::format("{:.0f} {} outlived the command: what came later is not here",
-                                 running, running == 1 ? "process" : "processes"),
-                     0, 0});
+    notes.push_back(
+        {"still_running",
+         fmt::format("{} outlived the command: later work is missing", counted(running, "process")),
+         0, 0});
   if (!profile.kernels.empty()) return;
   if (!profile.stalls.functions.empty()) {
-    notes.push_back({"stalls_only",
-                     "CUPTI gave no records of launches while stalls were sampled: kernels are "
-                     "ranked by samples, and have no durations; profile without --stalls for those",
-                     0, 0});
+    notes.push_back(
+        {"stalls_only",
+         "CUPTI gave no records of launches while stalls were sampled: kernels are ranked by "
+         "samples and have no durations; for durations, profile without --stalls",
+         0, 0});
     return;
   }
   if (profile.processes.empty()) {
@@ -255,14 +256,14 @@ void explain(Profile& profile, double seal_period_s) {
          "is older than OPENCL_LAYERS); `purlin doctor` shows what this machine has",
          0, 0});
   } else {
-    notes.push_back({"no_launches",
-                     "CUDA or OpenCL was initialised, but no launch was seen; the other notes say "
-                     "what was in the way, if anything was",
-                     0, 0});
+    notes.push_back(
+        {"no_launches",
+         "CUDA or OpenCL was initialised, but no launch was recorded; other notes name the causes",
+         0, 0});
   }
 }
 
-// What the spool's files cannot say of the run.
+// Facts of the run that the spool's files do not hold.
 void describe(Profile& profile, const CaptureOptions& options, const Environment& host,
               std::int64_t wall_ns, const std::vector<CoverageNote>& notes) {
   std::vector<DeviceInfo> devices = std::move(profile.environment.devices);

@@ -18,7 +18,7 @@ bool read_at(std::string_view bytes, std::uint64_t at, T& value) {
   return true;
 }
 
-// "" where there is none.
+// "" without such a section.
 std::string_view section_named(std::string_view module, const std::string& name) {
   Elf64_Ehdr header;
   if (!read_at(module, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||

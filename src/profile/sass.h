@@ -11,10 +11,10 @@ namespace purlin::profile {
 
 inline constexpr std::uint64_t kInstructionBytes = 16;
 
-// Whether the instruction waits at a block's barrier (BAR). False where there is none.
+// Whether the instruction waits at a block's barrier (BAR). False without an instruction.
 bool is_barrier(std::string_view module, std::string_view function, std::uint64_t offset);
 
-// Where the instruction is that a sample tells of. A warp at a barrier goes on for an instruction
+// The place of the sampled instruction. A warp at a barrier goes on for an instruction
 // or two before it stops, and is sampled there: for samples that wait at one, this is the barrier.
 std::uint64_t waiting_at(std::string_view module, std::string_view function, std::uint64_t offset);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module as CUPTI shows it, made up for tests: one function, "f", of given operations.
+// A module as CUPTI shows it, generated for tests: one function, "f", of given operations.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ TEST(Sass, FindsBarriers) {
 TEST(Sass, AWarpAtABarrierIsSampledBehindIt) {
   EXPECT_EQ(waiting_at(kModule, "f", 32), 16u);
   EXPECT_EQ(waiting_at(kModule, "f", 16), 16u);
-  EXPECT_EQ(waiting_at(kModule, "f", 48), 16u);  // as an H200 told it of tests/gpu/stalls.cu
+  EXPECT_EQ(waiting_at(kModule, "f", 48), 16u);  // as an H200 reported for tests/gpu/stalls.cu
   EXPECT_EQ(waiting_at(kModule, "f", 112), 112u);
   EXPECT_EQ(waiting_at(kModule, "f", 0), 0u);
   EXPECT_EQ(waiting_at(kModule, "f", 1 << 20), 1u << 20);

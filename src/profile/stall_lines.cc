@@ -2,6 +2,7 @@
 #include "profile/stall_lines.h"
 
 #include "base/files.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "gpu/source_lines.h"
 #include "profile/sass.h"
@@ -70,13 +71,11 @@ void find_lines(Profile& profile, const std::string& spool, const LineLookup& lo
       }
   }
   if (without > 0)
-    profile.coverage.notes.push_back(
-        {"stall_lines",
-         fmt::format(
-             "source lines were looked up for {:g} s only: {:.0f} of the sampled stalls are "
-             "left with their instruction's offset",
-             limit_s, without),
-         0, limit_s});
+    profile.coverage.notes.push_back({"stall_lines",
+                                      fmt::format("source lines were looked up for {:g} s only: {} "
+                                                  "with the instruction's offset instead of a line",
+                                                  limit_s, counted(without, "sampled stall")),
+                                      0, limit_s});
 }
 
 void find_lines(Profile& profile, const std::string& spool) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source lines for sampled stalls. The capture leaves the code of sampled modules beside the
+// Source lines for sampled stalls. The capture leaves the code of sampled modules next to the
 // processes' files, if it has line tables; lines are looked up here, when the program has ended,
 // and not inside it. Free functions. What cannot be looked up stays an offset and is noted.
 #pragma once

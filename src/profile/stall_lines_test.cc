@@ -53,7 +53,7 @@ TEST_F(StallLines, SitesOfModulesThatWereLeftGetTheirLines) {
   EXPECT_TRUE(profile.coverage.notes.empty());
 }
 
-// The sample is told of an instruction after the barrier, where the source may be elsewhere.
+// The sample is of an instruction after the barrier, where the source may be elsewhere.
 TEST_F(StallLines, SamplesThatWaitAtABarrierAreOfItsLine) {
   ASSERT_TRUE(write_atomic(join_path(spool_, "0000000000000abc.cubin"),
                            module_of({0x890, 0xb1d, 0xc0c, 0x947}))

@@ -6,6 +6,7 @@
 #include "cache/entry/bucket.h"
 #include "measure/race.h"
 #include "model/document.h"
+#include "tune/session/entry_of.h"
 #include "tune/space/build.h"
 
 #include <algorithm>
@@ -204,26 +205,11 @@ Result<cache::Entry> ProgramTuner::entry(const DeviceInfo& device, std::string_v
   if (!over_) return error(Code::kInvalid, "the tuner is not over; there is no winner yet");
   if (!result_ || !result_->verdict)
     return error(Code::kNotFound, "no config worked; there is no winner to store");
-  PURLIN_ASSIGN(cache::Entry made, cache::new_entry(spec_, problem_, device, false));
+  PURLIN_ASSIGN(cache::Entry made,
+                tune::entry_of(*result_, {spec_, problem_, device}, strategy_->name(), verified));
   made.key.dtype = dtype;
   made.key.source_hash = source_hash;
-  made.key.layout.clear();  // of a program's own buffers nothing is known here
-  const tune::Verdicts& verdict = *result_->verdict;
-  made.config = best_;
-  made.time_ms = best_time_ms_;
-  made.samples = verdict.best().samples;
-  made.default_time_ms = default_time_ms_;
-  for (std::size_t i = 0; i < verdict.finalists.size(); ++i) {
-    const tune::Finalist& other = verdict.finalists[i];
-    if (i == verdict.winner || !other.problem.empty()) continue;
-    if (made.runner_up_ms <= 0 || other.time_ms < made.runner_up_ms)
-      made.runner_up_ms = other.time_ms;
-  }
-  for (const std::size_t tie : verdict.ties)
-    made.ties.push_back(result_->evaluations[verdict.finalists[tie].evaluation].config);
-  made.evaluations = static_cast<int>(result_->evaluations.size());
-  made.verified = verified;
-  made.strategy = strategy_->name();
+  made.key.layout.clear();  // the layout of a program's own buffers is not known here
   return made;
 }
 

@@ -121,6 +121,13 @@ TEST(ProgramTuner, TheWinnerIsAnEntryOfTheCache) {
   EXPECT_EQ(entry->shape_constraints, std::vector<std::string>{"BLOCK * UNROLL <= N"});
   EXPECT_TRUE(entry->verified);
   EXPECT_GT(entry->runner_up_ms, entry->time_ms);
+  EXPECT_EQ(entry->runner_up.text(), "BLOCK=64 UNROLL=2");
+  EXPECT_EQ(entry->default_config.text(), "BLOCK=16 UNROLL=1");
+  EXPECT_DOUBLE_EQ(entry->default_time_ms, 2.75);
+  EXPECT_EQ(entry->strategy, "exhaustive");
+  const Json json = cache::to_json(*entry);
+  EXPECT_NE(json.find("default_config"), nullptr);
+  EXPECT_NE(json.find("runner_up"), nullptr);
 }
 
 TEST(ProgramTuner, WhereNothingWorksTheDefaultIsServed) {

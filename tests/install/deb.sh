@@ -12,7 +12,10 @@ package=$(echo "$tmp"/deb/*.deb)
 dpkg-deb -c "$package" >"$tmp/files"
 expect_contains "$tmp/files" ./usr/bin/purlin ./usr/include/purlin/purlin.h ./usr/include/purlin/purlin.hpp \
   libpurlin.so.0 PurlinConfig.cmake pkgconfig/purlin.pc ./usr/share/purlin/kernels/gemm/gemm.toml \
-  ./usr/lib/purlin/ ./usr/libexec/purlin/purlin-sample
+  ./usr/lib/purlin/ ./usr/libexec/purlin/purlin-sample \
+  ./usr/share/man/man1/purlin.1.gz ./usr/share/man/man1/purlin-cache-ls.1.gz \
+  ./usr/share/bash-completion/completions/purlin ./usr/share/zsh/vendor-completions/_purlin \
+  ./usr/share/fish/vendor_completions.d/purlin.fish
 ! grep -q -e ' \./usr/local' -e "$PURLIN_SOURCE" "$tmp/files" || fail "the package holds files of another prefix"
 dpkg-deb -f "$package" >"$tmp/control"
 expect_contains "$tmp/control" "Package: purlin" "Depends: " "libc6"

@@ -23,7 +23,9 @@ fi
 
 installed="$prefix/bin/purlin"
 "$installed" --version | grep -q '^purlin ' || fail "the installed purlin does not run"
-for file in include/purlin/purlin.h include/purlin/purlin.hpp share/purlin/kernels/gemm/gemm.toml; do
+for file in include/purlin/purlin.h include/purlin/purlin.hpp share/purlin/kernels/gemm/gemm.toml \
+    share/man/man1/purlin.1.gz share/bash-completion/completions/purlin \
+    share/zsh/vendor-completions/_purlin share/fish/vendor_completions.d/purlin.fish; do
   [ -f "$prefix/$file" ] || fail "$file is not installed"
 done
 ! grep -rIl -e "$PURLIN_SOURCE" -e "$tmp/first" "$libdir/cmake" "$libdir/pkgconfig" || fail "an absolute path was installed"

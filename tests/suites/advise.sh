@@ -48,7 +48,7 @@ held kineto_h200_decode_before.json.gz graphs_decode cuda_graphs
 
 # The report has the first of it, and says where the rest is.
 expect_exit 0 purlin report "$traces/kineto_h200_decode_before.json.gz"
-expect_contains "$tmp/out" "CU" "purlin advise" "says why"
+expect_contains "$tmp/out" "CU" "purlin advise" "shows reasons"
 expect_exit 0 purlin report --json "$traces/kineto_h200_decode_before.json.gz"
 expect_json "$tmp/out" 'd["advice"][0]["id"] == "cuda_graphs" and d["verdict"] == "scheduling"'
 expect_json "$tmp/out" 'len({k["id"] for k in d["kernels"]}) == len(d["kernels"])'
@@ -70,7 +70,7 @@ expect_json "$tmp/out" 'any(f["kind"] == "stall" and "barrier" in f["text"] for 
 expect_exit 0 purlin report --kernel k "$tmp/stalls.csv"
 expect_contains "$tmp/out" "barrier" "More occupancy does not help"
 expect_exit 2 purlin advise --stalls "$tmp/stalls.csv" "$traces/kineto_h200_fusion_before.json.gz"
-expect_contains "$tmp/err" "none of the 1 kernels"
+expect_contains "$tmp/err" "no sampled kernel is in the profile (of 1 kernel)"
 
 # Two lists: against itself nothing got slower; against the program after its fusion, nothing that was
 # there before did.

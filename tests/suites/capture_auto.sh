@@ -54,7 +54,7 @@ print((h ^ (h >> 32)) % 4)' "run-$run")
   if [ "$place" = 0 ]; then
     expected=$((expected + 1))
     expect_json report.json "d['launches'] == $(made out) and d['processes'][0]['stands_for'] == 4"
-    expect_contains out "stands for 4" "drawn: 1 recorded process stands for an estimated 4"
+    expect_contains out "represents 4" "process sample: 1 process recorded of an estimated 4"
     cmp -s kept "$record" && fail "a recorded run left no record"
   else
     expect_json report.json "d['launches'] == 0 and d['processes'][0]['stands_for'] == 0"
@@ -77,7 +77,7 @@ ranks() {  # how many of eight ranks are recorded
 }
 [ "$(ranks)" = 2 ] || fail "ranks at 1 %"
 expect_exit 0 purlin report rank-*.plprof
-expect_contains out "drawn: 2 recorded processes stand for an estimated 8"
+expect_contains out "process sample: 2 processes recorded of an estimated 8"
 expect_exit 0 purlin report rank-*.plprof --json
 expect_json out "sum(p['stands_for'] for p in d['processes']) == 8"
 # --- another budget, another number; what one run holds, every run is recorded for, and nothing is said

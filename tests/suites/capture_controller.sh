@@ -36,7 +36,7 @@ expect_json report.json "d['coverage']['launches_sampled_out'] == 0 and d['cover
 # The host's waits are dear: not even --full records them unasked, and the report says how to ask.
 expect_json report.json "d['waits'] == [] and d['coverage']['sampling']['waits'] is False"
 expect_exit 0 purlin report few.plprof
-expect_contains out "waits were not recorded: purlin profile --waits does"
+expect_contains out "waits were not recorded: use purlin profile --waits"
 expect_exit 0 purlin profile --full --waits -o waits.plprof -- "$client" 0.2 2
 report waits.plprof
 expect_json report.json "[(w['kind'], w['count']) for w in d['waits']] == [('context', 1)] and d['coverage']['sampling']['waits'] is True"
@@ -163,7 +163,7 @@ expect_json report.json "d['coverage']['sampling']['windows'] == 1"
 expect_json report.json "d['coverage']['sampling']['hidden_ns'] > 0.5 * 2420 * $(made out)"
 expect_exit 0 purlin report waiting.plprof
 tr -s "\n " " " <out >line  # which lines it is on follows from its figures
-expect_contains line "while it waited for a device"
+expect_contains line "hidden by the program's waits for a device"
 # The same launches where the device has time for more.
 FAKE_CUPTI_CLOCKED=1000 expect_exit 0 purlin profile -o idling.plprof -- "$client" 5 20 0 20000
 case " $(notes idling.plprof) " in *" launch_bound "*) ;; *) fail "notes: $(notes idling.plprof)" ;; esac

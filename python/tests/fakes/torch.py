@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of PyTorch as purlin.triton_autotune uses, over lists, with a clock of its own."""
+"""As much of PyTorch as purlin.triton_autotune uses, over lists, with a simulated clock."""
 import math
 
 

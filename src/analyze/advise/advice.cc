@@ -3,6 +3,7 @@
 
 #include "analyze/advise/rules.h"
 #include "analyze/report/identity.h"
+#include "base/text.h"
 
 #include <fmt/format.h>
 
@@ -35,14 +36,13 @@ bool before(const Intervention& a, const Intervention& b) {
 void add_notes(const Facts& facts, Advice& advice) {
   if (facts.unit.kind == "kernel_time" && facts.rows.kernel_ns > 0)
     advice.notes.emplace_back(
-        "no timeline: savings are of the kernels' time alone, not end to end; record one with "
-        "`purlin profile --full` or import a trace");
+        "no timeline: savings are shares of the kernels' time, not end to end; record a timeline "
+        "with `purlin profile --full` or import a trace");
   bool known = false;
   for (const Ceilings& ceilings : facts.rows.ceilings) known |= !ceilings.empty();
   if (!known && !facts.rows.kernels.empty())
     advice.notes.emplace_back(
-        "the GPU is not known, so no roof, no target and no kernel can be judged: --gpu NAME tells "
-        "it");
+        "the GPU is not known, so roofs and targets are not known: give it with --gpu NAME");
   if (known && advice.judged_share < 0.5 && facts.rows.kernel_ns > 0)
     advice.notes.push_back(
         fmt::format("the roof of {:.0f}% of the kernel time is not known: record shapes "
@@ -50,13 +50,12 @@ void add_notes(const Facts& facts, Advice& advice) {
                     100 * (1 - advice.judged_share)));
   if (!facts.timeline->devices.empty() && !facts.exposure.known)
     advice.notes.emplace_back(
-        "the host's calls were not recorded: why the device idles is not known, and kernels are "
-        "taken to set the pace");
+        "the host's calls were not recorded: the causes of idle time are not known, and kernels "
+        "are assumed to set the pace");
   if (facts.unit.kind == "step" && facts.unit.count < 5 && facts.unit.host_ns > 0)
-    advice.notes.push_back(fmt::format(
-        "{:.0f} step{} recorded: the first are slowed by the recorder's start, and their mean with "
-        "them",
-        facts.unit.count, facts.unit.count == 1 ? " was" : "s were"));
+    advice.notes.push_back(
+        fmt::format("{} recorded: the recorder's start slows the first steps and raises their mean",
+                    counted(facts.unit.count, "step")));
   if (facts.unit.devices > 1)
     advice.notes.push_back(
         fmt::format("figures are means over {:.0f} devices", facts.unit.devices));
@@ -65,15 +64,14 @@ void add_notes(const Facts& facts, Advice& advice) {
 std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
   if (facts.rows.kernels.empty()) return "no profile of kernels: nothing was recorded";
   if (facts.rows.kernel_ns <= 0)
-    return "durations were not recorded: what a change would save cannot be told";
+    return "durations were not recorded, so savings cannot be estimated";
   if (facts.unit.kind == "kernel_time")
     return advice.judged_share < 0.2
-               ? "how near the kernels are to their roofs is not known, nor whether the device "
-                 "idles"
-               : "no kernel is far enough from its target to be worth the work; whether the device "
-                 "idles was not recorded";
+               ? "neither the kernels' distance to their roofs nor the device's idle time is known"
+               : "no kernel is far enough from its target to be worth the work; the device's idle "
+                 "time was not recorded";
   if (advice.judged_share < 0.2)
-    return "the device does not idle for long, and how near its kernels are to their roofs is not "
+    return "the device does not idle for long, and the kernels' distance to their roofs is not "
            "known";
   return "the device does not idle for long, and no kernel is far enough from its target to be "
          "worth the work";

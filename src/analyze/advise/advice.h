@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Advice: what to change, how much of the end-to-end time it would save, and what shows it.
 //
-// Nothing is said without evidence from the profile, and every saving is an interval that Amdahl's
-// law bounds: a kernel's saving counts only where the device, not the host, sets the pace
+// Every statement has evidence from the profile. Every saving is an interval that Amdahl's law
+// bounds: a kernel's saving counts only where the device, not the host, sets the pace
 // (advise/exposure.h). Savings of several interventions do not add up. The rules are in *_rules.cc,
 // what they recommend is data (advise/remedies.h), how they estimate is advise/estimate.h. Method:
 // docs/guide/advise.md; document: docs/formats/advise.md. Pure functions over values.
@@ -59,7 +59,7 @@ struct Intervention {
 struct NoGain {
   std::string what;  // "twice the FLOP/s"
   std::vector<std::string> kernels;
-  std::optional<double> saved_ns;  // predicted, of one unit; nothing: it cannot be done as it is
+  std::optional<double> saved_ns;  // predicted, of one unit; nothing: not possible in this form
   std::string why;
 };
 

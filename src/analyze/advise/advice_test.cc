@@ -30,7 +30,7 @@ DeviceInfo h200() {
   return device;
 }
 
-// A program of rounds: one stream, one host thread, launches as told.
+// A program of rounds: one stream, one host thread, launches as given.
 class Program {
  public:
   Program() {
@@ -48,11 +48,11 @@ class Program {
     host_ = at - 4'000;
     return run(row, at, static_cast<std::int64_t>(ns), host_, 1'000);
   }
-  Program& copy(const char* kind, std::int64_t ns, std::uint64_t bytes, bool beside = false) {
+  Program& copy(const char* kind, std::int64_t ns, std::uint64_t bytes, bool overlapped = false) {
     const std::uint32_t call = builder_.call(CallKind::kCopy, "cudaMemcpyAsync", host_, 1'000);
     host_ += 1'000;
-    const std::int64_t at = beside ? device_ - ns : std::max(device_, host_);
-    Activity& activity = builder_.copy(kind, at, ns, call, beside ? 9 : 7);
+    const std::int64_t at = overlapped ? device_ - ns : std::max(device_, host_);
+    Activity& activity = builder_.copy(kind, at, ns, call, overlapped ? 9 : 7);
     activity.bytes = bytes;
     CopyRow& copies = builder_.profile.copies[activity.row];
     copies.bytes += static_cast<double>(bytes);
@@ -148,7 +148,7 @@ TEST(Advise, EfficientKernelsAndAnIdleDeviceAreAQuestionOfScheduling) {
   EXPECT_TRUE(advice.tune.empty());
 }
 
-// Near the roof and busy: nothing, and it says so.
+// Near the roof and busy: no advice, and the reason is reported.
 TEST(Advise, SilentWhereNothingIsWorthTheWork) {
   Program program;
   for (int i = 0; i < 20; ++i)
@@ -159,7 +159,8 @@ TEST(Advise, SilentWhereNothingIsWorthTheWork) {
   EXPECT_EQ(advice.verdict, "scale_hardware");
 }
 
-// S24: memory-bound kernels are never told to use tensor cores, compute-bound ones not to coalesce.
+// S24: memory-bound kernels never get advice about tensor cores, compute-bound ones none about
+// coalescing.
 TEST(Advise, TheFirstAdviceFitsTheRegime) {
   Program memory, compute;
   for (int i = 0; i < 20; ++i) {
@@ -200,7 +201,7 @@ TEST(Advise, MoreFlopsBuyAMemoryBoundKernelNothing) {
   EXPECT_EQ(advice.no_gain[0].saved_ns, 0.0);
 }
 
-// S41: copies beside the computation are no reason to say anything.
+// S41: copies during the computation cause no advice.
 TEST(Advise, OnlyCopiesThatNothingHidesAreFlagged) {
   Program serial, overlapped;
   for (int i = 0; i < 20; ++i) {
@@ -230,7 +231,7 @@ TEST(Advise, CopiesMostOfWhichAreHiddenAreNotFlagged) {
   EXPECT_EQ(find(mostly.advice(), "overlap_copies"), nullptr);
 }
 
-// S36: what saves as much is ordered by level, what saves more comes first whatever its level.
+// S36: what saves as much is ordered by level, a larger saving comes first at any level.
 TEST(Advise, TiesAreOrderedByLevel) {
   std::vector<Intervention> all(6);
   const Level levels[] = {Level::kTuning, Level::kParallelism, Level::kCompute,
@@ -259,7 +260,7 @@ TEST(Advise, WaitsOfTheHostAreCountedAndPriced) {
   EXPECT_TRUE(counted);
 }
 
-// S54: launches that cost nothing beside their kernels are no reason for a graph.
+// S54: launches that take no time next to their kernels are no reason for a graph.
 TEST(Advise, NoGraphForLongKernels) {
   Program program;
   for (int i = 0; i < 30; ++i)
@@ -267,7 +268,7 @@ TEST(Advise, NoGraphForLongKernels) {
   EXPECT_EQ(find(program.advice(), "cuda_graphs"), nullptr);
 }
 
-// S53: what a capture would trip over is said, and nothing is promised.
+// S53: obstacles of a capture are reported, and no saving is promised.
 TEST(Advise, AGraphThatCannotBeCapturedIsNotPromised) {
   Program program;
   for (int i = 0; i < 100; ++i) {
@@ -303,8 +304,8 @@ TEST(Advise, FusionNeedsAChain) {
   EXPECT_EQ(find(unrelated.advice(), "fuse_pointwise"), nullptr);
 }
 
-// S38: the target, and that it can be told.
-TEST(Advise, TargetsCanBeTold) {
+// S38: the target, and that it can be given.
+TEST(Advise, TargetsCanBeGiven) {
   Program program;
   for (int i = 0; i < 20; ++i)
     program.kernel(pointwise("void f<float>(float*)"), pointwise_ns(0.55));
@@ -346,7 +347,7 @@ TEST(Advise, TheTwoListsAreShort) {
   EXPECT_TRUE(before.advice(options).slower.empty());
 }
 
-// Amdahl, order and completeness, whatever the program.
+// Amdahl, order and completeness, for every program.
 TEST(Advise, EveryInterventionIsCompleteAndBounded) {
   std::set<std::string> seen;
   Random random(7);
@@ -398,7 +399,7 @@ TEST(Advise, EveryInterventionIsCompleteAndBounded) {
   EXPECT_GE(seen.size(), 5u);
 }
 
-// Whatever the records are, figures are finite and in order, and nothing is read out of bounds.
+// With all records, figures are finite and in order, and nothing is read out of bounds.
 TEST(Advise, AbsurdTimelinesDoNoHarm) {
   Random random(11);
   for (int round = 0; round < 500; ++round) {

@@ -36,9 +36,10 @@ class AdviceRenderer {
     paragraph(Style::kBold, ">> " + advice_.verdict + ": " + clean(advice_.verdict_text), "");
     base();
     if (advice_.partial)
-      paragraph(Style::kRed,
-                "PARTIAL PROFILE: it was damaged or cut short. What follows is of what is left.",
-                "");
+      paragraph(
+          Style::kRed,
+          "PARTIAL PROFILE: it was damaged or cut short. Results cover the remaining part only.",
+          "");
     if (!advice_.nothing.empty()) {
       out_ += "\n";
       paragraph(Style::kPlain, "Nothing to recommend: " + advice_.nothing + ".", "");
@@ -52,8 +53,8 @@ class AdviceRenderer {
     if (all > 1) {
       out_ += "\n";
       paragraph(Style::kDim,
-                "Savings do not add up: each is of the program as it was recorded. Apply one, "
-                "record again, ask again.",
+                "Savings do not add up: each applies to the program as recorded. Apply one, record "
+                "again, and run advise again.",
                 "");
     }
     stalls();
@@ -65,10 +66,9 @@ class AdviceRenderer {
   }
 
  private:
-  std::size_t width() const { return static_cast<std::size_t>(std::max(60, terminal_.width())); }
+  std::size_t width() const { return text_width(terminal_); }
   void paragraph(Style style, std::string_view text, std::string_view indent) {
-    for (const std::string& line : split(fold(text, indent, width()), '\n'))
-      if (!line.empty()) out_ += terminal_.paint(style, line) + "\n";
+    out_ += painted(style, text, indent, terminal_);
   }
   // "  key       text", folded under the text.
   void entry(std::string_view key, std::string_view text, Style style = Style::kPlain) {
@@ -136,10 +136,9 @@ class AdviceRenderer {
       first = false;
     }
     if (!one.guard.empty()) entry("check", one.guard);
-    std::string pillar(to_text(one.pillar));
-    std::replace(pillar.begin(), pillar.end(), '_', ' ');
-    entry("filed under", fmt::format("{}; effort {}, risk {}, {}, by the {}", pillar, one.effort,
-                                     one.risk, one.portability, one.expertise));
+    entry("filed under",
+          fmt::format("{}; effort {}, risk {}, {}, by the {}", spaced_words(to_text(one.pillar)),
+                      one.effort, one.risk, one.portability, one.expertise));
   }
 
   void stalls() {
@@ -158,7 +157,7 @@ class AdviceRenderer {
 
   void no_gain() {
     if (advice_.no_gain.empty() && advice_.what_if.empty()) return;
-    out_ += "\n" + terminal_.paint(Style::kBold, "what would not help, or how little") + "\n";
+    out_ += "\n" + terminal_.paint(Style::kBold, "changes with little or no gain") + "\n";
     for (const WhatIf& one : advice_.what_if) paragraph(Style::kPlain, "- " + one.text, "  ");
     for (const NoGain& one : advice_.no_gain) {
       std::vector<std::string> names;

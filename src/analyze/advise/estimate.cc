@@ -23,14 +23,14 @@ double count_in(const std::vector<Record>& records, std::int64_t begin, std::int
 
 }  // namespace
 
-Interval3 bounded(Interval3 interval, double most) {
-  interval.high = std::min(std::max({interval.high, interval.mid, interval.low}), most);
+Interval3 bounded(Interval3 interval, double max) {
+  interval.high = std::min(std::max({interval.high, interval.mid, interval.low}), max);
   interval.mid = std::clamp(interval.mid, std::min(interval.low, interval.high), interval.high);
   interval.low = std::min(interval.low, interval.mid);
   return interval;
 }
 
-RecorderCost recorder_cost(const std::string& source) {
+RecorderOverhead recorder_overhead(const std::string& source) {
   if (source == "kineto") return {{1'100, 2'300, 4'500}, {500, 1'300, 2'000}};
   if (source == "purlin") return {{500, 1'100, 1'600}, {0, 0, 0}};
   if (source == "nsys") return {{500, 1'500, 3'500}, {0, 500, 1'500}};
@@ -51,7 +51,7 @@ Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline) {
   unit.count = timeline.steps.empty() ? 1 : static_cast<double>(timeline.steps.size());
   unit.devices = static_cast<double>(timeline.devices.size());
   const double share = 1 / (unit.count * unit.devices);
-  const RecorderCost cost = recorder_cost(profile.source);
+  const RecorderOverhead cost = recorder_overhead(profile.source);
   double in_window = 0, in_all = 0;
   for (const DeviceTime& device : timeline.devices) {
     unit.recorded_ns += share * static_cast<double>(device.span_ns);

@@ -20,29 +20,30 @@ struct Interval3 {
   Interval3 operator*(double factor) const { return {low * factor, mid * factor, high * factor}; }
   bool operator==(const Interval3&) const = default;
 };
-// Puts the ends in order and none above `most` (Amdahl). The low end may be negative: a loss.
-Interval3 bounded(Interval3 interval, double most);
+// Puts the ends in order and none above `max` (Amdahl). The low end may be negative: a loss.
+Interval3 bounded(Interval3 interval, double max);
 
 // What GPA's advisor achieved of what it predicted, over 26 published pairs: p10, median, p90.
 inline constexpr Interval3 kStallModel = {0.3, 0.85, 1.4};
 
 // What a recorder adds to each host call and op it records, ns. Kineto: 1.1 us a launch for
 // activities alone, up to 4.5 with API records (H200); its ops with shapes 0.5 to 2 us.
-struct RecorderCost {
+struct RecorderOverhead {
   Interval3 call, op;  // low cost first
 };
-RecorderCost recorder_cost(const std::string& source);
+RecorderOverhead recorder_overhead(const std::string& source);
 
 // What savings are of: a step where the timeline has steps, else the recording, else the kernels'
 // time alone.
 struct Unit {
   std::string kind;        // "step", "run", "kernel_time"
-  double count = 1;        // how many the profile holds
-  double devices = 1;      // whose mean it is
-  double recorded_ns = 0;  // one, as recorded
-  double profiler_ns = 0;  // of that: idle while the recording tool was at work
+  double count = 1;        // number in the profile
+  double devices = 1;      // the figures are their mean
+  double recorded_ns = 0;  // one unit, as recorded
+
+  double profiler_ns = 0;  // of that: idle while the recording tool worked
   double host_ns = 0;      // of that: idle because the host launched late
-  double busy_ns = 0;      // of that: the device at work
+  double busy_ns = 0;      // of that: the device works
   // What the recorder's work on each call and op may have added to host_ns.
   Interval3 recorder_ns;
   double kernel_scale = 1;  // of a total over the profile's kernels -> of one unit

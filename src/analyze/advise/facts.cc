@@ -19,13 +19,13 @@ Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
   facts.unit = unit_of(profile, timeline);
   facts.exposure = measure_exposure(profile);
   const double all = facts.unit.recorded_ns;
-  facts.most_by_kernels = {all, all, all};
+  facts.max_by_kernels = {all, all, all};
   if (facts.exposure.known) {
     double waited = facts.exposure.waited_ns;
     for (const QueueStats& queue : timeline.queues) waited += static_cast<double>(queue.full_ns);
     waited /= facts.unit.count * facts.unit.devices;
     const Interval3& recorder = facts.unit.recorder_ns;
-    facts.most_by_kernels = {waited + recorder.low, waited + recorder.mid, waited + recorder.high};
+    facts.max_by_kernels = {waited + recorder.low, waited + recorder.mid, waited + recorder.high};
   }
   std::vector<double> part(facts.rows.kernels.size()), whole(part.size());
   for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
@@ -58,8 +58,8 @@ Interval3 Facts::end_to_end(std::size_t row, Interval3 saved) const {
 }
 
 Interval3 Facts::capped(Interval3 saved) const {
-  return {std::min(saved.low, most_by_kernels.low), std::min(saved.mid, most_by_kernels.mid),
-          std::min(saved.high, most_by_kernels.high)};
+  return {std::min(saved.low, max_by_kernels.low), std::min(saved.mid, max_by_kernels.mid),
+          std::min(saved.high, max_by_kernels.high)};
 }
 
 const Ceilings* Facts::ceilings_of(const KernelStat& kernel) const {

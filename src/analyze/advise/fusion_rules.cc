@@ -140,14 +140,14 @@ class FusionRules {
       ends += row.read - (i > 0 ? row.n * row.in_size : 0);
     }
     const Pointwise &head = rows_[chain.rows.front()], &tail = rows_[chain.rows.back()];
-    const double most_bytes = ends + tail.written, least_bytes = head.read + tail.written;
+    const double max_bytes = ends + tail.written, min_bytes = head.read + tail.written;
     const double each = chain.ns / chain.count;
     const double efficiency = std::clamp(floor_ns / each, kMinEfficiency, facts_.targets.memory);
     const auto saved = [&](double bytes, double share) {
       return each - std::max(kLaunchFloor, bytes / bandwidth * 1e9 / share);
     };
-    Interval3 one = {saved(most_bytes, efficiency), saved(most_bytes, facts_.targets.memory),
-                     saved(least_bytes, kFullEfficiency)};
+    Interval3 one = {saved(max_bytes, efficiency), saved(max_bytes, facts_.targets.memory),
+                     saved(min_bytes, kFullEfficiency)};
     const double between = rows_[chain.rows[1]].n * rows_[chain.rows[1]].in_size;
     const double l2 = ceilings != nullptr ? ceilings->l2_bytes : 0;
     const auto fewer = static_cast<double>(chain.rows.size() - 1);
@@ -162,7 +162,7 @@ class FusionRules {
                 std::min(saved_ns.high, chain.ns * per_unit * x.high)};
     saved_ns = facts_.capped(saved_ns);
     // Where the host sets the pace, each launch less is a call less.
-    const RecorderCost recorder = recorder_cost(facts_.profile->source);
+    const RecorderOverhead recorder = recorder_overhead(facts_.profile->source);
     const double call = facts_.timeline->launches.call_p50_ns;
     const double calls = fewer * chain.count * per_unit * (1 - exposed);
     saved_ns = saved_ns + Interval3{0, calls * std::max(0.0, call - recorder.call.mid),
@@ -171,26 +171,27 @@ class FusionRules {
     for (const std::size_t row : chain.rows)
       out.kernels.push_back(facts_.rows.kernels[facts_.row_of[row]].label);
     out.evidence.push_back(
-        {"consecutive kernels on one stream over as many elements",
-         fmt::format("{} kernels of {} elements, {} times, {} each", chain.rows.size(),
-                     format_count(head.n), format_count(chain.count), short_ns(each)),
+        {"consecutive kernels on one stream over equally many elements",
+         fmt::format("{} of {}, {}, {} each", counted(chain.rows.size(), "kernel"),
+                     counted(head.n, "element"), counted(chain.count, "time"), short_ns(each)),
          "timeline and shapes"});
     out.evidence.push_back({"bytes moved",
                             fmt::format("{} now; fused {} to {}", format_bytes(all),
-                                        format_bytes(least_bytes), format_bytes(most_bytes)),
+                                        format_bytes(min_bytes), format_bytes(max_bytes)),
                             "shape model"});
-    out.evidence.push_back(
-        {"they reach of the bandwidth",
-         fmt::format("{:.0f}% on the whole", 100 * std::min(1.0, floor_ns / each)), "shape model"});
+    out.evidence.push_back({"share of the bandwidth reached",
+                            fmt::format("{:.0f}%", 100 * std::min(1.0, floor_ns / each)),
+                            "shape model"});
     if (facts_.exposure.known && exposed < 0.9)
-      out.evidence.push_back({"of their time that sets the pace", percent(exposed), "timeline"});
+      out.evidence.push_back(
+          {"share of their time that sets the pace", percent(exposed), "timeline"});
     out.assumptions.emplace_back(
-        "each kernel reads what the one before wrote and nobody else needs it: shapes and order "
-        "say so, the tensors' addresses were not recorded");
+        "each kernel reads the previous kernel's output, and no other kernel needs it: shapes and "
+        "order suggest this, tensor addresses were not recorded");
     if (cached)
       out.assumptions.push_back(
-          fmt::format("the values in between ({}) may stay in the L2 cache: low counts the "
-                      "launches alone",
+          fmt::format("the intermediate values ({}) may stay in the L2 cache: the low estimate "
+                      "counts the launches alone",
                       format_bytes(between)));
     out.saved_ns = bounded(saved_ns, saved_ns.high);
     out.confidence = cached ? "C" : "B";

@@ -27,7 +27,7 @@ constexpr Interval3 kOverlapped = {0.3, 0.7, 1.0}, kHalf = {0, 0.5, 1};
 constexpr Interval3 kNodeGap = {300, 500, 1'000}, kGraphLaunch = {5'000, 10'000, 20'000};
 // Of a copy from pinned memory: PCIe 3, 4 and 5 at 16 lanes, as measured with pinned memory.
 constexpr Interval3 kPinned = {12e9, 24e9, 48e9};
-// A gap that is a stall of its own: of all the idle time for the host, and ns.
+// A gap that counts as a separate stall: share of the idle time for the host, and ns.
 constexpr double kStallShare = 0.2, kLongStall = 1e6, kFewSteps = 5;
 constexpr double kLargeCopy = 256 * 1024, kSmallCopy = 64;
 
@@ -96,8 +96,8 @@ class HostRules {
         {"device idle while the program waits for input", part(starved), "timeline"});
     add_longest(IdleCause::kDataStarvation, out);
     out.assumptions.emplace_back(
-        "the host has cores to spare; at most the whole wait is hidden, 34% and 62% of it were in "
-        "two measured cases");
+        "the host has spare cores; at most the whole wait can be hidden: two measured cases hid "
+        "34% and 62%");
     add(std::move(out), kFed * starved, starved, "B");
   }
 
@@ -120,7 +120,8 @@ class HostRules {
     }
     if (count == 0 || stalled < kLaunchBound * length_) return;
     stalled_ns_ = std::min(stalled, unit_.host_ns);
-    out.assumptions.emplace_back("what the host does there may have to be done once: low is none");
+    out.assumptions.emplace_back(
+        "the host's work there may be needed once, so the low estimate is 0");
     add(std::move(out), kHalf * stalled_ns_, stalled_ns_, "B");
   }
 
@@ -129,17 +130,21 @@ class HostRules {
     const double host = unit_.host_ns - stalled_ns_;
     double claimed = 0;
     for (const RepeatedSequence& sequence : facts_.timeline->sequences) {
-      const std::string what = fmt::format("{} kernels and copies x {} on stream {}",
-                                           sequence.length, sequence.repeats, sequence.stream);
+      const std::string what =
+          fmt::format("{} x {} on stream {}",
+                      sequence.length == 1 ? std::string("1 kernel")
+                                           : fmt::format("{} kernels and memcpys", sequence.length),
+                      sequence.repeats, sequence.stream);
       const double gap =
           std::min(static_cast<double>(sequence.total_ns - sequence.busy_ns) * share_,
                    std::max(0.0, host - claimed));
       if (gap < kLaunchBound * length_) continue;
       if (!sequence.hindrance.empty()) {
-        advice_.no_gain.push_back({"a CUDA graph of " + what,
-                                   {},
-                                   std::nullopt,
-                                   "it cannot be captured as it is: " + clean(sequence.hindrance)});
+        advice_.no_gain.push_back(
+            {"a CUDA graph of " + what,
+             {},
+             std::nullopt,
+             "it cannot be captured in its present form: " + clean(sequence.hindrance)});
         continue;
       }
       claimed += gap;
@@ -162,13 +167,13 @@ class HostRules {
              fmt::format("{} of {}, a call takes {}", format_count(launch.tiny),
                          format_count(launch.launches), short_ns(launch.call_p50_ns)),
              "timeline"});
-      out.evidence.push_back({"nothing inside that hinders a capture",
-                              "no wait, no allocation, no copy to the host, equal launch shapes in "
-                              "each round",
-                              "timeline"});
+      out.evidence.push_back(
+          {"no obstacle to a capture",
+           "no wait, no allocation, no memcpy to the host, equal launch shapes in each round",
+           "timeline"});
       out.assumptions.push_back(
-          fmt::format("the recorder slowed the host by {} to {} of that; a graph's node costs "
-                      "{:.1f} to {:.1f} us, its launch {:.0f} to {:.0f} us",
+          fmt::format("the recorder added {} to {} of that; a graph node takes {:.1f} to {:.1f} "
+                      "us, a graph launch {:.0f} to {:.0f} us",
                       short_ns(recorder.low), short_ns(recorder.high), kNodeGap.low / 1e3,
                       kNodeGap.high / 1e3, kGraphLaunch.low / 1e3, kGraphLaunch.high / 1e3));
       if (unit_.kind == "step")
@@ -201,14 +206,15 @@ class HostRules {
     add_longest(IdleCause::kHostLaunch, out);
     for (const RepeatedSequence& sequence : facts_.timeline->sequences)
       if (!sequence.hindrance.empty()) {
-        out.how.push_back(fmt::format(
-            "the sequence of {} kernels that comes {} times could be a CUDA graph without: {}",
-            sequence.length, sequence.repeats, clean(sequence.hindrance)));
+        out.how.push_back(
+            fmt::format("the sequence of {}, repeated {}, could be a CUDA graph without: {}",
+                        counted(sequence.length, "kernel"), counted(sequence.repeats, "time"),
+                        clean(sequence.hindrance)));
         break;
       }
-    out.assumptions.push_back(
-        fmt::format("half of what the host needs can go; the recorder slowed it by {} to {}",
-                    short_ns(recorder.low), short_ns(recorder.high)));
+    out.assumptions.push_back(fmt::format(
+        "half of the host's work can be removed; the recorder slowed the host by {} to {}",
+        short_ns(recorder.low), short_ns(recorder.high)));
     add(std::move(out), {0, 0.5 * (gap - recorder.mid), gap - recorder.low}, gap, "C");
   }
 
@@ -228,8 +234,8 @@ class HostRules {
         {"device idle because the host had waited for it", part(waited), "timeline"});
     for (std::size_t i = 0; i < std::min<std::size_t>(3, most.size()); ++i)
       out.evidence.push_back({"calls that wait",
-                              fmt::format("{} {} times", clean(timeline.names[most[i].second]),
-                                          format_count(-most[i].first)),
+                              fmt::format("{} {}", clean(timeline.names[most[i].second]),
+                                          counted(-most[i].first, "time")),
                               "timeline"});
     double small = 0;
     for (const Activity& activity : timeline.activities)
@@ -239,14 +245,14 @@ class HostRules {
           facts_.profile->copies[activity.row].kind == "d2h")
         small += 1;
     if (small > 0)
-      out.evidence.push_back({"copies to the host of a few bytes, as .item() makes them",
-                              format_count(small), "timeline"});
+      out.evidence.push_back(
+          {"memcpys to the host of a few bytes, such as .item()", format_count(small), "timeline"});
     add_longest(IdleCause::kSynchronization, out);
-    out.assumptions.emplace_back("what the host waits for may be a real dependency: low is none");
+    out.assumptions.emplace_back("the wait may be a real dependency, so the low estimate is 0");
     add(std::move(out), kHalf * waited, waited, "C");
   }
 
-  // Of all copies and sets, the part between host and device, by time.
+  // The share of memcpy and memset time between host and device.
   double host_part() const {
     double all = 0, host = 0;
     for (const CopyRow& copy : facts_.profile->copies) {
@@ -258,21 +264,21 @@ class HostRules {
 
   void copies() {
     const double all = over_devices(&DeviceTime::copy_ns);
-    const double beside = over_devices(&DeviceTime::compute_and_copy_ns);
+    const double hidden = over_devices(&DeviceTime::compute_and_copy_ns);
     const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * host_part();
-    if (all <= 0 || exposed < kExposedCopies * length_ || beside >= 0.5 * all) return;
+    if (all <= 0 || exposed < kExposedCopies * length_ || hidden >= 0.5 * all) return;
     Intervention out = from_remedy("overlap_copies");
     out.evidence.push_back(
         {"copies between host and device that nothing hides", part(exposed), "timeline"});
-    out.evidence.push_back({"copies beside computation",
-                            fmt::format("{:.0f}% of {}", 100 * beside / all, short_ns(all)),
+    out.evidence.push_back({"copies during computation",
+                            fmt::format("{:.0f}% of {}", 100 * hidden / all, short_ns(all)),
                             "timeline"});
     const double compute = over_devices(&DeviceTime::compute_ns);
-    const double most = std::min(exposed, std::max(0.0, compute - beside));
-    out.assumptions.push_back(fmt::format(
-        "the {} of computation that have no copy beside them can take one; data of a step can be "
-        "copied while the one before computes",
-        short_ns(compute - beside)));
+    const double most = std::min(exposed, std::max(0.0, compute - hidden));
+    out.assumptions.push_back(
+        fmt::format("the {} of computation without a concurrent copy can hide one; data of a step "
+                    "can be copied during the previous step",
+                    short_ns(compute - hidden)));
     add(std::move(out), kOverlapped * most, most, "B");
   }
 
@@ -294,10 +300,10 @@ class HostRules {
         {"copies to the device",
          fmt::format("{} in {}: {}", format_bytes(bytes), short_ns(ns), si(rate, "B/s")),
          "timeline"});
-    out.evidence.push_back({"of these nothing hides", part(exposed), "timeline"});
+    out.evidence.push_back({"part that nothing hides", part(exposed), "timeline"});
     out.assumptions.emplace_back(
         "copies from pinned memory reach 12, 24 and 48 GB/s (PCIe 3, 4 and 5 at 16 lanes); the "
-        "profile does not say whether the memory is pinned");
+        "profile does not record whether the memory is pinned");
     add(std::move(out), {saved(kPinned.low), saved(kPinned.mid), saved(kPinned.high)}, exposed,
         "C");
   }
@@ -314,8 +320,8 @@ class HostRules {
       if (rank.collectives > 0 && rank.last > 0.5 * rank.collectives)
         out.evidence.push_back(
             {"a device keeps the others waiting",
-             fmt::format("device {} is last in {} of {} collectives", rank.device,
-                         format_count(rank.last), format_count(rank.collectives)),
+             fmt::format("device {} is last in {} of {}", rank.device, format_count(rank.last),
+                         counted(rank.collectives, "collective")),
              "timeline"});
     out.assumptions.emplace_back(
         "part of it is waiting for the slowest rank, which overlap does not shorten");

@@ -144,7 +144,8 @@ class KernelRules {
                         roof.bytes < ceilings->l2_bytes;
     if (cached && to.out.assumptions.empty())
       to.out.assumptions.emplace_back(
-          "its data fit the L2 cache: how far the DRAM roof is says less, low is none");
+          "its data fit the L2 cache, so the distance to the DRAM roof is less reliable: the low "
+          "estimate is 0");
     Interval3 kept = kStallModel;
     if (cached || heavy) kept = {0, 0.4, kStallModel.high};
     add(to, row, to_target(kernel, kept),
@@ -157,8 +158,8 @@ class KernelRules {
     const KernelStat& kernel = at(row);
     const Roof& roof = kernel.roof;
     Found& to = found("reuse_data", kernel.label, row);
-    evidence(to, "bytes moved against what the problem must move",
-             fmt::format("{} against {}: {:.1f} x", format_bytes(roof.bytes),
+    evidence(to, "bytes moved, and bytes that the problem needs",
+             fmt::format("{} and {}: {:.1f} x", format_bytes(roof.bytes),
                          format_bytes(roof.model_bytes), roof.bytes / roof.model_bytes),
              "counters and shape model");
     roof_evidence(to, kernel);
@@ -276,8 +277,8 @@ class KernelRules {
     // Daydream's rule for compute-bound kernels in mixed precision: a third of the time.
     const double t = total(kernel), mid = t * 2 / 3;
     const std::string assumed =
-        "where only the name is known: mid leaves a third of the time, as Daydream found of mixed "
-        "precision; high what the ratio of the peaks leaves";
+        "where only the name is known: mid leaves a third of the time, Daydream's result for mixed "
+        "precision; high leaves the ratio of the peaks";
     auto& assumptions = to.out.assumptions;
     if (std::find(assumptions.begin(), assumptions.end(), assumed) == assumptions.end())
       assumptions.push_back(assumed);
@@ -298,8 +299,7 @@ class KernelRules {
           "launch");
     if (to.out.assumptions.empty())
       to.out.assumptions.emplace_back(
-          "whether a better variant exists at this shape is not known before it is searched: low "
-          "is none");
+          "a better variant at this shape may not exist, so the low estimate is 0");
     add(to, row, to_target(kernel, {0, 0.3, 1}), "C");
   }
 
@@ -311,8 +311,9 @@ class KernelRules {
     if (units <= 0 || blocks >= units || mean < kShort) return;
     Found& to = found("fill_the_device", kernel.label, row);
     evidence(to, problem_text(kernel),
-             fmt::format("{:.0f} blocks for {} SMs, at {} of the {} roof", blocks, units,
-                         percent(kernel.roof.utilization), clean(kernel.roof.ceiling)),
+             fmt::format("{} for {}, at {} of the {} roof", counted(blocks, "block"),
+                         counted(units, "SM"), percent(kernel.roof.utilization),
+                         clean(kernel.roof.ceiling)),
              "launch");
     if (to.out.assumptions.empty())
       to.out.assumptions.emplace_back("the work can be split or joined with other work");
@@ -331,13 +332,13 @@ class KernelRules {
     const KernelStat& kernel = at(row);
     Found& to = found("remove_copies", "", row);
     evidence(to, problem_text(kernel),
-             fmt::format("{} a {}, {} launches", short_ns(facts_.in_unit(total(kernel))),
+             fmt::format("{} a {}, {}", short_ns(facts_.in_unit(total(kernel))),
                          facts_.unit.kind == "step" ? "step" : "run",
-                         format_count(kernel.duration.count())),
+                         counted(kernel.duration.count(), "launch")),
              "kernel name");
     if (to.out.assumptions.empty())
       to.out.assumptions.emplace_back(
-          "which of them the program could do without is not recorded: low is none");
+          "the profile does not record which of them the program needs, so the low estimate is 0");
     add(to, row, Interval3{0, 0.5, 1} * total(kernel), "C");
   }
 
@@ -346,7 +347,7 @@ class KernelRules {
     const double exposed = found.ns > 0 ? found.exposed_ns / found.ns : 1;
     if (facts_.exposure.known && exposed < 0.9)
       found.out.evidence.push_back(
-          {"of its time that sets the pace",
+          {"share of its time that sets the pace",
            fmt::format("{}: for the rest the host launches later than the kernel ends",
                        percent(exposed)),
            "timeline"});

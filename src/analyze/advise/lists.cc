@@ -33,7 +33,7 @@ void list_tunable(const Facts& facts, std::size_t most, Advice& advice) {
     if (kernel.roof.utilization >= 0.6 || kernel.roof.bound == Bound::kLatency) continue;
     const double ns = facts.in_unit(kernel.duration.total_ns());
     const double saved =
-        std::min(ns * target.saved_share * facts.exposed[i].mid, facts.most_by_kernels.mid);
+        std::min(ns * target.saved_share * facts.exposed[i].mid, facts.max_by_kernels.mid);
     if (saved < kSmallListedRow * facts.unit.baseline_ns.mid) continue;
     ListedKernel item;
     item.label = kernel.label;
@@ -117,9 +117,9 @@ void add_alerts(const Facts& facts, Advice& advice) {
                   100 * exposed_communication));
   if (copies > 0 && overlapped < 0.5 * copies)
     add("copies_not_overlapped", exposed_copies, 0.05, 0.3,
-        fmt::format("{:.0f}% of the copies run beside computation; alone they take {:.0f}% of the "
-                    "time",
-                    100 * overlapped / copies, 100 * exposed_copies));
+        fmt::format(
+            "{:.0f}% of the copies run during computation; alone they take {:.0f}% of the time",
+            100 * overlapped / copies, 100 * exposed_copies));
   double idle_tensor = 0;
   for (const KernelStat& kernel : facts.rows.kernels)
     if (kernel.roof.tensor_cores_idle) idle_tensor += kernel.share;
@@ -132,8 +132,9 @@ void add_alerts(const Facts& facts, Advice& advice) {
   add("launches_lost", lost, 0.001, 0.05,
       fmt::format("{:.1f}% of the launches were lost: shares are of the rest", 100 * lost));
   if (facts.profile->partial)
-    advice.alerts.push_back({"partial", "warning", 1, 1, "", "",
-                             "the profile is damaged or was cut short: this is of what is left"});
+    advice.alerts.push_back(
+        {"partial", "warning", 1, 1, "", "",
+         "the profile is damaged or was cut short: results cover the remaining part only"});
   for (const ListedKernel& slower : advice.slower)
     advice.alerts.push_back({"got_slower", "warning",
                              unit.baseline_ns.mid > 0 ? slower.saved_ns / unit.baseline_ns.mid : 0,

@@ -49,7 +49,7 @@ void add_no_gain(const Facts& facts, Advice& advice) {
         continue;
       none.kernels.push_back(kernels[i].label);
     }
-    what_if.saved_ns = std::min(what_if.saved_ns, facts.most_by_kernels.mid);
+    what_if.saved_ns = std::min(what_if.saved_ns, facts.max_by_kernels.mid);
     what_if.saved_share = what_if.saved_ns / whole;
     what_if.text = fmt::format("{} would save {:.1f}%", doubled.what, 100 * what_if.saved_share);
     if (std::any_of(kernels.begin(), kernels.end(),
@@ -66,19 +66,18 @@ void add_no_gain(const Facts& facts, Advice& advice) {
     exposed_ns += ns * facts.exposed[i].mid;
   }
   if (facts.exposure.known) {
-    const double saved = std::min({0.5 * kernel_ns, exposed_ns, facts.most_by_kernels.mid});
+    const double saved = std::min({0.5 * kernel_ns, exposed_ns, facts.max_by_kernels.mid});
     advice.what_if.push_back(
         {"kernels", saved, saved / whole,
          fmt::format("all kernels twice as fast would save {:.1f}%", 100 * saved / whole)});
     if (advice.idle_share >= kHostBound && saved < 0.5 * 0.5 * kernel_ns)
-      advice.no_gain.push_back(
-          {"faster kernels",
-           {},
-           saved,
-           fmt::format("all of them twice as fast save {} of the {} that would be without the "
-                       "host: only {} of the kernel time sets the pace",
-                       short_ns(saved), short_ns(0.5 * kernel_ns),
-                       percent(kernel_ns > 0 ? exposed_ns / kernel_ns : 0))});
+      advice.no_gain.push_back({"faster kernels",
+                                {},
+                                saved,
+                                fmt::format("all of them twice as fast save {} instead of {}: only "
+                                            "{} of the kernel time sets the pace",
+                                            short_ns(saved), short_ns(0.5 * kernel_ns),
+                                            percent(kernel_ns > 0 ? exposed_ns / kernel_ns : 0))});
   }
   const double host = std::max(0.0, unit.host_ns - unit.recorder_ns.mid);
   advice.what_if.push_back(

@@ -19,7 +19,7 @@ constexpr Remedy kRemedies[] = {
      "low", kAny, "application",
      "PyTorch: DataLoader(num_workers=4…16, persistent_workers=True, prefetch_factor=4)|"
      "pin_memory=True and .to(device, non_blocking=True), one batch ahead on its own stream|"
-     "if decoding stays the limit: NVIDIA DALI, or decode once and store what is read",
+     "if decoding stays the limit: NVIDIA DALI, or decode once and store the result",
      ""},
     {"cuda_graphs", "Launch the repeated sequence as a CUDA graph", kOverhead, kParallelism, "host",
      "days", "medium", kCuda, "framework",
@@ -44,7 +44,7 @@ constexpr Remedy kRemedies[] = {
      "PyTorch: no .item(), .cpu(), print(tensor) or torch.cuda.synchronize() in the step; "
      "torch.cuda.set_sync_debug_mode(\"warn\") names the lines|"
      "CUDA: cudaMemcpyAsync with pinned memory and events instead of cudaDeviceSynchronize",
-     "a wait may be a real dependency: whoever reads the result must still wait for it"},
+     "a wait may be a real dependency: code that reads the result must still wait for it"},
     {"overlap_copies", "Overlap copies with computation", kOverhead, kParallelism, "host", "days",
      "low", kAny, "application",
      "PyTorch: pin_memory=True, .to(device, non_blocking=True) for the next batch on a side "
@@ -58,7 +58,7 @@ constexpr Remedy kRemedies[] = {
     {"overlap_communication", "Overlap communication with computation", kOverhead, kParallelism,
      "host", "days", "low", kAny, "framework",
      "PyTorch: DDP with larger gradient buckets (bucket_cap_mb) and static_graph=True, FSDP with "
-     "prefetch|NCCL on a stream of its own, with a priority above the computation's",
+     "prefetch|NCCL on a separate stream, with a higher priority than the computation",
      ""},
     // Memory.
     {"fuse_pointwise", "Fuse the chain of pointwise kernels into one", kArithmeticIntensity,
@@ -66,11 +66,11 @@ constexpr Remedy kRemedies[] = {
      "PyTorch: torch.compile fuses pointwise chains (TorchInductor, Triton)|"
      "Triton or CUDA: one kernel that keeps intermediate values in registers",
      "rounding may differ where intermediate results were stored in 16 bits"},
-    {"remove_copies", "Do without the copies and conversions", kMemoryEfficiency, kAlgorithm,
-     "memory", "days", "low", kAny, "framework",
+    {"remove_copies", "Remove copies and conversions", kMemoryEfficiency, kAlgorithm, "memory",
+     "days", "low", kAny, "framework",
      "keep one element type and one layout through the model: cast parameters once, "
      "channels_last for convolutions|no .contiguous(), .clone() or .to(dtype) between ops that can "
-     "read what is there; torch.compile fuses the casts that stay",
+     "read the present layout; torch.compile fuses the remaining casts",
      ""},
     {"coalesce", "Coalesce the accesses to global memory", kMemoryEfficiency, kMemory, "memory",
      "days", "low", kAny, "kernel",
@@ -81,15 +81,15 @@ constexpr Remedy kRemedies[] = {
     {"reuse_data", "Move each byte once: tile and reuse", kArithmeticIntensity, kMemory, "memory",
      "weeks", "low", kAny, "kernel",
      "tile through shared memory or registers so that the L2 and DRAM see each input once|"
-     "check: dram__bytes against what the problem must move (purlin report --kernel)",
+     "check: compare dram__bytes with the bytes the problem needs (purlin report --kernel)",
      ""},
-    {"stream_wider", "Bring the kernel to the bandwidth others reach", kMemoryEfficiency, kMemory,
+    {"stream_wider", "Raise the memory bandwidth of the kernel", kMemoryEfficiency, kMemory,
      "memory", "days", "low", kAny, "kernel",
-     "16-byte loads and stores (float4), several of them in flight per thread|"
-     "make inputs contiguous so that the vectorised variant of the kernel is chosen|"
+     "16-byte loads and stores (float4), several in flight per thread|"
+     "contiguous inputs select the vectorised variant of the kernel|"
      "purlin tune on a spec of the kernel, over block size and vector width",
      ""},
-    {"more_loads_in_flight", "Have more loads in flight", kMemoryEfficiency, kMemory, "memory",
+    {"more_loads_in_flight", "Keep more loads in flight", kMemoryEfficiency, kMemory, "memory",
      "days", "low", kAny, "kernel",
      "unroll so that independent loads come before their use; prefetch into registers|"
      "asynchronous copies to shared memory (cp.async, TMA), two or more stages",
@@ -123,10 +123,10 @@ constexpr Remedy kRemedies[] = {
      "one barrier per stage with double buffering; warp shuffles instead of shared memory|"
      "smaller blocks, so that fewer warps wait for the slowest; __syncwarp where a warp is enough",
      "races: run compute-sanitizer --tool racecheck"},
-    {"shared_memory_conflicts", "Ask less of the shared memory", kMemoryEfficiency, kMemory,
+    {"shared_memory_conflicts", "Reduce the load on shared memory", kMemoryEfficiency, kMemory,
      "memory", "days", "low", kCuda, "kernel",
      "pad or swizzle the tile against bank conflicts; wider shared loads|"
-     "keep what is reused in registers; ldmatrix for operands of tensor cores",
+     "keep reused values in registers; ldmatrix for operands of tensor cores",
      ""},
     {"smaller_code", "Fit the loop into the instruction cache", kOccupancy, kTuning, "compute",
      "days", "low", kAny, "kernel",

@@ -32,7 +32,7 @@ struct Facts {
   Interval3 without_recorder(double exposed_share) const;
   // What kernels can save at most, all together, in one unit: what the host waits for the device.
   // Without the recorder it would wait longer, by what that cost.
-  Interval3 most_by_kernels;
+  Interval3 max_by_kernels;
   Interval3 capped(Interval3 saved) const;
   // Peak of the memory, B/s: 0 where unknown.
   double bandwidth_of(const KernelStat& kernel) const;

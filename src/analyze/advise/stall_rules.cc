@@ -81,7 +81,7 @@ void add_stall_rules(const Facts& facts, Advice& advice) {
     if (!few && !crowd.empty())
       out.evidence.push_back({"more occupancy does not help", crowd, "counters"});
     out.assumptions.emplace_back(
-        "0.3, 0.85 and 1.4 of the model, as GPA's advisor was right over 26 published pairs");
+        "0.3, 0.85 and 1.4 of the model: the accuracy of GPA's advisor over 26 published pairs");
     const double model = t * std::min(most.stalled, 1 - busiest);
     out.saved_ns =
         facts.capped(facts.end_to_end(i, bounded(kStallModel * model, t * (1 - busiest))));

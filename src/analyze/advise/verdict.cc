@@ -60,13 +60,14 @@ void judge_level(const Facts& facts, Advice& advice) {
                        "kernels with a known roof ({:.0f}% of the kernel time) are at {:.0f}% "
                        "of it",
                        100 * advice.judged_share, 100 * u)
-                 : std::string("how near the kernels are to their roofs is not known");
+                 : std::string("the kernels' distance to their roofs is not known");
 
   if (all <= 0) {
     advice.verdict = "unknown";
-    advice.verdict_text = facts.rows.kernels.empty()
-                              ? "no kernels were recorded"
-                              : "no durations were recorded: where the time goes is not known";
+    advice.verdict_text =
+        facts.rows.kernels.empty()
+            ? "no kernels were recorded"
+            : "no durations were recorded: the distribution of the time is not known";
   } else if (advice.idle_share >= kMostlyIdle ||
              (advice.idle_share >= kSomeIdle && advice.idle_share > kernels_to_gain)) {
     advice.verdict = "scheduling";
@@ -83,7 +84,7 @@ void judge_level(const Facts& facts, Advice& advice) {
         (advice.interventions.empty() || advice.interventions[0].saved_share.mid < kWorthIt);
     advice.verdict = hardware ? "scale_hardware" : "restructure";
     advice.verdict_text =
-        fmt::format("{}, so tuning them pays little (at most {:.2f} x): {}", kernels, 1 / u,
+        fmt::format("{}, so tuning them gains little (at most {:.2f} x): {}", kernels, 1 / u,
                     hardware ? "do less work, or take faster or more devices"
                              : "do less work or move less data");
   } else if (u < kTune) {

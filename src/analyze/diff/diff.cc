@@ -154,7 +154,7 @@ class Differ {
   Diff& diff_;
 };
 
-// Copies and sets of a kind: what changes with the bytes of one is its shape.
+// memcpy and memset by kind. A change of the bytes of one counts as a change of shape.
 void diff_copies(const Report& a, const Report& b, Diff& diff) {
   struct Kind {
     Sketch duration[2];
@@ -257,21 +257,19 @@ void add_notes(Diff& diff, const Profile& a, const Profile& b) {
   for (const auto& [side, name] : sides) {
     if (side->partial)
       diff.notes.push_back(
-          fmt::format("{} is a partial profile: what it lacks reads as gone", name));
+          fmt::format("{} is a partial profile: its missing kernels are shown as gone", name));
     if (side->outside > 0)
       diff.notes.push_back(
-          fmt::format("{:.3g} ms of kernels in {} ran outside of its steps and are not compared",
+          fmt::format("{:.3g} ms of kernel time in {} was outside of its steps and is not compared",
                       side->outside / 1e6, name));
   }
   if (!diff.per_step)
     diff.notes.emplace_back(
-        "steps are not known on both sides: totals are of whole runs, which compare only where "
-        "both ran "
-        "the same work");
+        "steps are not known on both sides: totals cover whole runs and are comparable only if "
+        "both ran the same work");
   const bool other_build = a.environment.build != b.environment.build;
   if (diff.a.drivers != diff.b.drivers && diff.a.devices == diff.b.devices && other_build)
-    diff.notes.emplace_back(
-        "driver and build both changed: what the driver explains is within 'duration'");
+    diff.notes.emplace_back("driver and build both changed: 'duration' includes the driver's part");
 }
 
 }  // namespace
@@ -307,13 +305,13 @@ Result<Diff> diff_profiles(const Profile& a, const Profile& b, DiffUnit unit) {
   TimelineAnalysis time_a, time_b;
   if (unit != DiffUnit::kRun) time_a = timeline_of(a), time_b = timeline_of(b);
   diff.per_step = !time_a.steps.empty() && !time_b.steps.empty();
-  // Steps told by launches that repeat may be one layer here and one iteration there.
+  // Steps found by repeated launches may be a layer in one profile and an iteration in the other.
   const bool alike = time_a.steps_from == time_b.steps_from && time_a.steps_from != kGuessedSteps;
   if (diff.per_step && !alike) {
     diff.notes.push_back(fmt::format(
         "steps of A are from {}, those of B from {}: {}", time_a.steps_from, time_b.steps_from,
         unit == DiffUnit::kStep ? "they may not be the same"
-                                : "not compared by step; --per step does it"));
+                                : "not compared by step; use --per step"));
     diff.per_step = unit == DiffUnit::kStep;
   }
   if (unit == DiffUnit::kStep && !diff.per_step)

@@ -37,9 +37,10 @@ std::string_view to_text(Match match);  // "kernel_and_shape"
 
 // All in ns per unit (step or run). They add up to the change.
 struct Causes {
-  double count = 0;               // more or fewer launches
-  double duration = 0;            // launches got longer or shorter, nothing else known to differ
-  double shape = 0;               // …because the problem changed
+  double count = 0;     // more or fewer launches
+  double duration = 0;  // launches got longer or shorter; no other difference known
+  double shape = 0;     // …because the problem changed
+
   double kernel = 0;              // …because another kernel does it
   double environment = 0;         // …as far as another GPU, driver or clock explains it
   double gone = 0, appeared = 0;  // time of kernels that only A, only B has
@@ -89,7 +90,7 @@ struct Diff {
   bool per_step = false;
   DiffTotals a, b;
   std::vector<DiffItem> items;   // largest change first
-  std::vector<DiffItem> copies;  // copies and sets by kind, the same way
+  std::vector<DiffItem> copies;  // memcpy and memset by kind, the same way
   Causes causes;                 // of all items
   double change = 0;             // of the time of all kernels; equals causes.total()
   std::vector<std::string> notes;

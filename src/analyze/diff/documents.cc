@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The diff for programs: JSON (purlin.diff/1, docs/formats/diff.md) and CSV.
 #include "analyze/diff/diff.h"
+#include "analyze/text/number.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "model/document.h"
@@ -20,12 +21,6 @@ Json whole_ns(double value) {
   return rounded;
 }
 
-Json number_or_null(double value) {
-  if (value == std::floor(value) && std::abs(value) < 0x1p53)
-    return static_cast<std::int64_t>(value);
-  return value;
-}
-
 Json causes_json(const Causes& causes) {
   return Json::object({{"count_ns", whole_ns(causes.count)},
                        {"duration_ns", whole_ns(causes.duration)},
@@ -38,12 +33,12 @@ Json causes_json(const Causes& causes) {
 
 Json side_json(const DiffSide& side) {
   if (side.count <= 0) return {};
-  return Json::object({{"count", number_or_null(side.count)},
+  return Json::object({{"count", number(side.count)},
                        {"total_ns", whole_ns(side.total)},
                        {"mean_ns", whole_ns(side.mean())},
                        {"p50_ns", whole_ns(side.duration.quantile(0.5))},
                        {"p95_ns", whole_ns(side.duration.quantile(0.95))},
-                       {"clock_mhz", side.clock_mhz > 0 ? number_or_null(side.clock_mhz) : Json()},
+                       {"clock_mhz", side.clock_mhz > 0 ? number(side.clock_mhz) : Json()},
                        {"kernels", Json::array_of(side.kernels)},
                        {"shapes", Json::array_of(side.shapes)}});
 }
@@ -87,8 +82,8 @@ Json totals_json(const DiffTotals& totals, bool per_step) {
                        {"recorded_at", totals.recorded_at},
                        {"devices", Json::array_of(totals.devices)},
                        {"drivers", Json::array_of(totals.drivers)},
-                       {"units", number_or_null(totals.units)},
-                       {"launches", number_or_null(totals.launches)},
+                       {"units", number(totals.units)},
+                       {"launches", number(totals.launches)},
                        {"kernel_ns", whole_ns(totals.kernel)},
                        {"copy_ns", whole_ns(totals.copy)},
                        {"outside_ns", whole_ns(totals.outside)},

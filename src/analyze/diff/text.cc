@@ -50,7 +50,7 @@ class DiffRenderer {
   }
 
  private:
-  std::size_t width() const { return static_cast<std::size_t>(std::max(60, terminal_.width())); }
+  std::size_t width() const { return text_width(terminal_); }
   std::string bold(std::string_view text) const { return terminal_.paint(Style::kBold, text); }
   std::string dim(std::string_view text) const { return terminal_.paint(Style::kDim, text); }
   static std::string trim_end(std::string text) {
@@ -63,7 +63,7 @@ class DiffRenderer {
     if (!side.devices.empty()) facts.push_back(join(side.devices, ", "));
     if (!side.drivers.empty()) facts.push_back(driver_text(join(side.drivers, ", ")));
     if (!side.build.empty()) facts.push_back("build " + side.build);
-    if (diff_.per_step) facts.push_back(fmt::format("{:.0f} steps", side.units));
+    if (diff_.per_step) facts.push_back(counted(side.units, "step"));
     const std::string what = side.path.empty() ? side.command : side.path;
     out_ += bold(name) + "  " + elide_middle(clean(what), width() - 3) + "\n";
     if (!facts.empty())
@@ -91,15 +91,15 @@ class DiffRenderer {
       of_step("wall time", &StepTime::duration_ns);
       of_step("  kernels", &StepTime::kernel_ns);
       of_step("  communication", &StepTime::communication_ns);
-      of_step("  copies", &StepTime::copy_ns);
-      of_step("  sets", &StepTime::set_ns);
+      of_step("  memcpy", &StepTime::copy_ns);
+      of_step("  memset", &StepTime::set_ns);
       of_step("  launching", &StepTime::runtime_ns);
       of_step("  data loader", &StepTime::data_loader_ns);
       of_step("  host", &StepTime::cpu_ns);
       of_step("  other", &StepTime::other_ns);
     }
     row("kernels, summed", diff_.a.kernel, diff_.b.kernel);
-    row("copies, summed", diff_.a.copy, diff_.b.copy);
+    row("memcpy and memset, summed", diff_.a.copy, diff_.b.copy);
     table.row({"launches", count_text(diff_.a.launches), count_text(diff_.b.launches), "",
                change_percent(diff_.a.launches, diff_.b.launches)});
     out_ += "\n" + table.render(terminal_);
@@ -203,7 +203,7 @@ class DiffRenderer {
     std::vector<const DiffItem*> chosen;
     for (const DiffItem& item : diff_.copies)
       if (item.change != 0) chosen.push_back(&item);
-    if (!chosen.empty()) table("copies", chosen);
+    if (!chosen.empty()) table("memcpy, memset", chosen);
     if (!diff_.notes.empty()) out_ += "\n";
   }
 

@@ -47,8 +47,7 @@ std::string brief_name(const NameParts& parts) {
 }
 
 // The element type of kernels that take it as a template argument: the operation's, else the first
-// argument that is a floating type, else the very first one: other integers are indices more often
-// than not.
+// floating type, else the first type. Other integer arguments are usually indices.
 std::string_view type_in(const NameParts& parts) {
   const Operation operation = operation_in(parts.arguments);
   if (!operation.name.empty()) return element_type(operation.type);
@@ -74,7 +73,7 @@ bool never_on_tensor_cores(const KernelName& name, std::string_view lower) {
   return false;
 }
 
-// Where no dialect told: words for their instructions in the names of matrix kernels.
+// Without an answer of a dialect: words for their instructions in the names of matrix kernels.
 bool speaks_of_tensor_cores(const KernelName& name, std::string_view lower) {
   if (name.op_class != "gemm" && name.op_class != "conv" && name.op_class != "attention")
     return false;

@@ -33,7 +33,7 @@ struct KernelName {
   std::string_view dtype;
   std::string_view accumulator;  // what products are summed in
   std::string tile;              // of one block: "128x256x64", "128x64" without K
-  int stages = 0;                // of its pipeline; 0 not told
+  int stages = 0;                // of its pipeline; 0 not known
   std::string layout;            // "tn", "TNT" (operands and result), "nhwc"
   std::string arch;              // "sm_90", "gfx942": what it was built for
   TensorCores tensor = TensorCores::kUnknown;

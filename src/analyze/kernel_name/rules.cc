@@ -262,7 +262,7 @@ std::string_view op_class_of_triton(std::string_view name) {
     const bool rms = has(name, "rsqrt") && has(name, "mean");
     return has(name, "softmax") ? "softmax" : has(name, "norm") || rms ? "norm" : "reduction";
   }
-  // Pointwise, of nothing but these: data is moved.
+  // Pointwise kernels of these only: data is moved.
   constexpr std::string_view kMoves[] = {
       "clone",      "copy",     "to",     "transpose", "permute", "view",  "reshape",
       "expand",     "t",        "unsafe", "unsqueeze", "squeeze", "slice", "cat",

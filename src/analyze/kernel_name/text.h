@@ -23,7 +23,7 @@ struct NameParts {
 NameParts take_apart(std::string_view text);
 
 std::vector<std::string_view> split_arguments(std::string_view text);
-// The arguments of the first "NAME<…>" in a text, {} where there is none.
+// The arguments of the first "NAME<…>" in a text, {} without one.
 std::vector<std::string_view> arguments_of(std::string_view text, std::string_view name);
 std::string without_namespaces(std::string_view name);
 std::string type_name(std::string_view type);  // "c10::BFloat16" -> "bf16", "a::b<c>" -> "b"

@@ -275,7 +275,7 @@ bool read_blas(const Tokens& tokens, KernelName& out) {
       prefix += "_" + token;
     } else if (token == "tensorop" || token == "wmma" || token == "hmma" || token == "imma") {
       tensorop = true;
-      if (token == "hmma") explicit_type = "f16";  // whatever it is summed and stored in
+      if (token == "hmma") explicit_type = "f16";  // the sum and the result may have another type
     } else if (token == "simt") {
       simt = true;
     } else if (const std::string_view type = element_type(token); !type.empty() && token != "u4") {
@@ -472,7 +472,7 @@ bool read_miopen(const Tokens& tokens, KernelName& out) {
   return true;
 }
 
-// ncclDevKernel_AllReduce_Sum_bf16_RING_LL. AllGather and its like move bytes whatever they hold.
+// ncclDevKernel_AllReduce_Sum_bf16_RING_LL. AllGather and its like move bytes of any type.
 bool read_nccl(const Tokens& tokens, KernelName& out) {
   if (!starts_with(tokens[0], "ncclDevKernel") && !starts_with(tokens[0], "ncclKernel"))
     return false;

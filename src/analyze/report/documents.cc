@@ -6,6 +6,7 @@
 #include "analyze/report/selection.h"
 #include "analyze/roofline/counters.h"
 #include "analyze/stalls/stalls.h"
+#include "analyze/text/number.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "model/document.h"
@@ -17,13 +18,6 @@
 
 namespace purlin::analyze {
 namespace {
-
-// Whole numbers as integers, so that a count of 12 does not read 12.0.
-Json number(double value) {
-  if (value == std::floor(value) && std::abs(value) < 0x1p53)
-    return static_cast<std::int64_t>(value);
-  return value;
-}
 
 // Times of quantiles carry the sketch's error; more than a tenth of a nanosecond is noise.
 Json quantile(const Sketch& sketch, double q) {
@@ -40,7 +34,7 @@ void add_durations(Json& out, const Sketch& duration) {
   out.set("max_ns", known ? number(duration.max_ns()) : Json());
 }
 
-// Zero stands for "not known" in a Roof; null does in a document.
+// Zero represents "not known" in a Roof; null does in a document.
 Json known(double value) { return value > 0 ? number(std::round(value)) : Json(); }
 // Rates and ratios are derived from measured times: beyond six digits they say nothing.
 Json rounded(double value) {
@@ -103,7 +97,7 @@ Json counters_json(const std::vector<Counter>& counters) {
   return out;
 }
 
-// What the kernel's name tells of how it was built; nothing where that is nothing.
+// The facts of the build in the kernel's name; null without any.
 Json built_json(const KernelName& name) {
   Json out = Json::object();
   const auto add = [&](const char* key, std::string_view text) {
@@ -295,7 +289,7 @@ Json process_json(const ProcessInfo& process) {
 
 }  // namespace
 
-Json to_json(const Report& report, std::size_t most_rows) {
+Json to_json(const Report& report, std::size_t max_rows) {
   Json out = new_document("purlin.report/1", report.environment);
   out.set("profile",
           Json::object({{"id", report.profile_id}, {"files", Json::array_of(report.files)}}));
@@ -318,7 +312,7 @@ Json to_json(const Report& report, std::size_t most_rows) {
   out.set("advice", advice_json(report));
   out.set("alerts", alerts_json(report));
   Json kernels = Json::array();
-  for (std::size_t i = 0; i < std::min(most_rows, report.kernels.size()); ++i)
+  for (std::size_t i = 0; i < std::min(max_rows, report.kernels.size()); ++i)
     kernels.push(kernel_json(report.kernels[i], report));
   out.set("kernels", std::move(kernels));
   Json copies = Json::array();

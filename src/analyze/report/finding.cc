@@ -13,7 +13,7 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kWorthSaying = 0.05;  // of the time analysed
+constexpr double kMinShareShown = 0.05;  // of the time analysed
 
 struct Totals {  // over all devices
   double span = 0, busy = 0, exposed_communication = 0, exposed_copies = 0;
@@ -40,16 +40,15 @@ std::string whole_percent(double share) { return fmt::format("{:.0f}%", share * 
 void find_idle(const TimelineAnalysis& timeline, const Totals& totals,
                std::vector<Finding>& findings) {
   const double idle = (totals.span - totals.busy) / totals.span;
-  if (idle < kWorthSaying) return;
+  if (idle < kMinShareShown) return;
   std::vector<std::pair<double, std::string>> causes;
   for (std::size_t i = 0; i < kIdleCauses; ++i) {
     const double share = totals.idle[i] / totals.span;
     const auto cause = static_cast<IdleCause>(i);
-    std::string word(to_text(cause));
-    std::replace(word.begin(), word.end(), '_', ' ');
     if (share >= 0.01)
-      causes.emplace_back(share, (cause == IdleCause::kOther ? "no cause found" : word) + " " +
-                                     whole_percent(share));
+      causes.emplace_back(
+          share, (cause == IdleCause::kOther ? "no cause found" : spaced_words(to_text(cause))) +
+                     " " + whole_percent(share));
   }
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -64,14 +63,14 @@ void find_idle(const TimelineAnalysis& timeline, const Totals& totals,
 
 void find_exposed(const Totals& totals, std::vector<Finding>& findings) {
   const double communication = totals.exposed_communication / totals.span;
-  if (communication >= kWorthSaying)
+  if (communication >= kMinShareShown)
     findings.push_back({"communication", communication,
                         fmt::format("communication that no computation hides takes {} of the time",
                                     whole_percent(communication))});
   const double copies = totals.exposed_copies / totals.span;
-  if (copies >= kWorthSaying)
+  if (copies >= kMinShareShown)
     findings.push_back({"copies", copies,
-                        fmt::format("copies and sets that no kernel hides take {} of the time",
+                        fmt::format("memcpy and memset that no kernel hides take {} of the time",
                                     whole_percent(copies))});
 }
 
@@ -84,7 +83,7 @@ void find_headroom(const Report& report, double busy_share, std::vector<Finding>
     if (headroom_ns(kernel) > (best == nullptr ? 0 : headroom_ns(*best))) best = &kernel;
   if (best == nullptr || report.kernel_ns <= 0) return;
   const double headroom = headroom_ns(*best) / report.kernel_ns;
-  if (headroom < kWorthSaying) return;
+  if (headroom < kMinShareShown) return;
   std::string shape = best->dtype;
   if (!best->shape.empty()) shape += (shape.empty() ? "" : " ") + best->shape;
   if (!shape.empty()) shape = " [" + clean(shape) + "]";
@@ -94,7 +93,7 @@ void find_headroom(const Report& report, double busy_share, std::vector<Finding>
                                   whole_percent(best->roof.utilization), best->roof.ceiling)});
 }
 
-// What the warps of the heaviest kernels wait for, where that was sampled.
+// The sampled stall reasons of the heaviest kernels.
 void find_stalls(const Report& report, std::vector<Finding>& findings) {
   constexpr std::size_t kKernels = 3;
   std::size_t found = 0;
@@ -132,21 +131,22 @@ std::vector<Finding> find(const Report& report) {
   const auto first =
       std::max_element(report.kernels.begin(), report.kernels.end(),
                        [](const KernelStat& a, const KernelStat& b) { return a.share < b.share; });
-  // Said already where its roof is known and far away.
+  // The headroom finding reports it already.
   const auto about_it = [&](const Finding& finding) {
     return finding.kind == "kernel" && starts_with(finding.text, subject(*first));
   };
   if (first != report.kernels.end() && report.launches <= 0)
     findings.push_back({"nothing", 0,
-                        "counters of kernels were recorded, but no durations: where the time goes "
-                        "is not known"});
+                        "counters of kernels were recorded, but no durations: the distribution of "
+                        "the time is not known"});
   else if (first != report.kernels.end() &&
            std::none_of(findings.begin(), findings.end(), about_it))
     findings.push_back(
         {"share", 0,
-         fmt::format("{} owns {} of the kernel time in {}{}", subject(*first),
-                     whole_percent(first->share), launches(first->duration.count()),
-                     first->roof.utilization > 0 ? "" : "; how near its roof is not known")});
+         fmt::format(
+             "{} owns {} of the kernel time in {}{}", subject(*first), whole_percent(first->share),
+             counted(first->duration.count(), "launch"),
+             first->roof.utilization > 0 ? "" : "; its distance to the roof is not known")});
   find_stalls(report, findings);
   if (findings.empty()) findings.push_back({"nothing", 0, "no kernels were recorded"});
   return findings;

@@ -85,7 +85,7 @@ Profile random_profile(Random& random) {
   return profile;
 }
 
-// What a report says of its rows, without the order of what is equally heavy.
+// The rows of a report, without the order of equally heavy ones.
 std::multiset<std::string> rows_of(const Report& report) {
   std::multiset<std::string> out;
   for (const KernelStat& kernel : report.kernels)

@@ -6,15 +6,15 @@
 
 namespace purlin::analyze {
 
-std::vector<Bin> histogram(const Sketch& sketch, int most) {
+std::vector<Bin> histogram(const Sketch& sketch, int max_bins) {
   std::vector<Bin> bins;
   const std::vector<double>& weights = sketch.buckets();
   const auto used = [](double weight) { return weight > 0; };
   const auto first = std::find_if(weights.begin(), weights.end(), used);
-  if (first == weights.end() || most <= 0) return bins;
+  if (first == weights.end() || max_bins <= 0) return bins;
   const auto last = std::find_if(weights.rbegin(), weights.rend(), used).base();
   const auto span = static_cast<int>(last - first);
-  const int per_bin = (span + most - 1) / most;
+  const int per_bin = (span + max_bins - 1) / max_bins;
   const double log_gamma = std::log((1 + Sketch::kRelativeError) / (1 - Sketch::kRelativeError));
   // Bucket i holds (gamma^(i-1), gamma^i].
   const int origin = sketch.first_bucket() + static_cast<int>(first - weights.begin()) - 1;

@@ -13,8 +13,8 @@ struct Bin {
   double count = 0;
 };
 
-// At most `most` bins from the shortest to the longest duration; their counts add up to the
+// At most `max_bins` bins from the shortest to the longest duration; their counts add up to the
 // sketch's. Empty for an empty sketch.
-std::vector<Bin> histogram(const Sketch& sketch, int most);
+std::vector<Bin> histogram(const Sketch& sketch, int max_bins);
 
 }  // namespace purlin::analyze

@@ -66,12 +66,13 @@ Json histogram_json(const Sketch& sketch) {
 
 // Names keep most of their length: those of PyTorch's kernels run to thousands of characters.
 void shorten(Json& rows, const HtmlLimits& limits) {
-  const std::size_t most = limits.name_characters;
+  const std::size_t max_characters = limits.name_characters;
   Json out = Json::array();
   for (const Json& row : rows.items()) {
     Json copy = row;
     for (const char* key : {"name", "label", "op", "shape"}) {
-      const std::size_t fits = key == std::string_view("name") ? most : limits.label_characters;
+      const std::size_t fits =
+          key == std::string_view("name") ? max_characters : limits.label_characters;
       if (copy[key].as_string().size() > fits)
         copy.set(key, elide_middle(copy[key].as_string(), fits));
     }
@@ -81,14 +82,14 @@ void shorten(Json& rows, const HtmlLimits& limits) {
 }
 
 // Cuts a list of the document and returns how many items that left out.
-std::size_t cut(Json& parent, std::string_view key, std::size_t most) {
+std::size_t cut(Json& parent, std::string_view key, std::size_t max_items) {
   const Json& list = parent[key];
   const std::size_t all = list.size();
-  if (all <= most) return 0;
+  if (all <= max_items) return 0;
   Json kept = Json::array();
-  for (std::size_t i = 0; i < most; ++i) kept.push(list.items()[i]);
+  for (std::size_t i = 0; i < max_items; ++i) kept.push(list.items()[i]);
   parent.set(key, std::move(kept));
-  return all - most;
+  return all - max_items;
 }
 
 class Page {

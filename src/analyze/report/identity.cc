@@ -12,7 +12,7 @@
 namespace purlin::analyze {
 
 std::string profile_id(const Profile& profile) {
-  // Merging does not keep the order of rows, so they are taken in an order of their own.
+  // Merging does not keep the order of rows, so they are sorted first.
   std::vector<std::string> rows;
   for (const KernelRow& row : profile.kernels)
     rows.push_back(fmt::format("{}\n{}\n{}\n{}\n{}\n{}", row.name, to_text(row.launch), row.shape,

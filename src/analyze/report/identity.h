@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Identity: names of a profile and of a report's row that other documents and links can hold. The
-// same profile has the same id whatever file it is in; a row's id is the same in each report of one
-// grouping, whatever its rank. Pure functions.
+// same profile has the same id in every file. A row has the same id in every report of one
+// grouping, at any rank. Pure functions.
 #pragma once
 
 #include "analyze/report/report.h"

@@ -84,7 +84,7 @@ KernelName classified(KernelName name, const std::string& op) {
   return name;
 }
 
-// What a row is called: rows of ops and classes stand for many kernels.
+// What a row is called: rows of ops and classes represent many kernels.
 KernelName row_name(const KernelName& kernel, const std::string& op, GroupBy group_by) {
   if (group_by != GroupBy::kOp && group_by != GroupBy::kOpClass) return kernel;
   KernelName out;
@@ -144,15 +144,15 @@ void label_kernels(std::vector<KernelStat>& kernels) {
   for (const auto& [brief, by_full_name] : namesakes) {
     std::vector<const KernelName*> names;
     for (const auto& [full, name] : by_full_name) names.push_back(name);
-    const std::vector<std::string> told = tell_apart(names);
-    for (std::size_t i = 0; i < names.size(); ++i) labels[names[i]->full] = told[i];
+    const std::vector<std::string> labels_of_names = tell_apart(names);
+    for (std::size_t i = 0; i < names.size(); ++i) labels[names[i]->full] = labels_of_names[i];
   }
   for (KernelStat& kernel : kernels) kernel.label = labels[kernel.name.full];
 }
 
 // Samples go to kernels by name; rows of ops and classes share their kernels with others.
 void add_stalls(const Profile& profile, GroupBy group_by, std::map<Key, Group>& groups,
-                const std::map<std::string, KernelName>& names, bool builds_told, Report& report) {
+                const std::map<std::string, KernelName>& names, bool has_builds, Report& report) {
   const SampledStalls& stalls = profile.stalls;
   StallSampling& sampling = report.stall_sampling;
   sampling.windows = stalls.windows;
@@ -168,7 +168,7 @@ void add_stalls(const Profile& profile, GroupBy group_by, std::map<Key, Group>& 
   for (const StallFunction& function : stalls.functions) {
     if (const auto known = names.find(function.name); known != names.end()) {
       by_owner[{known->second.full, device_name(profile, function.device),
-                builds_told ? function.build : profile.environment.build}]
+                has_builds ? function.build : profile.environment.build}]
           .push_back(&function);
     } else {
       double& samples = elsewhere[describe_kernel(function.name).full];
@@ -262,13 +262,13 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
   std::map<Key, Group> groups;         // ordered, so that equal totals rank the same each time
   std::vector<const Group*> group_of;  // of each row, where asked for
   std::map<std::string, KernelName> names;
-  const bool builds_told = std::any_of(profile.kernels.begin(), profile.kernels.end(),
-                                       [](const KernelRow& row) { return !row.build.empty(); });
+  const bool has_builds = std::any_of(profile.kernels.begin(), profile.kernels.end(),
+                                      [](const KernelRow& row) { return !row.build.empty(); });
   const auto add = [&](const KernelRow& row) {
     auto [name, added] = names.try_emplace(row.name);
     if (added) name->second = describe_kernel(row.name);
     const KernelName kernel = classified(name->second, row.op);
-    const std::string& build = builds_told ? row.build : profile.environment.build;
+    const std::string& build = has_builds ? row.build : profile.environment.build;
     const std::string device = device_name(profile, row.device);
     const auto place = groups.try_emplace(key_of(row, kernel, device, build, group_by)).first;
     Group& group = place->second;
@@ -290,7 +290,7 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
     const std::size_t rows = group_of.size();
     for (const KernelRow& row : sampled_only(profile)) add(row);
     group_of.resize(rows);  // those of the profile
-    add_stalls(profile, group_by, groups, names, builds_told, report);
+    add_stalls(profile, group_by, groups, names, has_builds, report);
   }
   std::vector<const Group*> order;
   for (const auto& [key, group] : groups) order.push_back(&group);

@@ -23,10 +23,11 @@ namespace purlin::analyze {
 
 // What makes a row, on one GPU model and of one build.
 enum class GroupBy {
-  kKernel,   // a kernel; launch shapes, problem shapes and devices of the model merged
-  kShape,    // a kernel, its op, problem shape and element type
+  kKernel,  // a kernel; launch shapes, problem shapes and devices of one model merged
+  kShape,   // a kernel, its op, problem shape and element type
+
   kLaunch,   // the same and its launch shape
-  kOp,       // an op, whatever kernels it launched; one row for kernels of no known op
+  kOp,       // an op with all kernels it launched; one row for kernels without a known op
   kOpClass,  // an op class
 };
 std::string_view to_text(GroupBy group_by);  // "kernel", "op_class"
@@ -37,7 +38,7 @@ struct KernelStat {
   std::string label;   // name.brief; namesakes are told apart
   std::string device;  // model, "NVIDIA H200"; "" where unknown
   std::string build;   // the user's label of the code it ran in
-  // As the program told; "" where unknown or where rows with others merged.
+  // As the program gave it; "" where unknown or where rows with others merged.
   std::string op, shape, dtype;
   LaunchShape launch;     // the one that took most time
   int launch_shapes = 0;  // merged here
@@ -45,10 +46,11 @@ struct KernelStat {
   std::uint32_t registers = 0, static_shared_bytes = 0, local_bytes = 0;  // of that launch shape
   double share = 0;  // of the time of all kernels
   Sketch duration;
-  std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end seen
-  std::vector<Counter> counters;           // means over the launches they were read for, by name
-  StallSites sampled;                      // of the kernel, whatever the launch shape
-  Roof roof;                               // of the row as a whole; unknown until roofs are added
+  std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end
+  std::vector<Counter> counters;           // means over the launches with this counter, by name
+
+  StallSites sampled;  // of the kernel with all launch shapes
+  Roof roof;           // of the row as a whole; unknown until roofs are added
 };
 
 // How program counters were sampled, and what of the samples is in no row.
@@ -97,7 +99,7 @@ struct Report {
   int exit_code = 0;
   std::vector<KernelStat> kernels;  // by total time, then by name, unless selected otherwise
   std::string filter;               // what the rows were selected by, "" = all rows are here
-  std::size_t rows_left_out = 0;    // by that filter; shares are of all kernels all the same
+  std::size_t rows_left_out = 0;    // by that filter; shares are still of all kernels
   std::vector<CopyStat> copies;     // by total time
   StallSampling stall_sampling;
   std::vector<WaitRow> waits;  // of the host, by total time
@@ -118,8 +120,8 @@ Report build_report(const Profile& profile, GroupBy group_by,
 Report build_rows(const Profile& profile, GroupBy group_by,
                   const std::vector<Ceilings>& measured = {},
                   std::vector<std::size_t>* row_of = nullptr);
-// At most `most_rows` kernels; everything else is about all of them.
-Json to_json(const Report& report, std::size_t most_rows = SIZE_MAX);
+// At most `max_rows` kernels; everything else is about all of them.
+Json to_json(const Report& report, std::size_t max_rows = SIZE_MAX);
 std::string to_csv(const Report& report);
 
 }  // namespace purlin::analyze

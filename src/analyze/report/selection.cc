@@ -85,7 +85,8 @@ Status filter_rows(Report& report, const std::string& pattern) {
   if (code != 0) {
     std::array<char, 128> why{};
     ::regerror(code, &regex, why.data(), why.size());
-    return error(Code::kInvalid, "--filter '{}' is no regular expression: {}", pattern, why.data());
+    return error(Code::kInvalid, "--filter '{}' is not a regular expression: {}", pattern,
+                 why.data());
   }
   const std::unique_ptr<regex_t, decltype(&::regfree)> owner(&regex, &::regfree);
   const auto matches = [&](const std::string& text) {

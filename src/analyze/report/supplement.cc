@@ -59,14 +59,15 @@ Status give_shape(Profile& profile, std::string_view text) {
   problem.op_class = op_class;
   problem.dimensions = dimensions_from_text(shape);
   problem.dtype = dtype_of(dtype);
-  if (problem.empty()) return error(Code::kInvalid, "'{}' is no problem shape: {}", shape, kForm);
+  if (problem.empty())
+    return error(Code::kInvalid, "'{}' is not a problem shape: {}", shape, kForm);
   if (problem.dtype.empty())
-    return error(Code::kInvalid, "'{}' is no element type: give f32, bf16, …", dtype);
+    return error(Code::kInvalid, "'{}' is not an element type: give f32, bf16, …", dtype);
   const Work work = work_of(problem);
   if (!work.flops && !work.bytes)
     return error(Code::kInvalid,
-                 "'{}' does not tell the work of class '{}'; which dimensions a class has: "
-                 "docs/concepts/problem-shapes.md",
+                 "'{}' does not determine the work of class '{}'; docs/concepts/problem-shapes.md "
+                 "lists the dimensions of each class",
                  shape, op_class);
   int given = 0, has_one = 0;
   for (KernelRow& row : profile.kernels) {
@@ -110,8 +111,8 @@ Status give_stalls(Profile& profile, const Profile& samples) {
     ++given;
   }
   if (given == 0)
-    return error(Code::kNotFound, "none of the {} kernels sampled is in the profile",
-                 samples.kernels.size());
+    return error(Code::kNotFound, "no sampled kernel is in the profile (of {})",
+                 counted(samples.kernels.size(), "kernel"));
   return Status::ok();
 }
 

@@ -177,7 +177,7 @@ inline TimelineAnalysis sample_timeline() {
                                       : std::array<float, 4>{0.8F, 0.1F, 0.02F, 0.08F});
   }
   timeline.overview = {overview};
-  timeline.limits = {"no CUDA graph ids: kernels of graphs are not told from others"};
+  timeline.limits = {"no CUDA graph ids: kernels of graphs are not separated from others"};
   return timeline;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace purlin::analyze {
@@ -16,7 +17,6 @@ namespace {
 
 constexpr int kBarCells = 6;
 constexpr std::size_t kNameLines = 3;
-constexpr std::size_t kShownProcesses = 8;
 
 Style style_of(Bound bound) {
   switch (bound) {
@@ -40,9 +40,6 @@ Style style_of(std::string_view op_class) {
   return Style::kCyan;
 }
 
-// Told by what such kernels usually are, not by anything the profile has of this one.
-bool is_guess(const Roof& roof) { return roof.bound_from == "op_class"; }
-
 class Renderer {
  public:
   Renderer(const Report& report, const Terminal& terminal, const TextOptions& options)
@@ -50,8 +47,8 @@ class Renderer {
     for (const KernelStat& kernel : report.kernels) {
       devices_.insert(kernel.device);
       builds_.insert(kernel.build);
-      most_share_ = std::max(most_share_, kernel.share);
-      bounds_known_ |= kernel.roof.bound != Bound::kUnknown || kernel.roof.utilization > 0;
+      max_share_ = std::max(max_share_, kernel.share);
+      bounds_known_ |= has_bound(kernel.roof);
     }
   }
 
@@ -64,23 +61,20 @@ class Renderer {
     copies();
     waits();
     advice();
-    coverage();
+    out_ += render_coverage(report_, terminal_);
     return std::move(out_);
   }
 
  private:
   std::string bold(std::string_view text) const { return terminal_.paint(Style::kBold, text); }
   std::string dim(std::string_view text) const { return terminal_.paint(Style::kDim, text); }
-  std::size_t width() const { return static_cast<std::size_t>(std::max(60, terminal_.width())); }
+  std::size_t width() const { return text_width(terminal_); }
 
-  // A folded paragraph, each line painted on its own.
   void paragraph(Style style, std::string_view text, std::string_view indent) {
-    for (const std::string& line : split(fold(text, indent, width()), '\n'))
-      if (!line.empty()) out_ += terminal_.paint(style, line) + "\n";
+    out_ += painted(style, text, indent, terminal_);
   }
 
   void head() {
-    const Environment& environment = report_.environment;
     if (!report_.command.empty())
       out_ += bold(elide_middle("$ " + clean(report_.command), width())) + "\n";
     if (!report_.kernels.empty() || !report_.timeline.devices.empty())
@@ -88,36 +82,80 @@ class Renderer {
     std::string line =
         report_.launches > 0
             ? fmt::format("{} of kernels in {}", format_ns(report_.kernel_ns),
-                          launches(report_.launches))
+                          counted(report_.launches, "launch"))
             : std::string(report_.kernels.empty() ? "No kernels" : "No durations of kernels");
     if (report_.wall_ns > 0)
       line += fmt::format(", wall time {}", format_ns(static_cast<double>(report_.wall_ns)));
     if (report_.exit_code != 0) line += fmt::format(", exit code {}", report_.exit_code);
-    if (!environment.build.empty()) line += ", build " + clean(environment.build);
+    if (const std::string& build = report_.environment.build; !build.empty())
+      line += ", build " + clean(build);
     if (!report_.source.empty() && report_.source != "purlin")
       line += ", recorded by " + clean(report_.source);
     paragraph(Style::kPlain, line, "");
-    for (const DeviceInfo& device : environment.devices) {
-      std::string facts = device.name.empty() ? "model not known" : device.name;
-      if (!device.id.empty()) facts.insert(0, device.id + "  ");
-      if (!device.arch.empty()) facts += ", " + device.arch;
-      if (device.compute_units > 0) facts += fmt::format(", {} units", device.compute_units);
-      if (!device.driver.empty() && device.driver != device.toolkit)
-        facts += ", " + driver_text(device.driver);
-      if (!device.toolkit.empty()) facts += ", " + device.toolkit;
-      out_ += dim(elide_middle(clean(facts), width())) + "\n";
+    devices();
+  }
+
+  static std::string device_facts(const DeviceInfo& device) {
+    std::string facts = device.name.empty() ? "model not known" : device.name;
+    if (!device.arch.empty()) facts += ", " + device.arch;
+    if (device.compute_units > 0) facts += ", " + counted(device.compute_units, "unit");
+    if (!device.driver.empty() && device.driver != device.toolkit)
+      facts += ", " + driver_text(device.driver);
+    if (!device.toolkit.empty()) facts += ", " + device.toolkit;
+    return facts;
+  }
+
+  // One line for all devices with the same facts. Each rank's recording lists the devices of its
+  // host, so the same id may come several times.
+  void devices() {
+    constexpr std::size_t kShownIds = 4;
+    struct Alike {
+      std::string facts;
+      std::vector<std::string> ids;  // distinct, in order
+      std::map<std::string, std::size_t> entries;
+    };
+    std::vector<Alike> lines;
+    for (const DeviceInfo& device : report_.environment.devices) {
+      const std::string facts = device_facts(device);
+      auto line = std::find_if(lines.begin(), lines.end(),
+                               [&](const Alike& one) { return one.facts == facts; });
+      if (line == lines.end()) line = lines.insert(lines.end(), {facts, {}, {}});
+      if (line->entries[device.id]++ == 0) line->ids.push_back(device.id);
+    }
+    for (const Alike& line : lines) {
+      std::vector<std::string> ids;
+      std::size_t recordings = 1, unnamed = 0;
+      for (const std::string& id : line.ids) {
+        const std::size_t entries = line.entries.at(id);
+        if (id.empty()) {
+          unnamed = entries;
+        } else {
+          ids.push_back(id);
+          recordings = std::max(recordings, entries);
+        }
+      }
+      std::string text = unnamed > 1 ? fmt::format("{} x {}", unnamed, line.facts) : line.facts;
+      if (!ids.empty()) {
+        const std::size_t shown = std::min(ids.size(), kShownIds);
+        std::string names =
+            join({ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown)}, ", ");
+        if (shown < ids.size()) names += fmt::format(" and {} more", ids.size() - shown);
+        text.insert(0, names + "  ");
+      }
+      if (recordings > 1) text += fmt::format(", in {}", counted(recordings, "recording"));
+      out_ += dim(elide_middle(clean(text), width())) + "\n";
     }
   }
 
   void partial() {
     out_ += "\n";
     paragraph(Style::kRed,
-              "PARTIAL PROFILE: it was damaged or cut short. What follows is what was recorded up "
-              "to the last complete part; shares and totals are of that part only.",
+              "PARTIAL PROFILE: it was damaged or cut short. The report covers the records up to "
+              "the last complete part. Shares and totals are those of this part only.",
               "");
   }
 
-  // "compute 31%": what holds the kernel back and how near it is to that.
+  // "compute 31%": the bound of the kernel, and the share of that roof it reaches.
   std::string bound_cell(const Roof& roof) const {
     if (roof.bound == Bound::kUnknown && roof.utilization <= 0) return dim("-");
     std::string text(to_text(roof.bound));
@@ -126,12 +164,12 @@ class Renderer {
     return terminal_.paint(style_of(roof.bound), text);
   }
 
-  // Columns but the last; the name takes what is left of the line.
+  // Columns except the last; the name takes the rest of the line.
   std::vector<std::string> cells(const KernelStat& kernel) const {
     const Sketch& duration = kernel.duration;
     std::vector<std::string> out = {percent(kernel.share)};
     if (has_bar()) {
-      const std::string bar = terminal_.bar(kernel.share / most_share_, kBarCells);
+      const std::string bar = terminal_.bar(kernel.share / max_share_, kBarCells);
       out.push_back(terminal_.paint(Style::kCyan, bar) +
                     std::string(kBarCells - visible_width(bar), ' '));
     }
@@ -151,7 +189,7 @@ class Renderer {
   bool has_bar() const { return width() >= 96; }
   bool has_p95() const { return width() >= 84; }
 
-  // "128x4 / 256": extents of 1 at the end say nothing.
+  // "128x4 / 256", without the extents of 1 at the end.
   static std::string launch_text(const LaunchShape& launch) {
     const auto dims = [](const Dim3& dim) {
       std::string out = std::to_string(dim[0]);
@@ -177,15 +215,15 @@ class Renderer {
     return "kernel";
   }
 
-  // What is known of the problem, under the name.
+  // The known facts of the problem, under the name.
   std::string problem(const KernelStat& kernel) const {
     std::vector<std::string> parts;
     if (bounds_known_ && kernel.label != kernel.name.op_class)
       parts.emplace_back(kernel.name.op_class);
-    // "bf16 tensor" tells the element type and the roof at once; of memory, "dram" is understood.
+    // "bf16 tensor" gives the element type and the roof together; "dram" is implied for memory.
     const std::string& roof = kernel.roof.ceiling;
-    const bool told = !kernel.dtype.empty() && starts_with(roof, kernel.dtype);
-    std::string shape = told ? roof : kernel.dtype;
+    const bool in_roof = !kernel.dtype.empty() && starts_with(roof, kernel.dtype);
+    std::string shape = in_roof ? roof : kernel.dtype;
     if (!kernel.shape.empty()) shape += (shape.empty() ? "" : " ") + kernel.shape;
     if (!shape.empty()) parts.push_back(clean(shape));
     if (kernel.kernels > 1) parts.push_back(fmt::format("{} kernels", kernel.kernels));
@@ -194,7 +232,7 @@ class Renderer {
     } else if (kernel.launch_shapes > 1) {
       parts.push_back(fmt::format("{} launch shapes", kernel.launch_shapes));
     }
-    if (!told && !roof.empty() && roof != "dram") parts.push_back("roof " + clean(roof));
+    if (!in_roof && !roof.empty() && roof != "dram") parts.push_back("roof " + clean(roof));
     if (options_.headroom && headroom_ns(kernel) > 0)
       parts.push_back(short_ns(headroom_ns(kernel)) + " above its roof");
     if (devices_.size() > 1) parts.push_back("on " + clean(kernel.device));
@@ -206,8 +244,8 @@ class Renderer {
   void kernels() {
     if (report_.kernels.empty()) {
       if (!report_.filter.empty())
-        out_ += fmt::format("\nNo kernel matches '{}'; {} are left out\n", clean(report_.filter),
-                            report_.rows_left_out);
+        out_ += fmt::format("\nNo kernel matches '{}'; {} left out\n", clean(report_.filter),
+                            counted(report_.rows_left_out, "row"));
       return;
     }
     const std::size_t all = report_.kernels.size();
@@ -261,16 +299,16 @@ class Renderer {
                               all - shown)) +
               "\n";
     if (!report_.filter.empty())
-      out_ += dim(fmt::format("{:>5}  in the {} rows that do not match '{}'",
-                              percent(std::max(0.0, 1 - left - listed)), report_.rows_left_out,
-                              clean(report_.filter))) +
+      out_ += dim(fmt::format("{:>5}  in {} without a match for '{}'",
+                              percent(std::max(0.0, 1 - left - listed)),
+                              counted(report_.rows_left_out, "row"), clean(report_.filter))) +
               "\n";
   }
 
   void copies() {
     if (report_.copies.empty()) return;
     Table table;
-    table.column("copies and sets");
+    table.column("memcpy, memset");
     for (const char* title : {"total", "count", "p50", "bytes", "rate"})
       table.column(title, Table::Align::kRight);
     for (const CopyStat& copy : report_.copies) {
@@ -300,7 +338,9 @@ class Renderer {
     }
     out_ += "\n" + table.render(terminal_);
     const std::string file = report_.files.size() == 1 ? clean(report_.files[0]) : "FILE…";
-    paragraph(Style::kDim, "purlin advise " + file + " says why, how, and what would not help", "");
+    paragraph(Style::kDim,
+              "purlin advise " + file + " shows reasons, instructions and changes without effect",
+              "");
   }
 
   void waits() {
@@ -318,173 +358,12 @@ class Renderer {
     out_ += "\n" + table.render(terminal_);
   }
 
-  void coverage() {
-    const Coverage& coverage = report_.coverage;
-    out_ += "\n" + bold("coverage") + "\n";
-    std::string line = launches(coverage.launches_seen) + " recorded";
-    if (coverage.launches_counted > 0) {
-      line += fmt::format(" of {} counted ({})", format_count(coverage.launches_counted),
-                          percent(coverage.launches_seen / coverage.launches_counted));
-    } else {
-      line += "; how many there were was not counted";
-    }
-    if (coverage.launches_lost > 0) {
-      line += ", " + terminal_.paint(Style::kRed, format_count(coverage.launches_lost) + " lost");
-    } else {
-      line += ", none known to be lost";
-    }
-    if (coverage.launches_sampled_out > 0)
-      line += fmt::format(", {} sampled out", format_count(coverage.launches_sampled_out));
-    out_ += fold(line, "  ", width());
-    windows();
-    drawn();
-    unrecorded_waits();
-    cost();
-    sampling();
-    processes();
-    for (const CoverageNote& note : coverage.notes) {
-      std::string text = note.cause + ": " + note.text;
-      if (note.count > 0) text += fmt::format(" ({})", format_count(note.count));
-      if (note.seconds > 0) text += fmt::format(" ({})", short_ns(note.seconds * 1e9));
-      paragraph(Style::kYellow, "! " + clean(text), "  ");
-    }
-    unknown();
-  }
-
-  // Where nobody would know that there is more to ask for.
-  void unrecorded_waits() {
-    if (report_.coverage.sampling.waits.value_or(true) || !report_.waits.empty()) return;
-    paragraph(Style::kDim, "the host's waits were not recorded: purlin profile --waits does", "  ");
-  }
-
-  void windows() {
-    const Sampling& sampling = report_.coverage.sampling;
-    if (sampling.governed_ns <= 0 || report_.coverage.launches_sampled_out < 0.5) return;
-    std::string text = fmt::format(
-        "sampled: recording was on for {} of the time, in {} windows; counts and times are "
-        "estimates",
-        percent(sampling.recorded_ns / sampling.governed_ns), format_count(sampling.windows));
-    if (sampling.total_error() > 0)
-      text +=
-          fmt::format(", the kernels' total within ±{} (95 %)", percent(sampling.total_error()));
-    if (sampling.timed_windows > 0 && sampling.counted_windows > 0)
-      text += fmt::format("; {} windows are weighed by time alone",
-                          format_count(sampling.timed_windows));
-    else if (sampling.timed_windows > 0)
-      text += "; windows are weighed by time, as if the program did as much in them as outside";
-    out_ += fold(text, "  ", width());
-  }
-
-  void drawn() {
-    double recorded = 0, all = 0;
-    for (const ProcessInfo& process : report_.processes) {
-      recorded += process.stands_for > 0 ? 1 : 0;
-      all += process.stands_for;
-    }
-    if (all > recorded)
-      out_ +=
-          fold(fmt::format("drawn: {} recorded {} for an estimated {} (--sample); counts and "
-                           "times are of those recorded",
-                           format_count(recorded),
-                           recorded == 1 ? "process stands" : "processes stand", format_count(all)),
-               "  ", width());
-  }
-
-  // What Purlin's own capture took; other tools do not say.
-  void cost() {
-    const Coverage& coverage = report_.coverage;
-    if (coverage.overhead_ns <= 0 && coverage.bytes_written == 0) return;
-    std::string text = fmt::format("{} taken from the program", format_ns(coverage.overhead_ns));
-    if (report_.wall_ns > 0)
-      text += fmt::format(" ({:.2f}% of the wall time)",
-                          100 * coverage.overhead_ns / static_cast<double>(report_.wall_ns));
-    if (coverage.sampling.hidden_ns >= 1e6)
-      text += fmt::format(", and {} while it waited for a device, which it does not feel",
-                          format_ns(coverage.sampling.hidden_ns));
-    if (coverage.bytes_written > 0)
-      text +=
-          fmt::format(", {} written", format_bytes(static_cast<double>(coverage.bytes_written)));
-    out_ += fold(text, "  ", width());
-  }
-
-  // What stalls were sampled from, and what of the samples is in no row.
-  void sampling() {
-    const StallSampling& all = report_.stall_sampling;
-    if (all.windows <= 0 && all.samples <= 0) return;
-    std::string text =
-        fmt::format("stalls: {} samples in {} windows, {} in all", format_count(all.samples),
-                    format_count(all.windows), short_ns(all.sampled_ns));
-    if (all.least_period > 0)
-      text +=
-          all.least_period == all.most_period
-              ? fmt::format(", one of an SM in {} cycles", all.least_period)
-              : fmt::format(", one of an SM in {} to {} cycles", all.least_period, all.most_period);
-    if (all.dropped > 0) text += fmt::format(", {} dropped by the GPU", format_count(all.dropped));
-    if (all.untold > 0)
-      text += fmt::format(", {} in code the driver does not tell of", format_count(all.untold));
-    double elsewhere = 0;
-    for (const auto& [function, samples] : all.elsewhere) elsewhere += samples;
-    if (elsewhere > 0)
-      text += fmt::format("; {} of them in functions without a row, most in {}",
-                          percent(elsewhere / std::max(all.samples, 1.0)),
-                          clean(elide_middle(all.elsewhere[0].first, 60)));
-    out_ += fold(text, "  ", width());
-  }
-
-  void processes() {
-    const std::size_t count = report_.processes.size();
-    for (std::size_t i = 0; i < std::min(count, kShownProcesses); ++i) {
-      const ProcessInfo& process = report_.processes[i];
-      // Other tools do not say how a process ended.
-      const bool cut = !process.complete && (report_.source.empty() || report_.source == "purlin");
-      const std::string end = cut ? "  cut short" : "";
-      std::string text = fmt::format("  pid {}", process.pid);
-      if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
-      if (process.stands_for == 0) text += ", left out";
-      if (process.stands_for > 1) text += fmt::format(", stands for {}", process.stands_for);
-      if (!process.layer.empty()) text += " (" + clean(process.layer) + ")";
-      text += "  " + clean(process.command);
-      out_ +=
-          dim(elide_middle(text, width() - end.size())) + terminal_.paint(Style::kRed, end) + "\n";
-    }
-    if (count > kShownProcesses)
-      out_ += dim(fmt::format("  and {} more processes", count - kShownProcesses)) + "\n";
-  }
-
-  void unknown() {
-    for (const std::string& limit : report_.timeline.limits)
-      paragraph(Style::kDim, "- " + clean(limit), "  ");
-    if (devices_.count("") > 0)
-      paragraph(
-          Style::kDim,
-          "- the GPU's model was not recorded, so its roofs are not known: --gpu NAME tells it",
-          "  ");
-    double without = 0, guessed = 0;
-    for (const KernelStat& kernel : report_.kernels) {
-      if (kernel.roof.bound == Bound::kUnknown) without += kernel.share;
-      if (is_guess(kernel.roof)) guessed += kernel.share;
-    }
-    if (bounds_known_ && without >= 0.001)
-      paragraph(
-          Style::kDim,
-          fmt::format("- what binds the kernels that take {} of the time is not known, for want of "
-                      "counters or a problem shape",
-                      percent(without)),
-          "  ");
-    if (guessed > 0)
-      paragraph(Style::kDim,
-                fmt::format("- ?: what such kernels usually are ({} of the time); neither counters "
-                            "nor a problem shape were recorded",
-                            percent(guessed)),
-                "  ");
-  }
-
   const Report& report_;
   const Terminal& terminal_;
   const TextOptions& options_;
   std::set<std::string> devices_, builds_;
   bool bounds_known_ = false;
-  double most_share_ = 1e-9;  // bars are drawn against the heaviest row
+  double max_share_ = 1e-9;  // bars are drawn against the heaviest row
   std::string out_;
 };
 

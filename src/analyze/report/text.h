@@ -29,4 +29,12 @@ std::string render_kernel(const KernelStat& kernel, GroupBy group_by, const Repo
 std::string render_timeline(const TimelineAnalysis& timeline, const Environment& environment,
                             const Terminal& terminal);
 
+std::string render_coverage(const Report& report, const Terminal& terminal);
+
+inline bool has_bound(const Roof& roof) {
+  return roof.bound != Bound::kUnknown || roof.utilization > 0;
+}
+// The usual bound of such kernels, without evidence from this profile.
+inline bool is_guess(const Roof& roof) { return roof.bound_from == "op_class"; }
+
 }  // namespace purlin::analyze

@@ -48,7 +48,7 @@ class KernelRenderer {
   }
 
  private:
-  std::size_t width() const { return static_cast<std::size_t>(std::max(60, terminal_.width())); }
+  std::size_t width() const { return text_width(terminal_); }
   void heading(std::string_view text) {
     for (const std::string& line : wrap_name(text, width(), 100))
       out_ += terminal_.paint(Style::kBold, line) + "\n";
@@ -73,23 +73,24 @@ class KernelRenderer {
                      ? std::string("not recorded")
                      : fmt::format("{} of the kernel time: {} in {}", percent(kernel_.share),
                                    short_ns(kernel_.duration.total_ns()),
-                                   launches(kernel_.duration.count())));
+                                   counted(kernel_.duration.count(), "launch")));
     line("resources",
-         fmt::format("{} registers a thread, {} static and {} dynamic shared memory a block, {} "
+         fmt::format("{} {} a thread, {} static and {} dynamic shared memory a block, {} "
                      "local memory a thread",
-                     kernel_.registers, format_bytes(kernel_.static_shared_bytes),
+                     kernel_.registers, noun_for(kernel_.registers, "register"),
+                     format_bytes(kernel_.static_shared_bytes),
                      format_bytes(kernel_.launch.dynamic_shared_bytes),
                      format_bytes(kernel_.local_bytes)));
   }
 
-  // What the kernel's name tells of how it was built.
+  // The facts of the kernel's build that its name holds.
   void built() {
     const KernelName& name = kernel_.name;
     std::vector<std::string> parts;
     if (!name.dtype.empty()) parts.emplace_back(name.dtype);
     if (!name.accumulator.empty()) parts.push_back("summed in " + std::string(name.accumulator));
     if (!name.tile.empty()) parts.push_back("tile " + clean(name.tile));
-    if (name.stages > 0) parts.push_back(fmt::format("{} stages", name.stages));
+    if (name.stages > 0) parts.push_back(counted(name.stages, "stage"));
     if (!name.layout.empty()) parts.push_back("layout " + clean(name.layout));
     if (!name.arch.empty()) parts.push_back(clean(name.arch));
     if (name.tensor != TensorCores::kUnknown)
@@ -103,7 +104,7 @@ class KernelRenderer {
     std::string text = fmt::format("{} ({})", si(measured, unit),
                                    from == Provenance::kCounter ? "counters" : "shape model");
     if (from == Provenance::kCounter && model > 0)
-      text += fmt::format(", the shape model says {}", si(model, unit));
+      text += fmt::format(", shape model {}", si(model, unit));
     return text;
   }
 
@@ -116,7 +117,7 @@ class KernelRenderer {
       return;
     }
     if (roof.bound_from == "op_class") {
-      line("roof", "not known: no durations, or not enough of counters and problem shape");
+      line("roof", "not known: durations, counters or a problem shape are missing");
     } else {
       std::string text(to_text(roof.bound));
       text += " bound";
@@ -127,7 +128,7 @@ class KernelRenderer {
     }
     if (!roof.evidence.empty()) line("evidence", clean(roof.evidence));
     line("work", amount(roof.flops, roof.flops_from, roof.model_flops, "FLOP") + "; " +
-                     amount(roof.bytes, roof.bytes_from, roof.model_bytes, "B") + " a launch");
+                     amount(roof.bytes, roof.bytes_from, roof.model_bytes, "B") + "; per launch");
     std::string rates;
     if (roof.flops_per_s > 0) rates = si(roof.flops_per_s, "FLOP/s");
     if (roof.bytes_per_s > 0) rates += (rates.empty() ? "" : ", ") + si(roof.bytes_per_s, "B/s");
@@ -136,7 +137,7 @@ class KernelRenderer {
       rates += fmt::format(", {} attainable there", si(roof.attainable_flops_per_s, "FLOP/s"));
     if (!rates.empty()) line("rates", rates);
     if (const double headroom = headroom_ns(kernel_); headroom > 0)
-      line("headroom", fmt::format("{} less, were it at its roof", short_ns(headroom)));
+      line("headroom", fmt::format("{} less at its roof", short_ns(headroom)));
     const Target target = target_of(roof, options_.targets);
     if (target.reached()) {
       line("target", fmt::format("reached: {:.0f}% of that roof", 100 * target.fraction));
@@ -180,7 +181,8 @@ class KernelRenderer {
       out_ += fmt::format("{:>{}}  {:>7}", "", kKeyWidth, short_ns(bin.low_ns));
       if (bin.count > 0)
         out_ += fmt::format(
-            "  {} {}", terminal_.paint(Style::kCyan, terminal_.bar(bin.count / most, kHistogramCells)),
+            "  {} {}",
+            terminal_.paint(Style::kCyan, terminal_.bar(bin.count / most, kHistogramCells)),
             format_count(bin.count));
       out_ += "\n";
     }
@@ -224,15 +226,17 @@ class KernelRenderer {
                                       percent(line.reasons[k].second / line.samples)));
       const std::string where = clean(line.where());
       table.row({percent(line.samples / sampled.samples),
-                 where.empty() ? "(place not kept)" : elide_middle(where, width() / 2),
+                 where.empty() ? "(place not recorded)" : elide_middle(where, width() / 2),
                  join(reasons, ", ")});
     }
     out_ += "\n" + table.render(terminal_);
     if (shown < sampled.lines.size())
-      out_ += terminal_.paint(Style::kDim, fmt::format("and {} more places; --json has 50\n",
-                                                       sampled.lines.size() - shown));
+      out_ += terminal_.paint(
+          Style::kDim, fmt::format("and {} more {}; --json has 50\n", sampled.lines.size() - shown,
+                                   noun_for(sampled.lines.size() - shown, "place")));
     if (group_by_ == GroupBy::kShape || group_by_ == GroupBy::kLaunch)
-      out_ += terminal_.paint(Style::kDim, "samples do not tell launch shapes: these are of all\n");
+      out_ += terminal_.paint(Style::kDim,
+                              "samples are not split by launch shape: these cover all shapes\n");
   }
 
   void counters() {
@@ -289,7 +293,8 @@ class KernelRenderer {
     out_ += "\n" + table.render(terminal_);
     if (shown < rows.size())
       out_ += terminal_.paint(
-          Style::kDim, fmt::format("and {} more shapes; --top 0 shows all\n", rows.size() - shown));
+          Style::kDim, fmt::format("and {} more {}; --top 0 shows all\n", rows.size() - shown,
+                                   noun_for(rows.size() - shown, "shape")));
   }
 
   const KernelStat& kernel_;

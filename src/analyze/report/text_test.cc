@@ -45,6 +45,30 @@ TEST(ReportText, SketchesOnlyAreAsRecorded) {
   expect_golden("report.json", document_of(report));
 }
 
+TEST(ReportText, DevicesWithTheSameFactsShareALine) {
+  Profile profile = sketches_only();
+  auto& devices = profile.environment.devices;
+  const auto text_of = [&] { return render_text(build_report(profile, GroupBy::kKernel), kPlain); };
+  const std::string facts = "  NVIDIA H200, sm_90, 132 units, driver 580.159.04";
+  EXPECT_NE(text_of().find("\ncuda:0, cuda:1" + facts + "\n"), std::string::npos) << text_of();
+  // Two ranks, each of which lists both devices of the host.
+  devices.insert(devices.end(), {devices[0], devices[1]});
+  EXPECT_NE(text_of().find("\ncuda:0, cuda:1" + facts + ", in 2 recordings\n"), std::string::npos)
+      << text_of();
+  devices.resize(2);
+  devices[1].name = "NVIDIA A100";
+  EXPECT_NE(text_of().find("\ncuda:0" + facts + "\n"), std::string::npos) << text_of();
+  EXPECT_NE(text_of().find("\ncuda:1  NVIDIA A100, "), std::string::npos) << text_of();
+  devices[1] = devices[0];
+  devices[0].id = devices[1].id = "";
+  EXPECT_NE(text_of().find("\n2 x" + facts.substr(1) + "\n"), std::string::npos) << text_of();
+  devices.assign(6, devices[0]);
+  for (int i = 0; i < 6; ++i) devices[static_cast<std::size_t>(i)].id = "cuda:" + std::to_string(i);
+  EXPECT_NE(text_of().find("\ncuda:0, cuda:1, cuda:2, cuda:3 and 2 more" + facts + "\n"),
+            std::string::npos)
+      << text_of();
+}
+
 TEST(ReportText, AFullReportIsAsRecorded) {
   const Report report = full_report();
   expect_golden("report_full.txt", render_text(report, kPlain));
@@ -120,10 +144,10 @@ TEST(Finding, NamesWhatIsMostAtStake) {
   EXPECT_NE(kernel.text.find("owns 98% of the kernel time at 31% of the bf16 tensor roof"),
             std::string::npos)
       << kernel.text;
-  // Nothing but durations: nothing but the share is said.
+  // With durations only, the finding is the share.
   const Finding share = find(build_report(sketches_only(), GroupBy::kKernel)).front();
   EXPECT_EQ(share.kind, "share");
-  EXPECT_NE(share.text.find("how near its roof is not known"), std::string::npos);
+  EXPECT_NE(share.text.find("its distance to the roof is not known"), std::string::npos);
 }
 
 // Traces that hold counters and no launches.

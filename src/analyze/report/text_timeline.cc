@@ -17,12 +17,6 @@ double share_of(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-std::string words(std::string_view identifier) {
-  std::string out(identifier);
-  std::replace(out.begin(), out.end(), '_', ' ');
-  return out;
-}
-
 std::string ns_and_share(std::int64_t ns, std::int64_t whole) {
   return fmt::format("{} ({})", short_ns(static_cast<double>(ns)), percent(share_of(ns, whole)));
 }
@@ -40,7 +34,8 @@ class TimelineRenderer {
       device(timeline_.devices[i],
              i < timeline_.device_steps.size() && timeline_.device_steps[i].duration_ns > 0);
     if (shown < timeline_.devices.size())
-      out_ += fmt::format("  and {} more devices\n", timeline_.devices.size() - shown);
+      out_ += fmt::format("  and {} more {}\n", timeline_.devices.size() - shown,
+                          noun_for(timeline_.devices.size() - shown, "device"));
     steps();
     launches_and_queues();
     sequences();
@@ -49,7 +44,7 @@ class TimelineRenderer {
   }
 
  private:
-  std::size_t width() const { return static_cast<std::size_t>(std::max(60, terminal_.width())); }
+  std::size_t width() const { return text_width(terminal_); }
 
   // "  key        text", folded under itself.
   void line(std::string_view key, std::string_view text) {
@@ -66,7 +61,7 @@ class TimelineRenderer {
     return clean(info.id.empty() ? fmt::format("device {}", index) : info.id);
   }
 
-  // With steps, what comes before the first and behind the last is not looked at.
+  // With steps, the time before the first and after the last is left out.
   void device(const DeviceTime& time, bool of_steps) {
     const std::int64_t span = time.span_ns;
     const std::int64_t communication = time.communication_ns - time.compute_and_communication_ns;
@@ -77,22 +72,31 @@ class TimelineRenderer {
         {share_of(copies, span), Style::kYellow, "+", "▒"},
         {share_of(time.idle_total_ns(), span), Style::kDim, ".", "░"},
     };
-    out_ += fmt::format("  {}  {}{}, {} stream{}\n", device_name(time.device),
+    out_ += fmt::format("  {}  {}{}, {}\n", device_name(time.device),
                         short_ns(static_cast<double>(span)),
-                        of_steps ? " from the first step to the end of the last" : "", time.streams,
-                        time.streams == 1 ? "" : "s");
+                        of_steps ? " from the first step to the end of the last" : "",
+                        counted(time.streams, "stream"));
     out_ += "  " + stacked_bar(parts, static_cast<int>(width()) - 4, terminal_) + "\n";
     const auto mark = [&](std::size_t part) {
       return terminal_.paint(parts[part].style,
                              terminal_.utf8() ? parts[part].utf8 : parts[part].ascii);
     };
-    std::string legend = fmt::format("{} compute {}", mark(0), percent(parts[0].share));
+    std::vector<std::string> legend = {
+        fmt::format("{} compute {}", mark(0), percent(parts[0].share))};
     if (time.communication_ns > 0)
-      legend += fmt::format("  {} communication alone {}", mark(1), percent(parts[1].share));
+      legend.push_back(fmt::format("{} communication alone {}", mark(1), percent(parts[1].share)));
     if (time.copy_ns > 0)
-      legend += fmt::format("  {} copies alone {}", mark(2), percent(parts[2].share));
-    legend += fmt::format("  {} idle {}", mark(3), percent(parts[3].share));
-    out_ += "  " + legend + "\n";
+      legend.push_back(fmt::format("{} memcpy, memset alone {}", mark(2), percent(parts[2].share)));
+    legend.push_back(fmt::format("{} idle {}", mark(3), percent(parts[3].share)));
+    std::string text;
+    for (const std::string& one : legend) {
+      if (!text.empty() && visible_width(text) + 4 + visible_width(one) > width()) {
+        out_ += text + "\n";
+        text.clear();
+      }
+      text += "  " + one;
+    }
+    out_ += text + "\n";
     idle(time);
     overlap(time);
   }
@@ -105,8 +109,9 @@ class TimelineRenderer {
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> texts;
     for (const auto& [ns, cause] : causes)
-      texts.push_back((cause == IdleCause::kOther ? "no cause found" : words(to_text(cause))) +
-                      " " + ns_and_share(ns, time.span_ns));
+      texts.push_back(
+          (cause == IdleCause::kOther ? "no cause found" : spaced_words(to_text(cause))) + " " +
+          ns_and_share(ns, time.span_ns));
     if (!texts.empty()) line("idle", join(texts, ", "));
   }
 
@@ -114,11 +119,11 @@ class TimelineRenderer {
     std::vector<std::string> texts;
     if (time.communication_ns > 0)
       texts.push_back(
-          fmt::format("{} of {} communication beside compute",
+          fmt::format("{} of {} communication during compute",
                       percent(share_of(time.compute_and_communication_ns, time.communication_ns)),
                       short_ns(static_cast<double>(time.communication_ns))));
     if (time.copy_ns > 0)
-      texts.push_back(fmt::format("{} of {} copies and sets beside compute",
+      texts.push_back(fmt::format("{} of {} memcpy and memset during compute",
                                   percent(share_of(time.compute_and_copy_ns, time.copy_ns)),
                                   short_ns(static_cast<double>(time.copy_ns))));
     if (!texts.empty()) line("overlap", join(texts, ", "));
@@ -137,8 +142,8 @@ class TimelineRenderer {
     };
     add("kernels", mean.kernel_ns);
     add("communication", mean.communication_ns);
-    add("copies", mean.copy_ns);
-    add("sets", mean.set_ns);
+    add("memcpy", mean.copy_ns);
+    add("memset", mean.set_ns);
     add("runtime calls", mean.runtime_ns);
     add("data loader", mean.data_loader_ns);
     add("host code", mean.cpu_ns);
@@ -148,7 +153,7 @@ class TimelineRenderer {
         timeline_.steps.begin(), timeline_.steps.end(),
         [](const StepTime& a, const StepTime& b) { return a.duration_ns < b.duration_ns; });
     if (timeline_.steps.size() > 1)
-      line("", fmt::format("{} steps recorded, {} to {}", timeline_.steps.size(),
+      line("", fmt::format("{} recorded, {} to {}", counted(timeline_.steps.size(), "step"),
                            short_ns(static_cast<double>(shortest->duration_ns)),
                            short_ns(static_cast<double>(longest->duration_ns))));
   }
@@ -161,13 +166,14 @@ class TimelineRenderer {
                       format_count(stats.launches), short_ns(stats.call_p50_ns),
                       short_ns(stats.latency_p50_ns), short_ns(stats.latency_p95_ns));
       if (stats.tiny > 0)
-        text += fmt::format("; {} kernels ({}) shorter than the call that launched them",
-                            format_count(stats.tiny), percent(stats.tiny / stats.launches));
+        text += fmt::format("; {} ({}) shorter than the call that launched them",
+                            counted(stats.tiny, "kernel"), percent(stats.tiny / stats.launches));
       line("launches", text);
     }
     if (timeline_.syncs > 0)
-      line("syncs", fmt::format("{} waits of the host explain {} of idle time",
-                                format_count(timeline_.syncs), short_ns(timeline_.sync_idle_ns)));
+      line("syncs",
+           fmt::format("{} of the host, with {} of idle time", counted(timeline_.syncs, "wait"),
+                       short_ns(timeline_.sync_idle_ns)));
     const auto deepest = std::max_element(
         timeline_.queues.begin(), timeline_.queues.end(),
         [](const QueueStats& a, const QueueStats& b) { return a.max_depth < b.max_depth; });
@@ -185,10 +191,11 @@ class TimelineRenderer {
     const std::size_t shown = std::min(kShownSequences, timeline_.sequences.size());
     for (std::size_t i = 0; i < shown; ++i) {
       const RepeatedSequence& sequence = timeline_.sequences[i];
-      std::string text = fmt::format("{} kernels x {} on stream {}, {} of which {} busy",
-                                     sequence.length, sequence.repeats, sequence.stream,
-                                     short_ns(static_cast<double>(sequence.total_ns)),
-                                     short_ns(static_cast<double>(sequence.busy_ns)));
+      std::string text = fmt::format(
+          "{} x {} on {}stream {}, {} of which {} busy", counted(sequence.length, "kernel"),
+          sequence.repeats, timeline_.devices.size() > 1 ? device_name(sequence.device) + " " : "",
+          sequence.stream, short_ns(static_cast<double>(sequence.total_ns)),
+          short_ns(static_cast<double>(sequence.busy_ns)));
       if (!sequence.kernels.empty())
         text +=
             ", from " + elide_middle(clean(describe_kernel(sequence.kernels.front()).brief), 40);
@@ -205,8 +212,8 @@ class TimelineRenderer {
       if (timeline_.devices.size() > 1) text += " on " + device_name(gap.device);
       if (!gap.before.empty())
         text += " after " + elide_middle(clean(describe_kernel(gap.before).brief), 40);
-      text +=
-          ": " + (gap.cause == IdleCause::kOther ? "no cause found" : words(to_text(gap.cause)));
+      text += ": " + (gap.cause == IdleCause::kOther ? "no cause found"
+                                                     : spaced_words(to_text(gap.cause)));
       if (!gap.evidence.empty()) text += " (" + clean(gap.evidence) + ")";
       line(i == 0 ? "longest" : "", text);
     }

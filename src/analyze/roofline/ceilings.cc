@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a device's ceilings come from when nobody measured them.
+// The ceilings of a device without measured ones.
 #include "analyze/roofline/roofline.h"
 #include "model/device/gpu_table.h"
 

@@ -218,8 +218,8 @@ CounterFigures read_counters(const std::vector<Counter>& list, double duration_n
       out.unit_flops = count;
     }
   }
-  // Counters that were read of some launches only may lack a part: without the tensor cores' own
-  // counts, what they did is not in the sum; and no product of theirs says nothing of the others.
+  // Counters of some launches may be incomplete. Without the tensor cores' counts, their work is
+  // missing from the sum. A count of 0 for them does not cover the other units.
   double tensor_flops = 0;
   bool others_counted = false;
   for (const auto& [unit, count] : flops) {

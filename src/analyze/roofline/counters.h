@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hardware counters say of a launch: FLOPs, bytes at each level of memory, how busy units
-// were. Reads the names of Nsight Compute and CUPTI (also the older nvprof's), and AMD's rocprof,
-// in base units (bytes, hertz, inst). What is not there is not there. Pure functions.
+// The figures of a launch from hardware counters: FLOPs, bytes at each level of memory, how busy
+// units were. Reads the names of Nsight Compute and CUPTI (also the older nvprof's), and AMD's
+// rocprof, in base units (bytes, hertz, inst). What is not there is not there. Pure functions.
 #pragma once
 
 #include "model/profile/profile.h"

@@ -167,29 +167,29 @@ void RoofSum::add_work(const KernelRow& row, const KernelName& name, double laun
                              ? counters.clock_mhz / compute->clock_mhz
                              : 1;
   const double peak = compute != nullptr ? clocked * compute->peak : 0;
-  const double most_flops = compute != nullptr ? clocked * compute->limit() : 0;
+  const double peak_flops = compute != nullptr ? clocked * compute->limit() : 0;
   double bandwidth = dram != nullptr ? dram->peak : 0;
   if (dram == nullptr) bandwidth = counters.dram_peak.value_or(0);
-  const double most_bytes = dram != nullptr ? dram->limit() : bandwidth;
+  const double peak_bytes = dram != nullptr ? dram->limit() : bandwidth;
   std::string level = "dram";
 
   auto flops = counters.flops ? counters.flops : model.flops;
   auto bytes = counters.dram_bytes ? counters.dram_bytes : model.bytes;
   // A model may say more than the kernel did. What is above the ceiling is not shown as if true.
-  if (flops && !counters.flops && peak > 0 && *flops / s > kBelievable * most_flops) {
+  if (flops && !counters.flops && peak > 0 && *flops / s > kBelievable * peak_flops) {
     notes_[fmt::format(
         "the shape model's FLOPs would be {} of {}: the kernel executes fewer (FFT, "
         "Winograd, sparsity) or uses another unit",
-        whole_percent(*flops / s / most_flops), compute->name)] += ns;
+        whole_percent(*flops / s / peak_flops), compute->name)] += ns;
     flops.reset();
   }
-  if (bytes && !counters.dram_bytes && bandwidth > 0 && *bytes / s > kBelievable * most_bytes) {
+  if (bytes && !counters.dram_bytes && bandwidth > 0 && *bytes / s > kBelievable * peak_bytes) {
     const Ceiling* l2 = ceilings_->memory_for("l2");
     const bool cached = l2 != nullptr && *bytes / s <= kBelievable * l2->limit();
     notes_[fmt::format(
         "the shape model's bytes would be {} of DRAM bandwidth: they come from a "
         "cache{}",
-        whole_percent(*bytes / s / most_bytes), cached ? "" : ", or not all of them are moved")] +=
+        whole_percent(*bytes / s / peak_bytes), cached ? "" : ", or not all of them are moved")] +=
         ns;
     if (cached) {
       bandwidth = l2->peak;
@@ -354,9 +354,9 @@ void RoofSum::find_idle_tensor_cores(Roof& roof) const {
 std::string RoofSum::missing() const {
   const bool counted = counted_flops_.launches > 0 || counted_bytes_.launches > 0;
   const bool modelled = model_flops_.launches > 0 || model_bytes_.launches > 0;
-  if (!counted && !modelled) return "neither counters nor a problem shape tell its work";
+  if (!counted && !modelled) return "its work is not known: no counters and no problem shape";
   if (ns_ <= 0) return "launches were counted, not timed";
-  if (ceilings_->empty()) return "what the device can do is not known";
+  if (ceilings_->empty()) return "the device's ceilings are not known";
   return "its work is known in part";
 }
 
@@ -399,10 +399,9 @@ void RoofSum::describe(Roof& roof) const {
   }
   if (roof.bound == Bound::kMemory && roof.grade == "optimise")
     parts.push_back(
-        "far below the roof: strided or uncoalesced accesses, or more traffic than "
-        "need be");
+        "far below the roof: strided or uncoalesced accesses, or more traffic than needed");
   if (roof.bound_from == "op_class")
-    parts.push_back(fmt::format("what {} kernels usually are; {}", op_class_, missing()));
+    parts.push_back(fmt::format("usual for {} kernels; {}", op_class_, missing()));
   if (roof.utilization > 0 && judged_ns_ < 0.95 * ns_)
     parts.push_back(fmt::format("for {} of the row's time", whole_percent(judged_ns_ / ns_)));
   if (!notes_.empty()) parts.push_back(longest(notes_));

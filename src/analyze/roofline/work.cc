@@ -251,7 +251,7 @@ std::string_view op_class_of_row(const KernelRow& row, const KernelName& name) {
   if (row.op.empty()) return name.op_class;
   const std::string_view known = problem_of(row.op, {}).op_class;
   if (known != "other") return known;
-  // Where a person told the class, it is the op.
+  // A class given by the user is the op.
   for (const std::string_view op_class : kClasses)
     if (row.op == op_class) return op_class;
   return name.op_class;
@@ -275,7 +275,7 @@ Work work_of_kernel(const KernelRow& row, const KernelName& name) {
   if (problem.op_class == "attention" && name.op_class == "gemm")
     return {};  // not fused: one of two
   if (problem.op_class == "conv") {
-    // Each gradient is a kernel of its own.
+    // Each gradient is a separate kernel.
     for (Dimension& dimension : problem.dimensions)
       if (dimension.name == "gradients")
         dimension.value = std::min<std::int64_t>(1, dimension.value);

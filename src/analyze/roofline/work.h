@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work: the FLOPs a problem takes and the bytes it must move at least, whatever kernel does it.
+// Work: the FLOPs a problem takes and the minimum of bytes it moves, with any kernel.
 // FLOPs are those of the textbook algorithm: kernels by FFT or Winograd execute fewer,
 // recomputation more. Bytes are compulsory traffic: every input read once, every output written
 // once. Both are therefore models, and say so (Provenance::kShapeModel). Pure functions; formulas:
@@ -16,7 +16,7 @@
 namespace purlin::analyze {
 
 struct Work {                       // of one launch
-  std::optional<double> flops;      // nothing where the shape does not tell
+  std::optional<double> flops;      // nothing if the shape is not enough
   std::optional<double> bytes;      // of DRAM traffic, at least
   std::optional<double> bus_bytes;  // communication: what each rank moves over its links, at least
 };

@@ -25,7 +25,7 @@ Place place_of(const StallFunction& function, const StallSite& site) {
 }
 
 template <class Pairs>
-void most_first(Pairs& pairs) {
+void largest_first(Pairs& pairs) {
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
 }
@@ -70,7 +70,7 @@ StallSites sites_of(const SampledStalls& stalls, const std::vector<const StallFu
     if (gathered.line.line == 0) gathered.line.file.clear();
     for (const auto& [reason, samples] : gathered.reasons)
       gathered.line.reasons.emplace_back(stalls.reasons[reason], samples);
-    most_first(gathered.line.reasons);
+    largest_first(gathered.line.reasons);
     out.samples += gathered.line.samples;
     out.lines.push_back(std::move(gathered.line));
   }

@@ -63,7 +63,7 @@ TEST(StallSites, FunctionsThatAreNoKernelAreToldApart) {
     EXPECT_TRUE(op.sampled.empty());  // of which op they are is not known
 }
 
-// Where CUPTI gave no records of launches beside the samples, these rank the kernels.
+// Without CUPTI records of launches, the samples rank the kernels.
 TEST(StallSites, KernelsWithoutRecordsAreRowsRankedBySamples) {
   Profile profile = sampled();
   profile.kernels.clear();

@@ -46,7 +46,7 @@ constexpr Known kKnown[] = {
     {"sleeping", "its own sleep", "", ""},
     {"misc", "something else", "", ""},
     {"not_selected", "nothing: it could have issued, another warp did", "",
-     "warps are ready as it is: the issue slots are full"},
+     "warps are ready already: the issue slots are full"},
     {"selected", "nothing: it issued", "", ""},
 };
 
@@ -182,8 +182,8 @@ std::string why_occupancy_does_not_help(const StallTable& stalls, const CounterF
   }
   if (occupancy >= kEnoughWarps && !stalls.empty() && dram < kBusyIssue)
     return fmt::format(
-        "{:.0f}% of the warp slots are in use, and the warps wait all the same: each "
-        "needs more independent work",
+        "{:.0f}% of the warp slots are in use, and the warps still wait: each needs more "
+        "independent work",
         100 * occupancy);
   return "";
 }

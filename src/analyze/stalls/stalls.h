@@ -19,11 +19,12 @@ inline constexpr double kStallOfStalled = 0.30, kStallOfAll = 0.10;
 
 struct StallReason {
   std::string name;     // "long_scoreboard"
-  std::string meaning;  // "a load from global or local memory"; "" for a reason nobody described
+  std::string meaning;  // "a load from global or local memory"; "" if not documented
   double samples = 0;   // or warps per issue, where that was counted
-  double share = 0;     // of all samples
-  double stalled = 0;   // of the samples that are stalls; 0 for warps that issued or were eligible
-  std::string remedy;   // id of what helps, "" where none is known
+
+  double share = 0;    // of all samples
+  double stalled = 0;  // of the samples that are stalls; 0 for warps that issued or were eligible
+  std::string remedy;  // id of what helps, "" where none is known
 };
 
 struct StallTable {

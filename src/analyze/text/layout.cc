@@ -49,14 +49,16 @@ std::string si(double value, std::string_view unit) {
   return fmt::format("{} {}{}", three_digits(value), kPrefixes[prefix], unit);
 }
 
+std::string spaced_words(std::string_view identifier) {
+  std::string out(identifier);
+  std::replace(out.begin(), out.end(), '_', ' ');
+  return out;
+}
+
 // Traces know a driver by the newest toolkit that it serves.
 std::string driver_text(std::string_view driver) {
   const bool toolkit = driver.starts_with("CUDA") || driver.starts_with("HIP");
   return (toolkit ? "driver for " : "driver ") + std::string(driver);
-}
-
-std::string launches(double count) {
-  return format_count(count) + (count == 1 ? " launch" : " launches");
 }
 
 std::string fold(std::string_view text, std::string_view indent, std::size_t width) {
@@ -72,6 +74,18 @@ std::string fold(std::string_view text, std::string_view indent, std::size_t wid
     line += visible_width(word) > width ? elide_middle(word, width - indent.size()) : word;
   }
   return out + line + "\n";
+}
+
+std::size_t text_width(const Terminal& terminal) {
+  return static_cast<std::size_t>(std::max(60, terminal.width()));
+}
+
+std::string painted(Style style, std::string_view text, std::string_view indent,
+                    const Terminal& terminal) {
+  std::string out;
+  for (const std::string& line : split(fold(text, indent, text_width(terminal)), '\n'))
+    if (!line.empty()) out += terminal.paint(style, line) + "\n";
+  return out;
 }
 
 std::vector<std::string> wrap_name(std::string_view name, std::size_t width, std::size_t lines) {

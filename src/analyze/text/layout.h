@@ -12,15 +12,19 @@
 
 namespace purlin::analyze {
 
-std::string clean(std::string_view text);             // control characters become '?'
-std::string percent(double share);                    // 0.533 -> "53.3%"
-std::string short_ns(double ns);                      // three digits: "1.23 ms", "900 us"
-std::string si(double value, std::string_view unit);  // 1.23e12, "FLOP/s" -> "1.23 TFLOP/s"
-std::string driver_text(std::string_view driver);     // "driver 580.95", "driver for CUDA 13.0"
-std::string launches(double count);                   // "1.29 k launches"
+std::string clean(std::string_view text);               // control characters become '?'
+std::string percent(double share);                      // 0.533 -> "53.3%"
+std::string short_ns(double ns);                        // three digits: "1.23 ms", "900 us"
+std::string si(double value, std::string_view unit);    // 1.23e12, "FLOP/s" -> "1.23 TFLOP/s"
+std::string spaced_words(std::string_view identifier);  // "host_launch" -> "host launch"
+std::string driver_text(std::string_view driver);       // "driver 580.95", "driver for CUDA 13.0"
 
 // Folds text at blanks so that no line is wider than `width`; each line starts with the indent.
 std::string fold(std::string_view text, std::string_view indent, std::size_t width);
+std::size_t text_width(const Terminal& terminal);  // in columns, at least 60
+// A paragraph folded to text_width(), each line painted separately.
+std::string painted(Style style, std::string_view text, std::string_view indent,
+                    const Terminal& terminal);
 
 // Breaks a name after '_', ',', '<', ' ' and the like where that is near the end of the line. What
 // does not fit into `lines` loses its middle.

@@ -101,13 +101,13 @@ void measure_all_work(const Timeline& timeline, const DeviceWork& work, DeviceTi
 std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work) {
   std::unordered_map<std::uint32_t, std::size_t> counts;
   std::uint32_t most = 0;
-  std::size_t most_count = 0;
+  std::size_t max_count = 0;
   for (std::size_t i = work.first; i < work.last; ++i) {
     const std::uint32_t process = timeline.activities[i].process;
     const std::size_t count = ++counts[process];
-    if (count > most_count) {
+    if (count > max_count) {
       most = process;
-      most_count = count;
+      max_count = count;
     }
   }
   return most;

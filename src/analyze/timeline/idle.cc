@@ -200,7 +200,7 @@ std::string IdleAttribution::evidence(const Segment& gap, IdleCause cause) const
   }
   std::string text;
   if (plan.call != kNone)
-    text = fmt::format("{} begun {} after the device went idle",
+    text = fmt::format("{} began {} after the device went idle",
                        name(timeline.calls[plan.call].name), duration_text(host.length()));
   if (longest != kNone)
     text += fmt::format("{}{} {}", text.empty() ? "" : "; ", name(timeline.ops[longest].name),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Idle time by cause. A gap is split where the cause changes, so the parts of all gaps add up to
-// the idle time. The rules, and why they are as they are: docs/concepts/timeline.md, "Idle time".
+// the idle time. The rules and their reasons: docs/concepts/timeline.md, "Idle time".
 #pragma once
 
 #include "analyze/timeline/device_sweep.h"
@@ -40,7 +40,7 @@ class IdleAttribution {
   const HostFacts& host_;
   std::uint32_t process_;
   std::vector<IntervalCoverage> host_work_;  // ops and calls of that process
-  std::vector<Interval> left_, scratch_;     // of the gap at hand, kept for their memory
+  std::vector<Interval> left_, scratch_;     // of the present gap, kept for their memory
 };
 
 }  // namespace purlin::analyze

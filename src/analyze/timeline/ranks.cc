@@ -31,7 +31,7 @@ std::vector<RankStats> compare_ranks(const Profile& profile, const std::vector<D
                                      std::vector<std::string>& limits) {
   const Timeline& timeline = profile.timeline;
   if (devices.size() < 2) return {};
-  // Name -> for each device what it ran. Send and receive have no partner that could be told by
+  // Name -> for each device what it ran. The partner of a send or receive cannot be found by
   // order.
   std::map<std::string_view, std::vector<Collectives>> by_name;
   for (std::size_t d = 0; d < devices.size(); ++d)
@@ -67,10 +67,10 @@ std::vector<RankStats> compare_ranks(const Profile& profile, const std::vector<D
       if (!lists[d].empty()) compared[d] = true;
   }
   if (unmatched > 0)
-    limits.push_back(fmt::format(
-        "{} kinds of collectives ran different numbers of times on the devices of this recording "
-        "and are not compared between them",
-        unmatched));
+    limits.push_back(
+        fmt::format("{} of collectives not compared between devices: the number of executions "
+                    "differs between them",
+                    counted(unmatched, "kind")));
   if (usable.empty()) return {};
 
   // Clocks: the median distance of a device's ends from the first member's.
@@ -91,12 +91,12 @@ std::vector<RankStats> compare_ranks(const Profile& profile, const std::vector<D
     const std::int64_t offset = median(distances[d]);
     if (std::abs(offset) < kSameClock) continue;
     out[d].clock_offset_ns = static_cast<double>(offset);
-    limits.push_back(fmt::format(
-        "the clock of device {} is about {} {} that of device {}, judging by when collectives end: "
-        "times of these devices must not be compared as they are; begins of collectives are "
-        "compared with the difference taken out",
-        devices[d].device, format_ns(std::abs(static_cast<double>(offset))),
-        offset > 0 ? "ahead of" : "behind", devices[0].device));
+    limits.push_back(
+        fmt::format("the clock of device {} is about {} {} that of device {}, estimated from the "
+                    "ends of collectives. Do not compare times of these devices directly. Begins "
+                    "of collectives are compared after this correction",
+                    devices[d].device, format_ns(std::abs(static_cast<double>(offset))),
+                    offset > 0 ? "ahead of" : "behind", devices[0].device));
   }
 
   for (const auto* lists : usable) {

@@ -78,7 +78,7 @@ TEST(Repetitions, NothingThatComesAgain) {
   EXPECT_TRUE(find_repetitions({1, 2, 1, 2}, {}).empty());  // two short rounds are no pattern
 }
 
-// Whatever is found is one: equal rounds, disjoint, in range.
+// Each result is a repetition: equal rounds, disjoint, in range.
 TEST(Repetitions, FoundOnesAreTrue) {
   Random random(3);
   for (int round = 0; round < 300; ++round) {

@@ -20,7 +20,7 @@ constexpr std::size_t kNamesKept = 64;
 constexpr std::int64_t kLongGap = 10'000'000'000;  // longer ones are no better a place to begin at
 constexpr std::uint32_t kCopyToken = 0x80000000u;
 
-// What a token stands for: a kernel by name, whatever its launch shape, or a kind of copy.
+// A token represents a kernel by name, with any launch shape, or a kind of copy.
 class LaunchTokens {
  public:
   LaunchTokens(const Profile& profile, const std::vector<std::uint32_t>& of_row)
@@ -42,7 +42,7 @@ class LaunchTokens {
   const std::vector<std::uint32_t>& of_row_;
 };
 
-// Why a stretch cannot be captured as a graph as it is.
+// Why a stretch cannot be captured as a graph unchanged.
 class Hindrances {
  public:
   Hindrances(const Profile& profile, const StreamWork& stream, const LaunchTokens& tokens)
@@ -88,7 +88,8 @@ class Hindrances {
           profile_.copies[activity.row].kind == "d2h")
         ++count;
     }
-    if (count > 0) reasons.push_back(fmt::format("{} copies to the host in a round", count));
+    if (count > 0)
+      reasons.push_back(fmt::format("{} to the host in a round", counted(count, "memcpy")));
   }
 
   // Calls between the first and the last launch of a round, by the threads that launch it.
@@ -134,9 +135,9 @@ class Hindrances {
     const auto most = std::max_element(counts.begin(), counts.end(),
                                        [](auto& a, auto& b) { return a.second < b.second; });
     const auto& names = profile_.timeline.names;
-    reasons.push_back(fmt::format("{}: {} ({} times)", what,
+    reasons.push_back(fmt::format("{}: {} ({})", what,
                                   most->first < names.size() ? names[most->first] : "",
-                                  most->second));
+                                  counted(most->second, "time")));
   }
 
   const Profile& profile_;

@@ -262,7 +262,7 @@ StepTime mean_step(const std::vector<StepTime>& steps) {
   }
   mean.other_ns += rest;  // what rounding down left over, so that the parts add up
   mean.start_ns = steps.front().start_ns;
-  mean.name = fmt::format("mean of {} steps", count);
+  mean.name = "mean of " + counted(count, "step");
   return mean;
 }
 

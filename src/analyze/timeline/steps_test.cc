@@ -12,7 +12,7 @@ TEST(Steps, EachMomentCountsForTheFirstCategoryThatCoversIt) {
   TimelineBuilder builder;
   builder.range(RangeKind::kStep, "ProfilerStep#1", 0, 1000);
   builder.range(RangeKind::kDataLoader, "loader", 0, 300);
-  builder.op("aten::a", 250, 350);                       // 300 to 600 is the CPU's, but for calls
+  builder.op("aten::a", 250, 350);                       // 300 to 600 is the CPU's, except calls
   const std::uint32_t launch = builder.launch(310, 20);  // runtime
   builder.kernel("gemm", 500, 200, launch);              // kernel, though an op runs too
   builder.copy("h2d", 650, 100, launch, 8);              // 50 of it not under the kernel
@@ -66,7 +66,7 @@ TEST(Steps, ALastStepWhoseWorkIsCutOffIsNoStep) {
   EXPECT_EQ(analysis.steps.size(), 2u);
   ASSERT_FALSE(analysis.limits.empty());
   EXPECT_EQ(analysis.limits.back(),
-            "device 0: the last 1 step is left out: not all of the work they launched is here");
+            "device 0: last 1 step left out, because the profile lacks part of the launched work");
 }
 
 TEST(Steps, FromTheProgramsOwnRanges) {

@@ -128,7 +128,7 @@ TEST(Sequences, ACopyToTheHostInsideIsAHindrance) {
   });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].length, 4);
-  EXPECT_EQ(found[0].hindrance, "1 copies to the host in a round");
+  EXPECT_EQ(found[0].hindrance, "1 memcpy to the host in a round");
 }
 
 TEST(Sequences, LaunchShapesThatVaryAreAHindrance) {

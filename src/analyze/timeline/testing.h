@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines for tests, written down event by event or made up at random. Tests only.
+// Timelines for tests, written event by event or generated at random. Tests only.
 #pragma once
 
 #include "base/random.h"

@@ -52,18 +52,18 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
               "overlap and steps are not known");
     return;
   }
-  if (profile.partial) add("the profile is damaged or was cut short: what follows is missing here");
+  if (profile.partial) add("the profile is damaged or was cut short: later records are missing");
   if (timeline.left_out > 0)
     add(
-        fmt::format("{} activities beyond the memory bound are not in the timeline: it is of what "
-                    "came before them, and idle time may hide some",
-                    format_count(static_cast<double>(timeline.left_out))));
+        fmt::format("the memory limit left {} out of the timeline: it covers earlier ones only, "
+                    "and idle time may hide some",
+                    counted(timeline.left_out, "activity")));
   if (profile.coverage.launches_lost > 0 || profile.coverage.launches_sampled_out > 0)
     add(fmt::format(
-        "{} launches were lost or left out by sampling: idle time may hide them",
-        format_count(profile.coverage.launches_lost + profile.coverage.launches_sampled_out)));
+        "{} lost or left out by sampling: idle time may hide them",
+        counted(profile.coverage.launches_lost + profile.coverage.launches_sampled_out, "launch")));
   if (timeline.calls.empty()) {
-    add("the host's calls were not recorded: why the device was idle, launch latency, queues and "
+    add("the host's calls were not recorded: causes of idle time, launch latency, queues and "
         "synchronisation are not known");
     return;
   }
@@ -86,24 +86,20 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
   }
   if (unlinked > 0)
     add(
-        fmt::format("{} of {} activities have no known launch: idle time before them is attributed "
-                    "by what the host did, or is 'other'",
-                    unlinked, timeline.activities.size()));
+        fmt::format("no known launch for {} of {}: idle time before them is attributed by the "
+                    "host's work, or is 'other'",
+                    unlinked, counted(timeline.activities.size(), "activity")));
   if (lost > 0)
     add(
-        fmt::format("{} launches have no record of their kernel (it ran outside of the recording, "
-                    "or the record was lost): idle time may hide them",
-                    lost));
+        fmt::format("no kernel record for {} (outside of the recording, or the record was lost): "
+                    "idle time may hide the kernels",
+                    counted(lost, "launch")));
   if (hidden_graphs > 0)
-    add(
-        fmt::format("{} CUDA graph launches have no records of their nodes: their kernels are "
-                    "hidden, and their time counts as idle",
-                    hidden_graphs));
+    add(fmt::format("no node records for {}: the kernels are hidden, and their time counts as idle",
+                    counted(hidden_graphs, "CUDA graph launch")));
   if (nodes > 0)
-    add(
-        fmt::format("{} activities are nodes of CUDA graphs: launched by one call each graph, they "
-                    "have no launch latency of their own",
-                    nodes));
+    add(fmt::format("no launch latency for {} of CUDA graphs: one call launches a whole graph",
+                    counted(nodes, "node")));
 }
 
 // One kernel again and again is worth a graph only where the device waits for its launches.
@@ -149,8 +145,8 @@ void add_steps(const Steps& steps, std::vector<StepTime> times, int device, Time
   out.device_steps.push_back(mean_step(times));
   if (steps.cut > 0)
     out.limits.push_back(fmt::format(
-        "device {}: the last {} step{} left out: not all of the work they launched is here", device,
-        steps.cut, steps.cut == 1 ? " is" : "s are"));
+        "device {}: last {} left out, because the profile lacks part of the launched work", device,
+        counted(steps.cut, "step")));
   if (!out.steps.empty() || times.empty()) return;
   out.steps_from = steps.from;
   out.mean_step = out.device_steps.back();
@@ -184,21 +180,19 @@ TimelineAnalysis analyze_timeline(const Profile& profile) {
   }
   if (out.steps.empty())
     out.limits.emplace_back(
-        "no steps: none are marked, no range's name reads like one, and no round of several "
-        "kernels "
-        "that comes again takes half of the time");
+        "no steps: no marks, no range with the name of a step, and no repeated round of several "
+        "kernels that takes half of the time");
   out.ranks = compare_ranks(profile, devices, communication, out.limits);
   if (profile.processes.size() > 1 && devices.size() > 1 && out.ranks.empty())
     out.limits.emplace_back(
-        "the recording is of several processes: their clocks are taken as recorded, nothing in it "
-        "shows whether they agree");
+        "several processes were recorded: their clocks are used unchanged, and no record shows "
+        "whether they agree");
   std::int64_t between = 0;
   for (const NamedInterval& pause : host.between()) between += pause.interval.length();
   if (between > 0)
-    out.limits.push_back(
-        fmt::format("the recordings are apart: {} between them, when nothing was recorded, is in "
-                    "the idle time without a cause",
-                    format_ns(static_cast<double>(between))));
+    out.limits.push_back(fmt::format(
+        "gaps between the recordings: {} without records count as idle time without a cause",
+        format_ns(static_cast<double>(between))));
   out.syncs = host.syncs();
   for (const DeviceTime& device : out.devices)
     out.sync_idle_ns +=

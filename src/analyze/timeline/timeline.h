@@ -20,20 +20,22 @@ enum class IdleCause {
   kHostLaunch,       // the host had not launched the next work yet, and was busy on its own
   kDataStarvation,   // …because it waited for input
   kSynchronization,  // …because it had waited for the device
-  kKernelToKernel,   // the next work was already queued: the device's own turn-around
-  kProfiler,         // the recording tool was at work
-  kOther,            // no evidence for any of these
+
+  kKernelToKernel,  // the next work was already queued: the device's own turn-around
+  kProfiler,        // the recording tool was at work
+  kOther,           // no evidence for any of these
 };
 inline constexpr std::size_t kIdleCauses = 6;
 std::string_view to_text(IdleCause cause);  // "host_launch"
 
 struct DeviceTime {
-  int device = 0;               // index into Environment::devices
-  std::int64_t begin_ns = 0;    // of what is analysed: the recording, or its steps where there are
-  std::int64_t span_ns = 0;     // …any; compute + exposed communication + exposed copy + idle
-  std::int64_t busy_ns = 0;     // at least one activity under way (union over streams)
-  std::int64_t kernel_ns = 0;   // at least one kernel of any kind (union)
-  std::int64_t compute_ns = 0;  // at least one kernel that is no communication (union)
+  int device = 0;             // index into Environment::devices
+  std::int64_t begin_ns = 0;  // of the analysed window: the recording, or its steps if it has any
+  std::int64_t span_ns = 0;   // compute + exposed communication + exposed copy + idle
+  std::int64_t busy_ns = 0;   // at least one activity under way (union over streams)
+
+  std::int64_t kernel_ns = 0;         // at least one kernel of any kind (union)
+  std::int64_t compute_ns = 0;        // at least one kernel that is no communication (union)
   std::int64_t communication_ns = 0;  // at least one communication kernel (union)
   std::int64_t copy_ns = 0;           // at least one copy or set (union)
   // Of the unions above: time in which both were under way.
@@ -86,7 +88,7 @@ struct RepeatedSequence {            // a candidate for a CUDA graph
   int length = 0;                    // kernels in one round
   int repeats = 0;
   std::int64_t total_ns = 0, busy_ns = 0;  // span and busy time of all rounds
-  std::string hindrance;  // why it cannot be captured as it is; "" where nothing was seen
+  std::string hindrance;                   // the obstacle to a capture; "" without one
   int device = 0;
   std::uint32_t process = 0, stream = 0;
 };
@@ -96,16 +98,17 @@ struct RankStats {  // of one device among those that take part in the same coll
   int rank = -1;           // as the process says, -1 = not
   double collectives = 0;  // compared
   double last = 0;         // of these: how often it was the last to begin
-  double late_ns = 0;      // its begin after the first one's, mean
+  double late_ns = 0;      // its begin after the first begin, mean
   double clock_offset_ns =
       0;  // its clock against the first device's, as the collectives' ends tell
 };
 
 struct TimelineAnalysis {
   std::vector<DeviceTime> devices;
-  std::vector<StepTime> steps;         // of the first device that worked in them
-  StepTime mean_step;                  // over the steady steps; name says how many
-  std::string steps_from;              // "ranges", "user ranges", "launch sequence", "" = no steps
+  std::vector<StepTime> steps;  // of the first device that worked in them
+  StepTime mean_step;           // over the steady steps; name says how many
+  std::string steps_from;       // "ranges", "user ranges", "launch sequence", "" = no steps
+
   std::vector<StepTime> device_steps;  // mean step of each device, in the order of devices
   std::vector<Gap> gaps;               // longest first, at most 100
   std::vector<QueueStats> queues;

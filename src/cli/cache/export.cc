@@ -14,25 +14,33 @@ namespace {
 class CacheExport : public Command {
  public:
   std::string_view name() const override { return "cache export"; }
-  std::string_view summary() const override { return "Write records to one file"; }
-  std::string_view details() const override {
-    return "Formats: bundle (compressed, checksummed, signed with --sign-key) and json. Without\n"
-           "--format, a file named .json is JSON and any other a bundle; without -o, JSON goes to\n"
-           "stdout. Both hold the whole history of the entries chosen, and `cache import` and\n"
-           "`cache merge` read them.\n"
-           "triton, vllm-moe and tunableop write what is served as the files that Triton, vLLM\n"
-           "and PyTorch read, into the folder that -o names.\n\n"
-           "Examples: purlin cache export -o h100.bundle --arch sm_90\n"
-           "          purlin cache export --op gemm | jq .records\n"
-           "          purlin cache export --format vllm-moe -o configs\n"
-           "Exit codes: 0 written, 2 error.";
+  std::string_view summary() const override { return "Write records of the cache to a file"; }
+  VerbText text() const override {
+    return {.description =
+                "Writes a bundle or JSON with the whole history of the selected entries. `cache "
+                "import` and `cache merge` read both. Without -o, JSON goes to stdout. The formats "
+                "of other tools hold only the entries that the cache serves.",
+            .examples = {{"purlin cache export -o h100.bundle --arch sm_90"},
+                         {"purlin cache export --op gemm | jq .records"},
+                         {"purlin cache export --format vllm-moe -o configs"}},
+            .exit_codes = {{0, "Written"}, {2, "Error"}},
+            .see = {"docs/guide/cache.md", "docs/formats/foreign.md"}};
   }
   void declare(Flags& flags) override {
-    flags.option("-o,--output", output_, "The file to write", "FILE");
-    flags.option("--format", format_, "bundle, json, triton, vllm-moe or tunableop", "FORMAT");
+    flags.option("-o,--output", output_, "File to write, or folder for the files of other tools",
+                 "FILE");
+    flags.option("--format", format_,
+                 {"bundle, json, triton, vllm-moe or tunableop",
+                  "Without it, a file named .json is JSON and any other file a bundle.",
+                  {{"bundle", "Compressed, with checksums, signed with --sign-key"},
+                   {"json", "One JSON document"},
+                   {"triton", "The winners as files for Triton"},
+                   {"vllm-moe", "The winners as files for vLLM"},
+                   {"tunableop", "The winners as a file for PyTorch's TunableOp"}}},
+                 "FORMAT");
     cache_.declare(flags);
     records_.declare(flags);
-    signing_.declare(flags, "Sign the bundle with the secret in this file");
+    signing_.declare(flags, "File with the secret that signs the bundle");
   }
 
   Result<int> run(Context& context) override {

@@ -34,42 +34,45 @@ Result<int> count(std::string_view option, std::string_view text, int least) {
 class CacheGc : public Command {
  public:
   std::string_view name() const override { return "cache gc"; }
-  std::string_view summary() const override { return "Forget old records, or tidy a shared cache"; }
-  std::string_view details() const override {
-    return "Of each key the current entry stays; --even-current lifts that for the other "
-           "three\n"
-           "rules. What was said against an entry (demoted, quarantined) is kept, so that it "
-           "stays\n"
-           "withdrawn should a merge bring it back. A pull brings back what the shared cache "
-           "still\n"
-           "has. SIZE is 4096, 64K, 1.5GiB (of 1024) or 500MB (of 1000). PURLIN_CACHE_QUOTA=SIZE "
-           "holds\n"
-           "by itself: every write beyond it forgets history first, then the oldest entries.\n\n"
-           "--share TARGET instead merges a shared cache's small segments and removes objects "
-           "that no\n"
-           "index has named for --grace; --drop-unreadable also takes damaged or missing segments "
-           "off\n"
-           "its index.\n\n"
-           "Examples: purlin cache gc --history 3 --older-than 90d --dry-run\n"
-           "          purlin cache gc --share s3://team/purlin\n"
-           "Exit codes: 0 done, 2 error.";
+  std::string_view summary() const override {
+    return "Delete old records, or compact a shared cache";
+  }
+  VerbText text() const override {
+    return {.description =
+                "Deletes old records of the cache. The current entry of each key stays, unless "
+                "--even-current is given. SIZE is 4096, 64K, 1.5GiB (of 1024) or 500MB (of 1000).",
+            .more =
+                "Records that withdraw an entry (demoted, quarantined) stay, so that the entry "
+                "remains withdrawn after a merge. A pull brings back records that the shared cache "
+                "still has.\n\nPURLIN_CACHE_QUOTA=SIZE limits the cache without this verb. Every "
+                "write beyond it deletes history first, then the oldest entries.",
+            .examples = {{"purlin cache gc --history 3 --older-than 90d --dry-run"},
+                         {"purlin cache gc --share s3://team/purlin"}},
+            .exit_codes = {{0, "Done"}, {2, "Error"}},
+            .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
     cache_.declare(flags);
-    flags.option("--history", history_, "Entries to keep of a key besides the current", "N");
-    flags.option("--older-than", older_than_, "Forget entries recorded longer ago, as 90d", "TIME");
-    flags.option("--max-entries", max_entries_, "Forget the oldest until so many are left", "N");
-    flags.option("--max-bytes", max_bytes_, "Forget the oldest until entries.log is no larger",
-                 "SIZE");
+    flags.option("--history", history_, "Older entries to keep of each key", "N");
+    flags.option("--older-than", older_than_, "Delete entries older than this, such as 90d",
+                 "TIME");
+    flags.option("--max-entries", max_entries_, "Delete the oldest entries above this number", "N");
+    flags.option("--max-bytes", max_bytes_,
+                 "Delete the oldest entries until entries.log is this small", "SIZE");
     flags.flag("--even-current", retention_.even_current,
-               "Age, number and size apply to current entries, too");
-    flags.option("--share", share_, "Tidy this shared cache instead", "TARGET");
-    flags.option("--grace", grace_, "With --share: how long unlisted objects stay", "TIME");
+               "Apply age, number and size to current entries, too");
+    flags.option("--share", share_,
+                 {"Compact this shared cache instead",
+                  "Small segments are merged. Objects that no index has named for the time of "
+                  "--grace are removed."},
+                 "TARGET");
+    flags.option("--grace", grace_, "With --share: time that unlisted objects stay", "TIME");
     flags.flag("--drop-unreadable", compact_.drop_unreadable,
-               "With --share: give up segments that cannot be read");
-    signing_.declare(flags, "With --share: the secret that segments are signed with");
-    flags.flag("--dry-run", dry_run_, "Only say what would be done");
-    flags.flag("--json", json_, "Print one JSON document (purlin.cache-gc/1)");
+               {"With --share: remove unreadable segments from the index",
+                "A segment is unreadable when it is damaged or missing."});
+    signing_.declare(flags, "With --share: file with the secret that signs segments");
+    flags.flag("--dry-run", dry_run_, "Only print the planned work");
+    flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.cache-gc/1."});
   }
 
   Result<int> run(Context& context) override {

@@ -13,23 +13,27 @@ class CacheGet : public Command {
  public:
   std::string_view name() const override { return "cache get"; }
   std::string_view summary() const override { return "Look up the winner for a shape"; }
-  std::string_view details() const override {
-    return "Outcomes: exact (this shape was tuned), bucket (a shape of the same bucket was),\n"
-           "nearest (the closest shape of another bucket; only with --nearest),\n"
-           "transferred (other device model, toolkit or driver; only with --allow-transferred),\n"
-           "miss. An entry of another arch is never served.\n\n"
-           "Example: purlin cache get gemm.toml --shape M=1000,N=1024,K=1024 --explain\n"
-           "Exit codes: 0 found, 2 error, 3 miss.";
+  VerbText text() const override {
+    return {.description =
+                "The outcome is one of these:\n  exact        this shape was tuned\n  bucket       "
+                "a shape of the same bucket was tuned\n  nearest      the closest shape of another "
+                "bucket, only with --nearest\n  transferred  another device model, toolkit or "
+                "driver, only with --allow-transferred\n  miss         no entry\n\nAn entry of "
+                "another architecture is never served.",
+            .examples = {{"purlin cache get gemm.toml --shape M=1000,N=1024,K=1024 --explain"}},
+            .exit_codes = {{0, "Found"}, {2, "Error"}, {3, "Miss"}},
+            .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
     target_.declare(flags, true);
     flags.flag("--allow-transferred", allow_transferred_,
-               "Serve an entry of another device model (same arch), toolkit or driver");
+               {"Also serve an entry of another device, toolkit or driver",
+                "The architecture must be the same."});
     flags.option("--nearest", nearest_,
-                 "Serve a shape of another bucket at most this far off: the sum of |log2| of the "
-                 "extents' ratios");
+                 {"Also serve a shape of another bucket, this far away",
+                  "The distance is the sum of |log2| of the ratios of the extents."});
     target_.cache.declare_layers(flags);
-    flags.flag("--explain", explain_, "Say which field of the key decided");
+    flags.flag("--explain", explain_, "Show the field of the key that decided");
     flags.flag("--json", json_, "Print one JSON document");
   }
 

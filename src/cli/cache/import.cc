@@ -14,37 +14,41 @@ namespace {
 class CacheImport : public Command {
  public:
   std::string_view name() const override { return "cache import"; }
-  std::string_view summary() const override { return "Take the records of files into the cache"; }
-  std::string_view details() const override {
-    return "Reads bundles, and the JSON of `cache export`, `cache ls --json` and `cache get "
-           "--json`.\n"
-           "A bundle that is damaged is refused as a whole, and with --sign-key one that the key "
-           "did\n"
-           "not sign. Importing twice changes nothing.\n\n"
-           "Winners of other tools are read too: Triton's FUNCTION.autotune.json, vLLM's\n"
-           "E=…,N=…,device_name=….json, PyTorch's TunableOp results. They are told by name and\n"
-           "contents, or by --format. Such an entry is not verified, and states only what its "
-           "file\n"
-           "does: a lookup that states more, such as a driver, gets it as transferred, on "
-           "request.\n"
-           "--with states what you know of it.\n\n"
-           "Example: purlin cache import h100.bundle --sign-key team.key\n"
-           "         purlin cache import 'E=8,N=7168,device_name=NVIDIA_H200.json'\n"
-           "         purlin cache import matmul.autotune.json --dimensions M,N,K --with "
-           "arch=sm_90\n"
-           "Exit codes: 0 imported, 2 error.";
+  std::string_view summary() const override { return "Add the records of files to the cache"; }
+  VerbText text() const override {
+    return {
+        .description =
+            "Reads bundles, and the JSON of `cache export`, `cache ls --json` and `cache get "
+            "--json`. It also reads winners of Triton, vLLM and PyTorch's TunableOp. A second "
+            "import of a file changes nothing.",
+        .more =
+            "A damaged bundle is refused as a whole. With --sign-key, a bundle that the key did "
+            "not sign is refused, too.\n\nFiles of other tools are Triton's "
+            "FUNCTION.autotune.json, vLLM's E=…,N=…,device_name=….json, and results of PyTorch's "
+            "TunableOp. They are recognised by name and contents, or by --format. Such an entry is "
+            "not verified. It states only the fields in its file. A lookup with more fields, such "
+            "as a driver, gets it as transferred, on request. --with adds fields that you know.",
+        .examples =
+            {{"purlin cache import h100.bundle --sign-key team.key"},
+             {"purlin cache import 'E=8,N=7168,device_name=NVIDIA_H200.json'"},
+             {"purlin cache import matmul.autotune.json --dimensions M,N,K --with arch=sm_90"}},
+        .exit_codes = {{0, "Imported"}, {2, "Error"}},
+        .see = {"docs/guide/cache.md", "docs/formats/foreign.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "Bundles, JSON documents, other tools' winners");
+    flags.positionals("FILE", files_, "Bundles, JSON documents, or winners of other tools");
     flags.option("--format", format_,
-                 "purlin, triton, vllm-moe or tunableop (default: by the file)", "FORMAT");
-    flags.list("--with", with_, "A field of the key that another tool's file does not state",
-               "FIELD=VALUE");
-    flags.option("--dimensions", dimensions_, "Names of the key's values in Triton's file",
+                 {"purlin, triton, vllm-moe or tunableop (default: by the file)",
+                  "",
+                  {{"purlin", ""}, {"triton", ""}, {"vllm-moe", ""}, {"tunableop", ""}}},
+                 "FORMAT");
+    flags.list("--with", with_, "Field of the key that the file lacks; repeatable", "FIELD=VALUE");
+    flags.option("--dimensions", dimensions_, "Names of the values of the key in Triton's file",
                  "M,N,K");
     cache_.declare(flags);
-    signing_.declare(flags, "Take only bundles signed with the secret in this file");
-    flags.flag("--json", json_, "Print one JSON document (purlin.cache-import/1)");
+    signing_.declare(flags, "File with the secret: take only bundles signed with it");
+    flags.flag("--json", json_,
+               {"Print one JSON document", "The schema is purlin.cache-import/1."});
   }
 
   Result<int> run(Context& context) override {

@@ -19,18 +19,21 @@ class CacheLs : public Command {
  public:
   std::string_view name() const override { return "cache ls"; }
   std::string_view summary() const override { return "List the stored winners"; }
-  std::string_view details() const override {
-    return "The entry that each key serves. --history also lists those that it does not serve:\n"
-           "superseded by a better one, demoted, quarantined, with the reason. With --json, every "
-           "field\n"
-           "of each, its record's id, its state and all that was said about it. Where "
-           "PURLIN_CACHE_QUOTA\n"
-           "is set, also how much of it is in use.\n\n"
-           "Example: purlin cache ls --cache ./cache --history --op gemm";
+  VerbText text() const override {
+    return {.description =
+                "Lists the entry that each key serves. --history adds superseded, demoted and "
+                "quarantined entries, with the reason.",
+            .more =
+                "With --json, each entry has every field, the id of its record, its state and the "
+                "statements about it. Where PURLIN_CACHE_QUOTA is set, the output includes the "
+                "share of it in use.",
+            .examples = {{"purlin cache ls --cache ./cache --history --op gemm"}},
+            .exit_codes = {{0, "Listed"}, {2, "Error"}},
+            .see = {"docs/guide/cache.md", "docs/formats/cache.md"}};
   }
   void declare(Flags& flags) override {
     cache_.declare(flags);
-    flags.flag("--history", history_, "Also what is not served");
+    flags.flag("--history", history_, "Also list entries that are not served");
     flags.option("--op", op_, "Only entries of this op", "OP");
     flags.flag("--json", json_, "Print one JSON document");
   }

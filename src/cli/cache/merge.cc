@@ -13,21 +13,24 @@ namespace {
 class CacheMerge : public Command {
  public:
   std::string_view name() const override { return "cache merge"; }
-  std::string_view summary() const override { return "Take other caches' records into this one"; }
-  std::string_view details() const override {
-    return "OTHER is a cache's directory or a file of `purlin cache export`. Where both have "
-           "entries\n"
-           "of one key, the better one is served: verified before unverified, then the faster. "
-           "All\n"
-           "stay in the history; the order of merging makes no difference.\n\n"
-           "Example: purlin cache merge node1/configs node2/configs\n"
-           "Exit codes: 0 merged, 2 error.";
+  std::string_view summary() const override {
+    return "Add the records of other caches to this one";
+  }
+  VerbText text() const override {
+    return {.description =
+                "OTHER is the directory of a cache, or a file of `purlin cache export`. Where both "
+                "have entries of a key, the better one is served: verified before unverified, then "
+                "the faster one. All entries stay in the history. The order of merging makes no "
+                "difference.",
+            .examples = {{"purlin cache merge node1/configs node2/configs"}},
+            .exit_codes = {{0, "Merged"}, {2, "Error"}},
+            .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("OTHER", others_, "Cache directories or exported files");
+    flags.positionals("OTHER", others_, "Directories of caches, or exported files");
     cache_.declare(flags);
-    signing_.declare(flags, "Take only files signed with the secret in this file");
-    flags.flag("--json", json_, "Print one JSON document (purlin.cache-merge/1)");
+    signing_.declare(flags, "File with the secret: take only files signed with it");
+    flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.cache-merge/1."});
   }
 
   Result<int> run(Context& context) override {

@@ -13,22 +13,23 @@ class CachePull : public Command {
  public:
   std::string_view name() const override { return "cache pull"; }
   std::string_view summary() const override {
-    return "Take a shared cache's records into this one";
+    return "Add the records of a shared cache to this one";
   }
-  std::string_view details() const override {
-    return "Only segments with something new are fetched. One that is damaged, missing or of a\n"
-           "newer Purlin is named and left out, the others are used. With --sign-key, only "
-           "segments\n"
-           "signed with that key are taken.\n\n"
-           "Examples: purlin cache pull s3://team/purlin\n"
-           "          purlin cache pull http://build7:8717/team\n"
-           "Exit codes: 0 done (see the warnings), 2 error.";
+  VerbText text() const override {
+    return {.description =
+                "Fetches only segments with new records. A segment that is damaged, missing or "
+                "written by a newer Purlin is named and skipped; the others are used. With "
+                "--sign-key, only segments signed with that key are taken.",
+            .examples = {{"purlin cache pull s3://team/purlin"},
+                         {"purlin cache pull http://build7:8717/team"}},
+            .exit_codes = {{0, "Done, perhaps with warnings"}, {2, "Error"}},
+            .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positional("TARGET", target_, "A directory, s3://BUCKET/PREFIX or http://HOST:PORT/NAME");
+    flags.positional("TARGET", target_, "Directory, s3://BUCKET/PREFIX or http://HOST:PORT/NAME");
     cache_.declare(flags);
-    signing_.declare(flags, "Take only what is signed with the secret in this file");
-    flags.flag("--json", json_, "Print one JSON document (purlin.cache-pull/1)");
+    signing_.declare(flags, "File with the secret: take only segments signed with it");
+    flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.cache-pull/1."});
   }
 
   Result<int> run(Context& context) override {

@@ -12,25 +12,31 @@ namespace {
 class CachePush : public Command {
  public:
   std::string_view name() const override { return "cache push"; }
-  std::string_view summary() const override { return "Add this cache's records to a shared one"; }
-  std::string_view details() const override {
-    return "TARGET is a directory that all machines reach, s3://BUCKET/PREFIX of any service with\n"
-           "conditional writes (credentials and endpoint as other S3 tools find them: AWS_*,\n"
-           "~/.aws), or http://HOST:PORT/NAME of a `purlin serve` (its token in "
-           "PURLIN_SERVER_TOKEN).\n"
-           "Only what is missing there is written. Any number of machines may push at once;\n"
-           "none loses another's records.\n\n"
-           "Examples: purlin cache push /mnt/team/purlin\n"
-           "          purlin cache push s3://team/purlin --op gemm --sign-key team.key\n"
-           "          purlin cache push http://build7:8717/team\n"
-           "Exit codes: 0 done, 2 error.";
+  std::string_view summary() const override {
+    return "Add the records of this cache to a shared one";
+  }
+  VerbText text() const override {
+    return {.description =
+                "Writes only the records that TARGET lacks. Any number of machines may push at the "
+                "same time without a loss.",
+            .more =
+                "TARGET is one of these:\n  DIR                    a directory that all machines "
+                "reach\n  s3://BUCKET/PREFIX     a service with conditional writes\n  "
+                "http://HOST:PORT/NAME  a `purlin serve`\n\nCredentials and endpoint of S3 come "
+                "from AWS_* variables and ~/.aws, as for other S3 tools. The token of a server is "
+                "in PURLIN_SERVER_TOKEN.",
+            .examples = {{"purlin cache push /mnt/team/purlin"},
+                         {"purlin cache push s3://team/purlin --op gemm --sign-key team.key"},
+                         {"purlin cache push http://build7:8717/team"}},
+            .exit_codes = {{0, "Done"}, {2, "Error"}},
+            .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positional("TARGET", target_, "A directory, s3://BUCKET/PREFIX or http://HOST:PORT/NAME");
+    flags.positional("TARGET", target_, "Directory, s3://BUCKET/PREFIX or http://HOST:PORT/NAME");
     cache_.declare(flags);
     records_.declare(flags);
-    signing_.declare(flags, "Sign what is written with the secret in this file");
-    flags.flag("--json", json_, "Print one JSON document (purlin.cache-push/1)");
+    signing_.declare(flags, "File with the secret that signs new segments");
+    flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.cache-push/1."});
   }
 
   Result<int> run(Context& context) override {

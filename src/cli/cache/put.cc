@@ -55,24 +55,27 @@ class CachePut : public Command {
  public:
   std::string_view name() const override { return "cache put"; }
   std::string_view summary() const override { return "Store a config, or an entry from a file"; }
-  std::string_view details() const override {
-    return "The config is checked against the spec's space, constraints and launch limits, and\n"
-           "stored as not verified. --entry takes an entry, or the output of `cache get "
-           "--json`.\n\n"
-           "Example: purlin cache put kernels/elementwise/elementwise.toml --shape R=512,C=1024 "
-           "\\\n"
-           "           --config BLOCK=256,ITEMS=2,VECTOR=4,FLAT=true,NATIVE=false\n"
-           "         purlin cache put --entry winner.json\n"
-           "Exit codes: 0 stored, 2 error.";
+  VerbText text() const override {
+    return {
+        .description =
+            "Checks the config against the space, the constraints and the launch limits of the "
+            "spec. It stores the config as not verified. --entry takes an entry, or the output of "
+            "`cache get --json`.",
+        .examples = {{"purlin cache put kernels/elementwise/elementwise.toml --shape R=512,C=1024 "
+                      "\\\n    --config BLOCK=256,ITEMS=2,VECTOR=4,FLAT=true,NATIVE=false"},
+                     {"purlin cache put --entry winner.json"}},
+        .exit_codes = {{0, "Stored"}, {2, "Error"}},
+        .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
     target_.declare(flags, false);
     target_.cache.declare_layers(flags);
-    flags.option("--config", config_, "Each parameter's value", "A=1,B=2");
-    flags.option("--time-ms", time_ms_, "What the config was measured at");
+    flags.option("--config", config_, "Value of each parameter", "A=1,B=2");
+    flags.option("--time-ms", time_ms_, "Measured time of the config in milliseconds");
     flags.option("--entry", entry_file_, "Store the entry in this JSON file", "FILE");
-    flags.flag("--replace", replace_, "Serve it even where a better one is known: that is demoted");
-    flags.option("--reason", reason_, "Why, with --replace", "TEXT");
+    flags.flag("--replace", replace_,
+               {"Serve this entry even if a better one is known", "The better entry is demoted."});
+    flags.option("--reason", reason_, "Reason for --replace", "TEXT");
     flags.flag("--json", json_, "Print the stored entry as one JSON document");
   }
 

@@ -12,20 +12,22 @@ class CacheRepair : public Command {
  public:
   std::string_view name() const override { return "cache repair"; }
   std::string_view summary() const override {
-    return "Read every record anew; restore lost ones from layers";
+    return "Read all records again and restore lost ones from layers";
   }
-  std::string_view details() const override {
-    return "Damage costs the records it hits and no other; lookups pass it over. This reads the\n"
-           "whole file, takes back from the layers below what was lost and writes the index anew.\n"
-           "--drop also rewrites the file without the damaged bytes.\n\n"
-           "Example: purlin cache repair --cache-layers /srv/purlin/node:/srv/purlin/fleet\n"
-           "Exit codes: 0 whole or repaired, 2 error, 3 damage found and nothing to restore it "
-           "from.";
+  VerbText text() const override {
+    return {.description =
+                "Reads the whole file, restores lost records from the layers below, and writes a "
+                "new index. Damage affects only the records that it hits; lookups skip these.",
+            .examples = {{"purlin cache repair --cache-layers /srv/purlin/node:/srv/purlin/fleet"}},
+            .exit_codes = {{0, "Intact or repaired"},
+                           {2, "Error"},
+                           {3, "Damage found, and no layer has the lost records"}},
+            .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
     cache_.declare(flags);
     cache_.declare_layers(flags);
-    flags.flag("--drop", drop_, "Rewrite the file without what is damaged");
+    flags.flag("--drop", drop_, "Rewrite the file without the damaged bytes");
     flags.flag("--json", json_, "Print one JSON document");
   }
 

@@ -27,9 +27,11 @@ Status SigningFlag::load() {
 void RecordFlags::declare(Flags& flags) {
   flags.option("--op", filter.key.op, "Only entries of this op", "OP");
   flags.option("--kernel", filter.key.kernel, "Only entries of this kernel", "NAME");
-  flags.option("--backend", filter.key.backend, "Only entries of this backend: cuda, opencl",
+  flags.option("--backend", filter.key.backend,
+               {"Only entries of this backend: cuda or opencl", "", {{"cuda", ""}, {"opencl", ""}}},
                "NAME");
-  flags.option("--arch", filter.key.arch, "Only entries of this arch: sm_90", "ARCH");
+  flags.option("--arch", filter.key.arch, "Only entries of this architecture, such as sm_90",
+               "ARCH");
 }
 
 OpenShare::OpenShare(Context& context, std::unique_ptr<blobs::BlobStore> blobs)

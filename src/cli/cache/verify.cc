@@ -28,36 +28,39 @@ class CacheVerify : public Command {
   std::string_view summary() const override {
     return "Check the cache, and its winners on this device";
   }
-  std::string_view details() const override {
-    return "Reads every record and checks it. With SPECs (files, or folders of them), every "
-           "winner\n"
-           "of this device is then run again: its outputs against the reference, its time against "
-           "the\n"
-           "default and the runner-up, in pairs of fresh processes as `guard` has them. Winners "
-           "that\n"
-           "the backlog names come first, then those measured under another driver or toolkit.\n"
-           "A winner that stands is marked validated, so that lookups under this driver and "
-           "toolkit\n"
-           "get it; one that lost to the runner-up is replaced; one that lost to the default is\n"
-           "demoted, one with wrong outputs quarantined, and a re-tune is queued for both.\n\n"
-           "Examples: purlin cache verify\n"
-           "          purlin cache verify kernels --changed --limit 20\n"
-           "Exit codes: 0 all stand, 1 a record is damaged or a winner does not stand, 2 error,\n"
-           "3 some could not be decided.";
+  VerbText text() const override {
+    return {
+        .description =
+            "Reads and checks every record. With SPECs, it then runs every winner of this device "
+            "again. It compares the outputs with the reference. It compares the time with the "
+            "default and the runner-up, in pairs of fresh processes, as `guard` does.",
+        .more =
+            "Winners in the backlog come first, then winners measured under another driver or "
+            "toolkit.\n\nA winner that holds is marked validated, and lookups under this driver "
+            "and toolkit get it. Other results have these effects:\n  slower than the runner-up   "
+            "replaced by it\n  slower than the default     demoted, and queued for tuning\n  wrong "
+            "outputs               quarantined, and queued for tuning",
+        .examples = {{"purlin cache verify"}, {"purlin cache verify kernels --changed --limit 20"}},
+        .exit_codes = {{0, "All winners hold"},
+                       {1, "A record is damaged, or a winner does not hold"},
+                       {2, "Error"},
+                       {3, "Some winners could not be decided"}},
+        .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("SPEC", places_, "Specs of the kernels, or folders of them", false);
-    flags.option("--device", device_name_, "cuda:0, opencl:0 or auto", "DEVICE");
+    flags.positionals("SPEC", places_, "Specs of the kernels, or folders of specs", false);
+    flags.option("--device", device_name_, "Device to use", "DEVICE");
     cache_.declare(flags);
     flags.option("--op", filter_.op, "Only winners of this op", "OP");
-    flags.option("--limit", limit_, "At most so many winners, the hottest first");
+    flags.option("--limit", limit_, "Maximum number of winners, hottest first");
     flags.flag("--changed", filter_.changed_only,
-               "Only winners of another driver or toolkit that were not validated under this one");
+               "Only winners of another driver or toolkit, not yet validated");
     flags.option("--time-limit", time_limit_,
-                 "Decide with what there is after this long, as in 90s", "TIME");
+                 "Decide with the available data after this time, such as 90s", "TIME");
     watched_.declare(flags);
-    flags.flag("--dry-run", dry_run_, "Only say what would be measured, in which order");
-    flags.flag("--json", json_, "Print one JSON document (purlin.cache-verify/1)");
+    flags.flag("--dry-run", dry_run_, "Only print the planned measurements, in their order");
+    flags.flag("--json", json_,
+               {"Print one JSON document", "The schema is purlin.cache-verify/1."});
   }
 
   Result<int> run(Context& context) override {

@@ -54,17 +54,18 @@ Result<int> run(const Options& options) {
 int main_without_exceptions(int argc, const char* const* argv) {
   Options options;
   cli::Flags flags("purlin-sample",
-                   "Runs a pipeline of sample kernels over and over, as a server would");
-  flags.positionals("SPEC", options.specs, "Kernel specs, one stage each");
-  flags.option("--device", options.device, "Device, as purlin names it", "ID");
+                   "Runs a pipeline of sample kernels repeatedly, as a server does");
+  flags.positionals("SPEC", options.specs, "Specs of kernels, one stage each");
+  flags.option("--device", options.device, "Device to use", "DEVICE");
   flags.option("--steps", options.steps, "Steps to run");
-  flags.option("--preset", options.preset, "Problem shape preset, where a spec has it", "NAME");
-  flags.option("--cache", options.cache, "Config cache directory", "DIR");
+  flags.option("--preset", options.preset, "Preset of the problem shape, where a spec has it",
+               "NAME");
+  flags.option("--cache", options.cache, "Directory of the config cache", "DIR");
   flags.flag("--no-cache", options.no_cache, "Use default configs");
   flags.flag("--json", options.json, "Print one JSON document");
   const Status parsed = flags.parse({argv + 1, argv + argc});
   if (parsed.code() == Code::kCancelled) {
-    fmt::print("{}", flags.help(""));
+    fmt::print("{}", flags.help());
     return 0;
   }
   Status status = parsed;

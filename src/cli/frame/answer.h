@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A verb's answer on stdout: one JSON document where --json was given, else a text for people.
+// The answer of a verb on stdout: one JSON document with --json, else a text for people.
 // Thread-safety: as the context's output. Failure: none.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace purlin::cli {
 
-// A document of this host, begun with the members given.
+// A document of this host that begins with these members.
 Json document_of(std::string_view schema, std::initializer_list<Json::Member> members);
 
 void answer(const Context& context, bool json, const Json& document, std::string_view text);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command: one verb of the command line, one file each (cli/VERB.cc). Verbs with sub-verbs, such as
-// `cache get`, are one Command per sub-verb.
+// Command: one verb of the command line, one file each (cli/VERB.cc). A verb with sub-verbs, such
+// as `cache get`, is one Command per sub-verb.
 //
 // A verb declares its flags, then runs with them parsed. It writes data to Context::out and
-// everything else through Context::log. Returning a Status that is not ok prints it and exits
-// with 2.
+// everything else through Context::log. A Status that is not ok is printed, with exit code 2.
 #pragma once
 
 #include "base/log.h"
@@ -20,7 +19,7 @@
 
 namespace purlin::cli {
 
-// Exit codes, everywhere.
+// Exit codes of every verb.
 constexpr int kExitOk = 0;
 constexpr int kExitRegression = 1;
 constexpr int kExitError = 2;
@@ -40,8 +39,8 @@ class Command {
   virtual ~Command() = default;
   virtual std::string_view name() const = 0;     // "tune", "cache get"
   virtual std::string_view summary() const = 0;  // one line
-  // Text after the flags in --help: what it does, an example, exit codes.
-  virtual std::string_view details() const { return ""; }
+  // The description, examples and exit codes, for --help, the man page and the reference.
+  virtual VerbText text() const { return {}; }
   virtual bool hidden() const { return false; }
   virtual void declare(Flags& flags) = 0;
   virtual Result<int> run(Context& context) = 0;
@@ -49,6 +48,10 @@ class Command {
 
 // Every verb, in the order --help lists them. Each make_… is defined in the verb's file.
 std::vector<std::unique_ptr<Command>> all_commands();
+
+// The texts of every verb that is not hidden, without the user's settings: they are the same on
+// each machine.
+Manual manual();
 
 // The whole program: parses argv, runs, returns the exit code.
 int run_cli(int argc, const char* const* argv);

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "cli/frame/settings.h"
+#include "cli/help/text.h"
 
 #include <CLI/CLI.hpp>
 
@@ -12,13 +13,26 @@ struct Flags::Impl {
   explicit Impl(std::string_view verb_name, std::string_view summary)
       : program(verb_name.substr(0, 7) == "purlin-" ? std::string(verb_name)
                                                     : "purlin " + std::string(verb_name)),
-        app(std::string(summary), program) {
-    app.set_help_flag("-h,--help", "Show this help and exit");
+        app("", program) {
+    app.set_help_flag("-h,--help");
     app.allow_extras();
+    page.name = verb_name;
+    page.program = program;
+    page.summary = summary;
+    add_to(page.common, "-h,--help", "Show this help and exit", "");
   }
-  std::string program;  // "purlin tune", or a program of its own: "purlin-sample"
+  static Option& add_to(std::vector<Option>& list, const std::string& names, const OptionText& text,
+                        const std::string& value_name);
+  Option& add(const std::string& names, const OptionText& text, const std::string& value_name) {
+    return add_to(common ? page.common : page.options, names, text, value_name);
+  }
+  void add_argument(const std::string& name, const OptionText& text, bool required, bool repeated);
+
+  std::string program;  // "purlin tune", or a separate program: "purlin-sample"
   CLI::App app;
-  // What CLI11 found wrong, said as the rest of Purlin would.
+  Page page;
+  bool common = false;  // the options declared now are those of every verb
+  // The problem that CLI11 found, in the words of the rest of Purlin.
   std::string explain(const CLI::ParseError& problem) const;
   // The setting for an option, by its long name.
   std::optional<std::string> preset(const std::string& names) const {
@@ -27,11 +41,30 @@ struct Flags::Impl {
     return settings->find(names.substr(dashes + 2));
   }
   const Settings* settings = nullptr;
-  std::vector<std::pair<std::string, std::string>> bare;  // options that may stand without a value
+  std::vector<std::pair<std::string, std::string>> bare;  // options with an optional value
   std::string bad_setting;                                // of the wrong type, reported by parse
   std::vector<std::string>* command = nullptr;
   bool command_required = false;
 };
+
+Option& Flags::Impl::add_to(std::vector<Option>& list, const std::string& names,
+                            const OptionText& text, const std::string& value_name) {
+  Option option;
+  for (const std::string& name : split(names, ','))
+    (starts_with(name, "--") ? option.long_name : option.short_name) = name;
+  option.value = value_name;
+  option.brief = text.brief;
+  option.more = text.more;
+  option.choices = text.choices;
+  return list.emplace_back(std::move(option));
+}
+
+void Flags::Impl::add_argument(const std::string& name, const OptionText& text, bool required,
+                               bool repeated) {
+  Option& argument = add_to(page.arguments, "", text, name);
+  argument.required = required;
+  argument.repeated = repeated;
+}
 
 std::string Flags::Impl::explain(const CLI::ParseError& problem) const {
   const std::string text = problem.what();
@@ -61,13 +94,14 @@ Flags::Flags(std::string_view verb, std::string_view summary, const Settings* se
 }
 Flags::~Flags() = default;
 
-void Flags::option(const std::string& names, std::string& variable, const std::string& help,
+void Flags::option(const std::string& names, std::string& variable, const OptionText& text,
                    const std::string& value_name) {
   if (const auto preset = impl_->preset(names)) variable = *preset;
-  impl_->app.add_option(names, variable, help)->type_name(value_name)->capture_default_str();
+  impl_->add(names, text, value_name).default_value = variable;
+  impl_->app.add_option(names, variable)->type_name(value_name);
 }
 
-void Flags::option(const std::string& names, int& variable, const std::string& help) {
+void Flags::option(const std::string& names, int& variable, const OptionText& text) {
   if (const auto preset = impl_->preset(names)) {
     const std::optional<std::int64_t> number = parse_int(*preset);
     if (number && *number >= INT32_MIN && *number <= INT32_MAX) {
@@ -77,10 +111,11 @@ void Flags::option(const std::string& names, int& variable, const std::string& h
           "the setting for {} must be an integer, not '{}'; see 'purlin config'", names, *preset);
     }
   }
-  impl_->app.add_option(names, variable, help)->type_name("N")->capture_default_str();
+  impl_->add(names, text, "N").default_value = fmt::format("{}", variable);
+  impl_->app.add_option(names, variable)->type_name("N");
 }
 
-void Flags::option(const std::string& names, double& variable, const std::string& help) {
+void Flags::option(const std::string& names, double& variable, const OptionText& text) {
   if (const auto preset = impl_->preset(names)) {
     if (const std::optional<double> number = parse_double(*preset)) {
       variable = *number;
@@ -89,32 +124,38 @@ void Flags::option(const std::string& names, double& variable, const std::string
           "the setting for {} must be a number, not '{}'; see 'purlin config'", names, *preset);
     }
   }
-  impl_->app.add_option(names, variable, help)->type_name("X")->capture_default_str();
+  impl_->add(names, text, "X").default_value = fmt::format("{}", variable);
+  impl_->app.add_option(names, variable)->type_name("X");
 }
 
 void Flags::list(const std::string& names, std::vector<std::string>& variable,
-                 const std::string& help, const std::string& value_name) {
-  impl_->app.add_option(names, variable, help)->type_name(value_name)->allow_extra_args(false);
+                 const OptionText& text, const std::string& value_name) {
+  impl_->add(names, text, value_name).repeated = true;
+  impl_->app.add_option(names, variable)->type_name(value_name)->allow_extra_args(false);
 }
 
-void Flags::flag(const std::string& names, bool& variable, const std::string& help) {
-  impl_->app.add_flag(names, variable, help);
+void Flags::flag(const std::string& names, bool& variable, const OptionText& text) {
+  impl_->add(names, text, "");
+  impl_->app.add_flag(names, variable);
 }
 
 void Flags::optional_value(const std::string& name, std::string& variable, const std::string& given,
-                           const std::string& help, const std::string& value_name) {
-  impl_->app.add_option(name, variable, help)->type_name("[=" + value_name + "]");
+                           const OptionText& text, const std::string& value_name) {
+  impl_->add(name, text, value_name).optional_value = true;
+  impl_->app.add_option(name, variable)->type_name("[=" + value_name + "]");
   impl_->bare.emplace_back(name, given);
 }
 
-void Flags::positional(const std::string& name, std::string& variable, const std::string& help,
+void Flags::positional(const std::string& name, std::string& variable, const OptionText& text,
                        bool required) {
-  impl_->app.add_option(name, variable, help)->required(required)->type_name("");
+  impl_->add_argument(name, text, required, false);
+  impl_->app.add_option(name, variable)->required(required)->type_name("");
 }
 
 void Flags::positionals(const std::string& name, std::vector<std::string>& variable,
-                        const std::string& help, bool required) {
-  impl_->app.add_option(name, variable, help)->required(required)->type_name("");
+                        const OptionText& text, bool required) {
+  impl_->add_argument(name, text, required, true);
+  impl_->app.add_option(name, variable)->required(required)->type_name("");
 }
 
 void Flags::command(std::vector<std::string>& variable, bool required) {
@@ -122,9 +163,11 @@ void Flags::command(std::vector<std::string>& variable, bool required) {
   impl_->command_required = required;
 }
 
+void Flags::begin_common() { impl_->common = true; }
+
 Status Flags::parse(const std::vector<std::string>& arguments) {
   if (!impl_->bad_setting.empty()) return {Code::kInvalid, impl_->bad_setting};
-  // The child's command line is cut off first, so that none of its options can be taken for ours.
+  // The command after `--` is removed first: its options are not ours.
   std::vector<std::string> own = arguments;
   if (auto split = std::find(own.begin(), own.end(), "--"); split != own.end()) {
     if (impl_->command == nullptr)
@@ -162,14 +205,14 @@ Status Flags::parse(const std::vector<std::string>& arguments) {
   return Status::ok();
 }
 
-std::string Flags::help(std::string_view details) const {
-  std::string text = impl_->app.help();
-  if (impl_->command != nullptr) {
-    if (auto end = text.find('\n', text.find("Usage:")); end != std::string::npos)
-      text.insert(end, " -- COMMAND [ARGUMENTS]");
-  }
-  if (!details.empty()) text += "\n" + std::string(details) + "\n";
-  return text;
+Page Flags::page(const VerbText& text) const {
+  Page page = impl_->page;
+  page.takes_command = impl_->command != nullptr;
+  page.command_required = impl_->command_required;
+  page.text = text;
+  return page;
 }
+
+std::string Flags::help(const VerbText& text) const { return verb_help(page(text)); }
 
 }  // namespace purlin::cli

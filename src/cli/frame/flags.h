@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags: what a verb accepts, bound to variables the verb owns. A thin layer over CLI11, which is
-// included by flags.cc alone.
+// Flags: what a verb accepts, bound to variables that the verb owns. A thin layer over CLI11, which
+// only flags.cc includes.
+//
+// A declaration also fills the verb's Page (cli/help/page.h), the source of --help, the man pages,
+// the reference and the completions. One thread.
 #pragma once
 
 #include "base/status.h"
+#include "cli/help/page.h"
 
 #include <memory>
 #include <string>
@@ -21,27 +25,31 @@ class Flags {
   Flags(std::string_view verb, std::string_view summary, const Settings* settings = nullptr);
   ~Flags();
 
-  // `names` as in "-o,--output". The variable's value is the default.
-  void option(const std::string& names, std::string& variable, const std::string& help,
+  // `names` as in "-o,--output". The variable's value is the default. A value name such as
+  // "auto|on|off" lists the values; the value kinds of cli/help/page.h follow the other names.
+  void option(const std::string& names, std::string& variable, const OptionText& text,
               const std::string& value_name = "TEXT");
-  void option(const std::string& names, int& variable, const std::string& help);
-  void option(const std::string& names, double& variable, const std::string& help);
-  void list(const std::string& names, std::vector<std::string>& variable, const std::string& help,
+  void option(const std::string& names, int& variable, const OptionText& text);
+  void option(const std::string& names, double& variable, const OptionText& text);
+  void list(const std::string& names, std::vector<std::string>& variable, const OptionText& text,
             const std::string& value_name = "TEXT");  // may be repeated
-  void flag(const std::string& names, bool& variable, const std::string& help);
+  void flag(const std::string& names, bool& variable, const OptionText& text);
   // An option whose value may be left out: "--stalls" is "--stalls=GIVEN".
   void optional_value(const std::string& name, std::string& variable, const std::string& given,
-                      const std::string& help, const std::string& value_name);
-  void positional(const std::string& name, std::string& variable, const std::string& help,
+                      const OptionText& text, const std::string& value_name);
+  void positional(const std::string& name, std::string& variable, const OptionText& text,
                   bool required = true);
   void positionals(const std::string& name, std::vector<std::string>& variable,
-                   const std::string& help, bool required = true);
+                   const OptionText& text, bool required = true);
   // Everything after `--` goes to `variable`. Without this, `--` is an error.
   void command(std::vector<std::string>& variable, bool required = true);
+  // The options declared from here on are those of every verb.
+  void begin_common();
 
-  // kInvalid with a suggestion for what is close; kCancelled with the text when help was asked for.
+  // kInvalid with a suggestion of a name that is close; kCancelled for --help.
   Status parse(const std::vector<std::string>& arguments);
-  std::string help(std::string_view details) const;
+  Page page(const VerbText& text) const;
+  std::string help(const VerbText& text = {}) const;
 
  private:
   struct Impl;

@@ -6,7 +6,7 @@
 namespace purlin::cli {
 namespace {
 
-// A signal handler can reach nothing but a global.
+// A signal handler can reach only a global.
 std::atomic<bool> interrupt_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 

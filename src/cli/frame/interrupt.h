@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interrupt: Ctrl-C and SIGTERM as a wish that a verb's loop looks at. The second one ends the
-// process at once. Owned by the verb while it runs; the previous handlers come back with its end.
+// Interrupt: Ctrl-C and SIGTERM as a request that the loop of a verb polls. The second signal ends
+// the process at once. Owned by the verb while it runs; its end restores the previous handlers.
 #pragma once
 
 #include <atomic>

@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "cli/frame/command.h"
 #include "cli/frame/settings.h"
+#include "cli/help/text.h"
 
 #include <exception>
 #include <poll.h>
@@ -14,30 +15,21 @@
 namespace purlin::cli {
 namespace {
 
-bool in_group(const Command& command, std::string_view group) {
-  return !command.hidden() &&
-         (group.empty() || split(command.name(), ' ').front() == std::string(group));
-}
+// The values of the options of every verb.
+struct CommonOptions {
+  std::string color = "auto";
+  bool quiet = false, verbose = false;
 
-// Of all verbs, or of those of a group such as "cache"; "" where there are none.
-std::string overview(const std::vector<std::unique_ptr<Command>>& commands,
-                     std::string_view group = "") {
-  std::string text = "purlin: finds slow GPU kernels and makes them fast for good\n\n";
-  text += fmt::format("Usage: purlin {} [OPTIONS] [-- COMMAND]\n\nVerbs:\n",
-                      group.empty() ? "VERB" : fmt::format("{} VERB", group));
-  std::size_t width = 0;
-  for (const auto& command : commands)
-    if (in_group(*command, group)) width = std::max(width, command->name().size());
-  if (width == 0) return "";
-  for (const auto& command : commands)
-    if (in_group(*command, group))
-      text += fmt::format("  {:<{}}  {}\n", command->name(), width, command->summary());
-  text +=
-      "\nOptions of every verb: --help, --color auto|always|never, --quiet, --verbose\n"
-      "`purlin VERB --help` explains one. `purlin --version` prints the version.\n"
-      "Exit codes: 0 done or pass, 1 regression (guard), 2 usage or tool error, 3 inconclusive.\n";
-  return text;
-}
+  void declare(Flags& flags) {
+    flags.begin_common();
+    flags.option(
+        "--color", color,
+        {"Colour: auto, always or never", "", {{"auto", ""}, {"always", ""}, {"never", ""}}},
+        "WHEN");
+    flags.flag("-q,--quiet", quiet, "Print only errors on stderr");
+    flags.flag("-v,--verbose", verbose, "Print more on stderr");
+  }
+};
 
 // The command whose words begin `arguments`; the longest wins ("cache get" before "cache").
 Command* find_command(const std::vector<std::unique_ptr<Command>>& commands,
@@ -78,25 +70,29 @@ int report(const Status& status) {
   return kExitError;
 }
 
-// Who read the output has had enough, as `head` has. The last error number may be of a later call.
+// The reader of the output has closed it, as `head` does. The last error number may be of a later
+// call.
 bool reader_is_gone(int file) {
   pollfd state = {file, POLLOUT, 0};
   return ::poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
 }
 
-// The way other tools end then, which shells know (141) and do not report.
+// Other tools end this way then. Shells know the exit code (141) and do not report it.
 void end_by_sigpipe() {
   ::signal(SIGPIPE, SIG_DFL);
   ::raise(SIGPIPE);
 }
 
 int run(int argc, const char* const* argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
   const auto commands = all_commands();
+  if (arguments.size() > 1 && arguments[0] == "help") {  // `purlin help VERB`
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
       arguments[0] == "help") {
-    const std::string text = overview(commands);
-    fmt::print(arguments.empty() ? stderr : stdout, "{}", text);
+    fmt::print(arguments.empty() ? stderr : stdout, "{}", overview_help(manual()));
     return arguments.empty() ? kExitError : kExitOk;
   }
   if (arguments[0] == "--version") {
@@ -107,7 +103,7 @@ int run(int argc, const char* const* argv) {
   Command* command = find_command(commands, arguments, &words);
   if (command == nullptr) {
     const bool help = arguments.size() == 2 && (arguments[1] == "--help" || arguments[1] == "-h");
-    const std::string text = help ? overview(commands, arguments[0]) : "";
+    const std::string text = help ? overview_help(manual(), arguments[0]) : "";
     if (text.empty()) return report(unknown_verb(commands, arguments));
     fmt::print("{}", text);
     return kExitOk;
@@ -116,33 +112,32 @@ int run(int argc, const char* const* argv) {
   const Result<Settings> settings = Settings::load(".", user_config_directory());
   if (!settings.is_ok()) return report(settings.status());
   Flags flags(command->name(), command->summary(), &*settings);
-  std::string color = "auto";
-  bool quiet = false, verbose = false;
   command->declare(flags);
-  flags.option("--color", color, "Colour: auto, always or never", "WHEN");
-  flags.flag("-q,--quiet", quiet, "Say nothing but errors on stderr");
-  flags.flag("-v,--verbose", verbose, "Say more on stderr");
+  CommonOptions common;
+  common.declare(flags);
   const Status parsed =
       flags.parse({arguments.begin() + static_cast<std::ptrdiff_t>(words), arguments.end()});
   if (parsed.code() == Code::kCancelled) {
-    fmt::print("{}", flags.help(command->details()));
+    fmt::print("{}", flags.help(command->text()));
     return kExitOk;
   }
   if (!parsed.is_ok()) return report(parsed);
+  const std::string& color = common.color;
   if (color != "auto" && color != "always" && color != "never")
     return report(error(Code::kInvalid, "--color takes auto, always or never, not '{}'", color));
 
   const ColorMode mode = color == "always"  ? ColorMode::kAlways
                          : color == "never" ? ColorMode::kNever
                                             : ColorMode::kAuto;
-  Log log(quiet ? Level::kError : verbose ? Level::kDebug : Level::kInfo);
-  Context context{stdout, Terminal::of(stdout, mode), Terminal::of(stderr, mode), log, quiet};
+  Log log(common.quiet ? Level::kError : common.verbose ? Level::kDebug : Level::kInfo);
+  Context context{stdout, Terminal::of(stdout, mode), Terminal::of(stderr, mode), log,
+                  common.quiet};
   const Result<int> result = command->run(context);
   if (!result.is_ok()) {
     if (std::ferror(stdout) != 0 && reader_is_gone(STDOUT_FILENO)) end_by_sigpipe();
     return report(result.status());
   }
-  // Output that could not be written (a full disk, a closed pipe) must not look like success.
+  // An error of the output (a full disk, a closed pipe) must not look like success.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     if (reader_is_gone(STDOUT_FILENO)) end_by_sigpipe();
     return report(error(Code::kIo, "cannot write the output"));
@@ -151,6 +146,24 @@ int run(int argc, const char* const* argv) {
 }
 
 }  // namespace
+
+Manual manual() {
+  Manual all;
+  all.version = version();
+  all.groups = {{"cache", "Read, share and check the config cache"},
+                {"guard", "Check kernels for regressions against a baseline"}};
+  for (const Setting& setting : Settings::known())
+    all.settings.push_back({setting.name, setting.variable, setting.help});
+  for (const auto& command : all_commands()) {
+    if (command->hidden()) continue;
+    Flags flags(command->name(), command->summary());
+    command->declare(flags);
+    CommonOptions common;
+    common.declare(flags);
+    all.pages.push_back(flags.page(command->text()));
+  }
+  return all;
+}
 
 int run_cli(int argc, const char* const* argv) {
   ::signal(SIGPIPE, SIG_IGN);

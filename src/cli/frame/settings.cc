@@ -10,24 +10,6 @@
 namespace purlin::cli {
 namespace {
 
-std::vector<Setting> known_settings() {
-  return {
-      {"device", "PURLIN_DEVICE", "", "default", "Device to use: cuda:0, opencl:0, … or auto"},
-      {"cache", "PURLIN_CACHE", "", "default", "Config cache directory"},
-      {"cache-layers", "PURLIN_CACHE_LAYERS", "", "default",
-       "Caches to read through to below it: DIR:DIR"},
-      {"color", "PURLIN_COLOR", "", "default", "auto, always or never"},
-      {"jobs", "PURLIN_JOBS", "", "default", "Parallel compile workers of tune"},
-      {"strategy", "PURLIN_STRATEGY", "", "default", "Search strategy of tune"},
-      {"build", "PURLIN_BUILD_LABEL", "", "default",
-       "Label of the code under test, kept in profiles"},
-      {"target-compute", "PURLIN_TARGET_COMPUTE", "", "default",
-       "Share of the arithmetic roof that can be reached, 0.78"},
-      {"target-memory", "PURLIN_TARGET_MEMORY", "", "default",
-       "Share of the bandwidth that can be reached, 0.92"},
-  };
-}
-
 // The nearest purlin.toml upwards, or "".
 std::string find_project_file(std::string directory) {
   while (true) {
@@ -39,7 +21,7 @@ std::string find_project_file(std::string directory) {
   }
 }
 
-// A project file decides what is run and where results go, so a stranger's is not obeyed.
+// A project file decides the commands and the place of results. A file of another user is refused.
 Status check_trusted(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return error(Code::kIo, "cannot read '{}'", path);
@@ -51,6 +33,23 @@ Status check_trusted(const std::string& path) {
 }
 
 }  // namespace
+
+std::vector<Setting> Settings::known() {
+  return {
+      {"device", "PURLIN_DEVICE", "", "default", "Device to use: cuda:0, opencl:0, … or auto"},
+      {"cache", "PURLIN_CACHE", "", "default", "Directory of the config cache"},
+      {"cache-layers", "PURLIN_CACHE_LAYERS", "", "default", "Caches below it: DIR:DIR"},
+      {"color", "PURLIN_COLOR", "", "default", "Colour: auto, always or never"},
+      {"jobs", "PURLIN_JOBS", "", "default", "Parallel compile workers of tune"},
+      {"strategy", "PURLIN_STRATEGY", "", "default", "Search strategy of tune"},
+      {"build", "PURLIN_BUILD_LABEL", "", "default",
+       "Label of the code under test, stored in profiles"},
+      {"target-compute", "PURLIN_TARGET_COMPUTE", "", "default",
+       "Reachable share of the compute roof, 0.78"},
+      {"target-memory", "PURLIN_TARGET_MEMORY", "", "default",
+       "Reachable share of the bandwidth roof, 0.92"},
+  };
+}
 
 Status Settings::apply_file(const std::string& path) {
   PURLIN_TRY(check_trusted(path));
@@ -64,7 +63,7 @@ Status Settings::apply_file(const std::string& path) {
     } else {
       PURLIN_ASSIGN(setting.value, table.string(setting.name));
     }
-    // A relative cache belongs to the file's folder, not to wherever purlin is called from.
+    // A relative cache belongs to the folder of the file, not to the working directory.
     if (setting.name == "cache") setting.value = join_path(parent_path(path), setting.value);
     setting.origin = found->where();
   }
@@ -74,7 +73,7 @@ Status Settings::apply_file(const std::string& path) {
 Result<Settings> Settings::load(const std::string& working_directory,
                                 const std::string& user_directory) {
   Settings result;
-  result.settings_ = known_settings();
+  result.settings_ = known();
   const std::string user_file = join_path(user_directory, "purlin.toml");
   if (file_exists(user_file)) PURLIN_TRY(result.apply_file(user_file));
   const std::string project_file = find_project_file(absolute_path(working_directory));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard baseline`: measures a suite and declares what it measured to be good.
+// `purlin guard baseline`: measures a suite and stores the result as its baseline.
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -14,28 +14,30 @@ namespace {
 class GuardBaseline : public Command {
  public:
   std::string_view name() const override { return "guard baseline"; }
-  std::string_view summary() const override { return "Record what a suite's kernels take today"; }
-  std::string_view details() const override {
-    return "Runs each item in several fresh processes and writes one file: the medians, the record "
-           "of\n"
-           "how they were measured, and the kernels' sources and configs themselves, so that a "
-           "later\n"
-           "`guard check` can run them beside the new ones. An existing baseline stays unless "
-           "--replace\n"
-           "promotes this one over it, with a --note that says why; the old one is kept beside "
-           "it.\n\n"
-           "Example: purlin guard baseline gate.toml -o baselines/\n"
-           "Exit codes: 0 recorded, 2 error (nothing is written).";
+  std::string_view summary() const override {
+    return "Record the times of a suite's kernels as its baseline";
+  }
+  VerbText text() const override {
+    return {.description =
+                "Runs each item in several fresh processes and writes one file. The file holds the "
+                "medians, the record of the measurement, and the sources and configs of the "
+                "kernels. `purlin guard check` can therefore run them next to new ones "
+                "later.\n\nAn existing baseline stays, unless --replace is given with a --note. "
+                "The old one is then kept next to it.",
+            .examples = {{"purlin guard baseline gate.toml -o baselines/"}},
+            .exit_codes = {{0, "Recorded"}, {2, "Error, and nothing is written"}},
+            .see = {"docs/guide/guard.md", "docs/formats/baseline.md"}};
   }
   void declare(Flags& flags) override {
     guard_.declare(flags);
     flags.option("-o,--output", output_,
-                 "File, or folder for NAME.json (default: NAME.baseline.json beside the suite)",
+                 {"File, or folder for NAME.json (default: next to the suite)",
+                  "The default is NAME.baseline.json next to the suite."},
                  "PATH");
-    flags.flag("--replace", replace_, "Promote this measurement over an existing baseline");
+    flags.flag("--replace", replace_, "Replace an existing baseline by this measurement");
     flags.option("--rounds", rounds_, "Processes per item (default: the suite's)");
-    flags.option("--note", note_, "Why it is the new normal; kept with it, and needed to replace");
-    flags.option("--by", by_, "Who declares it good (default: $PURLIN_USER, else the account)");
+    flags.option("--note", note_, "Reason for the new baseline, required by --replace");
+    flags.option("--by", by_, "Person who approves it (default: $PURLIN_USER or the account)");
     flags.flag("--json", json_, "Print the baseline as JSON");
   }
 
@@ -66,7 +68,7 @@ class GuardBaseline : public Command {
     baseline.replaces = replaces;
     baseline.promoted_by = who();
     if (!previous.empty()) {
-      // The old one first: a kill between the two leaves both.
+      // The old baseline is moved first: a kill between the two steps loses neither.
       PURLIN_ASSIGN(const std::string old, read_file(path));
       PURLIN_TRY(write_atomic(previous, old));
       baseline.previous = base_name(previous);

@@ -28,31 +28,36 @@ class GuardBisect : public Command {
  public:
   std::string_view name() const override { return "guard bisect"; }
   std::string_view summary() const override { return "Name the commit that made a kernel slower"; }
-  std::string_view details() const override {
-    return "GOOD and BAD are revisions; the commits between them along first parents are "
-           "searched.\n"
-           "Each is checked out in a worktree of its own and built by --build; one that does not\n"
-           "build or run is walked around. What is run: --suite, or the command after `--`, which\n"
-           "prints its times. The gate first shows that BAD is slower than GOOD; each step "
-           "measures\n"
-           "a commit against GOOD in randomised pairs of processes; the culprit is then confirmed\n"
-           "against its parent by the full gate. With --journal a killed bisection goes on.\n\n"
-           "Example: purlin guard bisect v1.2 HEAD --build 'make -j' -- ./bench --csv\n"
-           "Exit codes: 0 the culprit is named and confirmed, 2 error, 3 BAD is not slower beyond\n"
-           "doubt, or only a range of commits could be named.";
+  VerbText text() const override {
+    return {
+        .description =
+            "Searches the commits between the revisions GOOD and BAD, along first parents. --build "
+            "builds each commit in a separate worktree. The bisection runs --suite, or the command "
+            "after `--`, which prints its times. With --journal, a killed bisection continues.",
+        .more =
+            "The gate first shows that BAD is slower than GOOD. Each step measures a commit "
+            "against GOOD in randomised pairs of processes. The full gate then confirms the "
+            "culprit against its parent. A commit that does not build or run is skipped.",
+        .examples = {{"purlin guard bisect v1.2 HEAD --build 'make -j' -- ./bench --csv"}},
+        .exit_codes = {{0, "The culprit is named and confirmed"},
+                       {2, "Error"},
+                       {3, "BAD is not clearly slower, or the result is a range of commits"}},
+        .see = {"docs/guide/guard.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positional("GOOD", good_, "A revision that was fast");
-    flags.positional("BAD", bad_, "A later revision that is slow");
+    flags.positional("GOOD", good_, "Revision that was fast");
+    flags.positional("BAD", bad_, "Later revision that is slow");
     workload_.declare(flags);
-    flags.option("--filter", filter_, "Only items that match, as *gemm*", "GLOB");
-    flags.option("--pairs", pairs_, "Pairs of processes per step (default: as the noise asks for)");
-    flags.option("--journal", journal_, "Keep each step here; a killed bisection goes on from it",
+    flags.option("--filter", filter_, "Only items that match, such as *gemm*", "GLOB");
+    flags.option("--pairs", pairs_,
+                 "Pairs of processes per step (default: as many as the noise needs)");
+    flags.option("--journal", journal_, "File of the steps; a killed bisection continues from it",
                  "FILE");
     flags.option("--detectable", thresholds_.detectable, "Slowdown that must be found");
-    flags.option("--floor", thresholds_.floor, "Slowdown below which nothing is red");
+    flags.option("--floor", thresholds_.floor, "Slowdown below which no item is a regression");
     watched_.declare(flags);
-    flags.flag("--json", json_, "Print one JSON document (purlin.guard-bisect/1)");
+    flags.flag("--json", json_,
+               {"Print one JSON document", "The schema is purlin.guard-bisect/1."});
   }
 
   Result<int> run(Context& context) override {
@@ -92,7 +97,7 @@ class GuardBisect : public Command {
         },
         .close =
             [&](const std::string& commit) {
-              // The two ends are measured against again and again.
+              // Many steps measure against the two ends.
               if (commit == commits.front() || commit == commits.back()) return;
               (void)guard::remove_worktree(workload_.repository(), join_path(work, commit));
             },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard check`: has a kernel of the suite become slower than its baseline?
+// `purlin guard check`: the verdict on a suite against its baseline.
 #include "backlog/file.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -14,28 +14,31 @@ namespace {
 class GuardCheck : public Command {
  public:
   std::string_view name() const override { return "guard check"; }
-  std::string_view summary() const override { return "Judge a suite against its baseline"; }
-  std::string_view details() const override {
-    return "Runs the baseline's kernels and those of now in pairs of fresh processes, in an order "
-           "that\n"
-           "coins decide, and stops as soon as each item is clear. Red needs an exact test at 1 % "
-           "for\n"
-           "the whole suite and a slowdown above the floor (2 %); a slowdown of 5 % is found.\n"
-           "docs/guide/guard.md explains the verdicts, docs/concepts/gate-statistics.md the "
-           "test.\n\n"
-           "Example: purlin guard check gate.toml --junit guard.xml\n"
-           "Exit codes: 0 pass or improvement, 1 regression, 2 a kernel fails or another error,\n"
-           "3 inconclusive: no baseline, another environment, or too noisy to tell.";
+  std::string_view summary() const override { return "Check a suite against its baseline"; }
+  VerbText text() const override {
+    return {
+        .description =
+            "Runs the baseline's kernels and the current ones in pairs of fresh processes, in "
+            "random order. It stops as soon as each item is clear. A regression needs an exact "
+            "test at 1 % for the whole suite, and a slowdown above the floor (2 %). A slowdown of "
+            "5 % is found.",
+        .examples = {{"purlin guard check gate.toml --junit guard.xml"}},
+        .exit_codes = {{0, "Pass or improvement"},
+                       {1, "Regression"},
+                       {2, "A kernel fails, or another error"},
+                       {3, "Inconclusive: no baseline, another environment, or too much noise"}},
+        .see = {"docs/guide/guard.md", "docs/concepts/gate-statistics.md"}};
   }
   void declare(Flags& flags) override {
     guard_.declare(flags);
     flags.option("--baseline", baseline_,
-                 "File, or folder of NAME.json (default: NAME.baseline.json beside the suite)",
+                 {"File, or folder of NAME.json (default: next to the suite)",
+                  "The default is NAME.baseline.json next to the suite."},
                  "PATH");
     flags.flag("--allow-environment-change", options_.allow_environment_change,
-               "Compare the code on another device, driver or toolkit than the baseline's");
+               "Compare on another device, driver or toolkit");
     flags.option("--time-limit", time_limit_,
-                 "Decide with what there is after this long, as in 90s", "TIME");
+                 "Decide with the available data after this time, such as 90s", "TIME");
     outputs_.declare(flags);
   }
 
@@ -65,7 +68,7 @@ class GuardCheck : public Command {
       context.log.warn("{}", removed.message());
     if (!report.is_ok()) return report.status();
     const Result<int> code = outputs_.write(context, *report);
-    // After the verdict: it does not depend on whether the backlog can be written.
+    // After the verdict: an error of the backlog must not lose it.
     const std::vector<backlog::Task> tasks =
         guard::findings(*report, guard_.suite(), guard_.device().info,
                         guard::environment_differences(baseline.device, guard_.device().info));

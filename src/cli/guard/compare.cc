@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard compare A B`: the gate's verdict on two builds, commands, environments or caches,
-// run now in pairs; or on recorded samples of two.
+// `purlin guard compare A B`: the verdict on two builds, commands, environments or caches, run in
+// pairs, or on recorded samples.
 #include "guard/check/compare.h"
 
 #include "base/files.h"
@@ -22,45 +22,51 @@ namespace {
 class GuardCompare : public Command {
  public:
   std::string_view name() const override { return "guard compare"; }
-  std::string_view summary() const override { return "Judge B against A, run in pairs now"; }
-  std::string_view details() const override {
-    return "A is what was good, B what is under test. What the two are:\n"
-           "  (nothing)       git revisions, each checked out in a worktree and built by --build\n"
-           "  --commands      two shell commands that print times\n"
-           "  --environments  NAME=value,… or a file of such lines, each for one arm\n"
-           "  --caches        two config caches (directories), for a suite of cached configs\n"
-           "  --samples       CSV files of recorded samples, paired by process: nothing is run\n"
-           "What is run: --suite, or the command after `--`, which prints its times in --format "
-           "on\n"
-           "stdout or in the file it is given for {output}. Both arms run as pairs of fresh\n"
-           "processes in an order that coins decide. A comparison with --journal that is killed\n"
-           "goes on where it was when it is started again.\n\n"
-           "Examples:\n"
-           "  purlin guard compare main HEAD --suite gate.toml --journal guard.jsonl\n"
-           "  purlin guard compare v1.2 HEAD --build 'make -j' -- ./bench --csv\n"
-           "  purlin guard compare --commands './old/bench' './new/bench'\n"
-           "  purlin guard compare --environments CUDA_MODULE_LOADING=LAZY "
-           "CUDA_MODULE_LOADING=EAGER -- ./bench\n"
-           "  purlin guard compare --samples before.csv after.csv.gz --json\n"
-           "Exit codes: 0 pass or improvement, 1 regression, 2 error, 3 inconclusive.";
+  std::string_view summary() const override { return "Compare B with A, run in pairs now"; }
+  VerbText text() const override {
+    return {
+        .description =
+            "Without another option, A and B are git revisions, and --build builds each in a "
+            "worktree. The comparison runs --suite, or the command after `--`, which prints its "
+            "times in --format on stdout or in the file of its argument {output}. Both sides run "
+            "as pairs of fresh processes in random order.",
+        .more = "A comparison with --journal that was killed continues when it is started again.",
+        .examples = {{"purlin guard compare main HEAD --suite gate.toml --journal guard.jsonl"},
+                     {"purlin guard compare v1.2 HEAD --build 'make -j' -- ./bench --csv"},
+                     {"purlin guard compare --commands './old/bench' './new/bench'"},
+                     {"purlin guard compare --environments CUDA_MODULE_LOADING=LAZY "
+                      "CUDA_MODULE_LOADING=EAGER -- ./bench"},
+                     {"purlin guard compare --samples before.csv after.csv.gz --json"}},
+        .exit_codes = {{0, "Pass or improvement"},
+                       {1, "Regression"},
+                       {2, "Error"},
+                       {3, "Inconclusive"}},
+        .see = {"docs/guide/guard.md", "docs/formats/samples.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positional("A", a_, "What was good");
-    flags.positional("B", b_, "What is under test");
-    flags.flag("--samples", samples_, "A and B are files of samples");
-    flags.flag("--commands", commands_, "A and B are shell commands");
-    flags.flag("--environments", environments_, "A and B are environment variables");
-    flags.flag("--caches", caches_, "A and B are config caches");
+    flags.positional("A", a_, "Reference side");
+    flags.positional("B", b_, "Side under test");
+    flags.flag(
+        "--samples", samples_,
+        {"A and B are CSV files of samples; nothing is run", "The samples are paired by process."});
+    flags.flag("--commands", commands_, "A and B are shell commands that print times");
+    flags.flag("--environments", environments_,
+               {"A and B are environment variables",
+                "Each is NAME=VALUE,... or a file of such lines, for one side."});
+    flags.flag("--caches", caches_,
+               {"A and B are config caches, for a suite",
+                "They are directories. The suite has cached configs."});
     workload_.declare(flags);
-    flags.option("--filter", filter_, "Only items that match, as *gemm*", "GLOB");
-    flags.option("--journal", journal_, "Keep each pair here; a killed run goes on from it",
+    flags.option("--filter", filter_, "Only items that match, such as *gemm*", "GLOB");
+    flags.option("--journal", journal_, "File of the pairs; a killed run continues from it",
                  "FILE");
     flags.option("--time-limit", time_limit_,
-                 "Decide with what there is after this long, as in 90s", "TIME");
+                 "Decide with the available data after this time, such as 90s", "TIME");
     flags.option("--detectable", thresholds_.detectable, "Slowdown that must be found");
-    flags.option("--floor", thresholds_.floor, "Slowdown below which nothing is red");
-    flags.option("--absolute-floor-ns", thresholds_.absolute_floor_ns,
-                 "The same in nanoseconds; two steps of the timer and 30 cycles always apply");
+    flags.option("--floor", thresholds_.floor, "Slowdown below which no item is a regression");
+    flags.option(
+        "--absolute-floor-ns", thresholds_.absolute_floor_ns,
+        {"The same floor in nanoseconds", "Two steps of the timer and 30 cycles always apply."});
     watched_.declare(flags);
     outputs_.declare(flags);
   }

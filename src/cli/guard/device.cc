@@ -8,7 +8,8 @@ namespace purlin::cli {
 
 void GuardDevice::declare(Flags& flags) {
   flags.option("--lock-clocks", clock_,
-               "Hold the GPU's clock meanwhile, where that is permitted: base, max or MHz",
+               {"Hold the GPU clock while measuring: base, max or MHz",
+                "The user needs the permission to lock clocks."},
                "CLOCK");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device under the guard's verbs that measure: watched where NVML knows it, its clock locked
-// where that was asked for. Owned by the verb's Command; the clock is given back with it.
+// The device of the guard verbs that measure. NVML devices are watched, and --lock-clocks locks the
+// clock. Owned by the verb's Command; its destructor releases the clock.
 #pragma once
 
 #include "cli/frame/command.h"
@@ -17,10 +17,10 @@ namespace purlin::cli {
 class GuardDevice {
  public:
   void declare(Flags& flags);
-  // Only a clock that was to be locked and cannot be is a failure.
+  // Fails only where --lock-clocks is given and the clock cannot be locked.
   Status open(Context& context, const DeviceInfo& device);
   guard::Watch* watch() { return watch_.get(); }  // nullptr: the device cannot be watched
-  // At what the clock is held, 0 = its base; nullopt: it is not.
+  // The locked clock in MHz, 0 = the base clock; nullopt: not locked.
   std::optional<unsigned> locked_mhz() const { return locked_mhz_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard history`: where the level of a suite's kernels moved, over recorded runs.
+// `purlin guard history`: changes of the level of a suite's kernels, over recorded runs.
 #include "guard/history/history.h"
 
 #include "cli/commands.h"
@@ -12,29 +12,31 @@ class GuardHistory : public Command {
  public:
   std::string_view name() const override { return "guard history"; }
   std::string_view summary() const override {
-    return "Show where kernels became slower or faster, over recorded runs";
+    return "Show when kernels became slower or faster, over recorded runs";
   }
-  std::string_view details() const override {
-    return "Reads histories that `guard run --record FILE --build LABEL` appends to, baselines, "
-           "and\n"
-           "documents of `guard run --json`; folders stand for the files in them. A level that "
-           "moved\n"
-           "is annotated with the builds around it and with what else changed there: driver,\n"
-           "toolkit, device, host. Annotations are hints, not verdicts: a paired run of the two\n"
-           "builds (guard compare, guard bisect) decides.\n\n"
-           "Example: purlin guard history nightly.jsonl --kernel gemm\n"
-           "Exit codes: 0 shown, 2 a file cannot be read.";
+  VerbText text() const override {
+    return {.description =
+                "Reads histories of `guard run --record`, baselines, and documents of `guard run "
+                "--json`. A folder represents the files in it. Each changed level is annotated "
+                "with the builds around it, and with changes of driver, toolkit, device and "
+                "host.\n\nAnnotations are hints, not verdicts. A paired run of the two builds "
+                "decides (guard compare, guard bisect).",
+            .examples = {{"purlin guard history nightly.jsonl --kernel gemm"}},
+            .exit_codes = {{0, "Shown"}, {2, "A file cannot be read"}},
+            .see = {"docs/guide/guard.md", "docs/formats/history.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("files", files_, "Histories, baselines, run documents, or folders of them");
-    flags.option("--kernel", options_.filter, "Only items whose name or shape contains this",
+    flags.positionals("FILE", files_, "Histories, baselines, run documents, or folders of them");
+    flags.option("--kernel", options_.filter, "Only items whose name or shape contains this text",
                  "TEXT");
     flags.option("--min-magnitude", options_.change_points.min_magnitude,
-                 "Smallest change of level annotated, relative");
+                 "Smallest relative change to annotate");
     flags.option("--min-segment", options_.change_points.min_segment,
-                 "Runs that a level must last on each side");
-    flags.option("--alpha", options_.change_points.alpha, "Level of each series' test");
-    flags.flag("--json", json_, "Print one JSON document (purlin.guard-history/1)");
+                 "Minimum runs of a level on each side");
+    flags.option("--alpha", options_.change_points.alpha,
+                 "Significance level of the test of each series");
+    flags.flag("--json", json_,
+               {"Print one JSON document", "The schema is purlin.guard-history/1."});
   }
 
   Result<int> run(Context& context) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard matrix`: one suite over builds, toolkits, drivers, devices; what a slowdown is due
-// to.
+// `purlin guard matrix`: one suite over builds, toolkits, drivers and devices, to find the cause of
+// a slowdown.
 #include "guard/matrix/matrix.h"
 
 #include "base/files.h"
@@ -23,36 +23,41 @@ class GuardMatrix : public Command {
  public:
   std::string_view name() const override { return "guard matrix"; }
   std::string_view summary() const override {
-    return "Say whether build, toolkit, driver or device made kernels slower";
+    return "Find the cause of slower kernels: build, toolkit, driver or device";
   }
-  std::string_view details() const override {
-    return "MATRIX.toml (docs/formats/matrix.md) names a suite or a command, and factors with "
-           "their\n"
-           "levels, from what was to what is. Cells that this machine can bring about are run "
-           "here,\n"
-           "one fresh process of each per round, in random order. Cells that it cannot, such as\n"
-           "another driver's, are recorded there with --record DIR --here driver=570 and named in\n"
-           "the file. What changed between the first levels and the last is shared out among the\n"
-           "factors, with intervals and with how far the factors act on one another.\n\n"
-           "Example: purlin guard matrix upgrade.toml --journal upgrade.jsonl\n"
-           "Exit codes: 0 no kernel is slower, 1 some are, 2 error, 3 cells are missing.";
+  VerbText text() const override {
+    return {.description =
+                "MATRIX names a suite or a command, and factors with their levels, from old to "
+                "new. This machine runs the cells that it can: one fresh process of each cell per "
+                "round, in random order.\n\nOther cells, such as another driver's, are recorded on "
+                "their machine with --record DIR --here driver=570, and named in the file. The "
+                "change between the first and the last levels is divided among the factors. The "
+                "result has intervals and the interactions of the factors.",
+            .examples = {{"purlin guard matrix upgrade.toml --journal upgrade.jsonl"}},
+            .exit_codes = {{0, "No kernel is slower"},
+                           {1, "Some kernels are slower"},
+                           {2, "Error"},
+                           {3, "Cells are missing"}},
+            .see = {"docs/guide/guard.md", "docs/formats/matrix.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positional("MATRIX", path_, "The matrix file");
-    flags.list("--here", here_, "This machine's level of a factor, in place of the file's",
-               "FACTOR=LEVEL");
-    flags.option("--repo", repository_, "The git repository of the revisions", "DIR");
-    flags.option("--build", build_, "Shell command that builds a revision, at its root", "CMD");
-    flags.option("--work", work_, "Keep worktrees here, and use them again where they are built",
-                 "DIR");
-    flags.option("--device", device_, "Device, in place of the suite's", "DEVICE");
-    flags.option("--cache", cache_, "The config cache's directory", "DIR");
-    flags.option("--journal", journal_, "Keep each round here; a killed run goes on from it",
+    flags.positional("MATRIX", path_, "Matrix file (TOML, docs/formats/matrix.md)");
+    flags.list(
+        "--here", here_,
+        {"Level of a factor on this machine; repeatable", "It replaces the level in the file."},
+        "FACTOR=LEVEL");
+    flags.option("--repo", repository_, "Git repository of the revisions", "DIR");
+    flags.option("--build", build_, "Shell command that builds a revision, run at its root", "CMD");
+    flags.option("--work", work_, "Folder for worktrees; built worktrees are used again", "DIR");
+    flags.option("--device", device_, "Device, instead of the suite's", "DEVICE");
+    flags.option("--cache", cache_, "Directory of the config cache", "DIR");
+    flags.option("--journal", journal_, "File of the rounds; a killed run continues from it",
                  "FILE");
-    flags.option("--record", record_, "Write each cell run here as a CSV file for other machines",
+    flags.option("--record", record_, "Folder for a CSV file of each cell, for other machines",
                  "DIR");
     watched_.declare(flags);
-    flags.flag("--json", json_, "Print one JSON document (purlin.guard-matrix/1)");
+    flags.flag("--json", json_,
+               {"Print one JSON document", "The schema is purlin.guard-matrix/1."});
   }
 
   Result<int> run(Context& context) override {
@@ -74,7 +79,7 @@ class GuardMatrix : public Command {
     PURLIN_TRY(result.status());
     context.print(json_ ? document(matrix, *result, workload).dump(2) + "\n"
                         : text(matrix, *result, context.terminal));
-    // After the result, which a folder that cannot be written to must not cost.
+    // After the result: an error of the folder must not lose it.
     if (!record_.empty()) PURLIN_TRY(record(matrix, *result));
     return exit_code(*result);
   }

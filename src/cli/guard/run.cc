@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin guard run`: measures a suite as the gate would, and judges nothing.
+// `purlin guard run`: measures a suite as the gate does, without a verdict.
 #include "base/csv.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -19,7 +19,7 @@ double p50_ns(const guard::Measured& item) {
   return times.empty() ? 0 : guard::median_of(times);
 }
 
-// As the gate names it: kernel and shape; a command's items have no shape.
+// The name of an item in the gate: kernel and shape. Items of a command have no shape.
 std::string item_text(const guard::Measured& item) {
   return guard::Item{item.kernel, item.problem.text(), ""}.text();
 }
@@ -27,22 +27,23 @@ std::string item_text(const guard::Measured& item) {
 class GuardRun : public Command {
  public:
   std::string_view name() const override { return "guard run"; }
-  std::string_view summary() const override { return "Measure a suite once, without a judgement"; }
-  std::string_view details() const override {
-    return "Each item runs verified, then measured in --rounds fresh processes. --samples keeps "
-           "every\n"
-           "sample in the format that `guard compare --samples` reads; --record appends the run to "
-           "a\n"
-           "history. The suite's [[commands]] are measured after its kernels.\n\n"
-           "Example: purlin guard run gate.toml --rounds 30 --samples before.csv\n"
-           "Exit codes: 0 measured, 2 an item or the machine fails.";
+  std::string_view summary() const override { return "Measure a suite once, without a verdict"; }
+  VerbText text() const override {
+    return {.description =
+                "Verifies each item, then measures it in --rounds fresh processes. The "
+                "[[commands]] of the suite are measured after its kernels.",
+            .examples = {{"purlin guard run gate.toml --rounds 30 --samples before.csv"}},
+            .exit_codes = {{0, "Measured"}, {2, "An item or the machine fails"}},
+            .see = {"docs/guide/guard.md", "docs/formats/samples.md"}};
   }
   void declare(Flags& flags) override {
     guard_.declare(flags);
     flags.option("--rounds", rounds_, "Processes per item");
-    flags.option("--samples", samples_, "Write every sample to this CSV file", "FILE");
-    flags.option("--record", record_, "Append the medians to this history (guard history)", "FILE");
-    flags.option("--build", build_, "Label of the code measured, for --record: a commit", "LABEL");
+    flags.option("--samples", samples_, "CSV file for every sample, for guard compare --samples",
+                 "FILE");
+    flags.option("--record", record_, "History to append the medians to (guard history)", "FILE");
+    flags.option("--build", build_, "Label of the measured code for --record, such as a commit",
+                 "LABEL");
     flags.flag("--json", json_, "Print one JSON document");
   }
 
@@ -54,7 +55,7 @@ class GuardRun : public Command {
                   guard::measure_suite(guard_.session(), rounds_));
     guard_.end_progress();
     context.print(json_ ? document(items).dump(2) + "\n" : table(items, context.terminal));
-    // After the result, which a file that cannot be written must not cost.
+    // After the result: an error of the file must not lose it.
     if (!samples_.empty()) PURLIN_TRY(write_atomic(samples_, samples_csv(items)));
     if (!record_.empty()) PURLIN_TRY(guard::append_history(record_, history_run(items)));
     for (const guard::Measured& item : items)

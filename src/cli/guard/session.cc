@@ -31,11 +31,10 @@ Random unguessable_random() {
 }
 
 void GuardSession::declare(Flags& flags) {
-  flags.positional("SUITE", suite_path_, "The suite (TOML, docs/formats/suite.md)");
-  flags.option("--device", device_name_, "Device, in place of the suite's", "DEVICE");
-  flags.option("--cache", cache_,
-               "The config cache's directory (default: $PURLIN_CACHE, else yours)", "DIR");
-  flags.list("--tag", tags_, "Only items with this tag; may be repeated", "TAG");
+  flags.positional("SUITE", suite_path_, "Suite file (TOML, docs/formats/suite.md)");
+  flags.option("--device", device_name_, "Device, instead of the suite's", "DEVICE");
+  flags.option("--cache", cache_, "Config cache (default: $PURLIN_CACHE or the user's)", "DIR");
+  flags.list("--tag", tags_, "Only items with this tag; repeatable", "TAG");
   watched_.declare(flags);
 }
 
@@ -79,18 +78,18 @@ std::string GuardSession::default_baseline() const {
 }
 
 void GuardOutputs::declare(Flags& flags) {
-  flags.flag("--json", json_, "Print one JSON document (purlin.guard/1)");
+  flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.guard/1."});
   flags.option("--junit", junit_, "Also write a JUnit report", "FILE");
   flags.option("--profiles", profiles_,
-               "Keep profiles of what became slower here (default: guard-profiles in the user's "
-               "cache folder)",
+               {"Folder for profiles of slower kernels",
+                "The default is guard-profiles in the user's cache folder."},
                "DIR");
-  flags.flag("--no-profiles", no_profiles_, "Take no profiles of what became slower");
+  flags.flag("--no-profiles", no_profiles_, "Take no profiles of slower kernels");
   flags.option("--sarif", sarif_, "Also write SARIF 2.1.0, for code hosts", "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
-  flags.flag(
-      "--github", github_,
-      "Also annotate the GitHub job, and add to its summary where $GITHUB_STEP_SUMMARY is set");
+  flags.flag("--github", github_,
+             {"Also annotate the GitHub job",
+              "Where GITHUB_STEP_SUMMARY is set, the summary of the job is extended, too."});
 }
 
 std::string GuardOutputs::profiles() const {
@@ -99,19 +98,19 @@ std::string GuardOutputs::profiles() const {
 }
 
 Result<int> GuardOutputs::write(Context& context, const guard::Report& report) const {
-  // The verdict first: a report that cannot be written must not cost what took minutes to measure.
+  // The verdict comes first: an error of a report must not lose a measurement of minutes.
   context.print(json_ ? guard::to_json(report).dump(2) + "\n"
                       : guard::render_table(report, context.terminal));
   if (!junit_.empty()) PURLIN_TRY(write_atomic(junit_, guard::render_junit(report)));
   if (!sarif_.empty()) {
-    // Names relative to the checkout, where the host knows them.
+    // Names are relative to the checkout, as the code host shows them.
     const std::string root =
         environment_variable("GITHUB_WORKSPACE", environment_variable("CI_PROJECT_DIR", "."));
     PURLIN_TRY(write_atomic(sarif_, guard::to_sarif(report, root).dump(2) + "\n"));
   }
   if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
   if (github_) {
-    // The runner reads both streams; stdout belongs to the data.
+    // The runner reads both streams. stdout is for the data.
     fmt::print(stderr, "{}", guard::render_annotations(report));
     if (const std::string path = environment_variable("GITHUB_STEP_SUMMARY"); !path.empty()) {
       std::string summary;

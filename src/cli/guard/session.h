@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guard's verbs that run kernels share: their flags, the open suite and device, progress.
-// Owned by the verb's Command; one thread.
+// Shared by the guard verbs that run kernels: their flags, the open suite and device, progress, and
+// the output of a report. Owned by the verb's Command. One thread.
 #pragma once
 
 #include "base/random.h"
@@ -19,22 +19,21 @@ namespace purlin::cli {
 // "guard: screening 12, 40/96 done, 0:12, 0:17 left"
 std::string guard_progress_line(const guard::PairProgress& progress);
 
-// The coins must not be guessable from what is compared: the order of arms is what the test rests
-// on.
+// The order of the two sides must not depend on the compared code: the test relies on it.
 Random unguessable_random();
 
 class GuardSession {
  public:
   void declare(Flags& flags);
-  // Loads the suite and opens its device. A suite with commands is refused where those could not be
-  // treated as its kernels are.
+  // Loads the suite and opens its device. With kRefused, a suite with commands is an error, because
+  // the verb cannot treat commands as kernels.
   enum class Commands { kRefused, kTaken };
   Status open(Context& context, Commands commands = Commands::kRefused);
   guard::GuardRun& session() { return *session_; }
   const guard::Suite& suite() const { return suite_; }
   const guard::ResolvedDevice& device() const { return device_; }
   void end_progress() { progress_.reset(); }
-  // Where a baseline lies when no option says so: NAME.baseline.json beside the suite.
+  // The default path of the baseline: NAME.baseline.json next to the suite.
   std::string default_baseline() const;
 
  private:
@@ -49,13 +48,13 @@ class GuardSession {
   std::optional<guard::GuardRun> session_;
 };
 
-// How a report leaves the program: stdout, and files for CI systems.
+// The outputs of a report: stdout, and files for CI systems.
 class GuardOutputs {
  public:
   void declare(Flags& flags);
-  // Where profiles of regressions go; "" = none are wanted.
+  // The folder for profiles of regressions; "" = take none.
   std::string profiles() const;
-  // Writes all that was asked for; returns the exit code of the verdict.
+  // Writes every requested output and returns the exit code of the verdict.
   Result<int> write(Context& context, const guard::Report& report) const;
 
  private:

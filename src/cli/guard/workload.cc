@@ -20,22 +20,30 @@ GuardWorkload::GuardWorkload(Choice choice, guard::CommandSpec command)
       format_(guard::to_text(command_.rules.format)) {}
 
 void GuardWorkload::declare(Flags& flags) {
-  flags.option("--suite", suite_path_, "Run the kernels and commands of this suite", "SUITE");
-  flags.list("--tag", tags_, "Only the suite's items with this tag; may be repeated", "TAG");
-  flags.option("--repo", repository_, "The git repository of the revisions", "DIR");
-  flags.option("--build", build_, "Shell command that builds a revision, at its root", "CMD");
-  flags.option("--work", work_, "Keep worktrees here, and use them again where they are built",
-               "DIR");
-  flags.option("--device", device_name_, "Device, in place of the suite's", "DEVICE");
-  flags.option("--cache", cache_, "The config cache's directory", "DIR");
+  flags.option("--suite", suite_path_, "Suite of kernels and commands to run", "SUITE");
+  flags.list("--tag", tags_, "Only items of the suite with this tag; repeatable", "TAG");
+  flags.option("--repo", repository_, "Git repository of the revisions", "DIR");
+  flags.option("--build", build_, "Shell command that builds a revision, run at its root", "CMD");
+  flags.option("--work", work_, "Folder for worktrees; built worktrees are used again", "DIR");
+  flags.option("--device", device_name_, "Device, instead of the suite's", "DEVICE");
+  flags.option("--cache", cache_, "Directory of the config cache", "DIR");
   flags.option("--format", format_,
-               "What the command prints: samples (docs/formats/samples.md), google-benchmark, "
-               "nvbench, hyperfine, csv or regex",
+               {"Format of the output: samples, csv, regex or a tool",
+                "",
+                {{"samples", "The format of docs/formats/samples.md"},
+                 {"google-benchmark", "Output of Google Benchmark"},
+                 {"nvbench", "Output of NVBench"},
+                 {"hyperfine", "Output of hyperfine"},
+                 {"csv", "A CSV file"},
+                 {"regex", "Lines that --pattern matches"}}},
                "FORMAT");
   flags.option("--pattern", command_.rules.pattern,
-               "With --format regex: groups are time; name, time; or name, time, unit", "REGEX");
-  flags.option("--unit", command_.rules.unit, "Of times that do not say: ns, us, ms or s");
-  flags.option("--timeout", timeout_, "Of one run of the command", "TIME");
+               {"Expression for --format regex",
+                "Its groups are time, or name and time, or name, time and unit."},
+               "REGEX");
+  flags.option("--unit", command_.rules.unit, "Unit of times without one: ns, us, ms or s",
+               "ns|us|ms|s");
+  flags.option("--timeout", timeout_, "Maximum time of one run of the command", "TIME");
   flags.command(command_.argv, false);
 }
 
@@ -67,7 +75,7 @@ Result<guard::Workload> GuardWorkload::open(bool bare) const {
   if (resolved.is_ok())
     workload.device = resolved->info;
   else if (workload.suite || !device_name_.empty())
-    return resolved.status();  // a command may well run where Purlin knows no device
+    return resolved.status();  // a command can run on a machine without a known device
   if (workload.suite) {
     workload.runner.device = resolved->name;
     workload.runner.binary_cache = join_path(user_cache_directory(), "binaries");
@@ -84,7 +92,7 @@ Result<std::string> GuardWorkload::open_work() {
   return scratch_;
 }
 
-// Git keeps a note of each worktree; it is not to be left behind.
+// Git records each worktree. The record is removed, too.
 void GuardWorkload::clean_up(Context& context) {
   if (scratch_.empty()) return;
   Status status = remove_tree(scratch_);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guard's verbs that compare two sides share: the flags that say what is run (a suite, or
-// a command that prints times) and where revisions come from. Owned by the verb's Command; one
-// thread.
+// Shared by the guard verbs that compare two sides: the flags of the workload (a suite, or a
+// command that prints times) and of the revisions. Owned by the verb's Command. One thread.
 #pragma once
 
 #include "cli/frame/command.h"
@@ -15,17 +14,18 @@ namespace purlin::cli {
 class GuardWorkload {
  public:
   GuardWorkload() = default;
-  // For a verb whose file says what is run.
+  // For a verb whose file names the workload.
   struct Choice {
     std::string suite, repository, build, work, device, cache;
   };
   GuardWorkload(Choice choice, guard::CommandSpec command);
 
   void declare(Flags& flags);
-  // `bare`: the verb brings its own commands, and none may be given here.
+  // `bare`: the verb has its own commands, so a suite or a command here is an error.
   Result<guard::Workload> open(bool bare) const;
 
-  // The folder for worktrees: --work, or a new one that clean_up() removes with git's notes of it.
+  // The folder for worktrees: --work, or a new one that clean_up() removes together with git's
+  // records of its worktrees.
   Result<std::string> open_work();
   void clean_up(Context& context);
   // Checks `revision` out under `work` and builds it.
@@ -33,9 +33,9 @@ class GuardWorkload {
                                   const std::string& work) const;
   const std::string& repository() const { return repository_; }
   const std::string& build() const { return build_; }
-  // Of all the flags that decide what is run, for journals.
+  // All flags that select the workload, as a text for journals.
   std::string identity() const;
-  // Of the device and host, now.
+  // The current environment of the device and host.
   static Environment environment(const guard::Workload& workload);
 
  private:

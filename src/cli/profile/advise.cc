@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin advise`: what to change, what it would save, and what shows it.
+// `purlin advise`: recommended changes, their savings, and the evidence.
 #include "analyze/advise/advice.h"
 #include "analyze/report/supplement.h"
 #include "cli/commands.h"
@@ -16,43 +16,44 @@ class AdviseCommand : public Command {
  public:
   std::string_view name() const override { return "advise"; }
   std::string_view summary() const override {
-    return "What to change, and how much of the end-to-end time it would save";
+    return "Recommend changes, with the end-to-end time each would save";
   }
-  std::string_view details() const override {
-    return "Reads profiles, Purlin's own or other tools' (see `purlin import`), and says at which\n"
-           "level the time is lost (schedule, kernels, algorithm, hardware), then what to change,\n"
-           "greatest saving first. Each saving is an interval of the end-to-end time that "
-           "Amdahl's\n"
-           "law bounds, with the evidence it rests on. Also: what would not help, which kernels "
-           "to\n"
-           "tune, and with --against which ones got slower. Where nothing is worth doing, or the\n"
-           "profile does not tell, it says so.\n\n"
-           "Examples:\n"
-           "  purlin advise trace.json.gz\n"
-           "  purlin advise --json run.plprof | jq '.interventions[0]'\n"
-           "  purlin advise --against monday.json.gz tuesday.json.gz\n\n"
-           "How to read it: docs/guide/advise.md; JSON: docs/formats/advise.md.\n"
-           "Exit code: 0, 2 if a file cannot be read, 3 if the profile holds no kernels: no "
-           "advice\n"
-           "without a profile.\n";
+  VerbText text() const override {
+    return {.description =
+                "Reads profiles of Purlin or of other tools (see `purlin import`). It reports the "
+                "level at which time is lost: schedule, kernels, algorithm or hardware. It then "
+                "lists changes, largest saving first.",
+            .more =
+                "Each saving is an interval of the end-to-end time, bounded by Amdahl's law, with "
+                "its evidence. The answer also lists changes that would not help, kernels to tune, "
+                "and with --against the kernels that became slower. Where no change is worth the "
+                "work, or the profile has too little data, the answer reports that.",
+            .examples = {{"purlin advise trace.json.gz"},
+                         {"purlin advise --json run.plprof | jq '.interventions[0]'"},
+                         {"purlin advise --against monday.json.gz tuesday.json.gz"}},
+            .exit_codes = {{0, "Done"},
+                           {2, "A file cannot be read"},
+                           {3, "The profile holds no kernels"}},
+            .see = {"docs/guide/advise.md", "docs/formats/advise.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "profiles to read");
-    flags.option("--against", against_, "the profile before: what got slower since", "FILE");
-    flags.option("--top", top_, "interventions to show in the text, 0 for all");
-    flags.option("--list", list_, "entries of each of the lists 'tune these' and 'got slower'");
-    flags.option("--smallest", smallest_, "leave out what saves less, as a share of the time");
-    flags.option("--gpu", gpu_, "the GPU, where the profile does not name it: V100-SXM2, H200",
-                 "NAME");
-    flags.list("--shape", shapes_,
-               "the problem of a kernel, where it is not recorded: "
-               "sgemm=gemm,f32,M=4096,N=4096,K=1024; may be repeated",
-               "KERNEL=CLASS,DTYPE,DIMENSIONS");
-    flags.option("--stalls", stalls_, "stall samples of its kernels: CSV, or Nsight Compute's",
+    flags.positionals("FILE", files_, "Profiles to read");
+    flags.option("--against", against_, "Earlier profile: also show kernels that became slower",
                  "FILE");
-    flags.option("--target-compute", compute_, "what share of the arithmetic roof can be reached");
-    flags.option("--target-memory", memory_, "what share of the bandwidth can be reached");
-    flags.flag("--json", json_, "print one JSON document");
+    flags.option("--top", top_, "Interventions in the text, 0 for all");
+    flags.option("--list", list_, "Entries of the lists: kernels to tune, slower kernels");
+    flags.option("--smallest", smallest_, "Smallest saving to show, as a share of the time");
+    flags.option("--gpu", gpu_, "GPU of a profile that does not name it: V100-SXM2, H200", "NAME");
+    flags.list("--shape", shapes_,
+               {"Problem of a kernel, where not recorded; repeatable",
+                "For example sgemm=gemm,f32,M=4096,N=4096,K=1024: kernel name, op class, element "
+                "type, dimensions."},
+               "KERNEL=PROBLEM");
+    flags.option("--stalls", stalls_, "Stall samples of the kernels: CSV, or Nsight Compute's CSV",
+                 "FILE");
+    flags.option("--target-compute", compute_, "Reachable share of the compute roof");
+    flags.option("--target-memory", memory_, "Reachable share of the bandwidth roof");
+    flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.advise/1."});
   }
 
   Result<int> run(Context& context) override {

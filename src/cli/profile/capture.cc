@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin capture`: start, stop or widen the capture of a running program.
+// `purlin capture`: starts, stops or extends the capture of a running program.
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
@@ -22,29 +22,35 @@ class CaptureCommand : public Command {
  public:
   std::string_view name() const override { return "capture"; }
   std::string_view summary() const override {
-    return "Start, stop or widen the capture of a running program";
+    return "Start, stop or extend the capture of a running program";
   }
-  std::string_view details() const override {
-    return "Asks process PID, a CUDA program that runs under `purlin profile`, for\n"
-           "  status   what is recorded now, and what it has cost\n"
-           "  start    the governed capture (after --idle, or stop)\n"
-           "  stop     no capture\n"
-           "  window   every launch with its time for --for TIME, whatever it costs; then as "
-           "before\n"
-           "After --idle or --windows nothing is recorded before the program's first CUDA "
-           "context, and\n"
-           "a window that is asked for earlier begins with that.\n"
-           "It answers within half a second, the first time after CUPTI was initialised. Only the\n"
-           "program's own user may ask. Windows and stops are in the profile's coverage.\n\n"
-           "Example:\n"
-           "  purlin profile --idle -o run.plprof -- python3 serve.py &\n"
-           "  purlin capture window --for 2s $(pgrep -n -f serve.py)   # -n: not purlin itself\n";
+  VerbText text() const override {
+    return {.description =
+                "Controls process PID, a CUDA program that runs under `purlin profile`. Only the "
+                "user who started the program may do so. A window records every launch for the "
+                "time of --for, without the overhead limit.",
+            .more =
+                "The answer comes within half a second, the first time after CUPTI was "
+                "initialised. Windows and stops are in the coverage of the profile.\n\nAfter "
+                "--idle or --windows, nothing is recorded before the first CUDA context of the "
+                "program. A window that is requested earlier begins with that context.",
+            .examples = {{"purlin profile --idle -o run.plprof -- python3 serve.py &"},
+                         {"purlin capture window --for 2s $(pgrep -n -f serve.py)",
+                          "-n selects the newest process, not purlin itself"}},
+            .exit_codes = {{0, "Done"}, {2, "Error"}},
+            .see = {"docs/guide/profiling.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("ACTION PID", words_,
-                      "status, start, stop or window, and the program's process");
-    flags.option("--for", length_, "how long a window is", "TIME");
-    flags.flag("--json", json_, "print the answer as JSON");
+    flags.positionals(
+        "ACTION PID", words_,
+        {"status, start, stop or window, then the process of the program",
+         "",
+         {{"status", "Show the state of the capture and its overhead so far"},
+          {"start", "Start the capture, after --idle or stop"},
+          {"stop", "Stop the capture"},
+          {"window", "Record every launch for the time of --for, then continue as before"}}});
+    flags.option("--for", length_, "Length of a window", "TIME");
+    flags.flag("--json", json_, "Print the answer as JSON");
   }
 
   Result<int> run(Context& context) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin diff`: what got slower and faster between two profiles, and why.
+// `purlin diff`: slower and faster kernels between two profiles, with causes.
 #include "analyze/diff/diff.h"
 
 #include "cli/commands.h"
@@ -12,29 +12,38 @@ namespace {
 class DiffCommand : public Command {
  public:
   std::string_view name() const override { return "diff"; }
-  std::string_view summary() const override {
-    return "What got slower and faster between two profiles";
-  }
-  std::string_view details() const override {
-    return "Compares B with A, kernel by kernel: per step where both have steps, else per run.\n"
-           "Kernels are matched by name and shape, then by name, then by op and shape, then by op\n"
-           "class; the rest is gone or new. Each change is split, without a remainder, into more "
-           "or\n"
-           "fewer launches, longer or shorter ones, other shapes, other kernels, and what another\n"
-           "GPU, driver or clock explains. Reads profiles of its own and of other tools.\n\n"
-           "Examples:\n"
-           "  purlin diff before.plprof after.plprof\n"
-           "  purlin diff --top 0 monday.json.gz tuesday.json.gz\n"
-           "  purlin diff --json a.plprof b.plprof | jq '.items[] | select(.certain)'\n\n"
-           "How it is computed, and the JSON: docs/formats/diff.md. Exit code: 0 whatever the\n"
-           "difference (`purlin guard` judges), 2 if a file cannot be read.\n";
+  std::string_view summary() const override { return "Compare two profiles, kernel by kernel"; }
+  VerbText text() const override {
+    return {
+        .description =
+            "Compares the second profile with the first: per step where both have steps, else per "
+            "run. It reads profiles of Purlin and of other tools.",
+        .more =
+            "Kernels are matched by name and shape, then by name, then by op and shape, then by op "
+            "class. The other kernels are gone or new. Each change is split without a remainder "
+            "into these causes:\n  - more or fewer launches, longer or shorter launches\n  - other "
+            "shapes, other kernels\n  - another GPU, driver or clock",
+        .examples = {{"purlin diff before.plprof after.plprof"},
+                     {"purlin diff --top 0 monday.json.gz tuesday.json.gz"},
+                     {"purlin diff --json a.plprof b.plprof | jq '.items[] | select(.certain)'"}},
+        .exit_codes = {{0,
+                        "Compared, with or without a difference (`purlin guard` gives verdicts)"},
+                       {2, "A file cannot be read"}},
+        .see = {"docs/guide/diff.md", "docs/formats/diff.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "A and B: the profile before and the one after");
-    flags.option("--per", per_, "what totals are of: auto, step or run", "UNIT");
-    flags.option("--top", top_, "rows to show of each kind in the text, 0 for all");
-    flags.flag("--json", json_, "print one JSON document with all items");
-    flags.flag("--csv", csv_, "print all items as CSV");
+    flags.positionals("FILE", files_, "Profile before, then profile after");
+    flags.option("--per", per_,
+                 {"Base of the totals: auto, step or run",
+                  "",
+                  {{"auto", "Per step where both profiles have steps"},
+                   {"step", "Per step"},
+                   {"run", "Per run"}}},
+                 "UNIT");
+    flags.option("--top", top_, "Rows of each kind in the text, 0 for all");
+    flags.flag("--json", json_,
+               {"Print all items as one JSON document", "The schema is purlin.diff/1."});
+    flags.flag("--csv", csv_, "Print all items as CSV");
   }
 
   Result<int> run(Context& context) override {

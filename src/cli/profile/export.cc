@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin export`: a profile's timeline, or the results of tuning, in other tools' formats.
+// `purlin export`: the timeline of a profile, or tuning results, in formats of other tools.
 #include "profile/export/export.h"
 
 #include "base/files.h"
@@ -19,36 +19,42 @@ class ExportCommand : public Command {
  public:
   std::string_view name() const override { return "export"; }
   std::string_view summary() const override {
-    return "Write a profile's timeline, or results of tuning, for another tool";
+    return "Write a timeline or tuning results for another tool";
   }
-  std::string_view details() const override {
-    return "Formats of a profile's timeline:\n"
-           "  chrome    JSON trace events as PyTorch writes them, with links from each launch to "
-           "its\n"
-           "            kernel; opens in ui.perfetto.dev and chrome://tracing\n"
-           "  perfetto  Perfetto's protobuf trace: half the size, opens faster\n"
-           "  csv       one line for each kernel, copy and set, with the call that launched it\n"
-           "Formats of results of tuning (a document of `purlin tune --json`, a session's folder, "
-           "a\n"
-           "Kernel Tuner cache, T4, KTT's JSON, Kernel Launcher's wisdom, an entry of the cache):\n"
-           "  kernel-tuner   a Kernel Tuner cache file\n"
-           "  t4             the community's output schema, 1.0.0\n"
-           "  json           Purlin's own compact form (docs/formats/evaluations.md)\n"
-           "  csv            one line for each config\n"
-           "Overlapping work of one stream goes to further tracks of it: nothing is dropped.\n\n"
-           "Examples:\n"
-           "  purlin export run.plprof --format perfetto -o run.pftrace\n"
-           "  purlin export trace.json.gz --format csv | head\n"
-           "  purlin export tuned.json --format kernel-tuner -o gemm-H200.json\n\n"
-           "The formats are described in docs/formats/export.md and tuning-results.md. Exit code: "
-           "0, or 2 if the file "
-           "cannot\n"
-           "be read or has no timeline (a profile that kept histograms only has none).\n";
+  VerbText text() const override {
+    return {
+        .description =
+            "Writes the timeline of profiles, or tuning results, in an open format. Overlapping "
+            "work of one stream goes to further tracks of the stream: nothing is dropped.",
+        .more =
+            "Tuning results are a document of `purlin tune --json`, the folder of a session, a "
+            "Kernel Tuner cache, T4, JSON of KTT, wisdom of Kernel Launcher, or an entry of the "
+            "cache.",
+        .examples = {{"purlin export run.plprof --format perfetto -o run.pftrace"},
+                     {"purlin export trace.json.gz --format csv | head"},
+                     {"purlin export tuned.json --format kernel-tuner -o gemm-H200.json"}},
+        .exit_codes = {{0, "Written"},
+                       {2, "A file cannot be read, or has only histograms and no timeline"}},
+        .see = {"docs/formats/export.md", "docs/formats/tuning-results.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "profiles or traces, which are merged; or results of tuning");
-    flags.option("--format", format_, "chrome, perfetto, csv; kernel-tuner, t4, json", "FORMAT");
-    flags.option("-o,--output", output_, "file to write; standard output without it", "FILE");
+    flags.positionals("FILE", files_, "Profiles or traces to merge, or tuning results");
+    flags.option(
+        "--format", format_,
+        {"chrome, perfetto or csv; kernel-tuner, t4, json or csv",
+         "The first three are formats of a timeline, the others of tuning results.",
+         {{"chrome",
+           "Timeline: JSON trace events as PyTorch writes them, for ui.perfetto.dev and "
+           "chrome://tracing. Each launch has a link to its kernel"},
+          {"perfetto", "Timeline: Perfetto's protobuf trace, half the size, opens faster"},
+          {"csv",
+           "Timeline: one line for each kernel, memcpy and memset, with the call that launched it. "
+           "Tuning results: one line for each config"},
+          {"kernel-tuner", "Tuning results: a Kernel Tuner cache file"},
+          {"t4", "Tuning results: the community's output schema, 1.0.0"},
+          {"json", "Tuning results: Purlin's compact form (docs/formats/evaluations.md)"}}},
+        "FORMAT");
+    flags.option("-o,--output", output_, "File to write (default: standard output)", "FILE");
   }
 
   Result<int> run(Context& context) override {
@@ -60,7 +66,7 @@ class ExportCommand : public Command {
                    "say what to write: --format chrome, perfetto or csv for a timeline, "
                    "kernel-tuner, t4, json or csv for results of tuning");
     const bool tuning = format_ == "kernel-tuner" || format_ == "t4" || format_ == "json";
-    // What both can be written as: by what the file is.
+    // csv is a format of both: the kind of the file decides.
     if (tuning) return export_results(context);
     if (const Status no_profile = detect_profiles(files_).status();
         format_ == "csv" && !no_profile.is_ok()) {

@@ -16,11 +16,11 @@ namespace {
 
 using profile::Format;
 
-// Of all files together, so that the verbs stay within 1 GiB whatever they are given: an event
-// takes 48 bytes, and again while timelines are joined and sorted.
+// The maximum of all files together. It keeps the verbs within 1 GiB: an event takes 48 bytes, and
+// twice that while timelines are joined and sorted.
 constexpr std::size_t kMaxTimelineEvents = 8'000'000;
 
-// A folder's files are named one by one, so that they merge with others of the run.
+// The files of a folder are listed one by one, to merge them with others of the run.
 Result<std::vector<std::string>> rocprof_paths(const std::vector<ProfileFile>& files) {
   std::vector<std::string> paths;
   for (const ProfileFile& file : files) {
@@ -63,10 +63,10 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
   PURLIN_ASSIGN(const std::vector<std::string> rocprof, rocprof_paths(files));
 
   Profile merged;
-  std::optional<profile::Merger> merger;  // from the second on
+  std::optional<profile::Merger> merger;  // from the second file on
   bool first = true;
-  // A glob that takes in a run's own profile and its spool, or a file named twice: easily given,
-  // and seen nowhere in the sums.
+  // A file named twice, or a glob with a profile and its spool: an easy mistake that the sums do
+  // not show.
   std::set<std::tuple<std::int64_t, std::int64_t, std::string>> taken;
   const auto warn_of_doubles = [&](const std::string& path, const Profile& profile) {
     const auto known = [&](const ProcessInfo& process) {
@@ -98,7 +98,7 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
     merger->add(*read);
     return Status::ok();
   };
-  // What the files before took of the timeline is not read again of the next.
+  // The limit of the next file is the rest that the earlier files left.
   const auto rest = [&] {
     const std::size_t held = merger ? merger->timeline_events() : event_count(merged.timeline);
     options.max_timeline_events = kMaxTimelineEvents - std::min(held, kMaxTimelineEvents);

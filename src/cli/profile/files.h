@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles as the verbs take them: any number of files of any supported kind, read and merged, with
-// progress on a terminal. rocprof's files are one run's parts and are read as such.
+// Reads the profiles of a verb: any number of files of any supported kind, merged, with progress on
+// a terminal. The files of rocprof are parts of one run and are read together. Free functions.
 #pragma once
 
 #include "base/status.h"
@@ -18,9 +18,9 @@ struct ProfileFile {
   profile::Format format = profile::Format::kPurlin;
 };
 
-// What each file is; the first that is no profile fails.
+// The format of each file. The first file without a known format is an error.
 Result<std::vector<ProfileFile>> detect_profiles(const std::vector<std::string>& paths);
-// Warns of each that is damaged.
+// Warns about each damaged file.
 Result<Profile> read_profiles(const Context& context, const std::vector<ProfileFile>& files);
 Result<Profile> read_profiles(const Context& context, const std::vector<std::string>& paths);
 

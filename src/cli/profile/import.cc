@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin import`: other tools' profiles into a profile file, with what was found and what lacks.
+// `purlin import`: writes the traces of other tools as a profile, and lists its contents and gaps.
 #include "profile/import/import.h"
 
 #include "base/files.h"
@@ -14,7 +14,7 @@
 namespace purlin::cli {
 namespace {
 
-// What a profile holds, in numbers.
+// The contents of a profile, as numbers.
 struct Contents {
   double launches = 0, kernel_ns = 0, copies = 0, copy_bytes = 0;
   std::size_t with_shape = 0, with_counters = 0;
@@ -37,32 +37,34 @@ class ImportCommand : public Command {
  public:
   std::string_view name() const override { return "import"; }
   std::string_view summary() const override {
-    return "Make a profile of other tools' traces and exports";
+    return "Convert traces and exports of other tools to a profile";
   }
-  std::string_view details() const override {
-    return "Reads any of these, plain or gzipped, found by what is in them and not by their name:\n"
-           "  Chrome traces of PyTorch (Kineto), JAX and others   trace.json, trace.json.gz\n"
-           "  Nsight Systems    nsys export --type sqlite -o FILE report.nsys-rep\n"
-           "  Nsight Compute    ncu --import report.ncu-rep --csv --page raw > FILE\n"
-           "  rocprof, rocprofv2, rocprofv3, rocprof-compute      CSV files, or a folder of them\n"
-           "  Purlin            profiles, to merge them\n"
-           "and writes them as one profile. Without -o it only says what is in them. Several "
-           "files\n"
-           "merge: the ranks of a job, the files of one rocprof run. `purlin report` and `purlin\n"
-           "diff` read all of these too; importing makes a trace small and quick to read.\n\n"
-           "Examples:\n"
-           "  purlin import trace.json.gz -o step.plprof\n"
-           "  purlin import report.sqlite\n"
-           "  purlin import --build v2 --json rank*.json.gz -o job.plprof\n\n"
-           "What each file gives, and what it lacks: docs/guide/import.md. Exit code: 0, also "
-           "where\n"
-           "a damaged file gave a part (then marked partial); 2 if a file cannot be read.\n";
+  VerbText text() const override {
+    return {.description =
+                "Reads traces and exports, plain or gzipped, and writes them as one profile. It "
+                "recognises them by their contents. Several files are merged, such as the ranks of "
+                "a job or the files of one rocprof run. `purlin report` and `purlin diff` read "
+                "these files, too. An imported profile is smaller and faster to read.",
+            .more =
+                "Supported files:\n  Chrome traces of PyTorch (Kineto), JAX and others   "
+                "trace.json, trace.json.gz\n  Nsight Systems    nsys export --type sqlite -o FILE "
+                "report.nsys-rep\n  Nsight Compute    ncu --import report.ncu-rep --csv --page raw "
+                "> FILE\n  rocprof, rocprofv2, rocprofv3, rocprof-compute      CSV files, or a "
+                "folder of them\n  Purlin            profiles, to merge them",
+            .examples = {{"purlin import trace.json.gz -o step.plprof"},
+                         {"purlin import report.sqlite"},
+                         {"purlin import --build v2 --json rank*.json.gz -o job.plprof"}},
+            .exit_codes = {{0, "Imported; a damaged file may give a part, marked partial"},
+                           {2, "A file cannot be read"}},
+            .see = {"docs/guide/import.md", "docs/formats/import.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "traces, exports, profiles, or a folder of rocprof's");
-    flags.option("-o,--output", output_, "where to write the profile", "FILE");
-    flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
-    flags.flag("--json", json_, "print one JSON document of what was found");
+    flags.positionals("FILE", files_, "Traces, exports, profiles, or a folder of rocprof files");
+    flags.option("-o,--output", output_, "Profile to write (default: only show the contents)",
+                 "FILE");
+    flags.option("--build", build_, "Label of the code under test, stored in the profile", "LABEL");
+    flags.flag("--json", json_,
+               {"Print the contents as one JSON document", "The schema is purlin.import/1."});
   }
 
   Result<int> run(Context& context) override {
@@ -79,7 +81,7 @@ class ImportCommand : public Command {
   }
 
  private:
-  // Found out now rather than after minutes of reading.
+  // Checked before minutes of reading.
   Status check_output() const {
     if (is_directory(output_))
       return error(Code::kInvalid, "-o '{}' is a folder: name the file to write, such as {}",

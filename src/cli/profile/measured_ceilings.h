@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ceilings that `purlin doctor --ceilings` measured on this machine, for the devices of a
-// profile. Free function; what cannot be read is not there.
+// profile. A free function; an unreadable file counts as missing.
 #pragma once
 
 #include "model/device/ceilings.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin profile`: run a program under capture, keep the profile, print the report.
+// `purlin profile`: runs a program under capture, writes the profile, prints the report.
 #include "analyze/report/report.h"
 #include "analyze/report/text.h"
 #include "base/files.h"
@@ -26,77 +26,79 @@ class ProfileCommand : public Command {
   std::string_view summary() const override {
     return "Run a program under capture and report its kernels";
   }
-  std::string_view details() const override {
-    return "Runs COMMAND unchanged, with its children, and records every kernel it launches "
-           "through\n"
-           "CUDA or OpenCL. The profile goes to FILE (purlin-profile-PID.plprof if none is "
-           "given);\n"
-           "the report is printed on stdout when the program has ended. Nothing needs "
-           "recompiling.\n"
-           "A program that is killed leaves all but its last second.\n\n"
-           "Examples:\n"
-           "  purlin profile -o run.plprof -- python3 train.py --epochs 1\n"
-           "  purlin profile --counters -- python3 train.py\n"
-           "  purlin profile --counters full --kernel 'gemm|attention' -- ./program\n"
-           "  purlin profile --sample auto -- python3 train.py   # left on: the budget over all "
-           "runs\n"
-           "  purlin report run.plprof\n\n"
-           "Exit code: the program's own (128 + N after signal N); 2 if it could not be started "
-           "or\n"
-           "the profile could not be written.\n";
+  VerbText text() const override {
+    return {
+        .description =
+            "Runs COMMAND unchanged, with its child processes, and records the kernels that it "
+            "launches through CUDA or OpenCL. The report goes to stdout when the program has "
+            "ended. No recompilation is necessary. After a kill, only the last second is missing.",
+        .examples = {{"purlin profile -o run.plprof -- python3 train.py --epochs 1"},
+                     {"purlin profile --counters -- python3 train.py"},
+                     {"purlin profile --counters full --kernel 'gemm|attention' -- ./program"},
+                     {"purlin profile --sample auto -- python3 train.py",
+                      "Always on: the budget holds over all runs"},
+                     {"purlin report run.plprof"}},
+        .exit_codes = {{0,
+                        "The command succeeded; other codes are its own, 128 + N after signal N"},
+                       {2, "The command cannot start, or the profile cannot be written"}},
+        .see = {"docs/guide/profiling.md"}};
   }
   void declare(Flags& flags) override {
-    flags.option("-o,--output", output_, "where to write the profile", "FILE");
-    flags.option("--budget", budget_, "how much of the program's time capture of CUDA may take",
+    flags.option("-o,--output", output_, "Profile to write (default: purlin-profile-PID.plprof)",
+                 "FILE");
+    flags.option("--budget", budget_, "Maximum overhead of CUDA capture, a share of the time",
                  "SHARE");
-    flags.flag(
-        "--full", full_,
-        "record every launch, with a timeline, whatever it costs (13 to 60 % where launches are "
-        "tiny)");
-    flags.optional_value(
-        "--windows", windows_, "on",
-        "where not every launch can be recorded within the budget, go on in windows that stand "
-        "for the whole run; makes every launch some 0.5 us dearer. auto: where --sample auto "
-        "knows that there is room for them",
-        "auto|on|off");
-    flags.option("--window", window_, "timelines in windows: 2s@60s is two seconds a minute",
+    flags.flag("--full", full_,
+               {"Record every launch with a timeline, without overhead limit",
+                "The overhead is 13 to 60 % for programs with tiny launches."});
+    flags.optional_value("--windows", windows_, "on",
+                         {"Record in windows where every launch exceeds the budget",
+                          "The windows represent the whole run. Each launch of the program then "
+                          "takes about 0.5 us longer. With auto, windows are used where --sample "
+                          "auto has found enough budget for them."},
+                         "auto|on|off");
+    flags.option("--window", window_, "Windows with a timeline: 2s@60s is 2 seconds a minute",
                  "TIME@TIME");
-    flags.option("--sample", sample_,
-                 "one run in N, or one rank in N of a run; others are not slowed. auto: in as many "
-                 "as hold the budget over all runs, by what earlier ones cost",
-                 "1/N|auto");
-    flags.flag("--waits", waits_,
-               "record for how long the host waits for the device, too; makes steps of many short "
-               "launches half as long again while it records");
-    flags.flag("--idle", idle_, "record nothing until `purlin capture` starts it");
-    flags.optional_value(
-        "--stalls", stalls_, "262144",
-        "sample on which lines warps wait, and for what: one sample of an SM in so "
-        "many cycles (262144)",
-        "CYCLES");
-    flags.optional_value("--counters", counters_, "memory,tensor,caches,issue",
-                         "read hardware counters of some launches: memory,tensor,caches,issue if "
-                         "no topics are given; flops; all; or full, by running kernels again",
-                         "TOPICS");
-    flags.option("--kernel", kernels_, "counters of kernels whose name matches only", "REGEX");
-    flags.option("--launches", replays_,
-                 "with --counters full: launches of each kernel that are run again");
-    flags.option("--build", build_, "label of the code under test, kept in the profile", "LABEL");
     flags.option(
-        "--ops", ops_,
-        "whether launches tell the op they belong to, by the ranges that the program marks "
-        "(NVTX, PyTorch's emit_nvtx): auto: once it marks any",
-        "auto|on|off");
+        "--sample", sample_,
+        {"Profile one run in N; auto: as many runs as the budget allows",
+         "Of a run with ranks, one rank in N is profiled. Other runs and ranks are not slowed. "
+         "With auto, the overhead of earlier runs decides, and the budget holds over all runs."},
+        "1/N|auto");
+    flags.flag("--waits", waits_,
+               {"Also record how long the host waits for the device",
+                "Steps of many short launches take half as long again while it records."});
+    flags.flag("--idle", idle_, "Record nothing until `purlin capture` starts the capture");
+    flags.optional_value("--stalls", stalls_, "262144",
+                         {"Sample the source lines where warps stall, and the reasons",
+                          "One sample of each SM in CYCLES cycles, 262144 without a value."},
+                         "CYCLES");
+    flags.optional_value("--counters", counters_, "memory,tensor,caches,issue",
+                         {"Read hardware counters: topics, flops, all or full",
+                          "Without a value, the topics are memory,tensor,caches,issue. Counters "
+                          "are read for some launches. With full, kernels run again."},
+                         "TOPICS");
+    flags.option("--kernel", kernels_, "Counters only of kernels whose name matches", "REGEX");
+    flags.option("--launches", replays_, "Launches of each kernel that --counters full repeats");
+    flags.option("--build", build_, "Label of the code under test, stored in the profile", "LABEL");
+    flags.option("--ops", ops_,
+                 {"Record the op of each launch, from NVTX ranges",
+                  "The ranges are those that the program marks with NVTX or PyTorch's emit_nvtx. "
+                  "With auto, recording starts with the first range."},
+                 "auto|on|off");
     flags.option(
         "--copies", copies_,
-        "copies and sets of memory, which are recorded all along or not at all; auto: not with "
-        "--windows, nor where --sample auto knows of too many launches for the budget",
+        {"Record memcpy and memset",
+         "They are recorded during the whole run or not at all. With auto, they are not recorded "
+         "with --windows, nor where --sample auto knows of too many launches for the budget."},
         "auto|on|off");
     flags.flag("--gemm-shapes", gemm_shapes_,
-               "sizes and types of the matrix products that cuBLAS and cuBLASLt are asked for");
-    flags.flag("--json", json_,
-               "print the report as JSON; the command's stdout then goes to stderr");
-    flags.option("--seal-period", period_, "how much a killed program may lose", "TIME");
+               "Record sizes and types of cuBLAS and cuBLASLt products");
+    flags.flag(
+        "--json", json_,
+        {"Print the report as JSON", "The standard output of the command then goes to stderr."});
+    flags.option("--seal-period", period_, "Time between writes, the maximum loss when killed",
+                 "TIME");
     flags.command(command_);
   }
 
@@ -122,7 +124,7 @@ class ProfileCommand : public Command {
     options.seal_period_s = *period;
     PURLIN_ASSIGN(options.stall_period_log2, stall_period());
     if (output_.empty()) output_ = fmt::format("purlin-profile-{}.plprof", ::getpid());
-    // Found out now rather than after hours of a run.
+    // Checked before a run of hours.
     const std::string folder = parent_path(absolute_path(output_));
     if (is_directory(output_))
       return error(Code::kInvalid, "'{}' is a folder: name the file to write, such as {}", output_,
@@ -163,7 +165,7 @@ class ProfileCommand : public Command {
     double scale = 1;
     if (!text.empty() && text.back() == '%') text.remove_suffix(1), scale = 0.01;
     const std::optional<double> value = parse_double(text);
-    // A bare 1 would be everything, and is meant as 1 %.
+    // A bare 1 would be the whole time; the user means 1 %.
     if (!value || !(*value * scale >= 0.0001 && *value * scale <= 1) || (scale == 1 && *value == 1))
       return error(Code::kInvalid, "--budget '{}': give a share from 0.01% to 100%, such as 1%",
                    budget_);
@@ -202,14 +204,14 @@ class ProfileCommand : public Command {
     return Status::ok();
   }
 
-  // The nearest power of two, which is what the GPU can do; 0 where stalls were not asked for.
+  // The exponent of the nearest power of two, which the GPU supports; 0 without --stalls.
   Result<std::uint32_t> stall_period() const {
     if (stalls_.empty()) return std::uint32_t{0};
     const std::optional<std::int64_t> cycles = parse_int(stalls_);
     if (!cycles || *cycles < 32 || *cycles > INT32_MAX)
       return error(Code::kInvalid,
                    "--stalls '{}': give the GPU cycles between two samples, from 32 to {}; a power "
-                   "of two is taken as it is",
+                   "of two is used exactly",
                    stalls_, INT32_MAX);
     return static_cast<std::uint32_t>(std::lround(std::log2(static_cast<double>(*cycles))));
   }
@@ -218,7 +220,7 @@ class ProfileCommand : public Command {
     std::vector<std::string_view> topics;
     if (counters_.empty() && (!kernels_.empty() || replays_ != options.counter_replays))
       return error(Code::kInvalid,
-                   "--kernel and --launches say of what counters are read: give "
+                   "--kernel and --launches select kernels for counters: give "
                    "--counters, too");
     if (!counters_.empty() && counters_ != "full" && !parse_counter_topics(counters_, topics))
       return error(Code::kInvalid,
@@ -242,7 +244,7 @@ class ProfileCommand : public Command {
     return Status::ok();
   }
 
-  // What was asked for and is of CUDA alone, where the program used nothing but OpenCL.
+  // Notes the requested options that need CUDA, where the program used only OpenCL.
   void note_cuda_only(Profile& profile) const {
     const std::vector<ProcessInfo>& processes = profile.processes;
     if (processes.empty() || !std::all_of(processes.begin(), processes.end(),
@@ -267,7 +269,7 @@ class ProfileCommand : public Command {
                                             "recorded launch by launch"});
   }
 
-  // A run of hours is not to be lost for a disk that filled up meanwhile.
+  // A full disk must not lose a run of hours.
   Status write(const Profile& profile) {
     const Status written = profile::write_profile(output_, profile);
     if (written.is_ok()) return written;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin report`: profiles, merged and ranked.
+// `purlin report`: merges profiles and ranks their kernels.
 #include "analyze/report/report.h"
 
 #include "analyze/advise/advice.h"
@@ -24,45 +24,57 @@ class ReportCommand : public Command {
  public:
   std::string_view name() const override { return "report"; }
   std::string_view summary() const override { return "Rank the kernels of one or more profiles"; }
-  std::string_view details() const override {
-    return "Reads profiles, Purlin's own or other tools' (see `purlin import`), merges them, and "
-           "lists the kernels that own the time: share, total,\n"
-           "count, median and 95th percentile of a launch, what binds them and how near they are\n"
-           "to it. Where the profile has a timeline: how busy the devices were and why not. The\n"
-           "coverage block says what the profile did not see.\n\n"
-           "Examples:\n"
-           "  purlin report run.plprof\n"
-           "  purlin report --sort headroom --filter 'gemm|attention' run.plprof\n"
-           "  purlin report --kernel saxpy run.plprof\n"
-           "  purlin report --json rank0.plprof rank1.plprof | jq '.kernels[0]'\n"
-           "  purlin report --html report.html run.plprof\n\n"
-           "How to read it: docs/guide/report.md; JSON, CSV and the page: "
-           "docs/formats/report.md.\n"
-           "Exit code: 0, or 2 if a file cannot be read, or there is no such kernel or device. A\n"
-           "damaged profile is reported as far as it can be read, and marked partial.\n";
+  VerbText text() const override {
+    return {.description =
+                "Merges profiles of Purlin or of other tools (see `purlin import`) and lists the "
+                "kernels with the largest share of the time. The coverage block reports what the "
+                "profile did not see.",
+            .more =
+                "A row shows the share, total and count of a kernel, the median and 95th "
+                "percentile of a launch, its bound, and its distance from the bound. With a "
+                "timeline, the report shows the busy and idle time of the devices, with causes. A "
+                "damaged profile is reported as far as it can be read, and marked partial.",
+            .examples = {{"purlin report run.plprof"},
+                         {"purlin report --sort headroom --filter 'gemm|attention' run.plprof"},
+                         {"purlin report --kernel saxpy run.plprof"},
+                         {"purlin report --json rank0.plprof rank1.plprof | jq '.kernels[0]'"},
+                         {"purlin report --html report.html run.plprof"}},
+            .exit_codes = {{0, "Done"},
+                           {2, "A file cannot be read, or the kernel or device does not exist"}},
+            .see = {"docs/guide/report.md", "docs/formats/report.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "profiles to read");
-    flags.option("--top", top_, "rows to show in the text, 0 for all");
-    flags.option("--by", by_, "what a row is: kernel, shape, launch, op or op_class", "WHAT");
-    flags.option("--sort", sort_, "order of the rows: total, count, p95 or headroom", "BY");
-    flags.option("--filter", filter_, "only rows whose name, op or class matches", "REGEX");
-    flags.option("--device", device_, "only what ran on this device: cuda:0, its index or model",
-                 "ID");
-    flags.option("--kernel", kernel_, "all about one kernel, by name or a part of it", "NAME");
-    flags.option("--gpu", gpu_, "the GPU, where the profile does not name it: V100-SXM2, H200",
+    flags.positionals("FILE", files_, "Profiles to read");
+    flags.option("--top", top_, "Rows in the text, 0 for all");
+    flags.option("--by", by_,
+                 {"Rows: kernel, shape, launch, op or op_class",
+                  "",
+                  {{"kernel", ""}, {"shape", ""}, {"launch", ""}, {"op", ""}, {"op_class", ""}}},
+                 "UNIT");
+    flags.option("--sort", sort_,
+                 {"Order of the rows: total, count, p95 or headroom",
+                  "",
+                  {{"total", ""}, {"count", ""}, {"p95", ""}, {"headroom", ""}}},
+                 "ORDER");
+    flags.option("--filter", filter_, "Only rows whose name, op or class matches", "REGEX");
+    flags.option("--device", device_, "Only work of this device: cuda:0, its index or its model",
+                 "DEVICE");
+    flags.option("--kernel", kernel_, "Details of one kernel, by name or a part of the name",
                  "NAME");
+    flags.option("--gpu", gpu_, "GPU of a profile that does not name it: V100-SXM2, H200", "NAME");
     flags.list("--shape", shapes_,
-               "the problem of a kernel, where it is not recorded: "
-               "sgemm=gemm,f32,M=4096,N=4096,K=1024; may be repeated",
-               "KERNEL=CLASS,DTYPE,DIMENSIONS");
-    flags.option("--stalls", stalls_, "stall samples of its kernels: CSV, or Nsight Compute's",
+               {"Problem of a kernel, where not recorded; repeatable",
+                "For example sgemm=gemm,f32,M=4096,N=4096,K=1024: kernel name, op class, element "
+                "type, dimensions."},
+               "KERNEL=PROBLEM");
+    flags.option("--stalls", stalls_, "Stall samples of the kernels: CSV, or Nsight Compute's CSV",
                  "FILE");
-    flags.option("--target-compute", compute_, "what share of the arithmetic roof can be reached");
-    flags.option("--target-memory", memory_, "what share of the bandwidth can be reached");
-    flags.flag("--json", json_, "print one JSON document with all rows");
-    flags.flag("--csv", csv_, "print all rows as CSV");
-    flags.option("--html", html_, "write a page that opens offline; - for stdout", "FILE");
+    flags.option("--target-compute", compute_, "Reachable share of the compute roof");
+    flags.option("--target-memory", memory_, "Reachable share of the bandwidth roof");
+    flags.flag("--json", json_,
+               {"Print all rows as one JSON document", "The schema is purlin.report/1."});
+    flags.flag("--csv", csv_, "Print all rows as CSV");
+    flags.option("--html", html_, "Write a page that opens offline; - for stdout", "FILE");
   }
 
   Result<int> run(Context& context) override {
@@ -88,7 +100,7 @@ class ReportCommand : public Command {
       options.targets = report.targets;
       put_advice(analyze::advise(profile, report.timeline, measured, options), report);
     }
-    profile.timeline = {};  // the report has what it tells; the second one below needs it not
+    profile.timeline = {};  // the report holds its results; the second report needs no timeline
     if (!filter_.empty()) PURLIN_TRY(analyze::filter_rows(report, filter_));
     if (sort != analyze::SortBy::kTotal) analyze::sort_rows(report, sort);
     if (!kernel_.empty()) PURLIN_TRY(keep_kernel(report));
@@ -136,7 +148,7 @@ class ReportCommand : public Command {
     return Status::ok();
   }
 
-  // Rows of the kernel that --kernel names: exactly, else by a part of its name that no other has.
+  // Rows of the kernel of --kernel: of this exact name, else of the only name that contains it.
   Status keep_kernel(analyze::Report& report) const {
     const auto keep = [&](auto&& wanted) {
       std::vector<analyze::KernelStat> kept;

@@ -22,32 +22,37 @@ class SpaceCommand : public Command {
  public:
   std::string_view name() const override { return "space"; }
   std::string_view summary() const override {
-    return "Build and count a kernel's space of configs, show what prunes it, export it";
+    return "Build and count the configs of a kernel, show constraints, export";
   }
-  std::string_view details() const override {
-    return "SPEC is a TOML spec or a T1 file. Each constraint's line says how many configs of the\n"
-           "Cartesian product it removed that no other checked before it did; together they are "
-           "all\n"
-           "that was removed. Spaces too large to list are counted all the same; where "
-           "constraints\n"
-           "defeat counting, the number of valid configs is an estimate and is shown as such.\n\n"
-           "Examples:\n"
-           "  purlin space gemm.toml --shape M=512,N=512,K=512\n"
-           "  purlin space gemm.toml --sample 5\n"
-           "  purlin space gemm.toml --export csv > configs.csv\n"
-           "  purlin space t1-hotspot.json --export json --limit 1000\n"
-           "Exit codes: 0 done, 2 error, also when no config satisfies the constraints.";
+  VerbText text() const override {
+    return {.description =
+                "Builds the space of a spec and shows the effect of each constraint: the number of "
+                "configs that it removes and that no earlier constraint removes. The numbers add "
+                "up to all removed configs.",
+            .more =
+                "SPEC is a TOML spec or a T1 file. Spaces that are too large to list are counted, "
+                "too. Where constraints make counting impossible, the number of valid configs is "
+                "an estimate, and marked so.",
+            .examples = {{"purlin space gemm.toml --shape M=512,N=512,K=512"},
+                         {"purlin space gemm.toml --sample 5"},
+                         {"purlin space gemm.toml --export csv > configs.csv"},
+                         {"purlin space t1-hotspot.json --export json --limit 1000"}},
+            .exit_codes = {{0, "Done"}, {2, "Error, or no config satisfies the constraints"}},
+            .see = {"docs/guide/tuning.md", "docs/formats/spec.md", "docs/formats/space.md"}};
   }
 
   void declare(Flags& flags) override {
-    flags.positional("SPEC", spec_, "The kernel's spec (TOML or T1); none for a replay", false);
-    flags.option("--shape", shape_, "Problem shape: M=512,N=512 or a preset's name", "SHAPE");
-    flags.option("--device", device_, "Whose limits constraints may use; or replay:FILE", "DEVICE");
-    flags.option("--sample", sample_, "Show so many configs, drawn uniformly");
+    flags.positional("SPEC", spec_, "Spec of the kernel (TOML or T1), not needed for a replay",
+                     false);
+    flags.option("--shape", shape_, "Problem shape: M=512,N=512 or the name of a preset", "SHAPE");
+    flags.option("--device", device_, "Device whose limits apply, or replay:FILE", "DEVICE");
+    flags.option("--sample", sample_, "Show this many configs, drawn uniformly at random");
     flags.option("--seed", seed_, "Seed of the sample");
-    flags.option("--export", export_, "Print every config (or the sample) as csv or json",
-                 "FORMAT");
-    flags.option("--limit", limit_, "Export so many configs at most; 0 = all");
+    flags.option(
+        "--export", export_,
+        {"Print every config, or the sample, as csv or json", "", {{"csv", ""}, {"json", ""}}},
+        "FORMAT");
+    flags.option("--limit", limit_, "Maximum number of configs to export, 0 for all");
     flags.flag("--json", json_, "Print one JSON document");
   }
 

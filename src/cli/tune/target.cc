@@ -9,8 +9,7 @@
 namespace purlin::cli {
 
 void CacheFlag::declare(Flags& flags) {
-  flags.option("--cache", directory, "The cache's directory (default: $PURLIN_CACHE, else yours)",
-               "DIR");
+  flags.option("--cache", directory, "Config cache (default: $PURLIN_CACHE or the user's)", "DIR");
 }
 
 Result<cache::Store> CacheFlag::open() const {
@@ -18,8 +17,8 @@ Result<cache::Store> CacheFlag::open() const {
 }
 
 void CacheFlag::declare_layers(Flags& flags) {
-  flags.option("--cache-layers", below,
-               "Caches to read through to below it, such as the node's and the fleet's", "DIR:DIR");
+  flags.option("--cache-layers", below, "Caches below it, such as the node's and the fleet's",
+               "DIR:DIR");
 }
 
 Result<cache::Layers> CacheFlag::open_layers() const {
@@ -31,10 +30,10 @@ Result<cache::Layers> CacheFlag::open_layers() const {
 }
 
 void CacheTargetFlags::declare(Flags& flags, bool spec_required) {
-  flags.positional("SPEC", spec, "The kernel's spec (TOML)", spec_required);
-  flags.option("--shape", shape, "Problem shape: M=512,N=512 or a preset's name", "SHAPE");
-  flags.option("--device", device, "cuda:0, opencl:0, replay:FILE or auto", "DEVICE");
-  flags.flag("--cold", cold, "The entry measured with a cold L2 cache");
+  flags.positional("SPEC", spec, "Spec of the kernel (TOML)", spec_required);
+  flags.option("--shape", shape, "Problem shape: M=512,N=512 or the name of a preset", "SHAPE");
+  flags.option("--device", device, "Device: cuda:0, opencl:0, replay:FILE or auto", "DEVICE");
+  flags.flag("--cold", cold, "Use the entry measured with a cold L2 cache");
   cache.declare(flags);
 }
 

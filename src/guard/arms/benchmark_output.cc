@@ -24,9 +24,9 @@ constexpr std::size_t kMaxName = 1000;
 constexpr std::size_t kMaxPattern = 1000;
 constexpr std::int64_t kMaxMatchingNs = 10'000'000'000;  // of this thread, over one output
 
-// The standard library's usual matcher goes back and forth: "(a+)+b" takes it twice as long for
-// each further "a", and a deep recursion for a long line. libstdc++ also has one whose time is
-// polynomial in the line's length; it knows no back-references.
+// The usual matcher of the standard library backtracks. Each further "a" doubles its time for
+// "(a+)+b". A long line takes a deep recursion. libstdc++ has a second matcher whose time is
+// polynomial in the length of the line. It has no back-references.
 #ifdef __GLIBCXX__
 constexpr auto kSyntax = std::regex_constants::ECMAScript | std::regex_constants::__polynomial;
 #else
@@ -141,13 +141,13 @@ const Json& field_of(const Json& summary, std::string_view name) {
   return none;
 }
 
-// 32-bit little-endian floats, as many as the summary says; empty where the file is not there.
+// 32-bit little-endian floats, in the number that the summary gives; empty without the file.
 Result<std::vector<double>> sample_file(const Json& state, std::string_view tag,
                                         const std::string& folder) {
   const Json* summary = folder.empty() ? nullptr : summary_of(state, tag);
   if (summary == nullptr) return std::vector<double>{};
   const std::string& name = field_of(*summary, "filename").as_string();
-  // The name is the output's word: only files beneath the folder are opened.
+  // The name is foreign input: only files below the folder are opened.
   if (name.empty() || name.front() == '/' || name.find("..") != std::string::npos ||
       !file_exists(join_path(folder, name)))
     return std::vector<double>{};
@@ -305,8 +305,8 @@ Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRul
     try {
       if (!std::regex_search(line.begin(), line.end(), match, pattern)) return Status::ok();
     } catch (const std::regex_error& wrong) {
-      return error(Code::kInvalid, "line {}: pattern '{}' is too costly: {}", number, rules.pattern,
-                   wrong.what());
+      return error(Code::kInvalid, "line {}: pattern '{}' is too expensive: {}", number,
+                   rules.pattern, wrong.what());
     }
     const std::string unit = groups == 3 ? match[3].str() : rules.unit;
     const std::string name = groups >= 2 ? match[1].str() : "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelArm: kernels of specs as an arm. A process of it is a worker that measures a few of them
-// one after the other.
+// KernelArm: kernels of specs as an arm. One process of the arm is a worker that measures a few
+// kernels one after the other.
 //
 // Thread-safety: belongs to one thread; the Runner outlives it. Failure: as the Runner's.
 #pragma once
@@ -19,15 +19,15 @@ struct KernelItem {
   Item item;
   Target target;
   std::string code;  // id of the snapshot of its files; part of the arm's fingerprint
-  Status problem;    // why it cannot be run at all: kFailed; it then fails each time it is to run
+  Status problem;    // kFailed: the kernel cannot run, and fails in every process
 };
 
 struct KernelArmOptions {
   std::string label;
-  // Kernels per process. More cost less, as starting a process costs a second; but a kernel that
-  // heats the device is then felt by the next one, in both arms alike.
+  // Kernels per process. More kernels save time, because the start of a process takes a second. But
+  // a kernel that heats the device then slows the next one, in both arms alike.
   std::size_t most_per_launch = 16;
-  // What the Runner adds to its processes' environment: for the record and the fingerprint.
+  // Variables that the Runner adds to its processes: for the record and the fingerprint.
   std::map<std::string, std::string> environment;
 };
 

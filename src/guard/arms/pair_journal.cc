@@ -16,7 +16,7 @@ Json to_json(const ArmReading& reading) {
 
 Result<ArmReading> reading_from_json(const Json& json) {
   const Json::Array& numbers = json.items();
-  // Ratios of numbers between these stay numbers.
+  // Ratios of numbers between these limits are finite.
   const auto is_size = [](const Json& number, double least) {
     const double value = number.as_double(-1);
     return value >= least && value <= 1e30;
@@ -46,7 +46,7 @@ Result<PairJournal> PairJournal::open(const std::string& path, const Json& ident
     return journal;
   }
   PURLIN_TRY(check_schema(lines[0], kSchema, 1).with_context(path));
-  // Member by member, so that the message can say in what the comparisons differ.
+  // Member by member: the message names the first difference.
   for (const Json::Member& member : identity.members()) {
     if (member.key == "environment" || member.key == "tool_version") continue;
     if (!(lines[0][member.key] == member.value))

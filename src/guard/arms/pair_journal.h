@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// PairJournal: the pairs of a comparison on disk, so that one that is killed goes on where it was.
+// PairJournal: the pairs of a comparison on disk. A killed comparison continues from it.
 // docs/formats/guard-pairs.md describes the file.
 //
-// The gate's state follows from its pairs in their order, so nothing else is kept. A pair counts
-// once its line is on disk. Thread-safety: belongs to one thread. Failure: as
-// base/json/json_lines.h; kInvalid when the journal is of another comparison.
+// The state of the gate follows from its pairs in their order, so the file holds only pairs. A pair
+// counts once its line is on disk. Thread-safety: belongs to one thread. Failure: as
+// base/json/json_lines.h; kInvalid for the journal of another comparison.
 #pragma once
 
 #include "base/json/json_lines.h"
@@ -19,7 +19,7 @@ namespace purlin::guard {
 
 class PairJournal {
  public:
-  // What happened to one item: a pair that counts, or that it was given up.
+  // An event of one item: a pair that counts, or the end of its measurement without one.
   struct Event {
     std::size_t item = 0;
     Pair pair;
@@ -27,13 +27,13 @@ class PairJournal {
     Verdict verdict = Verdict::kInvalid;
     std::string reason;
   };
-  // `identity` says what is compared; written at the start of a new journal, and must equal that of
-  // an old one. Items of events count up to `items`.
+  // `identity` describes the comparison. A new journal starts with it; an old one must have an
+  // equal one. Numbers of items are below `items`.
   static Result<PairJournal> open(const std::string& path, const Json& identity, std::size_t items);
 
-  // Of earlier runs, in their order.
+  // The events of earlier runs, in their order.
   const std::vector<Event>& events() const { return events_; }
-  // All of one pair of launches; durable once it returns ok.
+  // Adds the events of one pair of launches; durable once it returns ok.
   Status append(const std::vector<Event>& events);
 
  private:

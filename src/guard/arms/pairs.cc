@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/arms/pairs.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -77,7 +79,7 @@ class PairRun {
     events_.push_back({number, {}, true, verdict, std::move(reason)});
   }
 
-  // What one arm said of a batch, in the batch's order; an item it did not mention has failed.
+  // The results of one arm for a batch, in the batch's order. An unreported item has failed.
   struct Said {
     std::vector<Status> status;
     std::vector<ProcessReading> process;
@@ -116,7 +118,8 @@ class PairRun {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto found = by_item.find(wanted[i]);
       if (found == by_item.end()) {
-        said.status.push_back(error(Code::kFailed, "its process ended well but said nothing of {}",
+        said.status.push_back(error(Code::kFailed,
+                                    "its process ended with success but did not report {}",
                                     wanted[i].text()));
         continue;
       }
@@ -179,8 +182,8 @@ class PairRun {
     record_.reject(why);
     if (++rejected_in_a_row_[number] >= options_.most_rejected)
       give_up(number, Verdict::kInvalid,
-              fmt::format("{} pairs in a row were rejected, the last because {}",
-                          options_.most_rejected, why));
+              fmt::format("{} in a row were rejected, the last because {}",
+                          counted(options_.most_rejected, "pair"), why));
   }
 
   void report(std::string doing) {

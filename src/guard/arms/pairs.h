@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs: feeds a gate from two arms. A pair is two process launches, one per arm, back to back, in
-// an order that a coin decides; both measure the same items in the same random order. That
-// randomisation is what makes the gate's test exact, so it is not an option.
+// an order that a coin decides. Both measure the same items in the same random order. This
+// randomisation makes the gate's test exact, so it is not an option.
 //
 // Thread-safety: belongs to one thread. Failure: a Status only when the machine or the tool cannot
-// go on; an item that fails in one arm becomes a verdict, and a pair that was taken on an unfit
-// machine is thrown away, counted and taken again.
+// continue. An item that fails in one arm becomes a verdict. A pair taken on an unfit machine is
+// dropped, counted and taken again.
 #pragma once
 
 #include "base/random.h"
@@ -25,20 +25,19 @@ namespace purlin::guard {
 
 struct PairProgress {
   std::string doing;          // "verifying", "screening 12", "confirming 2 flagged"
-  int done = 0, at_most = 0;  // pairs of items; at_most is what the stage under way may still take
+  int done = 0, at_most = 0;  // pairs of items; at_most is the limit of the current stage
   double seconds = 0, left_s = 0;
 };
 
 struct PairsOptions {
-  double time_limit_s = 0;  // >0: what is undecided then gets its last look
-  // So many rejected pairs in a row say that the machine will not get better: the items become
-  // invalid.
+  double time_limit_s = 0;  // >0: undecided items then get their last look
+  // After so many rejected pairs in a row the machine is unfit: the items become invalid.
   int most_rejected = 6;
-  // What it holds is replayed into the gate first; every pair is in it before it counts.
+  // Its pairs are replayed into the gate first. Every new pair is written to it before it counts.
   PairJournal* journal = nullptr;
-  // Watches the device while processes run; a launch it finds unfit does not count.
+  // Watches the device while processes run. An unfit launch does not count.
   Watch* watch = nullptr;
-  std::optional<unsigned> locked_mhz;  // the clock is held meanwhile: for the record; 0 = base
+  std::optional<unsigned> locked_mhz;  // the clock is locked meanwhile: for the record; 0 = base
   std::function<void(const PairProgress&)> progress;
 };
 
@@ -49,13 +48,13 @@ struct Contest {
   Arm& current;
 };
 
-// What happened besides the verdicts.
+// The record of a comparison, without its verdicts.
 struct PairsRecord {
-  int replayed = 0;                  // pairs of items that came from the journal
-  int launches = 0;                  // processes that were started for a pair
-  int rejected_samples = 0;          // left out of readings that count
-  int rejected_pairs = 0;            // of items; taken again
-  std::vector<std::string> reasons;  // of rejected pairs, each once
+  int replayed = 0;                  // Pairs of items from the journal.
+  int launches = 0;                  // Processes started for a pair.
+  int rejected_samples = 0;          // Left out of readings that count.
+  int rejected_pairs = 0;            // Of items; taken again.
+  std::vector<std::string> reasons;  // Of rejected pairs, each once.
   Conditions conditions;             // of all launches; readings = 0 = the device was not watched
   std::optional<int> neighbours;     // processes that were on the device from the start
   std::optional<unsigned> locked_mhz;
@@ -65,9 +64,9 @@ struct PairsRecord {
 };
 Json to_json(const PairsRecord& record);
 
-// Runs pairs of every item that the gate wants until it wants no more. First each arm runs each
-// item once, unmeasured: an item that fails then never reaches a pair. One that fails in the
-// current arm is invalid; one that fails in the baseline alone is inconclusive.
+// Runs pairs of every item until the gate wants no more. First each arm runs each item once,
+// unmeasured: an item that fails then never reaches a pair. An item that fails in the current arm
+// is invalid. An item that fails in the baseline alone is inconclusive.
 Status run_pairs(SuiteGate& gate, const Contest& contest, Random& random, Clock& clock,
                  const PairsOptions& options, PairsRecord* record = nullptr);
 

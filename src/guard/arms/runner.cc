@@ -34,7 +34,7 @@ class WorkerRunner : public Runner {
     const Result<int> bench =
         worker.open({target.spec_path, target.problem, verify, options_.seed});
     if (!bench.is_ok()) {
-      // A spec that no longer loads, or a reference that no longer runs, is the arm's own fault.
+      // A spec that does not load, or a reference that does not run, is the arm's own failure.
       const Code code = bench.status().code();
       const bool of_arm =
           code == Code::kInvalid || code == Code::kFailed || code == Code::kNotFound;
@@ -64,7 +64,7 @@ std::unique_ptr<Runner> make_worker_runner(RunnerOptions options) {
 
 Result<ResolvedDevice> resolve_device(const std::string& name) {
   PURLIN_ASSIGN(const std::unique_ptr<gpu::Device> device, gpu::open_device(name));
-  // Only names that stand for a search are replaced: a script or a recording is opened by its file.
+  // Only names of a search are replaced: a script or a recording is opened by its file.
   const bool is_file = name.find(':') != std::string::npos;
   return ResolvedDevice{is_file ? name : device->info().id, device->info()};
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runner: starts one process that measures kernels, and brings back what it said of each. The unit
-// of replication of the gate is such a process, never an iteration inside one.
+// Runner: starts one process that measures kernels, and returns its results for each. Such a
+// process, never an iteration inside it, is the gate's unit of replication.
 //
-// Owned by its caller. Thread-safety: belongs to one thread. Failure, per kernel: kFailed says that
-// it does not compile, run or verify; any other code that the tool or the machine cannot go on.
+// Owned by its caller. Thread-safety: belongs to one thread. Failure, per kernel: kFailed for a
+// kernel that does not compile, run or verify. Any other code means that the tool or the machine
+// cannot continue.
 #pragma once
 
 #include "base/status.h"
@@ -20,7 +21,7 @@
 
 namespace purlin::guard {
 
-// What a process is to run: one arm of one item.
+// One kernel for a process to run: one arm of one item.
 struct Target {
   std::string kernel;  // the spec's name
   std::string spec_path;
@@ -44,14 +45,15 @@ struct RunnerOptions {
   std::uint64_t seed = 0;
   measure::Policy policy;
   double timeout_s = 120;
-  std::map<std::string, std::string> environment;  // of the process, beside what it inherits
+  std::map<std::string, std::string>
+      environment;  // of the process, in addition to the inherited one
 };
 // A fresh measure::Worker for every call of run().
 std::unique_ptr<Runner> make_worker_runner(RunnerOptions options);
 
-// The facts of a device, opened for as long as that takes: nothing stays behind on it.
+// The facts of a device. It is opened for the query only, and nothing remains on it.
 struct ResolvedDevice {
-  std::string name;  // as workers are to open it; "auto" has become "cuda:0"
+  std::string name;  // the name for workers; "auto" has become "cuda:0"
   DeviceInfo info;
 };
 Result<ResolvedDevice> resolve_device(const std::string& name);

@@ -20,7 +20,7 @@ std::string normal(const std::string& path) {
   return std::filesystem::path(absolute_path(path)).lexically_normal().string();
 }
 
-// Adds a source and what it includes from the folders it is compiled with.
+// Adds a source and the files that it includes from its include folders.
 Status collect(const std::string& path, std::set<std::string>* paths) {
   PURLIN_ASSIGN(const std::string text, read_file(path, kMaxFileBytes));
   const std::string folder = parent_path(path);
@@ -39,7 +39,7 @@ std::string common_folder(const std::set<std::string>& paths) {
   return folder;
 }
 
-// Relative, without ".." or empty parts: it stays inside the folder it is unpacked into.
+// Relative, without ".." or empty parts: it stays inside the folder of the snapshot.
 bool is_safe(const std::string& path) {
   if (path.empty() || path.front() == '/' || path.find('\0') != std::string::npos) return false;
   for (const std::string& part : split(path, '/'))
@@ -61,7 +61,7 @@ Result<Snapshot> take_snapshot(const KernelSpec& spec) {
   const std::string folder = parent_path(spec_path);
   std::set<std::string> paths;
   paths.insert(spec_path);
-  // What stands for a library's operation is made from the spec itself.
+  // The source of a library's operation is generated from the spec itself.
   if (!spec.library)
     for (const auto* sources : {&spec.sources, &spec.reference.sources})
       for (const auto& [language, source] : *sources)
@@ -107,7 +107,7 @@ Result<Snapshot> snapshot_from_json(const Json& json) {
     PURLIN_ASSIGN(file.path, item.string_at("path"));
     PURLIN_ASSIGN(file.text, item.string_at("text"));
     if (!is_safe(file.path))
-      return error(Code::kCorrupt, "a snapshot names the file '{}', which could lie anywhere",
+      return error(Code::kCorrupt, "a snapshot names the file '{}', which may lie outside of it",
                    file.path);
     has_spec |= file.path == snapshot.spec;
     snapshot.files.push_back(std::move(file));

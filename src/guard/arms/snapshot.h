@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshot: a spec and every file it compiles, by content, so that a later check can run the kernel
-// as it was. Held in the baseline; unpacked into a private folder to be run.
+// Snapshot: a spec and every file that it compiles, by content. A baseline holds it, and a later
+// check unpacks it into a private folder and runs the recorded kernel.
 //
-// Thread-safety: a value type. Snapshots read from a file are foreign input: names that could leave
-// the folder they are unpacked into are refused.
+// Thread-safety: a value type. A snapshot read from a file is foreign input: a name that leaves the
+// folder of the snapshot is an error.
 #pragma once
 
 #include "base/json/json.h"
@@ -27,7 +27,7 @@ struct Snapshot {
   std::string id() const;
 };
 
-// The spec, its sources, its reference's sources, and whatever these #include "by name".
+// The spec, its sources, its reference's sources, and every file that they #include "by name".
 Result<Snapshot> take_snapshot(const KernelSpec& spec);
 // Writes the files under `folder`; returns the path of the spec there.
 Result<std::string> unpack(const Snapshot& snapshot, const std::string& folder);

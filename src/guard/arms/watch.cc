@@ -9,7 +9,7 @@
 namespace purlin::guard {
 namespace {
 
-// A driver lists a process for a moment after it has ended; ours must not be taken for another's.
+// A driver lists a process for a moment after its end. Our own must not count as foreign.
 constexpr int kFarewells = 10;
 constexpr std::int64_t kFarewellNs = 20'000'000;
 
@@ -59,7 +59,7 @@ Watch::~Watch() {
   if (thread_.joinable()) (void)end();
 }
 
-// Who is on the device now, while none of ours is, and was not there at the start.
+// A process that is on the device now, is not ours, and was not there at the start.
 std::string Watch::newcomer() {
   if (!neighbours_) return "";
   for (int farewell = 0;; ++farewell) {
@@ -95,7 +95,7 @@ Conditions Watch::end() {
   stop_.notify_all();
   thread_.join();
   conditions_.add(monitor_.read());
-  // Somebody who came while ours ran is still there, or was too short to matter.
+  // A process that came while ours ran is still there, or was too short to matter.
   const std::string came = disturbed_.empty() ? newcomer() : disturbed_;
   if (!came.empty()) conditions_.unfit = came;
   return conditions_;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watch: what happened to the device while a process of an arm ran, read beside it from a thread.
+// Watch: the state of the device while a process of an arm runs. A separate thread reads it.
 //
-// A process that somebody else has put on the device is told from ours without knowing pids, which
-// differ between containers: what computes there while none of ours runs is not ours.
-// Thread-safety: belongs to one thread; its own thread ends with end(). Failure: what cannot be
-// read is not known, and never makes a launch unfit.
+// The watch finds foreign processes without pids, which differ between containers: a process that
+// computes while none of ours runs is foreign. Thread-safety: belongs to one thread; its own thread
+// ends with end(). Failure: an unreadable value is unknown, and never makes a launch unfit.
 #pragma once
 
 #include "base/json/json.h"
@@ -26,17 +25,17 @@ struct Conditions {
   int readings = 0;
   double lowest_clock_mhz = 0, highest_clock_mhz = 0;
   double highest_temperature_c = 0, highest_power_w = 0;
-  std::set<std::string> limits;  // what held the clock down at any time
-  std::string unfit;             // why what was measured must not count; "" = it counts
+  std::set<std::string> limits;  // the causes of a lower clock at any time
+  std::string unfit;             // why the measurement must not count; "" = it counts
 
   void add(const gpu::DeviceState& state);
-  void merge(const Conditions& other);  // but for `unfit`
+  void merge(const Conditions& other);  // all except `unfit`
 };
 Json to_json(const Conditions& conditions);
 
 class Watch {
  public:
-  // Takes who is on the device now as its neighbours. REQUIRES: no process of ours is on it.
+  // Processes on the device now are its neighbours. REQUIRES: none of them is ours.
   Watch(gpu::Monitor& monitor, Clock& clock, double period_s = 0.02);
   ~Watch();
   Watch(const Watch&) = delete;
@@ -44,7 +43,7 @@ class Watch {
 
   void begin();  // before a launch
   Conditions end();
-  // Who was there from the start; nullopt = the driver does not tell.
+  // The processes from before the watch; nullopt = the driver does not list them.
   const std::optional<std::vector<unsigned>>& neighbours() const { return neighbours_; }
 
  private:

@@ -40,10 +40,10 @@ TEST(Watch, RecordsWhatTheDeviceDid) {
   monitor.set([](gpu::DeviceState& state) {
     state = {1620, 63, 699, 700, {"power cap"}, false, std::vector<unsigned>{77}};
   });
-  // Ours has left the device when the launch is over.
+  // Our process has left the device at the end of the launch.
   monitor.set([](gpu::DeviceState& state) { state.processes->clear(); });
   const Conditions conditions = watch.end();
-  EXPECT_EQ(conditions.unfit, "");  // a power cap is the workload's own doing
+  EXPECT_EQ(conditions.unfit, "");  // the workload itself causes a power cap
   EXPECT_EQ(conditions.lowest_clock_mhz, 1620);
   EXPECT_EQ(conditions.highest_clock_mhz, 1980);
   EXPECT_EQ(conditions.highest_temperature_c, 63);

@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kMaxLog = std::size_t{16} << 20;
 
-// What git says on stdout. The user's configuration and hooks stay out of it where they can.
+// The stdout of a git command, with as little of the user's configuration as possible.
 Result<std::string> git(const std::string& folder, std::vector<std::string> arguments) {
   Process::Options process;
   process.argv = {
       "git", "-C", folder, "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"};
   process.argv.insert(process.argv.end(), arguments.begin(), arguments.end());
   process.environment = {{"GIT_TERMINAL_PROMPT", "0"}, {"LC_ALL", "C"}};
-  // Set inside hooks and `git bisect run`: they would point git at another repository.
+  // Hooks and `git bisect run` set these, and they name another repository.
   process.unset = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"};
   process.out = process.err = Process::Stream::kPipe;
   PURLIN_ASSIGN(const Captured ran, run_captured(process, 600));
@@ -35,12 +35,12 @@ std::string last_lines(std::string_view text, std::size_t count) {
   return join({lines.begin() + static_cast<std::ptrdiff_t>(first), lines.end()}, "\n  ");
 }
 
-// Beside the worktree rather than in it, where a build might sweep it away.
+// Next to the worktree: a build might remove a file inside it.
 std::string stamp_of(const std::string& path) { return path + ".built"; }
 
 Status build(const WorktreeOptions& options, const std::string& path) {
   Process::Options process;
-  // The build's two streams in one, in the order they were written.
+  // Both streams of the build as one, in the order of writing.
   process.argv = {"sh", "-c", "exec 2>&1\n" + options.build};
   process.directory = path;
   process.environment = {{"PURLIN_COMMIT", options.commit}};
@@ -74,9 +74,9 @@ Result<std::string> make_worktree(const WorktreeOptions& options) {
   PURLIN_TRY(make_directories(options.parent));
   const Result<std::string> built = read_file(stamp_of(path), 1 << 20);
   if (built.is_ok() && *built == options.build && is_directory(path)) return path;
-  // A half-made one of a run that was killed.
+  // An incomplete worktree of a killed run.
   if (file_exists(path)) PURLIN_TRY(remove_worktree(options.repository, path));
-  // After a folder was removed by hand, git still holds its name.
+  // Git still lists a worktree whose folder the user removed.
   PURLIN_TRY(prune_worktrees(options.repository));
   PURLIN_ASSIGN(const std::string said,
                 git(options.repository,
@@ -91,7 +91,7 @@ Result<std::vector<std::string>> commits_between(const std::string& folder, cons
   PURLIN_ASSIGN(const std::string said,
                 git(folder, {"rev-list", "--first-parent", "--reverse", bad, "^" + good}));
   const std::vector<std::string> after = split(said, '\n');
-  // The walk along first parents from `bad` must end at `good`, not beside it.
+  // The walk along first parents from `bad` must end at `good` itself.
   const Result<std::string> parent =
       said.empty() ? error(Code::kInvalid, "")
                    : git(folder, {"rev-parse", "--verify", "--quiet", after.front() + "^"});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worktree: a git revision checked out in a folder of its own and built there, so that two
-// revisions can run side by side while the user's own tree stays as it is.
+// Worktree: a git revision, checked out and built in a separate folder. Two revisions can run side
+// by side, and the user's own tree stays unchanged.
 //
-// A folder that already holds the commit, built by the same command, is used as it is. Owned by its
-// caller; thread-safety: belongs to one thread. Failure: kInvalid for what is no repository or
-// revision, kFailed, with the end of its output, for a build that fails.
+// A folder that already holds the commit, built by the same command, is used again. Owned by its
+// caller; thread-safety: belongs to one thread. Failure: kInvalid for a wrong repository or
+// revision. A failed build is kFailed, with the end of its output.
 #pragma once
 
 #include "base/status.h"
@@ -29,14 +29,14 @@ struct WorktreeOptions {
 
 // Checks out and builds; returns the worktree's path. The build sees PURLIN_COMMIT.
 Result<std::string> make_worktree(const WorktreeOptions& options);
-// The commits from `good` to `bad`, both included, oldest first, along first parents: what was
-// merged counts as one step. kInvalid where `good` is not among them.
+// The commits from `good` to `bad`, both included, oldest first, along first parents: a merge
+// counts as one step. kInvalid where `good` is not among them.
 Result<std::vector<std::string>> commits_between(const std::string& folder, const std::string& good,
                                                  const std::string& bad);
 // "3f2a9c1b6d10 2026-11-20 Name: subject", for people.
 Result<std::string> describe_commit(const std::string& folder, const std::string& commit);
 
-// Git's notes of worktrees whose folder is gone.
+// Removes git's notes of worktrees whose folder no longer exists.
 Status prune_worktrees(const std::string& repository);
 // Removes the folder and git's note of it.
 Status remove_worktree(const std::string& repository, const std::string& path);

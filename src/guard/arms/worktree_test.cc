@@ -45,7 +45,7 @@ TEST_F(WorktreeTest, ChecksOutAndBuildsWithoutTouchingTheUsersTree) {
   EXPECT_EQ(read_file(join_path(repository_, "sub/f")).value(), "edited\n");
   EXPECT_EQ(repository_root(join_path(repository_, "sub")).value(), repository_);
 
-  // Used again as it is, unless the build is another one.
+  // The folder is used again, unless the build command differs.
   ASSERT_TRUE(write_atomic(join_path(*old, "built"), "kept").is_ok());
   EXPECT_TRUE(make("HEAD~1", "cp sub/f built && echo $PURLIN_COMMIT >>built").is_ok());
   EXPECT_EQ(read_file(join_path(*old, "built")).value(), "kept");
@@ -62,7 +62,7 @@ TEST_F(WorktreeTest, ABuildThatFailsSaysHow) {
   ASSERT_FALSE(built.is_ok());
   EXPECT_EQ(built.status().code(), Code::kFailed);
   EXPECT_NE(built.status().message().find("the linker is cross"), std::string::npos);
-  // It is no build to be used again.
+  // A failed build is not used again.
   EXPECT_EQ(make("HEAD", "echo the linker is cross; exit 7").status().code(), Code::kFailed);
   EXPECT_TRUE(make("HEAD", "").is_ok());
 }

@@ -17,7 +17,7 @@ constexpr double kStepQuantile = 3.3;
 constexpr int kMinPairs = 8, kMaxPairs = 40;
 constexpr int kMaxUnfit = 6;
 
-// For fnmatch: the text itself, whatever characters it has.
+// For fnmatch: a pattern that matches only the text itself.
 std::string literal(const std::string& text) {
   std::string glob;
   for (const char c : text) {
@@ -27,7 +27,7 @@ std::string literal(const std::string& text) {
   return glob;
 }
 
-// Of the log ratio of one pair, from the width of the interval that many of them gave.
+// Standard deviation of the log ratio of one pair, from the width of an interval of many.
 double pair_deviation(const Effect& effect) {
   const double width = std::log(effect.high / effect.low);
   return width / (2 * 1.96) * std::sqrt(static_cast<double>(effect.pairs));
@@ -119,7 +119,7 @@ class Bisector {
     return report;
   }
 
-  // The last commit against the first: the item that is slower beyond doubt, and by how much.
+  // The last commit against the first: the item with a proven slowdown, and its size.
   Status show_whole() {
     say(fmt::format("is {} slower than {}?", short_name(setup_.commits.back()),
                     short_name(setup_.commits.front())));
@@ -149,11 +149,10 @@ class Bisector {
     const double deviation = pair_deviation(result_.whole.effect);
     slowdown_ = std::log(result_.whole.effect.ratio);
     pairs_ = setup_.pairs > 0 ? setup_.pairs : pairs_for_step(slowdown_, deviation);
-    say(
-        fmt::format("{}: {:.3f}x; {} commits between, {} pairs a step, at most {} steps unless "
-                    "builds fail",
-                    result_.item.text(), result_.whole.effect.ratio, setup_.commits.size() - 2,
-                    pairs_, search_.tries_left()));
+    say(fmt::format("{}: {:.3f}x; {} between, {} a step, at most {} unless builds fail",
+                    result_.item.text(), result_.whole.effect.ratio,
+                    counted(setup_.commits.size() - 2, "commit"), counted(pairs_, "pair"),
+                    counted(search_.tries_left(), "step")));
     return Status::ok();
   }
 
@@ -197,7 +196,7 @@ class Bisector {
     Result<Contender> candidate = setup_.open(commit);
     if (!candidate.is_ok()) return untriable(candidate.status());
     if (const Status ready = candidate->arm->prepare(); !ready.is_ok()) return untriable(ready);
-    // Unmeasured first, as in the gate: compiles, and verifies where there is a reference.
+    // Unmeasured first, as in the gate: compiles, and verifies items with a reference.
     if (const auto first = ask(*candidate->arm, true); !first.is_ok())
       return untriable(first.status());
     std::vector<Pair> pairs;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bisect: which commit made a kernel slower. The gate first shows that the last commit is slower
-// than the first; each step measures one commit in randomised pairs against the good one and calls
-// it bad when it lost more than half of the slowdown; the gate then confirms the culprit against
-// its parent. A commit that cannot be built or run is walked around.
+// Bisect: which commit made a kernel slower. First the gate shows that the last commit is slower
+// than the first. Each step then measures one commit against the good one, in pairs of random
+// order. The commit is bad when it has more than half of the slowdown. At the end the gate compares
+// the culprit with its parent. The search skips a commit that cannot be built or run.
 //
-// The number of pairs of a step follows from the noise seen in the first comparison, so that a step
-// errs once in 2,000. With a journal, a killed bisection goes on where it was. Thread-safety:
-// belongs to one thread. Failure: a Status where the tool or machine cannot go on.
+// The number of pairs of a step follows from the noise of the first comparison: a step errs once in
+// 2,000. With a journal, a killed bisection continues. Thread-safety: belongs to one thread.
+// Failure: a Status where the tool or machine cannot continue.
 #pragma once
 
 #include "base/random.h"
@@ -24,16 +24,16 @@ namespace purlin::guard {
 
 struct BisectSetup {
   std::vector<std::string> commits;  // in the order of history: the first good, the last bad
-  // Makes a commit ready to run. kFailed: this commit cannot be tried. `close` is told when its
+  // Makes a commit ready to run. kFailed: this commit cannot be tried. `close` is called once the
   // arm is no longer needed.
   std::function<Result<Contender>(const std::string& commit)> open;
   std::function<void(const std::string& commit)> close;
   Design design;
   Thresholds thresholds;
-  std::string filter;    // items considered, as fnmatch has it; "" = all
-  int pairs = 0;         // of a step; 0 = as the noise asks for
-  std::string identity;  // of what is run, beside the commits: for the journal
-  std::string journal;   // "" = a killed bisection starts anew
+  std::string filter;    // an fnmatch pattern of the items considered; "" = all
+  int pairs = 0;         // of a step; 0 = from the noise
+  std::string identity;  // of all inputs other than the commits: for the journal
+  std::string journal;   // "" = a killed bisection starts again
   Environment environment;
   PairsOptions options;
   std::function<void(const std::string&)> say;  // one line on each step; may be empty
@@ -49,22 +49,22 @@ struct BisectStep {
 };
 
 struct Bisection {
-  Item item;  // that the search followed: the clearest regression of those asked for
+  Item item;  // the followed one: the clearest regression of the requested items
   ItemResult whole;
   std::vector<BisectStep> steps;
-  std::string good, bad;                // the last good commit known, the first bad one
-  std::vector<std::string> candidates;  // (good, bad]: one, unless commits between were untriable
+  std::string good, bad;                // The last known good commit, the first bad one.
+  std::vector<std::string> candidates;  // (good, bad]: one, or several with untriable commits.
   bool confirmed = false;               // the gate found the culprit slower than its parent
   ItemResult confirmation;              // pairs = 0 where there are several candidates
-  std::string nothing_to_find;  // why, where the last commit is not slower; the rest is then empty
-  PairsRecord measurement;      // of all comparisons and steps
+  std::string nothing_to_find;          // why the last commit is not slower; the rest is then empty
+  PairsRecord measurement;              // of all comparisons and steps
   double seconds = 0;
 };
 
 Result<Bisection> bisect(const BisectSetup& setup);
 
-// Pairs that a step needs to tell a commit that has all of a slowdown (log ratio `slowdown`) from
-// one that has none, when the log ratio of a pair has this standard deviation.
+// Pairs of a step that separate a commit with all of a slowdown (log ratio `slowdown`) from one
+// without it, at this standard deviation of a pair's log ratio.
 int pairs_for_step(double slowdown, double pair_deviation);
 
 }  // namespace purlin::guard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search over commits is bisect_search_test.cc; whole bisections of a repository are
-// tests/suites/guard_bisect.sh.
+// search_test.cc tests the search over commits. tests/suites/guard_bisect.sh tests bisections of a
+// repository.
 #include "guard/bisect/bisect.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace purlin::guard {
 namespace {
 
-// Commits whose times are made up: number `culprit` and later ones take `factor` times as long.
+// Commits with simulated times: number `culprit` and later ones take `factor` times as long.
 class FakeArm : public Arm {
  public:
   FakeArm(double factor, double noise, Random& random)
@@ -92,7 +92,7 @@ TEST(Bisect, ACommitThatCannotBeBuiltIsWalkedAround) {
   EXPECT_EQ(made.found->bad, "40");
   EXPECT_EQ(made.found->steps.front().probe, Probe::kUntriable);
   EXPECT_EQ(made.found->steps.front().reason, "it does not build");
-  // The culprit cannot be told from a neighbour that cannot be tried.
+  // The culprit and an untriable neighbour cannot be separated.
   const Made range = find(64, 40, 1.1, 0.01, 39, random);
   ASSERT_TRUE(range.found.is_ok());
   EXPECT_EQ(range.found->candidates, (std::vector<std::string>{"39", "40"}));

@@ -11,7 +11,7 @@ BisectSearch::BisectSearch(std::size_t commits)
 
 std::optional<std::size_t> BisectSearch::next() const {
   // From the middle outwards. Broken builds come in runs, so a neighbour of one is often broken
-  // too: distances grow by half each time, then what was skipped is looked at one by one.
+  // too. Distances grow by half each time; then the skipped commits follow one by one.
   const std::size_t middle = good_ + (bad_ - good_) / 2;
   const auto triable = [&](std::size_t commit) {
     return commit > good_ && commit < bad_ && probes_[commit] == Probe::kUntried;

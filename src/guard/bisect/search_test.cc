@@ -42,7 +42,7 @@ TEST(BisectSearch, TwoCommitsNeedNoTry) {
   EXPECT_EQ(search.bad(), 1u);
 }
 
-// Whatever cannot be built, the range left holds the culprit and nothing in it could be tried.
+// For any set of broken commits, the final range holds the culprit and only untriable commits.
 TEST(BisectSearch, UntriableCommitsAreWalkedAroundAndNeverLoseTheCulprit) {
   Random random(11);
   for (int trial = 0; trial < 500; ++trial) {

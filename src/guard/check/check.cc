@@ -11,7 +11,7 @@
 namespace purlin::guard {
 namespace {
 
-// What differs between the arms, which is what a proven difference in time is due to.
+// The difference of the arms, which is the cause of a proven difference in time.
 std::string difference(const ResolvedItem& now, const BaselineItem& then) {
   const bool code = now.snapshot.id() != then.snapshot;
   const bool config = !(now.target.config == then.config);
@@ -20,8 +20,8 @@ std::string difference(const ResolvedItem& now, const BaselineItem& then) {
   return config ? "config" : "";
 }
 
-// The baseline's arm ran today as well: how far today is from the recorded day. Unpaired, so it is
-// said and never judged.
+// The baseline's arm ran today as well: the drift since the recorded day. The two are unpaired, so
+// this is a note and never a verdict.
 std::string drift_note(double recorded_ns, double today_ns) {
   if (recorded_ns <= 0 || today_ns <= 0) return "";
   const double ratio = today_ns / recorded_ns;
@@ -99,7 +99,7 @@ Result<Report> check(const GuardRun& session, const Baseline& baseline, const st
   if (!unknown.empty()) {
     blocked_as = Verdict::kInvalid;
     blocked = "the record of this run would lack " + join(unknown, ", ") +
-              ", so nobody could tell later what its verdict is worth; `purlin doctor` says how to "
+              ", so a later reader could not judge its verdict; `purlin doctor` says how to "
               "get it";
   } else if (!missing.empty()) {
     blocked = "the baseline's record lacks " + join(missing, ", ") + "; record a new one";

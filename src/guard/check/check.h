@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Check: the whole of `guard baseline`, `guard check` and `guard run`, given a way to run
-// processes.
+// Check: the logic of `guard baseline`, `guard check` and `guard run`, over a Runner.
 //
-// A check runs both arms now, in pairs: the baseline's snapshot against the files and the cache as
-// they are. The recorded times are never compared with new ones for a verdict; they only tell
-// whether the machine has drifted. Thread-safety: belongs to one thread. Failure: a Status when the
-// machine or the tool cannot go on; nothing is written here.
+// A check runs both arms now, in pairs: the snapshot of the baseline, and the current files with
+// the current cache. A verdict never compares recorded times with new ones. The recorded times only
+// show a drift of the machine. Thread-safety: belongs to one thread. Failure: a Status when the
+// machine or the tool cannot continue; nothing is written here.
 #pragma once
 
 #include "base/log.h"
@@ -36,11 +35,10 @@ struct GuardRun {
 
 Environment environment_of(const GuardRun& session);
 
-// The items and commands as they are now, measured in `rounds` fresh processes each, in random
-// order and without a judgement. An item that fails says so in its status and spares its further
-// rounds.
+// Measures the current items and commands in `rounds` fresh processes each, in random order,
+// without a verdict. An item that fails has the reason in its status and gets no further rounds.
 struct Measured {
-  std::string kernel;  // of a command NAME/BENCHMARK, and then without a problem and a config
+  std::string kernel;  // NAME/BENCHMARK for a command, without problem and config
   ProblemShape problem;
   Config config;
   Status status;
@@ -49,18 +47,18 @@ struct Measured {
 Result<std::vector<Measured>> measure_suite(const GuardRun& session, int rounds);
 
 // Measures every item in `rounds` fresh processes each, in random order. Any failing item is an
-// error: a baseline is whole or it is none. REQUIRES: no commands in the suite. A check runs the
-// baseline's sources again beside those of now, and a baseline has no sources of a command.
+// error: no baseline is incomplete. REQUIRES: no commands in the suite. A check runs the
+// baseline's sources again, and a baseline has no sources of a command.
 Result<Baseline> record_baseline(const GuardRun& session, int rounds, std::string note);
 
 struct CheckOptions {
-  // Judge on another device, driver or toolkit than the baseline's: then only what differs between
-  // the two arms here and now is proven.
+  // Judge on another device, driver or toolkit than the baseline's. The verdict then covers only
+  // the difference of the two arms here and now.
   bool allow_environment_change = false;
-  // Folder for profiles of what became slower; "" = none are taken.
+  // Folder for profiles of regressions; "" = take none.
   std::string profiles;
 };
-// `scratch` is an empty folder for the snapshots; it must outlive the call only.
+// `scratch` is an empty folder for the snapshots, needed during the call only.
 Result<Report> check(const GuardRun& session, const Baseline& baseline, const std::string& scratch,
                      const CheckOptions& options);
 

@@ -12,7 +12,7 @@
 namespace purlin::guard {
 namespace {
 
-// Plays processes: the time of a kernel is what `time_ns` says of the source it would compile.
+// Simulates processes: `time_ns` gives the time of a kernel from its source.
 class FakeRunner : public Runner {
  public:
   std::vector<Result<ProcessReading>> run(const std::vector<Target>& targets,
@@ -107,7 +107,7 @@ block = [1]
   Baseline baseline() {
     const Result<Baseline> recorded = record_baseline(session(), 5, "first");
     EXPECT_TRUE(recorded.is_ok()) << recorded.status().message();
-    // Through its file form, as a check would get it.
+    // Through its file form, as a check reads it.
     const Result<Baseline> read =
         baseline_from_json(Json::parse(to_json(*recorded).dump(2)).value());
     EXPECT_TRUE(read.is_ok()) << read.status().message();
@@ -126,7 +126,7 @@ block = [1]
     entry.problem = spec.problem;
     entry.config.set("BM", std::int64_t{bm});
     entry.time_ms = 1;
-    // Although it is no faster than the one before, whose place it takes.
+    // It replaces the earlier entry although it is no faster.
     ASSERT_TRUE(cache::Store::open(in("cache"))
                     .value()
                     .put(entry, {.replace = true, .reason = "test"})
@@ -233,7 +233,7 @@ TEST_F(CheckTest, AnIncompleteRecordIsNoBaseline) {
   incomplete.device.driver.clear();
   EXPECT_EQ(check_against(incomplete).verdict(), Verdict::kInconclusive);
   device_.info.driver.clear();
-  EXPECT_EQ(check_against(complete).verdict(), Verdict::kInvalid);  // nor is it a run that judges
+  EXPECT_EQ(check_against(complete).verdict(), Verdict::kInvalid);  // nor a run with a verdict
   const Result<Baseline> recorded = record_baseline(session(), 3, "");
   ASSERT_FALSE(recorded.is_ok());
   EXPECT_NE(recorded.status().message().find("the driver's version"), std::string::npos);
@@ -287,18 +287,18 @@ TEST_F(CheckTest, BaselinesFromOutsideAreChecked) {
   other = good;
   other.set("snapshots", Json::object());
   EXPECT_NE(problem(other).find("is missing"), std::string::npos);
-  // A snapshot that would be unpacked outside its folder.
+  // A snapshot with a file outside its folder.
   for (const char* path : {"../k.cl", "/etc/k.cl", "a/../../k.cl", "", "a//b"}) {
     Json snapshot =
         Json::parse(R"({"spec": "k.toml", "files": [{"path": "k.toml", "text": ""}]})").value();
     Json files = Json::array();
     files.push(Json::object({{"path", path}, {"text", ""}}));
     snapshot.set("files", files);
-    EXPECT_NE(snapshot_from_json(snapshot).status().message().find("could lie anywhere"),
+    EXPECT_NE(snapshot_from_json(snapshot).status().message().find("may lie outside of it"),
               std::string::npos)
         << path;
   }
-  // One whose code was changed after it was recorded.
+  // A snapshot whose code was changed after the recording.
   std::string text = good.dump();
   text.replace(text.find("__kernel"), 8, "_other__");
   EXPECT_NE(problem(Json::parse(text).value()).find("altered"), std::string::npos);

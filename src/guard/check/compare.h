@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compare: two arms, judged. The whole of `guard compare` and of every step of a bisection; `guard
-// check` is the same with a baseline's sources as one arm.
+// Compare: the verdict on two arms. `guard compare` and every step of a bisection use it. `guard
+// check` does the same with a baseline's sources as one arm.
 //
-// Thread-safety: belongs to one thread. Failure: a Status when an arm cannot be made ready, or the
-// tool or machine cannot go on; what happened until then is in the journal, if there is one.
+// Thread-safety: belongs to one thread. Failure: a Status when an arm cannot be prepared, or the
+// tool or machine cannot continue. The journal, if there is one, keeps the pairs until then.
 #pragma once
 
 #include "base/random.h"
@@ -23,18 +23,18 @@ struct CompareSetup {
   Arm& current;
   Design design;
   std::function<Thresholds(const Item&)> thresholds;  // empty: the defaults for all
-  std::string filter;  // only items whose text matches, as fnmatch has it; "" = all
-  // What A and B differ in, so what a difference in time and cycles is due to: "code", "config",
-  // "environment variables", ….
+  std::string filter;  // an fnmatch pattern for the items' texts; "" = all
+  // The difference of the arms, which is the cause of a difference in time and cycles: "code",
+  // "config", "environment variables", ….
   std::string cause;
   Environment environment;
-  std::string journal;  // path; "" = a killed comparison starts anew
+  std::string journal;  // path; "" = a killed comparison starts again
   PairsOptions options;
   Random& random;
   Clock& clock;
-  // All items are invalid where the environment's device lacks what a reader must know of it.
+  // All items are invalid when the record of the environment's device is incomplete.
   bool needs_record = false;
-  std::string profiles = {};  // folder for profiles of what became slower; "" = none are taken
+  std::string profiles = {};  // folder for profiles of regressions; "" = take none
 };
 
 // Prepares both arms, pairs up their items, runs the gate. An item that only one arm has is

@@ -10,7 +10,7 @@
 namespace purlin::guard {
 namespace {
 
-// An arm whose processes are made up: each item has a time, noise and, perhaps, a failure.
+// An arm with simulated processes: each item has a time, noise and, perhaps, a failure.
 class SimulatedArm : public Arm {
  public:
   SimulatedArm(std::string label, Random& random) : label_(std::move(label)), random_(random) {}

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::string_view kBefore = ".before.plprof", kAfter = ".after.plprof";
 
-// A file name that tells items apart and holds nothing a shell or a file system minds.
+// A file name that separates items and is safe in a shell and a file system.
 std::string file_name(const std::string& suite, const Item& item) {
   std::string name = suite + "-" + item.text();
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_' && c != '.' &&
         c != '=')
       c = '_';
-  // Different items may be alike by now: the hash keeps them apart.
+  // Different items may have equal names here: the hash separates them.
   return name.substr(0, 150) + "-" + FieldHasher().add(item.text()).hex().substr(0, 8);
 }
 
@@ -84,9 +84,9 @@ void take_profiles(Report* report, Arm& baseline, Arm& current, const std::strin
   });
   if (slower.size() > static_cast<std::size_t>(most)) slower.resize(static_cast<std::size_t>(most));
   if (slower.empty()) return;
-  // The verdict took minutes; a folder that cannot be written to must not cost it.
+  // The verdict took minutes; a folder that is not writable must not lose it.
   if (const Status made = make_directories(directory); !made.is_ok()) {
-    report->notes.push_back("no profiles of what became slower could be kept: " + made.message());
+    report->notes.push_back("no profiles of slower kernels could be kept: " + made.message());
     return;
   }
   for (ReportItem* item : slower) {

@@ -18,8 +18,8 @@ namespace {
 // Runs targets in rounds: each once verified and unmeasured, then `rounds` times in random order.
 class Rounds {
  public:
-  // Takes what a process read or how it failed; false leaves the target out of further rounds, a
-  // failure ends them all.
+  // Takes the reading or the failure of a process. False leaves the target out of further rounds; a
+  // failure ends all rounds.
   using Sink = std::function<Result<bool>(std::size_t, Result<ProcessReading>)>;
 
   Rounds(const GuardRun& session, const std::vector<Target>& targets, int rounds)
@@ -41,8 +41,8 @@ class Rounds {
   }
 
  private:
-  // One process for every few targets, as the gate's arms have it; `order` loses those that are
-  // left out of further rounds.
+  // One process for every few targets, as in the gate's arms. `order` loses the targets without
+  // further rounds.
   Status run_round(std::vector<std::size_t>& order, bool verify, const Sink& sink) {
     const std::size_t most = session_.suite.per_process;
     std::vector<std::size_t> next;
@@ -82,7 +82,7 @@ class Rounds {
 };
 
 // Each command once to find its items, then `rounds` processes of every command, in random order.
-// Appends the items; a command that cannot be run is one failed item of its name.
+// Appends the items; a command that cannot run is one failed item of its name.
 Status measure_commands(const GuardRun& session, int rounds, std::vector<Measured>* measured) {
   std::vector<std::unique_ptr<Arm>> arms;
   std::map<std::pair<const Arm*, Item>, std::size_t> place;  // among `measured`
@@ -114,15 +114,14 @@ Status measure_commands(const GuardRun& session, int rounds, std::vector<Measure
         Measured& one = (*measured)[place.at({arm.get(), item})];
         const auto found = said.find(item);
         if (found == said.end())
-          one.status =
-              error(Code::kFailed, "a later process of it said nothing of {}", item.text());
+          one.status = error(Code::kFailed, "a later process of it did not report {}", item.text());
         else if (!found->second->status.is_ok())
           one.status = found->second->status;
         else
           one.processes.push_back(std::move(found->second->process));
       }
     }
-    // What has failed altogether spares its further rounds.
+    // A command whose items all failed gets no further rounds.
     std::erase_if(arms, [&](const std::unique_ptr<Arm>& arm) {
       return std::all_of(arm->items().begin(), arm->items().end(), [&](const Item& item) {
         return !(*measured)[place.at({arm.get(), item})].status.is_ok();
@@ -202,8 +201,7 @@ Result<Baseline> record_baseline(const GuardRun& session, int rounds, std::strin
     recorded.snapshot = resolved.snapshot.id();
     recorded.seed = resolved.seed;
     if (baseline.find(recorded.key()) != nullptr)
-      return error(Code::kInvalid, "{}: '{}' stands in the suite twice", item.where,
-                   recorded.key());
+      return error(Code::kInvalid, "{}: '{}' is in the suite twice", item.where, recorded.key());
     baseline.snapshots.emplace(recorded.snapshot, std::move(resolved.snapshot));
     baseline.items.push_back(std::move(recorded));
     targets.push_back(std::move(resolved.target));
@@ -218,8 +216,8 @@ Result<Baseline> record_baseline(const GuardRun& session, int rounds, std::strin
   PURLIN_TRY(Rounds(session, targets, rounds).run(keep));
   if (const std::vector<std::string> missing = missing_facts(baseline); !missing.empty())
     return error(Code::kFailed,
-                 "this cannot be a baseline: the record lacks {}; without it nobody can tell later "
-                 "what the times are worth",
+                 "this cannot be a baseline: the record lacks {}; without it a later "
+                 "reader cannot judge the times",
                  join(missing, ", "));
   return baseline;
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kAgainstDefault = "default", kAgainstRunnerUp = "runner-up";
 
-// Fields that differ and are not only a matter of what compiled or drove it.
+// Fields that differ, other than toolkit and driver.
 std::vector<std::string> other_fields(const cache::Comparison& comparison) {
   std::vector<std::string> names;
   for (const cache::FieldComparison& field : comparison.fields)
@@ -36,7 +36,7 @@ Config runner_up_of(const cache::Store& store, const cache::StoredEntry& stored)
   return {};
 }
 
-// nullopt where it is not to be checked; `search` is told why.
+// nullopt for an entry that is not to be checked; the reason goes to `search`.
 std::optional<Winner> winner_of(const cache::Store& store, const cache::StoredEntry& stored,
                                 const std::vector<KernelSpec>& specs, const DeviceInfo& device,
                                 WinnerSearch* search) {
@@ -57,7 +57,7 @@ std::optional<Winner> winner_of(const cache::Store& store, const cache::StoredEn
   Winner winner;
   winner.stored = stored;
   winner.spec_path = spec->file;
-  // A library's first choice is known from when it was tuned.
+  // The tuning of a library recorded its first choice.
   winner.default_config = spec->library ? stored.entry.default_config : default_config(*spec);
   winner.runner_up = runner_up_of(store, stored);
   const Result<DeviceInfo> facts = gpu::device_for(spec->library, device);
@@ -85,7 +85,7 @@ Item item_of(const Winner& winner, std::string_view against) {
           fmt::format("{} against the {}", winner.stored.record.substr(0, 8), against)};
 }
 
-// The one verdict of what the comparisons say.
+// One verdict from the comparisons.
 void judge(const Winner& winner, WinnerResult* result) {
   const auto slower = [](const ReportItem& item) {
     return fmt::format(
@@ -110,7 +110,7 @@ void judge(const Winner& winner, WinnerResult* result) {
         loses_to_runner_up = &item;
         break;
       case Verdict::kInconclusive:
-        // A runner-up that does not run any more says nothing against the winner.
+        // A runner-up that no longer runs is no evidence against the winner.
         undecided = undecided || is_default || item.result.pairs > 0;
         if (result->reason.empty()) result->reason = item.result.reason;
         break;
@@ -146,7 +146,7 @@ WinnerResult check_alone(const Winner& winner, Runner& runner) {
 
 std::string today() { return format_rfc3339(system_clock().wall_ns()); }
 
-// The runner-up as an entry of the environment at hand.
+// The runner-up as an entry of the present environment.
 cache::Entry replacement_of(const Winner& winner, const WinnerResult& result) {
   cache::Entry entry = winner.stored.entry;
   entry.key = winner.key;
@@ -307,7 +307,7 @@ Status record_winner(cache::Store& store, const Winner& winner, const WinnerResu
                                                                  : EntryState::kQuarantined));
       return queue_retune(store, winner, result);
   }
-  // What was queued to be validated now is.
+  // The queued validation is done.
   PURLIN_ASSIGN(const std::vector<backlog::Task> tasks, backlog::open_tasks(store.directory()));
   for (const backlog::Task& task : tasks)
     if (task.key.kind == "validate" && task.key.kernel + " " + task.key.shape == winner.text())

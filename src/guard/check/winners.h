@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Winners of the config cache, checked again on the device at hand: does each still give right
-// outputs, and is it still faster than the default and the runner-up?
+// Winners of the config cache, checked again on the present device: are the outputs still right,
+// and is the winner still faster than the default and the runner-up?
 //
-// Hot keys come first: those that the backlog names, then those measured under another toolkit or
-// driver. All are measured together, in pairs of fresh processes as the gate has them.
-// Thread-safety: free functions for one thread. Failure: a Status when the machine or the tool
-// cannot go on; an entry that cannot be checked says why.
+// Hot keys come first: the keys in the backlog, then the winners measured under another toolkit or
+// driver. All are measured together, in the gate's pairs of fresh processes. Thread-safety: free
+// functions for one thread. Failure: a Status when the machine or the tool cannot continue. An
+// entry that cannot be checked has the reason.
 #pragma once
 
 #include "backlog/task.h"
@@ -28,7 +28,7 @@ struct Winner {
   cache::StoredEntry stored;
   std::string spec_path;
   Config default_config, runner_up;  // runner_up is empty where none is known
-  cache::CacheKey key;               // as it would be measured here and now
+  cache::CacheKey key;               // of a measurement here and now
   bool hot = false;                  // the backlog names it
   bool changed = false;              // measured under another toolkit or driver
 
@@ -77,9 +77,8 @@ struct WinnerCheck {
 Result<std::vector<WinnerResult>> check_winners(const std::vector<Winner>& winners,
                                                 const WinnerCheck& check);
 
-// Writes down what was found: a status or, for a replacement, a new entry; the tasks that follow
-// from it. An entry of another toolkit or driver that fails here is not withdrawn: where it was
-// measured it may still win.
+// Records the result: a status or, for a replacement, a new entry, and the tasks that follow. An
+// entry of another toolkit or driver that fails here keeps its status: it may still win there.
 Status record_winner(cache::Store& store, const Winner& winner, const WinnerResult& result);
 
 }  // namespace purlin::guard

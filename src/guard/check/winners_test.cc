@@ -39,7 +39,7 @@ grid = ["N"]
 block = [1]
 )";
 
-// Processes that take as long as is said of their config, with a little noise; BM <= 0 fails.
+// Simulated processes: each config has a time, with a little noise. BM <= 0 fails.
 class FakeWinnerRunner : public Runner {
  public:
   std::vector<Result<ProcessReading>> run(const std::vector<Target>& targets, bool) override {
@@ -93,7 +93,7 @@ class Winners : public testing::Test {
     return find_winners(store(), spec_, device_, backlog::open_tasks(folder_ + "/cache").value(),
                         filter);
   }
-  // The verdict on the only winner, written down.
+  // The recorded verdict on the only winner.
   WinnerResult check(double bm16, double bm32, double bm64) {
     runner_.time_of = [=](std::int64_t bm) { return bm == 16 ? bm16 : bm == 32 ? bm32 : bm64; };
     const WinnerSearch search = find();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/gate/gate.h"
 
+#include "base/text.h"
 #include "guard/gate/signed_rank.h"
 
 #include <fmt/core.h>
@@ -33,7 +34,7 @@ std::vector<double> log_ratios(const std::vector<Pair>& pairs) {
   return logs;
 }
 
-// The slowdown is below this at the level `tail`; infinite where so few pairs cannot bound it.
+// Upper bound of the slowdown at the level `tail`; infinite for too few pairs.
 double upper_bound(const std::vector<Pair>& pairs, double tail) {
   if (std::ldexp(1.0, -static_cast<int>(pairs.size())) > tail) return HUGE_VAL;
   return std::exp(walsh_interval(log_ratios(pairs), tail).high);
@@ -46,13 +47,12 @@ std::string may_be(double bound) {
 
 std::string percent(double ratio) { return fmt::format("{:+.1f} %", (ratio - 1) * 100); }
 
-// How sure it must be that the clock differed between the arms before it is blamed.
+// The level at which the clocks of the arms must differ to be named as the cause.
 constexpr double kClockLevel = 0.01;
 
-// Time moved by more than the floor while the work in cycles did not: its estimate is below the
-// floor, its interval excludes what time did, and the clock itself was another one, by the same
-// test. A clock that is only read now and then makes cycles noisier than time; such cycles explain
-// nothing.
+// Time moved by more than the floor, and the work in cycles did not. The estimate in cycles is
+// below the floor, its interval excludes the ratio of times, and the same test shows different
+// clocks. A clock with few readings makes cycles noisier than time; such cycles explain nothing.
 bool clocks_explain(const ItemResult& result, const std::vector<Pair>& pairs) {
   const Effect &time = result.effect, &cycles = result.cycles;
   if (cycles.pairs == 0) return false;
@@ -186,7 +186,7 @@ bool SuiteGate::last_look(std::size_t index) {
 }
 
 void SuiteGate::finish() {
-  // Twice: what screening flags is confirmed only once all of it is known.
+  // Twice: confirming starts only after the screening of all items.
   for (int stage = 0; stage < 2; ++stage)
     for (std::size_t i = 0; i < items_.size(); ++i) (void)last_look(i);
 }
@@ -208,7 +208,7 @@ int SuiteGate::pairs_at_most() const {
   int most = 0;
   for (const Item& item : items_) {
     most += item.spent + static_cast<int>(item.pairs.size());
-    // Up to the look that this stage reaches next; what an item may yet be flagged for is unknown.
+    // Up to the next look of this stage. The number of items still to be flagged is unknown.
     if (item.stage == Stage::kScreen)
       most += design_.screen_looks[item.look] - static_cast<int>(item.pairs.size());
     if (item.stage == Stage::kConfirm)
@@ -233,13 +233,13 @@ ItemResult SuiteGate::measure(const Item& item) const {
   }
   result.baseline_ns = median_of(baseline);
   result.current_ns = median_of(current);
-  // The smallest step that any process saw is the nearest to the timer's; a few processes without a
-  // step may have had no repeated time, but if most had none the timer is fine.
+  // The smallest step of any process is the nearest to the timer's. Some processes have no repeated
+  // time and so no step. If most have none, the timer is fine enough.
   const bool coarse = steps.size() > item.pairs.size();
   const double resolution = coarse ? *std::min_element(steps.begin(), steps.end()) : 0;
   result.floor = floor_of(item.thresholds, result.baseline_ns, resolution, median_of(cycles));
-  // What must be found stays as far above what may block as the thresholds have it, or it could not
-  // be found with any number of pairs.
+  // The detectable slowdown stays as far above the floor as in the thresholds. Otherwise no number
+  // of pairs could find it.
   result.detectable = result.floor + (item.thresholds.detectable - item.thresholds.floor);
   result.effect = effect_of(item.pairs, design_.interval_tail);
   result.cycles = cycle_effect_of(item.pairs, design_.interval_tail);
@@ -254,7 +254,8 @@ void SuiteGate::screen(Item& item, bool last) {
       effect.p_faster <= design_.screen_alpha && effect.ratio <= 1 / (1 + result.floor);
   const int first = design_.screen_looks.front();
   if (effect.pairs < first && effect.pairs > 0) {
-    result.reason = fmt::format("only {} pairs; at least {} are needed", effect.pairs, first);
+    result.reason =
+        fmt::format("only {}; at least {} are needed", counted(effect.pairs, "pair"), first);
   } else if (effect.pairs == 0) {
     result.reason = "no pair was measured";
   } else if (slower || faster) {
@@ -265,12 +266,12 @@ void SuiteGate::screen(Item& item, bool last) {
     const double bound = upper_bound(item.pairs, design_.futility_tail);
     if (bound < 1 + result.detectable) {
       result.verdict = Verdict::kPass;
-      result.reason =
-          fmt::format("slower by less than {:.1f} % ({} pairs)", (bound - 1) * 100, effect.pairs);
-      if (bound <= 1) result.reason = fmt::format("not slower ({} pairs)", effect.pairs);
+      result.reason = fmt::format("slower by less than {:.1f} % ({})", (bound - 1) * 100,
+                                  counted(effect.pairs, "pair"));
+      if (bound <= 1) result.reason = fmt::format("not slower ({})", counted(effect.pairs, "pair"));
     } else if (last) {
-      result.reason = fmt::format("too noisy: {} after {} pairs, and {}", percent(effect.ratio),
-                                  effect.pairs, may_be(bound));
+      result.reason = fmt::format("too noisy: {} after {}, and {}", percent(effect.ratio),
+                                  counted(effect.pairs, "pair"), may_be(bound));
     } else {
       return;  // more pairs, then the next look
     }
@@ -282,7 +283,7 @@ void SuiteGate::screen(Item& item, bool last) {
 void SuiteGate::start_confirming() {
   int flagged = 0;
   for (const Item& item : items_) {
-    if (item.stage == Stage::kScreen) return;  // the level needs the final number flagged
+    if (item.stage == Stage::kScreen) return;  // the level needs the final number of flagged items
     if (item.stage == Stage::kFlagged) ++flagged;
   }
   if (flagged == 0) return;
@@ -296,20 +297,20 @@ void SuiteGate::start_confirming() {
     item.look = 0;
     item.alphas = levels;
     if (keep) {
-      // On to the first look that lies ahead; the levels of those passed by are spent at it.
+      // Go to the first look ahead, and add the levels of the skipped looks to it.
       const int pairs = static_cast<int>(item.pairs.size());
       for (; item.look + 1 < levels.size() && design_.confirm_looks[item.look] <= pairs;
            ++item.look)
         item.alphas[item.look + 1] += item.alphas[item.look];
     } else {
       item.spent = static_cast<int>(item.pairs.size());
-      item.pairs.clear();  // fresh pairs only: this is what the suite's level rests on
+      item.pairs.clear();  // the suite's level relies on fresh pairs
     }
   }
 }
 
 bool SuiteGate::one_stage() const {
-  // Decided by numbers that are known before anything is measured, or it would be a selection too.
+  // Uses only numbers known before any measurement: data here would be a selection.
   if (!design_.one_stage_if_small) return false;
   const double share = design_.suite_alpha / static_cast<double>(items_.size());
   const std::vector<int>& looks = design_.confirm_looks;
@@ -323,7 +324,7 @@ bool SuiteGate::one_stage() const {
 void SuiteGate::confirm(Item& item, bool last) {
   ItemResult result = measure(item);
   const Effect& effect = result.effect;
-  // A last look forced early may spend all that the later looks had left.
+  // An early last look may spend the levels of all later looks.
   double level = 0;
   for (std::size_t i = item.look; i < item.alphas.size(); ++i) {
     level += item.alphas[i];
@@ -332,8 +333,8 @@ void SuiteGate::confirm(Item& item, bool last) {
   const bool slower = level > 0 && effect.p_slower <= level;
   const bool faster = level > 0 && effect.p_faster <= level;
   const double bound = upper_bound(item.pairs, design_.futility_tail);
-  const char* pairs_word = one_stage() ? "pairs" : "fresh pairs";
-  // Still the size and sign that it was flagged for: worth another look, though not yet certain.
+  const std::string pairs = counted(effect.pairs, one_stage() ? "pair" : "fresh pair");
+  // The flagged size and sign persist: worth another look, but not yet certain.
   const bool persists =
       (effect.p_slower <= design_.screen_alpha && effect.ratio >= 1 + result.floor) ||
       (effect.p_faster <= design_.screen_alpha && effect.ratio <= 1 / (1 + result.floor));
@@ -344,7 +345,7 @@ void SuiteGate::confirm(Item& item, bool last) {
                                 percent(result.effect.ratio));
   } else if (slower && effect.ratio >= 1 + result.floor) {
     result.verdict = Verdict::kRegression;
-    result.reason = fmt::format("slower, by {} {}", effect.pairs, pairs_word);
+    result.reason = "slower, by " + pairs;
     if (clocks_explain(result, item.pairs)) {
       result.verdict = Verdict::kInconclusive;
       result.cause = "clocks";
@@ -353,7 +354,7 @@ void SuiteGate::confirm(Item& item, bool last) {
     }
   } else if (faster && effect.ratio <= 1 / (1 + result.floor)) {
     result.verdict = Verdict::kImprovement;
-    result.reason = fmt::format("faster, by {} {}", effect.pairs, pairs_word);
+    result.reason = "faster, by " + pairs;
     if (clocks_explain(result, item.pairs)) {
       result.verdict = Verdict::kPass;
       result.cause = "clocks";
@@ -366,10 +367,10 @@ void SuiteGate::confirm(Item& item, bool last) {
     result.verdict = Verdict::kPass;
     result.reason = slower ? fmt::format("slower by {}, below the floor of {:.1f} %",
                                          percent(effect.ratio), result.floor * 100)
-                           : fmt::format("not confirmed by {} {}", effect.pairs, pairs_word);
+                           : "not confirmed by " + pairs;
   } else if (last) {
-    result.reason = fmt::format("{} after {} {} is not certain, and {}", percent(effect.ratio),
-                                effect.pairs, pairs_word, may_be(bound));
+    result.reason = fmt::format("{} after {} is not certain, and {}", percent(effect.ratio), pairs,
+                                may_be(bound));
   } else {
     return;
   }

@@ -25,7 +25,7 @@ void run(SuiteGate& gate, const std::function<Pair(std::size_t)>& measure) {
     for (const std::size_t item : gate.wanted()) gate.add(item, measure(item));
 }
 
-// As in a suite of many items, though there is one.
+// As in a suite of many items, with one item.
 Design two_stages() {
   Design design;
   design.one_stage_if_small = false;
@@ -61,7 +61,7 @@ TEST(SuiteGate, ScreeningPairsAreNotUsedAgain) {
   int launched = 0;
   SuiteGate gate({Thresholds{}}, two_stages());
   run(gate, [&](std::size_t) {
-    // Slow while it screens, alike afterwards: what a lucky draw looks like.
+    // Slow while it screens, equal afterwards: a false alarm by chance.
     return ++launched <= 8 ? Pair{{1e6, 0, 0}, {1.2e6, 0, 0}} : Pair{{1e6, 0, 0}, {1e6, 0, 0}};
   });
   EXPECT_EQ(gate.result(0).verdict, Verdict::kPass);
@@ -114,14 +114,14 @@ TEST(SuiteGate, TheFloorIsTheLargestOfFourRules) {
   EXPECT_DOUBLE_EQ(floor_of(thresholds, 1000, 32, 0), 0.064);  // two steps
   EXPECT_DOUBLE_EQ(floor_of(thresholds, 500, 1, 1000), 0.03);  // 30 cycles
   thresholds.absolute_floor_ns = 100;
-  EXPECT_DOUBLE_EQ(floor_of(thresholds, 1000, 32, 2000), 0.1);  // as asked for
+  EXPECT_DOUBLE_EQ(floor_of(thresholds, 1000, 32, 2000), 0.1);  // as requested
 }
 
 TEST(SuiteGate, AProcessWithoutRepeatsDoesNotMakeTheTimerLookCoarse) {
   SuiteGate gate({Thresholds{}}, Design{});
   int taken = 0;
   run(gate, [&](std::size_t) {
-    // Most see the 32 ns step; one saw two values only, far apart; one saw no repeat.
+    // Most see the 32 ns step. One saw only two distant values, one saw no repeated value.
     const double step = ++taken == 3 ? 5000 : taken == 4 ? 0 : 32;
     return Pair{{20000, 0, step}, {20000, 0, step}};
   });
@@ -136,7 +136,7 @@ TEST(SuiteGate, ASmallSuiteKeepsItsScreeningPairs) {
   EXPECT_EQ(gate.result(0).pairs, 10);
   EXPECT_EQ(gate.result(0).effect.pairs, 10);
   EXPECT_EQ(gate.result(1).pairs, 8);
-  // Three items: their shares of the level are too small for ten pairs, so two stages it is.
+  // Three items: their shares of the level are too small for ten pairs, so there are two stages.
   SuiteGate three(std::vector<Thresholds>(3), Design{});
   run(three, [&](std::size_t item) { return noisy_pair(random, 1e6, 0.004, item == 0 ? 0.1 : 0); });
   EXPECT_EQ(three.result(0).pairs, 8 + 10);
@@ -160,12 +160,12 @@ TEST(SuiteGate, ShortRecordingsAreUsedInOneStage) {
   EXPECT_EQ(verdict(15, 600), Verdict::kInconclusive);  // 0.01 / 600 < 2^-15
 }
 
-// The level of the small suite's own way, which reuses data: by simulation at a coarse alpha.
+// The level in a small suite, which reuses data: by simulation at a coarse alpha.
 TEST(SuiteGate, OneStageHoldsItsLevel) {
   Design design;
   design.suite_alpha = 0.05;
   Thresholds thresholds;
-  thresholds.floor = 0;  // only the test stands between noise and red
+  thresholds.floor = 0;  // only the test prevents a false alarm
   thresholds.detectable = 0.01;
   int red = 0;
   constexpr int kTrials = 4000;
@@ -270,10 +270,10 @@ TEST(ConfirmingLevels, AreSplitAndNeverWasted) {
     for (std::size_t i = 0; i < levels.size(); ++i)
       EXPECT_TRUE(levels[i] == 0 || levels[i] >= std::ldexp(1.0, -design.confirm_looks[i]));
   }
-  EXPECT_EQ(confirming_levels(design, 3)[0], 0);  // 0.002 / 3 < 2^-10: handed on
+  EXPECT_EQ(confirming_levels(design, 3)[0], 0);  // 0.002 / 3 < 2^-10: moves on
 }
 
-// Error rates under drift, clock states and heavy tails: the promise of the room, in small.
+// Error rates under drift, clock states and heavy tails: a small version of the benchmark.
 TEST(SuiteGate, SuitesOfAlikeArmsStayGreenAndSlowdownsAreFound) {
   int false_alarms = 0, found = 0;
   constexpr int kSuites = 150, kItems = 40;

@@ -168,7 +168,7 @@ Result<ProcessReading> summarise(std::vector<double> times_ns, std::vector<doubl
 
 namespace {
 
-// Adds the pair of two recorded processes, or why it does not count.
+// Adds the pair of two recorded processes, or the reason why it does not count.
 void add_pair(const KernelSamples::Process& baseline, const KernelSamples::Process& current,
               double nominal_mhz, std::vector<Pair>* pairs, SamplesVerdict* verdict) {
   const Result<ProcessReading> then =
@@ -223,8 +223,8 @@ std::vector<SamplesVerdict> compare_samples(const std::vector<KernelSamples>& ba
       gate.give_up(i, Verdict::kInconclusive, "no process with the same id in both files");
     else
       gate.give_up(i, Verdict::kInvalid,
-                   fmt::format("none of {} pairs can be used, the last because in {}",
-                               rejected.size(), rejected.back()));
+                   fmt::format("none of {} can be used, the last because in {}",
+                               counted(rejected.size(), "pair"), rejected.back()));
   }
   for (bool progress = true; progress;) {
     progress = false;
@@ -234,7 +234,7 @@ std::vector<SamplesVerdict> compare_samples(const std::vector<KernelSamples>& ba
       progress = true;
     }
     if (progress) continue;
-    // Whoever still screens has no more pairs: it must be decided before the flagged can go on.
+    // An item that still screens has no more pairs. It must be decided before confirming starts.
     for (const std::size_t item : gate.wanted())
       if (used[item] == pairs[item].size()) progress |= gate.last_look(item);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded samples: CSV files of kernel times by process, so that the gate can be run, and its
-// error rates checked, on anybody's measurements. Columns process, kernel, iteration, time_us and,
-// where known, sm_clock_mhz, in any order; others are ignored; may be gzipped.
+// Recorded samples: CSV files of kernel times by process. They feed the gate, and its error rates
+// can be checked on any measurements. Columns process, kernel, iteration, time_us and, where known,
+// sm_clock_mhz, in any order. Other columns are ignored. The file may be gzipped.
 // docs/formats/samples.md.
 //
 // Thread-safety: value types. Failure: kInvalid with file and line; sizes are bounded.
@@ -16,18 +16,18 @@
 
 namespace purlin::guard {
 
-// What a time in ns and a clock in MHz may be: ratios and products of such numbers stay numbers.
+// Valid times in ns and clocks in MHz: their ratios and products are finite.
 inline bool is_time(double ns) { return ns >= 1e-6 && ns <= 1e18; }
 inline bool is_clock(double mhz) { return mhz > 0 && mhz <= 1e6; }
 
-// What one process measured of one item.
+// The measurement of one item by one process.
 struct ProcessReading {
   ArmReading reading;  // medians over its iterations
   double p95_ns = 0;
   double clock_mhz = 0;  // median; 0 = not recorded
-  int iterations = 0;    // that count
+  int iterations = 0;    // of those that count
   int rejected = 0;      // samples left out: see summarise()
-  std::string unfit;     // why the whole reading must not count; "" = it counts
+  std::string unfit;     // why the reading must not count; "" = it counts
   // Every sample that counts, in the order taken; not kept in baselines.
   std::vector<double> times_ns, clocks_mhz;
 };
@@ -40,23 +40,23 @@ struct KernelSamples {
     std::vector<double> clocks_mhz;  // as many, or empty where not recorded
   };
   std::vector<Process> processes;  // in the file's order
-  // The highest clock recorded, as what the device can do; 0 = none was.
+  // The highest recorded clock, taken as the nominal one; 0 = none recorded.
   double nominal_mhz() const;
 };
 
 Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std::string& file);
 Result<std::vector<KernelSamples>> load_samples(const std::string& path);
 
-// What a process says of a kernel: medians over its iterations. REQUIRES: times not empty.
+// The reading of a process: medians over its iterations. REQUIRES: times not empty.
 ArmReading reading_of(const std::vector<double>& times_ns, const std::vector<double>& clocks_mhz);
 
-// A device that runs below this share of its nominal clock is not at work but asleep, or slowed by
-// its hardware's protection (which halves the clock). Power limits do not reach this low: an H200
-// under sustained matrix products keeps 75 %.
+// Below this share of its nominal clock a device is asleep, or its hardware's protection slows it
+// (which halves the clock). Power limits stay above: an H200 under sustained matrix products keeps
+// 75 %.
 inline constexpr double kMinClockShare = 0.5;
 
 // The reading of a process, without the samples whose clock lies below kMinClockShare of
-// `nominal_mhz` (0 = not known: all count); unfit when fewer than half of them are left. kFailed
+// `nominal_mhz` (0 = not known: all count); unfit when fewer than half of them remain. kFailed
 // where there is no usable time.
 // `clocks_mhz` has as many entries as `times_ns`, or none; an entry of 0 is not known.
 Result<ProcessReading> summarise(std::vector<double> times_ns, std::vector<double> clocks_mhz,
@@ -68,8 +68,8 @@ double timer_resolution_ns(const std::vector<double>& times_ns);
 
 // Runs the gate over recordings of two arms. A pair is the processes with the same id in both;
 // pairs are used in the file's order. A kernel that only one file has is inconclusive. Each process
-// goes through summarise(), as when it is measured now; the clock's nominal is the highest that
-// either file has of the kernel, and a pair with an unfit process is left out.
+// goes through summarise(), as in a live measurement. The nominal clock is the highest of the
+// kernel in either file. A pair with an unfit process is left out.
 struct SamplesVerdict {
   std::string kernel;
   ItemResult result;

@@ -116,8 +116,8 @@ TEST(CompareSamples, ALowerClockIsNotBlamedOnTheCode) {
 }
 
 TEST(CompareSamples, AClockBelowHalfOfTheHighestDoesNotCountAsWhenMeasuredNow) {
-  // Twelve processes alike, of which every fourth sample of `now` ran at 40 % of the clock and took
-  // 2.5 times as long; and the last `asleep` processes of it slept altogether.
+  // Twelve equal processes. Every fourth sample of `now` ran at 40 % of the clock and took 2.5
+  // times as long. The last `asleep` processes of it slept all the time.
   const auto file = [](bool now, int asleep) {
     std::string csv = "process,kernel,time_us,sm_clock_mhz\n";
     for (int process = 1; process <= 12; ++process)
@@ -156,7 +156,7 @@ TEST(Samples, WhatCannotBeATimeOrAClockIsNone) {
   const auto read = [](const std::string& cells) {
     return parse_samples("process,kernel,time_us,sm_clock_mhz\n1,k," + cells + "\n", "a.csv");
   };
-  // Their ratios would be infinite, and their median no number.
+  // Their ratios would be infinite, and their median not a number.
   for (const char* time : {"1e307", "1e-300", "0", "-1", "nan", "inf"})
     EXPECT_FALSE(read(std::string(time) + ",1980").is_ok()) << time;
   const auto samples = read("10,1e300");

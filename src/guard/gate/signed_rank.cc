@@ -84,7 +84,7 @@ SignedRank signed_rank_test(const std::vector<double>& differences) {
     return result;
   }
   const std::vector<double> law = sign_law(ranks);
-  // Summed from the thin end, so that tiny tails keep their digits.
+  // Summed from the small end, for the precision of small tails.
   double upper = 0, lower = 0;
   for (std::size_t sum = law.size(); sum-- > observed;) upper += law[sum];
   for (std::size_t sum = 0; sum <= observed; ++sum) lower += law[sum];
@@ -118,7 +118,7 @@ ExactInterval walsh_interval(const std::vector<double>& values, double tail) {
     std::iota(ranks.begin(), ranks.end(), 1);
     const std::vector<double> law = sign_law(ranks);
     while (missed + law[cut] <= tail) missed += law[cut++];
-    if (cut == 0) missed = law[0];  // the full range, worth 1 - 2 * 2^-n
+    if (cut == 0) missed = law[0];  // the full range, of confidence 1 - 2 * 2^-n
   } else {
     const double mean = n * (n + 1.0) / 4;
     const double deviation = std::sqrt(mean * (2.0 * n + 1) / 6);

@@ -18,11 +18,11 @@ struct Arc {
       0;  // squared difference of the means, weighted: (in - out)^2 * m * (n - m) / n
 };
 
-// The best arc. One that touches an end of the series is a plain step; with an inner one, a bump is
-// found that no single split would show. Both ends leave `least` points or none outside.
+// The best arc. An arc at an end of the series is a step. An inner arc is a bump, which no single
+// split would show. Both ends leave `least` points or none outside.
 Arc best_arc(const std::vector<double>& centered, std::size_t least) {
   const std::size_t n = centered.size();
-  std::vector<double> sums(n + 1, 0);  // the series sums to 0, so an arc's sum says it all
+  std::vector<double> sums(n + 1, 0);  // the series sums to 0, so the sum of an arc suffices
   std::partial_sum(centered.begin(), centered.end(), sums.begin() + 1);
   Arc best;
   const double points = static_cast<double>(n);
@@ -40,7 +40,7 @@ Arc best_arc(const std::vector<double>& centered, std::size_t least) {
   return best;
 }
 
-// Mean square of the differences at a lag, without the largest quarter: there lie the steps.
+// Mean square of the differences at a lag, without the largest quarter, which holds the steps.
 double trimmed_square(const std::vector<double>& values, std::size_t lag) {
   std::vector<double> squares;
   for (std::size_t i = lag; i < values.size(); ++i)
@@ -52,15 +52,15 @@ double trimmed_square(const std::vector<double>& values, std::size_t lag) {
                                static_cast<double>(squares.size());
 }
 
-// Lag-1 autocorrelation of the noise, whatever steps the level takes: in an AR(1) the variance of
-// differences at lag 2 is 1 + phi times that at lag 1.
+// Lag-1 autocorrelation of the noise, independent of steps of the level. In an AR(1) the variance
+// of differences at lag 2 is 1 + phi times that at lag 1.
 double autocorrelation(const std::vector<double>& values) {
   const double one = trimmed_square(values, 1), two = trimmed_square(values, 2);
   return one > 0 ? two / one - 1 : 0;
 }
 
-// Blocks long enough that most of an AR(1)'s memory lies inside them: exchanging them then keeps
-// the memory. Correlation under what white noise shows by chance counts as none.
+// The length of a block: most of an AR(1)'s memory lies inside one, so a permutation keeps it. A
+// correlation that white noise shows by chance counts as none.
 std::size_t block_length(double autocorrelation, std::size_t n) {
   const double points = static_cast<double>(n);
   if (autocorrelation < 1.5 / std::sqrt(points)) return 1;
@@ -101,7 +101,7 @@ class Segmentation {
       return best_arc(permuted, least).statistic;
     });
     if (p > options_.alpha) return;
-    // Of an inner arc's two ends one may be chance: each must stand on its own.
+    // One end of an inner arc may be chance: each must be significant alone.
     std::vector<std::size_t> cuts;
     for (const std::size_t cut : {found.begin, found.end}) {
       if (cut == 0 || cut == part.size()) continue;
@@ -147,8 +147,8 @@ class Segmentation {
     return part;
   }
 
-  // The share of block permutations whose statistic is as large. Sequential: a statistic that is
-  // plainly no record needs not all of them.
+  // The share of block permutations whose statistic is as large. Sequential: a small statistic does
+  // not need all of them.
   template <typename Statistic>
   double permutation_p(const std::vector<double>& part, double found, const Statistic& statistic) {
     const std::size_t block = block_length(autocorrelation_, part.size());
@@ -165,7 +165,7 @@ class Segmentation {
     return static_cast<double>(as_good + 1) / (done + 1);
   }
 
-  // Whether the levels left and right of `cut` differ more than chance lets them.
+  // True if the levels left and right of `cut` differ by more than chance.
   bool stands(std::size_t begin, std::size_t cut, std::size_t end) {
     const std::vector<double> part = centered(begin, end);
     const std::ptrdiff_t left = static_cast<std::ptrdiff_t>(cut - begin);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Change points of a series of measurements over builds: where its level moved and stayed moved.
 //
-// Circular binary segmentation (Olshen, Venkatraman et al., Biostatistics 2004) of log values, so
-// that a magnitude is a ratio. Significance comes from permuting blocks of the series as long as
-// its own autocorrelation asks for: a t-test on the best split, as Hunter does it, reports changes
-// in 43 % of unchanged AR(0.5) series of 50 points. Figures: docs/concepts/history.md. Annotations,
-// never a gate: a paired run decides.
+// Circular binary segmentation (Olshen, Venkatraman et al., Biostatistics 2004) of log values: a
+// magnitude is a ratio. Permutations of blocks of the series give the significance; the
+// autocorrelation sets the length of a block. A t-test on the best split, as in Hunter, reports
+// changes in 43 % of unchanged AR(0.5) series of 50 points. Figures: docs/concepts/history.md.
+// Change points are annotations, never a gate: a paired run decides.
 //
-// Pure functions, deterministic under a seed. Cost: permutations x n^2 per segment.
+// Pure functions, deterministic under a seed. Time: permutations x n^2 per segment.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct ChangePointOptions {
   double min_magnitude = 0.02;  // |after / before - 1| of the medians
   int min_segment = 3;          // points on each side
   int permutations = 999;
-  std::size_t max_points = 400;  // only the latest are looked at
+  std::size_t max_points = 400;  // only the latest are used
   std::uint64_t seed = 1;
 };
 
@@ -37,7 +37,7 @@ struct ChangePoint {
 std::vector<ChangePoint> find_change_points(const std::vector<double>& values,
                                             const ChangePointOptions& options);
 
-// Which of these p-values stand when a share `rate` of false discoveries is allowed.
+// The p-values that stand at a share `rate` of false discoveries.
 std::vector<bool> benjamini_hochberg(const std::vector<double>& p_values, double rate);
 
 }  // namespace purlin::guard

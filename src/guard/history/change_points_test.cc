@@ -57,7 +57,7 @@ TEST(ChangePoints, SmallMovesAndShortSeriesAreNotAnnotated) {
   EXPECT_TRUE(find_change_points(std::vector<double>(50, 3.0), {}).empty());
 }
 
-// The share of unchanged series with an annotation, without the help of a least magnitude. Hunter's
+// The share of unchanged series with an annotation, without a minimum magnitude. Hunter's
 // t-test: 3.3 % on white noise and 73 % on AR(0.5) at n = 100.
 TEST(ChangePoints, UnchangedSeriesStayUnannotated) {
   ChangePointOptions options;
@@ -77,7 +77,7 @@ TEST(ChangePoints, UnchangedSeriesStayUnannotated) {
 TEST(ChangePoints, LongSeriesAreBoundedToTheirLatestPoints) {
   Random random(9);
   std::vector<double> values = series(500, 0.005, 0, random);
-  for (std::size_t i = 50; i < 500; ++i) values[i] *= 1.2;  // too old to be looked at
+  for (std::size_t i = 50; i < 500; ++i) values[i] *= 1.2;  // too old to be used
   for (std::size_t i = 480; i < 500; ++i) values[i] *= 1.05;
   ChangePointOptions options;
   options.max_points = 100;

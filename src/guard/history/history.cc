@@ -60,7 +60,7 @@ Status load_lines(const std::string& path, std::string_view text, History* histo
     if (line.empty()) continue;
     const Result<Json> json = Json::parse(line);
     if (!json.is_ok()) {
-      // What a writer that died leaves at the end; copies may hold it anywhere.
+      // A torn line of a killed writer. It is the last one; in copies it may be anywhere.
       history->notes.push_back(fmt::format("{}:{} is torn and was skipped", path, number));
       continue;
     }
@@ -164,7 +164,7 @@ Json to_json(const HistoryRun& run) {
 }
 
 Status append_history(const std::string& path, const HistoryRun& run) {
-  // Writers wait for one another; a torn line of one that died is cut off here.
+  // Writers wait for one another. This one removes a torn line of a killed writer.
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path + ".lock"));
   PURLIN_ASSIGN(JsonLines file, JsonLines::open(path));
   return file.append(to_json(run));
@@ -267,7 +267,7 @@ std::string render_history(const History& history, const std::vector<Series>& se
           annotation.stands ? "" : "; does not stand among so many series");
       text += "     " +
               (annotation.environment_change.empty()
-                   ? "nothing recorded of the environment changed with it"
+                   ? "no recorded part of the environment changed with it"
                    : "with it changed: " + annotation.environment_change) +
               "\n";
     }

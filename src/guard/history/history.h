@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// History: what a suite measured, build after build, and where its level moved.
+// History: the measurements of a suite, build after build, and the points where its level moved.
 //
-// The file is append-only JSON lines, one per measured run (docs/formats/history.md); a run is a
+// The file is append-only JSON lines, one per measured run (docs/formats/history.md). A run is a
 // distribution of per-process medians with its environment and build. Baselines and `guard run
-// --json` documents are read as single runs. Appending is safe between processes, survives a crash
-// (a torn last line is skipped by readers and cut off by the next writer) and is synced before it
-// returns. Annotations are hints for people and for paired runs, never verdicts. Values; pure
-// functions but for the file. Failure: kInvalid or kCorrupt naming file and line.
+// --json` documents are read as single runs. Appending is safe between processes and survives a
+// crash: readers skip a torn last line, and the next writer removes it. A line is synced before
+// append_history() returns. Annotations are hints for people and for paired runs, never verdicts.
+// Values; pure functions, except for the file. Failure: kInvalid or kCorrupt with file and line.
 #pragma once
 
 #include "base/json/json.h"
@@ -28,7 +28,7 @@ struct HistoryItem {
 };
 
 struct HistoryRun {
-  Environment environment;  // build and recorded_at say which code and when
+  Environment environment;  // with build and recorded_at
   std::string suite;
   std::vector<HistoryItem> items;
 };
@@ -38,11 +38,11 @@ Status append_history(const std::string& path, const HistoryRun& run);
 
 struct History {
   std::vector<HistoryRun> runs;    // by time
-  std::vector<std::string> notes;  // what was skipped
+  std::vector<std::string> notes;  // skipped lines and files
 };
-// Files and folders of them.
 // One file; `path` is for messages.
 Result<History> parse_history(std::string_view text, const std::string& path);
+// Files, and folders of files.
 Result<History> load_history(const std::vector<std::string>& paths);
 
 struct SeriesPoint {
@@ -54,9 +54,9 @@ struct SeriesPoint {
 struct Annotation {
   std::size_t point = 0;  // of the series: the first at the new level
   ChangePoint change;
-  bool stands = false;  // also when all series tested are taken into account
-  // What else changed between the two runs: "driver 570.86 -> 580.159"; "" = nothing that is
-  // recorded, so the code did it or nothing visible.
+  bool stands = false;  // also after the correction for all tested series
+  // The change of the environment between the two runs: "driver 570.86 -> 580.159"; "" = no
+  // recorded one.
   std::string environment_change;
   std::string build_before, build_after;
   std::string recorded_before, recorded_after;

@@ -49,7 +49,7 @@ class Corners {
     return found == at_.end() ? nullptr : found->second;
   }
 
-  // All ways with the most steps: those that tell most factors apart.
+  // All ways with the maximum number of steps: they separate the most factors.
   std::vector<Way> ways() const {
     std::vector<Way> best;
     Way way = {0};
@@ -80,8 +80,7 @@ class Corners {
 
 double log_median(const CellTimes& times) { return std::log(median_of(times.times_ns)); }
 
-// One value per round, exp(mean effect) with its interval; or a plain value where rounds are not
-// shared.
+// One value per round, exp(mean effect) with its interval. Without shared rounds: a single value.
 Share share_of(const std::vector<double>& by_round, double from_medians) {
   Share share;
   share.ratio = std::exp(from_medians);
@@ -112,7 +111,7 @@ std::vector<std::size_t> factors_of(Corner bits) {
   return factors;
 }
 
-// How much the effect of one step differs between the corners it can start from.
+// The difference of the effect of one step between its possible start corners.
 double interaction_of(const Corners& corners, Corner end) {
   double most = 0;
   for (const std::size_t factor : factors_of(end)) {
@@ -157,7 +156,7 @@ void explain(const std::vector<Factor>& factors, double floor, Attribution* resu
         fmt::format("{} did it: {}", names_of(factors, carrying[0]->factors), evidence);
   } else if (carrying.size() == 1) {
     result->cause = "mixed";
-    result->reason = fmt::format("{} did it, and no measured cell tells them apart: {}",
+    result->reason = fmt::format("{} did it, and no measured cell separates them: {}",
                                  names_of(factors, carrying[0]->factors), evidence);
   } else {
     result->cause = "mixed";
@@ -194,7 +193,7 @@ Attribution attribute(const std::vector<Factor>& factors, const std::vector<Cell
     }
   if (rounds == SIZE_MAX) rounds = 0;
 
-  // What each step's factors add, averaged over the ways, per round and by medians.
+  // The effect of each step's factors, averaged over the ways, per round and by medians.
   struct Sum {
     std::vector<double> by_round;
     double medians = 0;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attribution: which factor of a matrix (build, toolkit, driver, device, …) a slowdown belongs to.
+// Attribution: which factor of a matrix (build, toolkit, driver, device, …) caused a slowdown.
 //
-// A cell is one choice of level for each factor; a round holds one fresh process of every cell, in
-// random order. Between the first levels and the last the log ratio is shared out among the factors
-// as the average over the orders in which they can be changed one at a time (Shapley 1953);
-// round by round the shares add up to the whole. An order counts only if all its cells were
-// measured; factors that no measured order separates are named together. Each round gives one value
-// per factor, so intervals and p-values come from the exact signed-rank test over rounds, where
-// cells share rounds; cells recorded elsewhere (another driver, another device) have no rounds in
-// common with the rest and are compared by their medians, with a lower confidence that is said.
-// Pure functions.
+// A cell is one choice of level for each factor. A round holds one fresh process of every cell, in
+// random order. The log ratio between the first levels and the last is divided among the factors.
+// The share of a factor is its average effect over the orders in which the factors can be changed
+// one at a time (Shapley 1953). Round by round the shares add up to the whole. An order counts only
+// if all its cells were measured. Factors that no measured order separates are named together.
+//
+// Each round gives one value per factor. Where cells share rounds, intervals and p-values come from
+// the exact signed-rank test over rounds. Cells recorded elsewhere (another driver, another device)
+// share no rounds with the rest. They are compared by their medians, with a lower confidence that
+// the result states. Pure functions.
 #pragma once
 
 #include "guard/gate/gate.h"
@@ -23,7 +24,7 @@ namespace purlin::guard {
 struct Factor {
   std::string name;                 // "build"
   std::string kind;                 // "code", "compiler", "driver", "hardware", "environment"
-  std::vector<std::string> levels;  // the first is what was, the last what is
+  std::vector<std::string> levels;  // the first is the old one, the last the new one
 };
 
 // The levels of a cell, one index per factor.
@@ -36,7 +37,7 @@ struct CellTimes {
 };
 
 struct Share {
-  std::vector<std::size_t> factors;  // one, or several that cannot be told apart
+  std::vector<std::size_t> factors;  // one, or several that no cell separates
   double ratio = 1, low = 1, high = 1;
   double confidence = 0;  // of the interval, achieved
   double p_value = 1;     // that it is 1, two-sided
@@ -47,15 +48,15 @@ struct Attribution {
   double ratio = 1, low = 1, high = 1;  // all last levels / all first levels
   bool paired = false;
   std::vector<Share> shares;  // heaviest first; the product of their ratios is near `ratio`
-  // The largest change of a factor's effect with the levels of the others, as a ratio: shares say
-  // little where it is large.
+  // The largest change of a factor's effect with the levels of the others, as a ratio. Shares mean
+  // little when it is large.
   double interaction = 1;
   std::string cause;   // kind of the factor that explains the change; "" = no change, "mixed"
   std::string reason;  // a sentence for a person
 };
 
-// `floor`: changes of less than this share count as none. Needs the cells of all first and of all
-// last levels; otherwise the reason says what is missing and there are no shares.
+// `floor`: smaller changes count as none. Needs the cell of all first levels and the cell of all
+// last levels. Without them there are no shares, and the reason names the missing cell.
 Attribution attribute(const std::vector<Factor>& factors, const std::vector<CellTimes>& cells,
                       double floor);
 

@@ -14,7 +14,7 @@ const std::vector<Factor> kThree = {{"build", "code", {"v1", "v2"}},
                                     {"toolkit", "compiler", {"12.8", "13.0"}},
                                     {"driver", "driver", {"570", "580"}}};
 
-// All 2^k cells in `rounds` shared rounds; each round has a drift that all its cells feel.
+// All 2^k cells in `rounds` shared rounds; each round has a drift common to all its cells.
 std::vector<CellTimes> full(const std::vector<double>& effects, int rounds, double noise,
                             double interaction = 0) {
   Random random(4);
@@ -81,7 +81,7 @@ TEST(Attribution, FactorsThatNoCellSeparatesAreNamedTogether) {
   ASSERT_EQ(found.shares.size(), 2u);
   EXPECT_EQ(found.shares[0].factors, (std::vector<std::size_t>{1, 2}));
   EXPECT_EQ(found.cause, "mixed");
-  EXPECT_NE(found.reason.find("toolkit or driver did it, and no measured cell tells them apart"),
+  EXPECT_NE(found.reason.find("toolkit or driver did it, and no measured cell separates them"),
             std::string::npos)
       << found.reason;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix file, and what its cells amount to.
+// The matrix file, and the variant of each cell.
 #include "base/files.h"
 #include "base/text.h"
 #include "base/toml.h"
@@ -20,7 +20,7 @@ constexpr std::string_view kKinds[] = {"code", "compiler", "driver", "hardware",
 
 Result<MatrixLevel> parse_level(const Toml& node, const std::string& folder) {
   MatrixLevel level;
-  if (node.string() != nullptr) {  // a name alone: nothing that can be brought about here
+  if (node.string() != nullptr) {  // a name alone: this machine cannot set the level
     level.name = *node.string();
     return level;
   }
@@ -200,8 +200,8 @@ Result<Matrix> parse_matrix(std::string_view text, const std::string& path,
       factor.here = said->second;
     if (!factor.here.empty() && std::find(factor.factor.levels.begin(), factor.factor.levels.end(),
                                           factor.here) == factor.factor.levels.end())
-      return node.complain(fmt::format("'{}' is said to be here but is no level of '{}'",
-                                       factor.here, factor.factor.name));
+      return node.complain(fmt::format("'here' is '{}', which is no level of '{}'", factor.here,
+                                       factor.factor.name));
     matrix.factors.push_back(std::move(factor));
   }
   for (const auto& [name, level] : here)

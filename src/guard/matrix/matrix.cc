@@ -12,9 +12,9 @@
 namespace purlin::guard {
 namespace {
 
-// Rounds in which a cell's process was unfit or failed hold no value.
+// The value of a round in which the process of the cell was unfit or failed.
 constexpr double kNoValue = 0;
-constexpr int kMaxAttempts = 3;  // at a launch, where the device was not fit
+constexpr int kMaxAttempts = 3;  // at a launch on an unfit device
 
 class MatrixRunner {
  public:
@@ -64,8 +64,8 @@ class MatrixRunner {
     return Status::ok();
   }
 
-  // Compiles and, where there is a reference, verifies: nothing of it is measured. An item that
-  // fails here has no time in this cell: how fast a wrong kernel is says nothing.
+  // Compiles and, where there is a reference, verifies, unmeasured. An item that fails here has no
+  // time in this cell: the speed of a wrong kernel means nothing.
   static Status rehearse(Arm& arm, MatrixCell* cell, std::vector<Item>* passed) {
     for (const std::vector<Item>& batch : batches(arm, arm.items())) {
       const Result<Readings> readings = arm.rehearse(batch);
@@ -78,13 +78,13 @@ class MatrixRunner {
           passed->push_back(item);
         else
           cell->failures[item] =
-              said == readings->end() ? "its process said nothing of it" : said->status.message();
+              said == readings->end() ? "its process did not report it" : said->status.message();
       }
     }
     return Status::ok();
   }
 
-  // As many items as the arm wants in one process.
+  // In processes of as many items as the arm takes.
   static std::vector<std::vector<Item>> batches(const Arm& arm, const std::vector<Item>& items) {
     const std::size_t most = std::max<std::size_t>(arm.most_per_launch(), 1);
     std::vector<std::vector<Item>> batches;
@@ -113,7 +113,7 @@ class MatrixRunner {
                    "it or name another --journal",
                    run_.journal);
     }
-    // A round counts when its line is whole; one that was cut off is run again.
+    // A round counts when its line is complete. A torn one is run again.
     for (std::size_t i = 1; i < lines.size() && round_ < matrix_.rounds; ++i, ++round_) {
       ++result_.measurement.replayed;
       for (const Open& open : open_) replay(lines[i], open.cell);
@@ -161,7 +161,7 @@ class MatrixRunner {
         PURLIN_ASSIGN(Readings readings, launch(*open.contender.arm, items));
         Json entries = Json::array();
         for (ItemReading& reading : readings) {
-          // A command tells of all its benchmarks, also of those that failed the rehearsal.
+          // A command reports all its benchmarks, also those that failed the rehearsal.
           if (cell.failures.count(reading.item) != 0) continue;
           if (!reading.process.unfit.empty()) result_.measurement.reject(reading.process.unfit);
           if (!reading.status.is_ok() || !reading.process.unfit.empty()) continue;
@@ -179,7 +179,7 @@ class MatrixRunner {
     return Status::ok();
   }
 
-  // As many processes as the arm wants for so many items. An arm's own failure is no reading.
+  // As many processes as the items need. An arm's own failure is no reading.
   Result<Readings> launch(Arm& arm, const std::vector<Item>& items) {
     Readings all;
     for (const std::vector<Item>& batch : batches(arm, items)) {
@@ -191,7 +191,7 @@ class MatrixRunner {
     return all;
   }
 
-  // One process. While the device is not fit, another; none is kept then.
+  // One process. On an unfit device its readings are dropped, and another one runs.
   Result<Readings> launch_fit(Arm& arm, const std::vector<Item>& items) {
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
       if (run_.watch != nullptr) run_.watch->begin();

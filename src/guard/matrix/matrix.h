@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix: one suite or command over builds, toolkits, drivers, devices, environments: which of them
-// a slowdown belongs to. docs/formats/matrix.md is the reference of the file.
+// Matrix: one suite or command over builds, toolkits, drivers, devices, environments, and which of
+// them caused a slowdown. docs/formats/matrix.md is the reference of the file.
 //
-// Cells that this machine can run are run here, in rounds of one fresh process per cell in random
-// order; cells that it cannot (another driver, another device) come from recordings that the same
-// matrix made there. Thread-safety: belongs to one thread. Failure: a Status where the file is
-// wrong or the machine cannot go on; a cell that fails is named and left out.
+// This machine runs its own cells in rounds of one fresh process per cell, in random order. Cells
+// of another driver or device come from recordings of the same matrix made there. Thread-safety:
+// belongs to one thread. Failure: a Status where the file is wrong or the machine cannot continue.
+// A cell that fails is named and left out.
 #pragma once
 
 #include "base/random.h"
@@ -25,7 +25,7 @@
 
 namespace purlin::guard {
 
-// What is different about a level, where this machine can bring it about.
+// The settings of a level that this machine can apply.
 struct MatrixLevel {
   std::string name;
   std::string revision;  // git
@@ -36,7 +36,7 @@ struct MatrixLevel {
 struct MatrixFactor {
   Factor factor;
   std::vector<MatrixLevel> levels;
-  // The level that this machine has, where levels cannot be brought about: "580"; "" = all can.
+  // The level of this machine, for a factor that it cannot set: "580"; "" = it can set all.
   std::string here;
 };
 
@@ -56,16 +56,16 @@ struct Matrix {
 
   std::vector<Factor> plain_factors() const;
   std::string text(const Cell& cell) const;  // "build=v1,toolkit=13.0"
-  // Cells to run here: all combinations of the levels that this machine can have.
+  // Cells to run here: all combinations of the levels that this machine can set.
   std::vector<Cell> cells_here() const;
 };
 
-// `here` replaces what the file says of this machine: {"driver": "570"}.
+// `here` replaces the levels of this machine in the file: {"driver": "570"}.
 Result<Matrix> parse_matrix(std::string_view text, const std::string& path,
                             const std::map<std::string, std::string>& here);
 Result<Matrix> load_matrix(const std::string& path, const std::map<std::string, std::string>& here);
 
-// What the levels of a cell amount to.
+// The settings of all levels of a cell.
 struct CellVariant {
   std::string revision, cache;
   std::map<std::string, std::string> environment;
@@ -78,7 +78,7 @@ struct MatrixCell {
   std::string source;                    // the recording's path; "" = run here
   std::string problem;                   // why it is left out; "" = measured
   std::map<Item, std::string> failures;  // items left out of it, and why
-  // Of each item, its median in each round; rounds in which it failed are left out of the item.
+  // Of each item, its median in each round, without the rounds in which it failed.
   std::map<Item, std::vector<double>> times_ns;
   std::map<Item, std::vector<ProcessReading>> readings;  // of cells run here
 };
@@ -97,10 +97,10 @@ struct MatrixRun {
   const Matrix& matrix;
   std::function<Result<Contender>(const Cell&, const CellVariant&)> open;
   Random& random;
-  std::string journal;   // a killed run goes on from it; "" = it starts anew
-  std::string identity;  // of what is run, for the journal
+  std::string journal;   // a killed run continues from it; "" = it starts again
+  std::string identity;  // of all inputs, for the journal
   std::function<void(const std::string&, int done, int of)> progress;  // may be empty
-  // Watches the device; a launch it finds unfit is taken again, twice at most.
+  // Watches the device. An unfit launch is repeated, twice at most.
   Watch* watch = nullptr;
   std::optional<unsigned> locked_mhz;  // for the record, as in PairsOptions
 };

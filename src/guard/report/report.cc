@@ -36,14 +36,15 @@ std::string title(const ReportItem& item) {
   return item.shape.empty() ? item.kernel : item.kernel + " " + item.shape;
 }
 
-// One line on an item: what a person needs who sees nothing else.
+// One line on an item, complete without the rest of the report.
 std::string sentence(const ReportItem& item) {
   const ItemResult& result = item.result;
   std::string text = fmt::format("{}: {}", title(item), verdict_name(result.verdict));
   if (result.effect.pairs > 0)
-    text += fmt::format(", {} of the baseline's time ({} to {}), p = {:.2g}, {} pairs",
-                        ratio_text(result.effect), format_ns(result.baseline_ns),
-                        format_ns(result.current_ns), p_value(result), result.pairs);
+    text +=
+        fmt::format(", {} of the baseline's time ({} to {}), p = {:.2g}, {}",
+                    ratio_text(result.effect), format_ns(result.baseline_ns),
+                    format_ns(result.current_ns), p_value(result), counted(result.pairs, "pair"));
   if (!result.cause.empty()) text += "; cause: " + result.cause;
   if (!result.reason.empty()) text += "; " + result.reason;
   return text;
@@ -169,11 +170,12 @@ std::string render_table(const Report& report, const Terminal& terminal) {
   }
   for (const std::string& note : report.notes) text += "  note: " + note + "\n";
   if (report.measurement.neighbours.value_or(0) > 0)
-    text += fmt::format("  note: {} other processes were on the device: it is shared\n",
-                        *report.measurement.neighbours);
+    text += fmt::format("  note: the device is shared with {}\n",
+                        counted(*report.measurement.neighbours, "process"));
   if (report.measurement.rejected_pairs > 0)
-    text += fmt::format("  note: {} pairs were rejected and taken again ({})\n",
-                        report.measurement.rejected_pairs, join(report.measurement.reasons, "; "));
+    text += fmt::format("  note: {} rejected and taken again ({})\n",
+                        counted(report.measurement.rejected_pairs, "pair"),
+                        join(report.measurement.reasons, "; "));
   text += fmt::format("{} ({}; {:.1f} s)\n",
                       terminal.paint(style_of(report.verdict()), verdict_name(report.verdict())),
                       counts(report), report.seconds);

@@ -15,10 +15,9 @@ struct Rule {
 };
 constexpr Rule kRules[] = {
     {Verdict::kRegression, "purlin/regression", "error", "The kernel became slower."},
-    {Verdict::kInvalid, "purlin/invalid", "error",
-     "The kernel could not be measured as it must be."},
+    {Verdict::kInvalid, "purlin/invalid", "error", "The measurement of the kernel was not valid."},
     {Verdict::kInconclusive, "purlin/inconclusive", "warning",
-     "The gate could not tell whether the kernel became slower."},
+     "The gate could not decide whether the kernel became slower."},
 };
 
 const Rule* rule_of(Verdict verdict) {
@@ -27,7 +26,7 @@ const Rule* rule_of(Verdict verdict) {
   return nullptr;
 }
 
-// URI references escape what a path may hold and a URI may not.
+// Escapes the characters that are valid in a path and not in a URI.
 std::string uri_of(const std::string& path, const std::string& root) {
   std::string name = absolute_path(path);
   const std::string folder = root.empty() ? "" : absolute_path(root) + "/";
@@ -48,9 +47,8 @@ std::string message_of(const ReportItem& item) {
   std::string text = item.kernel + (item.shape.empty() ? "" : " " + item.shape);
   if (effect.pairs > 0)
     text += fmt::format(
-        ": {:.3f}x the baseline's time, 95 % interval [{:.3f}, {:.3f}], {} pairs of "
-        "processes",
-        effect.ratio, effect.low, effect.high, item.result.pairs);
+        ": {:.3f}x the baseline's time, 95 % interval [{:.3f}, {:.3f}], {} of processes",
+        effect.ratio, effect.low, effect.high, counted(item.result.pairs, "pair"));
   if (!item.result.cause.empty()) text += "; cause: " + item.result.cause;
   if (!item.result.reason.empty()) text += "; " + item.result.reason;
   return text;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gate's report as SARIF 2.1.0 (OASIS), which code hosts show beside the source: one result per
-// item that did not pass, at the file its kernel's spec stands in where that is known. Fingerprints
-// are of suite, kernel and shape, so that a host follows one finding from run to run. Pure
-// function.
+// A gate's report as SARIF 2.1.0 (OASIS), which code hosts show next to the source. Each item that
+// did not pass is one result, at the file of its kernel's spec where that is known. Fingerprints
+// cover suite, kernel and shape: a host follows one finding from run to run. Pure function.
 #pragma once
 
 #include "base/json/json.h"
@@ -12,7 +11,7 @@
 
 namespace purlin::guard {
 
-// `root` is the folder that file names become relative to; "" leaves them as they are.
+// File names become relative to the folder `root`; "" = they stay unchanged.
 Json to_sarif(const Report& report, const std::string& root);
 
 }  // namespace purlin::guard

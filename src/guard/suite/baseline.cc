@@ -151,7 +151,7 @@ std::string baseline_path(const std::string& output, const std::string& suite_na
 }
 
 std::string previous_path(const std::string& path, const std::string& recorded_at) {
-  // "2026-11-20T14:21:16Z" without what file systems and archives dislike.
+  // "2026-11-20T14:21:16Z" without characters that some file systems and archives refuse.
   std::string when = recorded_at;
   std::erase_if(when, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
   const std::string stem = ends_with(path, ".json") ? path.substr(0, path.size() - 5) : path;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baseline: what a suite measured when somebody declared it good: for each item the distribution of
-// per-process medians, the code and config that gave it, and the record of how it was measured.
+// Baseline: the measurements of a suite that a user declared good. It holds, for each item, the
+// distribution of per-process medians with its code and config, and the record of the measurement.
 // docs/formats/baseline.md is the reference of the file.
 //
-// Thread-safety: value types. Failure: a file that is not a baseline is kInvalid, a damaged or
-// newer one kCorrupt.
+// Thread-safety: value types. Failure: kInvalid for a file that is not a baseline, kCorrupt for a
+// damaged or newer one.
 #pragma once
 
 #include "base/status.h"
@@ -23,7 +23,7 @@ struct BaselineItem {
   std::string kernel, op;
   std::string request;  // the suite's config: "cached", "default", "BM=64"
   ProblemShape problem;
-  Config config;           // what the request stood for
+  Config config;           // the resolved request
   std::string snapshot;    // id in Baseline::snapshots
   std::uint64_t seed = 0;  // of the inputs: spec's plus suite's
   std::vector<ProcessReading> processes;
@@ -40,7 +40,8 @@ struct Baseline {
   measure::Policy policy;
   std::uint64_t suite_seed = 0;
   std::string recorded_at, tool_version, note;
-  // The promotion: who declared it good (why is the note), over the baseline of when, kept as what.
+  // The promotion: its user (the reason is `note`), the time of the replaced baseline, and its
+  // file.
   std::string promoted_by, replaces, previous;
   std::map<std::string, Snapshot> snapshots;
   std::vector<BaselineItem> items;
@@ -55,20 +56,20 @@ Result<Baseline> load_baseline(const std::string& path);
 // FILE, or NAME.json inside a folder.
 std::string baseline_path(const std::string& output, const std::string& suite_name);
 
-// What the record of a measurement must say for the numbers to mean anything later, and does not:
-// "the driver's version", … . Empty = complete.
+// The missing facts of a record, without which a later reader cannot judge its numbers: "the
+// driver's version", … . Empty = complete.
 std::vector<std::string> missing_facts(const Baseline& baseline);
 
-// The same of a run that is about to judge.
+// The same for a run with a verdict.
 std::vector<std::string> missing_facts(const DeviceInfo& device);
 
-// Where the baseline that is promoted over is kept: beside it, named for when it was recorded.
+// The file of the replaced baseline: next to the new one, with the time of its recording.
 std::string previous_path(const std::string& path, const std::string& recorded_at);
 
-// The fields in which times of one device say nothing of another's: what runs (backend, model,
-// arch, units) and what makes the code that runs (driver, toolkit). The host, its load and the
-// clock of the moment are left out: both arms meet them alike. In what the device of today differs
-// from the baseline's; empty = the same environment.
+// The differences of today's device from the recorded one that make their times incomparable:
+// backend, model, arch and units, and the driver and toolkit that generate the code. The host, its
+// load and the present clock do not count: they affect both arms alike. Empty = the same
+// environment.
 std::vector<std::string> environment_differences(const DeviceInfo& recorded,
                                                  const DeviceInfo& today);
 

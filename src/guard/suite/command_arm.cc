@@ -24,7 +24,7 @@ Item item_of(const CommandSpec& command, const std::string& benchmark) {
   return item;
 }
 
-// The last lines that a failed command wrote: what a person looks for first.
+// The last lines of a failed command, for the message.
 std::string last_lines(std::string_view text) {
   text = trim(text);
   if (text.size() > 400) text = text.substr(text.size() - 400);
@@ -58,7 +58,7 @@ class CommandArm : public Arm {
     FieldHasher hasher;
     hasher.add(options_.identity);
     for (const CommandSpec& command : commands_) {
-      // Where the identity says what is run, as a commit does, the folder may be another one.
+      // With an identity, such as a commit, the folder may differ.
       if (options_.identity.empty()) hasher.add(options_.directory).add(binary_id(command));
       hasher.add(command.name).add(command.directory);
       for (const std::string& word : command.argv) hasher.add(word);
@@ -84,7 +84,7 @@ class CommandArm : public Arm {
   }
 
   Result<Readings> launch(const std::vector<Item>& wanted) override {
-    // In the order in which the items are wanted; a command with several of them runs once.
+    // In the order of the wanted items. A command with several of them runs once.
     Readings readings;
     std::set<std::size_t> done;
     for (const Item& item : wanted) {
@@ -115,8 +115,8 @@ class CommandArm : public Arm {
     return environment;
   }
 
-  // Every item the command reported. A command that fails is a failure of all items it is known
-  // for; in prepare(), where none are known yet (`wanted` is null), of the arm.
+  // Every reported item. If the command fails, all its known items fail. In prepare() none are
+  // known yet (`wanted` is null), and the arm fails.
   Result<Readings> run(const CommandSpec& command, const std::vector<Item>* wanted) {
     PURLIN_ASSIGN(const std::string scratch, make_temporary_directory("purlin-times"));
     Result<std::vector<BenchmarkTimes>> times = measure(command, join_path(scratch, "times"));
@@ -169,7 +169,7 @@ class CommandArm : public Arm {
       }
       process.argv.push_back(std::move(word));
     }
-    // A name with a slash is relative to the folder that the command runs in, as in a shell there.
+    // A name with a slash is relative to the working folder of the command, as in a shell there.
     process.directory = join_path(options_.directory, command.directory);
     if (process.argv[0].find('/') != std::string::npos)
       process.argv[0] = join_path(process.directory, process.argv[0]);
@@ -241,7 +241,7 @@ class JoinedArm : public Arm {
   }
 
  private:
-  // Hands each arm its share, arms in the order in which their first item is wanted.
+  // Launches each arm with its items, in the order of the first wanted item of each.
   template <typename Do>
   Result<Readings> each(const std::vector<Item>& wanted, Do act) {
     std::vector<std::size_t> order;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // CommandArm: any command that prints times, as an arm: [[commands]] of a suite, or the command
-// line of `guard compare`. Each launch is a fresh process of it.
+// line of `guard compare`. Each launch is a fresh process of the command.
 //
-// The command is started directly, never through a shell. What it may be told: {output} in an
-// argument stands for a file of its own that it is to write its times to; PURLIN_SEED in its
-// environment is the suite's seed. Thread-safety: belongs to one thread. Failure: a command that
-// fails, times out or prints no times is kFailed, which becomes a verdict on its items.
+// The command is started directly, never through a shell. {output} in an argument is replaced by a
+// new file for its times. PURLIN_SEED in its environment is the suite's seed. Thread-safety:
+// belongs to one thread. Failure: a command that fails, or whose output is not readable, becomes a
+// verdict on its items.
 #pragma once
 
 #include "guard/arms/arm.h"
@@ -25,10 +25,10 @@ struct CommandArmOptions {
   std::map<std::string, std::string> environment;
   std::uint64_t seed = 0;
   double nominal_mhz = 0;  // of the device's clock, 0 = not known: see summarise()
-  std::string identity;    // what else decides what is run, e.g. the revision checked out
+  std::string identity;    // other inputs of the run, such as the revision
 };
 
-// prepare() runs each command once, which tells its items and is the rehearsal.
+// prepare() runs each command once. That run is the rehearsal, and gives the items.
 std::unique_ptr<Arm> make_command_arm(CommandArmOptions options, std::vector<CommandSpec> commands);
 
 // Several arms as one: a suite of kernels and commands. Items must differ.

@@ -35,7 +35,7 @@ TEST(CommandArm, TellsItsItemsAndMeasuresThemInFreshProcesses) {
   ASSERT_TRUE(arm->prepare().is_ok());
   ASSERT_EQ(arm->items().size(), 3u);
   EXPECT_EQ(arm->items()[0].kernel, "bench/a");
-  // What prepare() saw is the rehearsal: no run is spent on it.
+  // The run in prepare() is the rehearsal: no further run is needed.
   EXPECT_EQ(arm->rehearse(arm->items())->size(), 3u);
   const Readings readings = *arm->launch({arm->items()[0]});
   EXPECT_EQ(read_file(join_path(folder, "runs"))->size(), 2 * std::string("run\n").size());
@@ -71,14 +71,14 @@ TEST(CommandArm, ACommandThatFailsIsItsItemsFailure) {
   EXPECT_EQ(readings[0].status.code(), Code::kFailed);
   EXPECT_NE(readings[0].status.message().find("exit status 4: oh no"), std::string::npos);
   EXPECT_TRUE(readings[1].status.is_ok());
-  // Before any item is known the arm itself has failed.
+  // Without a known item the arm itself fails.
   auto broken = make_command_arm(in(folder), {printing("bench", "exit 4")});
   EXPECT_EQ(broken->prepare().code(), Code::kFailed);
   CommandSpec slow = printing("slow", "sleep 60; echo a=1");
   slow.timeout_s = 0.05;
   EXPECT_NE(make_command_arm(in(folder), {slow})->prepare().message().find("did not end within"),
             std::string::npos);
-  // Two commands that report one item cannot be told apart.
+  // Two commands must not report the same item.
   auto twins = make_command_arm(in(folder), {printing("t", "echo a=1"), printing("t", "echo a=2")});
   EXPECT_EQ(twins->prepare().code(), Code::kInvalid);
   (void)remove_tree(folder);

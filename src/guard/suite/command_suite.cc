@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::size_t kMaxWords = 1000;
 
-// One string would need a shell to take it apart, so it is one word: a command without arguments.
+// A single string is one word, a command without arguments: only a shell could split it.
 Result<std::vector<std::string>> parse_argv(TomlTable& table) {
   PURLIN_ASSIGN(std::vector<std::string> argv, table.strings_or_empty("run"));
   if (argv.empty() || argv.front().empty())

@@ -41,7 +41,7 @@ std::unique_ptr<Arm> commands_arm(const Workload& workload, const Variant& varia
   return make_command_arm(std::move(options), std::move(commands));
 }
 
-// The folder of the suite, or what takes its place in the variant's revision.
+// The folder of the suite, or its counterpart in the variant's revision.
 Result<std::string> folder_of(const Suite& suite, const Variant& variant) {
   return moved_path(parent_path(absolute_path(suite.file)), variant.repository, variant.root);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contender: an arm made from what both arms share (the workload) and what one has of its own (a
-// revision's folder, a command, environment variables, a cache).
+// Contender: an arm with its runner and settings. It combines a workload, which both arms share,
+// with a variant: a revision's folder, a command, environment variables, a cache.
 //
-// A Contender owns its arm and what that runs on. Thread-safety: as Arm. Failure: kInvalid where
-// the two do not fit together; kernels that cannot be resolved fail when they are to run.
+// A Contender owns its arm and the arm's runner. Thread-safety: as Arm. Failure: kInvalid for a
+// workload and a variant that do not fit together. A kernel that cannot be resolved fails in its
+// run.
 #pragma once
 
 #include "guard/arms/runner.h"
@@ -18,7 +19,7 @@
 
 namespace purlin::guard {
 
-// What is run: the kernels and commands of a suite, or else one command.
+// The kernels and commands of a suite, or one command.
 struct Workload {
   std::optional<Suite> suite;
   RunnerOptions runner;  // of the suite's kernels
@@ -29,21 +30,21 @@ struct Workload {
 
 struct Variant {
   std::string label;
-  // A revision: the folder that takes the repository's place, and the commit with how it was built.
-  // A command runs in `root`; a suite's paths are moved from `repository` to it. "" = as they are.
+  // A revision: its folder in place of the repository, and an identity of the commit and its build.
+  // A command runs in `root`. A suite's paths move from `repository` to `root`; "" = unchanged.
   std::string repository, root, identity;
   std::map<std::string, std::string> environment;
   std::string cache;                 // "" = the workload's
   std::vector<std::string> command;  // argv; empty = the workload's
 };
 
-// The samples CSV (docs/formats/samples.md), as a command prints it of itself.
+// The samples CSV (docs/formats/samples.md), as the output of a command.
 OutputRules samples_rules();
 
 struct Contender {
   std::unique_ptr<Runner> runner;
   std::unique_ptr<Arm> arm;
-  // Of a suite's kernels, and of its commands by their name.
+  // Thresholds of a suite's kernels; commands carry their own.
   std::map<Item, Thresholds> thresholds;
   std::vector<CommandSpec> commands;
   Thresholds thresholds_of(const Item& item, const Thresholds& fallback) const;

@@ -25,7 +25,7 @@ Result<Config> cached_config(const KernelSpec& spec, const ProblemShape& problem
                problem.text());
 }
 
-// An assignment by hand: every parameter it names exists, those left out keep their default.
+// An explicit assignment: each of its parameters exists, and the others keep their default.
 Result<Config> assigned_config(const KernelSpec& spec, const SuiteItem& item) {
   PURLIN_ASSIGN(const Config given, parse_config(item.config));
   Config config = default_config(spec);
@@ -79,7 +79,7 @@ Result<ResolvedItem> resolve_item(const SuiteItem& item, const Suite& suite,
     } else if (recorded != nullptr && config.status().code() == Code::kNotFound) {
       resolved.target.config = recorded->config;
       resolved.note =
-          "the cache has no winner for the kernel as it is now; "
+          "the cache has no winner for the current kernel; "
           "measured with the baseline's config";
     } else {
       return config.status();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a suite says to what a process can run: the spec is loaded, the shape and config are
-// settled for one device, the files are snapshotted.
+// From an item of a suite to a target that a process can run. The spec is loaded, the shape and
+// config are resolved for one device, and the files are copied into a snapshot.
 //
-// Thread-safety: pure but for reading files. Failure: kInvalid or kNotFound with what to do about
-// it; each item fails on its own, so that one broken spec does not silence the others.
+// Thread-safety: pure functions, except that they read files. Failure: kInvalid or kNotFound with a
+// remedy. Each item fails alone: a broken spec does not affect the others.
 #pragma once
 
 #include "base/status.h"
@@ -26,16 +26,16 @@ struct ResolvedItem {
   Snapshot snapshot;
   std::uint64_t seed = 0;
   Thresholds thresholds;
-  std::string note;  // what a reader should know of how the config was found; "" = nothing
+  std::string note;  // for a reader: the origin of the config; "" = the usual one
 
   std::string key() const { return target.kernel + " " + target.problem.text() + " " + request; }
 };
 
-// What an item is called that cannot be resolved: as far as its spec can be read, else by the file.
+// The name of an item that cannot be resolved: from its spec if that is readable, else the file.
 Item name_of(const SuiteItem& item);
 
-// `cache` is the config cache's directory. Where the cache has no winner for a "cached" item, the
-// config that `fallback` recorded for it is used and the note says so; without it that is an error.
+// `cache` is the config cache's directory. If the cache has no winner for a "cached" item, the
+// config in `fallback` is used, with a note. Without `fallback` that is an error.
 Result<ResolvedItem> resolve_item(const SuiteItem& item, const Suite& suite,
                                   const DeviceInfo& device, const std::string& cache,
                                   const Baseline* fallback = nullptr);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxSuiteBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxItems = 10000;
 
-// A number of `table` within [low, high]; the complaint stands where the number does.
+// A number of `table` within [low, high]. The message names the place of the number.
 Result<double> bounded(TomlTable& table, std::string_view key, double fallback, double low,
                        double high) {
   PURLIN_ASSIGN(const double value, table.number_or(key, fallback));
@@ -133,7 +133,7 @@ Result<Thresholds> parse_thresholds(const Toml* node, Thresholds thresholds) {
   PURLIN_ASSIGN(thresholds.absolute_floor_ns,
                 bounded(table, "absolute_floor_ns", thresholds.absolute_floor_ns, 0, 1e12));
   PURLIN_TRY(table.finish());
-  // At a slowdown equal to the floor, half of all runs estimate less: it could never be found.
+  // At a slowdown equal to the floor, half of all runs estimate less: the gate never finds it.
   if (thresholds.floor >= thresholds.detectable)
     return node->complain(fmt::format(
         "'floor' ({}) must lie below 'detectable' ({}): a slowdown of the floor's size is found "
@@ -194,8 +194,8 @@ Result<Suite> parse_suite(std::string_view text, const std::string& path) {
     for (std::size_t i = first; i < suite.items.size(); ++i) {
       const SuiteItem& item = suite.items[i];
       if (!seen.insert(item.spec_path + '\0' + item.shape + '\0' + item.config).second)
-        return node.complain(fmt::format(
-            "the same spec, shape '{}' and config stand in the suite twice", item.shape));
+        return node.complain(
+            fmt::format("the same spec, shape '{}' and config are in the suite twice", item.shape));
     }
   }
   return suite;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suite: the kernels a gate watches, as a TOML file lists them: spec x shape x config, with pinned
-// inputs, tags and thresholds. docs/formats/suite.md is the reference of the file.
+// Suite: the kernels of a gate, as a TOML file: spec x shape x config, with fixed inputs, tags and
+// thresholds. docs/formats/suite.md is the reference of the file.
 //
-// Parsing checks the file itself; specs, shapes and configs are resolved when a device is known
-// (guard/target.h). Thread-safety: immutable after loading. Failure: kInvalid with
-// file:line:column.
+// Parsing checks the file itself. Specs, shapes and configs are resolved once a device is known
+// (resolve.h). Thread-safety: immutable after loading. Failure: kInvalid with file:line:column.
 #pragma once
 
 #include "base/status.h"
@@ -21,7 +20,7 @@ namespace purlin::guard {
 
 struct SuiteItem {
   std::string spec_path;  // resolved against the suite's folder
-  std::string shape;      // as resolve_shape takes it: "", a preset's name or "M=512"
+  std::string shape;      // for resolve_shape(): "", a preset's name or "M=512"
   std::string config;     // "cached", "default" or "BM=64,BN=32"
   std::vector<std::string> tags;
   Thresholds thresholds;
@@ -45,8 +44,7 @@ struct Suite {
 Result<Suite> parse_suite(std::string_view text, const std::string& path);
 Result<Suite> load_suite(const std::string& path);
 
-// Only the items that carry one of the tags; all of them when `tags` is empty. kInvalid when none
-// is left.
+// Only the items with one of the tags; all items when `tags` is empty. kInvalid when none remains.
 Result<Suite> with_tags(Suite suite, const std::vector<std::string>& tags);
 
 }  // namespace purlin::guard

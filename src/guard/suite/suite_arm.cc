@@ -30,7 +30,7 @@ Result<SuiteArm> make_suite_arm(const Suite& suite, const DeviceInfo& device,
       kernel.target = resolved->target;
       kernel.code = resolved->snapshot.id();
     } else {
-      kernel.item = name_of(listed);  // what it is called where the suite is, so that it is matched
+      kernel.item = name_of(listed);  // the name in the suite's own folder, to match the other arm
       kernel.target.spec_path = item.spec_path;
       kernel.problem = Status(Code::kFailed, resolved.status().message());
     }

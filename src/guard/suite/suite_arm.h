@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a suite to an arm: its items as they are under one root folder and one cache.
+// From a suite to an arm: its items with the current files of one root folder and one cache.
 //
-// Items that cannot be resolved stay in the arm, and fail when they are to run, so that each gets
-// its own verdict. Thread-safety: as resolve.h.
+// An item that cannot be resolved stays in the arm and fails in its run. It gets its own
+// verdict. Thread-safety: as resolve.h.
 #pragma once
 
 #include "guard/arms/kernel_arm.h"
@@ -18,8 +18,8 @@ namespace purlin::guard {
 struct SuiteArmOptions {
   std::string label;
   std::string cache;  // directory of the config cache
-  // Paths of specs below `from` are taken below `to` in its place: the same suite on the files of
-  // another revision. "" = as the suite has them.
+  // Paths of specs move from the folder `from` to the folder `to`: the same suite on the files of
+  // another revision. "" = unchanged.
   std::string from, to;
   std::map<std::string, std::string> environment;  // of the runner's processes, for the record
 };
@@ -30,7 +30,7 @@ struct SuiteArm {
   std::map<Item, Thresholds> thresholds;
   std::map<Item, std::string> files;  // the spec of each, for annotations
 };
-// `path`, with what lies below `from` taken below `to`; unchanged where `to` is "".
+// `path`, moved from the folder `from` to the folder `to`; unchanged if `to` is "".
 Result<std::string> moved_path(const std::string& path, const std::string& from,
                                const std::string& to);
 

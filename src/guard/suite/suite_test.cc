@@ -19,7 +19,7 @@ class SuiteTest : public ::testing::Test {
   Result<Suite> parse(const std::string& text) {
     return parse_suite(text, join_path(folder_, "gate.toml"));
   }
-  // The complaint about `text`, without the folder.
+  // The error message for `text`, without the folder.
   std::string complaint(const std::string& text) {
     const Result<Suite> suite = parse(text);
     if (suite.is_ok()) return "(accepted)";

@@ -12,8 +12,8 @@
 namespace purlin::profile {
 namespace {
 
-// Tracks that have no number of their own get one from here on.
-constexpr std::uint64_t kMadeUp = 1'000'000'000;
+// Tracks without a number get one from here on.
+constexpr std::uint64_t kFirstTrackNumber = 1'000'000'000;
 
 class ChromeWriter {
  public:
@@ -54,14 +54,15 @@ class ChromeWriter {
     for (const Activity& activity : timeline_.activities) used.insert(activity.device);
     for (std::size_t i = 0; i < profile_.processes.size(); ++i) {
       std::int64_t pid = profile_.processes[i].pid;
-      if (pid <= 0 || !used.insert(pid).second) pid = static_cast<std::int64_t>(kMadeUp + i);
+      if (pid <= 0 || !used.insert(pid).second)
+        pid = static_cast<std::int64_t>(kFirstTrackNumber + i);
       pids_.push_back(pid);
     }
   }
   std::int64_t pid_of(const Track& track) const {
     if (track.on_device) return track.owner;
     return track.owner < pids_.size() ? pids_[track.owner]
-                                      : static_cast<std::int64_t>(kMadeUp + track.owner);
+                                      : static_cast<std::int64_t>(kFirstTrackNumber + track.owner);
   }
 
   void begin() {
@@ -93,7 +94,7 @@ class ChromeWriter {
     while (tids_.size() < tracks_.all().size()) {
       const Track& added = tracks_.all()[tids_.size()];
       const bool plain = added.lane == 0 && !(added.on_device && shared_.contains(added.owner));
-      tids_.push_back(plain ? added.id : kMadeUp + tids_.size());
+      tids_.push_back(plain ? added.id : kFirstTrackNumber + tids_.size());
     }
     return tids_[track];
   }

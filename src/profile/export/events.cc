@@ -123,8 +123,8 @@ Status require_timeline(const Profile& profile) {
   if (!timeline.empty() || !timeline.calls.empty() || !timeline.ranges.empty()) return {};
   return error(
       Code::kInvalid,
-      "the profile holds sums and histograms of {} kernels but no timeline, so there are no "
-      "launches to write; record with `purlin profile --full`, or give another tool's trace",
+      "the profile holds sums and histograms (rows: {}) but no timeline, so it has no launches to "
+      "write; record with `purlin profile --full`, or give another tool's trace",
       profile.kernels.size());
 }
 

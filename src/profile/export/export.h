@@ -2,8 +2,8 @@
 // A profile's timeline in open formats: Chrome's trace events as PyTorch writes them, Perfetto's
 // protobuf trace, CSV of launches. Formats: docs/formats/export.md.
 //
-// Everything is written as it is read, in pieces of about a megabyte; memory does not grow with the
-// timeline but for one bit for each call. Every activity, call, op and range becomes one event;
+// Everything is written as it is read, in pieces of about a megabyte; memory grows with the
+// timeline by one bit for each call only. Every activity, call, op and range becomes one event;
 // those that overlap on one stream or thread without nesting go to further tracks of it, because
 // viewers drop them otherwise. Pure functions; errors are the sink's, or kInvalid where there is no
 // timeline to write.

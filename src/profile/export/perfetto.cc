@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Perfetto's trace format (protos/perfetto/trace in google/perfetto), written by hand: a Trace is a
-// sequence of TracePacket, each a track's descriptor or the begin or end of a slice. The few fields
-// used are named below; docs/formats/export.md lists them.
+// Perfetto's trace format (protos/perfetto/trace in google/perfetto), written without its library:
+// a Trace is a sequence of TracePacket, each a track's descriptor or the begin or end of a slice.
+// The few fields used are named below; docs/formats/export.md lists them.
 #include "base/text.h"
 #include "profile/export/events.h"
 

@@ -23,7 +23,7 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-// A link is told from the one before it.
+// A link is encoded relative to the previous one.
 void put_link(Encoder& out, std::uint32_t& previous, std::uint32_t link) {
   out.signed_varint(std::int64_t{link} - std::int64_t{previous});
   previous = link;
@@ -151,7 +151,7 @@ bool CallDecoder::next(Call& call) {
   return !in_.failed();
 }
 
-// A parent is told from the op itself: 0 would be the op, and is none.
+// A parent is encoded relative to the op: 0 would be the op, and means none.
 void OpEncoder::add(const Op& op) {
   if (count_ == 0) base_ns_ = previous_ns_ = op.start_ns;
   begin({op.name, op.shape, op.dtype, op.process, op.thread, 0}, 5, op.start_ns, previous_ns_,

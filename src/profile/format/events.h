@@ -2,11 +2,11 @@
 // The bytes of a timeline's events: activities, calls, ops and ranges, one chunk type each.
 // docs/formats/profile.md, "Events", is the reference.
 //
-// What an event says again and again (its row, stream, thread, name, …) is its identity: written
-// out where it first occurs in a chunk, a number of one or two bytes after that. Times are told
-// from the event before, durations from the identity's last. Every chunk stands alone, so that
-// chunks can be decoded in any order and at the same time; only an op's parent is told from the
-// op's own index. Indices are not checked here. Like wire.h: standard library only, compiled into
+// The repeated fields of an event (row, stream, thread, name, …) are its identity. The identity is
+// written in full at its first use in a chunk, later as a number of one or two bytes. Times are
+// relative to the previous event, durations to the identity's last. Every chunk stands alone, so
+// that chunks can be decoded in any order and at the same time; only an op's parent is relative to
+// the op's index. Indices are not checked here. Like wire.h: standard library only, compiled into
 // the capture libraries; a decoder never reads past its bytes. Thread-safety: none; values.
 #pragma once
 
@@ -40,7 +40,7 @@ class EventsEncoder {
  public:
   std::size_t count() const { return count_; }
   std::size_t size() const { return body_.size(); }
-  std::string finish();  // the chunk's payload; starts anew
+  std::string finish();  // the chunk's payload; then starts again
 
  protected:
   struct Known {

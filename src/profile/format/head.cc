@@ -188,7 +188,7 @@ bool HeadReader::waits(wire::Decoder in) {
   return !in.failed();
 }
 
-// What a later period says of a row replaces what an earlier one said; counters add.
+// The details of a row in a later period replace earlier ones; counters add.
 bool HeadReader::details(wire::Decoder in) {
   const std::size_t count = in.count(4);
   for (std::size_t i = 0; i < count; ++i) {

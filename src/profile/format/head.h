@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HeadReader: the chunks of a profile file that are not events, into a Profile. Memory is bounded
-// whatever the chunks say: by the file's size times a small factor, and by the budgets in head.cc.
+// for all contents: by the file's size times a small factor, and by the budgets in head.cc.
 // One owner, one file. False means that the chunk makes no sense.
 #pragma once
 
@@ -51,7 +51,7 @@ class HeadReader {
   Profile& profile_;
   std::string text_;                 // all strings of the file, one after the other
   std::vector<std::uint64_t> ends_;  // of each in text_
-  std::vector<bool> own_build_;      // of rows: told by the row, not by the environment
+  std::vector<bool> own_build_;      // of rows: given by the row, not by the environment
   std::map<std::pair<std::string, int>, std::size_t> copy_rows_;
   std::size_t bucket_budget_, text_budget_;
   std::map<std::uint32_t, std::uint32_t> stall_files_, stall_reasons_;  // by string id

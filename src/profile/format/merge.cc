@@ -84,7 +84,7 @@ std::string key_of(const CopyRow& row, int device) {
 
 std::string key_of(const CoverageNote& note) { return note.cause + "\n" + note.text; }
 
-// Of two that differ one has to be chosen, the same whatever the order: the smaller.
+// Of two that differ, the smaller is chosen, so that the order does not matter.
 void settle(std::string& into, const std::string& from) {
   if (into.empty() || (!from.empty() && from < into)) into = from;
 }
@@ -115,7 +115,7 @@ void merge_row(KernelRow& into, const KernelRow& from) {
   into.duration.merge(from.duration);
 }
 
-// When a recording without bounds of its own began and ended.
+// Begin and end of a recording without stated bounds.
 template <class Events>
 void widen(const Events& events, std::int64_t& begin_ns, std::int64_t& end_ns, bool& known) {
   for (const auto& event : events) {
@@ -143,7 +143,7 @@ Bounds bounds_of(const Timeline& timeline, bool look) {
   return bounds;
 }
 
-// Stated bounds take in what has none of its own; two timelines without any stay without.
+// Stated bounds grow to cover a timeline without any. Two timelines without bounds stay so.
 void merge_bounds(Timeline& into, const Timeline& from) {
   const bool stated =
       into.begin_ns != 0 || into.end_ns != 0 || from.begin_ns != 0 || from.end_ns != 0;
@@ -469,7 +469,7 @@ Result<Profile> read_spool(const std::string& directory, const ReadOptions& opti
       merged.partial = true;
       unreadable.push_back(
           {"unreadable_process_file",
-           fmt::format("what one process captured is lost: {}", part.status().message()), 0, 0});
+           fmt::format("the capture of one process is lost: {}", part.status().message()), 0, 0});
     }
   }
   merger.finish();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merger: profiles of many processes, files and nodes into one. Rows are one where kernel, op,
-// shape, dtype, launch shape, resources, build and device are the same, and a device is the same
-// where its id, name, UUID and driver are: what ran under another build or driver stays apart.
+// Merger: profiles of many processes, files and nodes into one. Rows are merged when
+// kernel, op, shape, dtype, launch shape, resources, build and device are equal. Devices are equal
+// when id, name, UUID and driver are. Runs with another build or driver stay separate.
 // Timelines of two ranks are never of one device.
 // Timelines are joined, their indices mended; sampled stalls of one function add up. In content,
 // not in order, the result does not depend on the order of merging; it takes time in proportion to

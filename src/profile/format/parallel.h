@@ -36,7 +36,7 @@ Status parallel_for(std::size_t count, std::size_t workers, const Job& job) {
   try {
     for (std::size_t worker = 1; worker < std::min(workers, count); ++worker)
       threads.emplace_back(work, worker);
-  } catch (const std::system_error&) {  // no more threads are to be had: fewer do the work
+  } catch (const std::system_error&) {  // no more threads are available: fewer do the work
   }
   work(0);
   for (std::thread& thread : threads) thread.join();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For the tests of this folder: a profile that uses everything a profile can hold, different for
-// each seed, and its contents as text in an order of their own, to compare two of them.
+// each seed, and its contents as sorted text, to compare two of them.
 #pragma once
 
 #include "model/profile/profile.h"

@@ -39,7 +39,7 @@ class StallEncoder {
   void place(const StallPlace& place, std::size_t reasons);  // of the function begun last
   void count(std::uint32_t reason, std::uint64_t samples);   // `reasons` times
   std::size_t size() const { return functions_.size() + sites_.size(); }
-  std::string finish(const StallWindows& windows);  // the chunk's payload; starts anew
+  std::string finish(const StallWindows& windows);  // the chunk's payload; then starts again
 
  private:
   void end_function();

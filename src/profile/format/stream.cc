@@ -391,7 +391,7 @@ Status ProfileStream::fold_launches(std::size_t workers) {
   };
   PURLIN_TRY(visit(workers, fold));
   if (too_much)
-    return error(Code::kCorrupt, "damaged: durations of {} kernels are spread beyond reason",
+    return error(Code::kCorrupt, "damaged: the durations of {} kernels have an impossible range",
                  wanted.size());
   double folded_launches = 0;
   for (const Share& share : shares)

@@ -84,7 +84,7 @@ class ProfileStream {
   std::vector<Events> events_;  // in the file's order
 };
 
-// How many threads to use where nothing else is said: the processors, at most 8.
+// The default number of threads: the processors, at most 8.
 std::size_t default_workers();
 
 }  // namespace purlin::profile

@@ -15,7 +15,7 @@
 namespace purlin::profile {
 namespace {
 
-// Rows that know nothing but their names, and launches of two devices, sorted.
+// Rows with names only, and launches of two devices, sorted.
 Profile launches_only(std::size_t launches) {
   Profile profile;
   profile.environment.devices.resize(2);
@@ -65,7 +65,7 @@ TEST(ProfileStream, LaunchesAreFoldedTheSameByAnyNumberOfWorkers) {
   }
 }
 
-// A row's own sketch may stand for launches that the timeline does not hold.
+// A row's own sketch may represent launches that the timeline does not hold.
 TEST(ProfileStream, ASketchIsNotReplaced) {
   Profile profile = launches_only(1000);
   profile.kernels[3].duration.add(5, 77);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a profile file: integers, chunks, sketches, launches. docs/formats/profile.md is the
-// reference. Used by the file's reader and writer and compiled into the capture libraries, hence
-// nothing but the standard library and header-only xxHash.
+// reference. Used by the file's reader and writer and compiled into the capture libraries:
+// it uses only the standard library and header-only xxHash.
 //
 // A Decoder never reads past its bytes and never throws: a read that does not fit sets failed() and
 // yields 0. Thread-safety: none; values.
@@ -28,13 +28,15 @@ enum class ChunkType : std::uint16_t {
   kStrings = 2,   // names; ids count up through the file
   kKernels = 3,   // definitions; ids count up through the file
   kSketches = 4,  // what each kernel added since the previous seal
-  kCopies = 5,    // the same for copies and sets
+
+  kCopies = 5,    // the same for memcpy and memset
   kLaunches = 6,  // a timeline
   kCoverage = 7,  // JSON, since the process's start: the last one counts
   kSeal = 8,      // everything before is consistent
-  kDetails = 9,   // what else is known of a kernel: dtype, build, counters
-  kNames = 10,    // of the timeline; numbers count up through the file, 0 is ""
-  kRanges = 11,   // the timeline's events: events.h
+
+  kDetails = 9,  // what else is known of a kernel: dtype, build, counters
+  kNames = 10,   // of the timeline; numbers count up through the file, 0 is ""
+  kRanges = 11,  // the timeline's events: events.h
   kActivities = 12,
   kCalls = 13,
   kOps = 14,
@@ -152,15 +154,15 @@ class LaunchMemory {
   std::uint64_t chunk_ = 1;
 };
 
-// Launches of one process: starts are told from the end of the launch before, durations from the
-// same kernel's launch before. 4 to 7 bytes each; docs/formats/profile.md has measurements.
+// Launches of one process: starts are relative to the end of the previous launch, durations to
+// the same kernel's previous launch. 4 to 7 bytes each; docs/formats/profile.md has measurements.
 class LaunchEncoder {
  public:
   void add(std::uint32_t kernel, std::uint32_t stream, std::int64_t start_ns,
            std::int64_t duration_ns);
   std::size_t count() const { return count_; }
   std::size_t size() const { return body_.size(); }
-  std::string finish(std::uint32_t process);  // the chunk's payload; starts anew
+  std::string finish(std::uint32_t process);  // the chunk's payload; then starts again
 
  private:
   Encoder body_;

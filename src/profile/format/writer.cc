@@ -234,7 +234,7 @@ class Writer {
         }
         const std::string& file = stalls.files[site.file];
         encoder.place({site.offset, strings_.optional_id(file), site.line}, site.counts.size());
-        // By name, so that a profile that was read is written as it was.
+        // By name, so that a profile that was read is written unchanged.
         std::vector<StallCount> counts = site.counts;
         std::sort(counts.begin(), counts.end(), [&](const StallCount& a, const StallCount& b) {
           return stalls.reasons[a.reason] < stalls.reasons[b.reason];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/import/assembly.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -178,34 +180,29 @@ void Assembly::note(std::string_view cause, std::string text, double count, doub
 void Assembly::finish() {
   Timeline& timeline = profile_.timeline;
   if (timeline.left_out > 0)
-    note(
-        "timeline_full",
-        fmt::format("{} launches, copies and sets are in the totals but not on the timeline, which "
-                    "holds {} events at most",
-                    timeline.left_out, options_.max_timeline_events),
-        static_cast<double>(timeline.left_out));
+    note("timeline_full",
+         fmt::format(
+             "{} left off the timeline, which holds at most {} events; the totals include them",
+             counted(timeline.left_out, "activity"), options_.max_timeline_events),
+         static_cast<double>(timeline.left_out));
   if (host_left_out_ > 0)
-    note(
-        "timeline_full",
-        fmt::format("{:.0f} host calls, ops and ranges were left out: the timeline holds {} events "
-                    "at most",
-                    host_left_out_, options_.max_timeline_events));
+    note("timeline_full",
+         fmt::format("{} (calls, ops, ranges) left out: the timeline holds at most {} events",
+                     counted(host_left_out_, "host event"), options_.max_timeline_events));
   if (rows_left_out_ > 0)
     note("kernel_rows_full",
-         fmt::format("{:.0f} launches are together in '{}': a profile holds {} rows at most",
-                     rows_left_out_, kOtherKernels, options_.max_kernel_rows),
+         fmt::format("{} merged into '{}': a profile holds at most {} rows",
+                     counted(rows_left_out_, "launch"), kOtherKernels, options_.max_kernel_rows),
          rows_left_out_);
   if (sketches_left_out_ > 0)
     note("sketches_full",
-         fmt::format("{:.0f} launches are in '{}': the durations of all rows are spread wider than "
-                     "a profile holds",
-                     sketches_left_out_, kOtherKernels),
+         fmt::format("{} merged into '{}': a profile cannot hold the range of all durations",
+                     counted(sketches_left_out_, "launch"), kOtherKernels),
          sketches_left_out_);
   if (counters_left_out_ > 0)
     note("counters_full",
-         fmt::format("{:.0f} counter values were left out: a profile holds {} counters over all "
-                     "rows at most",
-                     counters_left_out_, kMaxRowCounters));
+         fmt::format("{} left out: a profile holds at most {} counters over all rows",
+                     counted(counters_left_out_, "counter value"), kMaxRowCounters));
   sort_timeline(timeline);
 }
 

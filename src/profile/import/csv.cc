@@ -89,7 +89,7 @@ Result<bool> CsvReader::find_record(std::size_t& end) {
   }
 }
 
-// Fields of [at_, end). Not strict: text that is no CSV is taken as it is.
+// Fields of [at_, end). Not strict: text that is not CSV is taken unchanged.
 Status CsvReader::split(std::size_t end, bool strict) {
   if (end > at_ && buffer_[end - 1] == '\r') --end;
   record_.clear();

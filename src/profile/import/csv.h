@@ -33,8 +33,8 @@ class CsvReader {
 
   // The next record into fields(); false at the end. Empty lines are skipped.
   Result<bool> next();
-  // The next line as a record of its own, wherever its quotes end: for what programs print before a
-  // table. A line over the limit comes without fields.
+  // The next line as a separate record, even inside quotes: for output of programs before a table.
+  // A line over the limit comes without fields.
   Result<bool> next_line();
 
   std::span<const std::string_view> fields() const { return fields_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles from other tools' files. The format is found by looking inside, never by the name;
-// gzip is undone on the way. What a file lacks is said in the coverage, not guessed.
+// gzip is undone on the way. The coverage reports missing data; nothing is guessed.
 //
-// Importers stream: memory grows with what is kept (rows, and activities up to a bound), not with
+// Importers stream: memory grows with the result (rows, and activities up to a bound), not with
 // the file. Files are foreign input. A damaged file is an error naming the byte offset or the row
 // where it breaks, or, where a prefix makes sense, a profile with Profile::partial set and a note
 // that says up to where. Pure functions, thread-safe.

@@ -40,7 +40,7 @@ struct Input::State {
   Status decode(char* into, std::size_t wanted, std::size_t& got);
 };
 
-// Bytes of the file as they are.
+// Bytes of the file, unchanged.
 Result<std::size_t> Input::State::take(char* into, std::size_t wanted) {
   if (fd < 0) {
     const std::size_t count = std::min(wanted, bytes.size() - static_cast<std::size_t>(taken));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input: the bytes of a foreign file, in order and in pieces, gzip undone on the way (found by its
-// magic bytes, never by the name; several members and trailing garbage as gzip itself takes them).
+// Input: the bytes of a foreign file, in order and in pieces. It decompresses gzip, which it finds
+// by magic bytes, never by the name. Several members and trailing garbage are accepted, as by gzip.
 //
-// Memory is two fixed buffers whatever the file's size. A read gives what could be decoded before a
+// Memory is two fixed buffers for files of any size. A read gives what could be decoded before a
 // damaged place; the next one is the error, naming the file's byte offset. Owns the open file.
 // Thread-safety: none; one owner.
 #pragma once

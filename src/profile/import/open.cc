@@ -8,7 +8,7 @@
 #include "profile/import/chrome/trace.h"
 #include "profile/import/import.h"
 #include "profile/import/input.h"
-#include "profile/import/ncu/ncu_csv.h"
+#include "profile/import/ncu/csv.h"
 #include "profile/import/ncu/stall_csv.h"
 #include "profile/import/nsys/sqlite_file.h"
 #include "profile/import/rocm/rocprof_csv.h"
@@ -27,7 +27,7 @@ constexpr std::string_view kSupported =
     "Nsight "
     "Systems SQLite, Nsight Compute CSV, rocprof CSV, CSV of stall samples";
 
-// What is not read as it is: found by its first bytes, or, for the hint alone, by its name.
+// Formats that are not read: found by their first bytes or, for the hint only, by their name.
 struct Foreign {
   std::string_view magic;   // at the beginning; "" = by name
   std::string_view suffix;  // "" = by magic
@@ -50,8 +50,7 @@ constexpr std::array<Foreign, 17> kForeign = {{
      "trace.json"},
     {"", ".perfetto-trace", "a Perfetto trace in its binary form",
      "make JSON of it: traceconv json {} trace.json"},
-    {"", ".xplane.pb", "a profile of XLA in its binary form",
-     "give the trace.json.gz that lies beside it"},
+    {"", ".xplane.pb", "a profile of XLA in its binary form", "give the trace.json.gz next to it"},
     {"", ".pb", "a protocol buffer", "give the trace's JSON form"},
     {"PK\x03\x04", "", "a zip archive", "unpack it first"},
     {"\x28\xB5\x2F\xFD", "", "compressed with zstd", "unpack it first: zstd -d {}"},

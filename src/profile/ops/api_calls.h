@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of a GPU runtime or driver does, and what a copy copies, by the names that profilers
-// record: CUDA runtime and driver, HIP, HSA, Level Zero and SYCL, with version suffixes ("_v2",
-// "_ptsz", "_v7000"). Shared by the importers. Pure functions.
+// The kind of a GPU runtime or driver call and the direction of a copy, by the names that profilers
+// record. Known are CUDA runtime and driver, HIP, HSA, Level Zero and SYCL, with version suffixes
+// ("_v2", "_ptsz", "_v7000"). Shared by the importers. Pure functions.
 #pragma once
 
 #include "model/profile/timeline.h"

@@ -64,6 +64,17 @@ function count(value) {
   return value < 1e6 ? Math.round(value).toLocaleString('en-US') : si(value, '').trim();
 }
 
+// A regular English noun in the number that goes with the value.
+function noun_for(value, noun) {
+  if (value === 1) return noun;
+  if (/[^aeiou]y$/.test(noun)) return `${noun.slice(0, -1)}ies`;
+  return noun + (/(s|x|z|ch|sh)$/.test(noun) ? 'es' : 's');
+}
+
+function counted(value, noun) {
+  return `${count(value)} ${noun_for(value, noun)}`;
+}
+
 const percent = (share) => (share === null || share === undefined ? '–' : `${(share * 100).toFixed(1)}%`);
 const words = (identifier) => identifier.replaceAll('_', ' ');
 const cause_words = (cause) => (cause === 'other' ? 'no cause found' : words(cause));

@@ -17,7 +17,7 @@ function histogram(detail, kernel) {
     const tall = n > 0 ? Math.max(1.5, 100 * n / most) : 0;
     const bar = svg('rect', {class: 'bin', x: 10 + i * step, y: base - tall,
                              width: Math.max(1, step - 1), height: tall});
-    const text = [`${count(n)} launches`, `${ns(bins.low_ns[i])} to ${ns(bins.high_ns[i])}`];
+    const text = [counted(n, 'launch'), `${ns(bins.low_ns[i])} to ${ns(bins.high_ns[i])}`];
     bar.addEventListener('pointermove', (event) => show_tip(text, event.clientX, event.clientY));
     bar.addEventListener('pointerleave', hide_tip);
     out.append(bar);
@@ -39,8 +39,8 @@ function work(kernel) {
   const from = (source) => (source === 'counter' ? 'counters' : words(source));
   const amount = (value, source, model, unit) => {
     if (value === null) return null;
-    const beside = source === 'counter' && model !== null ? `; shape model ${si(model, unit)}` : '';
-    return `${si(value, unit)} a launch (${from(source)}${beside})`;
+    const model_text = source === 'counter' && model !== null ? `; shape model ${si(model, unit)}` : '';
+    return `${si(value, unit)} a launch (${from(source)}${model_text})`;
   };
   return [
     ['FLOPs', amount(kernel.flops, roof.flops_from, roof.model_flops, 'FLOP')],
@@ -52,7 +52,7 @@ function work(kernel) {
     ['target', kernel.target === null ? null
       : kernel.target.speedup > 1 ? `${percent(kernel.target.fraction)} of that roof, ${kernel.target.speedup.toFixed(2)} times as fast`
         : `reached: ${percent(kernel.target.fraction)} of that roof`],
-    ['headroom', roof.headroom_ns === null ? null : `${ns(roof.headroom_ns)} less, were it at its roof`],
+    ['headroom', roof.headroom_ns === null ? null : `${ns(roof.headroom_ns)} less at its roof`],
   ];
 }
 
@@ -60,7 +60,7 @@ function work(kernel) {
 const is_guess = (kernel) => Boolean(kernel.roof) && kernel.roof.bound_from === 'op_class';
 
 function roof_text(kernel) {
-  if (is_guess(kernel)) return `not known; such kernels usually are ${kernel.bound} bound`;
+  if (is_guess(kernel)) return `not known; the usual bound of such kernels is ${kernel.bound}`;
   if (kernel.bound === 'unknown' && kernel.utilization === null)
     return kernel.roof ? kernel.roof.evidence || 'not known' : 'not known: neither counters nor a problem shape';
   const at = kernel.utilization === null ? '' : `, at ${percent(kernel.utilization)} of the ${kernel.roof.ceiling} roof`;
@@ -112,11 +112,11 @@ function detail_of(kernel, detail) {
         ['launch', `${launch_text(launch)}${kernel.launch_shapes > 1 ? `, and ${kernel.launch_shapes - 1} more` : ''}`],
       ])),
       el('div', null,
-        kernel.count > 0 ? el('h3', null, `Durations of ${count(kernel.count)} launches, ${ns(kernel.min_ns)} to ${ns(kernel.max_ns)}`) : null,
+        kernel.count > 0 ? el('h3', null, `Durations of ${counted(kernel.count, 'launch')}, ${ns(kernel.min_ns)} to ${ns(kernel.max_ns)}`) : null,
         histogram(detail, kernel))),
     shapes.length ? [el('h3', null, 'Launch shapes'), table(
       [['share', 1], ['total', 1], ['count', 1], ['p50', 1], ['p95', 1], ['bound'], ['grid / block'], ['op and problem']], shapes)] : null,
-    detail.shapes_left_out > 0 ? el('p', {class: 'soft'}, `and ${count(detail.shapes_left_out)} more shapes`) : null,
+    detail.shapes_left_out > 0 ? el('p', {class: 'soft'}, `and ${count(detail.shapes_left_out)} more ${noun_for(detail.shapes_left_out, 'shape')}`) : null,
     kernel.stalls ? [el('h3', null, 'What warps wait for'), table(
       [['of all', 1], ['of stalls', 1], ['reason', 'text']],
       kernel.stalls.reasons.slice(0, 10).map((r) => [percent(r.share), percent(r.stalled_share), `${words(r.reason)}${r.meaning ? `: ${r.meaning}` : ''}`])),

@@ -65,7 +65,7 @@ const kernel_table = (() => {
         el('span', {class: 'meter', 'aria-hidden': 'true'}, el('i', {'width%': 100 * kernel.share / most_share, color: class_color(kernel.op_class)}))),
       [kernel.count > 0 ? kernel.total_ns : null, null, kernel.p50_ns, kernel.p95_ns].map((value, i) =>
         el('td', {class: 'num'}, i === 1 ? count(kernel.count) : ns(value))),
-      el('td', null, el('span', {class: `tag b-${kernel.bound}`, title: is_guess(kernel) ? 'what such kernels usually are; not measured' : null}, kernel.bound + (is_guess(kernel) ? '?' : ''))),
+      el('td', null, el('span', {class: `tag b-${kernel.bound}`, title: is_guess(kernel) ? 'the usual bound of such kernels; not measured' : null}, kernel.bound + (is_guess(kernel) ? '?' : ''))),
       el('td', {class: 'num'}, kernel.utilization === null ? '–' : `${percent(kernel.utilization)} ${kernel.roof.ceiling}`),
       el('td', {class: 'num'}, kernel.roof ? ns(kernel.roof.headroom_ns) : '–'));
   }
@@ -99,7 +99,7 @@ const kernel_table = (() => {
         el('td', {colspan: columns.length}, detail_of(row.kernel, doc.page.details[row.index])))];
     }));
     const share = chosen.reduce((sum, row) => sum + row.kernel.share, 0);
-    status.textContent = `${count(chosen.length)} of ${count(doc.page.rows)} rows, ${percent(share)} of the kernel time`;
+    status.textContent = `${count(chosen.length)} of ${counted(doc.page.rows, 'row')}, ${percent(share)} of the kernel time`;
     more.hidden = chosen.length <= shown;
     more.textContent = `show all ${count(chosen.length)}`;
   }
@@ -125,11 +125,11 @@ const kernel_table = (() => {
         : el('p', {class: 'soft'}, 'No kernels.'),
       more,
       other.rows > 0 ? el('p', {class: 'soft'},
-        `${count(other.rows)} more rows with ${percent(other.share)} of the time (${ns(other.total_ns)} in ${count(other.count)} launches) ` +
-        'are not on this page; purlin report --json has them.') : null,
-      doc.filter ? el('p', {class: 'soft'}, `Only what matches '${doc.filter}': ${count(doc.rows_left_out)} rows are left out.`) : null,
+        `Not on this page: ${count(other.rows)} more ${noun_for(other.rows, 'row')} with ${percent(other.share)} of the time (${ns(other.total_ns)} in ${counted(other.count, 'launch')}). ` +
+        'purlin report --json has all rows.') : null,
+      doc.filter ? el('p', {class: 'soft'}, `Only matches of '${doc.filter}': ${counted(doc.rows_left_out, 'row')} left out.`) : null,
       roofs_known || !doc.kernels.length ? null : el('p', {class: 'soft'},
-        'How near these kernels are to their roofs is not known: the profile has neither counters nor problem shapes.'));
+        'The distance of these kernels to their roofs is not known: the profile has neither counters nor problem shapes.'));
     draw();
     return out;
   }

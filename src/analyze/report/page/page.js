@@ -30,7 +30,7 @@
 
   function copies() {
     if (!doc.copies.length) return null;
-    return section('copies', 'Copies and sets', table(
+    return section('copies', 'memcpy and memset', table(
       [['kind'], ['device'], ['total', 1], ['count', 1], ['p50', 1], ['p95', 1], ['bytes', 1], ['rate', 1]],
       doc.copies.map((c) => [c.kind, c.device, ns(c.total_ns), count(c.count), ns(c.p50_ns), ns(c.p95_ns),
         c.bytes > 0 ? bytes(c.bytes) : '–', c.bytes > 0 && c.total_ns > 0 ? si(c.bytes / c.total_ns * 1e9, 'B/s') : '–'])));
@@ -47,13 +47,13 @@
     const c = doc.coverage, wall = doc.wall_ns;
     const limits = [...(doc.timeline ? doc.timeline.limits : [])];
     const unknown = doc.kernels.filter((k) => k.bound === 'unknown' || is_guess(k)).reduce((sum, k) => sum + k.share, 0);
-    if (doc.kernels.length && unknown >= 0.001) limits.push(`what binds the kernels that take ${percent(unknown)} of the time is not known, for want of counters or a problem shape`);
-    return section('coverage', 'Coverage: what was seen, and what is not known',
+    if (doc.kernels.length && unknown >= 0.001) limits.push(`the bound of kernels with ${percent(unknown)} of the time is not known: counters or a problem shape are missing`);
+    return section('coverage', 'Coverage: recorded and missing data',
       facts([
-        ['launches', `${count(c.launches_seen)} recorded${c.launches_counted > 0 ? ` of ${count(c.launches_counted)} counted (${percent(c.launches_seen / c.launches_counted)})` : '; how many there were was not counted'}` +
+        ['launches', `${count(c.launches_seen)} recorded${c.launches_counted > 0 ? ` of ${count(c.launches_counted)} counted (${percent(c.launches_seen / c.launches_counted)})` : "; the program's launches were not counted"}` +
                      `${c.launches_lost > 0 ? `, ${count(c.launches_lost)} lost` : ', none known to be lost'}${c.launches_sampled_out > 0 ? `, ${count(c.launches_sampled_out)} sampled out` : ''}`],
-        ['sampled', c.sampling && c.launches_sampled_out >= 0.5 ? `recording was on for ${percent(c.sampling.recorded_ns / c.sampling.governed_ns)} of the time, in ${count(c.sampling.windows)} windows: counts and times are estimates` : null],
-        ['cost', c.overhead_ns > 0 ? `${ns(c.overhead_ns)} taken from the program${wall > 0 ? ` (${(100 * c.overhead_ns / wall).toFixed(2)}% of the wall time)` : ''}${c.sampling && c.sampling.hidden_ns >= 1e6 ? `, and ${ns(c.sampling.hidden_ns)} while it waited for a device, which it does not feel` : ''}` : null],
+        ['sampled', c.sampling && c.launches_sampled_out >= 0.5 ? `recording was on for ${percent(c.sampling.recorded_ns / c.sampling.governed_ns)} of the time, in ${counted(c.sampling.windows, 'window')}: counts and times are estimates` : null],
+        ['overhead', c.overhead_ns > 0 ? `${ns(c.overhead_ns)}${wall > 0 ? ` (${(100 * c.overhead_ns / wall).toFixed(2)}% of the wall time)` : ''}${c.sampling && c.sampling.hidden_ns >= 1e6 ? `, and ${ns(c.sampling.hidden_ns)} hidden by the program's waits for a device` : ''}` : null],
         ['profile', el('span', {id: `profile-${doc.profile.id}`}, [doc.profile.id, ...doc.profile.files].join(' '))],
         ['recorded by', doc.source],
         ['recorded at', environment.recorded_at],
@@ -63,14 +63,18 @@
       c.notes.map((note) => el('p', {class: 'warning'}, `${words(note.cause)}: ${note.text}${note.count > 0 ? ` (${count(note.count)})` : ''}${note.seconds > 0 ? ` (${ns(note.seconds * 1e9)})` : ''}`)),
       limits.length ? [el('h3', null, 'Not known'), el('ul', null, limits.map((text) => el('li', null, text)))] : null,
       environment.devices && environment.devices.length ? [el('h3', null, 'Devices'), table([['id'], ['name'], ['arch'], ['units', 1], ['driver'], ['toolkit']],
-        environment.devices.map((d) => [d.id || '', d.name || '', d.arch || '', d.compute_units ? String(d.compute_units) : '', d.driver || '', d.toolkit || '']))] : null,
+        [...new Map(environment.devices.map((d) => {
+          // Each rank's recording lists the devices of its host: the same row is shown once.
+          const row = [d.id || '', d.name || '', d.arch || '', d.compute_units ? String(d.compute_units) : '', d.driver || '', d.toolkit || ''];
+          return [row.join('\n'), row];
+        })).values()])] : null,
       doc.processes.length ? [el('h3', null, 'Processes'), table([['pid', 1], ['rank', 1], ['captured by'], ['command'], ['']],
         doc.processes.map((p) => [String(p.pid), p.rank === null ? '' : String(p.rank), p.layer, el('span', {class: 'name'}, p.command), p.complete || (doc.source && doc.source !== 'purlin') ? '' : 'cut short']))] : null,
-      doc.page.processes_left_out > 0 ? el('p', {class: 'soft'}, `and ${count(doc.page.processes_left_out)} more processes`) : null);
+      doc.page.processes_left_out > 0 ? el('p', {class: 'soft'}, `and ${count(doc.page.processes_left_out)} more ${noun_for(doc.page.processes_left_out, 'process')}`) : null);
   }
 
   const sections = [kernel_table.render(), roofline.render(), timeline.render(), steps.render(), copies(), waits(), coverage()].filter(Boolean);
-  const names = {kernels: 'Kernels', roofline: 'Roofline', timeline: 'Timeline', steps: 'Steps', copies: 'Copies', waits: 'Waits', coverage: 'Coverage'};
+  const names = {kernels: 'Kernels', roofline: 'Roofline', timeline: 'Timeline', steps: 'Steps', copies: 'memcpy, memset', waits: 'Waits', coverage: 'Coverage'};
   const [first, ...others] = doc.findings;
   document.body.replaceChildren(
     el('a', {class: 'skip', href: '#kernels'}, 'Skip to the kernels'),

@@ -64,7 +64,7 @@ const roofline = (() => {
     for (const {kernel, index} of points) {
       const roof = kernel.roof;
       const lines = [kernel.label, [kernel.dtype, kernel.shape].filter(Boolean).join(' '),
-        `${percent(kernel.share)} of the time, ${count(kernel.count)} launches, p50 ${ns(kernel.p50_ns)}`,
+        `${percent(kernel.share)} of the time, ${counted(kernel.count, 'launch')}, p50 ${ns(kernel.p50_ns)}`,
         `${si(roof.flops_per_s, 'FLOP/s')}, ${si(roof.bytes_per_s, 'B/s')}, ${Number(roof.intensity.toPrecision(3))} FLOP/B`,
         roof_text(kernel), roof.evidence];
       const circle = svg('circle', {

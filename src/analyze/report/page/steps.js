@@ -3,7 +3,7 @@
 
 const steps = (() => {
   const parts = [['kernel_ns', 'kernels', '--compute'], ['communication_ns', 'communication', '--communication'],
-                 ['copy_ns', 'copies', '--copy'], ['set_ns', 'sets', '--set'], ['runtime_ns', 'runtime calls', '--runtime'],
+                 ['copy_ns', 'memcpy', '--copy'], ['set_ns', 'memset', '--set'], ['runtime_ns', 'runtime calls', '--runtime'],
                  ['data_loader_ns', 'data loader', '--loader'], ['cpu_ns', 'host code', '--host'], ['other_ns', 'other', '--idle']];
   const SHOWN = 60;
 
@@ -27,7 +27,7 @@ const steps = (() => {
          ...parts.filter(([key]) => mean[key] > 0).map(([key, name, color]) => [el('span', null, el('i', {class: 'swatch', color: `var(${color})`}), name), ns(mean[key]), percent(mean[key] / mean.duration_ns)])])) : null,
       el('h3', null, 'Step by step'),
       el('div', {class: 'wide'}, el('table', {class: 'steps'}, el('tbody', null, shown.map((step) => bar(step, longest))))),
-      all > shown.length ? el('p', {class: 'soft'}, `and ${count(all - shown.length)} more steps`) : null);
+      all > shown.length ? el('p', {class: 'soft'}, `and ${count(all - shown.length)} more ${noun_for(all - shown.length, 'step')}`) : null);
   }
   return {render};
 })();

@@ -170,14 +170,14 @@ const timeline = (() => {
   let redraw = () => {}, show_gap = null;
 
   function device_rows() {
-    return table([['device'], ['span', 1], ['busy', 1], ['idle', 1], ['why idle', 'text'], ['compute', 1], ['communication', 1], ['copies and sets', 1]],
+    return table([['device'], ['span', 1], ['busy', 1], ['idle', 1], ['why idle', 'text'], ['compute', 1], ['communication', 1], ['memcpy, memset', 1]],
       data.devices.map((d) => [
         device_name(d.device), ns(d.span_ns), percent(d.busy_ns / d.span_ns), percent(d.idle_ns / d.span_ns),
         Object.entries(d.idle_causes).filter(([, value]) => value > 0).sort((a, b) => b[1] - a[1])
           .map(([cause, value]) => `${cause_words(cause)} ${percent(value / d.span_ns)}`).join(', ') || '–',
         percent(d.overlap.compute_ns / d.span_ns),
-        d.overlap.communication_ns > 0 ? `${percent(d.overlap.communication_ns / d.span_ns)}, ${percent(d.overlap.compute_and_communication_ns / d.overlap.communication_ns)} of it beside compute` : '–',
-        d.overlap.copy_ns > 0 ? `${percent(d.overlap.copy_ns / d.span_ns)}, ${percent(d.overlap.compute_and_copy_ns / d.overlap.copy_ns)} of it beside compute` : '–',
+        d.overlap.communication_ns > 0 ? `${percent(d.overlap.communication_ns / d.span_ns)}, ${percent(d.overlap.compute_and_communication_ns / d.overlap.communication_ns)} of it during compute` : '–',
+        d.overlap.copy_ns > 0 ? `${percent(d.overlap.copy_ns / d.span_ns)}, ${percent(d.overlap.compute_and_copy_ns / d.overlap.copy_ns)} of it during compute` : '–',
       ]));
   }
 
@@ -185,8 +185,8 @@ const timeline = (() => {
     const out = [], launches = data.launches;
     if (launches && launches.launches > 0)
       out.push(['launches', `${count(launches.launches)} with a known call; call p50 ${ns(launches.call_p50_ns)}; from call to kernel p50 ${ns(launches.latency_p50_ns)}, p95 ${ns(launches.latency_p95_ns)}` +
-        (launches.tiny > 0 ? `; ${count(launches.tiny)} kernels (${percent(launches.tiny / launches.launches)}) shorter than the call that launched them` : '')]);
-    if (data.syncs > 0) out.push(['synchronisation', `${count(data.syncs)} waits of the host explain ${ns(data.sync_idle_ns)} of idle time`]);
+        (launches.tiny > 0 ? `; ${counted(launches.tiny, 'kernel')} (${percent(launches.tiny / launches.launches)}) shorter than the call that launched them` : '')]);
+    if (data.syncs > 0) out.push(['synchronisation', `${counted(data.syncs, 'wait')} of the host, with ${ns(data.sync_idle_ns)} of idle time`]);
     for (const queue of data.queues.filter((q) => q.max_depth > 0).sort((a, b) => b.max_depth - a.max_depth).slice(0, 4))
       out.push([`queue of ${device_name(queue.device)} stream ${queue.stream}`, `${queue.mean_depth.toFixed(1)} launches on average, ${queue.max_depth} at most${queue.full_ns > 0 ? `, full for ${ns(queue.full_ns)}` : ''}`]);
     return out.length ? [el('h3', null, 'Launching'), facts(out)] : null;

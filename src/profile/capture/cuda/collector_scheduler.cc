@@ -339,7 +339,7 @@ void CollectorScheduler::note_ended() {
 
 void CollectorScheduler::note_presence() {
   const double share = controller_.presence_at_work();
-  if (told_presence_ || controller_.every_launch() || controller_.head() ||
+  if (told_presence_ || controller_.every_launch() || controller_.in_startup_window() ||
       share <= controller_.budget())
     return;
   told_presence_ = true;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// CollectorScheduler: carries out what the overhead controller decides. On the session's thread it
-// opens and closes the tiers, one at a time, tells the overhead controller what they cost, and
-// gives way when another CUPTI client appears.
+// CollectorScheduler: opens and closes the tiers as the overhead controller decides, one at a time,
+// and reports their overhead to it. It closes everything when another CUPTI client appears.
 //
-// Where kernels' kind may be switched on again after it was off, it is first switched on when the
-// program has a context, before it launches anything. CUPTI 13.0's hooks stay in the program from
-// then on. If it was on before, they are taken out as it is switched off; where that meets a thread
-// in the middle of a launch, that thread's later launches have no records, or all the same id, for
-// good (bench/results/cupti_window_threads.md).
+// When kernel records may be switched on again, they are first enabled once the program has a
+// context. CUPTI 13.0's hooks then stay in the program. If records were enabled earlier, CUPTI
+// removes the hooks at the first disabling, and a thread inside a launch loses all later records
+// (bench/results/cupti_window_threads.md).
 //
-// Owned by Capture. tick() and collect() belong to the session's thread, collect(true) to the one
-// that exits; vacate() comes from a client's. CUPTI is called with the ownership's turn held only.
+// Owned by Capture. tick() and collect() belong to the session's thread, collect(true) to the
+// thread that exits; vacate() is called by a client's thread. CUPTI is called only during the
+// ownership's turn.
 #pragma once
 
 #include "profile/capture/cuda/activity/activity_aggregator.h"

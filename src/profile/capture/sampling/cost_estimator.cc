@@ -74,11 +74,13 @@ void CostEstimator::learn_rates(const Period& period, double open_ns, double res
   follow(recent_rate_, 0, rest_ns, recent_ns);
   follow(recent_rate_, launched_.launches, open_ns, recent_ns);
   // The head's rates are those of its end; later bursts count as part of the whole.
-  if (period.head && launched_.launches + launched_.nodes <= 0) return;
+  if (period.startup && launched_.launches + launched_.nodes <= 0) return;
   const bool first = rates_.launches + rates_.nodes <= 0;
-  const double memory_ns = first ? 0 : period.head ? recent_ns : std::max(recent_ns, kRateMemoryNs);
-  if (!period.head) follow(rates_.launches, 0, rest_ns, memory_ns);
-  if (!period.head) follow(rates_.nodes, 0, rest_ns, memory_ns);
+  const double memory_ns = first            ? 0
+                           : period.startup ? recent_ns
+                                            : std::max(recent_ns, kRateMemoryNs);
+  if (!period.startup) follow(rates_.launches, 0, rest_ns, memory_ns);
+  if (!period.startup) follow(rates_.nodes, 0, rest_ns, memory_ns);
   follow(rates_.launches, launched_.launches, open_ns, memory_ns);
   follow(rates_.nodes, launched_.nodes, open_ns, memory_ns);
 }

@@ -30,7 +30,7 @@ class CostEstimator {
   void launched(const Amounts& amounts, double age_ns, const Amounts& at_work = {});
 
   struct Period {
-    bool head = false;        // of the program's start
+    bool startup = false;     // of the program's start
     bool throughout = false;  // recorded without a break
     bool steady = false;      // and so it stays: no window follows
   };

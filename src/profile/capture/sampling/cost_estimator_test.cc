@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kMillisecondNs = 1e6, kSecondsNs = 1e9;
 constexpr CostEstimator::Period kWindow = {};
-constexpr CostEstimator::Period kHead = {true, true, false};
+constexpr CostEstimator::Period kStartup = {true, true, false};
 constexpr CostEstimator::Period kThroughout = {false, true, false};
 
 double presence(const CostEstimator::Amounts& rates) { return rates.launches + rates.nodes; }
@@ -42,8 +42,8 @@ TEST(CostEstimator, LessThanAFewMillisecondsWaitForMore) {
 
 TEST(CostEstimator, TheHeadTellsOfItsEnd) {
   CostEstimator estimator;
-  period(estimator, kHead, kSecondsNs, 100);
-  for (int i = 0; i < 3; ++i) period(estimator, kHead, kSecondsNs, 10'000);
+  period(estimator, kStartup, kSecondsNs, 100);
+  for (int i = 0; i < 3; ++i) period(estimator, kStartup, kSecondsNs, 10'000);
   EXPECT_DOUBLE_EQ(estimator.rates().launches, 1e-5);
 }
 
@@ -74,7 +74,7 @@ TEST(CostEstimator, AProgramThatRestsIsKnownAsItWorks) {
 // Of what is recorded without a break it is told; of windows it is not.
 TEST(CostEstimator, WhatIsToldOfWorkIsBelieved) {
   CostEstimator estimator;
-  period(estimator, kHead, 5 * kSecondsNs, 20'000, 5 * kSecondsNs, {1e-4, 2e-3});
+  period(estimator, kStartup, 5 * kSecondsNs, 20'000, 5 * kSecondsNs, {1e-4, 2e-3});
   EXPECT_DOUBLE_EQ(estimator.at_work().launches, 1e-4);
   EXPECT_DOUBLE_EQ(estimator.at_work().nodes, 2e-3);
   EXPECT_LT(estimator.rates().launches, 1e-5);

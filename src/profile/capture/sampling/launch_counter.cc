@@ -2,7 +2,6 @@
 #include "profile/capture/sampling/launch_counter.h"
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 namespace purlin::profile::capture {
@@ -14,8 +13,6 @@ constexpr double kAlone = 1.01;
 constexpr double kStandsStill = 0.02;
 // More than any number of threads launches.
 constexpr double kMaxPerNs = 0.05;
-// Beyond it, ids may have come round unseen.
-constexpr double kMaxAhead = double{1u << 30};
 // How far windows as a whole, and one, may be taken to be from what time says of them.
 constexpr double kMaxApart = 4, kMaxCorrected = 2;
 // Of what was given out too much or too little, what the next window makes up for.
@@ -24,11 +21,6 @@ constexpr double kMadeUp = 0.5;
 constexpr double kHeldBack = 0.5;
 constexpr int kMemory = 64;  // windows
 constexpr double kFewLaunches = 4, kFewWindows = 4;
-// In a window that tells how many ids a launch has.
-constexpr double kEnoughLaunches = 8;
-constexpr double kMaxInSpans = 1e6;
-constexpr double kMaxStrays = 0.05;  // at either end
-constexpr double kMinHeld = 0.2;
 
 }  // namespace
 
@@ -54,22 +46,6 @@ void LaunchCounter::begin_lesson(std::int64_t closed_ns) {
   open_ns_ = weighed_ = alone_ = alone_ns_ = 0;
 }
 
-bool LaunchCounter::is_new(std::int64_t id) {
-  const std::int64_t chunk = id >> 6;
-  if (chunk != chunk_ || bits_ == nullptr) {
-    if (seen_.size() >= kMaxChunks) {
-      full_ = true;
-      return false;
-    }
-    chunk_ = chunk;
-    bits_ = &seen_[chunk];  // stays where it is as others come
-  }
-  const std::uint64_t bit = std::uint64_t{1} << (id & 63);
-  const bool known = (*bits_ & bit) != 0;
-  *bits_ |= bit;
-  return !known;
-}
-
 void LaunchCounter::see(std::uint32_t id, double weight, std::int64_t start_ns) {
   const std::int64_t at = unwrap(id);
   if (!any_) {
@@ -86,11 +62,10 @@ void LaunchCounter::see(std::uint32_t id, double weight, std::int64_t start_ns) 
   }
   backwards_ = 0;
   last_ = std::max(last_, at);
-  if (!running_ || !is_new(at)) return;
+  if (!running_ || !seen_.insert(at)) return;
   if (weight > 0) {
     known_ += weight;
     ++(weight > kAlone ? weighed_ : alone_);
-    others_ = true;
     known_latest_ = std::max(known_latest_, at);
   } else {
     if (launches_ == 0 || at < first_) first_ = at;
@@ -113,27 +88,22 @@ LaunchCounter::Weight LaunchCounter::settle(const Stretch& stretch) {
   if (running_) {
     alone_ns_ += stretch.alone_ns;
     learn_ids_per_launch(stretch);
-    const bool known = per_launch_ > 0;
-    const bool anew = launches_ == 0 && backwards_ >= kEnoughLaunches;
+    const bool known = ids_per_launch_.known();
+    const bool anew = launches_ == 0 && backwards_ >= IdsPerLaunch::kMinLaunches;
     if (!stretch.complete || stretch.time_ns <= 0 || (launches_ == 0 && !anew)) {
       weight = for_now(stretch);
     } else {
       weight = known && believed(stretch) ? by_ids(stretch) : by_time(stretch);
     }
     if (launches_ > 0) before_value_ = weight.value;
-    if (stretch.last && known) left_out_ = owed(stretch) / per_launch_;
+    if (stretch.last && known) left_out_ = owed(stretch) / ids_per_launch_.value();
   }
   launches_ = known_ = 0;
   known_latest_ = -1;
   listed_.clear();
-  if (!stretch.complete) {
-    others_ = true;
-    return weight;
-  }
+  if (!stretch.complete) return weight;
   seen_.clear();
-  bits_ = nullptr;
   settled_ = last_;
-  others_ = full_ = false;
   return weight;
 }
 
@@ -155,78 +125,17 @@ double LaunchCounter::owed(const Stretch& stretch) const {
 void LaunchCounter::learn_ids_per_launch(const Stretch& stretch) {
   if (stretch.calls && !calls_) {
     calls_ = true;
-    given_ /= in_spans_ > 0 ? per_launch_ : 1;
-    per_launch_ = spans_ = in_spans_ = ids_ = timed_ = span_ns_ = 0;
+    given_ /= ids_per_launch_.learned() ? ids_per_launch_.value() : 1;
+    ids_per_launch_.forget();
+    ids_ = timed_ = span_ns_ = 0;
     windows_learnt_ = 0;
   }
-  if (!stretch.complete || stretch.time_ns <= 0 || full_) return;
-  if (launches_ < kEnoughLaunches) return;
-  if (in_spans_ > kMaxInSpans) spans_ /= 2, in_spans_ /= 2;
-  const bool first = in_spans_ <= 0;
-  if (static_cast<double>(listed_.size()) == launches_ && first_ > known_latest_)
-    learn_from_gaps(stretch.time_ns / stretch.by_time);
-  else if (!others_)
-    learn_from_spans();
-  else
-    return;
-  per_launch_ = std::max(1.0, spans_ / in_spans_);
-  if (first) given_ *= per_launch_;  // until now it was launches
-}
-
-// A window is less likely to hold both ends of a long gap than of a short one: captures, which take
-// long, would be missed at its ends. So each stands for those that it held one end of, too.
-// (Horvitz and Thompson again.) Launches of ids in a row may have been made one by one or all at
-// once, and run one after the other: a gap that follows is taken to begin half-way.
-void LaunchCounter::learn_from_gaps(double open_ns) {
-  std::sort(listed_.begin(), listed_.end());
-  const std::size_t gaps = listed_.size() - 1;
-  const auto ids = [&](std::size_t i) {
-    return static_cast<double>(listed_[i + 1].first - listed_[i].first);
-  };
-  const auto strays = static_cast<std::size_t>(kMaxStrays * launches_);
-  double most = 0;
-  for (std::size_t i = strays; i < gaps - strays; ++i) most = std::max(most, ids(i));
-  std::int64_t row_ns = listed_.front().second;
-  for (std::size_t i = 0; i < gaps; ++i) {
-    if (ids(i) > most) continue;  // a stray
-    double lasted = 0;
-    if (ids(i) > 1) {
-      lasted =
-          static_cast<double>(listed_[i + 1].second - (row_ns + (listed_[i].second - row_ns) / 2));
-      row_ns = listed_[i + 1].second;
-    }
-    const double held = std::clamp(1 - lasted / open_ns, kMinHeld, 1.0);
-    spans_ += ids(i) / held;
-    in_spans_ += 1 / held;
-  }
-}
-
-// Of very many launches a window's ends do not matter, but for a thread that has its id from before
-// the window and was then kept waiting.
-void LaunchCounter::learn_from_spans() {
-  const auto strays = static_cast<std::size_t>(kMaxStrays * launches_);
-  const auto inner = static_cast<std::size_t>(launches_) - 1 - 2 * strays;
-  spans_ += static_cast<double>(seen_id(strays + inner) - seen_id(strays));
-  in_spans_ += static_cast<double>(inner);
-}
-
-// The one that so many are before.
-std::int64_t LaunchCounter::seen_id(std::size_t before) const {
-  std::vector<std::int64_t> chunks;
-  chunks.reserve(seen_.size());
-  for (const auto& [chunk, bits] : seen_) chunks.push_back(chunk);
-  std::sort(chunks.begin(), chunks.end());
-  for (const std::int64_t chunk : chunks) {
-    std::uint64_t bits = seen_.at(chunk);
-    const auto here = static_cast<std::size_t>(std::popcount(bits));
-    if (before >= here) {
-      before -= here;
-      continue;
-    }
-    for (; before > 0; --before) bits &= bits - 1;
-    return chunk * 64 + std::countr_zero(bits);
-  }
-  return last_;
+  if (!stretch.complete || stretch.time_ns <= 0 || seen_.full()) return;
+  if (launches_ < IdsPerLaunch::kMinLaunches || first_ <= known_latest_) return;
+  if (static_cast<double>(listed_.size()) != launches_) return;
+  const bool first = !ids_per_launch_.learned();
+  ids_per_launch_.learn(std::move(listed_), stretch.time_ns / stretch.by_time);
+  if (first) given_ *= ids_per_launch_.value();  // until now it was launches
 }
 
 double LaunchCounter::usual() const {
@@ -235,13 +144,12 @@ double LaunchCounter::usual() const {
 
 // Whether ids tell what lay between the windows before and these; learns from it.
 bool LaunchCounter::believed(const Stretch& stretch) {
-  if (full_ || launches_ == 0 || finding_) return false;
+  if (seen_.full() || launches_ == 0 || finding_) return false;
   const auto span = static_cast<double>(stretch.closed_ns - before_ns_) - alone_ns_;
   const double open = open_ns_ + stretch.time_ns / stretch.by_time;
-  const double seen = (launches_ + weighed_) * per_launch_;
-  const auto ids = static_cast<double>(latest_ - before_) - alone_ * per_launch_;
+  const double seen = (launches_ + weighed_) * ids_per_launch_.value();
+  const auto ids = static_cast<double>(latest_ - before_) - alone_ * ids_per_launch_.value();
   if (span <= 0 || open <= 0 || ids > span * kMaxPerNs) return false;
-  if (std::max(seen / open, span_ns_ > 0 ? ids_ / span_ns_ : 0) * span > kMaxAhead) return false;
   const double timed = seen * span / open;
   moves_ = moves_ || ids - seen > kStandsStill * (timed - seen);
   if (!moves_) return false;
@@ -262,7 +170,7 @@ bool LaunchCounter::believed(const Stretch& stretch) {
 LaunchCounter::Weight LaunchCounter::for_now(const Stretch& stretch) {
   const bool alone = stretch.time_ns <= 0;
   const double value = alone ? 1 : std::max(1.0, stretch.by_time * usual());
-  given_ += (known_ + value * launches_) * ids_per_launch();
+  given_ += (known_ + value * launches_) * ids_per_launch_.value();
   (alone ? alone_ : weighed_) += launches_;
   if (stretch.by_time > 0) open_ns_ += stretch.time_ns / stretch.by_time;
   return {value, moves_, value * launches_};
@@ -275,7 +183,7 @@ LaunchCounter::Weight LaunchCounter::by_time(const Stretch& stretch) {
   // However late it is settled: of the time since, no more is given out than they stand for.
   const double rest =
       std::min(stretch.time_ns, static_cast<double>(stretch.now_ns - stretch.closed_ns));
-  const double timed = launches_ * ids_per_launch() * stretch.by_time;
+  const double timed = launches_ * ids_per_launch_.value() * stretch.by_time;
   finding_ = false;
   latest_ = last_;
   begin_lesson(stretch.closed_ns);
@@ -287,7 +195,7 @@ LaunchCounter::Weight LaunchCounter::by_time(const Stretch& stretch) {
 
 LaunchCounter::Weight LaunchCounter::by_ids(const Stretch& stretch) {
   const double rate = ids_ / span_ns_;
-  const double seen = launches_ * per_launch_, known = known_ * per_launch_;
+  const double seen = launches_ * ids_per_launch_.value(), known = known_ * ids_per_launch_.value();
   const std::int64_t until = std::max(stretch.closed_ns, now_ns_);
   const auto rest = static_cast<double>(std::max<std::int64_t>(0, stretch.now_ns - until));
   const double passed = static_cast<double>(last_) - due_from_ - given_ - known;

@@ -1,31 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// LaunchCounter: how many launches a window's records stand for, told by the correlation ids that
-// CUPTI gives to launches, copies and sets one after the other, recorded or not, from the first
-// time on that kinds were enabled in a program with a context; to launches that are captured into a
-// graph, which have no record; and to every call of CUDA once kinds of API calls or waits were on
-// (H200: bench/results/correlation_ids.md). Time alone takes a program
-// to launch as much while it is recorded as while it is not, and a window's luck for its whole
-// period's.
+// LaunchCounter: how many launches a window's records represent, by CUPTI's correlation IDs. CUPTI
+// gives one ID to each launch, memcpy and memset, recorded or not, once a kind was enabled with a
+// context (bench/results/correlation_ids.md). Time alone would assume that the program launches as
+// much while it is recorded as outside.
 //
-// The weight by time is multiplied by what windows have shown so far: what ids tell of, over what
-// time told of. What was given out too much or too little is made up for by half with each window,
-// and at the end by the last two: the launches of the whole run then add up to what the ids say,
-// for which half a period's launches are held back until then, as what was given out cannot be
-// taken back. A window's own number of launches hardly enters its weight, else it would matter
-// which part of a step it saw; save that of the last, and of the first few where they have few
-// launches, as those are replays of graphs.
+// The weight by time is multiplied by the ratio that earlier windows showed: IDs that passed over
+// IDs that time expected. Each window corrects half of the previous error. Half of a period's
+// launches is held back until the end, because an assigned weight cannot be reduced later. A
+// window's own count hardly enters its weight, except for few launches in few windows.
 //
-// All this needs windows of which every record has come back, as CUPTI gives some back long after
-// others that came later: only then is what was given out compared with what passed. Windows
-// between have the weight that those before have taught.
+// Windows are compared with IDs only when every record has arrived. IDs that stand still, go
+// backwards or exceed any program's rate leave the weight to time.
 //
-// Ids that tell nothing (standing still, going backwards, more than a program can launch) leave the
-// weight to time, and are begun with anew. Owned by Folding. Thread-safety: none.
+// Owned by the ActivityAggregator. Thread-safety: none. Pure arithmetic.
 #pragma once
+
+#include "profile/capture/sampling/id_set.h"
+#include "profile/capture/sampling/ids_per_launch.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -68,19 +62,14 @@ class LaunchCounter {
   double left_out() const { return left_out_; }
 
  private:
-  static constexpr std::size_t kMaxChunks = 65'536, kMaxListed = 8192;
+  static constexpr std::size_t kMaxListed = 65'536;
 
   std::int64_t unwrap(std::uint32_t id) const;
-  bool is_new(std::int64_t id);
   void learn_ids_per_launch(const Stretch& stretch);
-  void learn_from_spans();
-  void learn_from_gaps(double open_ns);
-  std::int64_t seen_id(std::size_t before) const;
   bool believed(const Stretch& stretch);
   Weight by_time(const Stretch& stretch);
   Weight by_ids(const Stretch& stretch);
   Weight for_now(const Stretch& stretch);
-  double ids_per_launch() const { return per_launch_ > 0 ? per_launch_ : 1; }
   double usual() const;  // what ids tell of, over what time told of
   double owed(const Stretch& stretch) const;
   void begin_lesson(std::int64_t closed_ns);
@@ -91,11 +80,8 @@ class LaunchCounter {
   std::int64_t last_ = 0;    // the latest id seen, counted on beyond 32 bits
   std::int64_t now_ns_ = 0;  // when it was the latest given, where known
 
-  // Since every record was seen: the ids, a bit each.
-  std::unordered_map<std::int64_t, std::uint64_t> seen_;
-  std::int64_t chunk_ = -1;
-  std::uint64_t* bits_ = nullptr;
-  bool full_ = false;
+  // Since every record was seen.
+  IdSet seen_;
   std::int64_t settled_ = 0;  // the latest id then
   // Of launches to be weighed with an id from before it, and none later seen since: how many, and
   // the last. Few are late; many, and ids have begun anew.
@@ -107,7 +93,6 @@ class LaunchCounter {
   std::int64_t first_ = 0, latest_ = 0;
   std::int64_t known_latest_ = -1;                             // of the latter
   std::vector<std::pair<std::int64_t, std::int64_t>> listed_;  // ids and starts, of the first
-  bool others_ = false;  // of the latter there were some since every record was seen
 
   double given_ = 0, due_from_ = 0;  // ids accounted for, since that one
 
@@ -116,10 +101,9 @@ class LaunchCounter {
   std::int64_t before_ = 0, before_ns_ = 0;
   double weighed_ = 0, open_ns_ = 0, alone_ = 0, alone_ns_ = 0;
 
-  double per_launch_ = 1;            // ids; 0: not yet known
-  double spans_ = 0, in_spans_ = 0;  // ids from windows' first launch to last; launches
-  double before_value_ = 0;          // the last weight, of launches there were
-  double held_back_ = 0;             // ids, with it
+  IdsPerLaunch ids_per_launch_;
+  double before_value_ = 0;  // the last weight, of launches there were
+  double held_back_ = 0;     // ids, with it
   double left_out_ = 0;
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.

@@ -10,18 +10,13 @@ namespace {
 
 constexpr std::int64_t kAloneNs = 1'000'000'000;
 constexpr double kSecondNs = 1e9;
-constexpr double kHeadNs = 10 * kSecondNs;  // of the budget, and since the first launch
-constexpr double kFullPurseNs = 5 * kSecondNs;
-// What it did not keep, for launches that are told of later than that.
-constexpr double kMaxForgoneNs = 60 * kSecondNs, kLateForgoneNs = 2 * kSecondNs;
+constexpr double kStartupNs = 10 * kSecondNs;  // of the budget, and since the first launch
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
 constexpr double kSafety = 0.83;
 // Of the budget what windows have where CUPTI takes all of it by being there: that is paid for
 // anyway.
 constexpr double kMinPart = 0.5;
-constexpr double kMaxSlowed =
-    1.0 / 3;  // of its speed, that a program is taken to lose while recorded
-constexpr double kSavingsPerPeriod = 0.125;  // of the purse, or of its debt
+constexpr double kSavingsPerPeriod = 0.125;  // of the balance, or of its debt
 // Of what windows cost: where opening and closing would take more, they become longer and fewer.
 constexpr double kMaxForToggles = 1.0 / 3;
 constexpr double kThroughout = 0.8;  // a window this long leaves nothing worth a pause
@@ -45,8 +40,9 @@ OverheadController::OverheadController(const ControllerOptions& options,
     : options_(options),
       random_(options.seed),
       stopped_(options.idle),
-      head_(!options.every_launch),
-      lasting_(options.after_context && !options.idle) {
+      in_startup_(!options.every_launch),
+      lasting_(options.after_context && !options.idle),
+      requested_(options.full_window_ns, options.full_cell_ns, now_ns) {
   double others = 0;
   for (std::size_t i = 1; i < tiers.size(); ++i) {
     if (tiers[i].windows) others += tiers[i].share;
@@ -61,9 +57,9 @@ OverheadController::OverheadController(const ControllerOptions& options,
     state.window_cost_ns = static_cast<double>(tiers[i].first_cost_ns);
     state.never = !tiers[i].windows;
     tiers_.push_back(state);
-    tiers_.back().balance_ns = i == 0 ? 0 : income(tiers_.back()) * kSecondNs;
+    tiers_.back().balance.set(i == 0 ? 0 : income(tiers_.back()) * kSecondNs);
   }
-  earned_until_ns_ = full_cell_end_ns_ = now_ns;
+  earned_until_ns_ = now_ns;
 }
 
 double OverheadController::income(const State& tier) const {
@@ -72,32 +68,12 @@ double OverheadController::income(const State& tier) const {
   return kSafety * std::max(share, tier.requirements.min_budget);
 }
 
-double OverheadController::presence_of(const CostEstimator::Amounts& rates) const {
-  const CostModel& costs = options_.costs;
-  // The rates are those of a program that was being recorded: it is faster without.
-  const double slowed =
-      std::min(kMaxSlowed, rates.launches * costs.launch_ns + rates.nodes * costs.node_ns);
-  const double launches = rates.launches / (1 - slowed), nodes = rates.nodes / (1 - slowed);
-  const double tiny = std::clamp((nodes * kSecondNs - costs.slow_nodes_per_s) /
-                                     (costs.fast_nodes_per_s - costs.slow_nodes_per_s),
-                                 0.0, 1.0);
-  const double node_ns = costs.initialised_node_ns +
-                         tiny * (costs.initialised_tiny_node_ns - costs.initialised_node_ns);
-  return launches * (costs.initialised_launch_ns + (lasting_ ? costs.lasting_launch_ns : 0)) +
-         nodes * (node_ns + (lasting_ ? costs.lasting_node_ns : 0));
-}
-
 void OverheadController::earn(std::int64_t now_ns) {
   const auto elapsed = static_cast<double>(std::max<std::int64_t>(0, now_ns - earned_until_ns_));
   earned_until_ns_ = now_ns;
-  for (State& tier : tiers_) {
-    const double most = std::max(income(tier) * kFullPurseNs, 2 * tier.window_cost_ns);
-    const double earned = tier.balance_ns + income(tier) * elapsed;
-    const double kept = std::max(tier.balance_ns, std::min(most, earned));
-    if (&tier == &tiers_.front() && open_since_ns_ >= 0)
-      forgone_ns_ = std::min(income(tier) * kMaxForgoneNs, forgone_ns_ + earned - kept);
-    tier.balance_ns = kept;
-  }
+  for (State& tier : tiers_)
+    tier.balance.earn(income(tier), elapsed, tier.window_cost_ns,
+                      &tier == &tiers_.front() && open_since_ns_ >= 0);
 }
 
 // ---- periods ----
@@ -110,9 +86,10 @@ void OverheadController::begin_period(std::int64_t now_ns) {
   plan_launches(now_ns);
   // What was asked for besides launches need not wait for the head's end, but its very beginning is
   // the launches' alone. Opening tier 0 again has its lasting price then, too.
-  const bool begun = !head_ || (first_launch_ns_ >= 0 && now_ns - first_launch_ns_ >= kAloneNs);
+  const bool begun =
+      !in_startup_ || (first_launch_ns_ >= 0 && now_ns - first_launch_ns_ >= kAloneNs);
   if (begun && !full_) plan_others(now_ns);
-  if (head_ && !planned_.empty()) lasting_ = true;
+  if (in_startup_ && !planned_.empty()) lasting_ = true;
   double gaps = 0;
   for (const Planned& planned : planned_)
     if (planned.tier != 0)
@@ -123,7 +100,7 @@ void OverheadController::begin_period(std::int64_t now_ns) {
 }
 
 bool OverheadController::due(const State& tier, std::int64_t now_ns) const {
-  return !tier.never && tier.balance_ns >= tier.window_cost_ns &&
+  return !tier.never && tier.balance.ns() >= tier.window_cost_ns &&
          (!tier.opened || now_ns - tier.last_open_ns >= tier.requirements.min_period_ns / 2);
 }
 
@@ -139,8 +116,8 @@ void OverheadController::plan_launches(std::int64_t now_ns) {
       least = std::max(least, 3.0 * static_cast<double>(tiers_[i].requirements.window_ns));
   const double jitter = between(0.75, 1.25);
   const auto period = [&](double length_ns) {
-    const double most =
-        static_cast<double>(full_ ? std::max(now_ns, full_until_ns_) - now_ns : kMaxPeriodNs);
+    const double most = static_cast<double>(full_ ? std::max(now_ns, requested_.until_ns()) - now_ns
+                                                  : kMaxPeriodNs);
     period_end_ns_ = now_ns + static_cast<std::int64_t>(std::min(most, length_ns * jitter));
   };
   const bool went_on = std::exchange(throughout_, true);
@@ -150,30 +127,30 @@ void OverheadController::plan_launches(std::int64_t now_ns) {
   if (tiers_.empty() || full_ || pinned_ || options_.every_launch)
     return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
   State& tier = tiers_[0];
-  if (head_) {
+  if (in_startup_) {
     if (!overspent() &&
-        (first_launch_ns_ < 0 || static_cast<double>(now_ns - first_launch_ns_) < kHeadNs))
+        (first_launch_ns_ < 0 || static_cast<double>(now_ns - first_launch_ns_) < kStartupNs))
       return period(least);
-    head_ = false;
+    in_startup_ = false;
     // What it did not use is there for the first real load, however late; what it took too much, as
     // buffers are counted when they are full, is paid back by and by.
-    tier.balance_ns = options_.budget * kHeadNs - head_cost_ns_;
+    tier.balance.set(options_.budget * kStartupNs - startup_cost_ns_);
   }
   if (ended_) {
     throughout_ = final_ = false;
     return period(static_cast<double>(kSteadyPeriodNs));
   }
   // What the period may cost, and the window that costs as much.
-  const double savings = kSavingsPerPeriod * tier.balance_ns;
+  const double savings = kSavingsPerPeriod * tier.balance.ns();
   const auto affordable = [&](double length_ns) {
     const double rest = savings + income(tier) * length_ns - estimator_.toggle_cost_ns();
     return rest <= 0                       ? 0
            : estimator_.cost_density() > 0 ? rest / estimator_.cost_density()
                                            : length_ns;
   };
-  // What was never closed goes on for as long as there is something in the purse: to open it again
-  // has its price, or is not wanted at all.
-  const bool saved = went_on && !lasting_ && tier.balance_ns >= 0;
+  // What was never closed goes on for as long as there is something in the balance: to open it
+  // again has its price, or is not wanted at all.
+  const bool saved = went_on && !lasting_ && tier.balance.ns() >= 0;
   if (saved || affordable(kSteadyPeriodNs) >= kThroughout * kSteadyPeriodNs)
     return period(std::max(least, kThroughoutPeriodNs));
   if (affordable(least) >= kThroughout * least) return period(least);
@@ -249,7 +226,7 @@ void OverheadController::end_period(std::int64_t now_ns) {
     totals_.recorded_ns += static_cast<double>(now_ns - since);
   }
   running_ = false;
-  estimator_.learn({head_, throughout_, throughout_ && !options_.windows},
+  estimator_.learn({in_startup_, throughout_, throughout_ && !options_.windows},
                    [this](const CostEstimator::Amounts& rates) { return presence_of(rates); });
 }
 
@@ -261,7 +238,8 @@ double OverheadController::still_open_ns(std::int64_t now_ns) const {
 }
 
 bool OverheadController::overspent() const {
-  return head_ ? head_cost_ns_ >= options_.budget * kHeadNs : tiers_[0].balance_ns < 0;
+  return in_startup_ ? startup_cost_ns_ >= options_.budget * kStartupNs
+                     : tiers_[0].balance.ns() < 0;
 }
 
 // Asked when tier 0 can no longer stay open. To close it for a window to come costs nothing where
@@ -270,7 +248,7 @@ bool OverheadController::overspent() const {
 bool OverheadController::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
   const bool graphs = estimator_.rates().nodes * costs.instrumented_node_ns > lasting_share();
-  const bool asked_for = options_.full_window_ns > 0;  // whatever it costs
+  const bool asked_for = requested_.in_cells();  // whatever it costs
   const bool wanted = options_.windows || asked_for;
   launch_bound_ = !lasting_ && !graphs && !asked_for && lasting_share() > options_.budget / 2;
   ended_ = launch_bound_ || !wanted;
@@ -282,22 +260,11 @@ bool OverheadController::windows_are_worth_it() {
 
 // ---- decisions ----
 
-// One stretch at a random place in each cell.
-void OverheadController::follow_full_windows(std::int64_t now_ns) {
-  if (options_.full_window_ns > 0 && !stopped_) {
-    while (now_ns >= full_cell_end_ns_) {
-      const double room =
-          std::max(0.0, static_cast<double>(options_.full_cell_ns - options_.full_window_ns));
-      full_next_ns_ = full_cell_end_ns_ + static_cast<std::int64_t>(between(0, room));
-      full_cell_end_ns_ += options_.full_cell_ns;
-    }
-    if (now_ns >= full_next_ns_) {
-      full_until_ns_ = std::max(full_until_ns_, full_next_ns_ + options_.full_window_ns);
-      full_next_ns_ = kNever;
-    }
-  }
-  const bool full = now_ns < full_until_ns_;
-  if (!full) asked_ns_ = 0;
+void OverheadController::follow_requests(std::int64_t now_ns) {
+  if (requested_.in_cells() && !stopped_)
+    requested_.advance(now_ns, [this](double room) { return between(0, room); });
+  const bool full = requested_.active(now_ns);
+  if (!full) requested_.expire();
   if (full == full_) return;
   end_period(now_ns);
   full_ = full;
@@ -305,7 +272,7 @@ void OverheadController::follow_full_windows(std::int64_t now_ns) {
 
 OverheadController::Decision OverheadController::decide(std::int64_t now_ns) {
   earn(now_ns);
-  follow_full_windows(now_ns);
+  follow_requests(now_ns);
   Decision decision;
   if (stopped_ && !full_) {
     decision.ask_again_ns = kNever;
@@ -318,9 +285,7 @@ OverheadController::Decision OverheadController::decide(std::int64_t now_ns) {
     begin_period(now_ns);
   }
   decision.full = full_ || options_.every_launch;
-  decision.ask_again_ns = std::min(period_end_ns_, full_next_ns_);
-  if (options_.full_window_ns > 0)
-    decision.ask_again_ns = std::min(decision.ask_again_ns, full_cell_end_ns_);
+  decision.ask_again_ns = std::min(period_end_ns_, requested_.next_ns());
   for (const Planned& planned : planned_) {
     if (now_ns >= planned.window.close_ns) continue;
     if (now_ns < planned.window.open_ns) {
@@ -350,10 +315,9 @@ void OverheadController::opened(int tier, std::int64_t now_ns) {
   if (tier != 0) return;
   open_since_ns_ = now_ns;
   cycle_due_ = false;
-  if (asked_ns_ > 0)
-    full_until_ns_ = std::max(full_until_ns_, now_ns + std::exchange(asked_ns_, 0));
+  requested_.opened(now_ns);
   totals_.windows += 1;
-  if (totals_.windows > 1 || options_.idle) {  // whoever asked for it
+  if (totals_.windows > 1 || options_.idle) {  // also on request
     lasting_ = true;
     ended_ = false;
   }
@@ -365,7 +329,7 @@ void OverheadController::refused(int tier, bool forever, std::int64_t now_ns) {
                                 [&](const Planned& planned) { return planned.tier == tier; }),
                  planned_.end());
   if (tier != 0) return;
-  // Nothing for a while, and then a period of its own.
+  // Nothing for a while, and then its own period.
   throughout_ = final_ = false;
   period_end_ns_ = std::max(now_ns + kRefusedForNs, period_end_ns_);
 }
@@ -391,10 +355,10 @@ void OverheadController::closed(int tier, std::int64_t now_ns) {
 void OverheadController::spent(int tier, std::int64_t cost_ns) {
   State& payer = state(tier);
   const auto cost = static_cast<double>(cost_ns);
-  payer.balance_ns -= cost;
+  payer.balance.pay(cost);
   totals_.spent_ns += cost;
   if (tier == 0) estimator_.call(cost), other_costs_ns_ += cost;
-  if (tier == 0 && head_) head_cost_ns_ += cost;
+  if (tier == 0 && in_startup_) startup_cost_ns_ += cost;
   if (tier == 0 || !payer.opened) return;
   payer.since_open_ns += cost;
   payer.window_cost_ns = std::max(payer.since_open_ns, 0.9 * payer.window_cost_ns);
@@ -403,30 +367,25 @@ void OverheadController::spent(int tier, std::int64_t cost_ns) {
 void OverheadController::spent_on_records(std::int64_t cost_ns) {
   if (tiers_.empty()) return;
   const auto cost = static_cast<double>(cost_ns);
-  tiers_[0].balance_ns -= cost;
+  tiers_[0].balance.pay(cost);
   totals_.spent_ns += cost;
   estimator_.cost(cost);
   other_costs_ns_ += cost;
-  if (head_) head_cost_ns_ += cost;
+  if (in_startup_) startup_cost_ns_ += cost;
 }
 
 void OverheadController::recorded(double launches, double nodes, std::int64_t age_ns,
                                   const WorkRates::Amounts& at_work) {
   if (tiers_.empty() || launches + nodes <= 0) return;
   const double cost = launches * launch_price_ns() + nodes * options_.costs.node_ns;
-  // Many threads' buffers may come at once, after half a minute: of what was earned meanwhile the
-  // purse kept a part only.
-  const double age = std::max(0.0, static_cast<double>(age_ns) - kLateForgoneNs);
-  const double forgone = std::min({forgone_ns_, cost, income(tiers_[0]) * age});
-  forgone_ns_ -= forgone;
-  tiers_[0].balance_ns += forgone;
+  tiers_[0].balance.return_forgone(income(tiers_[0]), cost, static_cast<double>(age_ns));
   launches_ += launches;
   nodes_ += nodes;
-  tiers_[0].balance_ns -= cost;
+  tiers_[0].balance.pay(cost);
   totals_.spent_ns += cost;
   estimator_.cost(cost);
   estimator_.launched({launches, nodes}, static_cast<double>(age_ns), at_work);
-  if (head_) head_cost_ns_ += cost;
+  if (in_startup_) startup_cost_ns_ += cost;
   if (first_launch_ns_ < 0) first_launch_ns_ = earned_until_ns_;
 }
 
@@ -451,9 +410,9 @@ void OverheadController::hidden(const DeviceBusy::Hidden& hidden) {
   const double margin = (1 - kSafety) * (1 - part) * hidden.bounded_ns;
   const double given_back =
       of_records + margin - std::exchange(given_back_ns_, of_records + margin);
-  tiers_[0].balance_ns += given_back;
+  tiers_[0].balance.give_back(given_back);
   estimator_.cost(-given_back);
-  if (head_) head_cost_ns_ -= given_back;
+  if (in_startup_) startup_cost_ns_ -= given_back;
   totals_.spent_ns -= of_records + of_presence - totals_.hidden_ns;
   totals_.hidden_ns = of_records + of_presence;
   hidden_share_ = hidden.share;
@@ -476,24 +435,19 @@ OverheadController::Standing OverheadController::take_weight(bool last) {
 void OverheadController::start(std::int64_t now_ns) {
   if (!stopped_) return;
   stopped_ = false;
-  full_cell_end_ns_ = std::max(full_cell_end_ns_, now_ns);
+  requested_.start(now_ns);
 }
 
 void OverheadController::stop(std::int64_t now_ns) {
   interrupted(now_ns);
   stopped_ = true;
-  full_until_ns_ = 0;
-  full_next_ns_ = kNever;
+  requested_.stop();
   full_ = false;
-  asked_ns_ = 0;
 }
 
 void OverheadController::record(std::int64_t now_ns, std::int64_t length_ns) {
-  full_until_ns_ = std::max(full_until_ns_, now_ns + length_ns);
-  // To initialise CUPTI may take most of a short window: what was asked for counts from its
-  // opening.
-  if (open_since_ns_ < 0) asked_ns_ = std::max(asked_ns_, length_ns);
-  if (full_) period_end_ns_ = std::min(period_end_ns_, now_ns);  // planned anew, to the new end
+  requested_.request(now_ns, length_ns, open_since_ns_ >= 0);
+  if (full_) period_end_ns_ = std::min(period_end_ns_, now_ns);  // planned again, to the new end
 }
 
 void OverheadController::back_off() { options_.budget /= 2; }

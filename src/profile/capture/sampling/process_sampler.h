@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ProcessSampler: whether this process is one of those that are recorded. PURLIN_SAMPLE=N takes one
 // run in N, or one rank in N of a run, by the run's id and the launcher's rank: the same choice in
-// every process. PURLIN_SAMPLE=auto, or none at all (whoever injects the library without `purlin
+// every process. PURLIN_SAMPLE=auto, or no value (the library is injected without `purlin
 // profile`), takes the N with which capture holds the budget over all runs, by what earlier runs of
-// the program left (cost_record.h). Whatever is wrong with that, the process is recorded.
+// the program left (cost_record.h). On any error the process is recorded.
 //
 // Asked inside cuInit, before CUPTI is loaded: a process that is left out does without it. What it
 // asks are variables, a few files of /proc, and the record. A plain value; nothing throws but
@@ -24,7 +24,7 @@ struct ProcessSampler {
     const char* cause;
     std::string text;
   };
-  int one_in = 1;        // the process stands for so many
+  int one_in = 1;        // the process represents so many
   std::string left_out;  // "" or why this process records nothing
   std::string path;      // where to keep what capture costs; "" = nowhere
   std::string identity;  // of the record
@@ -32,7 +32,7 @@ struct ProcessSampler {
   // Windows after the head: PURLIN_WINDOWS on, off; auto, or not set: where earlier runs were too
   // much for the budget as a whole and had room for windows, as the record tells.
   bool windows = false;
-  // Copies and sets of memory are recorded all along or not at all (cuda/activity.h). PURLIN_COPIES
+  // memcpy and memset are recorded all along or not at all (cuda/activity.h). PURLIN_COPIES
   // on, off; auto: not with windows, and with PURLIN_SAMPLE=auto not where the program's
   // last run was launch-bound (CostRecord::ended); not set: then only where there was one and it
   // was not. Else they are.

@@ -309,7 +309,7 @@ void TraceCollector::add_range(const ChromeEvent& event, std::uint32_t name,
   range.duration_ns = times.duration_ns;
   range.name = name;
   range.kind = *kind;
-  // The tool's own overhead stands under a process of no number: it is that of whoever is traced.
+  // The tool's own overhead stands under a process of no number: it belongs to the traced process.
   range.process = track.pid == "-1" ? 0 : host_process(track);
   range.thread = track.thread;
 }

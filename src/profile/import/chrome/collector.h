@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TraceCollector: one event of a Chrome trace after the other into records. Decides by category
 // (PyTorch) or, at finish(), by the names of processes and threads (XLA, others) what each is.
-// Memory grows with what is kept; beyond the bound, kernels only grow sketches. Not thread-safe.
+// Memory grows with the records kept; beyond the limit, kernels add to sketches only. Not
+// thread-safe.
 #pragma once
 
 #include "model/profile/sketch_budget.h"

@@ -42,7 +42,7 @@ std::uint32_t TraceCollector::device_of(const ChromeEvent& event) {
   return next;
 }
 
-// Small numbers as they are; addresses, as AMD's streams are, by order of appearance.
+// Small numbers unchanged; addresses (AMD's streams) by order of appearance.
 std::uint32_t TraceCollector::stream_of(std::string_view raw) {
   constexpr std::uint64_t kMaxPlain = 0x7FFFFFFF;
   constexpr std::uint32_t kFirstOther = 0x80000000u;

@@ -101,7 +101,7 @@ std::vector<std::uint16_t> read_environment(const Json& members, Records& record
   for (DeviceInfo& device : devices) {
     if (cuda_runtime > 0) device.toolkit = "CUDA " + cuda_version(cuda_runtime);
     if (hip_runtime > 0) device.toolkit = "HIP " + hip_version(hip_runtime);
-    // The newest CUDA that the driver can do, which is all that the trace tells of the driver.
+    // The newest CUDA of the driver: the only fact about the driver in the trace.
     if (cuda_driver > 0) device.driver = "CUDA " + cuda_version(cuda_driver);
     if (hip_driver > 0) device.driver = "HIP " + hip_version(hip_driver);
   }

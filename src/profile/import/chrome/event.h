@@ -73,7 +73,7 @@ class ChromeEvent {
   char phase() const {
     return has(Field::kPhase) && !(*this)[Field::kPhase].empty() ? (*this)[Field::kPhase][0] : '\0';
   }
-  bool skipped() const { return skipped_; }  // of a kind that nobody wants; not looked into
+  bool skipped() const { return skipped_; }  // of an unused kind; not parsed
 
   void clear() {
     present_ = 0;
@@ -91,7 +91,7 @@ class ChromeEvent {
   std::array<std::string_view, static_cast<unsigned>(Field::kCount)> values_;
 };
 
-// What a category says of an event.
+// The kind of an event by its category.
 enum class Category : std::uint8_t {
   kNone,    // absent or unknown: its track decides
   kSkip,    // of no use here: flows, projections onto the device, Python frames

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding one's way in JSON text without building anything: the inner loops of the trace reader.
+// Scans JSON text without building values: the inner loops of the trace reader.
 //
-// All work on [p, end) where kScanPadding readable zero bytes follow `end`, so that they may look
-// 16 bytes ahead and need no bound in the common case. nullptr: the text ends before what is
+// All work on [p, end). kScanPadding readable zero bytes follow `end`: the functions may look 16
+// bytes ahead without a bound check in the common case. nullptr: the text ends before what is
 // sought. Escapes are stepped over, not checked; depth is a counter, so nesting costs no stack.
 #pragma once
 

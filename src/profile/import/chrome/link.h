@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the records of a trace into a profile's rows and timeline: ops find their parents and calls
-// their ops by who encloses whom on a thread, device work its call by correlation id, and with that
-// its op and problem shape. Where the ids that PyTorch writes disagree with the clock, the clock
-// must agree before an id is believed. Takes the records apart; what counts things in them stays.
+// Joins the records of a trace into a profile's rows and timeline. Nesting on a thread gives the
+// parents of ops and the ops of calls. The correlation id gives the call of device work, and with
+// it the op and the problem shape. Where the ids that PyTorch writes disagree with the clock, the
+// clock must agree before an id is believed. Takes the records apart; what counts things in them
+// stays.
 #pragma once
 
 #include "profile/import/chrome/records.h"
@@ -23,7 +24,7 @@ struct LinkOptions {
 struct LinkStats {
   std::uint64_t kernels = 0;
   std::uint64_t kernels_without_call = 0;
-  std::uint64_t graph_kernels = 0;          // launched by a graph: no op of their own
+  std::uint64_t graph_kernels = 0;          // launched by a graph: no separate op
   std::uint64_t kernels_without_op = 0;     // of the others
   std::uint64_t launches = 0;               // launching calls
   std::uint64_t launches_without_work = 0;  // whose kernel is not in the trace

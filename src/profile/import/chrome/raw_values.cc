@@ -52,7 +52,7 @@ std::optional<std::uint32_t> hex4(std::string_view raw, std::size_t at) {
   return code;
 }
 
-// Bytes of the UTF-8 sequence at the start of `text`, 0 where there is none.
+// Bytes of the UTF-8 sequence at the start of `text`, 0 without one.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   std::size_t length = 0;

@@ -46,7 +46,7 @@ class Names {
   Names();
   // Index of the text; of "(other names)" once kMaxAllBytes are held.
   std::uint32_t of_raw(std::string_view raw);  // as it stands in JSON
-  std::uint32_t of_text(std::string text);     // as it is
+  std::uint32_t of_text(std::string text);     // unchanged
   const std::string& operator[](std::uint32_t index) const { return texts_[index]; }
   std::size_t size() const { return texts_.size(); }
   bool full() const { return full_; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // TraceReader: a Chrome trace as a stream of events, from an Input, in one window of memory.
 //
-// Takes the object form, wherever "traceEvents" stands in it, and the bare array. The other members
-// of the object are kept as Json where they are small. Where an event makes no sense, reading goes
-// on at the next that looks like one; where the text ends or nothing follows, next() ends. damage()
-// says where it first went wrong. The window grows for large events up to a bound; a larger one is
-// stepped over and counted. Thread-safety: none; one owner.
+// Takes the object form, with "traceEvents" at any place in it, and the bare array. The other
+// members of the object are kept as Json where they are small. Where an event makes no sense,
+// reading goes on at the next that looks like one; where the text ends or nothing follows, next()
+// ends. damage() says where it first went wrong. The window grows for large events up to a bound; a
+// larger one is stepped over and counted. Thread-safety: none; one owner.
 #pragma once
 
 #include "base/json/json.h"
@@ -30,7 +30,7 @@ class TraceReader {
   bool next(ChromeEvent& event, bool flows);
 
   const Json& members() const { return members_; }  // an object; complete once next() said false
-  // Names of members that are no valid JSON, "" where there are none.
+  // Names of members that are not valid JSON, "" without any.
   const std::string& unreadable_members() const { return unreadable_members_; }
   bool found_events() const { return found_events_; }
   std::uint64_t events() const { return events_; }

@@ -20,8 +20,7 @@ inline constexpr std::uint64_t kNoId = 0xFFFFFFFFFFFFFFFFull;
 // What a figure of a kernel is where the trace does not say.
 inline constexpr double kNoFigure = -1;
 
-// A kernel with all that its own event says of it but when: launches that differ in nothing share
-// one.
+// A kernel with all fields of its event except the times. Launches with equal fields share one.
 struct TracedKernel {
   LaunchShape launch;
   std::uint32_t name = 0, registers = 0, static_shared_bytes = 0, local_bytes = 0;
@@ -48,7 +47,7 @@ struct OpRecord {
   bool is_problem = false;  // and Op::shape is a problem shape
 };
 
-// Counters of a "cuda_profiler_range". The times Kineto gives these are made up.
+// Counters of a "cuda_profiler_range". Kineto invents their times.
 struct CounterRecord {
   std::int64_t start_ns = 0;
   std::uint32_t name = 0;

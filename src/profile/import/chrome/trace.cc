@@ -2,6 +2,7 @@
 #include "profile/import/chrome/trace.h"
 
 #include "base/json/json.h"
+#include "base/text.h"
 #include "profile/import/chrome/collector.h"
 #include "profile/import/chrome/environment.h"
 #include "profile/import/chrome/link.h"
@@ -23,36 +24,35 @@ void note_text(const TraceReader& reader, const Records& records, Profile& profi
   if (!reader.damage().is_ok()) {
     profile.partial = true;
     const std::string_view missing = reader.reached_end()
-                                         ? "the events there are missing, those behind were read"
-                                         : "what follows is missing";
+                                         ? "the events there are missing, later events were read"
+                                         : "later events are missing";
     const std::string more =
         reader.damaged_places() > 1
             ? fmt::format(" (the first of {} damaged places)", reader.damaged_places())
             : "";
     note(profile, "damaged",
-         fmt::format("{}{}; {} events were read, {}", reader.damage().message(), more,
-                     reader.events(), missing));
+         fmt::format("{}{}; {} read, {}", reader.damage().message(), more,
+                     counted(reader.events(), "event"), missing));
   }
   if (reader.oversized() > 0)
     note(profile, "oversized_events",
-         fmt::format("events of more than {} MiB were stepped over",
-                     TraceReader::kMaxEventBytes >> 20),
+         fmt::format("events of more than {} MiB were skipped", TraceReader::kMaxEventBytes >> 20),
          reader.oversized());
   if (!reader.unreadable_members().empty())
     note(profile, "members_unreadable",
-         fmt::format("what the trace says of itself under {} is no valid JSON",
+         fmt::format("the metadata of the trace under {} is not valid JSON",
                      json_quote(reader.unreadable_members())));
   if (records.bad_times > 0)
-    note(profile, "bad_times", "events have no time, or one that cannot be, and were left out",
+    note(profile, "bad_times", "events without a time, or with an impossible one, were left out",
          records.bad_times);
   if (records.negative_durations > 0)
-    note(profile, "negative_durations", "events end before they begin and were left out",
+    note(profile, "negative_durations", "events that end before they begin were left out",
          records.negative_durations);
   if (records.python_frames > 0)
     note(profile, "python_frames", "Python stack frames are in the trace and were not imported",
          records.python_frames);
   if (records.names.full())
-    note(profile, "names_full", "the trace has more names than are kept; the rest are one name");
+    note(profile, "names_full", "the trace exceeds the limit of names; the rest share one name");
 }
 
 // What the trace does not hold, in the order of how much that takes away.
@@ -61,10 +61,10 @@ void note_links(const LinkStats& stats, const Records& facts, bool has_calls, bo
   const bool kineto = profile.source == "kineto";
   if (stats.counters_only)
     note(profile, "durations_unknown",
-         "kernels were replayed to read counters: the trace holds no durations of theirs",
+         "kernels were replayed to read counters: the trace holds no durations for them",
          stats.counters);
   else if (stats.kernels == 0)
-    note(profile, "no_device_work", "the trace holds no kernels: was the GPU being recorded?");
+    note(profile, "no_device_work", "the trace holds no kernels: was the GPU recorded?");
   if (stats.counters_unplaced > 0)
     note(profile, "counters_unplaced", "launches have counters that could be of several kernels",
          stats.counters_unplaced);
@@ -80,32 +80,32 @@ void note_links(const LinkStats& stats, const Records& facts, bool has_calls, bo
         stats.kernels_without_call);
   if (stats.graph_kernels > 0)
     note(profile, "graph_kernels_without_op",
-         "kernels ran inside CUDA graphs: the trace does not say for which op",
-         stats.graph_kernels);
+         "kernels ran inside CUDA graphs: the trace does not record the op", stats.graph_kernels);
   if (kineto && stats.kernels > stats.graph_kernels && !has_ops)
     note(profile, "no_ops", "no ops were recorded: profile with ProfilerActivity.CPU as well");
   else if (kineto && has_ops && !facts.ops_with_dims)
     note(profile, "no_shapes", "inputs' shapes were not recorded: profile with record_shapes=True");
   if (stats.launches_without_work > 0 && !stats.counters_only)
     note(profile, "launches_without_kernel",
-         fmt::format("of {} launching calls have no kernel in the trace", stats.launches),
+         fmt::format("launching calls without a kernel in the trace, of {}",
+                     counted(stats.launches, "call")),
          stats.launches_without_work);
   const std::uint64_t other = facts.left_out_copies + facts.left_out_other;
   if (facts.left_out_kernels + other > 0)
     note(profile, "timeline_full",
-         fmt::format("{} kernels and {} other events are beyond the bound of the timeline; kernels "
-                     "are counted, without op and shape",
-                     facts.left_out_kernels, other),
+         fmt::format("{} and {} beyond the limit of the timeline; the kernels are counted, without "
+                     "op and shape",
+                     counted(facts.left_out_kernels, "kernel"), counted(other, "other event")),
          facts.left_out_kernels + other);
   if (stats.kernels_in_other_row > 0)
     note(profile, "kernel_rows_full",
-         "launches of kernels beyond the bound are in \"(other kernels)\"",
+         "launches of kernels beyond the limit are in \"(other kernels)\"",
          stats.kernels_in_other_row);
   if (facts.not_understood > 0)
-    note(profile, "not_understood", "events are of no kind that Purlin knows and were left out",
+    note(profile, "not_understood", "events of a kind unknown to Purlin were left out",
          facts.not_understood);
   if (facts.copies_without_bytes > 0)
-    note(profile, "copies_without_bytes", "copies do not say how many bytes they moved",
+    note(profile, "copies_without_bytes", "memcpys without a number of bytes",
          facts.copies_without_bytes);
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kCounter = "smsp__pcsamp_warps_issue_stalled_";
 constexpr std::size_t kMaxReasons = 64;
 
-// Lower case, one '_' for whatever is neither letter nor digit.
+// Lower case, one '_' for every run of other characters.
 std::string plain_name(std::string_view text) {
   std::string out;
   for (const char c : trim(text)) {

@@ -156,7 +156,7 @@ class NsysImporter {
     }
   }
 
-  // Where the calls were not recorded, CUPTI's records of waiting still tell of it.
+  // Where the calls were not recorded, CUPTI's records of waits replace them.
   Status syncs(std::string_view table) {
     PURLIN_ASSIGN(SqliteFile::Rows rows,
                   file_.select(table, {"start", "end", "globalPid", "syncType"}, order_));
@@ -322,7 +322,7 @@ class NsysImporter {
       std::optional<Activity> kernel = activity(rows);
       if (!kernel) continue;
       LaunchIdentity identity;
-      std::string name;  // of its own: looking up the next string may move it
+      std::string name;  // a copy: looking up the next string may move it
       for (int column = 7; column <= 10 && name.empty(); ++column)
         name = session_.name(rows, column);
       if (name.empty()) name = "(unnamed kernel)";
@@ -434,7 +434,7 @@ class NsysImporter {
                      "the report has no GPU work; record it with nsys profile --trace=cuda,nvtx");
     else if (timeline.calls.empty())
       assembly_.note("no_calls",
-                     "no CUDA API calls were recorded: why the device was idle is not known");
+                     "no CUDA API calls were recorded: the causes of idle time are not known");
     if (whole_graphs_ > 0)
       assembly_.note(
           "whole_graphs",
@@ -446,7 +446,7 @@ class NsysImporter {
                      "problem shapes are not recorded; PyTorch writes them under "
                      "torch.autograd.profiler.emit_nvtx(record_shapes=True)");
     if (session_.damaged() > 0)
-      assembly_.note("rows_damaged", "rows without a start and an end behind it were left out",
+      assembly_.note("rows_damaged", "rows without a start and a later end were left out",
                      session_.damaged());
   }
 

@@ -12,7 +12,7 @@
 namespace purlin::profile {
 namespace {
 
-// A database of its own folder, filled by SQL.
+// A database in a separate folder, filled by SQL.
 class Database {
  public:
   explicit Database(const std::string& sql) : folder_(*make_temporary_directory("purlin-nsys")) {

@@ -10,7 +10,7 @@
 namespace purlin::profile {
 namespace {
 
-constexpr std::size_t kMaxStrings = 1'000'000;  // cached; then the cache starts anew
+constexpr std::size_t kMaxStrings = 1'000'000;  // cached; then the cache starts again
 constexpr std::size_t kMaxName = 16'384;
 constexpr std::size_t kMaxGpus = 1024, kMaxProcesses = 100'000, kMaxSessionMessages = 20;
 constexpr std::int64_t kMaxTime = std::int64_t{1} << 61, kMaxEpoch = std::int64_t{1} << 62;
@@ -301,7 +301,7 @@ Status NsysSession::read_messages() {
   }
   for (const auto& [text, count] : messages)
     assembly_.note("recorder_message",
-                   count > 1 ? fmt::format("{} ({:.0f} times)", text, count) : text);
+                   count > 1 ? fmt::format("{} ({})", text, counted(count, "time")) : text);
   return Status::ok();
 }
 

@@ -48,7 +48,7 @@ void RocprofDevices::add_agent(const AgentColumns& columns, Fields fields) {
   agents_.push_back(std::move(agent));
 }
 
-// rocprof-compute profiles one model of GPU and describes it in files of their own.
+// rocprof-compute profiles one model of GPU and describes it in separate files.
 void RocprofDevices::add_system(const AgentColumns& columns, Fields fields) {
   system_.arch = columns.get(AgentColumns::kArch, fields);
   system_.name = columns.get(AgentColumns::kModel, fields);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RocprofDevices: which GPU a file of rocprof means, and what the run's other files say of it.
+// RocprofDevices: the GPU of a rocprof file, with the facts in the run's other files.
 // Fills Environment::devices with those that are asked for. Refers to the environment, which must
 // outlive it; at most 1,024 devices, further ones count as the first. Not thread-safe.
 #pragma once
@@ -43,7 +43,7 @@ class RocprofDevices {
   std::map<std::string, int, std::less<>> devices_;
 };
 
-// The number in "Agent 4", "GPU-0", "4"; -1 where there is none.
+// The number in "Agent 4", "GPU-0", "4"; -1 without one.
 std::int64_t number_in(std::string_view text);
 // A count in a field; 0 where it is none or negative, the greatest number where it is larger.
 std::uint32_t to_count(std::string_view text);

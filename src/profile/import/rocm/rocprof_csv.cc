@@ -150,7 +150,7 @@ class RocprofImporter {
     if (damaged_++ == 0) first_damage_ = std::move(text);
   }
   void damaged_time() {
-    damaged(fmt::format("{}, line {}: no start, or no end behind it", files_[place_.first].name,
+    damaged(fmt::format("{}, line {}: no start, or no later end", files_[place_.first].name,
                         place_.second));
   }
 
@@ -363,7 +363,7 @@ class RocprofImporter {
       return traced->second;
     const std::uint32_t row = assembly_.kernel_row(identity_of(columns, fields));
     process(columns, fields);
-    // Each pass runs the program anew: launches are those of the first.
+    // Each pass runs the program again: launches are those of the first.
     if (first_counted_ == kNoGroup) first_counted_ = group_;
     if (group_ != first_counted_) return row;
     if (columns.has(Columns::kStart)) {
@@ -435,7 +435,7 @@ class RocprofImporter {
                      "trace of the launches as well");
     else if (profile_.timeline.calls.empty() && !profile_.timeline.empty())
       assembly_.note("no_calls",
-                     "no calls of the runtime: why the device was idle is not known. Record with "
+                     "no calls of the runtime: the causes of idle time are not known. Record with "
                      "--hip-trace and give all files of the run, or their folder");
     if (counted_launches_ > 0)
       assembly_.note("replayed",
@@ -445,15 +445,14 @@ class RocprofImporter {
       assembly_.note("durations_unknown", "launches without times; record with --kernel-trace",
                      without_duration_);
     if (copies_ > 0)
-      assembly_.note("copies_without_bytes", "copies do not say how many bytes they moved",
-                     copies_);
+      assembly_.note("copies_without_bytes", "memcpys without a number of bytes", copies_);
     if (!devices_.described())
       assembly_.note("no_device_info",
                      "the files do not say which GPU it was; *_agent_info.csv (rocprofv3) and "
                      "sysinfo.csv (rocprof-compute) do");
     if (damaged_ > 0)
       assembly_.note("rows_damaged",
-                     fmt::format("{} rows were left out; {}", damaged_, first_damage_),
+                     fmt::format("{} left out; {}", counted(damaged_, "row"), first_damage_),
                      static_cast<double>(damaged_));
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rocprof's CSV files as one run: calls, kernels, copies, counters and agents are in files of their
-// own and belong together by the beginning of their names. import_rocprof_csv of import.h takes one
-// file or a folder of them.
+// rocprof's CSV files as one run: calls, kernels, copies, counters and agents are in separate
+// files, which belong together by the beginning of their names. import_rocprof_csv of import.h
+// takes one file or a folder of them.
 #pragma once
 
 #include "profile/import/import.h"

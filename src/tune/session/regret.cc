@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/tune/regret.h"
+#include "tune/session/regret.h"
 
 #include "cache/entry/bucket_regret.h"
-#include "cli/frame/interrupt.h"
 #include "tune/records/prior_runs.h"
 #include "tune/records/recordings.h"
 #include "tune/session/session.h"
@@ -10,10 +9,15 @@
 
 #include <optional>
 
-namespace purlin::cli {
+namespace purlin::tune {
 namespace {
 
-// The winner's time over the best's at one shape; nullopt, with a word, where it cannot be told.
+bool stopped(const RegretOptions& options) {
+  return options.stop != nullptr && options.stop->load();
+}
+
+// The winner's time over the best time at one shape. nullopt, with a warning, when a time is
+// missing.
 Result<std::optional<double>> regret_at(const KernelSpec& spec, const ProblemShape& problem,
                                         const ProblemShape& measured,
                                         const std::vector<Evaluation>& known, const Config& winner,
@@ -23,39 +27,36 @@ Result<std::optional<double>> regret_at(const KernelSpec& spec, const ProblemSha
   setup.spec_path = spec.file;
   setup.problem = problem;
   setup.binary_cache = options.binary_cache;
-  PURLIN_ASSIGN(const std::unique_ptr<tune::WorkerPool> pool,
-                tune::WorkerPool::start(setup, options.pool));
-  PURLIN_ASSIGN(const tune::Space space,
-                tune::build_space(spec, problem, pool->device(), {},
-                                  [](double) { return !Interrupt::requested(); }));
-  gpu::Recording recording = tune::recording_of(known, pool->device());
+  PURLIN_ASSIGN(const std::unique_ptr<WorkerPool> pool, WorkerPool::start(setup, options.pool));
+  PURLIN_ASSIGN(const Space space, build_space(spec, problem, pool->device(), {},
+                                               [&options](double) { return !stopped(options); }));
+  gpu::Recording recording = recording_of(known, pool->device());
   recording.kernel = spec.name;
   recording.problem = measured;
-  tune::PriorReader reader(space, pool->device(), problem);
+  PriorReader reader(space, pool->device(), problem);
   reader.add(recording, "the bucket's own session");
-  PURLIN_ASSIGN(const std::unique_ptr<tune::Strategy> strategy,
-                tune::make_strategy("auto", {space, options.seed, options.budget.evaluations,
-                                             options.budget.seconds, reader.take().runs}));
-  tune::SessionOptions session;
+  PURLIN_ASSIGN(const std::unique_ptr<Strategy> strategy,
+                make_strategy("auto", {space, options.seed, options.budget.evaluations,
+                                       options.budget.seconds, reader.take().runs}));
+  SessionOptions session;
   session.budget = options.budget;
   session.policy = options.policy;
   session.finals.rounds = options.finals;
   session.default_config = winner;  // measured first, and against the fastest in the finals
-  session.stop = &Interrupt::flag();
-  PURLIN_ASSIGN(const tune::SessionResult result,
-                tune::run_session(space, *strategy, *pool, nullptr, session));
+  session.stop = options.stop;
+  PURLIN_ASSIGN(const SessionResult result, run_session(space, *strategy, *pool, nullptr, session));
   if (!result.verdict || !result.verdict->fallback) {
     log.warn("{}: no regret: {}", problem.text(),
              result.default_problem.empty() ? "no config worked" : result.default_problem);
     return std::optional<double>();
   }
-  const tune::Finalist& bucket = result.verdict->finalists[*result.verdict->fallback];
+  const Finalist& bucket = result.verdict->finalists[*result.verdict->fallback];
   const double best = result.verdict->best().time_ms;
   if (!bucket.problem.empty() || !(best > 0)) {
     log.warn("{}: no regret: the bucket's config failed: {}", problem.text(), bucket.problem);
     return std::optional<double>();
   }
-  // Where it ties with the best it is the winner itself, so this is never below one.
+  // A config that ties with the best is the winner there, so the ratio is never below 1.
   return std::optional<double>(std::max(1.0, bucket.time_ms / best));
 }
 
@@ -69,7 +70,7 @@ Status measure_regret(const KernelSpec& spec, const std::vector<Evaluation>& kno
     log.info("the bucket {} has no other shape at which its config is valid: no regret to measure",
              entry.key.bucket);
   for (const ProblemShape& shape : shapes) {
-    if (Interrupt::requested()) break;
+    if (stopped(options)) break;
     PURLIN_ASSIGN(const std::optional<double> regret,
                   regret_at(spec, shape, entry.problem, known, entry.config, options, log));
     if (!regret) continue;
@@ -81,4 +82,4 @@ Status measure_regret(const KernelSpec& spec, const std::vector<Evaluation>& kno
   return Status::ok();
 }
 
-}  // namespace purlin::cli
+}  // namespace purlin::tune

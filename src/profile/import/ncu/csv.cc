@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nsight Compute's CSV: `--page raw` has one row per launch and the units in the second row,
 // `--page details` and `--metrics` have one row per metric of a launch.
-#include "profile/import/ncu/ncu_csv.h"
+#include "profile/import/ncu/csv.h"
 
 #include "base/text.h"
 #include "profile/import/assembly.h"
@@ -269,7 +269,7 @@ class NcuImporter {
     const std::string_view label = at(reader, columns.metric), unit = at(reader, columns.unit);
     if (label.empty()) return;  // a rule's text
     const std::string_view known = metric_of_label(label, unit);
-    // Labels that are not known stay as they are; the section tells namesakes apart.
+    // Unknown labels stay unchanged; the section tells namesakes apart.
     std::string name(known.empty() ? label : known);
     if (find(pending_, name).has_value()) {
       if (!known.empty()) return;  // the same metric in another section
@@ -301,7 +301,7 @@ class NcuImporter {
     if (!added) return at->second;
     if (at->second >= kMaxNcuDevices) return at->second = 0;
     DeviceInfo& info = profile_.environment.devices.emplace_back();
-    // A number, but for early versions, which print the model.
+    // A number. Early versions print the model instead.
     const std::optional<std::int64_t> ordinal = parse_int(launch.device);
     info.id = fmt::format("cuda:{}", ordinal ? std::max<std::int64_t>(*ordinal, 0) : at->second);
     if (!ordinal) info.name = launch.device;
@@ -409,15 +409,16 @@ class NcuImporter {
     if (!profile_.processes.empty()) profile_.command = profile_.processes.front().command;
     assembly_.note(
         "replayed",
-        "Nsight Compute replays and serialises kernels: each launch stands alone, at the "
-        "clock it sets. No timeline, no copies; counts are of the launches it profiled");
+        "Nsight Compute replays and serialises kernels: each launch runs alone, at the clock of "
+        "Nsight Compute. No timeline, no copies; counts are of the launches it profiled");
     if (damaged_ > 0)
       assembly_.note("rows_damaged",
-                     fmt::format("{} rows were left out; {}", damaged_, first_damage_),
+                     fmt::format("{} left out; {}", counted(damaged_, "row"), first_damage_),
                      static_cast<double>(damaged_));
     if (unnamed_ > 0)
       assembly_.note("rows_damaged",
-                     fmt::format("{} launches without a name were left out", unnamed_), unnamed_);
+                     fmt::format("{} without a name left out", counted(unnamed_, "launch")),
+                     unnamed_);
     if (without_duration_ > 0)
       assembly_.note("durations_unknown",
                      "launches without gpu__time_duration.sum; collect it with --metrics "

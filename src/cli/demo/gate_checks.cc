@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/demo/steps.h"
+#include "cli/frame/command.h"
+#include "model/document.h"
+
+#include <algorithm>
+
+namespace purlin::cli {
+namespace {
+
+constexpr int kGateAttempts = 3;
+// The planted config takes at least so many times the winner's time.
+constexpr double kPlantedSlowdown = 1.3;
+
+// Other work on a CPU makes it noisier than a GPU: the gate often could not resolve 5 % there.
+// The planted slowdown is above the thresholds of both.
+std::string thresholds(const DemoRun& run) {
+  return run.on_cpu() ? "\n[thresholds]\ndetectable = 0.2\nfloor = 0.1\n" : "";
+}
+
+void say_items(const DemoRun& run, const Json& document, Style style) {
+  for (const Json& item : document["items"].items()) {
+    const Json& ratio = item["ratio"];
+    run.say(fmt::format("-> {}: {} — {:.3f}x the baseline's time, 95 % interval [{:.3f}, {:.3f}], "
+                        "p = {:.2g}, {} of processes",
+                        item["kernel"].as_string(), item["verdict"].as_string(),
+                        ratio["estimate"].as_double(), ratio["low"].as_double(),
+                        ratio["high"].as_double(), item["p_value"].as_double(),
+                        counted(item["pairs"].as_int(), "pair")),
+            style);
+  }
+}
+
+// On a busy machine the gate may end inconclusive. The demo asks a few times and then ends
+// undecided, without a claim.
+Result<GateAnswer> ask_gate(const DemoRun& run, int wanted, Style style) {
+  const std::vector<std::string> argv = {run.purlin(), "guard",
+                                         "check",      run.path("suite.toml"),
+                                         "--baseline", run.path("baseline"),
+                                         "--cache",    run.cache(),
+                                         "--json"};
+  for (int attempt = 1;; ++attempt) {
+    PURLIN_ASSIGN(const DemoRun::Ran ran, run.run_any(argv, {wanted, kExitInconclusive}));
+    GateAnswer answer;
+    PURLIN_ASSIGN(answer.document, Json::parse(ran.out));
+    answer.decided = ran.code == wanted;
+    say_items(run, answer.document, answer.decided ? style : Style::kYellow);
+    if (answer.decided || attempt == kGateAttempts) return answer;
+    run.say("something else keeps this machine busy; asking again", Style::kYellow);
+  }
+}
+
+// The measured config nearest to kPlantedSlowdown times the winner's time: a slowdown of a size
+// that a review misses.
+Result<Config> slower_config(const Json& tuned) {
+  // Times of the search compare with the winner's time in the search. On a busy machine the
+  // winner's time in the finals may be far smaller.
+  const std::string winner = tuned["best"]["config"].dump();
+  double best_ms = tuned["best"]["time_ms"].as_double();
+  for (const Json& evaluation : tuned["evaluations"].items())
+    if (evaluation["status"].as_string() == "ok" && evaluation["config"].dump() == winner)
+      best_ms = std::max(best_ms, evaluation["time_ms"].as_double());
+  const Json* slower = nullptr;
+  for (const Json& evaluation : tuned["evaluations"].items()) {
+    if (evaluation["status"].as_string() != "ok") continue;
+    const double ms = evaluation["time_ms"].as_double();
+    if (ms < kPlantedSlowdown * best_ms) continue;
+    if (slower == nullptr || ms < (*slower)["time_ms"].as_double()) slower = &evaluation;
+  }
+  if (slower == nullptr)
+    return error(Code::kFailed, "every measured config is as fast as the winner");
+  return config_from_json((*slower)["config"]);
+}
+
+}  // namespace
+
+Status record_baseline(const DemoRun& run, std::string_view kernel) {
+  run.step(4, "guard: record what fast means today");
+  const std::string shape =
+      run.preset().empty() ? "" : fmt::format("shape = \"{}\"\n", run.preset());
+  PURLIN_TRY(write_atomic(run.path("suite.toml"),
+                          fmt::format("schema = \"purlin.suite/1\"\n"
+                                      "name = \"demo\"\n"
+                                      "device = \"{}\"\n{}\n"
+                                      "[[items]]\n"
+                                      "spec = \"{}\"\n{}"
+                                      "config = \"cached\"\n",
+                                      run.device().id, thresholds(run), run.spec(kernel), shape)));
+  return run.run({run.purlin(), "guard", "baseline", run.path("suite.toml"), "--cache", run.cache(),
+                  "-o", run.path("baseline"), "--replace", "--note", "the demo"});
+}
+
+Result<GateAnswer> check_unchanged(const DemoRun& run) {
+  run.step(5, "guard: nothing changed, so the gate must be green");
+  return ask_gate(run, kExitOk, Style::kGreen);
+}
+
+Result<PlantedSlowdown> check_slowdown(const DemoRun& run, const std::string& kernel,
+                                       const Json& tuned) {
+  run.step(6, "guard: a slower config replaces the winner, so the gate must be red");
+  PURLIN_ASSIGN(const Config config, slower_config(tuned));
+  std::string assignment = config.text();
+  std::replace(assignment.begin(), assignment.end(), ' ', ',');
+  std::vector<std::string> put = {run.purlin(), "cache",         "put",      run.spec(kernel),
+                                  "--device",   run.device().id, "--cache",  run.cache(),
+                                  "--config",   assignment,      "--replace"};
+  if (!run.preset().empty()) put.insert(put.end(), {"--shape", run.preset()});
+  PURLIN_TRY(run.run(put));
+  PlantedSlowdown slowdown;
+  slowdown.planted = to_json(config);
+  PURLIN_ASSIGN(slowdown.answer, ask_gate(run, kExitRegression, Style::kRed));
+  return slowdown;
+}
+
+}  // namespace purlin::cli

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of `purlin demo`, in the order of the loop: profile, tune, compare, guard.
+//
+// Each step runs real commands through a DemoRun and returns its figures as JSON, a member of
+// purlin.demo/1. One thread. Failure: the Status of the command that failed.
+#pragma once
+
+#include "base/json/json.h"
+#include "base/status.h"
+#include "cli/demo/run.h"
+#include "cli/demo/speedup.h"
+
+#include <string>
+#include <string_view>
+
+namespace purlin::cli {
+
+// Profiles the sample program with default configs. `hottest` names the stage with the largest
+// share of the device's time.
+Result<Json> profile_sample(const DemoRun& run);
+
+// Tunes a kernel within `budget` and caches the winner. `document` is that of `tune --json`.
+struct TunedKernel {
+  Json document;
+  Json figures;
+};
+Result<TunedKernel> tune_kernel(const DemoRun& run, const std::string& kernel,
+                                const std::string& budget);
+
+// Measures the sample program with default configs and with the cache, in turns. Fails when the
+// program does not find the winner for `kernel`.
+Result<Speedup> compare_sample(const DemoRun& run, std::string_view kernel);
+
+// Writes a suite of `kernel` with the config from the cache, and records its baseline.
+Status record_baseline(const DemoRun& run, std::string_view kernel);
+
+// What the gate reported for the suite.
+struct GateAnswer {
+  Json document;  // of `guard check --json`
+  bool decided = false;
+};
+// Expects a pass: nothing has changed.
+Result<GateAnswer> check_unchanged(const DemoRun& run);
+// Replaces the winner by a slower config, and expects a regression. `planted` is that config.
+struct PlantedSlowdown {
+  GateAnswer answer;
+  Json planted;
+};
+Result<PlantedSlowdown> check_slowdown(const DemoRun& run, const std::string& kernel,
+                                       const Json& tuned);
+
+}  // namespace purlin::cli

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+#include "cli/demo/steps.h"
+#include "model/document.h"
+
+#include <algorithm>
+
+namespace purlin::cli {
+
+Result<TunedKernel> tune_kernel(const DemoRun& run, const std::string& kernel,
+                                const std::string& budget) {
+  run.step(2, fmt::format("tune: search the configs of {} on the device", kernel));
+  std::vector<std::string> argv = {run.purlin(),    "tune",     run.spec(kernel), "--device",
+                                   run.device().id, "--budget", budget,           "--cache",
+                                   run.cache(),     "--fresh",  "--json"};
+  if (!run.preset().empty()) argv.insert(argv.end(), {"--shape", run.preset()});
+  TunedKernel tuned;
+  PURLIN_ASSIGN(tuned.document, run.run_json(argv));
+  const Json& best = tuned.document["best"];
+  const double best_ms = best["time_ms"].as_double();
+  const double default_ms = tuned.document["default"]["time_ms"].as_double();
+  double worst_ms = 0;
+  int measured = 0, rejected = 0;
+  for (const Json& evaluation : tuned.document["evaluations"].items()) {
+    const bool ok = evaluation["status"].as_string() == "ok";
+    ok ? ++measured : ++rejected;
+    if (ok) worst_ms = std::max(worst_ms, evaluation["time_ms"].as_double());
+  }
+  run.say(
+      fmt::format("-> {} compiled, verified and measured, {} rejected; worst {:.3f} ms, "
+                  "default {:.3f} ms",
+                  counted(measured, "config"), rejected, worst_ms, default_ms));
+  PURLIN_ASSIGN(const Config config, config_from_json(best["config"]));
+  run.say(fmt::format("-> winner {:.3f} ms, {:.2f}x faster than the default: {}", best_ms,
+                      default_ms / best_ms, config.text()));
+  tuned.figures = Json::object({{"kernel", kernel},
+                                {"measured", measured},
+                                {"rejected", rejected},
+                                {"best_ms", best_ms},
+                                {"default_ms", default_ms},
+                                {"worst_ms", worst_ms},
+                                {"speedup", default_ms / best_ms},
+                                {"config", best["config"]}});
+  return tuned;
+}
+
+}  // namespace purlin::cli

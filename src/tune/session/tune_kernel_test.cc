@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// tune_kernel over a scripted device: winner, entry, confirmation, limits, journal and cache.
+#include "tune/session/tune_kernel.h"
+
+#include "base/files.h"
+#include "cache/store/store.h"
+#include "tune/session/entry_of.h"
+#include "tune/space/build.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace purlin::tune {
+namespace {
+
+// 1 ms + (A - 2)^2, and a scale for the processes of the confirmation.
+class ParabolaDevice : public Evaluator {
+ public:
+  explicit ParabolaDevice(double best_ms = 1) : best_ms_(best_ms) {
+    info_.backend = "cuda";
+    info_.name = "Scripted";
+    info_.arch = "sm_90";
+    info_.toolkit = "13.0";
+  }
+  const DeviceInfo& device() const override { return info_; }
+  bool executes() const override { return true; }
+  Result<Evaluation> evaluate(const Config& config, const measure::Policy&) override {
+    ++calls;
+    const std::int64_t a = std::get<std::int64_t>(*config.find("A"));
+    Evaluation made;
+    made.config = config;
+    made.time_ms = a == 2 ? best_ms_ : 1 + static_cast<double>((a - 2) * (a - 2));
+    made.samples.assign(7, {made.time_ms, 0});
+    made.cost_s = 0.1;
+    return made;
+  }
+  int calls = 0;
+
+ private:
+  DeviceInfo info_;
+  double best_ms_;
+};
+
+class TuneKernelTest : public testing::Test {
+ protected:
+  TuneKernelTest() : log_(Level::kSilent) {
+    if (is_directory("/dev/shm")) ::setenv("TMPDIR", "/dev/shm", 1);
+    folder_ = make_temporary_directory("tune_kernel").value();
+    KernelSpec spec;
+    spec.name = spec.op = "parabola";
+    spec.file = folder_ + "/parabola.toml";
+    spec.parameters.push_back(
+        {"A",
+         {std::int64_t{0}, std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{5}},
+         Value{std::int64_t{0}}});
+    subject_.problem.set("N", 1000);
+    spec.problem = subject_.problem;
+    subject_.name = spec.name;
+    subject_.space = build_space(spec, subject_.problem, device_.device()).value();
+    subject_.default_config = default_config(spec);
+    subject_.device = device_.device();
+    subject_.evaluators = {&device_};
+    subject_.spec = std::move(spec);
+    request_.strategy = "exhaustive";
+    request_.budget.evaluations = 100;
+    request_.finals = 2;
+    request_.journal.root = folder_ + "/sessions";
+    request_.cache.directory = folder_ + "/cache";
+  }
+  ~TuneKernelTest() override { static_cast<void>(remove_tree(folder_)); }
+
+  TuneOutcome run() {
+    Result<TuneOutcome> made = tune_kernel(subject_, request_, log_);
+    EXPECT_TRUE(made.is_ok()) << made.status().message();
+    return std::move(made).value();
+  }
+  std::vector<cache::Entry> stored() const {
+    return cache::Store::open(request_.cache.directory).value().list();
+  }
+
+  Log log_;
+  ParabolaDevice device_;
+  std::string folder_;
+  Subject subject_;
+  TuneRequest request_;
+};
+
+TEST_F(TuneKernelTest, StoresTheWinnerWithDefaultAndRunnerUp) {
+  const TuneOutcome made = run();
+  EXPECT_TRUE(made.status().is_ok()) << made.status().message();
+  ASSERT_TRUE(made.entry.has_value());
+  const std::vector<cache::Entry> entries = stored();
+  ASSERT_EQ(entries.size(), 1u);
+  const cache::Entry& entry = entries.front();
+  EXPECT_EQ(entry.config.text(), "A=2");
+  EXPECT_DOUBLE_EQ(entry.time_ms, 1);
+  EXPECT_EQ(entry.default_config.text(), "A=0");
+  EXPECT_DOUBLE_EQ(entry.default_time_ms, 5);
+  EXPECT_DOUBLE_EQ(entry.runner_up_ms, 2);
+  EXPECT_TRUE(entry.runner_up.text() == "A=1" || entry.runner_up.text() == "A=3");
+  EXPECT_EQ(entry.evaluations, 5);
+  EXPECT_TRUE(entry.verified);
+  EXPECT_EQ(entry.strategy, "exhaustive");
+}
+
+TEST_F(TuneKernelTest, AFinishedSessionStartsAgainAndAnotherSourceIsAnotherSession) {
+  const TuneOutcome first = run();
+  EXPECT_EQ(first.session.resumed, 0u);
+  const TuneOutcome again = run();
+  EXPECT_EQ(again.session_directory, first.session_directory);
+  EXPECT_EQ(again.session.resumed, 0u);
+  request_.journal.files = {"another text"};
+  EXPECT_NE(run().session_directory, first.session_directory);
+}
+
+TEST_F(TuneKernelTest, AnInterruptedSessionContinues) {
+  std::atomic<bool> stop{false};
+  request_.opened.stop = &stop;
+  request_.on_progress = [&](const SessionState& state) { stop = state.done >= 2; };
+  const TuneOutcome first = run();
+  EXPECT_TRUE(first.stopped());
+  EXPECT_FALSE(first.entry.has_value()) << "an interrupted session stores nothing";
+  stop = false;
+  request_.on_progress = nullptr;
+  const TuneOutcome rest = run();
+  EXPECT_EQ(rest.session.resumed, 2u);
+  EXPECT_TRUE(rest.entry.has_value());
+}
+
+TEST_F(TuneKernelTest, StoresNothingWhenItMayNotOrWhenTimesDoNotCompare) {
+  request_.cache.store = false;
+  EXPECT_FALSE(run().entry.has_value());
+  request_.cache.store = true;
+  request_.policy.inputs = measure::Policy::Inputs::kRotate;
+  const TuneOutcome made = run();
+  EXPECT_NE(made.not_stored.find("rotate"), std::string::npos) << made.not_stored;
+  EXPECT_FALSE(made.entry.has_value());
+  EXPECT_TRUE(stored().empty());
+}
+
+TEST_F(TuneKernelTest, AWinnerThatFailsItsConfirmationGivesItsPlaceToTheDefault) {
+  int ended = 0, started = 0;
+  request_.on_session_end = [&] { ++ended; };
+  subject_.fresh = [&]() -> Result<std::unique_ptr<Evaluator>> {
+    EXPECT_EQ(ended, 1) << "the confirmation follows the session";
+    ++started;
+    return std::unique_ptr<Evaluator>(std::make_unique<ParabolaDevice>(6));
+  };
+  subject_.default_config->set("A", std::int64_t{0});
+  const TuneOutcome made = run();
+  ASSERT_EQ(made.confirmations.size(), 2u) << "the winner, then the next";
+  EXPECT_FALSE(made.confirmations[0].confirmation.holds);
+  EXPECT_EQ(made.confirmations[0].config.text(), "A=2");
+  EXPECT_TRUE(made.confirmations[1].confirmation.holds);
+  EXPECT_GT(started, 1);
+  ASSERT_TRUE(made.entry.has_value());
+  EXPECT_EQ(made.entry->config, made.confirmations[1].config);
+  EXPECT_EQ(to_json(made.confirmations).size(), 2u);
+}
+
+TEST_F(TuneKernelTest, WithoutAWorkingConfigTheStatusSaysWhy) {
+  subject_.limits.push_back(parse_limit(*subject_.spec, "time_ms < 0.5").value());
+  const TuneOutcome made = run();
+  EXPECT_FALSE(made.worked());
+  EXPECT_FALSE(made.status().is_ok());
+  EXPECT_FALSE(made.entry.has_value());
+  EXPECT_EQ(entry_of(made.session, {*subject_.spec, subject_.problem, subject_.device}, "x", true)
+                .status()
+                .code(),
+            Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace purlin::tune
