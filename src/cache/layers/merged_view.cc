@@ -15,7 +15,7 @@ MergedView::Standing MergedView::standing(const Id128& record) const {
         (latest.summary != nullptr && std::tie(summary->at_ns, summary->record) <=
                                           std::tie(latest.summary->at_ns, latest.summary->record)))
       continue;
-    latest = {row, &store};
+    latest = {summary, &store};
   }
   return latest;
 }

@@ -79,7 +79,7 @@ TEST_F(EntryReaderTest, ReadsWhatIsNotAsPurlinWritesIt) {
   EXPECT_EQ(read(write(payload))->time_ms, 0.1);
 }
 
-TEST_F(EntryReaderTest, AnotherRecordThanTheRowsIsRefused) {
+TEST_F(EntryReaderTest, AnotherRecordThanTheSummarysIsRefused) {
   EntrySummary summary = write(to_json(full_entry()).dump());
   summary.record.low ^= 1;
   const Status status = read(summary).status();
@@ -231,7 +231,7 @@ TEST(RecordIds, AreThoseOfTheDocument) {
 }
 
 // Without an index every record is read anew, in whichever form it is.
-TEST(StoreReading, RowsAreTheSameInAnyForm) {
+TEST(StoreReading, SummariesAreTheSameInAnyForm) {
   Entry entry = full_entry();
   TemporaryDirectory plain, other;
   ASSERT_TRUE(Store::open(plain.path())->put(entry).is_ok());

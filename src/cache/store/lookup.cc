@@ -115,7 +115,7 @@ class Chooser {
     const auto beats = [this](const Candidate& a, const Candidate& b) {
       const bool a_measured = a.summary->problem == problem_hash_,
                  b_measured = b.summary->problem == problem_hash_;
-      return a_measured != b_measured ? a_measured : better(*a.row, *b.summary);
+      return a_measured != b_measured ? a_measured : better(*a.summary, *b.summary);
     };
     for (const Candidate& candidate : candidates_) {
       if (rank(candidate) != *nearest || !usable(candidate)) continue;
@@ -174,7 +174,7 @@ class Chooser {
                                    : fmt::format("problem: '{}' wanted, '{}' measured: same bucket",
                                                  problem_.text(), entry.problem.text()));
     explain_bucket(entry, lookup);
-    explain_standing(*best.row, lookup);
+    explain_standing(*best.summary, lookup);
   }
 
   // What the bucket costs and where the entry came from, as far as that is known.
@@ -208,7 +208,7 @@ class Chooser {
     lookup.decided_by = "status";
     lookup.withdrawn = withdrawn->summary->record.hex();
     lookup.explain.push_back("the entry of this key was withdrawn:");
-    explain_standing(*withdrawn->row, lookup);
+    explain_standing(*withdrawn->summary, lookup);
   }
 
   bool serve_nearest(Lookup& lookup) const {
@@ -227,7 +227,8 @@ class Chooser {
       entries.emplace(&candidate, std::move(entry).value());
     }
     std::sort(near.begin(), near.end(), [](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first < b.first : better(*a.second->row, *b.second->summary);
+      return a.first != b.first ? a.first < b.first
+                                : better(*a.second->summary, *b.second->summary);
     });
     for (const auto& [distance, candidate] : near) {
       const Entry& entry = entries.at(candidate);
@@ -241,7 +242,7 @@ class Chooser {
       lookup.explain.push_back(
           fmt::format("problem: '{}' wanted, '{}' measured: nearest, {:.2f} away (at most {:.2f})",
                       problem_.text(), entry.problem.text(), distance, options_.nearest));
-      explain_standing(*candidate->row, lookup);
+      explain_standing(*candidate->summary, lookup);
       return true;
     }
     return false;

@@ -67,7 +67,8 @@ bool better(const EntrySummary& a, const EntrySummary& b) {
   const auto rank = [](const EntrySummary& summary) {
     const double time =
         summary.time_ms > 0 ? summary.time_ms : std::numeric_limits<double>::infinity();
-    return std::tuple(summary.verified == 0, -row.volume, time, -row.recorded_ns, summary.record);
+    return std::tuple(summary.verified == 0, -summary.volume, time, -summary.recorded_ns,
+                      summary.record);
   };
   return rank(a) < rank(b);
 }

@@ -82,7 +82,7 @@ Result<RetentionPlan> plan_retention(const Store& store, const Retention& retent
   const auto sizes = record_sizes(store.record_set(), plan.bytes);
   std::vector<Forgettable> all;
   store.record_set().each_entry([&](const EntrySummary& summary) {
-    Forgettable candidate{row, current.count(summary.record) > 0,
+    Forgettable candidate{summary, current.count(summary.record) > 0,
                           summary.record == retention.spare};
     candidate.bytes = sizes.at(summary.offset);
     const StatusSummary* standing = store.record_set().standing(summary.record);

@@ -36,7 +36,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 96);
 
-constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxSummaries = std::uint64_t{1} << 31;
 // A mapped file that is cut off in place, or replaced on another host of a network file system,
 // ends the program with SIGBUS. Up to this size, which is some 100,000 entries, it is read instead.
 constexpr off_t kReadBytes = off_t{16} << 20;
@@ -132,7 +132,7 @@ Status SummaryIndex::open(std::string_view bytes) {
     return damaged("it is of another kind or version");
   if (header.header_hash != hash64(&header, offsetof(Header, header_hash)))
     return damaged("its header fails its checksum");
-  if (header.entries > kMaxRows || header.statuses > kMaxRows ||
+  if (header.entries > kMaxSummaries || header.statuses > kMaxSummaries ||
       bytes.size() - sizeof header != body_bytes(header.entries, header.statuses))
     return damaged("its length is not the one it states");
   const std::string_view body = bytes.substr(sizeof header);

@@ -32,7 +32,7 @@ std::vector<std::string> served(const Store& store) {
   return all;
 }
 
-TEST(SummaryIndex, FindsEveryRow) {
+TEST(SummaryIndex, FindsEverySummary) {
   std::vector<EntrySummary> summaries;
   std::vector<StatusSummary> statuses;
   Random random(3);
