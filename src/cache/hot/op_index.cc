@@ -559,7 +559,7 @@ std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_i
   indexed->distance = comparison.distance;
   indexed->recorded_at = entry.recorded_at;
   indexed->for_bucket = !at_its_shape_only;
-  indexed->check = ShapeCheck::compile(entry, dimensions_, constraints);
+  indexed->check = compile_shape_check(entry, dimensions_, constraints);
   indexed->rules = rule_set(entry, at_its_shape_only);
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     indexed->bucket[i] = rule_sets_[indexed->rules][i].apply(indexed->measured[i]);

@@ -46,7 +46,7 @@ struct IndexedEntry {
   bool for_bucket = true;  // else for the measured shape alone
   Extents measured{}, bucket{};
   std::size_t rules = 0;            // which of the index's rule sets
-  std::optional<ShapeCheck> check;  // nullopt: served at the measured shape alone
+  std::optional<IntegerProgram> check;  // nullopt: served at the measured shape alone
   std::size_t layer = 0;            // 0 is the uppermost
   std::string directory;            // of that layer
   // The next layer's entry for the bucket, for shapes at which this one is not valid.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators and functions do with values: Python's rules on 64-bit integers.
+#include "model/expression/integer.h"
 #include "model/expression/node.h"
 
 #include <algorithm>
@@ -47,22 +48,14 @@ Result<std::int64_t> whole(const Value& value, std::string_view function) {
   return std::get<std::int64_t>(integer);
 }
 
-Result<std::int64_t> floor_divide(std::int64_t a, std::int64_t b) {
-  if (b == 0) return zero_division();
-  if (a == std::numeric_limits<std::int64_t>::min() && b == -1) return overflow();
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+// The error of a division that integer::floor_divide and its like do not define.
+Status undefined_division(std::int64_t divisor) {
+  return divisor == 0 ? zero_division() : overflow();
 }
 
-Result<std::int64_t> modulo(std::int64_t a, std::int64_t b) {
-  if (b == 0) return zero_division();
-  if (b == -1) return std::int64_t{0};  // also for the one dividend whose quotient overflows
-  const std::int64_t rest = a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-Result<std::int64_t> ceil_divide(std::int64_t a, std::int64_t b) {
-  PURLIN_ASSIGN(const std::int64_t floor, floor_divide(a, b));
-  return a % (b == -1 ? 1 : b) != 0 ? floor + 1 : floor;
+Result<Value> divided(std::optional<std::int64_t> result, std::int64_t divisor) {
+  if (!result) return undefined_division(divisor);
+  return Value(*result);
 }
 
 Result<Value> real_power(double base, double exponent) {
@@ -77,14 +70,9 @@ Result<Value> real_power(double base, double exponent) {
 
 Result<Value> integer_power(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) return real_power(static_cast<double>(base), static_cast<double>(exponent));
-  std::int64_t result = 1;
-  while (true) {
-    if ((exponent & 1) != 0 && __builtin_mul_overflow(result, base, &result)) return overflow();
-    exponent >>= 1;
-    if (exponent == 0) return Value(result);
-    // A base that overflows here would be multiplied in later: the highest bit is still to come.
-    if (__builtin_mul_overflow(base, base, &base)) return overflow();
-  }
+  const std::optional<std::int64_t> result = integer::power(base, exponent);
+  if (!result) return overflow();
+  return Value(*result);
 }
 
 Result<Value> integer_binary(ExpressionKind kind, std::int64_t a, std::int64_t b) {
@@ -102,14 +90,10 @@ Result<Value> integer_binary(ExpressionKind kind, std::int64_t a, std::int64_t b
     case ExpressionKind::kDivide:
       if (b == 0) return zero_division();
       return Value(static_cast<double>(a) / static_cast<double>(b));
-    case ExpressionKind::kFloorDivide: {
-      PURLIN_ASSIGN(out, floor_divide(a, b));
-      return Value(out);
-    }
-    case ExpressionKind::kModulo: {
-      PURLIN_ASSIGN(out, modulo(a, b));
-      return Value(out);
-    }
+    case ExpressionKind::kFloorDivide:
+      return divided(integer::floor_divide(a, b), b);
+    case ExpressionKind::kModulo:
+      return divided(integer::modulo(a, b), b);
     default:
       return integer_power(a, b);
   }
@@ -238,22 +222,17 @@ Result<Value> apply_function(ExpressionFunction function, const std::vector<Valu
     case F::kCeilDiv: {
       PURLIN_ASSIGN(const std::int64_t a, whole(first, "ceil_div"));
       PURLIN_ASSIGN(const std::int64_t b, whole(arguments[1], "ceil_div"));
-      PURLIN_ASSIGN(const std::int64_t quotient, ceil_divide(a, b));
-      return Value(quotient);
+      return divided(integer::ceil_divide(a, b), b);
     }
     case F::kRoundUp: {
       PURLIN_ASSIGN(const std::int64_t a, whole(first, "round_up"));
       PURLIN_ASSIGN(const std::int64_t b, whole(arguments[1], "round_up"));
-      PURLIN_ASSIGN(std::int64_t result, ceil_divide(a, b));
-      if (__builtin_mul_overflow(result, b, &result)) return overflow();
-      return Value(result);
+      return divided(integer::round_up(a, b), b);
     }
     case F::kPow2Ceil: {
       PURLIN_ASSIGN(const std::int64_t a, whole(first, "pow2_ceil"));
-      std::int64_t power = 1;
-      while (power < a)
-        if (__builtin_mul_overflow(power, 2, &power)) return overflow();
-      return Value(power);
+      if (a > std::int64_t{1} << 62) return overflow();
+      return Value(integer::pow2_ceil(a));
     }
     default:
       break;

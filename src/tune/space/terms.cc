@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/space/terms.h"
 
+#include "model/expression/integer.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,30 +17,16 @@ using Comparison = Node::Comparison;
 // Integers within are exact as reals too, so that mixing the two changes nothing.
 constexpr double kExact = 0x1p53;
 
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-std::int64_t modulo(std::int64_t a, std::int64_t b) {
-  const std::int64_t rest = a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-double modulo(double a, double b) {
-  const double rest = std::fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-std::int64_t power(std::int64_t base, std::int64_t exponent) {
+// Without a check for overflow: the bounds of a term exclude it.
+std::int64_t bounded_power(std::int64_t base, std::int64_t exponent) {
   std::int64_t result = 1;
   for (; exponent > 0; --exponent) result *= base;
   return result;
 }
 
-std::int64_t pow2_ceil(std::int64_t value) {
-  std::int64_t result = 1;
-  while (result < value) result *= 2;
-  return result;
+double modulo(double a, double b) {
+  const double rest = std::fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 }  // namespace
@@ -685,14 +673,15 @@ void Terms::compute_strict(const Term& term, std::size_t count, Cell* out,
     case Kind::kDivide:
       return divides_real([](double x, double y) { return x / y; });
     case Kind::kFloorDivide:
-      return divides([](std::int64_t x, std::int64_t y) { return floor_divide(x, y); });
+      return divides([](std::int64_t x, std::int64_t y) { return integer::floor_quotient(x, y); });
     case Kind::kCeilDiv:
-      return divides([](std::int64_t x, std::int64_t y) { return -floor_divide(-x, y); });
+      return divides(
+          [](std::int64_t x, std::int64_t y) { return -integer::floor_quotient(-x, y); });
     case Kind::kModulo:
       if (real) return divides_real([](double x, double y) { return modulo(x, y); });
-      return divides([](std::int64_t x, std::int64_t y) { return modulo(x, y); });
+      return divides([](std::int64_t x, std::int64_t y) { return integer::floor_remainder(x, y); });
     case Kind::kPower:
-      return integers([](std::int64_t x, std::int64_t y) { return power(x, y); });
+      return integers([](std::int64_t x, std::int64_t y) { return bounded_power(x, y); });
     case Kind::kEqual:
       return compares([](auto x, auto y) { return x == y; });
     case Kind::kNotEqual:
@@ -723,7 +712,7 @@ void Terms::compute_strict(const Term& term, std::size_t count, Cell* out,
     case Kind::kSqrt:
       return reals([](double x, double) { return std::sqrt(x); });
     case Kind::kPow2Ceil:
-      return integers([](std::int64_t x, std::int64_t) { return pow2_ceil(x); });
+      return integers([](std::int64_t x, std::int64_t) { return integer::pow2_ceil(x); });
     default:
       return;
   }
