@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bucket rules: which extents of a dimension share one cache entry. "exact": each its own; "pow2":
-// up to the next power of two; "multiple:64": up to the next multiple of 64;
-// "range:1-16,17-64,65-": the ranges as given.
+// Bucket rules: which extents of a dimension share one cache entry.
+// - "exact": each extent has its own entry.
+// - "pow2": the extents up to the next power of two share one.
+// - "multiple:64": the extents up to the next multiple of 64 share one.
+// - "range:1-16,17-64,65-": the extents of each given range share one.
 //
 // A rule is parsed once and applied on the lookup's hot path without allocation or failure.
 // Thread-safety: value types. Failure: kInvalid names the rule and what is accepted.
@@ -40,8 +42,8 @@ class BucketRule {
     const std::int64_t end = (extent + mask_) & ~mask_;
     return end > kLargest ? 0 : end;
   }
-  // The smallest and the largest extent of the bucket `extent` falls into; 0 for the largest where
-  // the bucket has no end. Nothing but zeros where there is no bucket.
+  // The smallest and the largest extent of the bucket `extent` falls into. The largest is 0 if
+  // the bucket has no end. Both are 0 if the extent has no bucket.
   std::pair<std::int64_t, std::int64_t> bounds(std::int64_t extent) const noexcept;
   bool operator==(const BucketRule&) const = default;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConstraintCache: constraints by their text, each parsed once: the entries of an op have mostly
-// the same ones. Bounded, by texts and by their length. Thread-safety: one thread. Failure: what
-// Expression::parse says of the text.
+// ConstraintCache: constraints by their text, each parsed once. The entries of an op mostly have
+// the same constraints. The number of texts and their length are bounded. Thread-safety: one
+// thread. Failure: the status that Expression::parse returns for the text.
 #pragma once
 
 #include "model/expression/expression.h"

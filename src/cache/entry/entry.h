@@ -18,7 +18,7 @@ struct Entry {
   CacheKey key;
   Config config;
   ProblemShape problem;  // the shape it was measured at
-  // What shapes the entry stands for, so that a program can find it without the spec.
+  // The shapes that the entry represents. With them a program finds it without the spec.
   BucketRules bucket_rules;
   // What the config must satisfy at another shape of the bucket: the spec's constraints that name a
   // dimension; and the values of the device's facts they name (cache/entry/shape_check.h).

@@ -11,7 +11,7 @@ namespace {
 struct Field {
   const char* name;
   std::string CacheKey::*member;
-  bool required;   // an entry without it cannot be told from another
+  bool required;   // an entry without it cannot be distinguished from another
   bool always;     // compared even where the caller states nothing
   Match on_other;  // kSame is not used here
   int weight;      // of a difference in `distance`
@@ -119,7 +119,7 @@ Result<CacheKey> make_key(const KernelSpec& spec, const ProblemShape& problem,
   key.device = device.name;
   key.toolkit = device.toolkit;
   key.driver = device.driver;
-  // A replayed space has no source of its own; its device stands for the one it was recorded on.
+  // A replayed space has no source. Its device represents the device of the recording.
   const std::string language = spec.sources.count(device.backend) > 0 ? device.backend : "";
   key.source_hash = spec.source_hash(language);
   key.policy = cold_cache ? "cold" : "warm";

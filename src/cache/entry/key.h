@@ -78,7 +78,7 @@ struct Comparison {
   int distance = 0;                     // 0 = same; smaller is nearer
 };
 Comparison compare(const CacheKey& wanted, const CacheKey& stored);
-// The verdict and the distance alone, whatever the buckets are.
+// The verdict and the distance alone. The buckets are not compared.
 struct KeyMatch {
   Match match = Match::kSame;
   int distance = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HugePageBuffer: zeroed memory that begins at a line of the processor's caches and, where it fills
-// a huge page, lies on huge pages, where the system has them: reads at random places then seldom
-// wait for address translation. Owns its memory. Thread-safety: none of its own; it does not
-// change.
+// HugePageBuffer: zeroed memory that begins at a line of the processor's caches.
+//
+// A buffer that fills a huge page lies on huge pages if the system has them. Reads at random places
+// then seldom wait for address translation. Owns its memory. Thread-safety: no locks; the address
+// and the size do not change.
 #pragma once
 
 #include <cstddef>

@@ -34,7 +34,7 @@ TEST(HugePageBuffer, IsWholeLinesOrHugePagesOfNothing) {
   }
 }
 
-// A memo keeps how many lines there are beside their address.
+// A memo keeps the number of lines together with their address.
 TEST(HugePageBuffer, AMemoOfAHugePageKeepsAnswersInAllOfIt) {
   LookupMemo memo(HugePageBuffer::kHugePage / HugePageBuffer::kLine);
   EXPECT_EQ(memo.bytes(), HugePageBuffer::kHugePage);

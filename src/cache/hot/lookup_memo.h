@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// LookupMemo: what an index answered for the shapes that a program goes on asking for, in few lines
-// that lie close together, however large the index's table is.
+// LookupMemo: the answers of an index for the shapes that a program requests repeatedly. They lie
+// in few lines that are close together, also when the index's table is large.
 //
-// A line of the processor's caches is chosen by the extents asked for and holds two answers, each
-// under the whole of its extents (of more than four dimensions one); what has no room there goes
-// to the line beside it, so that few of the shapes in use displace each other. An answer counts in
-// the epoch that it was given in: the index raises its epoch when an answer may change, which drops
-// all of them at once. Extents of 2^32 and more are not kept.
-// LookupMemo owns the lines, AnswerLines is what readers hold.
-// [MT] find() is wait-free. keep() tries once: where another thread is writing nothing is kept.
+// The requested extents choose a line of the processor's caches. A line holds two answers, or one
+// for more than four dimensions, each under all of its extents. An answer that has no room in its
+// line goes to the adjacent line, so few of the shapes in use displace each other. An answer is
+// valid only in the epoch in which it was given. The index raises its epoch when an answer may
+// change, which drops all answers at once. Extents of 2^32 and more are not kept.
+// LookupMemo owns the lines; readers hold AnswerLines.
+// [MT] find() is wait-free. keep() tries once: while another thread writes, it keeps nothing.
 #pragma once
 
 #include "cache/hot/huge_page_buffer.h"
@@ -27,7 +27,7 @@ class AnswerLines {
  public:
   AnswerLines() = default;  // none; not to be asked
 
-  // 0 where there is none. `epoch` is even, or nothing is found.
+  // The answer, or 0 if the lines hold none. With an odd `epoch` nothing is found.
   template <std::size_t D>
   [[gnu::always_inline]] std::uint64_t find(const std::int64_t* extents,
                                             std::uint32_t epoch) const noexcept {
@@ -54,8 +54,8 @@ class AnswerLines {
     return room && key.too_large == 0;
   }
 
-  // `answer` was worked out after `epoch` was read, which is even. Where the lines have no room, in
-  // place of each of their answers in turn.
+  // `answer` was computed after `epoch` was read; `epoch` is even. If the lines have no room, the
+  // answer replaces each of their answers in turn.
   template <std::size_t D>
   void keep(const std::int64_t* extents, std::uint64_t answer, std::uint32_t epoch) const noexcept {
     const Key<D> key(extents);
@@ -103,7 +103,8 @@ class AnswerLines {
   static constexpr std::size_t kWordsOfAnswer = D <= 4 ? kWords / 2 : kWords;
   template <std::size_t D>
   static constexpr std::size_t kAnswers = 2 * kWords / kWordsOfAnswer<D>;  // of two lines
-  static constexpr std::uint64_t kBeingWritten = 1;  // in place of the epoch: odd, so nobody's
+  static constexpr std::uint64_t kBeingWritten =
+      1;  // in place of the epoch: odd, so never an epoch
   static constexpr std::uint64_t kWriteCount = 0xFFFFFFFFu;
 
   template <std::size_t D>

@@ -41,7 +41,7 @@ TEST(LookupMemo, FindsByTheWholeOfTheExtentsAndTheEpoch) {
   });
 }
 
-// Of what is kept in half of a word only what fits there.
+// The memo keeps an extent in half of a word, and only an extent that fits there.
 TEST(LookupMemo, LargeAndNegativeExtentsAreNotKept) {
   LookupMemo memo(2);
   for (const std::int64_t large : {std::int64_t{1} << 32, std::int64_t{1} << 62, std::int64_t{-1}})
@@ -72,8 +72,8 @@ TEST(LookupMemo, ALineAndTheOneBesideItHoldFourAndThenDisplaceInTurn) {
   EXPECT_TRUE(memo.has_room<2>(shape(1).data(), 4)) << "answers of an older epoch are no answers";
 }
 
-// Of shapes for whose lines chance alone decides, some meet more than one other in their line: they
-// lie beside it.
+// The lines of these shapes are at random. Some shapes meet more than one other in their line; the
+// memo keeps those in the adjacent line.
 TEST(LookupMemo, FewShapesDisplaceEachOther) {
   LookupMemo memo(512);
   std::vector<Shape> shapes;

@@ -18,9 +18,9 @@ namespace {
 constexpr std::size_t kMinMemoLines = 256,
                       kMaxMemoLines = HugePageBuffer::kHugePage / HugePageBuffer::kLine;
 
-// What find() must know of an entry besides its bucket, in one word: a field for each dimension of
-// which bits of the extent must be 0, and what is below. A field holds the multiples that tiles
-// are; larger ones are left to the entry's own check.
+// The facts about an entry that find() needs in addition to its bucket, in one word. A field for
+// each dimension says which bits of the extent must be 0. The flags below follow. A field holds the
+// multiples that tiles are; the entry's own check handles larger ones.
 constexpr std::uint64_t kOnlyAsMeasured = std::uint64_t{1} << 60;  // no check could be compiled
 constexpr std::uint64_t kMoreToCheck = std::uint64_t{1} << 61;     // the entry's own check decides
 constexpr std::uint64_t kTransferred = std::uint64_t{1} << 62;
@@ -265,7 +265,7 @@ std::uint64_t answer_of(const OpIndex::Hit& hit) noexcept {
 
 template <std::size_t D>
 OpIndex::Hit OpIndex::find_in(const OpIndex& index, const std::int64_t* extents) noexcept {
-  // The epoch first: an answer that was worked out before a change must not pass for one after it.
+  // The epoch first: an answer computed before a change must not pass for one after it.
   const std::uint32_t epoch = index.epoch_.load(std::memory_order_acquire);
   const AnswerLines memo = index.memo_.load(std::memory_order_acquire);
   if (!index.memo_pays_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -392,7 +392,7 @@ std::vector<Id128> OpIndex::changed_keys(std::span<const Store> layers) {
 
 namespace {
 
-// While answers change there is no memo of them: whoever sees a new one finds no older one after.
+// While answers change, the memo is off: a thread that saw a new answer finds no older one later.
 class Changing {
  public:
   explicit Changing(std::atomic<std::uint32_t>& epoch) : epoch_(epoch) { raise(); }
@@ -445,7 +445,7 @@ void OpIndex::update(std::span<const Store> layers) {
   grow_memo();
 }
 
-// Each slot that holds one of them gets the best that is left for its bucket, else nobody.
+// Each slot that holds one of them gets the best entry left for its bucket, else nobody_.
 void OpIndex::withdraw(const std::vector<const IndexedEntry*>& entries) {
   std::unordered_map<Slot*, const IndexedEntry*> vacant;
   for (const IndexedEntry* entry : entries)
@@ -471,8 +471,8 @@ OpIndex::Live OpIndex::index_key(std::span<const Store> layers, const Id128& key
     entry->directory = layers[from.layer].directory();
     return entry;
   };
-  // The best of each layer stands for the bucket, the uppermost first, the next where that one is
-  // not valid; from below upwards, since an entry is not changed once it is published.
+  // The best entry of each layer represents the bucket: the uppermost first, the next if that one
+  // is not valid. Built from below upwards, since a published entry does not change.
   Live live;
   const IndexedEntry* below = nullptr;
   for (std::size_t i = served.size(); i-- > 0;) {
@@ -529,7 +529,7 @@ std::size_t OpIndex::rule_set(const Entry& entry, bool exact) {
 std::unique_ptr<IndexedEntry> OpIndex::make(const StoredEntry& stored, bool at_its_shape_only,
                                             ConstraintCache& constraints) {
   const Entry& entry = stored.entry;
-  // Shapes of other dimensions are another problem, whatever the op is called.
+  // Shapes of other dimensions are another problem, also under the same op name.
   if (entry.problem.items().size() != dimensions_.size()) return nullptr;
   auto indexed = std::make_unique<IndexedEntry>();
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpIndex: the entries of one op on one device, for the hot path of a program.
 //
-// find() is wait-free and allocation-free: it asks a memo of what was answered for these extents
-// since the last change (16 KiB to 2 MiB), else applies the bucket rules that entries carry,
+// find() is wait-free and allocation-free. It first asks a memo (16 KiB to 2 MiB) of the answers
+// for these extents since the last change. Else it applies the bucket rules that entries carry,
 // hashes, and probes a table. One writer at a time calls update(), while any number of threads call
-// find(). What find() returned lives as long as the OpIndex; tables and memos that were outgrown
-// are kept too, which at most doubles the memory. Withdrawals and replacements change slots in
-// place, and an entry that comes back is the one it was, so that memory follows the entries there
-// ever were, not how often they come and go.
+// find(). An entry that find() returned lives as long as the OpIndex. Outgrown tables and memos are
+// kept too, which at most doubles the memory. Withdrawals and replacements change slots in place,
+// and an entry that comes back is the same object. Memory therefore grows with the number of
+// distinct entries; repeated withdrawals add none.
 #pragma once
 
 #include "cache/entry/shape_check.h"
@@ -45,10 +45,10 @@ struct IndexedEntry {
   std::string recorded_at;
   bool for_bucket = true;  // else for the measured shape alone
   Extents measured{}, bucket{};
-  std::size_t rules = 0;            // which of the index's rule sets
+  std::size_t rules = 0;                // which of the index's rule sets
   std::optional<IntegerProgram> check;  // nullopt: served at the measured shape alone
-  std::size_t layer = 0;            // 0 is the uppermost
-  std::string directory;            // of that layer
+  std::size_t layer = 0;                // 0 is the uppermost
+  std::string directory;                // of that layer
   // The next layer's entry for the bucket, for shapes at which this one is not valid.
   const IndexedEntry* below = nullptr;
 
@@ -61,7 +61,7 @@ class OpIndex {
  public:
   struct Hit {
     Outcome outcome = Outcome::kMiss;
-    std::uint32_t epoch = 0;  // for learn(): in which it was worked out; 0: it was remembered
+    std::uint32_t epoch = 0;  // for learn(): the epoch of the computation; 0: from the memo
     const IndexedEntry* entry = nullptr;
   };
 
@@ -140,7 +140,7 @@ class OpIndex {
   template <std::size_t D>
   Found found_under_any(const Table& table, std::size_t first, std::size_t end,
                         const std::int64_t* extents) const noexcept;
-  // The bucket under a rule set; false where there is none.
+  // The bucket under a rule set; false if the extents have none.
   template <std::size_t D>
   bool bucket_at(std::size_t rules, const std::int64_t* extents,
                  std::int64_t* bucket) const noexcept;
@@ -150,9 +150,10 @@ class OpIndex {
   // The entry, or one below it, that is valid at the shape.
   Found standing_in(const IndexedEntry* entry, const std::int64_t* extents) const noexcept;
 
-  // All that find() reads of a remembered answer besides the answer, in one line of the
-  // processor's caches.
-  // Of answers: raised as update() begins to change them, odd from then, and again at its end.
+  // From here on: all that find() reads to return a remembered answer, except the answer itself. It
+  // lies in one line of the processor's caches.
+  // The epoch of answers. update() raises it before it changes them, to an odd number, and again at
+  // its end.
   alignas(64) std::atomic<std::uint32_t> epoch_{2};
   mutable std::atomic<bool> memo_pays_{true};
   std::atomic<bool> exact_used_{false};  // whether an entry is under the first rule set

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hot path says what Store::get says, whatever the constraints are compiled to, and follows
-// statuses as they come.
+// The hot path returns the same answers as Store::get for every compiled form of the constraints,
+// and follows new statuses.
 #include "cache/hot/op_index.h"
 
 #include "base/random.h"
@@ -91,8 +91,8 @@ TEST(OpIndex, AgreesWithTheStoreUnderEveryKindOfConstraint) {
   }
 }
 
-// Each number of dimensions has a hot path of its own; multiples that are too large for its word
-// are left to the entry's check.
+// Each number of dimensions has a separate hot path. The entry's check handles multiples that are
+// too large for the path's word.
 TEST(OpIndex, ChecksMultiplesInAnyNumberOfDimensions) {
   for (std::size_t dimensions = 1; dimensions <= kMaxDimensions; ++dimensions)
     for (const int bits : {0, 3, 7, 8, 15, 16, 20}) {
@@ -154,7 +154,7 @@ TEST(OpIndex, FollowsStatusesAndReplacements) {
   EXPECT_EQ(ask(index, measured), (Asked{Outcome::kExact, second->record}));
 }
 
-// What a thread worked out before an update and keeps only after it is not served.
+// A thread computes an answer before an update and keeps it after: the index does not serve it.
 TEST(OpIndex, AnAnswerOfBeforeAnUpdateIsNotServed) {
   TemporaryDirectory folder;
   Store store = *Store::open(folder.path());
@@ -208,8 +208,8 @@ TEST(OpIndex, AMemoThatSeldomHasTheAnswerIsNotAsked) {
   EXPECT_GT(of_last(1000, 50), 990);
 }
 
-// Threads ask while entries are withdrawn and come back: once update() has returned, nobody gets
-// what was there before it.
+// Threads ask while entries are withdrawn and come back. Once update() has returned, no thread gets
+// an answer from before it.
 TEST(OpIndex, WhatAnUpdateWithdrewIsServedToNoThreadAfterIt) {
   TemporaryDirectory folder;
   Store store = *Store::open(folder.path());
@@ -378,7 +378,7 @@ TEST(OpIndex, ComingAndGoingEntriesTakeNoMemory) {
   EXPECT_EQ(index.table_bytes(), bytes);
 }
 
-// Every record is checked as it is taken in: damage costs what it hit, no more.
+// The index checks every record that it adds: damage loses only the records that it hit.
 TEST(OpIndex, TheNextBestStandsInForADamagedRecord) {
   TemporaryDirectory folder;
   Store store = *Store::open(folder.path());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers: several caches asked as one: the user's, the node's, the fleet's.
 //
-// A lookup asks them in order. The nearest match wins, whatever layer it is in; among equals the
-// upper layer's, unless an entry was withdrawn in any layer: a demotion learnt anywhere counts
-// everywhere. Writes go to the first layer that can be written. A layer that cannot be read is
-// passed over until a refresh() can, and unread() says so. Thread-safety: one thread. Failure: of
+// A lookup asks them in order. The nearest match of all layers wins; among equals, the upper
+// layer's. An entry that was withdrawn in any layer is not served: a demotion in one layer counts
+// in all. Writes go to the first layer that can be written. A layer that cannot be read is skipped
+// until a refresh() can read it, and unread() reports it. Thread-safety: one thread. Failure: of
 // the first layer alone.
 #pragma once
 
@@ -36,8 +36,8 @@ class Layers {
   Status set_status(EntryStatus status);
   // A store above all others.
   void put_on_top(Store store);
-  // Reads the first layer anew and takes in from those below what it lost: records of the keys it
-  // serves or served, as far as the layers have them. The number of records that came back.
+  // Reads the first layer again and restores its lost records from the layers below: records of the
+  // keys that it serves or served, if a layer has them. Returns the number of restored records.
   Result<std::size_t> repair();
 
   std::vector<Store>& stores() { return stores_; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MergedView: what several stores, upper layer first, know together of an entry.
+// MergedView: the knowledge of several stores, upper layer first, about an entry.
 //
-// Whether an entry is served, and under which drivers it was validated, says the union of all
-// layers, as after a merge; which of two entries stands for a key says the order of the layers. A
-// view: the stores belong to the caller and outlive it. Thread-safety: the stores'. Cannot fail:
-// records that cannot be read are passed over.
+// The union of all layers decides whether an entry is served and under which drivers it was
+// validated, as after a merge. The order of the layers decides which of two entries represents a
+// key. A view: the stores belong to the caller and outlive it. Thread-safety: the stores'. Cannot
+// fail: records that cannot be read are skipped.
 #pragma once
 
 #include "cache/store/store.h"
@@ -21,7 +21,7 @@ class MergedView {
  public:
   explicit MergedView(std::span<const Store> stores) : stores_(stores) {}
 
-  // The latest status about an entry record, and the store that has it; nulls where there is none.
+  // The latest status about an entry record, and the store that has it; nulls without a status.
   struct Standing {
     const StatusSummary* summary = nullptr;
     const Store* store = nullptr;

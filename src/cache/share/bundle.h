@@ -2,9 +2,9 @@
 // Bundle: records in one checksummed, optionally signed piece of bytes: what `cache export` writes,
 // and what a share's segments are (docs/formats/share.md).
 //
-// Nothing in a bundle is believed: its payload must have the hash that its header states, and each
-// record its id. Pure functions but for SigningKey::load. Failure: kCorrupt (damaged, or of a newer
-// Purlin), kInvalid (not a bundle; not signed by the key asked for).
+// Decoding trusts nothing in a bundle: its payload must have the hash that its header states, and
+// each record its id. Pure functions, except SigningKey::load. Failure: kCorrupt (damaged, or of a
+// newer Purlin), kInvalid (not a bundle; not signed by the key asked for).
 #pragma once
 
 #include "base/status.h"

@@ -93,7 +93,7 @@ std::optional<Share::Ids> Share::remembered(const Segment& segment) const {
   return ids;
 }
 
-// Saves a fetch later; that it fails costs no more than that fetch.
+// Saves a fetch later; after a failure, that fetch is made.
 void Share::remember(const Segment& segment, const Bundle& bundle) const {
   if (options_.memo_directory.empty() || bundle.records.size() != segment.records) return;
   std::string text;
@@ -121,10 +121,11 @@ Result<std::vector<Segment>> Share::write_segments(const std::vector<CacheRecord
   return segments;
 }
 
-// What a push that failed has written would only be in the way until the grace time is over, where
-// space is what was missing above all. But others may list it: who finds no index lists all that is
-// there. So it stays where there was none, where there is none now, and where the index says so.
-// The last one's put failed, and it may be there all the same.
+// A failed push leaves segments that only take space until the grace time is over, and missing
+// space is the usual failure. But other pushers may list these segments: a pusher that finds no
+// index lists every segment. So the segments stay if the share had no index before the push, if it
+// has none now, or if the index lists one of them. The put of the last segment failed, but the
+// object may exist.
 void Share::take_back(const std::vector<Segment>& segments) {
   const Result<Version> now = read_index();
   if (!now.is_ok() || now->tag.empty()) return;
@@ -180,7 +181,7 @@ Result<Share::Version> Share::advance(const Change& change, int* conflicts) {
     if (version.tag.empty()) PURLIN_TRY(probe_conditions());
     ++version.index.generation;
     const std::string text = encode_index(version.index);
-    // What nobody could read again.
+    // No reader would accept such an index.
     if (text.size() > kMaxIndexBytes || version.index.segments.size() > options_.limits.segments)
       return error(Code::kInvalid,
                    "the index of '{}' grows too large; merge its segments with: "
@@ -245,7 +246,7 @@ Result<PushReport> Share::push(const std::vector<CacheRecord>& records) {
       } else if (is_passing(bundle.status())) {
         return bundle.status();
       } else {
-        // What it held is pushed again by whoever has it.
+        // A machine that has its records pushes them again.
         result.problems.push_back(segment.key() + ": " + bundle.status().message());
         continue;
       }
@@ -329,7 +330,7 @@ Result<CompactReport> Share::compact(const CompactOptions& options) {
     return error(Code::kNotFound, "there is no shared cache at '{}'", store_.name());
   result.before = result.after = version.index.segments.size();
   result.generation = version.index.generation;
-  // First what nobody needs: where a quota is used up, that is the room which merging takes.
+  // Unneeded objects first: under a full quota, their removal frees the space for merging.
   Status status = remove_unneeded(version.index, options, &objects, &result);
   if (status.is_ok()) status = merge(options, &version, &result).with_context("merging");
   if (status.is_ok()) status = remove_unneeded(version.index, options, &objects, &result);
@@ -389,8 +390,8 @@ Status Share::find_compactable(const ShareIndex& index, const CompactOptions& op
       result->problems.push_back(segment.key() + ": " + bundle.status().message());
       continue;
     }
-    // Merging keeps what this Purlin understands; a segment with more is left as it is. And without
-    // the key a signature would be lost.
+    // Merging keeps only the records that this Purlin understands, so a segment with others stays
+    // unchanged. So does a signed segment without the key: its signature would be lost.
     const bool whole = bundle->newer == 0 && bundle->refused == 0;
     if (!small || !whole || (options_.key == nullptr && !bundle->signed_by.empty())) continue;
     merged->push_back(segment.name);
@@ -440,9 +441,9 @@ bool Share::is_over(const RetiredSegment& segment, const CompactOptions& options
 }
 
 // Objects that the index does not list and has not retired a short time ago: merged long ago, or
-// left by a push that was killed. They leave `objects`. A name that is off the list does not come
-// back to it (unless the index was removed by hand), so what an index of a moment ago does not need
-// is not needed now; and a name that is still retired when its object is gone harms no reader.
+// left by a push that was killed. They leave `objects`. A name that left the list does not return
+// to it, unless a user removed the index manually. So an object that a slightly older index does
+// not need is not needed now. A name that is still retired when its object is gone harms no reader.
 Status Share::remove_unneeded(const ShareIndex& index, const CompactOptions& options,
                               std::vector<blobs::BlobInfo>* objects, CompactReport* result) {
   Ids needed;
@@ -458,7 +459,7 @@ Status Share::remove_unneeded(const ShareIndex& index, const CompactOptions& opt
       kept.push_back(std::move(object));
       continue;
     }
-    report("removing what nobody needs", result->removed, objects->size());
+    report("removing unneeded objects", result->removed, objects->size());
     if (!options.dry_run) PURLIN_TRY(store_.remove(object.key));
     ++result->removed;
     result->removed_bytes += object.size;

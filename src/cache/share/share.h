@@ -76,12 +76,12 @@ class Share {
   // `store` and `clock` outlive it; `seed` spreads the pauses of several pushers.
   Share(blobs::BlobStore& store, Clock& clock, std::uint64_t seed, ShareOptions options = {});
 
-  // Adds those records that the share lacks; the share is created if need be, and its index anew
-  // from the segments where it was removed.
+  // Adds those records that the share lacks. Creates the share if it does not exist. Creates a
+  // removed index again from the segments.
   Result<PushReport> push(const std::vector<CacheRecord>& records);
   // Hands every segment with a record that is not known to `sink`. kNotFound where no share is.
   Result<PullReport> pull(const Known& known, const Sink& sink);
-  // Removes objects that nobody needs any more and merges small segments into larger ones. When it
+  // Removes objects that are no longer needed and merges small segments into larger ones. When it
   // fails after it has removed some, the report says what was done, and the failure.
   Result<CompactReport> compact(const CompactOptions& options);
 

@@ -20,7 +20,7 @@ std::set<std::string> ids_of(const std::vector<CacheRecord>& records) {
   return ids;
 }
 
-// A machine with records of its own on a shared memory.
+// A machine with its own records on a shared memory.
 struct Machine {
   explicit Machine(blobs::Memory& memory, ShareOptions options = {})
       : blobs(memory), share(blobs, clock, 7, std::move(options)) {}
@@ -75,7 +75,7 @@ TEST(Share, NothingIsFetchedTwice) {
   EXPECT_EQ(b.have.size(), 12u);
 }
 
-// Between reading the index and writing it, others push: nobody's records are lost.
+// Between reading the index and writing it, others push: no records are lost.
 TEST(Share, AFasterPusherLosesNobody) {
   blobs::Memory memory;
   Machine a(memory), b(memory);
@@ -99,7 +99,7 @@ TEST(Share, ALostAnswerIsNotWrittenTwice) {
   blobs::Memory memory;
   Machine a(memory);
   ASSERT_TRUE(a.share.push(records_of(0, 1)).is_ok());
-  // The put arrives, the answer does not, and the retry inside the store is told of a conflict.
+  // The put arrives, the answer does not, and the retry inside the store gets a conflict.
   a.blobs.before = [&](const std::string& operation, const std::string& key) {
     if (operation != "put" || key != "index.json") return Status::ok();
     a.blobs.before = nullptr;
@@ -159,7 +159,7 @@ TEST(Share, ADamagedSegmentIsNamedAndTheRestIsUsed) {
   ASSERT_EQ(report.problems.size(), 1u);
   EXPECT_EQ(report.problems[0].find(damaged), 0u) << report.problems[0];
   EXPECT_EQ(b.have, ids_of(records_of(3, 5)));
-  // Whoever has the records brings them back.
+  // A machine that has the records brings them back.
   EXPECT_EQ(a.share.push(records_of(0, 5))->pushed, 3u);
   EXPECT_EQ(b.pull()->problems.size(), 1u);
   EXPECT_EQ(b.have, ids_of(records_of(0, 5)));
@@ -293,7 +293,7 @@ void untidy(Machine& machine, blobs::Memory& memory) {
   ASSERT_TRUE(direct.put_if_absent(Segment{std::string(64, 'a')}.key(), "left over").is_ok());
 }
 
-// Nothing more can be written, but for the index: what nobody needs makes room for what is merged.
+// Only the index can still be written: removing unneeded objects makes room for merged ones.
 TEST(Share, CompactionAtAFullQuotaMakesItsOwnRoom) {
   blobs::Memory memory;
   Machine a(memory), b(memory);
