@@ -20,15 +20,15 @@
 namespace purlin::backlog {
 
 struct WorkRow {
-  cache::CacheKey key;       // of the lookup; without bucket rules, its bucket is the shape
-  std::string entry;         // id of the key that was served; "" on a miss
-  std::string shape;         // the latest that was requested
-  std::string spec;          // path of the kernel's spec; "" where not known
-  std::uint64_t misses = 0;  // launches without an entry
-  std::uint64_t hits = 0;    // launches with an entry of the same environment
-  std::uint64_t stale = 0;   // launches with an entry of another driver or toolkit
-  std::uint64_t error = 0;   // maximum count that belongs to other rows
-  std::string last_seen;     // RFC 3339
+  cache::CacheKey key;       // Of the lookup; without bucket rules, its bucket is the shape.
+  std::string entry;         // Id of the key that was served; "" on a miss.
+  std::string shape;         // The latest that was requested.
+  std::string spec;          // Path of the kernel's spec; "" if not known.
+  std::uint64_t misses = 0;  // Launches without an entry.
+  std::uint64_t hits = 0;    // Launches with an entry of the same environment.
+  std::uint64_t stale = 0;   // Launches with an entry of another driver or toolkit.
+  std::uint64_t error = 0;   // Maximum count that belongs to other rows.
+  std::string last_seen;     // RFC 3339.
 
   std::uint64_t launches() const { return misses + hits + stale; }
   std::uint64_t weight() const { return launches() + error; }

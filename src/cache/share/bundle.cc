@@ -35,7 +35,8 @@ Result<std::string> nonce() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", words[0], words[1], words[2], words[3]);
 }
 
-// The line that `text` starts with, taken from it with its newline; nullopt if no line ends.
+// Removes the first line of `text` with its newline and returns it; nullopt if no newline is
+// within `limit` bytes.
 std::optional<std::string_view> take_line(std::string_view* text, std::size_t limit) {
   const std::size_t end = text->substr(0, limit + 1).find('\n');
   if (end == std::string_view::npos) return std::nullopt;

@@ -121,11 +121,11 @@ Result<std::vector<Segment>> Share::write_segments(const std::vector<CacheRecord
   return segments;
 }
 
-// A failed push leaves segments that only take space until the grace time is over, and missing
-// space is the usual failure. But other pushers may list these segments: a pusher that finds no
-// index lists every segment. So the segments stay if the share had no index before the push, if it
-// has none now, or if the index lists one of them. The put of the last segment failed, but the
-// object may exist.
+// A failed push leaves segments that only take space until the grace time is over. This matters
+// most if the push failed for lack of space. But other pushers may list these segments: a pusher
+// that finds no index lists every segment. So the segments stay if the share had no index before
+// the push, if it has none now, or if the index lists one of them. The put of the last segment
+// failed, but the object may exist.
 void Share::take_back(const std::vector<Segment>& segments) {
   const Result<Version> now = read_index();
   if (!now.is_ok() || now->tag.empty()) return;
@@ -391,7 +391,7 @@ Status Share::find_compactable(const ShareIndex& index, const CompactOptions& op
       continue;
     }
     // Merging keeps only the records that this Purlin understands, so a segment with others stays
-    // unchanged. So does a signed segment without the key: its signature would be lost.
+    // unchanged. Without the key, a signed segment stays too: its signature would be lost.
     const bool whole = bundle->newer == 0 && bundle->refused == 0;
     if (!small || !whole || (options_.key == nullptr && !bundle->signed_by.empty())) continue;
     merged->push_back(segment.name);

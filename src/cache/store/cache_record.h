@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records: what a cache is a set of. A record is immutable and named by its contents, so that the
-// same record arriving twice, by whatever way, is one, and caches merge by union.
+// Records: a cache is a set of them. A record is immutable and named by its contents. A record that
+// arrives twice, by any way, is therefore one record, and caches merge by union.
 //
-// An entry record holds an Entry; a status record says what somebody found out about one. What a
-// cache serves follows from the set alone, never from the order of arrival (docs/formats/cache.md
-// has the rules). Value types. Failure: kInvalid names what is wrong with a payload, kCorrupt one
-// of a newer Purlin.
+// An entry record holds an Entry; a status record holds a finding about one. The set alone decides
+// which entries a cache serves, never the order of arrival (docs/formats/cache.md has the rules).
+// Value types. Failure: kInvalid names the error in a payload; kCorrupt reports a payload of a
+// newer Purlin.
 #pragma once
 
 #include "base/json/json_view.h"
@@ -24,14 +24,14 @@ std::string_view record_kind_name(RecordKind kind);  // "entry", "status"
 struct CacheRecord {
   RecordKind kind = RecordKind::kEntry;
   std::string id;       // 32 hex digits over the payload's canonical form
-  std::string payload;  // JSON, as it was first written
+  std::string payload;  // JSON, in the form of its first writing
 };
 
 enum class EntryState {
-  kActive,       // as measured; also: put back after a demotion
-  kValidated,    // checked again, under the environment the status names
-  kDemoted,      // not the one to serve: slower than another, or replaced
-  kQuarantined,  // not to be served until somebody looked: wrong outputs, a crash
+  kActive,       // Measured; also: put back after a demotion.
+  kValidated,    // Checked again under the environment that the status names.
+  kDemoted,      // Not served: slower than another entry, or replaced.
+  kQuarantined,  // Not served until a user has examined it: wrong outputs, a crash.
 };
 std::string_view entry_state_name(EntryState state);
 Result<EntryState> parse_entry_state(std::string_view name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records, and that stores merge: whatever the order and however often, the same set serves the
-// same.
+// Records, and merging of stores: in any order and any number of times, the same set serves the
+// same entries.
 #include "cache/store/cache_record.h"
 
 #include "base/random.h"
@@ -173,12 +173,12 @@ TEST(Status, WhatIsSaidLaterCountsWhateverTheClocksSay) {
   ASSERT_TRUE(second.is_ok());
   EXPECT_TRUE(second->served) << second->kept;
   EXPECT_EQ(served_of(store), std::vector<std::string>{second->record});
-  // And back again: the first one's demotion is dated past kFuture by now.
+  // And back again: the demotion of the first entry is dated past kFuture by now.
   const Result<Put> again = store.put(timed(0.1, 32), {.replace = true});
   EXPECT_TRUE(again->served && again->known);
 }
 
-// Nothing could be dated after it, so that nobody could withdraw the entry again.
+// No status could have a later date, so no status could withdraw the entry again.
 TEST(Status, ATimeNearTheEndOfTimeIsRefused) {
   TemporaryDirectory folder;
   Store store = *Store::open(folder.path());

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kWriters = 7, kPuts = 6, kReaders = 8;  // and a writer that is killed
 
-// Writer w's put number i: half of them to keys of its own, half to keys all writers share.
+// Writer w's put number i: half of them to its own keys, half to keys that all writers share.
 Entry entry_of(int writer, int i) {
   Entry entry = sample_entry(1 + i % 2 * (1000 + writer), 0);
   entry.config.set("BM", writer * 100'000 + i);
@@ -41,7 +41,7 @@ Entry entry_of(int writer, int i) {
   ::_exit(0);
 }
 
-// Reads on and on until told to stop; what it saw once must stay, and none of it may be torn.
+// Reads repeatedly until `stop` says so. Every entry it saw must stay, and no entry may be torn.
 [[noreturn]] void read_entries(const std::string& directory, int stop) {
   Result<Store> store = Store::open(directory);
   if (!store.is_ok()) ::_exit(20);
@@ -97,7 +97,7 @@ TEST(Concurrency, WritersReadersAndAKilledWriter) {
     const pid_t victim = start([&] { write_entries(folder.path(), kWriters, 99'999, acks[1]); });
     ::close(acks[1]);
 
-    // The victim dies after a random number of acknowledgements, whatever it is doing by then.
+    // The victim dies after a random number of acknowledgements, at any point of its work.
     const std::uint64_t last_words = 1 + random.below(kPuts);
     const auto grace_us = static_cast<useconds_t>(random.below(3000));
     std::set<std::int64_t> acknowledged;
@@ -140,7 +140,7 @@ TEST(Concurrency, WritersReadersAndAKilledWriter) {
     // At most the put that was under way when the victim died is there without an acknowledgement.
     EXPECT_LE(found.size(), acknowledged.size() + 1);
     if (HasFailure()) break;
-    EXPECT_TRUE(store.put(sample_entry()).is_ok());  // whatever it left behind
+    EXPECT_TRUE(store.put(sample_entry()).is_ok());  // also after an incomplete put
   }
 }
 

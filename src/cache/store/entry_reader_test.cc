@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading in bulk says of every record what reading it as JSON says, but for what lookups do not
-// need.
+// Reading in bulk gives the same entry for every record as reading it as JSON, except the fields
+// that lookups do not need.
 #include "cache/store/entry_reader.h"
 
 #include "base/files.h"
@@ -123,7 +123,7 @@ TEST_F(EntryReaderTest, ReadsLongRecords) {
   EXPECT_EQ(to_json(*read(write(to_json(entry).dump()))).dump(), to_json(entry).dump());
 }
 
-// In any order, whatever was read before, and where there is nothing.
+// In any order, after any other reads, and at places without a record.
 TEST_F(EntryReaderTest, ReadsManyInAnyOrder) {
   std::string bytes = encode_log_header();
   std::vector<EntrySummary> summaries;
@@ -230,7 +230,7 @@ TEST(RecordIds, AreThoseOfTheDocument) {
   EXPECT_FALSE(ids.agrees(scan.root(), Id128()));
 }
 
-// Without an index every record is read anew, in whichever form it is.
+// Without an index every record is read again, in each of its forms.
 TEST(StoreReading, SummariesAreTheSameInAnyForm) {
   Entry entry = full_entry();
   TemporaryDirectory plain, other;

@@ -37,7 +37,7 @@ class Chooser {
   Lookup choose() {
     Lookup lookup;
     collect();
-    // A summary whose record turns out to be damaged, or to be about another key, is passed over.
+    // A summary whose record is damaged, or is about another key, is skipped.
     while (const std::optional<Candidate> best = find_best(true)) {
       Result<Entry> entry = source_.entry(*best->summary);
       if (!entry.is_ok() || !agrees(*best, *entry)) {
@@ -185,7 +185,7 @@ class Chooser {
                       "times its own best",
                       entry.bucket_regret.size(), worst->first.text(), worst->second));
     if (starts_with(entry.strategy, "import "))
-      lookup.explain.push_back(fmt::format("origin: {}; nobody verified it here", entry.strategy));
+      lookup.explain.push_back(fmt::format("origin: {}; not verified here", entry.strategy));
   }
 
   void explain_standing(const EntrySummary& summary, Lookup& lookup) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup: which entry of a record_set stands for a launch, and why. The rules are one place for
-// every reader of a store: exact, bucket, nearest, transferred, miss (docs/formats/cache.md). Value
-// types and a pure function of its arguments. Cannot fail: what cannot be read is passed over.
+// Lookup: which entry of a record_set represents a launch, and why. One implementation of the rules
+// for every reader of a store: exact, bucket, nearest, transferred, miss (docs/formats/cache.md).
+// Value types and a pure function of its arguments. Cannot fail: records that cannot be read are
+// skipped.
 #pragma once
 
 #include "cache/entry/entry.h"
@@ -22,10 +23,10 @@ std::string_view outcome_name(Outcome outcome);
 struct Lookup {
   Outcome outcome = Outcome::kMiss;
   std::optional<Entry> entry;
-  std::string record;      // id of the entry's record
-  std::string decided_by;  // on a miss: the field of the key, or "status", "problem", "nothing"
-  std::string layer;       // the store it came from, where several were asked
-  std::string withdrawn;   // id of the entry's record that its status alone kept from being served
+  std::string record;      // Id of the entry's record.
+  std::string decided_by;  // On a miss: the field of the key, or "status", "problem", "nothing".
+  std::string layer;       // The store of the entry, if the lookup asked several.
+  std::string withdrawn;   // Id of the entry's record that only its status excluded.
   // A line for each field of the key against the entry served or, on a miss, the nearest there is.
   std::vector<std::string> explain;
 };

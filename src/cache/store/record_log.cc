@@ -257,7 +257,7 @@ Status RecordLog::poll(const RecordVisitor& visit, const std::function<void()>& 
     rewind();
     return poll(visit, restart);
   }
-  // Where a writer took its record back meanwhile, the next poll reads anew.
+  // If a writer took its record back meanwhile, the next poll reads from the start again.
   if (last_record_ != last_before)
     fingerprint_ = fingerprint_of(file.get(), path_, last_record_).value_or(0);
   return Status::ok();
@@ -281,8 +281,8 @@ Status RecordLog::append(const std::function<std::string()>& encode, const Recor
   Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (file.get() < 0) return os_error("write", path_, errno);
 
-  // Wrong bytes are kept for whoever wants to look, and skipped by readers; a record that a crash
-  // cut short is cut off.
+  // Wrong bytes stay for a user to examine, and readers skip them. A record that a crash cut short
+  // is removed.
   const std::uint64_t end = append_at_;
   const std::string bytes = (end == 0 ? encode_log_header() : std::string()) + records;
   if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0)

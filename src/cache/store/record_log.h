@@ -37,10 +37,10 @@ std::string encode_log_header();
 
 // What was found in a stretch of the file that starts where a frame may start.
 struct Scan {
-  std::size_t end = 0;        // past the last whole record; what follows is the tail
-  std::size_t append_at = 0;  // where a writer continues: past damage, at a record cut short
-  std::size_t damaged = 0;    // stretches before `end` that failed their checksum
-  bool tail_damaged = false;  // the tail holds wrong bytes, not merely a record cut short
+  std::size_t end = 0;        // Past the last whole record; the tail follows.
+  std::size_t append_at = 0;  // Where a writer continues: past damage, at a record cut short.
+  std::size_t damaged = 0;    // Stretches before `end` that failed their checksum.
+  bool tail_damaged = false;  // The tail holds wrong bytes, not merely a record cut short.
 };
 // `complete`: nothing follows `bytes` in the file; only then are append_at and tail_damaged set.
 Scan scan_records(std::string_view bytes, std::uint64_t offset, bool complete,
@@ -55,8 +55,8 @@ struct LogMark {
   bool operator==(const LogMark&) const = default;
 };
 
-// Reads single records of one file: the one that stood under the name when the reader was made,
-// whatever takes its place. Thread-safety: one thread.
+// Reads single records of one file: the file that had the name when the reader was created, also
+// after another file has replaced it. Thread-safety: one thread.
 class RecordReader {
  public:
   explicit RecordReader(const std::string& path);
@@ -79,19 +79,19 @@ class RecordLog {
  public:
   explicit RecordLog(std::string path) : path_(std::move(path)) {}
 
-  // Hands over each record appended since the last poll, by whichever process. When the file was
-  // replaced, or damage is met, `restart` is called and reading begins anew at the first record.
-  // A file that does not exist is empty.
+  // Hands over each record that any process appended since the last poll. After a replacement of
+  // the file, or at damage, it calls `restart` and reads again from the first record. A file that
+  // does not exist is empty.
   Status poll(const RecordVisitor& visit, const std::function<void()>& restart);
   // Appends the records that `encode` returns, encoded; none when it returns nothing. It is called
   // under the lock, after a poll, so it knows all that is in the file. Creates the file if need be.
-  // Durable once ok; after a failure the file is as it was.
+  // Durable once ok; after a failure the file is unchanged.
   Status append(const std::function<std::string()>& encode, const RecordVisitor& visit,
                 const std::function<void()>& restart);
   Status append(std::uint16_t kind, std::string_view payload, const RecordVisitor& visit,
                 const std::function<void()>& restart);
-  // Replaces the file by one with the records `keep` wants, in their order, whole and durable
-  // before it takes the old one's place. Readers find it replaced at their next poll.
+  // Replaces the file by one with the records that `keep` accepts, in their order. The new file is
+  // whole and durable before it replaces the old file. Readers notice it at their next poll.
   Status rewrite(const std::function<bool(const Record&)>& keep);
   // Whether append could work: takes the lock and opens the file for writing.
   Status check_writable();

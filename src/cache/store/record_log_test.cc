@@ -104,7 +104,7 @@ TEST(RecordLog, TornHeaderAtEachByte) {
   }
 }
 
-// One wrong byte costs the record it is in and nothing else, wherever it is.
+// One wrong byte, at any place, loses the record that contains it and no other.
 TEST(RecordLog, DamageAtEachByteOfTheMiddleRecord) {
   TemporaryDirectory folder;
   const std::string path = folder.file("log");
@@ -146,7 +146,7 @@ TEST(RecordLog, DamageAtEachByteOfTheLastRecord) {
   }
 }
 
-// Damaged, then a torn record: the torn one's length must not swallow what is written next.
+// Damage, then a torn record: the length of the torn record must not include the next write.
 TEST(RecordLog, DamageFollowedByATornRecord) {
   TemporaryDirectory folder;
   const std::string path = folder.file("log");

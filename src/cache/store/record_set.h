@@ -39,7 +39,7 @@ class RecordSet {
   bool has(const Id128& record) const {
     return entry(record) != nullptr || status(record) != nullptr;
   }
-  // nullptr where there is none.
+  // nullptr without such a record.
   const EntrySummary* entry(const Id128& record) const;
   const StatusSummary* status(const Id128& record) const;
   // The latest about an entry record.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Retention: which records a cache may forget: history first, what is served last.
+// Retention: which records a cache may forget: history first, served entries last.
 //
-// A key's current entry is kept unless that is asked for. What was said against an entry (demoted,
-// quarantined) outlives the entry: should it come back by a merge, it stays withdrawn. A store that
-// grows beyond its quota forgets by the same rules (Store::put, Store::absorb). Pure but for
-// reading the store. Failure: the store's.
+// A key's current entry stays unless the caller asks to drop it too. A status against an entry
+// (demoted, quarantined) outlives the entry, so an entry that a merge brings back stays withdrawn.
+// A store that grows beyond its quota forgets by the same rules (Store::put, Store::absorb). Pure,
+// except that it reads the store. Failure: the store's.
 #pragma once
 
 #include "base/status.h"
@@ -18,12 +18,12 @@
 namespace purlin::cache {
 
 struct Retention {
-  int history = -1;             // entries kept of a key besides its current one; -1 = all
-  double older_than_s = 0;      // >0: entries recorded longer ago go
-  std::size_t max_entries = 0;  // >0: the oldest go until so many are left
-  std::uint64_t max_bytes = 0;  // >0: the oldest go until the file of records is no larger
-  bool even_current = false;    // age, number and bytes apply to what is served, too
-  Id128 spare{};                // an entry record that stays whatever the rest says
+  int history = -1;             // Entries kept of a key in addition to its current one; -1 = all.
+  double older_than_s = 0;      // >0: drops the entries recorded longer ago.
+  std::size_t max_entries = 0;  // >0: drops the oldest until this number is left.
+  std::uint64_t max_bytes = 0;  // >0: drops the oldest until the file of records is no larger.
+  bool even_current = false;    // Age, number and bytes apply to served entries too.
+  Id128 spare{};                // An entry record that always stays.
 };
 
 struct RetentionPlan {
@@ -31,7 +31,7 @@ struct RetentionPlan {
   std::size_t entries = 0, statuses = 0;  // among them
   std::size_t current = 0;                // of the entries, those that are served today
   std::size_t left = 0;                   // entries that stay
-  std::uint64_t bytes = 0;                // of the file of records, as it is
+  std::uint64_t bytes = 0;                // of the file of records today
   std::uint64_t bytes_left = 0;           // and without what is dropped
 };
 
@@ -41,11 +41,11 @@ Result<RetentionPlan> plan_retention(const Store& store, const Retention& retent
 // PURLIN_CACHE_QUOTA: how many bytes the file of records may have ("64M"); 0 = no limit. kInvalid
 // for a text that is no size.
 Result<std::uint64_t> cache_quota();
-// Of the store's file of records; 0 where there is none.
+// Of the store's file of records; 0 without a file.
 std::uint64_t bytes_in_use(const Store& store);
-// After a write: where the file is beyond `quota`, forgets history first and then the oldest
-// entries, those that are served too, until an eighth of the quota is free (a full cache is not to
-// be rewritten at each write). `written` stays.
+// After a write: if the file is larger than `quota`, forgets history first and then the oldest
+// entries, also served ones, until an eighth of the quota is free. Without that reserve, each write
+// to a full cache would rewrite it. `written` stays.
 Status hold_quota(Store& store, std::uint64_t quota, const Id128& written);
 
 }  // namespace purlin::cache

@@ -117,7 +117,7 @@ TEST_F(Quota, HoldsForWhatIsMergedAndKeepsWhatWithdrew) {
   ASSERT_TRUE(store_.set_status(new_status(bad.id, EntryState::kQuarantined, "wrong")).is_ok());
   std::vector<CacheRecord> records;
   for (int i = 0; i < 40; ++i) {
-    Entry entry = sample_entry(std::int64_t{64} << i);  // each in a bucket of its own
+    Entry entry = sample_entry(std::int64_t{64} << i);  // each in a separate bucket
     entry.recorded_at = format_rfc3339(now_ - i * kDay);
     records.push_back(make_record(entry));
   }

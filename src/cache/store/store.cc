@@ -84,7 +84,7 @@ Result<Store> Store::open(const std::string& directory) {
   Store store(directory);
   store.adopt_index();
   PURLIN_TRY(store.refresh());
-  store.changes_ = {};  // nobody followed yet
+  store.changes_ = {};  // no caller follows them yet
   return store;
 }
 
@@ -215,7 +215,7 @@ Status Store::check_writable() {
   return log_.check_writable().with_context(fmt::format("the cache in '{}'", directory_));
 }
 
-// Clocks of two hosts differ: what is said later is to count as later.
+// Clocks of two hosts differ: a status that is written later must have a later time.
 void Store::date(EntryStatus* status) const {
   const StatusSummary* latest = record_set_.standing(Id128::parse(status->record));
   if (latest != nullptr && latest->at_ns >= status->at_ns())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store: the config cache in a local directory: a set of records that only grows.
 //
-// One append-only file, entries.log (cache/store/record_log.h), and an index beside it that is
+// One append-only file, entries.log (cache/store/record_log.h), and an index next to it that is
 // derived from it and may be missing (cache/store/summary_index.h). The entry served for a key
 // follows from the set of its records (docs/formats/cache.md), so stores merge by union. Writers of
 // any number of processes append under a file lock and sync before they return; readers take no
@@ -95,7 +95,7 @@ class Store {
                                   EntryReader* reader = nullptr) const;
   // All about an entry record, oldest first; also of one that is not here.
   std::vector<EntryStatus> statuses(const Id128& record) const;
-  // Every entry stored under a key, whatever its state, oldest first.
+  // Every entry stored under a key, in any state, oldest first.
   Result<std::vector<StoredEntry>> history(const CacheKey& key) const;
 
   bool has(std::string_view record) const { return record_set_.has(Id128::parse(record)); }
@@ -105,12 +105,12 @@ class Store {
                      const std::function<bool(const CacheRecord&)>& visit) const;
   Result<std::vector<CacheRecord>> records(const RecordFilter& filter = {}) const;
 
-  // Writes the index, so that the next to open reads no record. Writers do so now and then; where
-  // it fails, nothing but speed is lost.
+  // Writes the index, so that the next open reads no record. Writers do so now and then. A failure
+  // makes the next open slower and has no other effect.
   Status write_index();
 
-  // Reads every record anew, index or not, so that damaged() and the records known are what the
-  // file holds.
+  // Reads every record again, with or without an index. Then damaged() and the known records match
+  // the file.
   Status reread();
   // Rereads what other processes appended since.
   Status refresh();

@@ -208,7 +208,7 @@ TEST(Store, ADirectoryThatIsNotThereIsEmptyUntilAPut) {
   EXPECT_EQ(Store::open(path)->list().size(), 1u);
 }
 
-// A full disk, at any byte of an append of several records: refused, and the file is as it was.
+// A full disk, at any byte of an append of several records: refused, and the file is unchanged.
 TEST(Store, AFullDiskLeavesTheFileAsItWas) {
   TemporaryDirectory folder;
   Store store = *Store::open(folder.path());
@@ -261,8 +261,8 @@ TEST(Store, SaysWhereItCannotWrite) {
   EXPECT_NE(status.message().find(folder.file("plain/below")), std::string::npos);
 }
 
-// A record that is whole but means nothing to this version is skipped, counted, and in nobody's
-// way.
+// A whole record that this version does not understand is skipped and counted, and disturbs no
+// other record.
 TEST(Store, SkipsRecordsOfANewerPurlin) {
   TemporaryDirectory folder;
   Json newer = to_json(sample_entry(4096));

@@ -2,11 +2,11 @@
 // SummaryIndex: the summaries of the first part of a log, sorted, so that opening a cache of a
 // million entries parses none of them.
 //
-// An image is one block of bytes, from memory or mapped from entries.index beside the log; its
-// format is in docs/formats/cache.md. It is derived: whoever finds it absent, damaged or of another
-// log reads the log instead. Immutable, so safe from any thread; a mapped file is replaced by
-// renaming, never changed in place, and one that is not large is read, not mapped. Failure:
-// kCorrupt for bytes that are not a whole image.
+// An image is one block of bytes, from memory or mapped from entries.index next to the log; its
+// format is in docs/formats/cache.md. It is derived: a reader that finds it absent, damaged or of
+// another log reads the log instead. Immutable, so safe from any thread. A mapped file is replaced
+// by renaming, never changed in place. A small file is read, not mapped. Failure: kCorrupt for
+// bytes that are not a whole image.
 #pragma once
 
 #include "base/status.h"

@@ -89,7 +89,7 @@ class CacheExport : public Command {
       const auto filter = records_.filter.key.fields(), key = stored.entry.key.fields();
       for (std::size_t i = 0; i < key.size(); ++i)
         chosen = chosen && (filter[i].second.empty() || filter[i].second == key[i].second);
-      // Each shape of a bucket that was measured, not only the one that stands for it.
+      // Each measured shape of a bucket, also those that do not represent the bucket.
       if (!chosen) continue;
       PURLIN_ASSIGN(const std::vector<cache::StoredEntry> all, store.history(stored.entry.key));
       for (const cache::StoredEntry& other : all)

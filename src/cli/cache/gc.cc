@@ -14,7 +14,7 @@
 namespace purlin::cli {
 namespace {
 
-// "90d" besides what parse_duration_s takes.
+// Accepts "90d" in addition to the forms of parse_duration_s.
 Result<double> duration(std::string_view option, std::string_view text) {
   std::optional<double> seconds = parse_duration_s(text);
   if (!seconds && ends_with(text, "d"))

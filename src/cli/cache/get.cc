@@ -45,7 +45,7 @@ class CacheGet : public Command {
     PURLIN_ASSIGN(const cache::Layers layers, target_.cache.open_layers());
     for (const cache::Store& store : layers.stores()) warn_of_damage(store, context.log);
     for (const auto& [directory, reason] : layers.unread())
-      context.log.warn("{}; the layer was passed over", reason);
+      context.log.warn("{}; the layer was skipped", reason);
     const cache::Lookup lookup = layers.get(
         key, target.problem, {.allow_transferred = allow_transferred_, .nearest = nearest_});
     Json document = new_document("purlin.lookup/1", environment_of(target.device));

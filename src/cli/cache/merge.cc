@@ -36,7 +36,7 @@ class CacheMerge : public Command {
   Result<int> run(Context& context) override {
     PURLIN_TRY(signing_.load());
     PURLIN_ASSIGN(cache::Store store, cache_.open());
-    // All are read before the first is taken in: a wrong name leaves the cache as it was.
+    // All are read before the first is added: a wrong name leaves the cache unchanged.
     std::vector<cache::Bundle> bundles;
     for (const std::string& other : others_) {
       Result<cache::Bundle> bundle = read(context, other);

@@ -47,8 +47,8 @@ class CacheRepair : public Command {
                        store.directory(), records, damaged, restored));
     if (damaged > 0 && restored == 0)
       context.log.warn(
-          "what was damaged is not in a layer, or of a key that nothing else here tells of; "
-          "`purlin cache merge DIR` takes all that another cache has");
+          "no layer has the damaged records, or no intact record here names their key; "
+          "`purlin cache merge DIR` adds all records of another cache");
     return damaged > 0 && restored == 0 && !drop_ ? kExitInconclusive : kExitOk;
   }
 

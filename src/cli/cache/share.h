@@ -36,7 +36,7 @@ struct RecordFlags {
 // A target that is open, with what a Share of it refers to.
 class OpenShare {
  public:
-  // Ids of segments are remembered beside the cache in `cache_directory`.
+  // Ids of segments are remembered next to the cache in `cache_directory`.
   static Result<std::unique_ptr<OpenShare>> open(Context& context, const std::string& target,
                                                  const std::string& cache_directory,
                                                  const SigningFlag& signing);
