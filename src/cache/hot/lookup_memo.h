@@ -103,8 +103,7 @@ class AnswerLines {
   static constexpr std::size_t kWordsOfAnswer = D <= 4 ? kWords / 2 : kWords;
   template <std::size_t D>
   static constexpr std::size_t kAnswers = 2 * kWords / kWordsOfAnswer<D>;  // of two lines
-  static constexpr std::uint64_t kBeingWritten =
-      1;  // in place of the epoch: odd, so never an epoch
+  static constexpr std::uint64_t kBeingWritten = 1;  // in place of the epoch; epochs are even
   static constexpr std::uint64_t kWriteCount = 0xFFFFFFFFu;
 
   template <std::size_t D>

@@ -19,9 +19,9 @@ namespace purlin::cache {
 
 struct Retention {
   int history = -1;             // Entries kept of a key in addition to its current one; -1 = all.
-  double older_than_s = 0;      // >0: drops the entries recorded longer ago.
-  std::size_t max_entries = 0;  // >0: drops the oldest until this number is left.
-  std::uint64_t max_bytes = 0;  // >0: drops the oldest until the file of records is no larger.
+  double older_than_s = 0;      // Drops the entries recorded longer ago; 0 = none.
+  std::size_t max_entries = 0;  // Drops the oldest until this number is left; 0 = none.
+  std::uint64_t max_bytes = 0;  // The same for the bytes of the file of records; 0 = none.
   bool even_current = false;    // Age, number and bytes apply to served entries too.
   Id128 spare{};                // An entry record that always stays.
 };
