@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptor: owns a file descriptor, or none, and closes it. A failed close is not told: who must
-// know that bytes are on the disk calls fsync first. Belongs to one thread.
+// Descriptor: owns a file descriptor, or none, and closes it. It does not report a failed close: a
+// caller that must know that bytes are on the disk calls fsync first. Belongs to one thread.
 #pragma once
 
 #include <unistd.h>

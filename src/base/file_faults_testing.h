@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests alone: link, renameat2 and the sync of a folder fail on request, and what was synced is
-// told. One file of a test program includes this: its definitions take the C library's place there.
-// For tests of one thread.
+// For tests only: link, renameat2 and the sync of a folder fail on request. FileFaults also records
+// the synced folders. One file of a test program includes this: its definitions take the C
+// library's place there. For tests of one thread.
 #pragma once
 
 #include <cerrno>

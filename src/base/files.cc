@@ -46,9 +46,9 @@ bool is_unsupported(int code) {
 
 }  // namespace
 
-// What was renamed into, linked or made in a folder is durable only once the folder is. Some file
-// systems refuse to sync one, and one that may not be read cannot be opened: there is no more to do
-// there. Anything else, a disk's error above all, is told.
+// A name that was renamed into, linked into or made in a folder is durable only after the folder is
+// synced. Some file systems refuse to sync a folder, and a folder without read permission cannot be
+// opened: both count as success. Every other error, such as a disk's, is reported.
 Status sync_folder(const std::string& path) {
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0 && ::fsync(folder.get()) == 0) return Status::ok();
@@ -148,7 +148,7 @@ Result<bool> AtomicFile::commit_new() {
   if (temporary_.empty()) return false;  // a device or a pipe is there
   if (::fsync(fd_) != 0) return os_error("write", path_, errno);
   if (::link(temporary_.c_str(), path_.c_str()) == 0) {
-    // Left behind if this fails: a second name of the same file, which harms nobody.
+    // If this fails, a second name of the same file stays, which is harmless.
     ::unlink(temporary_.c_str());
   } else if (errno == EEXIST) {
     // NFS tells this, too, of a link that it made when the answer was lost and the request came
@@ -329,7 +329,7 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
 
 Result<FileLock> FileLock::acquire(const std::string& path, double seconds, Clock& clock) {
   int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  // Another user made it: what is locked is the file, whoever may write into it.
+  // Another user made it. A lock needs only an open file, not the permission to write.
   if (fd < 0 && errno == EACCES) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return os_error("open the lock", path, errno);
   FileLock lock(fd);  // not held yet; closes it

@@ -20,8 +20,8 @@ namespace purlin {
 // The whole file. Refuses one larger than max_bytes rather than running out of memory.
 Result<std::string> read_file(const std::string& path,
                               std::size_t max_bytes = std::size_t{1} << 30);
-// Writes PATH.tmp.PID.N, fsyncs it, renames it to PATH, fsyncs the folder. A link is followed; a
-// device or a pipe is written to as it is.
+// Writes PATH.tmp.PID.N, fsyncs it, renames it to PATH, fsyncs the folder. A link is followed. A
+// device or a pipe is written directly.
 Status write_atomic(const std::string& path, std::string_view contents);
 // The same, written piece by piece: nothing is at PATH before commit(), and nothing is left behind
 // without it. One owner, one thread.
@@ -34,9 +34,10 @@ class AtomicFile {
   Status append(std::string_view bytes);
   // Once, last; durable when ok. After a failure PATH has its old contents or the new.
   Status commit();
-  // The same where nothing is at PATH; false: something is, and it stays as it is. Needs no lock,
-  // whoever else writes to PATH. kUnavailable where the file system cannot do it (neither hard
-  // links nor RENAME_NOREPLACE): then nothing has happened, and commit() may follow, under a lock.
+  // The same where nothing is at PATH; false: something is, and it stays unchanged. Needs no lock,
+  // even when other processes write to PATH. kUnavailable where the file system cannot do it
+  // (neither hard links nor RENAME_NOREPLACE): then nothing has happened, and commit() may follow,
+  // under a lock.
   Result<bool> commit_new();
 
  private:
@@ -46,8 +47,8 @@ class AtomicFile {
   int fd_ = -1;
 };
 Status make_directories(const std::string& path);
-// The same; those that it makes are on the disk when it returns. One that another process makes at
-// this moment is that one's to sync.
+// The same; those that it makes are on the disk when it returns. If another process makes one at
+// this moment, that process syncs it.
 Status make_directories_durably(const std::string& path);
 // So that names made or removed in it are on the disk; where its file system cannot, ok.
 Status sync_folder(const std::string& path);

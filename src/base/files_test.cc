@@ -30,7 +30,7 @@ TEST_F(Files, AtomicWriteReplacesAndLeavesNothingBehind) {
 }
 
 TEST_F(Files, AtomicWritePassesByWhatAKilledProcessLeft) {
-  // Whatever serial comes next, the names after it are taken.
+  // The names of the next serials are taken.
   ASSERT_TRUE(write_atomic(path("f"), "1").is_ok());
   for (int serial = 0; serial < 50; ++serial) {
     const std::string left = path(fmt::format("f.tmp.{}.{}", ::getpid(), serial));

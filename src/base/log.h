@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diagnostics for people on stderr. Data never goes through here.
 //
-// A Log is passed to whoever may want to say something; it has no global. [MT] every method.
+// A Log is passed to the code that reports something; there is no global Log. [MT] every method.
 #pragma once
 
 #include <fmt/core.h>

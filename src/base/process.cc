@@ -107,7 +107,7 @@ Result<Process> Process::start(const Options& options) {
     if (options.new_group) ::setpgid(0, 0);
     if (options.dies_with_parent) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (::getppid() != parent) ::_exit(127);  // it went before the kernel was told
+      if (::getppid() != parent) ::_exit(127);  // the parent ended before prctl
     }
     redirect(options.in, in.read, 0, O_RDONLY);
     redirect(options.err, err.write, 2, O_WRONLY);  // before out, which may follow it

@@ -20,7 +20,7 @@ inline std::string sha256_hex(std::string_view data) { return hex(sha256(data));
 inline std::string_view as_text(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
-// Takes the same time whatever differs, so that a signature cannot be guessed byte by byte.
+// Takes the same time for every difference, so that a signature cannot be guessed byte by byte.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 }  // namespace purlin

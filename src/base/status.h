@@ -19,12 +19,12 @@ namespace purlin {
 
 enum class Code {
   kOk,
-  kInvalid,      // the user's input is wrong: a spec, an option, a file's contents
-  kNotFound,     // something named does not exist
-  kUnavailable,  // this machine cannot do it: no device, no permission, no library
-  kIo,           // the operating system refused a read or write
-  kCorrupt,      // data that Purlin wrote, or an import, is damaged or of a newer version
-  kFailed,       // the user's kernel or command failed
+  kInvalid,      // The user's input is wrong: a spec, an option, a file's contents.
+  kNotFound,     // Something named does not exist.
+  kUnavailable,  // This machine cannot do it: no device, no permission, no library.
+  kIo,           // The operating system refused a read or write.
+  kCorrupt,      // Data that Purlin wrote, or an import, is damaged or of a newer version.
+  kFailed,       // The user's kernel or command failed.
   kTimeout,
   kCancelled,
 };
@@ -40,7 +40,7 @@ class [[nodiscard]] Status {
   bool is_ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
-  // The same status, its text prefixed with "CONTEXT: ". An ok status stays as it is.
+  // The same status, its text prefixed with "CONTEXT: ". An ok status stays unchanged.
   Status with_context(std::string_view context) const;
 
  private:

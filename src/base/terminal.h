@@ -28,7 +28,7 @@ class Terminal {
   bool utf8() const { return utf8_; }
   int width() const { return width_; }  // columns; 100 when not a terminal
   std::string paint(Style style, std::string_view text) const;
-  // A horizontal bar for a share in [0, 1], `cells` wide, with eighths where UTF-8 is at hand.
+  // A horizontal bar for a share in [0, 1], `cells` wide, with eighths where UTF-8 is available.
   std::string bar(double share, int cells) const;
 
  private:

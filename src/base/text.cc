@@ -165,7 +165,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 }
 
 std::string demangle(std::string_view name) {
-  // Longer names than this cost the demangler quadratic time and help nobody.
+  // Longer names take the demangler quadratic time, and no user can read them.
   if (!starts_with(name, "_Z") || name.size() > 8192) return std::string(name);
   int status = 0;
   char* text = abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks. Tests pass a FakeClock wherever a Clock is taken.
+// Clocks. Tests pass a FakeClock in place of a Clock.
 #pragma once
 
 #include <cstdint>

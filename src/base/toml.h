@@ -49,8 +49,8 @@ struct Toml {
   Status complain(std::string_view text) const;
 };
 
-// Typed reads of one table. Each read marks its key as known; finish() fails on the first key
-// nobody asked for, with the nearest known one as a suggestion.
+// Typed reads of one table. Each read marks its key as known; finish() fails on the first key that
+// was not read, with the nearest known key as a suggestion.
 class TomlTable {
  public:
   // `what` names the table in messages: "[launch]".

@@ -12,8 +12,8 @@
 namespace purlin::blobs {
 namespace {
 
-// False also below what is no folder. What cannot be told, for want of permission, say, is not
-// absent: a share that may not be read is no empty one.
+// False also if a parent of the path is not a folder. An error such as a missing permission is not
+// absence: an unreadable share is not an empty share.
 Result<bool> is_there(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) return true;
@@ -97,7 +97,8 @@ class DirectoryBlobs : public BlobStore {
   std::string name() const override { return directory_; }
 
  private:
-  // Who wrote it may not have synced its name yet, and who is told of it goes on as if it were his.
+  // The writer may not have synced the name yet. A caller that gets kConflict goes on as if it had
+  // stored the object.
   static Result<Put> conflict(const std::string& path) {
     PURLIN_TRY(sync_folder(parent_path(path)));
     return Put::kConflict;

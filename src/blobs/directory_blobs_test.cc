@@ -106,7 +106,7 @@ TEST_F(DirectoryBlobs, AHeldLockStopsSwapsAlone) {
   EXPECT_EQ(held.code(), Code::kUnavailable);
   EXPECT_NE(held.message().find("/share/.lock'"), std::string::npos) << held.message();
   EXPECT_GE(clock.now_ns - before, 5'000'000'000);
-  // So does a write without links or RENAME_NOREPLACE.
+  // A write without links or RENAME_NOREPLACE waits, too.
   FileFaults faults;
   faults.link = EPERM;
   faults.rename = EINVAL;
@@ -129,7 +129,7 @@ TEST_F(DirectoryBlobs, NewFoldersAreDurableAndAConflictCostsNoWrite) {
   EXPECT_EQ(faults.writes, writes);
 }
 
-// Who is told that an object is there goes on as if he had stored it.
+// A writer that learns that an object is there goes on as if it had stored the object.
 TEST_F(DirectoryBlobs, AConflictIsDurable) {
   const auto store = open();
   ASSERT_TRUE(store->put_if_absent("segments/a", "x").is_ok());
@@ -175,7 +175,7 @@ TEST_F(DirectoryBlobs, WithoutLinksTheLockDecides) {
   EXPECT_EQ(store->get("segments/b", 10)->bytes, "theirs");
 }
 
-// Of many who write one object at once, one is told that it stored it, and its bytes are there.
+// Of many writers of one object at once, one gets kStored, and its bytes are there.
 TEST_F(DirectoryBlobs, OneOfManyWritersWins) {
   for (int round = 0; round < 10; ++round) {
     const std::string key = "segments/" + std::to_string(round);

@@ -20,8 +20,9 @@ class PatientHttp {
   PatientHttp(std::unique_ptr<HttpClient> http, Clock& clock, std::uint64_t seed)
       : http_(std::move(http)), clock_(clock), random_(seed) {}
 
-  // `make` is called for each attempt, for a signature holds a time. The last answer, whatever it
-  // is; the client's failure, with `name` and the number of attempts, where there was none.
+  // `make` is called for each attempt, because a signature holds a time. Returns the last answer,
+  // with any status; without an answer, the client's failure, with `name` and the number of
+  // attempts.
   Result<HttpResponse> send(const std::string& name, const std::function<HttpRequest()>& make);
 
  private:

@@ -31,7 +31,7 @@ class S3Blobs : public BlobStore {
     PURLIN_TRY(check_key(key));
     PURLIN_ASSIGN(HttpResponse answer, ask("GET", key, {}, {}, {}, max_bytes));
     if (answer.status != 200) return failure("read", key, answer);
-    // Without one no later write could be told from another's.
+    // Without an ETag, a later write could not be distinguished from the write of another client.
     if (answer.header("etag").empty())
       return error(Code::kInvalid,
                    "'{}/{}' came without an ETag; a proxy that takes it away, or a service without "

@@ -29,7 +29,7 @@ Result<S3Config> load_s3_config(std::string_view target);
 // "s3://bucket/some/prefix" -> bucket and prefix.
 Result<S3Config> parse_s3_target(std::string_view target);
 // The settings of one profile in a credentials or config file. Lines that are no setting are
-// passed over.
+// skipped.
 std::map<std::string, std::string> profile_settings(std::string_view file,
                                                     std::string_view profile);
 

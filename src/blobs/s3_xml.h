@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What S3 answers in XML: pages of a listing, and errors. Only what is needed is looked for, in
-// bounded space; attributes, comments and unknown elements are passed over. Pure functions.
+// The answers of S3 in XML: pages of a listing, and errors. The parser reads only the needed
+// elements, in bounded space. It skips attributes, comments and unknown elements. Pure functions.
 #pragma once
 
 #include "blobs/blob_store.h"
@@ -19,7 +19,7 @@ struct ListPage {
 Result<ListPage> parse_list_page(std::string_view xml);
 
 struct S3Error {
-  std::string code, message;  // "" where there is none
+  std::string code, message;  // "" where absent
 };
 S3Error parse_s3_error(std::string_view xml);
 

@@ -30,7 +30,7 @@ class ServerBlobs : public BlobStore {
     PURLIN_TRY(check_key(key));
     PURLIN_ASSIGN(HttpResponse answer, ask("GET", "/" + key, {}, {}, max_bytes));
     if (answer.status != 200) return failure("read", "/" + key, answer);
-    // Whatever answers without one is no Purlin server, a login page of a proxy, say.
+    // An answer without an ETag is not from a Purlin server: it can be a proxy's login page.
     if (answer.header("etag").empty()) return stranger(answer);
     return Blob{std::move(answer.body), answer.header("etag")};
   }
@@ -166,9 +166,9 @@ Result<std::string> token_of_environment() {
   return std::string();
 }
 
-// "http://build7:8717/tools" of an address, so that equal ones are equal texts: scheme and host in
-// lower case, no port that is the scheme's own, no '/' at the end. "" for what is no address, and
-// where the path could lead elsewhere ("..").
+// "http://build7:8717/tools" of an address, so that equal addresses are equal texts. Scheme and
+// host are in lower case, without the scheme's default port and without a '/' at the end. "" for a
+// text that is no address, and where the path could lead elsewhere ("..").
 std::string plain_address(std::string text) {
   while (ends_with(text, "/")) text.pop_back();
   const std::size_t scheme = text.find("://");

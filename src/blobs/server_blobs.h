@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects of a cache that a Purlin server keeps (docs/formats/server.md). Failure: as BlobStore;
-// what the server says of an error is in the text.
+// the text includes the server's error message.
 #pragma once
 
 #include "base/time.h"

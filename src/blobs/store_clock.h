@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of a store, told by its own answers, against this machine's: the age of an object is
-// reckoned by one clock, however wrong the other is. Pure functions. [MT]
+// Compares the clock of a store, from its answers, with this machine's clock. So one clock gives
+// the age of an object, even if the other clock is wrong. Pure functions. [MT]
 #pragma once
 
 #include "blobs/blob_store.h"
@@ -16,10 +16,10 @@ namespace purlin::blobs {
 // are not read), in nanoseconds since 1970; nullopt for other texts.
 std::optional<std::int64_t> parse_http_date(std::string_view text);
 
-// Puts the times of objects listed at `store_now_ns` of the store's clock, when this machine's said
-// `local_now_ns`, right by the difference. 0 stays 0, for unknown, and so does what would be before
-// 1970 or beyond 2262. A difference of at most two seconds, the grain of dates and the way of an
-// answer, is none.
+// Corrects the times of objects by the difference of the two clocks. The objects were listed at
+// `store_now_ns` of the store's clock, which was `local_now_ns` of this machine's clock. 0 means
+// unknown and stays 0. A time that would be before 1970 or after 2262 becomes 0. A difference of at
+// most two seconds counts as none: dates have whole seconds, and an answer takes time to arrive.
 void to_local_clock(std::span<BlobInfo> objects, std::int64_t store_now_ns,
                     std::int64_t local_now_ns);
 

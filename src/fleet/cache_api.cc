@@ -65,7 +65,7 @@ Status no_object() {
   return error(Code::kInvalid, "a shared cache has index.json, segments/NAME.bundle and probe-HEX");
 }
 
-// What nobody could use is not kept. An index of a newer Purlin is: newer clients use it.
+// Unusable objects are not kept. An index of a newer Purlin is kept: newer clients use it.
 Status check_object(Kind kind, std::string_view key, const std::string& bytes) {
   switch (kind) {
     case Kind::kIndex: {
@@ -91,7 +91,7 @@ Status check_object(Kind kind, std::string_view key, const std::string& bytes) {
   return no_object();
 }
 
-// Whether a write failed for want of room. The system's word for it is all that a Status has.
+// Whether a write failed because room was missing. A Status has only the system's text for this.
 bool is_full(const Status& status) {
   const auto says = [&status](int code) {
     return ends_with(status.message(), std::generic_category().message(code));
@@ -99,7 +99,7 @@ bool is_full(const Status& status) {
   return says(ENOSPC) || says(EDQUOT) || says(EFBIG);
 }
 
-// Says that a change has ended, whatever comes of it.
+// Reports that a change has ended, after success and after failure.
 class Changing {
  public:
   Changing(StoredBytes& stored, std::string object, std::uint64_t bytes)
@@ -148,7 +148,7 @@ std::string CacheApi::folder(const std::string& cache) const {
   return join_path(options_.directory, cache);
 }
 
-// Whoever asks need not know where on this machine its folders are.
+// A client does not need to know the place of the server's folders on this machine.
 HttpAnswer CacheApi::failure(const Status& status, int io_status) const {
   std::string message = status.message();
   const std::string place = options_.directory + "/";
@@ -208,8 +208,8 @@ Result<std::vector<blobs::BlobInfo>> CacheApi::tend_folder(const std::string& fo
   return objects;
 }
 
-// With the quota used up, what is stored is counted anew first: a folder may have been removed. Not
-// by each request, nor most of the time.
+// If the quota is used up, the stored bytes are first counted again: a folder may have been
+// removed. Most requests skip this count, because it runs only after a minimum interval.
 bool CacheApi::begin(const std::string& object, std::uint64_t bytes, std::uint64_t quota) {
   if (stored_.begin(object, bytes, quota)) return true;
   std::int64_t last = tended_ns_.load();
@@ -377,7 +377,8 @@ HttpAnswer CacheApi::put(const Route& route, const HttpHead& head, const std::st
     if (names.is_ok() && names->size() >= kMaxCaches)
       return error_answer(507, fmt::format("this server keeps {} caches at most", kMaxCaches));
   }
-  // A request that comes again, its first answer lost, is told so with the quota used up, too.
+  // A client repeats a request when the first answer was lost. It gets 412 here, even if the quota
+  // is used up.
   if (const std::string path = join_path(folder(route.cache), route.key);
       fresh && file_exists(path)) {
     // Whose name need not be safe on the disk yet; the answer says that it is.
@@ -391,7 +392,7 @@ HttpAnswer CacheApi::put(const Route& route, const HttpHead& head, const std::st
     return error_answer(
         507,
         fmt::format("the server's quota of {} is used up; `purlin cache gc --share URL` removes "
-                    "what nobody needs, else have it raised",
+                    "unneeded objects, else have it raised",
                     format_bytes(static_cast<double>(options_.quota_bytes))));
   const Changing changing(stored_, object, body.size());
   if (kind != Kind::kIndex) return store(route, fresh ? "" : unquoted(match), body);

@@ -2,12 +2,12 @@
 // CacheApi: the shared caches that a server keeps, one folder of objects each, and what a client
 // may do with them (docs/formats/server.md).
 //
-// Objects are those of a shared cache (docs/formats/share.md), and it is seen to that they are: a
-// segment's bytes have the hash that is its name, the index can be read, nothing is overwritten
-// unless by compare-and-swap. So the folder of a cache is a share of its own, which
-// `purlin cache pull FOLDER` reads, and others may write there, too: what is stored is counted anew
-// now and then, which holds up no request. [MT] every method. Failure: as an answer's status;
-// nothing throws.
+// Objects are those of a shared cache (docs/formats/share.md). CacheApi checks them: a segment's
+// bytes have the hash that is its name, and the index can be read. Only a compare-and-swap
+// overwrites an object. So the folder of a cache is a complete share, which
+// `purlin cache pull FOLDER` reads. Other programs can write there, too: CacheApi counts the stored
+// bytes again at intervals, and this delays no request. [MT] every method. Failure: as an answer's
+// status; nothing throws.
 #pragma once
 
 #include "base/status.h"
@@ -77,8 +77,8 @@ class CacheApi {
   // Between a look at a cache's index and the removal of what it does not list no index is stored.
   // Some for all caches, by their names' hashes.
   std::array<std::mutex, 64> index_locks_;
-  // What the index lists that was looked at last: whoever tidies up a cache removes one segment
-  // after the other.
+  // The segments in the index that was read last: a client that tidies up a cache removes one
+  // segment after the other.
   struct Listed {
     std::string cache;
     std::array<std::int64_t, 6> stamp{};  // of the index' file

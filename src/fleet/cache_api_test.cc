@@ -131,7 +131,7 @@ TEST_F(CacheApiTest, RemovesSegmentsAndProbesAlone) {
   EXPECT_EQ(ask("GET", at(key)).status, 404);
 }
 
-// Whoever tidies up by a clock that is wrong must not take what others have just listed.
+// A client with a wrong clock must not remove objects that other clients have just listed.
 TEST_F(CacheApiTest, WhatTheIndexListsStays) {
   const std::string bytes = bundle(), key = key_of(bytes);
   ASSERT_EQ(ask("PUT", at(key), bytes, "*").status, 201);
@@ -151,8 +151,8 @@ TEST_F(CacheApiTest, WhatTheIndexListsStays) {
   EXPECT_EQ(ask("DELETE", at(key)).status, 200);
 }
 
-// What a write left that was killed counts, for it is on the disk, and goes after an hour; what is
-// being written is nobody's to take.
+// A file that a killed write left counts, because it is on the disk, and is removed after an hour.
+// A file of a running write is not removed.
 TEST_F(CacheApiTest, WhatKilledWritesLeftGoes) {
   const std::string bytes = bundle(), key = key_of(bytes);
   ASSERT_EQ(ask("PUT", at(key), bytes, "*").status, 201);
@@ -285,7 +285,7 @@ TEST_F(CacheApiTest, CountingBesideWritersCountsWhatIsThere) {
     bytes = bundle();
     ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 201);
   }
-  // So many that a count takes as long as what goes on beside it.
+  // So many that a count takes as long as the requests that run at the same time.
   for (int i = 0; i < 1000; ++i)
     ASSERT_NE(::close(::creat(join_path(root_, fmt::format("team/segments/{}", i)).c_str(), 0600)),
               -1);
@@ -340,7 +340,7 @@ TEST_F(CacheApiTest, ASegmentIsListedOrRemovedNotBoth) {
   }
 }
 
-// What it listed a moment ago is no answer for what it lists now, whoever replaced it.
+// An index is read again after every replacement, also by another program.
 TEST_F(CacheApiTest, WhatTheIndexListsIsLookedAtAnew) {
   const std::string one = bundle(), two = bundle();
   cache::ShareIndex index;

@@ -45,8 +45,8 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   virtual std::optional<HttpAnswer> early(const HttpHead& head) = 0;
   virtual HttpAnswer answer(const HttpHead& head, const std::string& body) = 0;
-  // Before it is sent. `seconds` since the request's last byte, none where `answer` was not asked;
-  // the head is empty but for the peer where there was none that could be read.
+  // Before it is sent. `seconds` since the request's last byte, none where `answer` was not asked.
+  // Without a readable head, `head` is empty except for the peer.
   virtual void answered(const HttpHead& head, const HttpAnswer& answer,
                         std::optional<double> seconds) = 0;
 };

@@ -72,7 +72,7 @@ struct Shared {
   asio::thread_pool handlers;
 };
 
-// Bytes of bodies and answers, as long as they are held.
+// Bytes of bodies and answers, while they are held.
 class Buffered {
  public:
   explicit Buffered(Shared& shared) : shared_(shared) {}

@@ -3,7 +3,7 @@
 //
 // Everything that a client decides is bounded: connections, heads, bodies, the bytes of all bodies
 // and answers held at once, the time each step may take. Bodies need a Content-Length. There is no
-// TLS here: a proxy in front has it. Owner: whoever started it; the handler outlives it.
+// TLS here: a proxy in front has it. Owner: the code that started it; the handler outlives it.
 // Thread-safety: `port`, `url` and `counts` [MT], the rest belongs to the owner's thread. Failure:
 // kInvalid (not an address), kUnavailable (the port is taken, or not allowed).
 #pragma once
@@ -25,10 +25,10 @@ struct HttpServerOptions {
   std::size_t max_connections = 4096;  // further ones wait in the system's queue
   std::size_t max_body_bytes = std::size_t{64} << 20;
   std::size_t max_buffered_bytes = std::size_t{512} << 20;  // beyond it: 503, come back
-  double first_head_timeout_s = 15;          // from connecting to the end of the first head
-  double idle_timeout_s = 75;                // from one request to the end of the next one's head
-  double transfer_timeout_s = 30;            // of a body or an answer, and on top of it
-  double slowest_bytes_per_s = 64 * 1024.0;  // its size at this speed
+  double first_head_timeout_s = 15;          // From connecting to the end of the first head.
+  double idle_timeout_s = 75;                // From one request to the end of the next head.
+  double transfer_timeout_s = 30;            // Of a body or an answer, plus the time of
+  double slowest_bytes_per_s = 64 * 1024.0;  // its size at this speed.
 };
 
 struct HttpServerCounts {

@@ -22,7 +22,7 @@
 namespace purlin::fleet {
 namespace {
 
-// One connection, by hand.
+// One connection, over a plain socket.
 class Client {
  public:
   explicit Client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -333,7 +333,7 @@ TEST_F(HttpServerTest, StoppingAtOnceWaitsForTheHandlerAlone) {
   stopping.join();
 }
 
-// Whatever the network is at when it ends, nothing is used that is gone (for the sanitizers).
+// The server can end at every point of a request and uses no freed memory (for the sanitizers).
 TEST_F(HttpServerTest, StoppingInTheMiddleOfRequests) {
   options_.handler_threads = 2;
   for (int round = 0; round < 30; ++round) {

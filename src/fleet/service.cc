@@ -9,7 +9,7 @@ namespace purlin::fleet {
 namespace {
 
 // Whether "127.0.0.1:8717", "[::1]:8717" or "localhost:8717" was asked for. Without tokens a page
-// in a browser could reach this server by a name of its own that resolves to this machine; it
+// in a browser could reach this server by the page's own name, if that resolves to this machine. It
 // cannot send another Host than that name.
 bool is_plain_host(std::string_view host) {
   if (starts_with(host, "[")) return true;
@@ -47,7 +47,7 @@ std::optional<HttpAnswer> Service::early(const HttpHead& head) {
   std::optional<HttpAnswer> answer = check(head, route);
   const bool health = route.is_ok() && route->action == Action::kHealth;
   if (!answer && !health) return std::nullopt;
-  if (!answer) {  // here, so that it is said while all handlers wait for a disk
+  if (!answer) {  // here, to answer while all handlers wait for a disk
     answer.emplace();
     answer->body = "{\"schema\": \"purlin.health/1\", \"status\": \"ok\"}\n";
   }
@@ -125,7 +125,8 @@ std::string Service::metrics() const {
   counter("purlin_http_accepted_total", "Connections ever.", counts.accepted);
   counter("purlin_http_malformed_total", "Requests that were none, or too large.",
           counts.malformed);
-  counter("purlin_http_overloaded_total", "Requests refused for want of room.", counts.overloaded);
+  counter("purlin_http_overloaded_total", "Requests refused because room was missing.",
+          counts.overloaded);
   return text;
 }
 

@@ -98,8 +98,8 @@ TEST_F(ServiceTest, TokensMayChangeWhileItRuns) {
   EXPECT_EQ(ask("GET", "/v1/caches"), 401) << "none would let everyone in";
 }
 
-// It is answered while every handler waits for a disk, and whoever asks cannot make the server hold
-// a body.
+// It is answered while every handler waits for a disk, and the client cannot make the server hold a
+// body.
 TEST_F(ServiceTest, HealthIsSaidAtOnceAndTakesNoBody) {
   open("write 0123456789abcdef ci\n");
   EXPECT_EQ(ask("GET", "/healthz"), 200);
@@ -140,7 +140,7 @@ TEST_F(ServiceTest, AnotherMethodIsToldWhichThereAre) {
   EXPECT_EQ(ask("POST", "/nowhere"), 404);
 }
 
-// A page in a browser that calls this machine by a name of its own must not get in.
+// A page in a browser that calls this machine by the page's own name must not get in.
 TEST_F(ServiceTest, WithoutTokensItIsAskedForByItsAddress) {
   open("");
   for (const char* host :

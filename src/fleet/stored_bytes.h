@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// StoredBytes: what the objects of a folder of caches have, kept while they change and counted anew
-// now and then, as others may change them, too.
+// StoredBytes: the total size of the objects in a folder of caches, updated while they change. The
+// objects are counted again at intervals, because other programs may change them, too.
 //
-// Whoever changes an object says so before and after, and its size is looked at both times; so a
-// folder can be counted while it changes, without holding up anyone: what changed meanwhile is
-// taken from here, all else from the count. [MT] every method, but one folder is counted at a time.
-// The lock is held for a look at one size at most, never for a listing. Never below 0: what others
-// stored may not have been counted.
+// The code that changes an object calls begin() before and end() after, and both read its size. So
+// a folder can be counted while it changes, without a delay for other requests. The sizes of
+// objects that changed meanwhile come from here, all others from the count. [MT] every method, but
+// one folder is counted at a time. The lock is held while one size is read, never for a listing.
+// The total is never below 0: objects that other programs stored may not have been counted.
 #pragma once
 
 #include "blobs/blob_store.h"
@@ -34,7 +34,7 @@ class StoredBytes {
   void end(const std::string& key, std::uint64_t adds);
 
   // `list`: the objects of "team/segments/", without those in folders below. It may change some.
-  // Its failure leaves all as it was.
+  // Its failure leaves all sizes unchanged.
   Status count(const std::string& folder,
                const std::function<Result<std::vector<blobs::BlobInfo>>()>& list);
   // Those that have something, as far as is known.
@@ -44,7 +44,7 @@ class StoredBytes {
 
  private:
   struct Change {
-    std::uint64_t size = 0;  // as it is in the folder's
+    std::uint64_t size = 0;  // included in the folder's size
     int under_way = 0;
   };
   void set(const std::string& folder, std::uint64_t bytes);

@@ -111,12 +111,12 @@ TEST_F(StoredBytesTest, WhatChangesBesideACountIsCountedRightly) {
   };
   EXPECT_EQ(stored_.count("t/", fail).message(), failed.message());
   EXPECT_EQ(stored_.get(), 1000u + 5 + 6 + 7 + 41 + 21);
-  disk_["t/f"] = 2;  // by others: what changed beside the last count says nothing of this one
+  disk_["t/f"] = 2;  // by other programs: changes during the last count do not affect this count
   ASSERT_TRUE(stored_.count("t/", [this] { return list(); }).is_ok());
   EXPECT_EQ(stored_.get(), 1000u + 5 + 6 + 7 + 2 + 21);
 }
 
-// An object and what a killed process left of it, both of which change beside a count.
+// An object and a file that a killed process left of it both change during a count.
 TEST_F(StoredBytesTest, AnObjectAndItsLeftoverAreEachCountedOnce) {
   put("t/i", 1);
   disk_["t/i.tmp.1.2"] = 5;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TokenFile: the tokens of a file that may be edited while the server runs. Owner: whoever looks,
-// one thread. Failure: what Tokens::load says, each time that it says another thing.
+// TokenFile: the tokens of a file that may be edited while the server runs. Owner: the caller of
+// look(), one thread. Failure: the error of Tokens::load, each time that its text changes.
 #pragma once
 
 #include "fleet/tokens.h"

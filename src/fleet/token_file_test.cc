@@ -42,7 +42,7 @@ TEST_F(TokenFileTest, IsReadAgainWhenItChanges) {
   EXPECT_FALSE(TokenFile("").look());
 }
 
-// Its ctime alone tells of a chown, say.
+// After a chown, for example, only the ctime differs.
 TEST_F(TokenFileTest, IsReadAgainWhenNothingButItsCtimeChanged) {
   TokenFile file(path_);
   const struct stat before = info();

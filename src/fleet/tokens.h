@@ -2,9 +2,10 @@
 // Tokens: who may read and who may write, by the secret in "Authorization: Bearer TOKEN".
 //
 // A file has one a line: `read TOKEN NAME [CACHE…]` or `write TOKEN NAME [CACHE…]`, for all caches
-// where none is named; whoever may write may read. A token on several lines may what any of them
-// says. The name is for the log and for messages. Immutable after loading. Failure: kInvalid names
-// the file and the line; a file that everyone on the machine can read is refused.
+// where none is named. A token that may write may also read. A token on several lines has the
+// rights of all its lines. The name is for the log and for messages. Immutable after loading.
+// Failure: kInvalid names the file and the line; a file that everyone on the machine can read is
+// refused.
 #pragma once
 
 #include "base/status.h"
@@ -29,7 +30,7 @@ class Tokens {
     std::vector<std::string> caches{};  // empty: all of them
   };
   struct Holder {
-    std::string name{};  // "" = nobody
+    std::string name{};  // "" = unknown token
     std::vector<Grant> grants{};
     bool known() const { return !grants.empty(); }
     // What it may do with that cache; "": with what belongs to none.

@@ -16,13 +16,13 @@ namespace purlin {
 
 enum class EvaluationStatus {
   kOk,
-  kInvalid,      // breaks a constraint or a limit of the device, or, compiled, one of the spec's
-  kCompile,      // the compiler refused it
-  kLaunch,       // the driver refused to load or launch it
-  kWrong,        // outputs differ from the reference, or were not all written
-  kOutOfBounds,  // wrote outside its buffers
-  kCrash,        // took the worker process down
-  kTimeout,      // compile or run took longer than allowed
+  kInvalid,      // Breaks a constraint, a device limit or, once compiled, a limit of the spec.
+  kCompile,      // The compiler refused it.
+  kLaunch,       // The driver refused to load or launch it.
+  kWrong,        // Outputs differ from the reference, or were not all written.
+  kOutOfBounds,  // It wrote outside its buffers.
+  kCrash,        // It ended the worker process.
+  kTimeout,      // Compile or run took longer than allowed.
 };
 
 std::string_view status_name(EvaluationStatus status);  // "ok", "invalid", "compile", …

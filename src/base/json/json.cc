@@ -99,7 +99,7 @@ void append_double(std::string& out, double value) {
   if (text.find_first_of(".en") == std::string_view::npos) out += ".0";
 }
 
-// Length of the UTF-8 sequence at text[at], or 0 if there is none.
+// Length of the UTF-8 sequence at text[at]; 0 without a valid sequence.
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(at);
@@ -271,7 +271,7 @@ void Json::write(std::string& out, int indent, int level) const {
   } else if (is_string()) {
     out += json_quote(as_string());
   } else if (is_array()) {
-    // Arrays of scalars stay on one line, whatever the indent: samples are many.
+    // Arrays of scalars stay on one line with every indent: samples are many.
     bool flat = true;
     for (const Json& item : items()) flat = flat && !item.is_array() && !item.is_object();
     out += '[';

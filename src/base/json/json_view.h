@@ -6,7 +6,7 @@
 // integers of 64 bits, ordinary depth. Of what it takes, every value is the one that Json::parse
 // reads; what it does not take may be JSON all the same, which Json::parse decides. The reading
 // functions are Json's, so that a template reads either. Thread-safety: one thread; a scan is
-// reused, and its views live until the next one. Failure: scan() is false, no more is said.
+// reused, and its views live until the next one. Failure: scan() is false, without a reason.
 #pragma once
 
 #include <cstddef>
@@ -48,10 +48,10 @@ class JsonView {
   std::optional<JsonView> find(std::string_view key) const;
   JsonView operator[](std::string_view key) const { return find(key).value_or(JsonView()); }
 
-  // What stands for it in the document; of a string, what is between its quotes.
+  // The value's text in the document; for a string, the text between its quotes.
   std::string_view text() const;
-  // Whether that is as Json writes it but for the digits of reals and the order of members: it has
-  // no space between its parts.
+  // Whether that text has no space between its parts. Json then writes the same text, except for
+  // the digits of reals and the order of members.
   bool is_dense() const { return nodes_ == nullptr || node().dense; }
   bool holds_objects() const { return nodes_ != nullptr && node().objects; }  // or is one
 

@@ -89,7 +89,7 @@ TEST(JsonView, TakesNothingThatJsonRefuses) {
                           "{\"a\":1,}", "]",        "}",
                           "{\"a\":1]",  "[1}",      "\xEF\xBB\xBF[]x"})
     EXPECT_FALSE(scan.scan(bad)) << bad;
-  // Whatever becomes of a document, what is taken reads the same.
+  // A damaged document that JsonScan accepts has the values that Json::parse reads.
   const std::string alphabet = "{}[]\",:0123456789.eE+-tfn \\ax\x01\xC3";
   Random random(5);
   int taken = 0;

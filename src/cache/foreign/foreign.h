@@ -2,10 +2,11 @@
 // Winners in other tools' files: Triton's autotune.json, vLLM's fused-MoE configs, PyTorch's
 // TunableOp results. Read into entries, and written again.
 //
-// Such a file says what was fastest, and little of where: an entry states only what its file or the
-// caller does, is not verified, and names its origin as strategy ("import vllm-moe"). The rules of
-// every lookup then keep it from whoever states more (docs/formats/foreign.md). Pure functions.
-// Failure: kInvalid says what of the file is wrong, or what to state about it.
+// Such a file has the fastest config, and few facts about the machine. An entry states only the
+// facts that its file or the caller states. It is not verified, and its strategy names its origin
+// ("import vllm-moe"). The rules of every lookup then refuse it to a caller that states more facts
+// (docs/formats/foreign.md). Pure functions. Failure: kInvalid names the error in the file, or the
+// fact to state about it.
 #pragma once
 
 #include "base/status.h"
@@ -42,7 +43,7 @@ Result<ForeignEntries> read_foreign(ForeignFormat format, std::string_view name,
                                     std::string_view bytes, const ForeignFacts& facts);
 
 // Files by name (Triton's in a folder each), from the entries that were imported in that format or
-// are keyed as if. kNotFound where there are none.
+// have keys of that format. kNotFound without such entries.
 using NamedFiles = std::vector<std::pair<std::string, std::string>>;
 Result<NamedFiles> write_foreign(ForeignFormat format, std::span<const Entry> entries);
 

@@ -21,7 +21,7 @@ std::string_view base_name(std::string_view path);
 // The arch and backend that follow from the model's name, where they are not stated.
 void fill_device(CacheKey& key);
 // Completes an entry whose key, config and problem are set: the caller's facts, the bucket, the
-// provenance. kInvalid where the arch is known to nobody.
+// provenance. kInvalid where the arch is not known.
 Status finish(Entry& entry, ForeignFormat format, const ForeignFacts& facts);
 // A member of a config; nullopt for what a config cannot hold.
 std::optional<Value> plain_value(const Json& json);

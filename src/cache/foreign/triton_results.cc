@@ -156,8 +156,8 @@ Json key_json(const Entry& entry) {
 
 }  // namespace
 
-// A file for each tuning, in a folder of its own as Triton has it, but not of the name that Triton
-// looks for: that is a hash over Triton's own sources.
+// A file for each tuning, each in a separate folder as Triton has it. The folder does not have the
+// name that Triton looks for: that is a hash over Triton's own sources.
 Result<NamedFiles> write_triton(std::span<const Entry> entries) {
   NamedFiles written;
   for (const Entry& entry : entries) {

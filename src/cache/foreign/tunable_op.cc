@@ -29,8 +29,9 @@ std::string dtype_of(std::string_view op) {
   return join(names, ",");
 }
 
-// "tn_512_256_4096_B_8_ld_4096_4096_512_rw_1_bias_None": the letters say of each operand whether it
-// is transposed, m, n, k follow, then what there is of batch count and leading dimensions.
+// "tn_512_256_4096_B_8_ld_4096_4096_512_rw_1_bias_None": the letters report for each operand
+// whether it is transposed. m, n, k follow, then the batch count and leading dimensions, where
+// present.
 struct Parameters {
   std::string letters, rest;
   ProblemShape problem;

@@ -42,7 +42,7 @@ Result<Name> parse_name(std::string_view file) {
       name.device = value;
       std::replace(name.device.begin(), name.device.end(), '_', ' ');
     } else {
-      // block_shape=[128,128] has a comma of its own.
+      // block_shape=[128,128] contains a comma.
       rest += (rest.empty() ? "" : ",") + part;
     }
   }

@@ -15,12 +15,12 @@
 namespace purlin {
 
 struct Ceiling {
-  std::string name;        // "bf16 tensor", "f32", "dram", "l2"
-  double peak = 0;         // FLOP/s or B/s
-  std::string provenance;  // "table", "table at 1620 MHz", "measured", "device attributes"
-  double clock_mhz = 0;    // the SM clock the peak holds at; 0 = it does not follow the clock
-  double median = 0;       // where measured, peak being the highest
-  double sheet = 0;        // the sheet's peak, where a measurement took its place
+  std::string name;        // "bf16 tensor", "f32", "dram", "l2".
+  double peak = 0;         // FLOP/s or B/s.
+  std::string provenance;  // "table", "table at 1620 MHz", "measured", "device attributes".
+  double clock_mhz = 0;    // The SM clock of the peak; 0 = the peak does not follow the clock.
+  double median = 0;       // Of the measurements, of which peak is the highest.
+  double sheet = 0;        // The sheet's peak, where a measurement replaced it.
   // What no kernel passes: a micro-benchmark may be beaten, the sheet not.
   double limit() const { return peak > sheet ? peak : sheet; }
 };

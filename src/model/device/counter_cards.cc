@@ -215,7 +215,7 @@ std::vector<CounterCard> counter_cards(std::string_view name) {
   };
   card("memory", memory(*chip));
   if (chip->family == Family::kTuring) card("memory", dram(*chip));
-  card("flops", kFlops);  // early in its turn: whoever names it wants it
+  card("flops", kFlops);  // early in the rotation: the user asked for it by name
   if (chip->tensor)
     for (const Metrics& metrics : tensor(chip->family)) card("tensor", metrics);
   for (const Metrics& metrics : kCaches) card("caches", metrics);

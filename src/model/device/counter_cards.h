@@ -20,8 +20,8 @@ struct CounterCard {
 
 inline constexpr std::string_view kCounterTopics[] = {"memory", "tensor", "caches", "issue",
                                                       "flops"};
-// Counted by code that CUPTI puts into the kernels, not by the hardware: alone on its card, and
-// dear for a program that loads many kernels.
+// Counted by code that CUPTI puts into the kernels, not by the hardware. It is alone on its card,
+// and expensive for a program that loads many kernels.
 inline constexpr std::string_view kInstrumentedTopic = "flops";
 // Its value says whether a kernel uses the tensor cores at all.
 inline constexpr std::string_view kTensorBusy =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That CUPTI knows the counters and counts them in one pass is checked beside the capture library.
+// The capture library's tests check that CUPTI knows the counters and counts them in one pass.
 #include "model/device/counter_cards.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuModel: what the makers' sheets say of a GPU, and the arithmetic that must reproduce it.
+// GpuModel: a GPU's figures in its maker's sheet, and the arithmetic that must reproduce them.
 //
 // Sheets print figures with sparsity, per board instead of per device, and at clocks they do not
 // name; tables copied from them are wrong by exactly 2x in many places. So each rate is stored
-// twice: as FLOP per clock and SM, and as the sheet's dense figure; the test holds that SMs x rate
+// twice: as FLOP per clock and SM, and as the sheet's dense figure. The test checks that SMs x rate
 // x clock is within 2 % of the sheet and that no figure is twice that. Immutable; pure functions.
 #pragma once
 
@@ -15,10 +15,10 @@ namespace purlin {
 
 struct GpuRate {
   std::string_view dtype;     // "f32", "bf16", "tf32", "f8", "i8", …
-  bool tensor = false;        // by the tensor cores (matrix cores); f16 accumulates in f32
-  int per_clock = 0;          // FLOP per clock and SM (CU), an FMA is two; dense
-  double sheet_tera = 0;      // the sheet's dense TFLOP/s (TOP/s), 0 where it has none
-  bool tensor_clock = false;  // the sheet's figure is at tensor_mhz
+  bool tensor = false;        // By the tensor cores (matrix cores); f16 accumulates in f32.
+  int per_clock = 0;          // Dense FLOP per clock and SM (CU); an FMA is 2 FLOP.
+  double sheet_tera = 0;      // The sheet's dense TFLOP/s (TOP/s); 0 = not in the sheet.
+  bool tensor_clock = false;  // The sheet's figure is at tensor_mhz.
 };
 
 struct GpuModel {
@@ -51,7 +51,7 @@ const GpuModel* find_gpu(std::string_view device_name, std::uint64_t memory_byte
 
 // FP32 lanes of an SM, by architecture ("sm_86"): 128; 0 where unknown.
 int fp32_lanes(std::string_view arch);
-// Rates that every chip of the architecture has, whatever its SKU. Empty where SKUs differ.
+// Rates that every chip of the architecture has, in all its SKUs. Empty where SKUs differ.
 std::span<const GpuRate> rates_of_arch(std::string_view arch);
 
 }  // namespace purlin

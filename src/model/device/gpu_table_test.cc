@@ -49,7 +49,7 @@ TEST(GpuTable, RowsAreDistinctAndComplete) {
     for (const GpuRate& rate : model.rates)
       EXPECT_TRUE(rates.insert({rate.dtype, rate.tensor}).second) << model.name << rate.dtype;
     const std::span<const GpuRate> arch = rates_of_arch(model.arch);
-    for (const GpuRate& rate : arch)  // what is said of an architecture holds for its SKUs
+    for (const GpuRate& rate : arch)  // an architecture's rates hold for its SKUs
       EXPECT_EQ(rate_of(model, rate.dtype, rate.tensor).per_clock, rate.per_clock)
           << model.name << " " << rate.dtype;
   }

@@ -29,7 +29,7 @@ constexpr Name kCounterNames[] = {
     {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "bank_conflicts"},
     {"smsp__inst_executed.sum", "instructions"}};
 
-// What measure/kernel_facts tells of every compiled kernel.
+// The facts that measure/kernel_facts reports for every compiled kernel.
 constexpr std::string_view kFacts[] = {"registers",  "shared_bytes", "local_bytes",
                                        "code_bytes", "blocks",       "threads",
                                        "occupancy",  "waves",        "estimated_occupancy"};

@@ -17,14 +17,14 @@ namespace purlin {
 struct SmLimits {  // of one SM
   int warps = 0, blocks = 0;
   int registers = 65536, registers_per_block = 65536;
-  int partitions = 4;                 // register files: a warp's registers come from one of them
-  int register_granularity = 256;     // a warp's allocation is rounded up to it
-  int registers_per_thread = 256;     // as allocated; code can name 255
-  std::int64_t shared_bytes = 0;      // the largest carve-out
-  std::int64_t shared_per_block = 0;  // the most a block may ask for
-  std::int64_t shared_reserved = 0;   // the driver's own, per block
+  int partitions = 4;                 // Register files: a warp's registers come from one of them.
+  int register_granularity = 256;     // A warp's allocation is rounded up to it.
+  int registers_per_thread = 256;     // As allocated; code can name 255.
+  std::int64_t shared_bytes = 0;      // The largest carve-out.
+  std::int64_t shared_per_block = 0;  // The maximum that a block can request.
+  std::int64_t shared_reserved = 0;   // The driver's share, per block.
   std::int64_t shared_granularity = 256;
-  int cluster_blocks = 0;  // the most in a cluster, opted in; 0 = the architecture has none
+  int cluster_blocks = 0;  // maximum in a cluster, opted in; 0 = the architecture has no clusters
 };
 
 // By architecture, "sm_90" or "sm_90a"; nothing for what is no CUDA architecture or unknown.

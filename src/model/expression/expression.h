@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expression: the small language of specs, for constraints, geometry, sizes and FLOP counts.
 //
-// Python's syntax and meaning, so that published search spaces load unchanged: or and not,
-// comparisons (chained too), in/not in with [lists], + - * / // % **, unary - + not, conditional `a
-// if c else b`, calls of min max abs int float ceil floor round log2 sqrt ceil_div(a, b)
-// round_up(a, multiple) pow2_ceil(a), parentheses, integers, reals, strings, True, False, and the
-// && || ! of C as synonyms. Integers are 64-bit and overflow is an error; // and % round toward
-// minus infinity; / is real.
+// Python's syntax and meaning, so that published search spaces load unchanged:
+// - Operators: or and not, comparisons (chained too), in/not in with [lists], + - * / // % **,
+//   unary - + not, conditional `a if c else b`, and the && || ! of C as synonyms.
+// - Calls: min max abs int float ceil floor round log2 sqrt ceil_div(a, b) round_up(a, multiple)
+//   pow2_ceil(a).
+// - Operands: parentheses, integers, reals, strings, True, False.
+//
+// Integers are 64-bit and overflow is an error. // and % round toward minus infinity; / is real.
 //
 // Thread-safety: immutable after parse. Errors: kInvalid with the column, e.g. "column 7: …".
 #pragma once
@@ -24,7 +26,7 @@ namespace purlin {
 
 class Expression {
  public:
-  // What a name stands for; nullptr where it stands for nothing.
+  // The value of a name; nullptr for an unknown name.
   using Lookup = std::function<const Value*(std::string_view)>;
   struct Node;  // the tree; tune/space compiles constraints from it
 

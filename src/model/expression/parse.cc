@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text to tree: a tokenizer and a recursive-descent parser with Python's precedences. The text's
-// length and the tree's depth are bounded, so that neither parsing nor evaluation can exhaust the
-// stack whatever the text.
+// length and the tree's depth are bounded, so no text can exhaust the stack in parsing or in
+// evaluation.
 #include "base/text.h"
 #include "model/expression/node.h"
 

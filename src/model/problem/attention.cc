@@ -41,7 +41,7 @@ Problem read_attention(const OpInputs& inputs, const OpRule& rule) {
   std::int64_t heads, heads_k, length_q, length_k;
   if (packed) {
     heads = q[1], heads_k = k[1], length_q = q[0], length_k = k[0];
-    // Every sequence has the longest one's length: it is dense after all.
+    // Every sequence has the maximum length, so the batch is dense.
     const auto longest_q = inputs.integer(longest_q_at), longest_k = inputs.integer(longest_k_at);
     if (longest_q && longest_k && *longest_q > 0 && *longest_k > 0 &&
         elements_of({batch, *longest_q}) == length_q &&

@@ -110,8 +110,8 @@ Problem read_convolution(const OpInputs& inputs, const OpRule& rule) {
   const Shape filter(weight.begin() + 2, weight.end());
   const auto spatial = [](const Shape& shape) { return Shape(shape.begin() + 2, shape.end()); };
 
-  // A transposed convolution is the gradient of the one that goes the other way: its input is that
-  // one's result.
+  // A transposed convolution is the gradient of the convolution in the other direction: its input
+  // is that convolution's result.
   Shape image, result;
   if (!transposed) {
     if (has_input) image = spatial(input);

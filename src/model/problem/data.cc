@@ -79,7 +79,7 @@ Problem read_embedding(const OpInputs& inputs, const OpRule& rule) {
 Problem read_lists(const OpInputs& inputs, const OpRule& rule) {
   Problem out;
   out.op_class = rule.op_class;
-  // Only where all members were recorded: the first one's extents are not the list's.
+  // Only where all members were recorded: the first member's extents are not the list's.
   const std::vector<Shape>& first = inputs.members(0);
   const auto total = total_of(first);
   if (first.empty() || !total) return out;

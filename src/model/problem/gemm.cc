@@ -99,8 +99,8 @@ Problem read_scaled_mm(const OpInputs& inputs, const OpRule& rule) {
   const auto found = matrix_product(a, b);
   if (!found) return product({-1, 0, 0, 0}, dtype);
   Problem out = product(*found, dtype);
-  // ScalarType as PyTorch numbers it: 5 f16, 6 f32, 15 bf16, 3 i32; where nothing is said, that of
-  // _int_mm (at[3]).
+  // ScalarType as PyTorch numbers it: 5 f16, 6 f32, 15 bf16, 3 i32. Without a recorded type, that
+  // of _int_mm (at[3]).
   const auto type = inputs.integer(rule.at[2]);
   const double size = type == 5 || type == 15 ? 2 : type == 6 || rule.at[3] == 3 ? 4 : 0;
   if (!out.empty() && size > 0 && size != bytes_per_element(dtype))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problem: what an op computes, whatever kernel does it: its class, its problem shape and its
-// element type. Its text, "M=4096,N=4096,K=1024", is KernelRow::shape and part of a cache key.
+// Problem: describes the operation of an op, for any kernel that computes it: its class, problem
+// shape and element type. Its text, "M=4096,N=4096,K=1024", is KernelRow::shape and part of a cache
+// key.
 // Which dimensions a class has, and what they mean: docs/concepts/problem-shapes.md.
 //
 // problem_of reads what frameworks record of an op's inputs (PyTorch's Input Dims, types and

@@ -29,7 +29,7 @@ Problem read_norm(const OpInputs& inputs, const OpRule& rule) {
   const Shape& shape = inputs.shape(input_at);
   const auto elements = inputs.elements(input_at);
   if (!elements || *elements < 1) return out;
-  std::int64_t rows = 0;  // each with statistics of its own
+  std::int64_t rows = 0;  // each with separate statistics
   if (kind == kBatchNorm) {
     rows = shape.size() > 1 ? shape[1] : shape[0];
   } else if (kind == kGroupNorm || kind == kNativeGroupNorm) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How problem_of reads an op: a table of rules, one per op, each naming the reader for its kind and
-// where its inputs stand. Private to model/problem_*.cc. Pure functions over inputs nobody trusts:
-// whatever is missing, negative or too large is "not known".
+// How problem_of reads an op: a table of rules, one per op. Each rule names the reader for its kind
+// and the positions of its inputs. Private to model/problem. Pure functions over untrusted inputs:
+// a missing, negative or too large value is "not known".
 #pragma once
 
 #include "model/problem/problem.h"

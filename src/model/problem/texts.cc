@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems told in one text: NVTX ranges of PyTorch, instructions of XLA.
+// Problems in one text: NVTX ranges of PyTorch, instructions of XLA.
 #include "base/text.h"
 #include "model/problem/rules.h"
 

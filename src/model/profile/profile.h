@@ -34,16 +34,16 @@ struct KernelRow {
   std::uint32_t local_bytes = 0;          // per thread: spills and stack
   int device = 0;                         // index into Environment::devices
   LaunchOrigin origin = LaunchOrigin::kStream;
-  std::string op;                 // as the program named it: "aten::mm"; "" unknown
-  std::string shape;              // problem shape (model/problem/problem.h), "" where unknown
-  std::string dtype;              // of that problem: "bf16"; "" where unknown
-  std::string build;              // Environment::build of the profile it came from
-  std::vector<Counter> counters;  // means per launch, where counters were read
-  Sketch duration;                // ns; weights undo sampling
+  std::string op;                 // The program's name for it: "aten::mm"; "" where unknown.
+  std::string shape;              // Problem shape (model/problem/problem.h), "" where unknown.
+  std::string dtype;              // Of that problem: "bf16"; "" where unknown.
+  std::string build;              // Environment::build of the profile it came from.
+  std::vector<Counter> counters;  // Means per launch, where counters were read.
+  Sketch duration;                // In ns; weights undo sampling.
   std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end seen
 };
 
-// Copies and sets of one kind: "h2d", "d2h", "d2d", "h2h", "p2p", "memset", "fill",
+// memcpy and memset operations of one kind: "h2d", "d2h", "d2d", "h2h", "p2p", "memset", "fill",
 // "map", "unmap", "svm".
 struct CopyRow {
   std::string kind;
@@ -81,14 +81,14 @@ struct CoverageNote {
 // What a capture that records in windows saw of the time, over all its processes.
 struct Sampling {
   double budget = 0;       // the share of the program's time that capture might take; 0: no windows
-  double governed_ns = 0;  // the time that the recorded launches stand for
+  double governed_ns = 0;  // the time that the recorded launches represent
   double recorded_ns = 0;  // of that, with recording on
   double windows = 0;
   double total_ns = 0;        // of the recorded kernels, weighted
   double total_variance = 0;  // its, ns², from how windows differ
   std::optional<bool> waits;  // whether the host's waits were recorded too, in every process
-  // Of the windows that stand for more than themselves: those whose weight comes from how many
-  // launches there were, and from time alone.
+  // Of the windows that represent more than themselves: the number whose weight comes from the
+  // count of launches, and the number whose weight comes from time only.
   double counted_windows = 0, timed_windows = 0;
   // The share of the program's time that CUPTI takes by being there, and the N of one run in N with
   // which capture holds the budget over all runs; of several processes the greatest. 0: not known.

@@ -13,8 +13,8 @@ auto key(const StallFunction& function) {
   return std::tie(function.name, function.device, function.build, function.code);
 }
 
-// The same instruction, told twice. Where they disagree about its line, the choice does not depend
-// on the order.
+// The same instruction, reported twice. Where the reports disagree about its line, the choice does
+// not depend on the order.
 void fold(StallSite& into, const StallSite& from, const std::vector<std::string>& files) {
   const auto place = [&](const StallSite& site) {
     return std::tuple(site.file == 0, std::string_view(files[site.file]), site.line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SampledStalls: where the warps of a program's kernels were found waiting, and for what, as
-// sampled program counters tell it: a table of its own in a profile, by function, as the samples
+// SampledStalls: the places where the warps of a program's kernels waited, and the reasons, from
+// sampled program counters. It is a separate table of a profile, by function, because the samples
 // know neither launches nor launch shapes. Samples are of windows, and a share of them is a share
 // of the time in which SMs had that function's warps. Plain values.
 #pragma once

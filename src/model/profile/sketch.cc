@@ -21,7 +21,7 @@ int bucket_by_logarithm(double ns) {
 }
 
 // The definition without its logarithm. A double's exponent and the first bits of its mantissa name
-// a cell that is narrower than a bucket, so that at most one bound lies in it: the cell's first
+// a cell. A cell is narrower than a bucket, so at most one bound lies in it. The cell's first
 // bucket and one comparison give the bucket.
 class BucketTable {
  public:

@@ -2,9 +2,9 @@
 // Sketch: a mergeable histogram of durations with logarithmic buckets (DDSketch: Masson, Rim, Lee,
 // VLDB 2019). Quantiles are within kRelativeError of the true sample; count and total are exact.
 //
-// Weighted: a sample seen once in N stands for N. Memory is bounded: durations from 1 ns to 10^6 s
+// Weighted: a sample seen once in N represents N. Memory is bounded: durations from 1 ns to 10^6 s
 // take at most kMaxBuckets buckets, and only the span in use is kept. merge is associative and
-// commutative. Uses nothing but the standard library: it is compiled into the capture libraries.
+// commutative. Uses only the standard library: it is compiled into the capture libraries.
 // Thread-safety: none; one owner.
 #pragma once
 

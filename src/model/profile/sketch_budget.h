@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SketchBudget: bounds the buckets of all sketches of a profile together. One is small, whatever
-// its durations (28 KB); hundreds of thousands are not, where a file was made to spread them. What
-// does not fit is told to the caller, who has one sketch for all of it. One owner, one thread.
+// SketchBudget: bounds the buckets of all sketches of a profile together. One sketch is small for
+// all durations (28 KB). Hundreds of thousands are not small if a file was made to spread its
+// durations. SketchBudget reports each duration that does not fit, and the caller adds all of them
+// to one sketch. One owner, one thread.
 #pragma once
 
 #include "model/profile/sketch.h"

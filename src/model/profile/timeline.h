@@ -25,13 +25,13 @@ enum class ActivityKind : std::uint8_t { kKernel, kCopy, kSet };
 
 struct Activity {  // work of a device
   std::int64_t start_ns = 0, duration_ns = 0;
-  std::uint64_t bytes = 0;     // copies and sets
-  std::uint32_t row = 0;       // index into Profile::kernels, or ::copies for copies and sets
-  std::uint32_t process = 0;   // index into Profile::processes
-  std::uint32_t stream = 0;    // as the driver numbers it
-  std::uint32_t call = kNone;  // index into calls: what launched it, where known
-  std::uint32_t graph = 0;     // CUDA graph it was a node of, 0 = none
-  std::uint16_t device = 0;    // index into Environment::devices
+  std::uint64_t bytes = 0;     // Of memcpy and memset.
+  std::uint32_t row = 0;       // Index into Profile::kernels; ::copies for memcpy and memset.
+  std::uint32_t process = 0;   // Index into Profile::processes.
+  std::uint32_t stream = 0;    // The driver's number.
+  std::uint32_t call = kNone;  // Index into calls: the call that launched it, where known.
+  std::uint32_t graph = 0;     // CUDA graph that it was a node of, 0 = none.
+  std::uint16_t device = 0;    // Index into Environment::devices.
   ActivityKind kind = ActivityKind::kKernel;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The headers a kernel source includes from its own folders: they are compiled with it, so whatever
-// is keyed by the source is keyed by them too.
+// The headers that a kernel source includes from its own folders. They are compiled with the
+// source, so a key over the source also covers them.
 //
-// Conditions are not looked at: a header too many costs a recompilation, one too few would cost the
-// truth. A name found in none of the folders belongs to the toolkit, which is known by its version.
-// Thread-safety: pure but for `read`. Failure: kInvalid for a source that includes without end.
+// The search ignores preprocessor conditions: a header too many causes a recompilation, and a
+// missing header would make a result wrong. A name found in none of the folders belongs to the
+// toolkit, which is identified by its version. Thread-safety: pure except for `read`. Failure:
+// kInvalid for a source that includes without end.
 #pragma once
 
 #include "base/status.h"
@@ -24,13 +25,14 @@ struct Header {
 // nullopt where there is no such file.
 using HeaderReader = std::function<std::optional<std::string>(const std::string& path)>;
 
-// Directly and indirectly, each once, in the order met: the same sources give the same list
-// wherever they lie. A name is looked for beside the file that includes it, then in `directories`.
+// Directly and indirectly, each once, in the order of their first include. The same sources give
+// the same list in every place. A name is looked for in the folder of the file that includes it,
+// then in `directories`.
 Result<std::vector<Header>> included_headers(std::string_view source, const std::string& folder,
                                              const std::vector<std::string>& directories,
                                              const HeaderReader& read);
 
-// Of the texts of all that included_headers() yields; "" where there are none.
+// Of the texts of all headers that included_headers() returns; "" without headers.
 Result<std::string> headers_hash(std::string_view source, const std::string& folder,
                                  const std::vector<std::string>& directories,
                                  const HeaderReader& read);

@@ -71,7 +71,7 @@ Status LibraryOperation::check() const {
   const bool small = is_eight_bits(a) && is_eight_bits(b);
   if (a != b && !(small && (a == Dtype::kF8E4m3 || b == Dtype::kF8E4m3)))
     return error(Code::kInvalid,
-                 "a is {} and b is {}: they must be alike, but for f8e4m3 and f8e5m2", name_of(a),
+                 "a is {} and b is {}: they must be alike, except f8e4m3 and f8e5m2", name_of(a),
                  name_of(b));
   const auto refuse = [&](std::string_view what) {
     return error(Code::kInvalid, "cuBLASLt has no gemm of {} to {} with compute '{}': {}",

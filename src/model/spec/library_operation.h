@@ -28,8 +28,8 @@ struct LibraryOperation {
 
   bool has_bias() const;
   std::string text() const;
-  // "cublaslt-nt-bf16-bf16-f32-bias": the name of its spec, so that programs find its entries
-  // whoever wrote the spec. The workspace is left out: what an algorithm needs is asked of it.
+  // "cublaslt-nt-bf16-bf16-f32-bias": the name of its spec. Programs find its entries by this name,
+  // independent of the spec's author. The workspace is left out: each algorithm reports its need.
   std::string label() const;
   bool operator==(const LibraryOperation&) const = default;
 
@@ -46,7 +46,7 @@ std::string default_compute(Dtype a);
 const std::vector<std::string>& library_computes();
 const std::vector<std::string>& library_epilogues();
 
-// The rest of the spec that an operation stands for, as TOML (kernel, parameters, launch,
+// The rest of the spec that an operation represents, as TOML (kernel, parameters, launch,
 // arguments, reference, tolerance, work), and the source of its reference in CUDA C++.
 struct LibrarySpecText {
   std::string toml;
@@ -59,7 +59,8 @@ LibrarySpecText library_spec_text(const LibraryOperation& operation);
 // Parameters of a cuBLASLt algorithm, as the library's own attributes name them.
 const std::vector<std::string>& library_parameters();
 
-// What an element of D may differ by, beside rtol: sums of K products round more as K grows.
+// The allowed difference of an element of D, in addition to rtol: sums of K products round more as
+// K grows.
 double library_rtol(const LibraryOperation& operation);
 double library_tolerance(const LibraryOperation& operation, std::int64_t k);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a [library] stands for, spelled out as the rest of a spec: the operands of row-major
-// matrices, and a plain CUDA kernel that says what must come out. The reference uses no header, so
-// that it compiles where only NVRTC is installed.
+// The rest of the spec that a [library] represents: the operands of row-major matrices, and a plain
+// CUDA kernel that computes the expected result. The reference uses no header, so that it compiles
+// where only NVRTC is installed.
 #include "base/text.h"
 #include "model/spec/library_operation.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What restricts a config besides the spec's constraints: the device's limits on its launch, known
-// before it is compiled, and the spec's limits on registers and the like, known after.
+// Limits of a config, in addition to the spec's constraints: the device's limits on its launch,
+// known before compilation, and the spec's limits on registers and the like, known after it.
 #include "base/text.h"
 #include "model/device/occupancy.h"
 #include "model/spec/spec.h"

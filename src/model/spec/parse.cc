@@ -474,7 +474,7 @@ class SpecReader {
     return argument;
   }
 
-  // A known word, so that a slip of the pen does not make keys of its own.
+  // A known word, so that a misspelt word does not create separate keys.
   static Status read_layout(const Toml& node, Argument& argument) {
     static const std::vector<std::string> words = {"row",   "column", "strided", "nchw", "nhwc",
                                                    "ncdhw", "ndhwc",  "kcrs",    "krsc"};
@@ -598,7 +598,7 @@ class SpecReader {
       const std::string text = rule.string() != nullptr ? *rule.string() : "";
       const bool multiple = starts_with(text, "multiple:") &&
                             parse_int(std::string_view(text).substr(9)).value_or(0) > 0;
-      // Whether the ranges join up is told where they are used: cache/entry/bucket.h.
+      // cache/entry/bucket.h checks that the ranges join up.
       const bool ranges = starts_with(text, "range:1") &&
                           text.find_first_not_of("0123456789,-", 6) == std::string::npos;
       if (text != "exact" && text != "pow2" && !multiple && !ranges)

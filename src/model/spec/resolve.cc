@@ -24,7 +24,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return candidates.empty() ? "" : "; there are " + join(candidates, ", ");
 }
 
-// "BM=16 TM=32": the names an expression uses, with what they stand for.
+// "BM=16 TM=32": the names an expression uses, with their values.
 std::string values_used(const Expression& expression, const Scope& scope) {
   std::string out;
   for (const std::string& name : expression.names()) {

@@ -144,13 +144,13 @@ Result<LaunchShape> resolve_launch(const LaunchSpec& launch, const Scope& scope,
 // of block and grid, dynamic shared memory. Those that the device does not tell are left out.
 std::vector<SpecExpression> launch_limits(const LaunchSpec& launch, const DeviceInfo& device);
 
-// Whether what is known of a config keeps to limits: ok, or kInvalid naming the first it breaks;
-// the config's evaluation is then kInvalid. A limit on what is not known restricts nothing: OpenCL
-// tells no registers, and before a config is measured nobody knows its time, energy and power.
+// Whether the known facts of a config keep to the limits: ok, or kInvalid naming the first limit it
+// breaks; the config's evaluation is then kInvalid. A limit on an unknown fact restricts nothing:
+// OpenCL reports no registers, and time, energy and power are unknown before a measurement.
 Status check_limits(const std::vector<SpecExpression>& limits, const KernelSpec& spec,
                     const ProblemShape& problem, const Evaluation& evaluation,
                     const DeviceInfo& device);
-// What limits may use beside what constraints may: "registers", "power_w", …
+// Names that limits can use, in addition to the names of constraints: "registers", "power_w", …
 std::vector<std::string> limit_facts();
 // A limit that is not in the spec, such as "power_w < 500"; kInvalid names what it does not know.
 Result<SpecExpression> parse_limit(const KernelSpec& spec, std::string_view text);
