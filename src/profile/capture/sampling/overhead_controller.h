@@ -33,7 +33,7 @@ struct Window {
 
 // What a tier requires for its windows.
 struct Requirements {
-  double share = 0.2;                          // of the budget; tier 0 has the rest
+  double share = 0.2;                          // of the budget; tier 0 has the rest.
   double min_budget = 0;                       // of the program's time, if its share is less
   bool windows = true;                         // false: it has none
   bool pins_launches = false;                  // tier 0 cannot open again next to it: it stays open
@@ -75,7 +75,7 @@ class OverheadController {
   };
 
   struct Totals {
-    double governed_ns = 0;  // time that records represent
+    double governed_ns = 0;  // time that records represent.
     double recorded_ns = 0;  // of that, with tier 0 open
     double windows = 0;      // of tier 0
     double unseen_ns = 0;    // nothing recorded, after the end of recording
