@@ -29,7 +29,7 @@ constexpr const char* kNeverBegan = "window_never_began";
 constexpr const char* kThreadsText =
     "recording was off and is on again (after `purlin capture`, or another CUPTI client of the "
     "program). Recording of this program began before it had a CUDA context. CUPTI 13.0 may "
-    "lose all later launches of threads that were launching when it was switched off. "
+    "lose all later launches of threads that were in a launch when it was switched off. "
     "Start such a program with --idle or --windows";
 
 std::vector<Requirements> requirements_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
@@ -307,7 +307,7 @@ void CollectorScheduler::rest_copies() {
   std::snprintf(text, sizeof text,
                 "memcpy and memset are recorded to the end, at an estimated %.1f %% of the "
                 "program's time: CUPTI 13.0 has crashed programs when their recording was switched "
-                "off during a memcpy. --copies off does not record them. Later runs with "
+                "off during a memcpy or memset. --copies off does not record them. Later runs with "
                 "--sample auto do not record them either",
                 controller_.copies_share() * 100);
   recorder_.note("copies_stay", text);

@@ -440,7 +440,7 @@ TEST_F(CollectorSchedulerTest, WhatTellsOfContextsIsOffWhenAClientComes) {
   EXPECT_EQ(disabled, 1);
 }
 
-// A kind that is recorded outside windows is charged for as long as it is on.
+// A kind that is recorded outside windows is charged while it is on.
 TEST_F(CollectorSchedulerTest, CopiesThatAnotherClientEndsCostNothingMore) {
   ControllerOptions options;
   options.windows = false;

@@ -23,11 +23,11 @@ struct CostModel {
   // Of a node of a graph, while it is recorded: 0.4 us where the host waits for the device, 1.4 to
   // 2.2 of one whose nodes take 2.6 us.
   double node_ns = 2000;
-  double waits_launch_ns = 4300;      // added to a launch while the host's waits are recorded.
-  double lasting_launch_ns = 500;     // of any launch after a second window was opened
-  double copies_launch_ns = 500;      // of any launch while copies are recorded and kernels not
-  double lasting_node_ns = 35;        // of any node of a graph, likewise
-  double instrumented_node_ns = 250;  // of a node of a graph that was made in the first window
+  double waits_launch_ns = 4300;      // Added to a launch while the host's waits are recorded.
+  double lasting_launch_ns = 500;     // Of any launch after a second window was opened.
+  double copies_launch_ns = 500;      // Of any launch with memcpy and memset on and kernels off.
+  double lasting_node_ns = 35;        // Of any node of a graph, likewise.
+  double instrumented_node_ns = 250;  // Of a node of a graph that was made in the first window.
   // Of any launch, with CUPTI in the process: of whole programs 170 to 220, of a loop of empty ones
   // in C 75.
   double initialised_launch_ns = 220;

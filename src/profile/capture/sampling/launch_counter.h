@@ -5,10 +5,10 @@
 // much while it is recorded as outside.
 //
 // The weight by time is multiplied by the ratio that earlier windows showed: the number of IDs
-// given, divided by the number that time expected. Each window corrects half of the previous error.
-// Half of a period's launches is held back until the end, because an assigned weight cannot be
-// reduced later. A window's own count hardly enters its weight, except for few launches in few
-// windows.
+// that CUPTI gave, divided by the number that time expected. Each window corrects half of the
+// previous error. Half of a period's launches is held back until the end, because an assigned
+// weight cannot be reduced later. A window's own count hardly enters its weight, except for few
+// launches in few windows.
 //
 // Windows are compared with IDs only when every record has arrived. IDs that stand still, go
 // backwards or exceed any program's rate leave the weight to time.
@@ -71,7 +71,7 @@ class LaunchCounter {
   Weight by_time(const Stretch& stretch);
   Weight by_ids(const Stretch& stretch);
   Weight for_now(const Stretch& stretch);
-  double usual() const;  // launches by ids, divided by launches by time
+  double usual() const;  // ids given, divided by ids that time expected
   double owed(const Stretch& stretch) const;
   void begin_lesson(std::int64_t closed_ns);
 

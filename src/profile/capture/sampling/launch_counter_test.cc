@@ -244,8 +244,8 @@ TEST(LaunchCounter, WhatIsToldOfLateIsNotGivenOutTwice) {
 }
 
 // The program captures 20 launches for every 10 that it makes. The records of every second window
-// arrive late. The other windows still show how many ids a launch has. Launches that earlier
-// windows represent are not corrected twice.
+// arrive late. The other windows still show how many ids a launch has. The error of earlier
+// weights is not corrected twice.
 TEST(LaunchCounter, CapturesAreKnownOfThoughRecordsComeLate) {
   for (const auto& [late_first, calls] :
        {std::pair(0u, false), std::pair(1u, false), std::pair(0u, true), std::pair(1u, true)}) {

@@ -148,8 +148,8 @@ void OverheadController::plan_launches(std::int64_t now_ns) {
            : estimator_.cost_density() > 0 ? rest / estimator_.cost_density()
                                            : length_ns;
   };
-  // A tier that was never closed stays open while its balance is positive: to open it again has an
-  // overhead, or is not wanted at all.
+  // A tier that was never closed stays open while its balance is not negative: to open it again has
+  // an overhead, or is not wanted at all.
   const bool saved = went_on && !lasting_ && tier.balance.ns() >= 0;
   if (saved || affordable(kSteadyPeriodNs) >= kThroughout * kSteadyPeriodNs)
     return period(std::max(least, kThroughoutPeriodNs));

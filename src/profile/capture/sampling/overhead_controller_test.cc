@@ -541,8 +541,8 @@ TEST(OverheadController, FewGraphsAreWorthNoCycle) {
   EXPECT_FALSE(controller.decide(20 * kSecond).cycle);
 }
 
-// The same programs with windows and without: in both cases the program loses the overhead of its
-// unchanged graphs.
+// The same programs with windows and without: in both cases the overhead of unchanged graphs
+// ends.
 TEST(OverheadController, WithoutWindowsNothingFollowsTheHead) {
   for (const bool windows : {true, false})
     for (const double nodes : {0.0, 400'000.0}) {

@@ -47,7 +47,7 @@ long rank_of_process() {
   return -1;
 }
 
-// `purlin profile` names the run. Without a name, each process is a separate run.
+// `purlin profile` names the run. If nothing names it, each process is a separate run.
 std::string run_of_process() {
   if (std::string id = environment_variable("PURLIN_RUN_ID"); !id.empty()) return id;
   if (const std::string job = environment_variable("SLURM_JOB_ID"); !job.empty())
@@ -102,7 +102,7 @@ std::string device() {
   return (model.empty() ? "unknown" : model) + ", " + (driver.empty() ? "unknown" : driver);
 }
 
-// The options that add to the usual capture. They have an own overhead.
+// The options that add to the usual capture. Each has a separate overhead.
 std::string kind_of_capture() {
   std::string text = environment_variable("PURLIN_FULL") == "1" ? "full" : "governed";
   if (environment_variable("PURLIN_WAITS") == "1") text += " waits";
