@@ -16,7 +16,7 @@ namespace purlin::profile::capture::cuda {
 namespace {
 
 constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
-// For its context, where CUPTI does not tell of it.
+// The interval for looking for a context that CUPTI does not report.
 constexpr std::int64_t kContextNs = 50'000'000;
 constexpr std::int64_t kCycleNs = 2'000'000;
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
@@ -28,8 +28,8 @@ constexpr std::int64_t kLongOpenNs = 100'000'000;
 constexpr const char* kNeverBegan = "window_never_began";
 constexpr const char* kThreadsText =
     "recording was off and is on again (after `purlin capture`, or another CUPTI client of the "
-    "program) in a program that was recorded from before it had a CUDA context: CUPTI 13.0 may "
-    "lose all later launches of threads that were in the middle of one when it was switched off. "
+    "program). Recording of this program began before it had a CUDA context. CUPTI 13.0 may "
+    "lose all later launches of threads that were in a launch when it was switched off. "
     "Start such a program with --idle or --windows";
 
 std::vector<Requirements> requirements_of(const std::vector<std::unique_ptr<Tier>>& tiers) {
@@ -38,7 +38,8 @@ std::vector<Requirements> requirements_of(const std::vector<std::unique_ptr<Tier
   return requirements;
 }
 
-// Pinned launches are opened before, as never beside another tier; but where nothing is open yet.
+// With a tier that pins launches, tier 0 opens before the context exists, because it cannot open
+// next to that tier. The exception is --idle, where nothing is open yet.
 ControllerOptions with_context(ControllerOptions options, const std::vector<Requirements>& tiers) {
   const bool pinned = std::any_of(tiers.begin(), tiers.end(),
                                   [](const Requirements& tier) { return tier.pins_launches; });
@@ -207,7 +208,8 @@ void CollectorScheduler::cycle() {
   start_counter(controller_.totals().windows <= 1);
 }
 
-// Not where nothing stands for what comes: at the end it would be missed.
+// Does not start the counter when no later window can represent the launches to come: they would
+// be reported as missing at the end.
 void CollectorScheduler::start_counter(bool stood_still) {
   if (!controller_.windows_may_follow()) return;
   if (aggregator_.start_counter(stood_still)) controller_.take_alone_ns();  // of before
@@ -226,8 +228,8 @@ void CollectorScheduler::account(int tier) {
   controller_.hidden(aggregator_.hidden(controller_.prices(monotonic_ns())));
 }
 
-// A flush runs beside the program, which waits for it now and then only: a quarter of its time is
-// taken to be the program's.
+// A flush runs in parallel with the program, which waits for it only at times. A quarter of the
+// flush's time is charged as the program's.
 void CollectorScheduler::collect(int tier, bool final) {
   const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->collect(final); });
   if (tier == 0) flush_times_.flushed(monotonic_ns());
@@ -254,9 +256,9 @@ void CollectorScheduler::report() {
                           controller_.beyond_windows()});
 }
 
-// Of the session's own thread, which folds what windows brought; and of the buffers, which CUPTI
-// takes as it likes. Whoever asked for every launch has asked for that, too, but not for the
-// machine's memory.
+// Watches the processor time of the session's thread, which aggregates the records of windows. Also
+// watches the memory of the buffers, whose number CUPTI decides. A user who asked for every launch
+// accepts that processor time, but the limit on memory applies to them too.
 void CollectorScheduler::watch_self() {
   constexpr std::int64_t kWatchNs = 5'000'000'000;
   constexpr double kMaxCpu = 0.05;  // of a processor
@@ -288,8 +290,8 @@ void CollectorScheduler::watch_self() {
                  1);
 }
 
-// Where the head was all: copies and sets stay recorded, at a price for every launch, until there
-// are none for a while.
+// For programs of which only the start-up window is recorded. Memcpy and memset records stay on,
+// with an overhead for every launch, until none has come for kNoCopyNs.
 void CollectorScheduler::rest_copies() {
   if (!controller_.ended() || controller_.stopped() || !tiers_[0]->stays()) return;
   const std::int64_t last = std::max(aggregator_.last_copy_ns(), ended_ns_);
@@ -303,10 +305,10 @@ void CollectorScheduler::rest_copies() {
   if (aggregator_.last_copy_ns() <= ended_ns_ || std::exchange(told_copies_, true)) return;
   char text[512];
   std::snprintf(text, sizeof text,
-                "copies and sets of memory are recorded to the end, at an estimated %.1f %% of the "
-                "program's time: CUPTI 13.0 has crashed programs where that was switched off "
-                "beside a copy under way. --copies off does without, and so do later runs of "
-                "--sample auto",
+                "memcpy and memset are recorded to the end, at an estimated %.1f %% of the "
+                "program's time: CUPTI 13.0 has crashed programs when their recording was switched "
+                "off during a memcpy or memset. --copies off does not record them. Later runs with "
+                "--sample auto do not record them either",
                 controller_.copies_share() * 100);
   recorder_.note("copies_stay", text);
 }
@@ -329,9 +331,9 @@ void CollectorScheduler::note_ended() {
   else
     std::snprintf(
         text, sizeof text,
-        "recording every launch would take more than the budget of %g %%, so only what came before "
-        "is in this profile. --budget 10%% or --full record more; --windows goes on in "
-        "windows that stand for the whole run",
+        "recording every launch would take more than the budget of %g %%, so this profile contains "
+        "only the launches before that. --budget 10%% or --full record more. --windows continues "
+        "with windows that represent the whole run",
         controller_.budget() * 100);
   recorder_.note(controller_.launch_bound() ? "launch_bound" : "no_windows", text, 0,
                  unseen * 1e-9);
@@ -346,10 +348,10 @@ void CollectorScheduler::note_presence() {
   char text[512];
   std::snprintf(
       text, sizeof text,
-      "CUPTI takes an estimated %.1f %% of the program's working time by being there, whatever is "
-      "recorded (%.0f launches and %.0f nodes of graphs a second): more than the budget "
-      "of %g %%. With --sample 1/%.0f of the runs or ranks, or --sample auto, the mean over all "
-      "of them holds it",
+      "CUPTI takes an estimated %.1f %% of the program's working time by its presence alone, with "
+      "or without recording (%.0f launches and %.0f nodes of graphs a second): more than the "
+      "budget of %g %%. With --sample 1/%.0f of the runs or ranks, or --sample auto, the mean over "
+      "all of them stays within the budget",
       share * 100, controller_.launches_per_s_at_work(), controller_.nodes_per_s_at_work(),
       controller_.budget() * 100, std::ceil(share / controller_.budget()));
   recorder_.note("cupti_presence", text);

@@ -19,7 +19,7 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-int dumped = 0, disabled = 0;  // of the kind that tells of contexts
+int dumped = 0, disabled = 0;  // of the kind that reports contexts
 
 // And those that the ownership needs.
 Cupti functions() {
@@ -42,7 +42,7 @@ struct Script {
   Tier::Opened answer = Tier::Opened::kYes;
   int opened = 0, refused = 0, closed = 0;
   std::int64_t cost_ns = 0;
-  bool stays = false;  // something is on beside the window, until it leaves
+  bool stays = false;  // a kind stays on after the window, until it leaves
   std::vector<std::int64_t> flushes, switches;
 };
 
@@ -71,7 +71,7 @@ class ScriptedTier : public Tier {
   Script& script_;
 };
 
-// Beside which launches cannot be opened, as sampled stalls.
+// A tier next to which launches cannot be opened, such as sampled stalls.
 class PinningTier : public Tier {
  public:
   const char* name() const override { return "stalls"; }
@@ -279,7 +279,7 @@ TEST_F(CollectorSchedulerTest, AWindowThatWaitsIsGivenUpByStop) {
   EXPECT_EQ(said.count("window_never_began"), 0u) << "nobody wants it any more";
 }
 
-// Where CUPTI tells of no contexts, those that are not a device's primary one are never seen.
+// When CUPTI reports no contexts, only a device's primary context can be seen.
 TEST_F(CollectorSchedulerTest, AContextThatNothingTellsOfIsNotAwaitedForEver) {
   void* const driver = dlopen(PURLIN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(driver, nullptr);
@@ -440,7 +440,7 @@ TEST_F(CollectorSchedulerTest, WhatTellsOfContextsIsOffWhenAClientComes) {
   EXPECT_EQ(disabled, 1);
 }
 
-// What is recorded beside windows is charged for as long as it is on.
+// A kind that is recorded outside windows is charged while it is on.
 TEST_F(CollectorSchedulerTest, CopiesThatAnotherClientEndsCostNothingMore) {
   ControllerOptions options;
   options.windows = false;

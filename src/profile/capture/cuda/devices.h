@@ -15,8 +15,8 @@ std::string describe_devices();
 enum class Contexts { kUnknown, kNone, kSome };
 Contexts primary_contexts();
 
-// Of devices that other processes work on beside this one, or of which this one has a part:
-// durations are then not those of the whole device. "" where neither is known to be so.
+// Describes devices that other processes use too, and devices of which this process has only a
+// part. Durations are then not those of the whole device. "" when neither is known to apply.
 std::string sharing_of_devices();
 
 }  // namespace purlin::profile::capture::cuda

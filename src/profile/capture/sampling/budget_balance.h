@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BudgetBalance: the nanoseconds that one tier may still spend. It grows by the tier's share of the
-// budget while time passes, up to five seconds' worth, and pays for what the tier's windows cost.
+// budget while time passes, up to five seconds' worth. It falls by the overhead of its windows.
 // It may be negative: windows then stay short or closed until the debt is paid.
 //
 // Owned by the OverheadController, one for each tier. Thread-safety: none. Pure arithmetic.

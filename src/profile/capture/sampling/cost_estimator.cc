@@ -48,7 +48,8 @@ void CostEstimator::learn(const Period& period,
     held_open_ns_ = all_ns;
     return;
   }
-  // Records that come late are of the time before, too; in what there is of that besides it rested.
+  // Delayed records also belong to earlier periods. The remaining time of those periods had no
+  // launches.
   const double least_ns = all_ns - std::exchange(held_open_ns_, 0);
   if (none) rested_open_ns_ += all_ns;
   const double open_ns =
@@ -68,8 +69,8 @@ void CostEstimator::learn(const Period& period,
 }
 
 void CostEstimator::learn_rates(const Period& period, double open_ns, double rest_ns) {
-  // A program that was long in starting launches at once more than it ever did on average. Where
-  // buffers of several threads come one after the other, each tells of the same time.
+  // A program with a long start suddenly launches at a rate far above its average until then. When
+  // the buffers of several threads arrive one after the other, each reports the same time.
   const double recent_ns = std::max(kRecentNs, 2 * age_ns_);
   follow(recent_rate_, 0, rest_ns, recent_ns);
   follow(recent_rate_, launched_.launches, open_ns, recent_ns);

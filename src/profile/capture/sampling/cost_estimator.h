@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CostEstimator: what recording launches costs, and how many the program makes, as learnt from the
-// time in which they were recorded. Told of everything as it happens; learnt at the end of each of
-// the overhead controller's periods, averaged over a while: of windows that are short against a
-// program's steps one sees nothing and the next a burst. Records may come seconds after their
-// launches, and say so
-// (`age_ns`).
+// CostEstimator: estimates the overhead of recording launches and the program's rate of launches,
+// from the time in which launches were recorded. Callers report each event when it happens. The
+// estimates change at the end of each of the overhead controller's periods. They are averages over
+// several periods: when windows are short against a program's steps, one window sees nothing and
+// the next a burst. Records may come seconds after their launches; `age_ns` is that delay.
 //
 // Owned by the OverheadController. Thread-safety: none. Pure arithmetic: it owns no clock.
 #pragma once
@@ -21,7 +20,7 @@ class CostEstimator {
   // Of launches into streams, and of nodes of graphs; as rates: per ns.
   using Amounts = WorkRates::Amounts;
 
-  // Since the last lesson.
+  // Amounts since the last call of learn().
   void open(double ns) { open_ns_ += ns; }   // recording was on
   void call(double ns) { calls_ns_ += ns; }  // switching and fetching cost
   void cost(double ns) { cost_ns_ += ns; }   // records cost; negative: given back
@@ -38,7 +37,7 @@ class CostEstimator {
   void learn(const Period& period, const std::function<double(const Amounts&)>& presence);
 
   double cost_density() const { return cost_density_; }      // of records, per ns recorded
-  double toggle_cost_ns() const { return toggle_cost_ns_; }  // of calls, per lesson
+  double toggle_cost_ns() const { return toggle_cost_ns_; }  // of calls, per learn()
   const Amounts& rates() const { return rates_; }
   const Amounts& at_work() const { return work_; }  // in time that had launches
   // Of launches, in the busier of the last periods.

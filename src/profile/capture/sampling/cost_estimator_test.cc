@@ -71,7 +71,7 @@ TEST(CostEstimator, AProgramThatRestsIsKnownAsItWorks) {
   EXPECT_GT(estimator.at_work().launches, (more + 1e-5) / 2) << "less by and by";
 }
 
-// Of what is recorded without a break it is told; of windows it is not.
+// Rates of work are reported for time that is recorded without a break, but not for windows.
 TEST(CostEstimator, WhatIsToldOfWorkIsBelieved) {
   CostEstimator estimator;
   period(estimator, kStartup, 5 * kSecondsNs, 20'000, 5 * kSecondsNs, {1e-4, 2e-3});

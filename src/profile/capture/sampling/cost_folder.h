@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of cost records (cost_record.h) is bounded: each driver, device and way of capture has
-// records of its own, and nobody takes away those of drivers that are gone. Where there are more
-// than kMaxCostRecords, those that were written longest ago go, a quarter at once, so that this is
-// seldom work; a program whose record went is recorded in its next run, as a new one is.
+// Bounds the folder of cost records (cost_record.h). Each driver, device and way of capture has
+// separate records, and no process removes those of drivers that are gone. When there are more than
+// kMaxCostRecords, the quarter that was written longest ago is removed at once, so that removal is
+// rare. A program whose record was removed is recorded in its next run, like a new program.
 //
-// Called by whoever adds a record, in programs that are not ours: it waits for nothing, throws
-// nothing but std::bad_alloc, and removes nothing but records and their temporary files. [MT];
-// several processes may do it at once, and what is gone already is not missed.
+// Called by each process that adds a record, inside the user's program. It waits for nothing,
+// throws only std::bad_alloc, and removes only records and their temporary files. [MT]; several
+// processes may call it at once. A file that is already gone is no error.
 #pragma once
 
 #include <cstddef>

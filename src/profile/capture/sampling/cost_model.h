@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUPTI 13.0 takes from a program, as measured on an H200 host (driver 580, 22 Nov 2026,
-// ratios of in-process pairs; bench/gpu/capture_overhead.py measures the whole of it). The overhead
-// controller plans with these and the coverage block's overhead is made of them. Constants; rounded
-// up. They cannot be measured in the program itself: how fast it launches changes by more than all
-// of this within seconds, and without callbacks nobody counts what it launches while nothing is
-// recorded.
+// The overhead of CUPTI 13.0, as measured on an H200 host (driver 580, 22 Nov 2026, ratios of
+// in-process pairs; bench/gpu/capture_overhead.py measures the whole of it). The overhead
+// controller plans with these constants, and the coverage block's overhead is computed from them.
+// They are rounded up. They cannot be measured in the program itself. Its launch rate changes by
+// more than this overhead within seconds, and without callbacks its launches are not counted while
+// recording is off.
 //
-// That a kind which is enabled when the program already has a context costs every later launch half
-// a microsecond, also after it is disabled, is why a launch-bound program has no windows: no duty
-// cycle is short enough. A kind that was enabled before the context leaves a tenth of one.
+// A kind that is enabled when the program already has a context slows every later launch by half a
+// microsecond, also after it is disabled. No duty cycle is short enough to avoid that, so a
+// launch-bound program has no windows. A kind that was enabled before the context leaves a tenth of
+// a microsecond.
 #pragma once
 
 #include <algorithm>
@@ -16,17 +17,17 @@
 namespace purlin::profile::capture {
 
 struct CostModel {
-  // Of a launch into a stream, while it is recorded: 1.1 us of a bare one, 2.0 of a PyTorch
-  // training step's, whose other calls become dearer with it.
+  // Of a launch into a stream, while it is recorded: 1.1 us for a bare launch, 2.0 us for a launch
+  // of a PyTorch training step, whose other calls become slower too.
   double launch_ns = 2200;
   // Of a node of a graph, while it is recorded: 0.4 us where the host waits for the device, 1.4 to
   // 2.2 of one whose nodes take 2.6 us.
   double node_ns = 2000;
-  double waits_launch_ns = 4300;      // besides, of a launch while the host's waits are recorded
-  double lasting_launch_ns = 500;     // of any launch after a second window was opened
-  double copies_launch_ns = 500;      // of any launch while copies are recorded and kernels not
-  double lasting_node_ns = 35;        // of any node of a graph, likewise
-  double instrumented_node_ns = 250;  // of a node of a graph that was made in the first window
+  double waits_launch_ns = 4300;      // Added to a launch while the host's waits are recorded.
+  double lasting_launch_ns = 500;     // Of any launch after a second window was opened.
+  double copies_launch_ns = 500;      // Of any launch with memcpy and memset on and kernels off.
+  double lasting_node_ns = 35;        // Of any node of a graph, likewise.
+  double instrumented_node_ns = 250;  // Of a node of a graph that was made in the first window.
   // Of any launch, with CUPTI in the process: of whole programs 170 to 220, of a loop of empty ones
   // in C 75.
   double initialised_launch_ns = 220;

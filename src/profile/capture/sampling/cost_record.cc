@@ -57,7 +57,7 @@ std::string failure(const char* what, const std::string& path) {
   return std::string("cannot ") + what + ' ' + path + ": error " + std::to_string(errno);
 }
 
-// -1 where it cannot be opened. Never waits: whatever is there need not be a file.
+// -1 when it cannot be opened. Never waits, because the path may name something other than a file.
 int open_to_read(const std::string& path) {
   return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
@@ -70,8 +70,8 @@ bool make_folders(const std::string& path) {
   return true;
 }
 
-// A new file beside the record. There are a few names only, so that writers that are killed here
-// again and again leave no more than those; one that is old is nobody's.
+// Creates a new file next to the record. Only kTemporaries names exist, so that killed writers
+// leave at most that many files. An old file belongs to no live writer.
 int create_temporary(const std::string& path, std::string& temporary) {
   timespec now = {};
   ::clock_gettime(CLOCK_REALTIME, &now);

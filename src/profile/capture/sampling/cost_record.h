@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// CostRecord: what capture took from runs of one program, kept for the next run of it, which is
-// recorded or not by that (`--sample auto`, process_sampler.h; docs/formats/capture-cost.md).
+// CostRecord: the overhead of capture in runs of one program. With `--sample auto` it decides
+// whether the program's next run is recorded (process_sampler.h; docs/formats/capture-cost.md).
 //
 // A record is one small file, replaced as a whole. Many processes may write one at the same time,
-// on several machines: each writes a file of its own and renames it, the last stands. Nothing is
-// synced: what a crash leaves torn reads as damaged, and is taken as absent. Values and free
-// functions [MT]; CostKeeper belongs to the session's file lock. No locale is asked, nothing throws
-// but std::bad_alloc.
+// on several machines: each writes a separate file and renames it, and the last one remains.
+// Nothing is synced: a file that a crash left torn reads as damaged, and counts as absent. Values
+// and free functions [MT]; CostKeeper belongs to the session's file lock. No function reads the
+// locale, and the only exception is std::bad_alloc.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,9 @@ namespace purlin::profile::capture {
 struct CostRecord {
   std::string identity;  // process_sampler.h; three lines
   std::uint32_t cupti = 0;
-  // Of the program's time. Presence: what CUPTI takes by being there, whatever is recorded; rest:
-  // all else, which goes with the budget it was spent under, unless every launch was recorded.
+  // Shares of the program's time. Presence: the overhead of CUPTI's presence, with or without
+  // recording. Rest: all other overhead. It is proportional to the budget, unless every launch was
+  // recorded.
   double budget = 0, presence = 0, rest = 0;
   bool governed = true;
   // Its launches were too many for the budget, so that only its beginning was recorded: of the last

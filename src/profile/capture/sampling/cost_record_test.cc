@@ -218,7 +218,7 @@ TEST_F(CostFiles, AProcessCountsOnceHoweverOftenItWrites) {
   EXPECT_EQ(state(), CostFile::State::kRead);
 }
 
-// Drivers come and go, and each has records of its own.
+// Drivers come and go, and each has separate records.
 TEST_F(CostFiles, TheOldestMakeRoom) {
   ASSERT_EQ(write_cost_record(path_, record(0.02, 0)), "");
   const auto folder = std::filesystem::path(path_).parent_path();

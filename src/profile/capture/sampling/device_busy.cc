@@ -113,7 +113,7 @@ void DeviceBusy::add(const Batch& batch) {
   for (const Batch::OfStream& of : batch.streams_) {
     const std::size_t index = find(of.stream);
     for (const Batch::Part& part : of.parts) {
-      // Of the block in which it was opened, what was before is not told from what was after.
+      // In the block in which recording was opened, work before and after it cannot be separated.
       const bool before = spans_opening && part.block <= block_of(open_ns_);
       if (part.block < base_ || part.block > block_of(frontier_ns_) || before) continue;
       Block& block = blocks_[slot(part.block)];

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceBusy: what of the estimated price of recording the program cannot have felt, as it waited
-// for a device anyway.
+// DeviceBusy: computes the part of the estimated overhead of recording that did not slow the
+// program, because the program waited for a device during it.
 //
-// The work of one stream is done piece by piece, so the program takes at least as long as its
-// busiest stream's work: in a span of T in which that stream was busy for B, recording, and CUPTI's
-// presence, cost at most T - B, whatever was estimated. What is not known to be busy counts as
-// idle: records that have not come, or never will; what CUPTI puts between two kernels; kernels
-// that may be waiting for another process. Of a device's streams together that would not be true:
-// work that overlaps there could overlap more in a program that is not slowed. Nodes of graphs are
-// dearer on the device itself, so that nothing of their price is hidden.
+// A stream runs its work one piece at a time, so the program takes at least as long as the work of
+// its busiest stream. Take a span T in which that stream was busy for B. Recording and CUPTI's
+// presence then cost at most T - B, even when the estimate is higher. Time that is not known to be
+// busy counts as idle: missing or delayed records, the gap that CUPTI adds between two kernels,
+// and kernels that may wait for another process. The bound does not hold for all streams of a
+// device together: their work could overlap more in a program that is not slowed. Nodes of graphs
+// take longer on the device itself, so that none of their overhead is hidden.
 //
-// Time is cut into blocks, in which records may come in any order and some seconds late: until a
-// block is left behind, what was hidden in it is said anew. What a launch was late by may come to
-// light long after it, once what was queued before it is done: hence what is hidden in a block, of
-// as many launches as a queue holds, is carried over and may be charged to the next.
+// Time is divided into blocks. Their records may come in any order and some seconds late. The
+// hidden part of a block is computed again until the block is settled. The delay of a launch may
+// show long after it, when the work queued before it is done. Therefore the hidden overhead of a
+// block, for up to as many launches as a queue holds, is carried over and may be charged to the
+// next block.
 //
-// Owned by Folding. Thread-safety: none; a Batch is one thread's. Bounded memory: streams beyond
-// kMaxStreams and work later than the blocks reach count as idle.
+// Owned by the ActivityAggregator. Thread-safety: none; a Batch belongs to one thread. Memory is
+// bounded: streams beyond kMaxStreams and work later than the blocks reach count as idle.
 #pragma once
 
 #include <array>
@@ -31,9 +32,9 @@ class DeviceBusy {
   static constexpr std::int64_t kBlockNs = 250'000'000;
   static constexpr std::size_t kBlocks = 64, kMaxStreams = 64;
   static constexpr double kQueued = 1024;  // launches that a stream's queue holds
-  // From one kernel to the next a stream takes so long with nothing recorded, too: 680 to 720 ns on
-  // an H200 (bench/results/queued_gaps_h200.json; recording adds 350 to 410), of which half is
-  // counted, so that the device passes for idle rather than for busy.
+  // The gap between two kernels of a stream without recording: 680 to 720 ns on an H200
+  // (bench/results/queued_gaps_h200.json; recording adds 350 to 410). Half of it counts as busy, so
+  // that in doubt the device counts as idle.
   static constexpr std::int64_t kStreamGapNs = 300;
 
   struct Stream {
@@ -82,7 +83,7 @@ class DeviceBusy {
 
   struct Prices {
     double launch_ns = 0, node_ns = 0;
-    double share = 0;  // of the time, besides
+    double share = 0;  // of the time, in addition
   };
   struct Hidden {
     double estimate_ns = 0;

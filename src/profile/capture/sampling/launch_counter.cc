@@ -7,13 +7,13 @@
 namespace purlin::profile::capture {
 namespace {
 
-// What stands for more than this was recorded in a window, and told of after it was weighed.
+// A record with a larger weight belongs to a window, and was reported after the window was weighed.
 constexpr double kAlone = 1.01;
 // Less than this of what time expects between two windows: ids stand still.
 constexpr double kStandsStill = 0.02;
 // More than any number of threads launches.
 constexpr double kMaxPerNs = 0.05;
-// How far windows as a whole, and one, may be taken to be from what time says of them.
+// The maximum ratio between the weight by IDs and the weight by time: of all windows, and of one.
 constexpr double kMaxApart = 4, kMaxCorrected = 2;
 // Of what was given out too much or too little, what the next window makes up for.
 constexpr double kMadeUp = 0.5;
@@ -165,8 +165,8 @@ bool LaunchCounter::believed(const Stretch& stretch) {
   return true;
 }
 
-// Of a window of which not every record was seen, or none: what was learnt before. What stands for
-// no time, as its window was hardly open, stands for itself.
+// Weighs a window with missing records, or with none, by the ratio of earlier windows. A window
+// that was hardly open represents no time: its launches represent only themselves.
 LaunchCounter::Weight LaunchCounter::for_now(const Stretch& stretch) {
   const bool alone = stretch.time_ns <= 0;
   const double value = alone ? 1 : std::max(1.0, stretch.by_time * usual());
@@ -176,11 +176,12 @@ LaunchCounter::Weight LaunchCounter::for_now(const Stretch& stretch) {
   return {value, moves_, value * launches_};
 }
 
-// Begins anew with what these windows stand for.
+// Starts again, from the launches that these windows represent.
 LaunchCounter::Weight LaunchCounter::by_time(const Stretch& stretch) {
   if (launches_ == 0) last_ = back_at_;
   backwards_ = 0;
-  // However late it is settled: of the time since, no more is given out than they stand for.
+  // A settlement may be late. The time since the window counts only up to the time that the windows
+  // represent.
   const double rest =
       std::min(stretch.time_ns, static_cast<double>(stretch.now_ns - stretch.closed_ns));
   const double timed = launches_ * ids_per_launch_.value() * stretch.by_time;
@@ -202,7 +203,7 @@ LaunchCounter::Weight LaunchCounter::by_ids(const Stretch& stretch) {
   const double due = passed + rate * rest;
   const double usual = stretch.by_time * this->usual() * seen;
   const double expected = rate * stretch.time_ns;
-  double ids = 0;      // that they stand for
+  double ids = 0;      // that they represent
   if (stretch.last) {  // hardly more than the window before: a short one would outweigh it
     ids = before_value_ > 0 ? std::min(due, before_value_ * seen * (1 + kHeldBack)) : due;
   } else {

@@ -4,10 +4,11 @@
 // context (bench/results/correlation_ids.md). Time alone would assume that the program launches as
 // much while it is recorded as outside.
 //
-// The weight by time is multiplied by the ratio that earlier windows showed: IDs that passed over
-// IDs that time expected. Each window corrects half of the previous error. Half of a period's
-// launches is held back until the end, because an assigned weight cannot be reduced later. A
-// window's own count hardly enters its weight, except for few launches in few windows.
+// The weight by time is multiplied by the ratio that earlier windows showed: the number of IDs
+// that CUPTI gave, divided by the number that time expected. Each window corrects half of the
+// previous error. Half of a period's launches is held back until the end, because an assigned
+// weight cannot be reduced later. A window's own count hardly enters its weight, except for few
+// launches in few windows.
 //
 // Windows are compared with IDs only when every record has arrived. IDs that stand still, go
 // backwards or exceed any program's rate leave the weight to time.
@@ -30,13 +31,13 @@ class LaunchCounter {
   // Of the launches whose weight was not known.
   struct Stretch {
     double by_time = 1;          // their weight, as time has it
-    double time_ns = 0;          // that they stand for
+    double time_ns = 0;          // that they represent
     std::int64_t closed_ns = 0;  // when the last window was
     std::int64_t now_ns = 0;
     bool complete = true;  // every record of windows so far was seen
     bool last = false;     // none follows
     bool calls = false;    // calls that launch nothing have ids, too
-    double alone_ns = 0;   // recorded since the call before by what stands for itself
+    double alone_ns = 0;   // since the last call: time of records that represent only themselves
   };
   struct Weight {
     double value = 1;
@@ -48,17 +49,17 @@ class LaunchCounter {
   // From now on ids count, whether anything is recorded or not. `stood_still`: none was given
   // between the last that was seen and now; else the next windows only say where they are.
   void start(std::int64_t now_ns, bool stood_still);
-  // What is launched from now on is nobody's, until the next start.
+  // Launches from now on are not counted, until the next start.
   void stop() { running_ = false; }
   // A launch that was recorded, and when it began; in any order, and as often as it has records.
-  // What it stands for, 0 where that is for settle() to say.
+  // `weight`: the launches that it represents; 0: settle() decides.
   void see(std::uint32_t id, double weight, std::int64_t start_ns);
   // An id given at that time: no launch before has a later one.
   void see_now(std::uint32_t id, std::int64_t now_ns);
   // Of the launches since the last call whose weight was not known.
   Weight settle(const Stretch& stretch);
-  // At the end: launches that are known of (see_now, else those that were held back) and that no
-  // window stands for.
+  // At the end: known launches that no window represents. see_now() makes them known; without it
+  // they are the launches that were held back.
   double left_out() const { return left_out_; }
 
  private:
@@ -70,7 +71,7 @@ class LaunchCounter {
   Weight by_time(const Stretch& stretch);
   Weight by_ids(const Stretch& stretch);
   Weight for_now(const Stretch& stretch);
-  double usual() const;  // what ids tell of, over what time told of
+  double usual() const;  // ids given, divided by ids that time expected
   double owed(const Stretch& stretch) const;
   void begin_lesson(std::int64_t closed_ns);
 
@@ -83,12 +84,13 @@ class LaunchCounter {
   // Since every record was seen.
   IdSet seen_;
   std::int64_t settled_ = 0;  // the latest id then
-  // Of launches to be weighed with an id from before it, and none later seen since: how many, and
-  // the last. Few are late; many, and ids have begun anew.
+  // Launches to be weighed with an id from before it, and no later id since: their number, and the
+  // last id. Few of them are delayed records; many mean that ids have started again.
   double backwards_ = 0;
   std::int64_t back_at_ = 0;
 
-  // Since the last call: launches to be weighed, and what those stand for whose weight is known.
+  // Since the last call: launches to be weighed, and launches that records of known weight
+  // represent.
   double launches_ = 0, known_ = 0;
   std::int64_t first_ = 0, latest_ = 0;
   std::int64_t known_latest_ = -1;                             // of the latter
@@ -96,8 +98,8 @@ class LaunchCounter {
 
   double given_ = 0, due_from_ = 0;  // ids accounted for, since that one
 
-  // Since the end of the last window that was weighed by ids: of windows, and of what stands for
-  // itself, launches and time.
+  // Since the end of the last window that was weighed by ids: launches and time of windows, and of
+  // records that represent only themselves.
   std::int64_t before_ = 0, before_ns_ = 0;
   double weighed_ = 0, open_ns_ = 0, alone_ = 0, alone_ns_ = 0;
 

@@ -201,8 +201,8 @@ TEST(LaunchCounter, APauseIsNoLaunches) {
   }
 }
 
-// As of 64 threads, each with a buffer of its own: half of what a window recorded is told of when
-// it was weighed, and gets its weight; at every fourth window all is there.
+// As with 64 threads that each have a separate buffer: half of a window's records are reported
+// after it was weighed, and get its weight. At every fourth window no record is missing.
 TEST(LaunchCounter, WhatIsToldOfLateIsNotGivenOutTwice) {
   std::mt19937_64 random(1);
   std::uniform_int_distribution<std::uint32_t> place(0, 3500);
@@ -243,9 +243,9 @@ TEST(LaunchCounter, WhatIsToldOfLateIsNotGivenOutTwice) {
   EXPECT_NEAR(given / id, 1, 0.01);
 }
 
-// It captures twenty launches for every ten that it makes, and of every second window CUPTI gives
-// the records back late only: the others tell how many ids a launch has all the same, and what was
-// given out before is not made up for twice.
+// The program captures 20 launches for every 10 that it makes. The records of every second window
+// arrive late. The other windows still show how many ids a launch has. The error of earlier
+// weights is not corrected twice.
 TEST(LaunchCounter, CapturesAreKnownOfThoughRecordsComeLate) {
   for (const auto& [late_first, calls] :
        {std::pair(0u, false), std::pair(1u, false), std::pair(0u, true), std::pair(1u, true)}) {
@@ -358,7 +358,7 @@ TEST_F(LaunchCounterAlone, AStragglerIsNoNewBeginning) {
   EXPECT_NEAR(weight.value, 95, 20);
 }
 
-// A window that was hardly open stands for no time.
+// A window that was hardly open represents no time.
 TEST_F(LaunchCounterAlone, AWindowThatStandsForNoTimeTeachesNothing) {
   counter_.start(0, true);
   window(0, 501, 510);
@@ -386,7 +386,7 @@ TEST_F(LaunchCounterAlone, WhatStandsForItselfIsNotWeighedAgain) {
   double given = 0, launched = 510;
   std::uint32_t id = 511;
   for (std::int64_t second = 1; second < 40; ++second) {
-    // 500 that nobody sees, 400 in full, 100 that nobody sees, a window.
+    // 500 launches unseen, 400 in full, 90 unseen, a window of 10.
     id += 500;
     for (int i = 0; i < 400; ++i) counter_.see(id++, 1, 0);
     id += 90;
@@ -491,8 +491,8 @@ TEST(LaunchCounter, AnEndWithoutAnIdGivesOutWhatWasHeldBack) {
   EXPECT_LE(counter.left_out(), 0.51 * kLaunches);
 }
 
-// A window may be settled so late that more time has passed since than it stands for: it is not
-// taken to have given out that, too.
+// A window may be settled so late that more time has passed since then than it represents. The
+// excess does not count as represented.
 TEST_F(LaunchCounterAlone, AWindowByTimeGivesOutNoMoreThanItStandsFor) {
   counter_.see(1000, 1, 0);
   counter_.start(0, true);

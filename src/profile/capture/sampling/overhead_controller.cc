@@ -25,12 +25,12 @@ constexpr double kThroughout = 0.8;  // a window this long leaves nothing worth 
 // in one of some ten thousand: cuda/toggle_watch.h), and the hundredth window of a minute tells
 // little that is new.
 constexpr double kWindowsToAnAge = 400;
-// A window that ended sooner, as it was opened late, stands for nothing but itself.
+// A window that was opened late and ended before this time represents only itself.
 constexpr double kMinOpenNs = 1'000'000;
 constexpr std::int64_t kRefusedForNs = 100'000'000;
 constexpr std::int64_t kSteadyPeriodNs = 1'000'000'000;  // of periods that nothing interrupts
-// Of those that are recorded throughout: nodes of graphs are told only when they are flushed, at a
-// period's end.
+// The same for periods that are recorded throughout: nodes of graphs are reported only at a flush,
+// at the end of a period.
 constexpr double kThroughoutPeriodNs = 300'000'000;
 
 }  // namespace
@@ -84,8 +84,8 @@ void OverheadController::begin_period(std::int64_t now_ns) {
   period_begin_ns_ = now_ns;
   period_is_new_ = true;
   plan_launches(now_ns);
-  // What was asked for besides launches need not wait for the head's end, but its very beginning is
-  // the launches' alone. Opening tier 0 again has its lasting price then, too.
+  // The other tiers need not wait for the end of the start-up window, but only launches are
+  // recorded at its very beginning. Opening tier 0 again then has its lasting overhead too.
   const bool begun =
       !in_startup_ || (first_launch_ns_ >= 0 && now_ns - first_launch_ns_ >= kAloneNs);
   if (begun && !full_) plan_others(now_ns);
@@ -122,7 +122,7 @@ void OverheadController::plan_launches(std::int64_t now_ns) {
   };
   const bool went_on = std::exchange(throughout_, true);
   planned_weight_ = 1;
-  // Where no window came to be in the time before, what is recorded now stands for that, too.
+  // If the time before had no window, the launches recorded now represent that time too.
   final_ = open_ns_ >= kMinOpenNs || standing_ns_ <= 0;
   if (tiers_.empty() || full_ || pinned_ || options_.every_launch)
     return period(std::max(least, static_cast<double>(kSteadyPeriodNs)));
@@ -148,8 +148,8 @@ void OverheadController::plan_launches(std::int64_t now_ns) {
            : estimator_.cost_density() > 0 ? rest / estimator_.cost_density()
                                            : length_ns;
   };
-  // What was never closed goes on for as long as there is something in the balance: to open it
-  // again has its price, or is not wanted at all.
+  // A tier that was never closed stays open while its balance is not negative: to open it again has
+  // an overhead, or is not wanted at all.
   const bool saved = went_on && !lasting_ && tier.balance.ns() >= 0;
   if (saved || affordable(kSteadyPeriodNs) >= kThroughout * kSteadyPeriodNs)
     return period(std::max(least, kThroughoutPeriodNs));
@@ -230,8 +230,8 @@ void OverheadController::end_period(std::int64_t now_ns) {
                    [this](const CostEstimator::Amounts& rates) { return presence_of(rates); });
 }
 
-// How long into this period tier 0 has been open for an earlier one, as closing may take a while:
-// what was recorded then stands for itself.
+// How long into this period tier 0 has been open for an earlier one, as closing may take a while.
+// Launches recorded in that time represent only themselves.
 double OverheadController::still_open_ns(std::int64_t now_ns) const {
   if (!running_ || !open_final_ || open_since_ns_ < 0) return 0;
   return static_cast<double>(now_ns - std::max(open_since_ns_, period_begin_ns_));
@@ -242,13 +242,14 @@ bool OverheadController::overspent() const {
                      : tiers_[0].balance.ns() < 0;
 }
 
-// Asked when tier 0 can no longer stay open. To close it for a window to come costs nothing where
-// that price is paid already, and pays where the head's graphs cost more as they are, windows or
-// not. Where windows follow, what they have to count is counted from now on.
+// Called when tier 0 can no longer stay open. Closing it for a later window has no further overhead
+// when the lasting overhead exists already. It saves time when the graphs of the start-up window
+// cost more unchanged, with windows or without. If windows follow, launches are counted from now
+// on.
 bool OverheadController::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
   const bool graphs = estimator_.rates().nodes * costs.instrumented_node_ns > lasting_share();
-  const bool asked_for = requested_.in_cells();  // whatever it costs
+  const bool asked_for = requested_.in_cells();  // at any overhead
   const bool wanted = options_.windows || asked_for;
   launch_bound_ = !lasting_ && !graphs && !asked_for && lasting_share() > options_.budget / 2;
   ended_ = launch_bound_ || !wanted;
@@ -337,8 +338,8 @@ void OverheadController::refused(int tier, bool forever, std::int64_t now_ns) {
 void OverheadController::closed(int tier, std::int64_t now_ns) {
   if (tier != 0 || open_since_ns_ < 0) return;
   const auto open = static_cast<double>(now_ns - open_since_ns_);
-  // Closing takes a while, in which it is recorded on: where no period stands for that time, this
-  // does.
+  // Closing takes a while, and recording goes on during it. If no period represents that time, it
+  // is added here.
   if (!running_ || (ended_ && !full_)) {
     totals_.governed_ns += open;
     if (!open_final_) standing_ns_ += open;
@@ -425,7 +426,7 @@ void OverheadController::interrupted(std::int64_t now_ns) {
 
 OverheadController::Standing OverheadController::take_weight(bool last) {
   if (open_ns_ <= 0 || (open_ns_ < kMinOpenNs && !last))
-    return {};  // what comes stands for this time too
+    return {};  // later records represent this time too
   const double time = std::exchange(standing_ns_, 0), open = std::exchange(open_ns_, 0);
   return {std::max(1.0, time / open), time};
 }

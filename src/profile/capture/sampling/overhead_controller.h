@@ -33,13 +33,13 @@ struct Window {
 
 // What a tier requires for its windows.
 struct Requirements {
-  double share = 0.2;                          // of the budget; tier 0 has the rest
-  double min_budget = 0;                       // of the program's time, if its share is less
-  bool windows = true;                         // false: it has none
-  bool pins_launches = false;                  // tier 0 cannot open again next to it: it stays open
-  std::int64_t window_ns = 30'000'000;         // tier 0 computes its own
-  std::int64_t min_period_ns = 1'000'000'000;  // from one window to the next
-  std::int64_t first_cost_ns = 5'000'000;      // until the first window was measured
+  double share = 0.2;                          // Part of the budget; tier 0 has the rest.
+  double min_budget = 0;                       // Part of the program's time, if its share is less.
+  bool windows = true;                         // False: it has none.
+  bool pins_launches = false;                  // Tier 0 cannot reopen next to it: it stays open.
+  std::int64_t window_ns = 30'000'000;         // Tier 0 computes its own.
+  std::int64_t min_period_ns = 1'000'000'000;  // From one window to the next.
+  std::int64_t first_cost_ns = 5'000'000;      // Until the first window was measured.
 };
 
 struct ControllerOptions {
@@ -75,12 +75,12 @@ class OverheadController {
   };
 
   struct Totals {
-    double governed_ns = 0;  // time that records represent
-    double recorded_ns = 0;  // of that, with tier 0 open
-    double windows = 0;      // of tier 0
-    double unseen_ns = 0;    // nothing recorded, after the end of recording
-    double spent_ns = 0;     // overhead of all tiers that the program may notice
-    double hidden_ns = 0;    // further overhead, while the program waited for a device
+    double governed_ns = 0;  // Time that records represent.
+    double recorded_ns = 0;  // Of that, with tier 0 open.
+    double windows = 0;      // Of tier 0.
+    double unseen_ns = 0;    // Nothing recorded, after the end of recording.
+    double spent_ns = 0;     // Overhead of all tiers that the program may notice.
+    double hidden_ns = 0;    // Further overhead, while the program waited for a device.
   };
 
   // The first of the tiers records launches.

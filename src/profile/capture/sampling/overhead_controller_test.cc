@@ -169,7 +169,7 @@ TEST(OverheadController, WeightsAreUnbiasedOverSeeds) {
   }
 }
 
-// Whatever is left at the end is stood for by the last window.
+// The last window represents all time that is left at the end.
 TEST(OverheadController, AllOfTheTimeIsStoodForAtWhateverMomentTheProgramEnds) {
   for (int run = 0; run < 40; ++run) {
     const std::int64_t length = 700 * kMs + run * 137 * kMs;
@@ -195,7 +195,7 @@ TEST(OverheadController, TheTimeBetweenCloseWindowsInFullIsStoodForToo) {
       program.step_ns = 100'000;
       program.latest_wake_ns = 100'000;
       const Outcome out = simulate(options, {Requirements{}}, 12 * kSecond, program);
-      // What comes after the last window has none to stand for it.
+      // No window represents the time after the last window.
       const double rest = static_cast<double>(cell) / 2 / 12e9;
       EXPECT_NEAR(out.estimate / out.truth, 1, 0.02 + rest) << cell / kMs << " ms, seed " << seed;
       EXPECT_LT(out.recorded, 0.9 * out.truth);
@@ -215,8 +215,8 @@ TEST(OverheadController, WhereFullWindowsAreAskedForNothingIsUnseen) {
   EXPECT_NEAR(out.estimate / out.truth, 1, 0.05);
 }
 
-// CUPTI took a second to close a window in full: what was recorded then needs nobody to stand for
-// it.
+// CUPTI took a second to close a window in full. The launches recorded in that second need no
+// window that represents them.
 TEST(OverheadController, ClosingThatTakesLongIsNotStoodForTwice) {
   ControllerOptions options = seeded(1);
   options.full_window_ns = 10 * kMs;
@@ -243,9 +243,9 @@ TEST(OverheadController, ClosingThatTakesLongIsNotStoodForTwice) {
   EXPECT_LT(most_ns, 100.0 * kMs);
 }
 
-// A training step of 40 ms launches 300 kernels in its first 8: a window that sees a burst costs as
-// much as five that see none, and what the head took too much is not paid back by windows of a
-// fiftieth of their periods, which would then stand for half of the run.
+// A training step of 40 ms launches 300 kernels in its first 8 ms. A window that sees a burst costs
+// as much as five windows that see none. The excess of the start-up window must not shorten windows
+// to a fiftieth of their periods. Such windows would represent half of the run.
 TEST(OverheadController, BurstsDoNotMakeWindowsTooShortToTell) {
   double squares = 0;
   constexpr int kRuns = 60;
@@ -280,7 +280,7 @@ TEST(OverheadController, ABurstAtTheHeadsEndDoesNotDecide) {
   }
 }
 
-// A window of a hundredth of a millisecond would stand for hundreds of launches with each of its.
+// In a window of a hundredth of a millisecond, each launch would represent hundreds of launches.
 TEST(OverheadController, AWindowThatIsHardlyOpenStandsForNothing) {
   for (const bool last : {false, true}) {
     ControllerOptions options = seeded(1);
@@ -353,7 +353,8 @@ TEST(OverheadController, OtherTiersLiveFromTheirShare) {
   }
 }
 
-// Asked for by name: a small budget does not starve it, and launches have theirs beside it.
+// A tier that the user asked for by name: a small budget does not starve it, and launches have
+// their own budget next to it.
 TEST(OverheadController, ATierMayHaveABudgetOfItsOwn) {
   Requirements counters;
   counters.min_budget = 0.05;
@@ -386,7 +387,7 @@ TEST(OverheadController, ALaunchBoundProgramHasItsHeadOnly) {
   const Outcome out = simulate(options, {Requirements{}}, 60 * kSecond, steady(6e4));
   EXPECT_EQ(out.opened[0], 1);
   EXPECT_NEAR(out.recorded, 0.05 / 1100e-9, 0.2 * 0.05 / 1100e-9);
-  EXPECT_NEAR(out.estimate, out.recorded, 1e-3);  // at weight 1: it stands for itself
+  EXPECT_NEAR(out.estimate, out.recorded, 1e-3);  // at weight 1: it represents itself
   EXPECT_NEAR(out.totals.unseen_ns, 58.4e9, 1e9);
   EXPECT_NEAR(out.totals.governed_ns, 1.6e9, 1e9);
   // A budget that can bear it has windows all along.
@@ -501,7 +502,8 @@ TEST(OverheadController, GraphsAreWorthAnotherWindow) {
   EXPECT_EQ(cycles, 1);
 }
 
-// The head's records were many: what they cost to take in says nothing of a window to come.
+// The start-up window had many records. The overhead of reading them does not predict the overhead
+// of a later window.
 TEST(OverheadController, WhatRecordsCostMakesWindowsShorterNotRarer) {
   const auto windows = [](bool by_record) {
     OverheadController controller(seeded(5), {{}}, 0);
@@ -527,7 +529,7 @@ TEST(OverheadController, WhatRecordsCostMakesWindowsShorterNotRarer) {
   EXPECT_GT(windows(true), 2 * windows(false));
 }
 
-// Where later launches would pay more than the graphs save, they are left as they are.
+// Graphs stay unchanged when later launches would lose more time than the graphs save.
 TEST(OverheadController, FewGraphsAreWorthNoCycle) {
   OverheadController controller(ControllerOptions(), {Requirements{}}, 0);
   ASSERT_EQ(controller.decide(1).tier, 0);
@@ -539,8 +541,8 @@ TEST(OverheadController, FewGraphsAreWorthNoCycle) {
   EXPECT_FALSE(controller.decide(20 * kSecond).cycle);
 }
 
-// The same programs with windows and without: of what graphs cost as they are a program is rid
-// alike.
+// The same programs with windows and without: in both cases the overhead of unchanged graphs
+// ends.
 TEST(OverheadController, WithoutWindowsNothingFollowsTheHead) {
   for (const bool windows : {true, false})
     for (const double nodes : {0.0, 400'000.0}) {
@@ -703,7 +705,7 @@ TEST(OverheadController, FullWindowsComeOnceInEachCellAtAnotherPlace) {
   EXPECT_NE(begins[0] / kSecond, begins[1] / kSecond);
 }
 
-// While CUPTI is another's no time is stood for, and afterwards a period begins anew.
+// While another client has CUPTI, no time is represented. Afterwards a new period begins.
 TEST(OverheadController, TimeAsideIsNobodys) {
   OverheadController controller({}, {Requirements{}}, 0);
   ASSERT_EQ(controller.decide(1).tier, 0);

@@ -47,7 +47,7 @@ long rank_of_process() {
   return -1;
 }
 
-// `purlin profile` names the run. Where nothing does, each process is one of its own.
+// `purlin profile` names the run. If nothing names it, each process is a separate run.
 std::string run_of_process() {
   if (std::string id = environment_variable("PURLIN_RUN_ID"); !id.empty()) return id;
   if (const std::string job = environment_variable("SLURM_JOB_ID"); !job.empty())
@@ -102,7 +102,7 @@ std::string device() {
   return (model.empty() ? "unknown" : model) + ", " + (driver.empty() ? "unknown" : driver);
 }
 
-// What is asked for besides the usual, since it has a cost of its own.
+// The options that add to the usual capture. Each has a separate overhead.
 std::string kind_of_capture() {
   std::string text = environment_variable("PURLIN_FULL") == "1" ? "full" : "governed";
   if (environment_variable("PURLIN_WAITS") == "1") text += " waits";
@@ -136,7 +136,7 @@ std::string percent(double share) {
 
 std::string why_no_copies(bool known) {
   return std::string(
-             "copies and sets of memory are not recorded, which takes every launch's time "
+             "memcpy and memset are not recorded, because recording them slows every launch "
              "to the end of a program: ") +
          (known ? "this one made too many launches for the budget when it was last recorded"
                 : "how many launches this one makes is not known yet") +
@@ -193,7 +193,7 @@ void decide_by_record(ProcessSampler& sampler, double budget, std::string& why) 
 
 }  // namespace
 
-// FNV-1a: all ranks of a run, on whatever machine, come to the same number.
+// FNV-1a: all ranks of a run get the same number, on every machine.
 std::uint64_t number_of(std::string_view text) {
   std::uint64_t hash = 14695981039346656037u;
   for (const char character : text)
@@ -267,7 +267,7 @@ ProcessSampler ProcessSampler::from_environment(double budget, bool may_be_autom
                          (automatic ? " auto): " : "): ");
   if (is_drawn(number_of(run_of_process()), rank, sampler.one_in)) {
     if (automatic)
-      sampler.notes.push_back({"sample_auto", of + "this one stands for as many, since " + why});
+      sampler.notes.push_back({"sample_auto", of + "this one represents as many, since " + why});
     return sampler;
   }
   // The same of all ranks, so that their notes become one.
