@@ -110,13 +110,13 @@ PURLIN_API purlin_status purlin_cache_reload(purlin_cache* cache);
  * minute when a dispatcher meets a new shape: a service that does none of these for hours calls it.
  */
 PURLIN_API purlin_status purlin_cache_flush(purlin_cache* cache);
-/* [MT] Stores a winner that another tuner found. It is a JSON object as docs/formats/cache.md has
- * it
- * ("purlin.entry/1"). Required are key (op, kernel, backend and arch at least), config, problem and
- * time_ms. The key's bucket follows from bucket_rules, and who, where and when are filled in. Ops
- * that are open find it once this returns PURLIN_OK, unless a better entry of the key is known,
- * which goes on being served. It goes into the first layer that can be written, durably; where none
- * can, it serves this process until it ends. PURLIN_INVALID says which member is wrong. */
+/* [MT] Stores a winner that another tuner found. docs/formats/cache.md describes its
+ * JSON object ("purlin.entry/1"). Required are key (op, kernel, backend and arch at least), config,
+ * problem and time_ms. The key's bucket follows from bucket_rules, and who, where and when are
+ * filled in. Ops that are open find it once this returns PURLIN_OK, unless a better entry of the
+ * key is known, which goes on being served. It goes into the first layer that can be written,
+ * durably; where none can, it serves this process until it ends. PURLIN_INVALID says which member
+ * is wrong. */
 PURLIN_API purlin_status purlin_cache_put(purlin_cache* cache, const char* entry_json);
 PURLIN_API const char* purlin_cache_directory(const purlin_cache* cache); /* [MT] */
 /* [MT] Fills in up to `count` directories of the layers that are read, the uppermost first; how

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // TuningSession: searches a space under a budget and decides on the winner.
 //
-// A session names the next measurement and receives its result. Its caller may be one device,
-// several at once, or a program that tunes its own kernel between two of its steps. The default
-// config is evaluated first. Each evaluation is in the journal before it counts. The contents of a
-// journal are not evaluated again: the strategy is asked as before and receives the journal's
-// results. Evaluations end early once they cannot come within reach of the best (racing). At the
-// end the fastest few, and the default, are measured again in turns (finals.h), so that drifting
-// clocks affect all alike. Thread-safety: belongs to one thread; `stop` may be set from any, or
-// from a signal handler.
+// A session names the next measurement and receives its result. Any caller may drive it: for one
+// device, for several at once, or in a program that tunes its own kernel between two of its steps.
+// The default config is evaluated first. Each evaluation is in the journal before it counts. The
+// contents of a journal are not evaluated again: the strategy is asked as before and receives the
+// journal's results. Evaluations end early once they cannot come within reach of the best (racing).
+// At the end the fastest few, and the default, are measured again in turns (finals.h), so that
+// drifting clocks affect all alike. Thread-safety: belongs to one thread; `stop` may be set from
+// any, or from a signal handler.
 #pragma once
 
 #include "base/status.h"
