@@ -2,21 +2,21 @@
  *
  * Purlin's C interface: find the tuned config of a kernel, fast enough to ask before each launch.
  *
- *   purlin_cache* cache = NULL;
- *   purlin_op* gemm = NULL;
- *   const char* dimensions[] = {"M", "N", "K"};
- *   purlin_device device = PURLIN_DEVICE_INIT;
- *   purlin_op_desc desc = PURLIN_OP_DESC_INIT;
- *   purlin_cache_open(NULL, &cache);
- *   purlin_cache_device(cache, "cuda:0", &device);
- *   desc.op = desc.kernel = "gemm", desc.device = &device;
- *   desc.dimensions = dimensions, desc.dimension_count = 3;
- *   purlin_op_open(cache, &desc, &gemm);
- *   ...
- *   const int64_t extents[] = {m, n, k};
- *   const purlin_entry* entry = NULL;
- *   purlin_lookup(gemm, extents, 3, &entry);
- *   int64_t bm = purlin_entry_int(entry, "BM", 16);
+ *    purlin_cache* cache = NULL;
+ *    purlin_op* gemm = NULL;
+ *    const char* dimensions[] = {"M", "N", "K"};
+ *    purlin_device device = PURLIN_DEVICE_INIT;
+ *    purlin_op_desc desc = PURLIN_OP_DESC_INIT;
+ *    purlin_cache_open(NULL, &cache);
+ *    purlin_cache_device(cache, "cuda:0", &device);
+ *    desc.op = desc.kernel = "gemm", desc.device = &device;
+ *    desc.dimensions = dimensions, desc.dimension_count = 3;
+ *    purlin_op_open(cache, &desc, &gemm);
+ *    ...
+ *    const int64_t extents[] = {m, n, k};
+ *    const purlin_entry* entry = NULL;
+ *    purlin_lookup(gemm, extents, 3, &entry);
+ *    int64_t bm = purlin_entry_int(entry, "BM", 16);
  *
  * Conventions
  *  1. Handles are opaque. What an _open function made, its _close function releases; closing NULL
@@ -26,13 +26,14 @@
  *  3. A function that can fail returns a purlin_status; PURLIN_OK is 0. After a failure,
  *     purlin_last_error() says, for this thread, what was wrong and what to do.
  *  4. A struct that is passed in begins with its size, which the PURLIN_..._INIT macros set.
- * Members are only ever added at the end, so a program built against an older header keeps working.
+ *     Members are only ever added at the end, so a program built against an older header keeps
+ *     working.
  *  5. No function throws, exits, starts a thread, changes signal handlers, or prints unless
  *     PURLIN_LOG asks for it.
  *  6. [MT] marks what any number of threads may call at once on the same handle. The rest is safe
- * on different handles.
- *  7. A NULL op or entry is allowed wherever one is read: the lookup is a miss and the value is the
- *     fallback. A program that ignores every status runs on its defaults.
+ *     on different handles.
+ *  7. Every function that reads an op or an entry accepts NULL: the lookup is a miss and the value
+ *     is the fallback. A program that ignores every status runs on its defaults.
  *  8. Environment, read when a cache is opened: PURLIN_CACHE names the default cache directory,
  *     PURLIN_CACHE_LAYERS those below it ("/var/cache/purlin:/mnt/fleet/purlin").
  *     PURLIN_DISABLE=1 makes each lookup a miss without a file being read, so that defaults are
@@ -64,12 +65,12 @@ extern "C" {
 
 typedef enum purlin_status {
   PURLIN_OK = 0,
-  PURLIN_INVALID = 1,     /* the call is wrong */
-  PURLIN_NOT_FOUND = 2,   /* something named does not exist */
-  PURLIN_UNAVAILABLE = 3, /* this machine cannot do it: no device, no driver */
-  PURLIN_IO = 4,          /* the operating system refused */
-  PURLIN_CORRUPT = 5,     /* the cache is of a newer version, or no cache */
-  PURLIN_FAILED = 6       /* out of memory, or a bug */
+  PURLIN_INVALID = 1,     /* The call is wrong. */
+  PURLIN_NOT_FOUND = 2,   /* Something named does not exist. */
+  PURLIN_UNAVAILABLE = 3, /* This machine cannot do it: no device, no driver. */
+  PURLIN_IO = 4,          /* The operating system refused. */
+  PURLIN_CORRUPT = 5,     /* The cache is of a newer version, or no cache. */
+  PURLIN_FAILED = 6       /* Out of memory, or a bug. */
 } purlin_status;
 
 typedef enum purlin_outcome {
@@ -90,13 +91,13 @@ PURLIN_API const char* purlin_last_error(void); /* [MT] "" before the first fail
 typedef struct purlin_cache purlin_cache;
 
 /* Opens the cache in `directory`; NULL: $PURLIN_CACHE, else the user's. A directory that does not
- * exist is an empty cache. What was asked for, and how often, is written beside the entries as
+ * exist is an empty cache. The lookups, with their counts, are written next to the entries as
  * worklist.json: see purlin_cache_flush. Lookups read through to the directories of
  * $PURLIN_CACHE_LAYERS below it: the better outcome is served, of equals the upper layer's, and
  * what was withdrawn in any layer is served from none. */
 PURLIN_API purlin_status purlin_cache_open(const char* directory, purlin_cache** cache);
 /* The same over directories of the program's choice, the uppermost first (NULL: as above);
- * $PURLIN_CACHE_LAYERS is not read. Layers below the first that cannot be read are passed over and
+ * $PURLIN_CACHE_LAYERS is not read. Layers below the first that cannot be read are skipped and
  * tried again at each purlin_cache_reload. */
 PURLIN_API purlin_status purlin_cache_open_layers(const char* const* directories, size_t count,
                                                   purlin_cache** cache);
@@ -109,9 +110,9 @@ PURLIN_API purlin_status purlin_cache_reload(purlin_cache* cache);
  * minute when a dispatcher meets a new shape: a service that does none of these for hours calls it.
  */
 PURLIN_API purlin_status purlin_cache_flush(purlin_cache* cache);
-/* [MT] Stores a winner that another tuner found: a JSON object as docs/formats/cache.md has it
- * ("purlin.entry/1"), of which key (op, kernel, backend and arch at least), config, problem and
- * time_ms are needed; the key's bucket follows from bucket_rules, and who, where and when are
+/* [MT] Stores a winner that another tuner found. docs/formats/cache.md describes its
+ * JSON object ("purlin.entry/1"). Required are key (op, kernel, backend and arch at least), config,
+ * problem and time_ms. The key's bucket follows from bucket_rules, and who, where and when are
  * filled in. Ops that are open find it once this returns PURLIN_OK, unless a better entry of the
  * key is known, which goes on being served. It goes into the first layer that can be written,
  * durably; where none can, it serves this process until it ends. PURLIN_INVALID says which member
@@ -210,7 +211,7 @@ PURLIN_API const char* purlin_entry_parameter_name(const purlin_entry* entry, si
 /* The extent of a dimension of the problem that was measured. */
 PURLIN_API int64_t purlin_entry_extent(const purlin_entry* entry, const char* dimension,
                                        int64_t fallback);
-/* Median at that problem, and the default config's beside it; 0: not measured. */
+/* Median at that problem, and the default config's median there; 0: not measured. */
 PURLIN_API double purlin_entry_time_ms(const purlin_entry* entry);
 PURLIN_API double purlin_entry_default_time_ms(const purlin_entry* entry);
 /* 1 when its outputs were checked against the reference. */
@@ -231,7 +232,7 @@ typedef struct purlin_source {
   const char* text;
 } purlin_source;
 
-/* With purlin_dispatcher_desc.flags, beside PURLIN_ALLOW_TRANSFERRED: */
+/* With purlin_dispatcher_desc.flags, next to PURLIN_ALLOW_TRANSFERRED: */
 #define PURLIN_REFUSE_STALE 4u       /* do not serve entries of another toolkit or driver */
 #define PURLIN_COMPILE_AHEAD_ONLY 8u /* launches never compile: only purlin_prepare does */
 
@@ -253,14 +254,14 @@ typedef struct purlin_dispatcher_desc {
   { sizeof(purlin_dispatcher_desc), NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, 0, 0 }
 
 /* Opens a kernel on the program's own context, which must outlive the dispatcher (on CUDA it must
- * also be current wherever the dispatcher is used). Compiles and loads the default config, which
- * takes as long as the compiler does unless the directory of binaries has it. `*dispatcher` is
- * closed with purlin_dispatcher_close; the cache may be closed before. */
+ * also be current in every thread that uses the dispatcher). Compiles and loads the default config,
+ * which takes as long as the compiler does unless the directory of binaries has it. `*dispatcher`
+ * is closed with purlin_dispatcher_close; the cache may be closed before. */
 PURLIN_API purlin_status purlin_dispatcher_open(purlin_cache* cache,
                                                 const purlin_dispatcher_desc* desc,
                                                 purlin_dispatcher** dispatcher);
-/* No launch of the dispatcher may be under way in another thread; those the device has not finished
- * are waited for by nobody: finish the queues first. */
+/* No launch of the dispatcher may be under way in another thread. The function does not wait for
+ * launches that the device has not finished: finish the queues first. */
 PURLIN_API void purlin_dispatcher_close(purlin_dispatcher* dispatcher);
 
 /* [MT] The dimensions of a problem shape, in the order of extents; "" past the last. */
@@ -299,19 +300,19 @@ typedef struct purlin_launch {
 /* [MT] Launches the kernel with the best config known for the shape, asynchronously, as the
  * driver's own launch does. The first launch of a shape may compile (unless COMPILE_AHEAD_ONLY;
  * never while `queue` is captured); from then on: no lock but the driver's (OpenCL's kernel objects
- * need one), no allocation, no wait. Whatever keeps a tuned config from being served, the default
- * is. Fails where the driver refuses the launch, or the shape is none that the spec's default
- * config can run. */
+ * need one), no allocation, no wait. If a tuned config cannot be served for any reason, the
+ * default is. Fails where the driver refuses the launch, or the shape is none that the spec's
+ * default config can run. */
 PURLIN_API purlin_status purlin_dispatch(purlin_dispatcher* dispatcher,
                                          const purlin_launch* launch);
 
 typedef struct purlin_choice {
   size_t size;
-  purlin_outcome outcome; /* of the lookup; PURLIN_MISS: the default config */
-  int demoted;            /* 1: live launches showed the entry slower than what is served */
-  const char* entry;      /* id of the entry; "" on a miss */
-  const char* options;    /* of the config served: "-DBM=64 -DBN=32" */
-  const char* reason;     /* why the default is served although there is an entry; "" */
+  purlin_outcome outcome; /* Of the lookup; PURLIN_MISS: the default config. */
+  int demoted;            /* If 1: live launches showed the entry slower than the served config. */
+  const char* entry;      /* Id of the entry; "" on a miss. */
+  const char* options;    /* Of the config served: "-DBM=64 -DBN=32". */
+  const char* reason;     /* Why the default is served although there is an entry; "". */
   unsigned grid[3], block[3];
   uint64_t shadow_samples; /* pairs timed so far against the most tested rival */
   double shadow_ratio;     /* time of what is served over that rival's, median; 1: not known */
@@ -329,20 +330,20 @@ PURLIN_API purlin_status purlin_dispatcher_choice(purlin_dispatcher* dispatcher,
 
 typedef struct purlin_cublaslt purlin_cublaslt;
 
-/* D = epilogue(A * B), row-major and packed: A of M x K (K x M where transposed), B of K x N (N x
- * K), D of M x N; a column-major product is the same with A and B, M and N exchanged. What a spec
- * with a [library] says: docs/formats/spec.md. */
+/* D = epilogue(A * B), row-major and packed. A is M x K (K x M if transposed), B is K x N (N x K if
+ * transposed), D is M x N. A column-major product is the same with A and B, M and N exchanged.
+ * docs/formats/spec.md describes a spec with a [library]. */
 typedef struct purlin_cublaslt_desc {
   size_t size;
   const char* a; /* "bf16", "f16", "f32", "f64", "i8", "f8e4m3", "f8e5m2" */
   const char* b; /* NULL: as a */
   const char* d; /* NULL: as a, i32 for i8, bf16 for 8-bit reals */
   int transpose_a, transpose_b;
-  int batched;                 /* 1: a fourth extent, so many products one after another */
-  const char* compute;         /* "f32", "tf32", "i32", "f64"; NULL: what a suggests */
-  const char* epilogue;        /* "bias", "relu", "gelu", "relu_bias", "gelu_bias"; NULL: none */
-  size_t workspace_bytes;      /* what the program will give each product */
-  const purlin_device* device; /* toolkit is not read: it is the library's version */
+  int batched;            /* If 1: a fourth extent, the number of products one after another. */
+  const char* compute;    /* Is "f32", "tf32", "i32", "f64"; NULL: follows from a. */
+  const char* epilogue;   /* Is "bias", "relu", "gelu", "relu_bias", "gelu_bias"; NULL: none. */
+  size_t workspace_bytes; /* The program will give this to each product. */
+  const purlin_device* device; /* Its toolkit is not read: it is the library's version. */
   void* handle; /* the program's cublasLtHandle_t; NULL: one is made, on the current context */
   const char* policy; /* "warm" or "cold" measurements; NULL: any */
   unsigned flags;     /* PURLIN_ALLOW_STALE: of another driver; never of another cuBLASLt */
@@ -350,8 +351,8 @@ typedef struct purlin_cublaslt_desc {
 #define PURLIN_CUBLASLT_DESC_INIT \
   { sizeof(purlin_cublaslt_desc), NULL, NULL, NULL, 0, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, 0 }
 
-/* Of the libcublasLt this process has loaded. Entries are of its very version. What is asked for in
- * vain goes to the work list, with a spec beside the cache for `purlin tune --backlog`. */
+/* Of the libcublasLt this process has loaded. Entries are of its very version. A shape without an
+ * entry goes to the work list, with a spec next to the cache for `purlin tune --backlog`. */
 PURLIN_API purlin_status purlin_cublaslt_open(purlin_cache* cache, const purlin_cublaslt_desc* desc,
                                               purlin_cublaslt** product);
 /* Plans are freed with it: finish what was launched first. */
@@ -360,8 +361,8 @@ PURLIN_API void purlin_cublaslt_close(purlin_cublaslt* product);
 /* [MT] Fills in the cublasLtMatmulAlgo_t that a shape was tuned to, for the program to pass to
  * cublasLtMatmul. `extents` are M, N, K and, where batched, BATCH. `descriptors` are the program's
  * own: the cublasLtMatmulDesc_t and the layouts of the library's A, B, C and D; NULL: packed ones.
- * An algorithm that cublasLtMatmulAlgoCheck refuses for them, or that needs more than the
- * workspace, is never handed out: *algo is then left as it is and the outcome is PURLIN_MISS
+ * The function never returns an algorithm that cublasLtMatmulAlgoCheck refuses for them, or that
+ * needs more than the workspace. Then *algo is unchanged and the outcome is PURLIN_MISS
  * (purlin_last_error says why), so the program goes on with its heuristic. Makes no call to the
  * device: allowed while a stream is captured. Takes some microseconds: keep the algorithm for as
  * long as the shape. */

@@ -3,20 +3,20 @@
  * Purlin's C interface for programs that tune their own kernel while they run. The conventions are
  * those of purlin.h.
  *
- *   purlin_tuner_desc desc = PURLIN_TUNER_DESC_INIT;
- *   purlin_tuner* tuner = NULL;
- *   const int64_t blocks[] = {64, 128, 256};
- *   desc.kernel = "scale";
- *   purlin_tuner_open(&desc, &tuner);
- *   purlin_tuner_add_ints(tuner, "BLOCK", blocks, 3, 128);
- *   purlin_tuner_start(tuner);
- *   for (;;) {                                     each call of the program's kernel
- *     const purlin_config* config = NULL;
- *     purlin_tuner_next(tuner, &config);           the next candidate, or the winner
- *     ... launch with purlin_config_int(config, "BLOCK", 128), time it, check its output ...
- *     if (right) purlin_tuner_report(tuner, milliseconds);
- *     else purlin_tuner_reject(tuner, PURLIN_WRONG, "differs from the reference");
- *   }
+ *    purlin_tuner_desc desc = PURLIN_TUNER_DESC_INIT;
+ *    purlin_tuner* tuner = NULL;
+ *    const int64_t blocks[] = {64, 128, 256};
+ *    desc.kernel = "scale";
+ *    purlin_tuner_open(&desc, &tuner);
+ *    purlin_tuner_add_ints(tuner, "BLOCK", blocks, 3, 128);
+ *    purlin_tuner_start(tuner);
+ *    for (;;) {                                     each call of the program's kernel
+ *      const purlin_config* config = NULL;
+ *      purlin_tuner_next(tuner, &config);           the next candidate, or the winner
+ *      ... launch with purlin_config_int(config, "BLOCK", 128), time it, check its output ...
+ *      if (right) purlin_tuner_report(tuner, milliseconds);
+ *      else purlin_tuner_reject(tuner, PURLIN_WRONG, "differs from the reference");
+ *    }
  *
  * A tuner belongs to one thread at a time. Behind it is the session of `purlin tune`: the same
  * strategies, racing, finals and resumable journal. purlin_tuner_next costs a few microseconds
@@ -36,12 +36,12 @@ typedef struct purlin_config purlin_config; /* one assignment of the parameters 
 
 typedef struct purlin_tuner_desc {
   size_t size;
-  const char* kernel;   /* its name: required */
-  const char* op;       /* op class; NULL: as the kernel */
-  const char* strategy; /* NULL: "auto"; names as `purlin tune --strategy` has them */
-  const char* budget;   /* "200" evaluations, "60s", or both "200,60s"; NULL: "200" */
-  const char* session;  /* folder of the journal, from which a killed program goes on; NULL: none */
-  const char* device;   /* tells one device's journal from another's; NULL: "" */
+  const char* kernel;   /* Its name: required. */
+  const char* op;       /* Op class; NULL: as the kernel. */
+  const char* strategy; /* NULL: "auto"; names as `purlin tune --strategy` has them. */
+  const char* budget;   /* Is "200" evaluations, "60s", or both "200,60s"; NULL: "200". */
+  const char* session;  /* Folder of the journal, so that a killed program goes on; NULL: none. */
+  const char* device;   /* Name of the device whose journal it is; NULL: "". */
   uint64_t seed;
   int warmups;       /* runs of a config that do not count when it takes over */
   int finals_rounds; /* how often the fastest are run again in turns; 0: never */
@@ -51,11 +51,11 @@ typedef struct purlin_tuner_desc {
 
 /* Why a candidate is out. */
 typedef enum purlin_rejection {
-  PURLIN_WRONG = 0,       /* its output differs from the reference */
-  PURLIN_NO_COMPILE = 1,  /* the compiler refused it */
-  PURLIN_NO_LAUNCH = 2,   /* the driver refused it: too many registers, too much shared memory */
-  PURLIN_OUT_OF_TIME = 3, /* it took longer than the program would wait */
-  PURLIN_UNFIT = 4        /* it breaks a limit that no constraint names */
+  PURLIN_WRONG = 0,       /* Its output differs from the reference. */
+  PURLIN_NO_COMPILE = 1,  /* The compiler refused it. */
+  PURLIN_NO_LAUNCH = 2,   /* The driver refused it: too many registers, too much shared memory. */
+  PURLIN_OUT_OF_TIME = 3, /* It took longer than the program would wait. */
+  PURLIN_UNFIT = 4        /* It breaks a limit that no constraint names. */
 } purlin_rejection;
 
 PURLIN_API purlin_status purlin_tuner_open(const purlin_tuner_desc* desc, purlin_tuner** tuner);

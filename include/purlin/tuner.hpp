@@ -166,7 +166,7 @@ class Tuner {
     return tune(kernel, [](const TuningConfig&) { return true; });
   }
 
-  // What call() is made of, for programs with a loop of their own.
+  // The steps of call(), for programs with their own loop.
   TuningConfig next() {
     const purlin_config* config = nullptr;
     check(purlin_tuner_next(handle(), &config));

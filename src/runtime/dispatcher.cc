@@ -297,7 +297,7 @@ Status Dispatcher::dispatch_unplanned(const std::int64_t* extents, const gpu::Ap
   Plan* plan = plans_.find(extents);
   if (plan == nullptr) plan = plans_.add(extents);
   if (plan == nullptr) {
-    // More shapes than are planned for: each launch of the rest works it out anew.
+    // More shapes than are planned for: each launch of the rest works it out again.
     bool provisional = false;
     const Choice choice = make_choice(extents, may_compile, provisional);
     return choice.variant == nullptr ? choice.problem : run(choice, launch);
@@ -384,7 +384,7 @@ void Dispatcher::act_on(const std::vector<Defeat>& defeats) {
 }
 
 void Dispatcher::update(const cache::Layers&) {
-  // The index is the op's; plans are made anew as they are launched.
+  // The index is the op's; plans are made again as they are launched.
   generation_.fetch_add(1, std::memory_order_release);
 }
 

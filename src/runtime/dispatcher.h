@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dispatcher: one kernel of a program, launched with the best config known for each problem shape.
 //
-// A launch whose shape has a plan costs a probe, a counter and the driver's call: no lock, no
+// A launch whose shape has a plan takes a probe, a counter and the driver's call: no lock, no
 // allocation, no wait. The first launch of a shape makes the plan: it looks the config up, compiles
-// it through the cache of binaries that the tuner fills, and works out its grid. Whatever stands in
-// the way of a tuned config, the default is served, which is loaded when the dispatcher is opened;
-// while a graph is captured nothing is compiled or loaded.
+// it through the cache of binaries that the tuner fills, and works out its grid. If any obstacle
+// prevents a tuned config, the default is served, which is loaded when the dispatcher is opened.
+// While a graph is captured nothing is compiled or loaded.
 //
 // [MT]. The device's context must outlive the dispatcher. Failure: kInvalid for a wrong call or a
 // shape that no config, not even the default, is valid for; else the device's own.

@@ -16,7 +16,7 @@ namespace {
 using cache::Store;
 using cache::TemporaryDirectory;
 
-// A dispatcher on a fake context of the program, over a cache in a folder of its own.
+// A dispatcher on a fake context of the program, over a cache in a separate folder.
 struct Bench {
   TemporaryDirectory folder;
   std::string cache = folder.path() + "/configs";

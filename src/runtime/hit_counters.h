@@ -2,12 +2,13 @@
 // HitCounters: how often each entry of an op was found. A fixed table of counters, claimed by the
 // first hit of an entry; entries beyond it are counted together.
 //
-// [MT], wait-free, no allocation. A lookup does not wait for the memory of its counter: it asks for
-// it and leaves its count to the thread's next sample, or to take(). A thread notes its first
-// lookups one by one and then ever fewer, at last about one in kSampled, at random, for all of
-// those in between: lookups that are asked in a fixed rhythm must not all fall on one op. So a
-// count of n is known to within about sqrt(kSampled / n) of itself, and a lookup that is noted,
-// which takes longer, is beyond the 99.9th percentile of a program's.
+// [MT], wait-free, no allocation. A lookup does not wait for the memory of its counter: it requests
+// the memory and leaves its count to the thread's next sample, or to take(). A thread notes its
+// first lookups one by one, and later ones ever more rarely, at last about one in kSampled. The
+// noted lookup is random and represents all lookups since the previous one. Lookups in a fixed
+// rhythm must not all be counted for one op. So a count of n is known to within about sqrt(kSampled
+// / n) of itself. A noted lookup takes longer, and is beyond the 99.9th percentile of a program's
+// lookups.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ inline thread_local LookupSampling lookup_sampling;
 // times of each.
 inline constexpr std::uint32_t kSampled = 16384, kNotedOfEach = 32;
 
-// How many lookups the one that is noted stands for: a power of four.
+// The number of lookups that a noted lookup represents: a power of four.
 [[gnu::cold]] inline std::uint64_t sampled_weight(LookupSampling& s) noexcept {
   const std::uint64_t weight = s.gap;
   if (s.gap < kSampled && ++s.noted % kNotedOfEach == 0) s.gap *= 4;
@@ -39,7 +40,8 @@ inline constexpr std::uint32_t kSampled = 16384, kNotedOfEach = 32;
   return weight;
 }
 
-// How many lookups the one that is being made stands for; 0 for most. Of the calling thread.
+// The number of lookups that the current lookup represents; 0 for most lookups. Of the calling
+// thread.
 inline std::uint64_t sample_weight() noexcept {
   LookupSampling& sampling = lookup_sampling;
   return --sampling.left != 0 ? 0 : sampled_weight(sampling);

@@ -59,8 +59,8 @@ TEST(HitCounters, CountsNoneTwiceAndLosesNone) {
   EXPECT_EQ(total + counters->others(), kThreads * kNotes / 8 * 21845);
 }
 
-// Two ops that take turns, as in a program's loop, have half of the lookups each; the first lookups
-// are all noted, and those that are noted stand for those that are not.
+// Two ops that take turns, as in a program's loop, have half of the lookups each. The first lookups
+// are all noted. Later, the noted lookups represent the others.
 TEST(HitCounters, SamplesStandForAllLookups) {
   std::thread([] {  // whose sampling begins
     std::uint64_t noted = 0, first = 0, counted[2] = {};

@@ -9,7 +9,7 @@
 namespace purlin::runtime {
 namespace {
 
-constexpr std::size_t kMaxPlans = 4096;  // a program of ever new shapes starts anew
+constexpr std::size_t kMaxPlans = 4096;  // at the limit all plans are dropped
 
 std::vector<std::string> dimensions_of(const LibraryOperation& operation) {
   std::vector<std::string> names = {"M", "N", "K"};

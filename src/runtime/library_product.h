@@ -2,10 +2,10 @@
 // LibraryProduct: one operation of a vendor's library in a program: its lookups, and a plan for
 // each shape with the algorithm that was tuned for it.
 //
-// Lookups count as any op's do, and what is missing goes to the work list, together with a spec
-// that it writes beside the cache, so that `purlin tune --backlog` can tune it. Plans follow the
-// entries: a reload that brings another makes a new plan at the next launch. Thread-safety: [MT].
-// Failure: a config the library refuses is a miss, said once in the log.
+// Lookups count as any op's do. A missing shape goes to the work list, together with a spec that is
+// written next to the cache, so that `purlin tune --backlog` can tune it. Plans follow the entries:
+// a reload that brings another makes a new plan at the next launch. Thread-safety: [MT]. Failure: a
+// config the library refuses is a miss, reported once in the log.
 #pragma once
 
 #include "gpu/library_app_context.h"

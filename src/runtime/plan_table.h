@@ -74,7 +74,7 @@ class PlanTable {
 
   explicit PlanTable(std::size_t dimensions);
   ~PlanTable();
-  // [MT] nullptr where there is none.
+  // [MT] nullptr if the shape has no plan.
   Plan* find(const std::int64_t* extents) const noexcept;
 
   // The writer's. Adds an empty plan; nullptr when full.

@@ -139,7 +139,8 @@ Result<const Config*> ProgramTuner::next() {
 
 Status ProgramTuner::report(double time_ms) {
   if (over_) return Status::ok();
-  if (!request_) return error(Code::kInvalid, "a time was reported for a run nobody asked for");
+  if (!request_)
+    return error(Code::kInvalid, "a time was reported for a run that was not requested");
   if (!std::isfinite(time_ms) || time_ms <= 0)
     return error(Code::kInvalid, "a run cannot take {} ms", time_ms);
   const measure::Policy& policy = request_->policy;
@@ -161,7 +162,7 @@ Status ProgramTuner::report(double time_ms) {
 
 Status ProgramTuner::reject(EvaluationStatus how, std::string_view why) {
   if (over_) return Status::ok();
-  if (!request_) return error(Code::kInvalid, "a run was rejected that nobody asked for");
+  if (!request_) return error(Code::kInvalid, "a run was rejected that was not requested");
   Evaluation made;
   made.status = how == EvaluationStatus::kOk ? EvaluationStatus::kWrong : how;
   made.message = why;
@@ -186,7 +187,7 @@ void ProgramTuner::note_best() {
 }
 
 Status ProgramTuner::finish_session() {
-  over_ = true;  // whatever happens: the program goes on with the best there is
+  over_ = true;  // even after a failure: the program goes on with the best config so far
   PURLIN_ASSIGN(result_, session_->result());
   if (!result_->verdict) return Status::ok();
   const tune::Verdicts& verdict = *result_->verdict;

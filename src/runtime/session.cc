@@ -85,7 +85,7 @@ CacheSession::~CacheSession() {
 void CacheSession::complain_of_unread() {
   for (const auto& [directory, reason] : layers_->unread())
     if (unread_.insert(directory).second)
-      log_.warn("the cache layer '{}' is passed over: {}", directory, reason);
+      log_.warn("the cache layer '{}' is skipped: {}", directory, reason);
 }
 
 void CacheSession::attach(Member& member) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // CacheSession: an open config cache inside a program, shared by the handles that use it.
 //
-// It owns the layers (the program's own where nothing else can be written, the user's, those of
-// PURLIN_CACHE_LAYERS), brings its members up to date when the cache is reloaded, and gathers what
-// they saw into the work list (backlog/work_list.h): when a handle is closed, on reload, at exit,
-// and now and then from slow paths. A process that was forked off writes nothing of its parent's.
-// Thread-safety: [MT]. Failure: a work list that cannot be written is said once in the log.
+// It owns the layers: the program's own layer if no other can be written, the user's layer, and
+// those of PURLIN_CACHE_LAYERS. It brings its members up to date when the cache is reloaded. It
+// also gathers their observations into the work list (backlog/work_list.h): when a handle is
+// closed, on reload, at exit, and now and then from slow paths. A forked process writes nothing of
+// its parent's. Thread-safety: [MT]. Failure: a work list that cannot be written is reported once
+// in the log.
 #pragma once
 
 #include "backlog/work_list.h"
@@ -70,7 +71,8 @@ class CacheSession : public std::enable_shared_from_this<CacheSession> {
   const int process_;
   std::mutex mutex_;
   std::optional<cache::Layers> layers_;  // nullopt: disabled
-  std::string of_process_;               // the directory of what nobody else would take; "" = none
+  std::string of_process_;  // directory of the process's own layer, used if no other can be
+                            // written; "" = none
   std::vector<Member*> members_;
   backlog::WorkList pending_;  // collected and not yet written
   std::int64_t flushed_ns_ = 0;

@@ -29,7 +29,7 @@ class Held final : public CacheSession::Member {
   std::function<void()> inside_;
 };
 
-// A child forked while another thread held the lock has nobody to release it.
+// A child forked while another thread held the lock has no thread that releases it.
 TEST(CacheSession, AForkedChildDoesNotWaitForItsParentsThreads) {
   TemporaryDirectory folder;
   const auto session = *CacheSession::open(folder.path().c_str());

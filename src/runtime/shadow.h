@@ -2,10 +2,10 @@
 // Shadow: now and then, just before a live launch, the winner and one of its rivals are launched
 // and timed on the same arguments; duels decide from the pairs whether the winner still wins.
 //
-// It never changes what the program computes: the live launch comes last and writes every output
-// again, and kernels for which that is not so (they change an input in place, or the program's
-// buffers overlap) are left alone. It never waits: times are read when the device has them.
-// [MT]; duels live as long as the Shadow.
+// It never changes the program's results: the live launch comes last and writes every output again.
+// Kernels are left alone if this is not true for them: they change an input in place, or the
+// program's buffers overlap. It never waits: times are read when the device has them. [MT]; duels
+// live as long as the Shadow.
 #pragma once
 
 #include "base/random.h"

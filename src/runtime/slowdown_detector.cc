@@ -7,10 +7,10 @@
 namespace purlin::runtime {
 namespace {
 
-constexpr double kWildest = 1.0;   // a ratio beyond e is an outlier, and is counted as e
-constexpr double kFinest = 0.005;  // noise below half a percent is not worth resolving
-constexpr double kSpread = 1.5;    // full stakes at this multiple of the mean deviation
-constexpr double kMemory = 256;    // samples after which the scale forgets
+constexpr double kWildest = 1.0;   // A ratio beyond e is an outlier, and is counted as e.
+constexpr double kFinest = 0.005;  // Noise below half a percent is not worth resolving.
+constexpr double kSpread = 1.5;    // Full stakes at this multiple of the mean deviation.
+constexpr double kMemory = 256;    // Samples after which the scale forgets.
 
 }  // namespace
 

@@ -4,12 +4,14 @@
 // looks.
 //
 // A sample is x = log(time of the winner / time of the challenger) of two launches whose order a
-// coin decided. With y = x - log(1 + margin), every process R' = (R + 1)(1 + lambda g(y)) is, while
-// the winner is no slower, an e-detector (Shin, Ramdas, Rinaldo 2022): R - n is a supermartingale,
-// because the coin makes g(y), odd and bounded, zero or negative on average whatever the noise, its
-// drift or its tails. So the mean number of samples until the average of the R exceeds a threshold
-// T by chance is at least T, and over any streams of n samples in all at most n / T alarms are
-// expected. Restarting at each sample, R also finds a winner that becomes slower late.
+// coin decided. Let y = x - log(1 + margin). Every process R' = (R + 1)(1 + lambda g(y)) is an
+// e-detector (Shin, Ramdas, Rinaldo 2022) while the winner is no slower. This means that R - n is a
+// supermartingale. The reason: g(y) is odd and bounded, and the coin makes it zero or negative on
+// average, for any noise, drift or tails.
+//
+// An alarm is raised when the average of the R exceeds a threshold T. The mean number of samples
+// until this happens by chance is at least T. Over any streams of n samples in all, at most n / T
+// alarms are expected. Restarting at each sample, R also finds a winner that becomes slower late.
 // docs/guide/runtime.md has the figures. Thread-safety: none.
 #pragma once
 
@@ -28,7 +30,7 @@ class SlowdownDetector {
   SlowdownDetector() : SlowdownDetector(Options{}) {}
   explicit SlowdownDetector(Options options);
 
-  // True once the winner is slower; then the test starts anew.
+  // True once the winner is slower; then the test starts again.
   bool add(double log_ratio);
 
   std::uint64_t samples() const { return samples_; }

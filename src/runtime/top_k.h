@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopK: which keys of an endless stream are frequent, in constant memory (space-saving; Metwally,
+// TopK: finds the frequent keys of an endless stream, in constant memory (space-saving; Metwally,
 // Agrawal, El Abbadi 2005). A key that is not held takes the place of the rarest and inherits its
-// count as a possible error, so that count - error <= true count <= count, and every key seen more
-// than total / capacity times is held.
+// count as a possible error. So count - error <= true count <= count. Every key seen more than
+// total / capacity times is held.
 //
 // add() allocates nothing. One thread at a time.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the sample kernels are: PURLIN_KERNELS, beside an installed binary, or in the source tree
-// that built it. kNotFound says where was looked.
+// The directory of the sample kernels: PURLIN_KERNELS, next to an installed binary, or in the
+// source tree that built it. kNotFound lists the searched places.
 #pragma once
 
 #include "base/status.h"

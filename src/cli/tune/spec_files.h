@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Specs as the verbs take several of them. Free function. Failure: of a file that was named; what
-// is no spec in a folder is passed over.
+// Reads the specs of a verb that takes several of them. Free function. Failure: a named file that
+// is no spec. In a folder, files that are no specs are skipped.
 #pragma once
 
 #include "base/log.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices of a tuning session, watched where NVML knows them: whether something held their
-// clocks down while configs were measured. Belongs to one thread. Failure: a device that cannot be
-// watched is not, and nothing is said of it.
+// Watches the devices of a tuning session where NVML knows them, and reports whether something held
+// their clocks down while configs were measured. Belongs to one thread. Failure: a device that
+// cannot be watched is left out without a message.
 #pragma once
 
 #include "base/log.h"
@@ -18,7 +18,7 @@ class TuneWatch {
  public:
   // From now until end().
   explicit TuneWatch(const std::vector<DeviceInfo>& devices);
-  // Of all devices; nullopt where none was watched. What held a clock down is told to the log.
+  // Of all devices; nullopt where none was watched. The cause of a held-down clock goes to the log.
   std::optional<guard::Conditions> end(Log& log);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libpurlin: the C interface of include/purlin/purlin.h over the store and its index.
 //
-// A session is shared by the cache's handle and what was opened on it, so that they may be closed
-// in any order. Whatever changes it does so under its mutex; lookups touch nothing but the op.
+// A session is shared by the cache's handle and the handles opened on it, so they may be closed in
+// any order. Every change of the session is made under its mutex. Lookups use only the op.
 #include "base/version.h"
 #include "cache/hot/op_index.h"
 #include "gpu/registry.h"

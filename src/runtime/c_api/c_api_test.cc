@@ -316,7 +316,7 @@ TEST(CApi, NullIsAMiss) {
   const std::int64_t shape[] = {0, -1, INT64_MAX};
   purlin_prefetch(nullptr, shape, 3);
   purlin_prefetch(op.handle(), nullptr, 3);
-  purlin_prefetch(op.handle(), shape, 2);  // what is no shape is passed over
+  purlin_prefetch(op.handle(), shape, 2);  // an invalid shape is skipped
   op.prefetch(shape, 3);
 }
 

@@ -17,8 +17,8 @@ constexpr std::size_t kMax = 8;         // counters, those that vary most; each 
 constexpr std::size_t kLimits = 31;     // a byte has one value more
 constexpr double kVaries = 1e-3;        // standard deviation of the logarithm
 
-// Bytes, sectors, instructions, wavefronts: what takes its time wherever it is done. By the names
-// of CUPTI and of launch_counters.h; shares and ratios are none.
+// Amounts are bytes, sectors, instructions and wavefronts: each takes time in every kernel. The
+// names are those of CUPTI and of launch_counters.h. Shares and ratios are not amounts.
 bool is_amount(const std::string& name) {
   const auto ends = [&](std::string_view end) {
     return name.size() >= end.size() &&

@@ -2,13 +2,14 @@
 // CounterFeatures: the hardware's counters as features of a config that was not run.
 //
 // A counter of a config, such as the instructions it executes or the sectors it reads, follows from
-// its parameters by simpler rules than its time does, and the time follows from the counters. So a
-// model of each counter is fitted to what was profiled, and what it predicts of a config is put
-// before the model of the time, which is fitted to counters that were measured.
+// its parameters by simpler rules than its time does. The time then follows from the counters. So
+// one model for each counter is fitted to the profiled configs. Its predictions for a config are
+// inputs of the model of the time, which is fitted to measured counters.
 //
-// They also say what binds: no config has been seen to move, or execute, more of something in a
-// millisecond than the best of them, so what a config is expected to move of it takes at least so
-// long. Thread-safety: belongs to one thread. Never fails; without counters it has no features.
+// The counters also give a lower bound of the time. The highest rate observed for a counter is the
+// most that any config moved, or executed, in a millisecond. The amount that a config is expected
+// to move takes at least the time that this rate needs. Thread-safety: belongs to one thread. Never
+// fails; without counters it has no features.
 #pragma once
 
 #include "tune/model/regressor.h"

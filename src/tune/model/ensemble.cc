@@ -13,7 +13,7 @@ namespace {
 constexpr BoostingOptions kBoosting{25, 4, 0.25, 0.7, 1, 2};
 constexpr double kRows = 0.8;    // share of the observations each member sees
 constexpr double kClip = 0.5;    // quantile above which all are alike
-constexpr double kFailed = 0.9;  // quantile that stands for a failure
+constexpr double kFailed = 0.9;  // quantile that represents a failure
 
 constexpr std::size_t kFitted = 1024;  // observations a fit takes at most
 

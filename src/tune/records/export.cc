@@ -46,8 +46,8 @@ std::string kernel_tuner(const Recording& recording) {
                                 {"tune_params_keys", std::move(keys)},
                                 {"tune_params", std::move(parameters)},
                                 {"objective", "time"}});
-  // A document of a line for each config, as Kernel Tuner writes it; by hand, for Json::set would
-  // look every key up among those there are.
+  // A document with one line for each config, as Kernel Tuner writes it. The text is written
+  // directly, because Json::set would compare each key with all existing keys.
   std::string text = document.dump();
   text.pop_back();
   text += ",\"cache\":{";

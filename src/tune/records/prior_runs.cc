@@ -42,7 +42,7 @@ void PriorReader::add(const gpu::Recording& recording, const std::string& name) 
 
   PriorRun run;
   PriorSource source{name, recording.device, recording.problem.text(), recording.toolkit, 0, 0, 0};
-  // Several configs of a recording may be one of the space: the fastest stands for it.
+  // Several configs of a recording may match one config of the space: the fastest represents it.
   std::unordered_map<std::size_t, double> times;
   std::vector<std::size_t> failed;
   for (const gpu::RecordedRun& one : recording.runs) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings as a strategy takes them: by the configs of the space at hand.
+// Converts recordings for a strategy: their configs become configs of the current space.
 //
-// Configs are found by the names and values of the parameters the space has; a parameter that the
-// recording lacks is no obstacle where the space has one value for it, and one that the space lacks
-// is not looked at. Pure functions.
+// Configs are found by the names and values of the space's parameters. A recording may lack a
+// parameter for which the space has exactly one value. Parameters that the space lacks are ignored.
+// Pure functions.
 #pragma once
 
 #include "gpu/replay/recording.h"

@@ -216,7 +216,7 @@ Result<Recordings> parse_recordings(std::string_view text) {
     PURLIN_ASSIGN(const std::string plain, gunzip(text, kMaxBytes));
     return parse_recordings(plain);
   }
-  // Formats of lines have a header that is an object on a line of its own.
+  // Formats of lines have a header: an object on a separate line.
   Result<Recordings> recordings = Recordings{};
   const std::size_t end = text.find('\n');
   const Result<Json> header = end == std::string_view::npos || end > (std::size_t{1} << 20)

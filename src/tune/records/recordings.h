@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of tuning, read from whatever holds them, as recordings.
+// Reads results of tuning from files of several formats, as recordings.
 //
-// Kernel Tuner caches, T4, KTT JSON (gpu/replay), Kernel Launcher wisdom, and Purlin's own: the
-// document of `tune --json`, a session's journal, stored evaluations, cache entries. Plain or
-// gzipped, told by what is in them. One file may hold several recordings: a wisdom file has one for
-// each device and problem. Pure functions, bounded in size, depth and number. Failure: kInvalid
-// names the file, the place and what is wrong.
+// The formats are Kernel Tuner caches, T4, KTT JSON (gpu/replay), Kernel Launcher wisdom, and
+// Purlin's formats: the document of `tune --json`, a session's journal, stored evaluations, cache
+// entries. Files are plain or gzipped; the content decides which format is read. One file may hold
+// several recordings: a wisdom file has one for each device and problem. Pure functions, bounded in
+// size, depth and number. Failure: kInvalid names the file, the place and what is wrong.
 #pragma once
 
 #include "base/status.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluations of finished sessions, kept beside the cache for later sessions on other devices,
-// at other shapes, under other toolkits: CACHE/evaluations/KERNEL-ID.json.gz, one file for each
-// kernel, device, toolkit, source, policy and problem, at most 20,000 configs in each.
-// docs/formats/evaluations.md describes the file.
+// The evaluations of finished sessions, stored next to the cache. Later sessions use them on other
+// devices, at other shapes, and under other toolkits. The path is
+// CACHE/evaluations/KERNEL-ID.json.gz: one file for each kernel, device, toolkit, source, policy
+// and problem, with at most 20,000 configs in each. docs/formats/evaluations.md describes the file.
 //
 // Files are whole or absent; the last session to end wins. Thread-safety: free functions, safe from
 // any process. Failure: kIo; a file that cannot be read is no evaluation, never an error.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evolutionary exploration under a cost model, the way TVM searches with XGBoost.
 //
-// After some random configs, rounds: boosted trees are fitted to what was observed; a population,
-// half of it the fastest configs that were measured, evolves for a few generations under what the
-// trees predict, which costs no measurement; the best of all it met become the next batch, with a
-// few random configs among them. Unlike `model` it never predicts a space whole, so a step takes
-// the same time in a space of any size.
+// The search begins with some random configs and goes on in rounds. In each round, boosted trees
+// are fitted to the observed configs. Then a population evolves for a few generations under the
+// predictions of the trees, which needs no measurement. Half of the population are the fastest
+// measured configs. The best configs of all generations become the next batch, together with a few
+// random configs. Unlike `model` it never predicts a whole space, so a step takes the same time in
+// a space of any size.
 #include "tune/model/ensemble.h"
 #include "tune/search/ledger.h"
 #include "tune/search/strategy.h"
@@ -60,7 +61,7 @@ class Boosted : public Strategy {
   }
 
  private:
-  using Member = std::pair<float, std::size_t>;  // a time or what stands for it, index
+  using Member = std::pair<float, std::size_t>;  // a time or its substitute, index
 
   void propose() {
     if (ensemble_.observations() != fitted_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ledger: what a strategy was told and asked for, so that it proposes nothing twice, and the ways
-// from one config to another that stay within the constraints. Strategies are built on it.
-// Thread-safety: belongs to one thread. Never fails.
+// Ledger: the configs that a strategy asked for or has results of, so that it proposes nothing
+// twice. It also finds the ways from one config to another that stay within the constraints.
+// Strategies are built on it. Thread-safety: belongs to one thread. Never fails.
 #pragma once
 
 #include "base/random.h"
@@ -21,7 +21,7 @@ class Ledger {
       : space_(space), random_(random), shuffle_(space, random.next()) {}
 
   bool knows(std::size_t index) const { return known_.contains(index); }
-  // Marks a config as asked for or told; false when it was before.
+  // Marks a config as known: asked for, or with a result. False when it was known before.
   bool take(std::size_t index) { return known_.insert(index).second; }
   // A config not known, uniformly drawn, and taken; nullopt when all are known.
   std::optional<std::size_t> draw();

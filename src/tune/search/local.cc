@@ -90,7 +90,7 @@ class LocalSearch : public Strategy {
 
   std::optional<std::size_t> draw() { return asked(ledger_.draw()); }
 
-  // A climb begins there, whatever its time.
+  // A climb begins there, even if it is slow.
   std::optional<std::size_t> kick() {
     queue_.clear();
     std::size_t at = best_;
@@ -112,7 +112,7 @@ class LocalSearch : public Strategy {
   std::size_t climbs_ = 0;
   std::size_t best_ = 0;
   double best_ms_ = 0;
-  std::optional<std::size_t> kicked_;  // where ils goes on, until it is told
+  std::optional<std::size_t> kicked_;  // where ils goes on, until its result arrives
   std::unordered_set<std::size_t> outstanding_;
   std::set<Start> starts_;  // evaluated and not climbed from, fastest first
   std::deque<std::size_t> queue_;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model-guided search.
 //
-// After some random configs, as many as the budget affords, an ensemble of boosted trees is fitted
-// to what was observed, and fitted again when there is a share more. Each fit proposes a batch from
-// four sources: the favourite of a random member (exploration that follows what is not known), the
-// favourite of their mean, the best neighbour of the fastest config (where the trees see no
-// difference yet, the landscape still has slopes), and a uniform draw (nothing is left out for
-// ever). `counters` has a fifth: of what the mean expects to be fast, the config that is bound
-// least by what the counters say that it moves and executes.
+// The search begins with random configs, whose number follows from the budget. Then an ensemble of
+// boosted trees is fitted to the observed configs, and fitted again when their number has grown by
+// a share. Each fit proposes a batch from four sources:
+// - The favourite of a random member: exploration that follows the uncertainty of the ensemble.
+// - The favourite of the members' mean.
+// - The best neighbour of the fastest config. The landscape still has slopes where the trees see no
+//   difference yet.
+// - A uniform draw, so that no config is excluded for ever.
+//
+// `counters` has a fifth source. Among the configs that the mean expects to be fast, it takes the
+// config with the lowest bound from the predicted counters.
 #include "tune/model/ensemble.h"
 #include "tune/search/ledger.h"
 #include "tune/search/strategy.h"
@@ -34,9 +38,10 @@ constexpr std::size_t kListed = 20'000;  // configs that are all predicted; of m
 constexpr std::size_t kSample = 2'000;
 constexpr std::size_t kClimbers = 6, kClimb = 4;  // how many of a sample climb, and how far
 constexpr std::size_t kModelBatch = 3;
-// Counters of the hardware are read of what was drawn, which teaches most, until so many are known,
-// and of what comes close to the best; once some are known, only while that has taken no more than
-// this share of what the measuring of configs has, for each costs as much as an evaluation.
+// Hardware counters are read of randomly drawn configs, which teach most, until this many configs
+// are profiled. They are also read of configs that come close to the best. After the first
+// kMinProfiled configs, only a new best is profiled once the readings exceed this share of the
+// measuring time. Each reading takes as long as an evaluation.
 constexpr std::size_t kProfiled = 24;
 constexpr std::size_t kMinProfiled = 10;  // a model of a counter takes 8
 constexpr double kClose = 1.1, kCountShare = 0.25;
@@ -88,7 +93,7 @@ class ModelSearch : public Strategy {
     ensemble_.add(index, outcome.time_ms, profiled ? outcome.evaluation->counters : kNone);
     cost_s_ += outcome.cost_s;
     if (profiled) {
-      // Compiling goes on beside it.
+      // Compiling runs in parallel and is not counted.
       measuring_s_ += outcome.evaluation->verify_s + outcome.evaluation->measure_s;
       counting_s_ += outcome.evaluation->counters_s;
       profiled_ += outcome.evaluation->counters_s > 0;
@@ -144,7 +149,7 @@ class ModelSearch : public Strategy {
     for (const auto& [floor, at] : order) least_bound_.push_back(pool_[at]);
   }
 
-  // Asked again before it is told, it goes on down the same list.
+  // A call before a new result arrives goes on down the same list.
   void propose() {
     if (ensemble_.observations() != fitted_) learn();
     std::vector<std::size_t> near = neighbours_by_mean();
@@ -242,8 +247,8 @@ class ModelSearch : public Strategy {
   Ensemble ensemble_;
   const bool counters_;             // used where evaluations have them
   double budget_, budget_s_;        // evaluations, seconds; 0 = not known
-  std::size_t drawn_;               // at random, here or by whoever tells of them
-  double cost_s_ = 0;               // of what was told
+  std::size_t drawn_;               // at random, here or by the caller
+  double cost_s_ = 0;               // of the reported evaluations
   std::vector<std::size_t> pool_;   // configs to choose among
   std::vector<std::uint8_t> rows_;  // and their encodings
   std::vector<Ensemble::Prediction> expected_;

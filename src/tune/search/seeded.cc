@@ -21,7 +21,8 @@ class Seeded : public Strategy {
       const std::size_t seed = seeds_[next_++];
       if (seen_.insert(seed).second) return seed;
     }
-    // The inner one was told of the seeds it did not ask for, and may ask for one all the same.
+    // The inner strategy got the results of seeds that it did not ask for. It may still ask for
+    // them.
     while (const std::optional<std::size_t> index = inner_->ask())
       if (seen_.insert(*index).second) return index;
     return std::nullopt;

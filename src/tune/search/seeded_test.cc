@@ -6,7 +6,7 @@
 namespace purlin::tune {
 namespace {
 
-// Asks for 0, 1, 2, … whatever it was told.
+// Asks for 0, 1, 2, … and ignores all results.
 class CountingStrategy : public Strategy {
  public:
   std::string_view name() const override { return "counting"; }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strategy: which config to evaluate next.
 //
-// A strategy is asked for configs and told how they did. It may be asked several times before it is
-// told anything, so that configs compile ahead and several devices can work at once. Under one seed
-// the same sequence of calls gives the same answers. Strategies are made by name from one table;
-// adding one is a file and a line there. Thread-safety: belongs to one thread. Never fails.
+// A strategy is asked for configs and receives their results. It may be asked several times before
+// a result arrives, so that configs compile ahead and several devices can work at once. Under one
+// seed the same sequence of calls gives the same answers. Strategies are made by name from one
+// table. A new strategy needs one file and one line of that table. Thread-safety: belongs to one
+// thread. Never fails.
 #pragma once
 
 #include "base/status.h"
@@ -48,15 +49,17 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual std::string_view name() const = 0;
-  // The index of a config that was neither asked for nor told before. nullopt: none until an
-  // outstanding one is told; when all are told: the strategy is done.
+  // The index of a config that was neither asked for nor reported before. nullopt while results are
+  // outstanding: no config until the next result. nullopt without outstanding results: the strategy
+  // is done.
   virtual std::optional<std::size_t> ask() = 0;
-  // How one did. Configs that were not asked for, such as the default or those known from
-  // elsewhere, may be told too.
+  // Reports the result of one config. It may also be a config that was not asked for, such as the
+  // default or a config known from elsewhere.
   virtual void tell(std::size_t index, const Outcome& outcome) = 0;
-  // Whether the hardware's counters of this config, which was asked for, are worth reading where
-  // the device lets them be read, which takes about as long as an evaluation: yes should its time
-  // be at most so many times the best's. 0 = no, infinite = however slow it is.
+  // Whether to read the hardware counters of this config, which was asked for, where the device
+  // permits it. The reading takes about as long as an evaluation. The answer is a maximum: counters
+  // are read if the config's time is at most this multiple of the best time. 0 = never, infinite =
+  // always.
   virtual double count_within(std::size_t /*index*/) const { return 0; }
   // nullptr for strategies that use no priors.
   virtual const TransferOutcome* transfer() const { return nullptr; }
@@ -68,8 +71,8 @@ struct StrategyRequest {
   std::size_t evaluations = 0;  // how many the budget allows; 0 = not known (a budget in seconds)
   double seconds = 0;           // the budget in seconds; 0 = not limited
   std::vector<PriorRun> priors{};  // what is known from elsewhere; the nearest first
-  // So many of the configs that it will be told of stand for draws at random: that many fewer to
-  // begin with.
+  // This many of the configs that will be reported represent draws at random. The strategy draws
+  // that many fewer at the beginning.
   std::size_t drawn = 0;
 };
 

@@ -182,7 +182,7 @@ void learn(Strategy& strategy, const Space& space, std::size_t told, double coun
     evaluation.counters_s = counting_s;
     evaluation.verify_s = 0.25;
     evaluation.measure_s = 0.75;
-    evaluation.compile_s = 100;  // beside the rest, in other processes
+    evaluation.compile_s = 100;  // in parallel with the rest, in other processes
     evaluation.counters = {{"instructions", static_cast<double>(1 + *index % 7)}};
     Outcome outcome{1 + static_cast<double>(*index % 7), 1 + counting_s, &evaluation};
     strategy.tell(*index, outcome);

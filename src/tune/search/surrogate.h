@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Surrogate: a Gaussian process over configs whose prior mean is what other runs say.
 //
-// The logarithm of a config's time is an offset between this device and the others, plus the other
-// runs' relative log times with uncertain weights, plus what is this device's own, which is alike
-// for configs that differ little. How much is inherited, and how smooth the rest is, follows from
-// the likelihood of what was observed; nothing is fitted to kernels. An observation costs one pass
-// over the candidates for each one before it. Thread-safety: belongs to one thread. Never fails.
+// The logarithm of a config's time is the sum of three terms:
+// - An offset between this device and the others.
+// - The other runs' relative log times, with uncertain weights.
+// - A term for this device alone, which is alike for configs that differ little.
+//
+// The likelihood of the observations decides the weights of the runs and the smoothness of the last
+// term; no constant is fitted to particular kernels. Each observation needs one pass over the
+// candidates for each earlier observation. Thread-safety: belongs to one thread. Never fails.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +47,7 @@ class Surrogate {
   // The prediction; of log times on the scale of those observed.
   double mean(std::size_t candidate) const { return mean_[candidate]; }
   double variance(std::size_t candidate) const { return variance_[candidate]; }
-  // What the other runs say of it, before anything was observed.
+  // The other runs' prediction for it, before anything was observed.
   double inherited(std::size_t candidate) const { return blend_[candidate]; }
   // How much likelier the observations are with the other runs than without, in nats; as of the
   // last refit.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfer: asks first for what other runs praise, corrected by what each evaluation here shows,
-// and hands over with all that was told: to climbing from the fastest if the runs were believed,
-// else to the cold strategy.
+// Transfer: asks first for the configs that were fast in other runs, corrected by each evaluation
+// here. At the end it hands over to another strategy, with all results. If the runs were believed,
+// that strategy climbs from the fastest config; else it is the cold strategy.
 //
-// A config is asked for when the surrogate expects the most improvement of it, so seeds are spread
-// by themselves: what an evaluation says of one config it says of those like it. The runs are on
-// trial at first, so that it costs little when they mislead (transfer_judge.h):
-// - The first config is one that they call good and not the best: the best of runs that are wrong
-//   may be the slowest there is, and nothing is known yet that is faster. Not needed where a
-//   default was measured before.
-// - Configs are drawn at random beside it: every other one while it is open whether the runs help,
-//   all of them when it is likelier that they do not. A cold start draws as well, so these are no
-//   loss.
-// - Each run is judged by itself, and dropped by itself.
+// The next config is the one with the highest expected improvement under the surrogate. This
+// spreads the seeds, because the evaluation of one config also informs about similar configs. The
+// runs are on trial at first, so that misleading runs cause little loss (transfer_judge.h):
+// - The first config is one that the runs rate as good, but not as the best. The best of wrong runs
+//   may be the slowest config there is, and no faster config is known yet. This step is not needed
+//   when a default was measured before.
+// - Configs are also drawn at random. Every other config is a draw until it is clear whether the
+//   runs help. All are draws when the runs are more likely to mislead. A cold start draws as well,
+//   so these are no loss.
+// - Each run is judged separately, and dropped separately.
 #include "tune/search/strategy.h"
 #include "tune/search/surrogate.h"
 #include "tune/search/transfer_candidates.h"
@@ -36,8 +36,8 @@ constexpr std::size_t kFirstFailures = 5;  // so many seeds that fail before any
 // Of what the runs praise, so many are judged: later ones are chosen by what was seen here.
 constexpr std::size_t kJudgedPraised = 5;
 constexpr double kDropped = 0.05, kDoubted = 0.5, kTrusted = 0.95;  // belief
-// Told configs after which runs must not be doubted, must have gained belief, and are judged by
-// nothing any more.
+// Numbers of reported configs. After the first, runs must not be doubted. After the second, they
+// must have gained belief. After the third, they are not judged again.
 constexpr std::size_t kJudged = 10, kJudgedLast = 20, kJudgedAgain = 40;
 constexpr double kNoEvidence = -2;  // nats
 constexpr const char* kUnlikely = "what was measured here is likelier without them";
@@ -138,7 +138,7 @@ class Transfer : public Strategy {
     return std::nullopt;
   }
 
-  // The first config of a search that knows nothing yet of its own.
+  // The first config of a search that has no results yet.
   std::optional<std::size_t> pilot() {
     if (to_draw_.empty()) return propose();
     std::vector<std::size_t> order = to_draw_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far what other runs say of configs is to be believed here, by the order of a few configs that
-// were measured here.
+// Judges how far the results of other runs are to be believed here, by the order of a few configs
+// that were measured here.
 //
-// Only the order counts, for times of different devices do not compare: a Plackett-Luce model, in
-// which the next fastest of the configs left is each of them with odds that fall with what the runs
-// say of it. How steeply they fall is not known: steeply or gently (the runs help), not at all
-// (chance), or they rise (the runs mislead). What was observed makes these likelier or less.
-// Thread-safety: pure functions. Never fail.
+// Only the order counts, because times of different devices do not compare. The model is that of
+// Plackett and Luce: each remaining config may be the next fastest. Its odds fall with its time in
+// the other runs. The slope of this fall is not known. It is steep or gentle (the runs help), zero
+// (chance), or the odds rise (the runs mislead). The observations make each of these cases more or
+// less likely. Thread-safety: pure functions. Never fail.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ inline constexpr double kBelievedBefore = 0.8;
 
 // The probability that the runs help.
 double belief_in_runs(std::vector<Judged> seen);
-// Of the pairs whose order is known, the share that the runs have right; 1 where there is none.
+// Of the pairs whose order is known, the share that the runs have right; 1 without such pairs.
 double agreement_with_runs(const std::vector<Judged>& seen);
 
 }  // namespace purlin::tune

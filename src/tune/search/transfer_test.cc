@@ -149,7 +149,7 @@ TEST_F(Transfer, AFewWinnersAreWorthASeedEach) {
 
 TEST_F(Transfer, EachConfigOnceWhateverTheOrderOfAnswers) {
   const auto strategy = make({run_of(space_, 1)});
-  strategy->tell(17, {time_of(space_, 17, 0), 1});  // a default that nobody asked for
+  strategy->tell(17, {time_of(space_, 17, 0), 1});  // a default that was not asked for
   std::set<std::size_t> asked{17};
   std::vector<std::size_t> outstanding;
   for (std::size_t n = 0; n < 2 * space_.size(); ++n) {

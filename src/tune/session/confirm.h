@@ -27,7 +27,7 @@ struct ConfirmOptions {
   int samples = 7;  // of each in each round
   double least_gain = 0.005;
   double tolerance = 0;  // a process may show it slower by so much
-  // Measured beside the policy's own, kAsSpec: nothing else is.
+  // Measured in addition to the policy's inputs. kAsSpec: no additional measurement.
   measure::Policy::Inputs other_inputs = measure::Policy::Inputs::kAsSpec;
   double other_tolerance = 0.005;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CounterWorker: hardware counters of candidates, read in a worker process of their own.
+// CounterWorker: hardware counters of candidates, read in a separate worker process.
 //
 // CUPTI slows every later launch of a process whose counters it has read, so the worker that times
-// never does. This one starts with the first request, holds the arguments a second time, and takes
-// the binaries that were compiled already. What cannot be read costs the search nothing but that:
-// the evaluation keeps the facts of the compiled kernel. Thread-safety: one thread at a time, but
-// for problem().
+// never reads them. This worker starts with the first request, holds the arguments a second time,
+// and uses the binaries that were compiled already. If the counters cannot be read, the search goes
+// on without them: the evaluation keeps the facts of the compiled kernel. Thread-safety: one thread
+// at a time, except for problem().
 #pragma once
 
 #include "measure/worker.h"

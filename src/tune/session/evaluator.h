@@ -2,8 +2,8 @@
 // Evaluator: where a session's evaluations are made. On a device through worker processes
 // (worker_pool.h), or from a recorded space (replay_evaluator.h).
 //
-// Thread-safety: one thread at a time, but for announce(). Failure: what goes wrong with a config
-// is its Evaluation; a Status means that no further evaluation is possible.
+// Thread-safety: one thread at a time, except for announce(). Failure: what goes wrong with a
+// config is its Evaluation; a Status means that no further evaluation is possible.
 #pragma once
 
 #include "base/status.h"
@@ -28,8 +28,8 @@ class Evaluator {
   // The config will be evaluated soon, by this or another evaluator of the session. Called on the
   // session's thread, while evaluate() may run on another.
   virtual void announce(const Config&) {}
-  // Why no hardware counters are read although the policy asked for them; "" = they are, or nobody
-  // asked. May be called while evaluate() runs on another thread.
+  // Why no hardware counters are read although the policy asked for them. "" = they are read, or
+  // were not asked for. May be called while evaluate() runs on another thread.
   virtual std::string counters_problem() const { return ""; }
   virtual Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) = 0;
 };

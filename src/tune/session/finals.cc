@@ -28,8 +28,8 @@ constexpr std::size_t kEarly = 2;
 constexpr int kMinRounds = 2;
 constexpr double kKnown = 0.5;
 
-// The fastest few, those given up early, and the default wherever it stands. On a noisy device
-// medians of the search mislead, so a candidate within reach by its fastest sample is in too.
+// The fastest few, those given up early, and the default at any rank. On a noisy device medians of
+// the search mislead, so a candidate within reach by its fastest sample is in too.
 std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
                              std::optional<std::size_t> default_evaluation,
                              const FinalsOptions& options) {
@@ -109,8 +109,8 @@ void decide(Verdicts& verdict, const Space& space, const std::vector<Evaluation>
     if (a.problem.empty() != b.problem.empty()) return a.problem.empty();
     return a.value < b.value;
   });
-  // A tie overlaps the lowest one's interval. The default wins a tie, for it costs nobody a change;
-  // then the space's order decides, which is the same in every session.
+  // A tie overlaps the interval of the lowest median. The default wins a tie, because users then
+  // change nothing. After it, the space's order decides, which is the same in every session.
   const auto rank = [&](std::size_t i) {
     const auto place = space.find(evaluations[finalists[i].evaluation].config);
     return std::pair(!finalists[i].is_default, place.value_or(space.size()));

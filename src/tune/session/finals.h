@@ -3,11 +3,11 @@
 //
 // A search measures its configs minutes apart, while clocks and temperature drift, and the luckiest
 // sample wins. In the finals each candidate is measured once per round, in rotating order, so that
-// drift falls on all alike; who is clearly beaten drops out. Whoever the search gave up after one
-// or two samples gets a second chance if it was close: one disturbed sample is no defeat. The
-// winner has the lowest median over all rounds. Candidates whose 95 % intervals of the median
-// overlap the lowest, within a cap, are ties: of these the default config wins, else the first in
-// space order, so that noise does not decide what is stored.
+// drift affects all alike. A clearly beaten candidate drops out. A config that the search gave up
+// after one or two samples gets a second chance if it was close, because one sample may be
+// disturbed. The winner has the lowest median over all rounds. Candidates are ties when their 95 %
+// intervals of the median overlap the lowest, within a cap. Of the ties the default config wins,
+// else the first in space order, so that noise does not decide which config is stored.
 #pragma once
 
 #include "base/status.h"
@@ -26,25 +26,25 @@ namespace purlin::tune {
 
 struct FinalsOptions {
   std::size_t candidates = 5;
-  std::size_t at_least = 3;        // the fastest so many, whatever their distance
-  double within = 0.10;            // of the best median, by their fastest sample
-  std::size_t second_chances = 8;  // how many of those given up early are looked at again
-  double chance_within = 0.35;     // of the best median
-  int rounds = 5;                  // 0 = no finals: the search's own measurements decide
-  int samples = 5;                 // of each candidate in each round
-  double tie_cap = 0.02;           // no tie is slower than the lowest median by more
+  std::size_t at_least = 3;        // The fastest so many, at any distance.
+  double within = 0.10;            // Of the best median, by their fastest sample.
+  std::size_t second_chances = 8;  // How many of those given up early are looked at again.
+  double chance_within = 0.35;     // Of the best median.
+  int rounds = 5;                  // 0 = no finals: the search's own measurements decide.
+  int samples = 5;                 // Of each candidate in each round.
+  double tie_cap = 0.02;           // No tie is slower than the lowest median by more.
   Objective objective = Objective::kTime;
 };
 
 // A candidate as it stands in the end.
 struct Finalist {
-  std::size_t evaluation = 0;   // index into the session's evaluations
-  std::vector<Sample> samples;  // of all rounds; of the search where there were no finals
-  double time_ms = 0;           // their median
-  std::vector<Sample> values;   // of the objective: the samples, or for energy one for each round
-  double value = 0;             // their median: what decides
-  measure::Interval interval;   // 95 %, of that
-  double energy_mj = 0, power_w = 0;  // of the last round; 0 = not measured
+  std::size_t evaluation = 0;   // Index into the session's evaluations.
+  std::vector<Sample> samples;  // Of all rounds; of the search if there were no finals.
+  double time_ms = 0;           // Their median.
+  std::vector<Sample> values;   // Of the objective: the samples, or for energy one for each round.
+  double value = 0;             // Their median, which decides.
+  measure::Interval interval;   // 95 %, of that median.
+  double energy_mj = 0, power_w = 0;  // Of the last round; 0 = not measured.
   bool is_default = false;
   std::string problem;         // failed in the finals, so it cannot win
   bool beaten = false;         // dropped out before the last round: fewer samples
@@ -60,7 +60,7 @@ struct Verdicts {
   const Finalist& best() const { return finalists[winner]; }
 };
 
-// The finals one measurement at a time, for whoever drives a device in its own way. Belongs to one
+// The finals one measurement at a time, for a caller that drives the device. Belongs to one
 // thread; `space` and `evaluations` outlive it and do not change.
 class Finals {
  public:
@@ -74,7 +74,7 @@ class Finals {
   const measure::Policy& policy() const { return policy_; }
   void report(const Evaluation& measured);
   // nullopt when no evaluation is ok. May be asked before the rounds are over: an unfinished round
-  // counts for nobody. kFailed when all failed when measured again.
+  // does not count. kFailed when all failed when measured again.
   Result<std::optional<Verdicts>> verdict();
 
  private:

@@ -13,7 +13,7 @@ Result<Journal> Journal::open(const std::string& path, const Json& header) {
                  "another --seed",
                  path);
   const auto damaged = [](const std::string& what) {
-    return error(Code::kCorrupt, "{}; --fresh starts the session anew", what);
+    return error(Code::kCorrupt, "{}; --fresh starts the session again", what);
   };
   if (!file.is_ok())
     return file.status().code() == Code::kCorrupt ? damaged(file.status().message())

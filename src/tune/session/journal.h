@@ -37,7 +37,7 @@ class Journal {
   // Durable once they return ok.
   Status append(const Evaluation& evaluation, double elapsed_s);
   Status finish(std::string_view reason, std::string_view budget);
-  // Forgets everything and starts anew.
+  // Forgets everything and starts again.
   Status restart();
 
  private:

@@ -52,7 +52,7 @@ std::string text_at(double x, double y, std::string_view text, std::string_view 
                      markup_escaped(text));
 }
 
-// Every evaluation and the best so far, over what they cost together; times on a log axis.
+// Every evaluation and the best so far, over their total measuring time; times on a log axis.
 std::string convergence(const PageSession& session) {
   constexpr double kHeight = 320, kTop = 10, kBottom = 40;
   const double low = std::log(session.times.front().second);

@@ -38,7 +38,7 @@ Result<Space> space_of(const gpu::ReplaySpace& recording) {
 }
 
 Result<RecordedSpace> space_of(const gpu::ReplaySpace& recording, const KernelSpec& spec) {
-  // Whatever the recording GPU's limits were, a config that was recorded could be launched.
+  // A recorded config could be launched, so the limits of the recording GPU do not matter here.
   const Scope constants = config_scope(spec, spec.problem, {}, DeviceInfo{});
   PURLIN_ASSIGN(const Space all, build_space(spec.parameters, spec.constraints, constants));
   std::vector<Config> shared;

@@ -145,7 +145,7 @@ Counted counted_of(const SessionResult& result) {
   return counted;
 }
 
-// Why the winner is as fast as it is, as far as shares of peaks tell.
+// Explains the winner's speed by its shares of the device's peaks.
 std::string counted_text(const ReportInput& input) {
   const Counted counted = counted_of(input.result);
   if (counted.configs == 0) return "";

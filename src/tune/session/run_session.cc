@@ -10,7 +10,7 @@
 namespace purlin::tune {
 namespace {
 
-// An evaluator on a thread of its own. give(), done() and take() are for the session's thread.
+// An evaluator on a separate thread. give(), done() and take() are for the session's thread.
 class Lane {
  public:
   Lane(Evaluator& evaluator, std::mutex& mutex, std::condition_variable& changed)

@@ -16,15 +16,15 @@ namespace {
 // While the device's noise is not known, a config whose time cannot fall below this multiple of the
 // best is not worth more samples; measure/ adds its own margin.
 constexpr double kBlindReach = 1.15;
-// By objective: how much slower than the best one may be that wins. A GPU under load draws at most
-// some four times what it draws when little of it is busy, so a kernel that takes longer than that
-// needs more energy; in the product time counts twice.
+// By objective: the winner may be slower than the fastest by this factor. A GPU under load draws at
+// most about four times the power of a GPU that is little used. So a kernel that takes more than
+// four times as long needs more energy. In the product time counts twice.
 constexpr double kReach[] = {1, 4, 2};
 
 // Samples of a contender in the search, as a multiple of the fewest.
 constexpr int kContender = 2;
 
-// Of a budget in evaluations: so many may be asked for and not yet told.
+// Of a budget in evaluations: this many configs may be asked for before their results arrive.
 constexpr std::size_t kBlindShare = 8, kBlindLow = 4;
 
 }  // namespace
@@ -143,7 +143,7 @@ class TuningSession::Impl {
     return options_.budget.spent(result_.evaluations.size(), passed_s()) >= 1;
   }
 
-  // By what the session asks of a config beside the spec.
+  // Applies the session's requirements on a config, next to those of the spec.
   void judge(Evaluation& made) const {
     if (!made.ok() || !options_.accept) return;
     const Status accepted = options_.accept(made);
@@ -277,15 +277,15 @@ class TuningSession::Impl {
     return std::nullopt;  // all are out
   }
 
-  // What a strategy is asked for before it is told of the others it has to choose blindly. Where
-  // evaluations are what is short, that counts for more than compilers that stand still.
+  // The number of configs that a strategy chooses before it has the results of the previous ones.
+  // When evaluations are the limit, informed choices matter more than idle compilers.
   std::size_t lookahead() const {
     if (options_.budget.evaluations == 0) return traits_.lookahead;
     const std::size_t share = options_.budget.evaluations / kBlindShare;
     return std::min(traits_.lookahead, std::max({kBlindLow, 2 * traits_.devices, share}));
   }
 
-  // Asks the strategy for as many as it is worth knowing.
+  // Asks the strategy for configs up to the lookahead.
   void fill() {
     while (ahead_.size() < lookahead()) {
       // Nothing is compiled that the budget would not let run.

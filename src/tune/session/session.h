@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // TuningSession: searches a space under a budget and decides on the winner.
 //
-// A session says what to measure next and is told how that went, so that anybody may drive it: one
-// device, several at once, or a program that tunes its own kernel between two of its steps. The
-// default config is evaluated first. Each evaluation is in the journal before it counts, and
-// what a journal holds is not evaluated again: the strategy is asked as before and told what the
-// journal says. Evaluations end early once they cannot come within reach of the best (racing). At
-// the end the fastest few, and the default, are measured again in turns (finals.h), so that
-// drifting clocks hurt all alike. Thread-safety: belongs to one thread; `stop` may be set from any,
-// or from a signal handler.
+// A session names the next measurement and receives its result. Any caller may drive it: for one
+// device, for several at once, or in a program that tunes its own kernel between two of its steps.
+// The default config is evaluated first. Each evaluation is in the journal before it counts. The
+// contents of a journal are not evaluated again: the strategy is asked as before and receives the
+// journal's results. Evaluations end early once they cannot come within reach of the best (racing).
+// At the end the fastest few, and the default, are measured again in turns (finals.h), so that
+// drifting clocks affect all alike. Thread-safety: belongs to one thread; `stop` may be set from
+// any, or from a signal handler.
 #pragma once
 
 #include "base/status.h"
@@ -47,8 +47,8 @@ struct SessionOptions {
   FinalsOptions finals;
   // Other than the time: the policy measures the energy.
   Objective objective = Objective::kTime;
-  // What a measured config has to keep to beside the spec: one that does not is kInvalid, for the
-  // reason it returns. May be empty.
+  // A further condition on a measured config, next to those of the spec. A config that fails it is
+  // kInvalid, for the reason it returns. May be empty.
   std::function<Status(const Evaluation&)> accept;
   std::optional<Config> default_config;  // evaluated first, and measured again in the finals
   std::function<void(const SessionState&)> on_progress;
@@ -108,9 +108,9 @@ class TuningSession {
   std::unique_ptr<Impl> impl_;
 };
 
-// A whole session. With several evaluators, of devices of one model, each has a thread of its own;
-// configs are announced to the first, and the finals are held on it. The strategy is told in the
-// order it was asked, whoever is done first, so that it sees the same whatever the devices' speed.
+// A whole session. With several evaluators, of devices of one model, each has its own thread.
+// Configs are announced to the first, and the finals are held on it. The strategy receives the
+// results in the order it asked for them, so that it sees the same at every speed of the devices.
 Result<SessionResult> run_session(const Space& space, Strategy& strategy,
                                   const std::vector<Evaluator*>& evaluators, Journal* journal,
                                   const SessionOptions& options, Clock& clock = system_clock());

@@ -254,8 +254,8 @@ TEST_F(SessionTest, CanBeDrivenStepByStep) {
   EXPECT_EQ(result->evaluations[result->verdict->best().evaluation].config.text(), "a=2 b=0");
 }
 
-// The promise: whatever a kill leaves of the journal, going on repeats nothing that is in it, and
-// ends with what an undisturbed session finds.
+// The promise: after a kill, any remaining part of the journal is enough to go on. The session
+// repeats nothing that is in it, and ends with the result of an undisturbed session.
 TEST_F(SessionTest, ResumesFromAJournalCutAtEveryByte) {
   ScriptedEvaluator undisturbed;
   options_.budget.evaluations = 6;  // each cut costs some syncs of a real disk

@@ -29,12 +29,12 @@ struct Subject {
   std::string name;                    // of the kernel, for people
   std::vector<Evaluator*> evaluators;  // the first holds the finals, and its device is the winner's
   Space space;
-  double space_s = 0;                    // seconds to build the space
-  DeviceInfo device;                     // as the key has it: a library's version is its toolkit
-  std::optional<Config> default_config;  // nullopt: a recording
-  std::vector<std::size_t> seeds;        // a library's own proposals; the search starts with them
-  std::vector<SpecExpression> limits;    // further limits of a config, next to the spec's
-  bool energy = false;                   // the energy of a launch is measured
+  double space_s = 0;                    // Seconds to build the space.
+  DeviceInfo device;                     // As the key has it: a library's version is its toolkit.
+  std::optional<Config> default_config;  // If nullopt: a recording.
+  std::vector<std::size_t> seeds;        // A library's own proposals. The search starts with them.
+  std::vector<SpecExpression> limits;    // Further limits of a config, next to the spec's.
+  bool energy = false;                   // The energy of a launch is measured.
   // Starts evaluators to confirm a winner with. Empty: the winner of the finals is final.
   FreshEvaluator fresh;
 

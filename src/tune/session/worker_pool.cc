@@ -18,7 +18,7 @@ int default_compilers() {
   return std::clamp(cores - 1, 1, 32);
 }
 
-// A queue of configs and the threads that compile them, each with a worker process of its own.
+// A queue of configs and the threads that compile them, each with its own worker process.
 class WorkerPool::Compilers {
  public:
   Compilers(const measure::WorkerSetup& setup, const PoolOptions& options, bool pause_to_measure)
@@ -47,7 +47,7 @@ class WorkerPool::Compilers {
     changed_.notify_all();
   }
 
-  // The compilation's outcome; waits while one is at it. nullopt when nobody has begun.
+  // The compilation's outcome; waits while a compiler works on it. nullopt when none has begun.
   std::optional<Evaluation> collect(const Config& config) {
     std::unique_lock lock(mutex_);
     const std::string key = config.text();

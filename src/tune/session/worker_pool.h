@@ -30,8 +30,8 @@ class WorkerPool : public Evaluator {
  public:
   static Result<std::unique_ptr<WorkerPool>> start(const measure::WorkerSetup& setup,
                                                    const PoolOptions& options);
-  // Another device of the same model, whose configs the first one's compilers compile as well; they
-  // live as long as either. kInvalid for another model: its binaries would be others.
+  // Adds another device of the same model. The compilers of the first device compile its configs as
+  // well; they live as long as either. kInvalid for another model: its binaries would be others.
   static Result<std::unique_ptr<WorkerPool>> start_beside(const WorkerPool& first,
                                                           const measure::WorkerSetup& setup);
   ~WorkerPool() override;

@@ -163,7 +163,7 @@ class SpaceBuilder {
     if (*holds) return Status::ok();
     return error(Code::kInvalid,
                  "{}: no config satisfies the constraints: '{}' is false for this problem and "
-                 "device whatever the parameters",
+                 "device for all parameter values",
                  constraint.where, constraint.text());
   }
 

@@ -6,9 +6,9 @@
 // product: a config is out when any constraint is false for it. Where none is false and one cannot
 // be evaluated (a division by zero), building fails; so the order of constraints never matters.
 //
-// Where a diagram would pass the limits, the constraint that widens it most is left out of it and
-// asked for each config instead: the space is then a larger one of which some indices are not valid
-// (Space::is_exact() is false), and its size an estimate.
+// If a diagram would exceed the limits, the constraint that widens it most is left out of it. That
+// constraint is evaluated for each config instead. The space is then larger, some of its indices
+// are not valid (Space::is_exact() is false), and its size is an estimate.
 #pragma once
 
 #include "base/status.h"
@@ -29,9 +29,9 @@ struct SpaceLimits {
 // Given the share of the work done, in [0, 1], now and then; false stops with kCancelled.
 using SpaceProgress = std::function<bool(double share)>;
 
-// `constants` names what constraints may use besides parameters: problem dimensions and the facts
-// of the device. kInvalid: a constraint that cannot be evaluated, or none satisfied (the one that
-// removed the most is named), or more than 2^62 valid configs.
+// `constants` names the values that constraints may use in addition to parameters: problem
+// dimensions and the facts of the device. kInvalid: a constraint that cannot be evaluated, or none
+// satisfied (the one that removed the most is named), or more than 2^62 valid configs.
 Result<Space> build_space(const std::vector<Parameter>& parameters,
                           const std::vector<SpecExpression>& constraints, const Scope& constants,
                           const SpaceLimits& limits = {}, const SpaceProgress& progress = {});

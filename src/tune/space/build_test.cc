@@ -186,7 +186,7 @@ TEST(BuildSpace, EqualsBruteForceOnRandomSpaces) {
       std::vector<Config> configs;
       for (std::size_t i = 0; i < space->size(); ++i) configs.push_back(space->config(i));
       expect_same_operations(list_space(made_up.parameters, configs).value(), expected.valid, text);
-      // And so is one too narrow for a diagram, but for its size.
+      // Limits too narrow for a diagram give the same space too, except for its size.
       SpaceLimits narrow;
       narrow.max_bytes = 500;
       const Result<Space> filtered = build(made_up, narrow);

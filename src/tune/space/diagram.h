@@ -2,9 +2,10 @@
 // Diagram: the valid assignments of some parameters as a decision diagram with counts.
 //
 // Each level binds one parameter. A node has an edge for each value that leads to a valid
-// assignment; nodes from which the same continuations are valid are (mostly) one node, so that
-// 10^12 assignments may take a few thousand edges. An assignment's index is its place when the
-// edges are followed in order: the sum of what the edges before its own lead to.
+// assignment. Nodes from which the same continuations are valid are (mostly) one node, so 10^12
+// assignments may take a few thousand edges. The index of an assignment is its place when the edges
+// are followed in order. It is the sum, over the edges of its path, of the assignments under the
+// edges before them.
 // Thread-safety: immutable once built.
 #pragma once
 
@@ -21,11 +22,11 @@ class Diagram {
   // 14 bytes for each edge. Nodes are numbered per level; the root is node 0 of level 0, and the
   // edges of the last level lead nowhere.
   struct Level {
-    std::size_t parameter = 0;            // in the space
-    std::vector<std::uint32_t> first{0};  // by node: its first edge; and the end of the last
-    std::vector<std::uint16_t> value;     // by edge, ascending within a node
-    std::vector<std::uint32_t> child;     // by edge: node of the next level
-    std::vector<std::uint64_t> before;    // by edge: assignments of the node's edges before it
+    std::size_t parameter = 0;            // Index in the space.
+    std::vector<std::uint32_t> first{0};  // By node: its first edge; and the end of the last.
+    std::vector<std::uint16_t> value;     // By edge, ascending within a node.
+    std::vector<std::uint32_t> child;     // By edge: node of the next level.
+    std::vector<std::uint64_t> before;    // By edge: assignments of the node's edges before it.
   };
 
   // Levels with everything but `before`; edges that lead to nothing valid may be there.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // DiagramBuilder: the diagram of the valid assignments of parameters that constraints tie together.
 //
-// Level by level, it binds a parameter at every node. Two paths lead to the same node when what the
-// constraints still to be decided need from them is the same: not the parameters' values, but those
-// of the largest subexpressions that these decide (a product of two tile sizes, the sum so far),
-// and nothing where `a or …` is true already. Belongs to build.cc; see build.h for the meaning.
+// Level by level, it binds a parameter at every node. Two paths lead to the same node when the open
+// constraints need the same values from them. These are the values of the largest subexpressions
+// that the bound parameters decide, not the parameters' values. Examples are a product of two tile
+// sizes, or the sum so far. A constraint `a or …` needs nothing once it is true. Belongs to
+// build.cc; see build.h for the meaning.
 // Thread-safety: belongs to one thread.
 #pragma once
 

@@ -98,7 +98,7 @@ class Shuffle {
  private:
   std::optional<std::size_t> draw();
 
-  const Space* space_ = nullptr;  // whose invalid indices are passed over
+  const Space* space_ = nullptr;  // whose invalid indices are skipped
   std::size_t remaining_;
   Random random_;
   std::unordered_map<std::size_t, std::size_t> moved_;  // Fisher-Yates over an array never made

@@ -322,7 +322,7 @@ std::optional<TermId> Terms::add(Kind kind, std::vector<TermId> children) {
   return intern(std::move(constant), cell);
 }
 
-// What the bounds alone say of a comparison.
+// The result of a comparison, if the bounds alone decide it.
 std::optional<bool> Terms::decide(const Term& term) const {
   if (term.can_fail || term.children.size() != 2) return std::nullopt;
   const Term &a = terms_[term.children[0]], &b = terms_[term.children[1]];
