@@ -64,8 +64,8 @@ class IntegerProgram {
   };
   static constexpr int kMaxStack = 32;
   static constexpr std::size_t kMaxSteps = 512;
-  // The value on top of the stack, 1 where there is none; nullopt where a requirement is not met or
-  // the arithmetic is not defined.
+  // The value on top of the stack, or 1 for an empty stack. nullopt where a requirement is not met
+  // or the arithmetic is not defined.
   static std::optional<std::int64_t> evaluate(const std::vector<Step>& steps,
                                               const std::int64_t* inputs) noexcept;
   std::vector<Step> steps_;
