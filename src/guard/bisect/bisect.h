@@ -56,8 +56,8 @@ struct Bisection {
   std::vector<std::string> candidates;  // (good, bad]: one, or several with untriable commits.
   bool confirmed = false;               // The gate found the culprit slower than its parent.
   ItemResult confirmation;              // pairs = 0 with several candidates.
-  std::string nothing_to_find;          // Why the last commit is not slower; the rest is then empty.
-  PairsRecord measurement;              // Of all comparisons and steps.
+  std::string nothing_to_find;  // Why the last commit is not slower; the rest is then empty.
+  PairsRecord measurement;      // Of all comparisons and steps.
   double seconds = 0;
 };
 
