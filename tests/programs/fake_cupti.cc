@@ -2,8 +2,8 @@
 // A CUPTI without a GPU, for tests of the CUDA capture library: the activity part of the API as
 // the real one documents it, and fake_… functions by which a test program launches work.
 //
-// As CUPTI 13.0 does, it keeps a buffer for each launching thread, requested from whoever is
-// registered then and given back to whoever is registered when it completes: what makes two
+// As CUPTI 13.0 does, it keeps a buffer for each launching thread, requested from the
+// subscriber then registered and given back to the one registered when it completes: what makes two
 // careless clients lose each other's records. A graph that is first launched while kernels are
 // recorded for the first time has its nodes recorded from then on, until the kind has been enabled
 // and disabled once more. Full buffers complete on a thread of its own. A clock
@@ -544,7 +544,7 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, std::uint8_t enab
 
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId, std::uint8_t) { return CUPTI_SUCCESS; }
 
-// The record of the context that exists. What it is for: CUPTI asks whoever is registered for a
+// The record of the context that exists. What it is for: CUPTI asks the subscriber for a
 // buffer.
 CUptiResult cuptiActivityEnableAndDump(CUpti_ActivityKind kind) {
   ENTER();

@@ -61,7 +61,7 @@ two_pushers "$share" dir 20
 expect_exit 0 purlin cache push "$share" --cache "$tmp/dir-union" --json
 expect_json "$tmp/out" 'd["schema"] == "purlin.cache-push/1" and d["pushed"] == 0 and d["known"] == 40'
 
-# A segment that is damaged is named; the rest is used; whoever has its records brings them back.
+# A segment that is damaged is named; the rest is used; a machine that has its records restores them.
 segment=$(json "$share/index.json" 'd["segments"][3]["name"]')
 python3 - "$share/segments/$segment.bundle" <<'PYTHON'
 import sys
@@ -92,7 +92,7 @@ for delay in 0.005 0.01 0.015 0.02 0.03 0.04 0.06 0.08; do
   expect_exit 0 purlin cache pull "$share" --cache "$tmp/killed-$delay" --json
   expect_json "$tmp/out" 'd["problems"] == [] and d["added"] in (40, 80)'
 done
-# gc on a full disk: what nobody needs goes all the same, and it fails where it would merge.
+# gc on a full disk: unused segments are removed, and a merge fails.
 expect_exit 0 purlin cache push "$share" --cache "$tmp/dir-a"
 cp -r "$share" "$tmp/full"
 left=$tmp/full/segments/$(printf '0%.0s' {1..64}).bundle
@@ -101,7 +101,7 @@ index=$(cksum <"$tmp/full/index.json")
 expect_exit 2 bash -c "trap '' XFSZ; ulimit -f 1; exec '$PURLIN' cache gc --share '$tmp/full' --cache '$tmp/dir-a' --json"
 expect_json "$tmp/out" 'd["removed_objects"] >= 1 and d["merged"] == 0 and "File too large" in d["problems"][-1]'
 expect_contains "$tmp/err" "merging: " "File too large"
-[ ! -e "$left" ] || fail "gc on a full disk left what nobody needs"
+[ ! -e "$left" ] || fail "gc on a full disk left an unused segment"
 [ "$index" = "$(cksum <"$tmp/full/index.json")" ] || fail "a failed gc changed the index"
 expect_exit 0 purlin cache pull "$tmp/full" --cache "$tmp/from-full" --json
 expect_json "$tmp/out" 'd["problems"] == [] and d["added"] == 80'

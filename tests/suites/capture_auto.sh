@@ -38,7 +38,7 @@ cost = (int(record["presence_ppm"]) + int(record["rest_ppm"])) / 1e6
 assert sampling["one_in"] == min(64, math.ceil(1.5 * cost / 0.01 - 1e-4)), (cost, sampling)
 END
 
-# --- with one, as many runs are recorded as hold the budget: the same ones whoever decides
+# --- with one, as many runs are recorded as hold the budget: the same ones in each decision
 set_costs 25000 0
 drawn=0 expected=0
 for run in $(seq 1 12); do

@@ -33,7 +33,7 @@ expect_exit 0 purlin profile -o few.plprof -- "$client" 1.5 2
 report few.plprof
 expect_json report.json "d['launches'] == $(made out) == d['coverage']['launches_seen']"
 expect_json report.json "d['coverage']['launches_sampled_out'] == 0 and d['coverage']['sampling']['windows'] == 1"
-# The host's waits are dear: not even --full records them unasked, and the report says how to ask.
+# Waits of the host are expensive to record: --full leaves them out, and the report says so.
 expect_json report.json "d['waits'] == [] and d['coverage']['sampling']['waits'] is False"
 expect_exit 0 purlin report few.plprof
 expect_contains out "waits were not recorded: use purlin profile --waits"
@@ -169,7 +169,7 @@ FAKE_CUPTI_CLOCKED=1000 expect_exit 0 purlin profile -o idling.plprof -- "$clien
 case " $(notes idling.plprof) " in *" launch_bound "*) ;; *) fail "notes: $(notes idling.plprof)" ;; esac
 expect_json report.json "d['coverage']['sampling']['hidden_ns'] < 0.1 * d['coverage']['overhead_ns']"
 
-# --- one rank in four, the same one whoever decides
+# --- one rank in four, the same one in each decision
 chosen=
 for rank in 0 1 2 3; do
   RANK=$rank PURLIN_RUN_ID=job-17 expect_exit 0 purlin profile --sample 1/4 -o rank.plprof -- "$client" 0.2 2

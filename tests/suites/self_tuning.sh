@@ -15,4 +15,6 @@ expect_exit 0 "$example" 1
 expect_contains "$tmp/out" "an earlier run found: $winner" '1 calls, 0 of them'
 expect_exit 0 purlin cache ls --json
 expect_json "$tmp/out" 'len(d["entries"]) == 1 and d["entries"][0]["key"]["op"] == "blur"'
+# The entry is the same kind as that of `purlin tune`: the default and the second best are in it.
+expect_json "$tmp/out" 'd["entries"][0]["default_config"] and d["entries"][0]["runner_up"]'
 echo 'self_tuning: all checks passed'

@@ -170,7 +170,7 @@ unset PURLIN_SERVER_TOKEN
 serve --listen 127.0.0.1:0 --quota 1K
 expect_exit 2 purlin cache push "$url/more" --cache "$tmp/all"
 expect_contains "$tmp/err" "HTTP 507" "quota"
-# What nobody needs can be removed with the quota used up.
+# Unused objects can be removed with the quota used up.
 echo left over >"$tmp/data/caches/team/segments/$(printf '%064d' 0).bundle"
 "$PURLIN" cache gc --share "$url/team" --cache "$tmp/all" --grace 0s >/dev/null 2>&1 || true
 [ ! -e "$tmp/data/caches/team/segments/$(printf '%064d' 0).bundle" ] || fail "gc freed nothing at a full quota"

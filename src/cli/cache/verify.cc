@@ -6,7 +6,7 @@
 #include "cli/cache/share.h"
 #include "cli/commands.h"
 #include "cli/guard/device.h"
-#include "cli/guard/session.h"
+#include "cli/guard/suite_run.h"
 #include "cli/tune/spec_files.h"
 #include "cli/tune/target.h"
 #include "guard/check/winners.h"

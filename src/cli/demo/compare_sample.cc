@@ -2,7 +2,7 @@
 #include "base/terminal.h"
 #include "cli/demo/steps.h"
 #include "cli/frame/command.h"
-#include "cli/guard/session.h"
+#include "cli/guard/suite_run.h"
 
 namespace purlin::cli {
 namespace {

@@ -72,8 +72,9 @@ Result<DemoRun::Ran> DemoRun::run_hidden(const std::vector<std::string>& argv,
   if (captured.timed_out) return error(Code::kTimeout, "'{}' did not finish", as_typed(argv));
   const int code = captured.exit.shell_code();
   if (std::find(wanted.begin(), wanted.end(), code) == wanted.end())
-    return error(Code::kFailed, "'{}' ended with {} where {} was expected:\n{}{}", as_typed(argv),
-                 captured.exit.text(), wanted.front(), captured.out.substr(0, 4000), captured.err);
+    return error(Code::kFailed, "'{}' ended with {} where {} was expected:\n{}", as_typed(argv),
+                 captured.exit.text(), wanted.front(),
+                 trim(captured.err).empty() ? captured.out.substr(0, 4000) : captured.err);
   return Ran{code, captured.out};
 }
 

@@ -36,12 +36,14 @@ Status record_baseline(const DemoRun& run, std::string_view kernel);
 
 // What the gate reported for the suite.
 struct GateAnswer {
-  Json document;  // of `guard check --json`
-  bool decided = false;
+  Json document;         // of `guard check --json`
+  bool decided = false;  // pass or regression, not inconclusive
+  bool red = false;      // regression
 };
-// Expects a pass: nothing has changed.
+// Fails on a regression: nothing has changed.
 Result<GateAnswer> check_unchanged(const DemoRun& run);
-// Replaces the winner by a slower config, and expects a regression. `planted` is that config.
+// Replaces the winner by a slower config, and expects a regression. `planted` is that config. A
+// config that the gate passes is followed by a slower one, as long as the search knows one.
 struct PlantedSlowdown {
   GateAnswer answer;
   Json planted;

@@ -3,7 +3,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/guard/session.h"
+#include "cli/guard/suite_run.h"
 
 #include <pwd.h>
 #include <unistd.h>
@@ -62,9 +62,9 @@ class GuardBaseline : public Command {
     PURLIN_TRY(make_directories(parent_path(path)));
     if (rounds_ < 0 || rounds_ > 1000)
       return error(Code::kInvalid, "--rounds takes 1 to 1000, not {}", rounds_);
-    PURLIN_ASSIGN(guard::Baseline baseline,
-                  guard::record_baseline(guard_.session(),
-                                         rounds_ > 0 ? rounds_ : guard_.suite().rounds, note_));
+    PURLIN_ASSIGN(
+        guard::Baseline baseline,
+        guard::record_baseline(guard_.run(), rounds_ > 0 ? rounds_ : guard_.suite().rounds, note_));
     baseline.replaces = replaces;
     baseline.promoted_by = who();
     if (!previous.empty()) {
@@ -107,7 +107,7 @@ class GuardBaseline : public Command {
     return account != nullptr ? account->pw_name : fmt::format("uid {}", ::getuid());
   }
 
-  GuardSession guard_;
+  SuiteRun guard_;
   std::string output_, note_, by_;
   bool replace_ = false, json_ = false;
   int rounds_ = 0;

@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/guard/session.h"
+#include "cli/guard/suite_run.h"
 #include "guard/check/findings.h"
 #include "model/spec/spec.h"
 
@@ -49,7 +49,7 @@ class GuardCheck : public Command {
       if (!seconds)
         return error(Code::kInvalid, "--time-limit takes a time like 90s or 5m, not '{}'",
                      time_limit_);
-      guard_.session().options.time_limit_s = *seconds;
+      guard_.run().options.time_limit_s = *seconds;
     }
     const std::string path = baseline_.empty()
                                  ? guard_.default_baseline()
@@ -61,8 +61,7 @@ class GuardCheck : public Command {
                    baseline.suite, guard_.suite().name);
     options_.profiles = outputs_.profiles();
     PURLIN_ASSIGN(const std::string scratch, make_temporary_directory("purlin-guard"));
-    const Result<guard::Report> report =
-        guard::check(guard_.session(), baseline, scratch, options_);
+    const Result<guard::Report> report = guard::check(guard_.run(), baseline, scratch, options_);
     guard_.end_progress();
     if (const Status removed = remove_tree(scratch); !removed.is_ok())
       context.log.warn("{}", removed.message());
@@ -72,7 +71,7 @@ class GuardCheck : public Command {
     const std::vector<backlog::Task> tasks =
         guard::findings(*report, guard_.suite(), guard_.device().info,
                         guard::environment_differences(baseline.device, guard_.device().info));
-    if (const Status queued = backlog::queue(guard_.session().cache, tasks); !queued.is_ok())
+    if (const Status queued = backlog::queue(guard_.run().cache, tasks); !queued.is_ok())
       context.log.warn("{}", queued.message());
     else if (!tasks.empty())
       context.log.info("{} tasks queued: see `purlin backlog`", tasks.size());
@@ -84,7 +83,7 @@ class GuardCheck : public Command {
     guard_.end_progress();
     guard::Report report;
     report.suite = guard_.suite().name;
-    report.environment = guard::environment_of(guard_.session());
+    report.environment = guard::environment_of(guard_.run());
     for (const guard::SuiteItem& item : guard_.suite().items) {
       guard::ReportItem one;
       one.kernel = base_name(parent_path(item.spec_path));
@@ -100,7 +99,7 @@ class GuardCheck : public Command {
                                               path)));
   }
 
-  GuardSession guard_;
+  SuiteRun guard_;
   GuardOutputs outputs_;
   guard::CheckOptions options_;
   std::string baseline_, time_limit_;

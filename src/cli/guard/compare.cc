@@ -8,7 +8,7 @@
 #include "cache/store/store.h"
 #include "cli/commands.h"
 #include "cli/guard/device.h"
-#include "cli/guard/session.h"
+#include "cli/guard/suite_run.h"
 #include "cli/guard/workload.h"
 #include "guard/arms/worktree.h"
 #include "guard/gate/samples.h"

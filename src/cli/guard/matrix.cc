@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/guard/device.h"
-#include "cli/guard/session.h"
+#include "cli/guard/suite_run.h"
 #include "cli/guard/workload.h"
 #include "guard/gate/signed_rank.h"
 #include "model/document.h"

@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/guard/session.h"
+#include "cli/guard/suite_run.h"
 #include "guard/gate/signed_rank.h"
 #include "guard/history/history.h"
 #include "model/document.h"
@@ -50,9 +50,9 @@ class GuardRun : public Command {
   Result<int> run(Context& context) override {
     if (rounds_ < 1 || rounds_ > 1000)
       return error(Code::kInvalid, "--rounds takes 1 to 1000, not {}", rounds_);
-    PURLIN_TRY(guard_.open(context, GuardSession::Commands::kTaken));
+    PURLIN_TRY(guard_.open(context, SuiteRun::Commands::kTaken));
     PURLIN_ASSIGN(const std::vector<guard::Measured> items,
-                  guard::measure_suite(guard_.session(), rounds_));
+                  guard::measure_suite(guard_.run(), rounds_));
     guard_.end_progress();
     context.print(json_ ? document(items).dump(2) + "\n" : table(items, context.terminal));
     // After the result: an error of the file must not lose it.
@@ -79,7 +79,7 @@ class GuardRun : public Command {
   }
 
   Environment environment() {
-    Environment environment = guard::environment_of(guard_.session());
+    Environment environment = guard::environment_of(guard_.run());
     if (!build_.empty()) environment.build = build_;
     return environment;
   }
@@ -139,7 +139,7 @@ class GuardRun : public Command {
     return table.render(terminal) + problems;
   }
 
-  GuardSession guard_;
+  SuiteRun guard_;
   std::string samples_, record_, build_;
   int rounds_ = 1;
   bool json_ = false;

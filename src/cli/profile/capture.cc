@@ -74,8 +74,8 @@ class CaptureCommand : public Command {
     }
     const double governed = answer["governed_ns"].as_double();
     context.print(
-        fmt::format("{}: {}, {} windows, {:.1f} % of {} recorded, {} taken from the program\n",
-                    *pid, state_text(answer), format_count(answer["windows"].as_double()),
+        fmt::format("{}: {}, {}, {:.1f} % of {} recorded, {} taken from the program\n", *pid,
+                    state_text(answer), counted(answer["windows"].as_double(), "window"),
                     governed > 0 ? 100 * answer["recorded_ns"].as_double() / governed : 0.0,
                     format_ns(governed), format_ns(answer["overhead_ns"].as_double())));
     return 0;

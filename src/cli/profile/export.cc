@@ -100,11 +100,12 @@ class ExportCommand : public Command {
                     return {};
                   }));
     if (file) PURLIN_TRY(file->commit());
-    context.log.info("{} events and {} links from calls to their work{}", counts.events,
-                     counts.links, output_.empty() ? "" : " written to " + output_);
+    context.log.info("{} and {} from calls to their work{}", counted(counts.events, "event"),
+                     counted(counts.links, "link"),
+                     output_.empty() ? "" : " written to " + output_);
     if (profile.timeline.left_out > 0)
-      context.log.warn("{} activities beyond the memory bound are not in it",
-                       profile.timeline.left_out);
+      context.log.warn("the memory bound left {} out of it",
+                       counted(profile.timeline.left_out, "activity"));
     return kExitOk;
   }
 
@@ -124,7 +125,7 @@ class ExportCommand : public Command {
     } else {
       PURLIN_TRY(write_atomic(output_, text));
     }
-    context.log.info("{} configs{}", recordings.front().runs.size(),
+    context.log.info("{}{}", counted(recordings.front().runs.size(), "config"),
                      output_.empty() ? "" : " written to " + output_);
     return kExitOk;
   }

@@ -134,9 +134,8 @@ class ImportCommand : public Command {
     for (const DeviceInfo& device : profile.environment.devices)
       out += fmt::format("  {:<9} {}{}\n", "device", device.name.empty() ? device.id : device.name,
                          device.arch.empty() ? "" : "  " + device.arch);
-    out += fmt::format("  {:<9} {} launches, {} in {} row{}", "kernels",
-                       format_count(contents.launches), format_ns(contents.kernel_ns),
-                       profile.kernels.size(), profile.kernels.size() == 1 ? "" : "s");
+    out += fmt::format("  {:<9} {}, {} in {}", "kernels", counted(contents.launches, "launch"),
+                       format_ns(contents.kernel_ns), counted(profile.kernels.size(), "row"));
     out += fmt::format("; {} with problem shapes, {} with counters\n", contents.with_shape,
                        contents.with_counters);
     if (contents.copies > 0)
@@ -146,9 +145,10 @@ class ImportCommand : public Command {
     out += fmt::format("  {:<9} ", "timeline");
     out += timeline.activities.empty() && timeline.calls.empty()
                ? "none\n"
-               : fmt::format("{} activities, {} calls, {} ops, {} ranges\n",
-                             timeline.activities.size(), timeline.calls.size(), timeline.ops.size(),
-                             timeline.ranges.size());
+               : fmt::format("{}, {}, {}, {}\n", counted(timeline.activities.size(), "activity"),
+                             counted(timeline.calls.size(), "call"),
+                             counted(timeline.ops.size(), "op"),
+                             counted(timeline.ranges.size(), "range"));
     if (profile.partial)
       out +=
           "  " + terminal.paint(Style::kYellow, "partial") + "   a file is damaged or cut short\n";

@@ -31,7 +31,7 @@ void add_stored(const PriorTarget& target, PriorReader& reader, Log& log) {
     reader.add(recording, "stored evaluations");
   }
   if (skipped > 0)
-    log.warn("{} files of stored evaluations cannot be read and are skipped", skipped);
+    log.warn("skipped {} of stored evaluations: not readable", counted(skipped, "file"));
   // Entries without evaluations: winners of other hosts, imported or stored by a person.
   const Result<cache::Store> store = cache::Store::open(target.cache_directory);
   if (!store.is_ok()) return;  // reported when the winner is stored

@@ -79,8 +79,8 @@ class ModelSearch : public Strategy {
 
   double count_within(std::size_t index) const override {
     if (!counters_) return 0;
-    const bool dear = counting_s_ > kCountShare * (measuring_s_ + counting_s_);
-    if (profiled_ >= kMinProfiled && dear) return 1;  // a new best, of which there are few
+    const bool expensive = counting_s_ > kCountShare * (measuring_s_ + counting_s_);
+    if (profiled_ >= kMinProfiled && expensive) return 1;  // a new best, of which there are few
     if (profiled_ < kProfiled && (profiled_ < kMinProfiled || chance_.count(index) > 0))
       return std::numeric_limits<double>::infinity();
     return kClose;

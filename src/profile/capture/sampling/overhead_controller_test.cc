@@ -339,12 +339,12 @@ TEST(OverheadController, EveryLaunchWhateverItCosts) {
 }
 
 TEST(OverheadController, OtherTiersLiveFromTheirShare) {
-  Requirements cheap, dear;
+  Requirements cheap, expensive;
   cheap.first_cost_ns = kMs;
-  dear.share = 0.3;
+  expensive.share = 0.3;
   for (const double rate : {100.0, 2e5}) {
     const Outcome out =
-        simulate(seeded(2), {Requirements{}, cheap, dear}, 100 * kSecond, steady(rate));
+        simulate(seeded(2), {Requirements{}, cheap, expensive}, 100 * kSecond, steady(rate));
     EXPECT_LE(out.cost_ns / 100e9, 0.0115);
     EXPECT_GT(out.opened[1], 30) << rate;
     EXPECT_GT(out.opened[2], 30) << rate;

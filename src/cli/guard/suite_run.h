@@ -22,14 +22,14 @@ std::string guard_progress_line(const guard::PairProgress& progress);
 // The order of the two sides must not depend on the compared code: the test relies on it.
 Random unguessable_random();
 
-class GuardSession {
+class SuiteRun {
  public:
   void declare(Flags& flags);
   // Loads the suite and opens its device. With kRefused, a suite with commands is an error, because
   // the verb cannot treat commands as kernels.
   enum class Commands { kRefused, kTaken };
   Status open(Context& context, Commands commands = Commands::kRefused);
-  guard::GuardRun& session() { return *session_; }
+  guard::GuardRun& run() { return *run_; }
   const guard::Suite& suite() const { return suite_; }
   const guard::ResolvedDevice& device() const { return device_; }
   void end_progress() { progress_.reset(); }
@@ -45,7 +45,7 @@ class GuardSession {
   Random random_{0};
   std::optional<Progress> progress_;
   GuardDevice watched_;
-  std::optional<guard::GuardRun> session_;
+  std::optional<guard::GuardRun> run_;
 };
 
 // The outputs of a report: stdout, and files for CI systems.

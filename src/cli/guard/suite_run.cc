@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/guard/session.h"
+#include "cli/guard/suite_run.h"
 
 #include "base/files.h"
 #include "base/time.h"
@@ -30,7 +30,7 @@ Random unguessable_random() {
                 (static_cast<std::uint64_t>(::getpid()) << 40));
 }
 
-void GuardSession::declare(Flags& flags) {
+void SuiteRun::declare(Flags& flags) {
   flags.positional("SUITE", suite_path_, "Suite file (TOML, docs/formats/suite.md)");
   flags.option("--device", device_name_, "Device, instead of the suite's", "DEVICE");
   flags.option("--cache", cache_, "Config cache (default: $PURLIN_CACHE or the user's)", "DIR");
@@ -38,7 +38,7 @@ void GuardSession::declare(Flags& flags) {
   watched_.declare(flags);
 }
 
-Status GuardSession::open(Context& context, Commands commands) {
+Status SuiteRun::open(Context& context, Commands commands) {
   PURLIN_ASSIGN(suite_, guard::load_suite(suite_path_));
   PURLIN_ASSIGN(suite_, guard::with_tags(std::move(suite_), tags_));
   if (!suite_.commands.empty() && commands == Commands::kRefused)
@@ -67,13 +67,13 @@ Status GuardSession::open(Context& context, Commands commands) {
   pairs.progress = [this](const guard::PairProgress& progress) {
     if (progress_) progress_->update(guard_progress_line(progress));
   };
-  session_.emplace(guard::GuardRun{suite_, device_,
-                                   cache_.empty() ? cache::Store::default_directory() : cache_,
-                                   *runner_, random_, system_clock(), std::move(pairs)});
+  run_.emplace(guard::GuardRun{suite_, device_,
+                               cache_.empty() ? cache::Store::default_directory() : cache_,
+                               *runner_, random_, system_clock(), std::move(pairs)});
   return Status::ok();
 }
 
-std::string GuardSession::default_baseline() const {
+std::string SuiteRun::default_baseline() const {
   return join_path(parent_path(suite_path_), suite_.name + ".baseline.json");
 }
 
