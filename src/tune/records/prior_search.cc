@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "cache/store/store.h"
 #include "tune/records/recordings.h"
 #include "tune/records/stored_evaluations.h"
