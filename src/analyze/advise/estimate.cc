@@ -58,7 +58,7 @@ Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline) {
     unit.busy_ns += share * static_cast<double>(device.busy_ns);
     unit.profiler_ns += share * idle_of(device, IdleCause::kProfiler);
     unit.host_ns += share * idle_of(device, IdleCause::kHostLaunch);
-    const std::int64_t end = device.begin_ns + device.span_ns;
+    const std::int64_t end = device.begin_ns + device.window_ns;
     const double calls = count_in(profile.timeline.calls, device.begin_ns, end);
     const double ops = count_in(profile.timeline.ops, device.begin_ns, end);
     // Of all devices' hosts together; each device waits for its own.
@@ -77,7 +77,7 @@ Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline) {
     in_all += length;
     for (const DeviceTime& device : timeline.devices)
       if (device.device == activity.device && activity.start_ns >= device.begin_ns &&
-          activity.start_ns < device.begin_ns + device.span_ns)
+          activity.start_ns < device.begin_ns + device.window_ns)
         in_window += length;
   }
   // The timeline may hold a part of what the sketches hold.

@@ -16,7 +16,6 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr std::string_view kGuessedSteps = "launch sequence";  // TimelineAnalysis::steps_from
 
 // What one profile spends on one kernel with one problem, devices and builds merged.
 struct Entry {

@@ -16,19 +16,26 @@ constexpr std::int64_t kBuckets = 200;
 // Keeps the longest gaps seen, and how each was attributed.
 class LongestGaps {
  public:
-  void add(const Segment& gap, const IdleAttribution::Causes& causes) {
+  void add(const Segment& gap, const IdleAttribution::Causes& causes, bool one_off) {
     const std::int64_t length = gap.interval.length();
     if (kept_.size() == kLongestGaps && length <= kept_.begin()->first) return;
-    kept_.emplace(length, std::make_pair(gap, causes));
+    kept_.emplace(length, Kept{gap, causes, one_off});
     if (kept_.size() > kLongestGaps) kept_.erase(kept_.begin());
   }
   void describe(const IdleAttribution& idle, int device, std::vector<Gap>& out) const {
-    for (const auto& [length, gap] : kept_)
-      out.push_back(idle.describe(gap.first, gap.second, device));
+    for (const auto& [length, gap] : kept_) {
+      out.push_back(idle.describe(gap.segment, gap.causes, device));
+      out.back().one_off = gap.one_off;
+    }
   }
 
  private:
-  std::multimap<std::int64_t, std::pair<Segment, IdleAttribution::Causes>> kept_;
+  struct Kept {
+    Segment segment;
+    IdleAttribution::Causes causes;
+    bool one_off = false;
+  };
+  std::multimap<std::int64_t, Kept> kept_;
 };
 
 // Which of the overview's shares a moment belongs to.
@@ -96,6 +103,14 @@ void measure_all_work(const Timeline& timeline, const DeviceWork& work, DeviceTi
   out.work_span_ns = until - out.work_begin_ns;
 }
 
+// Whether `interval` begins inside of one of `intervals`, which are in order and disjoint.
+bool inside_any(const std::vector<Interval>& intervals, Interval interval) {
+  const auto after = std::partition_point(
+      intervals.begin(), intervals.end(),
+      [&](const Interval& candidate) { return candidate.end <= interval.begin; });
+  return after != intervals.end() && after->begin <= interval.begin;
+}
+
 }  // namespace
 
 std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work) {
@@ -115,13 +130,16 @@ std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work) {
 
 DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
                           const std::vector<bool>& communication, const HostFacts& host,
-                          Interval window, std::vector<Gap>& gaps,
-                          TimelineAnalysis::Overview& overview) {
+                          Interval window, const std::vector<Interval>& one_off,
+                          std::vector<Gap>& gaps, TimelineAnalysis::Overview& overview) {
   const Timeline& timeline = profile.timeline;
   DeviceTime out;
   out.device = overview.device = work.device;
   out.begin_ns = window.begin;
-  out.span_ns = window.length();
+  out.window_ns = window.length();
+  for (const Interval& gap : one_off) out.one_off_ns += gap.length();
+  out.one_off_gaps = static_cast<int>(one_off.size());
+  out.span_ns = out.window_ns - out.one_off_ns;
   measure_all_work(timeline, work, out);
   for (std::size_t i = work.first; i < work.last; ++i) {
     const Interval interval = interval_of(timeline.activities[i]);
@@ -138,8 +156,10 @@ DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
     buckets.add(segment.interval, segment.mask);
     if (segment.mask != 0) return;
     const IdleAttribution::Causes causes = idle.attribute(segment);
-    for (std::size_t c = 0; c < kIdleCauses; ++c) out.idle_ns[c] += causes[c];
-    longest.add(segment, causes);
+    const bool left_out = inside_any(one_off, segment.interval);
+    if (!left_out)
+      for (std::size_t c = 0; c < kIdleCauses; ++c) out.idle_ns[c] += causes[c];
+    longest.add(segment, causes, left_out);
   });
   buckets.finish();
   longest.describe(idle, work.device, gaps);

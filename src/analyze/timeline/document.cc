@@ -19,7 +19,10 @@ Json share(std::int64_t part, std::int64_t whole) {
 void add_device(Json& out, const DeviceTime& time) {
   out.set("device", time.device);
   out.set("begin_ns", time.begin_ns);
+  out.set("window_ns", time.window_ns);
   out.set("span_ns", time.span_ns);
+  out.set("one_off_ns", time.one_off_ns);
+  out.set("one_off_gaps", time.one_off_gaps);
   out.set("busy_ns", time.busy_ns);
   out.set("idle_ns", time.idle_total_ns());
   out.set("busy_share", share(time.busy_ns, time.span_ns));
@@ -70,7 +73,24 @@ Json gap_json(const Gap& gap) {
                        {"cause", to_text(gap.cause)},
                        {"before", gap.before},
                        {"after", gap.after},
-                       {"evidence", gap.evidence}});
+                       {"evidence", gap.evidence},
+                       {"one_off", gap.one_off}});
+}
+
+Json phase_json(const Phase& phase) {
+  Json calls = Json::array();
+  for (const HostCalls& call : phase.calls)
+    calls.push(Json::object(
+        {{"name", call.name}, {"count", count(call.count)}, {"total_ns", call.total_ns}}));
+  return Json::object({{"phase", to_text(phase.kind)},
+                       {"device", phase.device},
+                       {"begin_ns", phase.begin_ns},
+                       {"span_ns", phase.span_ns},
+                       {"busy_ns", phase.busy_ns},
+                       {"kernels", count(phase.kernels)},
+                       {"kernel_ns", phase.kernel_ns},
+                       {"steps", phase.steps},
+                       {"calls", std::move(calls)}});
 }
 
 Json queue_json(const QueueStats& queue) {
@@ -153,6 +173,18 @@ std::string_view to_text(IdleCause cause) {
   return "other";
 }
 
+std::string_view to_text(PhaseChoice choice) {
+  switch (choice) {
+    case PhaseChoice::kSteadyState:
+      return "steady";
+    case PhaseChoice::kStartUp:
+      return "startup";
+    case PhaseChoice::kAll:
+      return "all";
+  }
+  return "";
+}
+
 Json to_json(const TimelineAnalysis& analysis) {
   Json out = Json::object();
   // The first device's figures at the top, all devices' in the list.
@@ -166,7 +198,13 @@ Json to_json(const TimelineAnalysis& analysis) {
     devices.push(std::move(item));
   }
   out.set("devices", std::move(devices));
+  out.set("phase", to_text(analysis.phase));
+  out.set("phases", list(analysis.phases, phase_json));
+  out.set("rows_of_phase", analysis.rows_of_phase);
+  out.set("outside", Json::object({{"launches", count(analysis.launches_outside)},
+                                   {"kernel_ns", count(analysis.kernel_ns_outside)}}));
   out.set("steps_from", analysis.steps_from);
+  out.set("steps_guessed", analysis.steps_from == kGuessedSteps);
   out.set("steps", list(analysis.steps, step_json));
   out.set("mean_step", analysis.steps.empty() ? Json() : step_json(analysis.mean_step));
   out.set("gaps", list(analysis.gaps, gap_json));

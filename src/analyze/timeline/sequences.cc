@@ -211,12 +211,6 @@ std::vector<FoundSequence> find_sequences(const Profile& profile,
     place->second.graphs = place->second.graphs || nodes * 2 > found.end() - found.begin;
     sequence.repeats += static_cast<int>(found.rounds);
     sequence.total_ns += end - begin_of(at(found.begin));
-    if (found.rounds + 1 > place->second.rounds.size()) {
-      place->second.rounds.clear();
-      for (std::size_t i = found.begin; i < found.end(); i += found.period)
-        place->second.rounds.push_back(begin_of(at(i)));
-      place->second.rounds.push_back(end);
-    }
   }
   std::vector<FoundSequence> out;
   for (auto& [round, sequence] : sequences) out.push_back(std::move(sequence));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repeated launch sequences: stretches of a stream in which the same kernels come round in the same
-// order. Candidates for a CUDA graph, and steps where a program does not mark them.
+// order. Candidates for a CUDA graph.
 //
 // Periods are guessed from the distances at which hashed runs of names recur, for runs of several
 // lengths, then checked against the names themselves; the work is linear in the stream's length.
@@ -32,8 +32,6 @@ struct FoundSequence {
   RepeatedSequence sequence;
   bool graphs = false;       // most of it is launched as CUDA graphs already
   bool only_copies = false;  // and sets: no kernels
-  // Of the longest stretch: begin of each round on the device, and the end of the last.
-  std::vector<std::int64_t> rounds;
 };
 // For each row of Profile::kernels a number that rows of one name share; made once for all streams.
 std::vector<std::uint32_t> number_names(const Profile& profile);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/timeline/steps.h"
 
+#include "analyze/timeline/rounds.h"
 #include "base/text.h"
 
 #include <cctype>
@@ -16,11 +17,19 @@ std::string_view name_at(const Timeline& timeline, std::uint32_t index) {
   return index < timeline.names.size() ? std::string_view(timeline.names[index]) : "";
 }
 
+// Clocks of the source round: neighbours that overlap by so much of a step are apart.
+constexpr std::int64_t kOverlapDivisor = 100;
+constexpr double kWarmUpFactor = 1.5;
+
 // Ranges in order of start, those inside of or overlapping with the one before left out.
 class StepList {
  public:
   void add(std::string_view name, Interval interval) {
-    if (!steps.empty() && interval.begin < steps.back().window.end) return;
+    if (!steps.empty()) {
+      const std::int64_t overlap = steps.back().window.end - interval.begin;
+      if (overlap > interval.length() / kOverlapDivisor) return;
+      if (overlap > 0) interval.begin += overlap;
+    }
     steps.push_back({std::string(name), interval});
   }
   std::vector<Step> steps;
@@ -49,8 +58,13 @@ std::string iteration_name(std::string_view name) {
 }
 
 // The program's own ranges that read like iterations: of those that come again on one thread, the
-// kind that covers most time.
-std::vector<Step> named_steps(const Timeline& timeline, std::uint32_t process) {
+// kind that covers most time. A range that covers a part of its iteration only, such as
+// `Optimizer.step#Adam.step`, marks the end of one.
+struct NamedSteps {
+  std::vector<Step> ranges;
+  bool marks = false;
+};
+NamedSteps named_ranges(const Timeline& timeline, std::uint32_t process) {
   std::map<std::pair<std::string, std::uint32_t>, StepList> kinds;
   std::map<std::uint32_t, std::string> plain;  // of names already looked at
   for (const Range& range : timeline.ranges) {
@@ -60,36 +74,33 @@ std::vector<Step> named_steps(const Timeline& timeline, std::uint32_t process) {
     if (!known->second.empty())
       kinds[{known->second, range.thread}].add(name_at(timeline, range.name), interval_of(range));
   }
-  std::vector<Step>* best = nullptr;
-  std::int64_t best_covered = 0;
+  NamedSteps out;
+  std::int64_t most = 0;
   for (auto& [kind, list] : kinds) {
+    if (list.steps.size() < 2) continue;
     std::int64_t covered = 0;
     for (const Step& step : list.steps) covered += step.window.length();
-    if (list.steps.size() < 2 || covered <= best_covered) continue;
-    best = &list.steps;
-    best_covered = covered;
+    if (covered <= most) continue;
+    most = covered;
+    const std::int64_t span = list.steps.back().window.end - list.steps.front().window.begin;
+    out.marks = 2 * covered < span;
+    out.ranges = std::move(list.steps);
   }
-  return best == nullptr ? std::vector<Step>() : std::move(*best);
+  return out;
 }
 
-// Rounds of the sequence that covers most of the device's time, if that is more than half.
-std::vector<Step> repeated_steps(const Timeline& timeline, const DeviceWork& work,
-                                 const std::vector<FoundSequence>& sequences) {
-  const FoundSequence* best = nullptr;
-  for (const FoundSequence& found : sequences)
-    if (found.sequence.device == work.device && found.sequence.length > 1 &&
-        found.rounds.size() > 3 &&
-        (best == nullptr || found.sequence.total_ns > best->sequence.total_ns))
-      best = &found;
-  if (best == nullptr) return {};
-  std::int64_t until = begin_of(timeline.activities[work.first]);
-  const std::int64_t begin = until;
-  for (std::size_t i = work.first; i < work.last; ++i)
-    until = std::max(until, end_of(timeline.activities[i]));
-  if (best->rounds.back() - best->rounds.front() < (until - begin) / 2) return {};
+// From the end of one mark to the end of the next.
+std::vector<Step> between_marks(const std::vector<Step>& marks) {
   std::vector<Step> steps;
-  for (std::size_t i = 0; i + 1 < best->rounds.size(); ++i)
-    steps.push_back({fmt::format("round {}", i + 1), {best->rounds[i], best->rounds[i + 1]}});
+  for (std::size_t i = 1; i < marks.size(); ++i)
+    steps.push_back({marks[i].name, {marks[i - 1].window.end, marks[i].window.end}});
+  return steps;
+}
+
+std::vector<Step> numbered(const std::vector<Interval>& rounds) {
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < rounds.size(); ++i)
+    steps.push_back({fmt::format("round {}", i + 1), rounds[i]});
   return steps;
 }
 
@@ -182,23 +193,44 @@ IntervalCoverage::Source source_of(const std::vector<Record>& records, std::size
 }  // namespace
 
 Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t process,
-                 const std::vector<FoundSequence>& sequences) {
+                 const std::vector<std::uint32_t>& name_numbers) {
   const Timeline& timeline = profile.timeline;
   Steps out;
   out.from = "ranges";
   out.steps = marked_steps(timeline, process);
   if (out.steps.empty()) {
-    out.from = "user ranges";
-    out.steps = named_steps(timeline, process);
+    const NamedSteps named = named_ranges(timeline, process);
+    out.from = named.marks ? "marks" : "user ranges";
+    out.steps = named.marks ? between_marks(named.ranges) : named.ranges;
   }
   if (!out.steps.empty()) {
     extend_to_device(timeline, work, out);
     return out;
   }
-  out.from = "launch sequence";
-  out.steps = repeated_steps(timeline, work, sequences);
-  if (out.steps.empty()) out.from = "";
+  const Rounds rounds = find_rounds(profile, name_numbers, work);
+  if (rounds.windows.empty()) {
+    out.from.clear();
+    return out;
+  }
+  out.from = kGuessedSteps;
+  out.steps = numbered(rounds.windows);
+  out.launches = rounds.launches;
+  out.kernel_share = rounds.score;
   return out;
+}
+
+std::size_t count_warm_up(const std::vector<Step>& steps) {
+  if (steps.size() < 3) return 0;
+  std::vector<std::int64_t> lengths;
+  for (const Step& step : steps) lengths.push_back(step.window.length());
+  std::vector<std::int64_t> later(lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2),
+                                  lengths.end());
+  const auto middle = later.begin() + static_cast<std::ptrdiff_t>(later.size() / 2);
+  std::nth_element(later.begin(), middle, later.end());
+  const double most = kWarmUpFactor * static_cast<double>(*middle);
+  std::size_t count = 0;
+  while (count + 2 < lengths.size() && static_cast<double>(lengths[count]) > most) ++count;
+  return count;
 }
 
 std::vector<StepTime> break_down(const Profile& profile, const DeviceWork& work,

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "analyze/timeline/device_sweep.h"
-#include "analyze/timeline/sequences.h"
 #include "analyze/timeline/timeline.h"
 
 #include <string>
@@ -21,9 +20,15 @@ struct Steps {
   std::string from;         // TimelineAnalysis::steps_from
   std::vector<Step> steps;  // in order, disjoint
   int cut = 0;              // steps left off at the end: their device work is not all here
+  std::size_t launches = 0;  // of a guessed step, TimelineAnalysis::guess
+  double kernel_share = 0;
 };
+// `name_numbers`: number_names(profile).
 Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t process,
-                 const std::vector<FoundSequence>& sequences);
+                 const std::vector<std::uint32_t>& name_numbers);
+// The number of leading steps that belong to the start-up: steps longer than 1.5 times the median,
+// in one piece. At least two steps are left.
+std::size_t count_warm_up(const std::vector<Step>& steps);
 
 std::vector<StepTime> break_down(const Profile& profile, const DeviceWork& work,
                                  const std::vector<bool>& communication, std::uint32_t process,

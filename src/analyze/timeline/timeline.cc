@@ -2,6 +2,8 @@
 #include "analyze/timeline/timeline.h"
 
 #include "analyze/timeline/device_time.h"
+#include "analyze/timeline/one_off.h"
+#include "analyze/timeline/phases.h"
 #include "analyze/timeline/queues.h"
 #include "analyze/timeline/ranks.h"
 #include "analyze/timeline/sequences.h"
@@ -110,8 +112,8 @@ bool gains_from_graph(const FoundSequence& found) {
 }
 
 // Queues and sequences of all streams; those with most work where there are very many.
-std::vector<FoundSequence> add_streams(const Profile& profile, Interval window,
-                                       TimelineAnalysis& out) {
+void add_streams(const Profile& profile, Interval window,
+                 const std::vector<std::uint32_t>& name_numbers, TimelineAnalysis& out) {
   const Timeline& timeline = profile.timeline;
   const Streams streams(timeline);
   std::vector<StreamWork> all = streams.all();
@@ -123,7 +125,6 @@ std::vector<FoundSequence> add_streams(const Profile& profile, Interval window,
         "queues and sequences are those of the {} busiest of {} streams", kMaxStreams, all.size()));
     all.resize(kMaxStreams);
   }
-  const std::vector<std::uint32_t> name_numbers = number_names(profile);
   std::vector<FoundSequence> sequences;
   for (const StreamWork& stream : all) {
     if (!timeline.calls.empty()) out.queues.push_back(measure_queue(timeline, stream, window));
@@ -138,7 +139,6 @@ std::vector<FoundSequence> add_streams(const Profile& profile, Interval window,
     if (gains_from_graph(found) && out.sequences.size() < kMaxSequences)
       out.sequences.push_back(found.sequence);
   out.launches = measure_launches(timeline);
-  return sequences;
 }
 
 void add_steps(const Steps& steps, std::vector<StepTime> times, int device, TimelineAnalysis& out) {
@@ -149,15 +149,39 @@ void add_steps(const Steps& steps, std::vector<StepTime> times, int device, Time
         counted(steps.cut, "step")));
   if (!out.steps.empty() || times.empty()) return;
   out.steps_from = steps.from;
+  out.guessed_launches = static_cast<double>(steps.launches);
+  out.guessed_share = steps.kernel_share;
   out.mean_step = out.device_steps.back();
   out.steps = std::move(times);
 }
 
+// The steps that the chosen phase holds.
+Steps steps_in(const Steps& all, const PhaseCut& cut, PhaseChoice choice) {
+  Steps out = all;
+  const auto warm_up = out.steps.begin() + static_cast<std::ptrdiff_t>(cut.warm_up);
+  if (choice == PhaseChoice::kSteadyState) out.steps.erase(out.steps.begin(), warm_up);
+  if (choice == PhaseChoice::kStartUp) out.steps.erase(warm_up, out.steps.end());
+  return out;
+}
+
 }  // namespace
 
-TimelineAnalysis analyze_timeline(const Profile& profile) {
+std::string_view to_text(PhaseKind kind) {
+  switch (kind) {
+    case PhaseKind::kStartUp:
+      return "start-up";
+    case PhaseKind::kSteadyState:
+      return "steady state";
+    case PhaseKind::kEnd:
+      return "end";
+  }
+  return "";
+}
+
+TimelineAnalysis analyze_timeline(const Profile& profile, PhaseChoice choice) {
   const Timeline& timeline = profile.timeline;
   TimelineAnalysis out;
+  out.phase = choice;
   find_limits(profile, out.limits);
   if (timeline.empty()) return out;
 
@@ -165,23 +189,29 @@ TimelineAnalysis analyze_timeline(const Profile& profile) {
   const HostFacts host(timeline);
   const Interval all = recording(timeline);
   const std::vector<DeviceWork> devices = split_by_device(timeline);
-  const std::vector<FoundSequence> sequences = add_streams(profile, all, out);
+  const std::vector<std::uint32_t> name_numbers = number_names(profile);
+  add_streams(profile, all, name_numbers, out);
   for (const DeviceWork& work : devices) {
     const std::uint32_t process = main_process(timeline, work);
-    const Steps steps = find_steps(profile, work, process, sequences);
-    add_steps(steps, break_down(profile, work, communication, process, steps), work.device, out);
-    const Interval window = steps.steps.empty() ? all
-                                                : Interval{steps.steps.front().window.begin,
-                                                           steps.steps.back().window.end};
+    const Steps steps = find_steps(profile, work, process, name_numbers);
+    const PhaseCut cut = cut_phases(timeline, work, all, steps);
+    for (Phase& phase : measure_phases(timeline, work, process, cut, steps))
+      out.phases.push_back(std::move(phase));
+    const Steps chosen = steps_in(steps, cut, choice);
+    add_steps(chosen, break_down(profile, work, communication, process, chosen), work.device, out);
+    const Interval window = window_of(cut, choice);
+    std::vector<Interval> one_off;
+    if (choice == PhaseChoice::kSteadyState)
+      one_off = find_one_off_gaps(timeline, work, window, chosen.steps.size());
     TimelineAnalysis::Overview overview;
     out.devices.push_back(
-        measure_device(profile, work, communication, host, window, out.gaps, overview));
+        measure_device(profile, work, communication, host, window, one_off, out.gaps, overview));
     out.overview.push_back(std::move(overview));
   }
-  if (out.steps.empty())
+  if (out.steps.empty() && out.phases.empty())
     out.limits.emplace_back(
         "no steps: no marks, no range with the name of a step, and no repeated round of several "
-        "kernels that takes half of the time");
+        "launches that takes half of the kernel time");
   out.ranks = compare_ranks(profile, devices, communication, out.limits);
   if (profile.processes.size() > 1 && devices.size() > 1 && out.ranks.empty())
     out.limits.emplace_back(

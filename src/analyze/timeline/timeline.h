@@ -28,10 +28,38 @@ enum class IdleCause {
 inline constexpr std::size_t kIdleCauses = 6;
 std::string_view to_text(IdleCause cause);  // "host_launch"
 
+// A program starts up, works step after step, and ends. Where the steps are known, the analysis is
+// of the steady state; start-up would dominate every figure of a short run.
+enum class PhaseKind { kStartUp, kSteadyState, kEnd };
+std::string_view to_text(PhaseKind kind);  // "start-up", "steady state", "end"
+enum class PhaseChoice { kSteadyState, kStartUp, kAll };
+std::string_view to_text(PhaseChoice choice);  // "steady", "startup", "all"
+
+struct HostCalls {  // all calls of one name, nested ones left out
+  std::string name;
+  double count = 0;
+  std::int64_t total_ns = 0;
+};
+struct Phase {  // of one device
+  PhaseKind kind = PhaseKind::kSteadyState;
+  int device = 0;
+  std::int64_t begin_ns = 0, span_ns = 0;
+  std::int64_t busy_ns = 0;      // at least one activity under way
+  double kernels = 0;            // launches that begin in it
+  std::int64_t kernel_ns = 0;    // of these, each in full
+  int steps = 0;                 // 0 outside of the steady state, except warm-up steps
+  std::vector<HostCalls> calls;  // of its process, by total, at most three
+};
+
 struct DeviceTime {
-  int device = 0;             // index into Environment::devices
-  std::int64_t begin_ns = 0;  // of the analysed window: the recording, or its steps if it has any
-  std::int64_t span_ns = 0;   // compute + exposed communication + exposed copy + idle
+  int device = 0;              // index into Environment::devices
+  std::int64_t begin_ns = 0;   // of the analysed window: the steady state, or the device's work
+  std::int64_t window_ns = 0;  // its length
+  std::int64_t span_ns = 0;    // compute + exposed communication + exposed copy + idle
+  // Gaps that are in the window and not in the span: much longer than the others, and not in each
+  // step. window_ns = span_ns + one_off_ns.
+  std::int64_t one_off_ns = 0;
+  int one_off_gaps = 0;
   std::int64_t busy_ns = 0;   // at least one activity under way (union over streams)
 
   std::int64_t kernel_ns = 0;         // at least one kernel of any kind (union)
@@ -66,6 +94,7 @@ struct Gap {  // one idle interval of a device, the longest are kept
   IdleCause cause = IdleCause::kOther;
   std::string before, after;  // names of the work around it
   std::string evidence;       // "cudaStreamSynchronize 1.2 ms"
+  bool one_off = false;       // in no category: DeviceTime::one_off_ns
 };
 
 struct QueueStats {  // of one stream
@@ -107,7 +136,18 @@ struct TimelineAnalysis {
   std::vector<DeviceTime> devices;
   std::vector<StepTime> steps;  // of the first device that worked in them
   StepTime mean_step;           // over the steady steps; name says how many
-  std::string steps_from;       // "ranges", "user ranges", "launch sequence", "" = no steps
+  // "ranges", "user ranges", "marks" (from one range to the next), "launch sequence", "" = no steps
+  std::string steps_from;
+  // Of steps from the launch sequence, which is a guess: launches of one step, and the share of the
+  // kernel time that repeats with the steps.
+  double guessed_launches = 0, guessed_share = 0;
+
+  PhaseChoice phase = PhaseChoice::kSteadyState;  // what the figures are of
+  std::vector<Phase> phases;                      // in order, by device; empty without steps
+  // Whether the profile's rows were cut to the phase (analyze/phase/slice.h), and what that left
+  // out.
+  bool rows_of_phase = false;
+  double launches_outside = 0, kernel_ns_outside = 0;
 
   std::vector<StepTime> device_steps;  // mean step of each device, in the order of devices
   std::vector<Gap> gaps;               // longest first, at most 100
@@ -127,7 +167,11 @@ struct TimelineAnalysis {
   std::vector<std::string> limits;  // what the profile lacks, and what is therefore not known
 };
 
-TimelineAnalysis analyze_timeline(const Profile& profile);
+// steps_from of steps that are a guess.
+inline constexpr std::string_view kGuessedSteps = "launch sequence";
+
+TimelineAnalysis analyze_timeline(const Profile& profile,
+                                  PhaseChoice choice = PhaseChoice::kSteadyState);
 Json to_json(const TimelineAnalysis& analysis);  // docs/formats/report.md, "timeline"
 
 }  // namespace purlin::analyze

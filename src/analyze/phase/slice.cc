@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/phase/slice.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr double kWorthCutting = 0.05;  // share of the kernel time outside of the phase
+constexpr double kLaunchesMissing = 0.005;
+
+// Durations of a row's work inside of the window, and whether all of its work is there.
+struct RowPart {
+  Sketch duration;
+  double bytes = 0;
+  bool whole = true;
+};
+
+const Interval* window_for(const std::vector<DeviceWindow>& windows, const Activity& activity) {
+  for (const DeviceWindow& candidate : windows)
+    if (candidate.device == activity.device) return &candidate.window;
+  return nullptr;
+}
+
+bool inside(const std::vector<DeviceWindow>& windows, const Activity& activity) {
+  const Interval* window = window_for(windows, activity);
+  const std::int64_t begin = begin_of(activity);
+  return window != nullptr && begin >= window->begin && begin < window->end;
+}
+
+// Rows keep their exact sketch where all of their work is inside; rows without work go.
+template <class Row>
+std::vector<std::uint32_t> keep_rows(std::vector<Row>& rows, std::vector<RowPart>& parts) {
+  std::vector<std::uint32_t> places(rows.size(), kNone);
+  std::vector<Row> kept;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (parts[i].duration.empty()) continue;
+    places[i] = static_cast<std::uint32_t>(kept.size());
+    if (!parts[i].whole) rows[i].duration = std::move(parts[i].duration);
+    if constexpr (requires { rows[i].bytes; })
+      if (!parts[i].whole) rows[i].bytes = parts[i].bytes;
+    kept.push_back(std::move(rows[i]));
+  }
+  rows = std::move(kept);
+  return places;
+}
+
+class Slicer {
+ public:
+  Slicer(const Profile& profile, const std::vector<DeviceWindow>& windows)
+      : from_(profile.timeline), windows_(windows), out_(profile) {}
+
+  Profile run() {
+    cut_rows();
+    find_host_windows();
+    cut_host();
+    cut_activities();
+    return std::move(out_);
+  }
+
+ private:
+  void cut_rows() {
+    std::vector<RowPart> kernels(out_.kernels.size()), copies(out_.copies.size());
+    for (const Activity& activity : from_.activities) {
+      std::vector<RowPart>& parts = activity.kind == ActivityKind::kKernel ? kernels : copies;
+      if (activity.row >= parts.size()) continue;
+      RowPart& part = parts[activity.row];
+      if (!inside(windows_, activity)) {
+        part.whole = false;
+        continue;
+      }
+      part.duration.add(static_cast<double>(interval_of(activity).length()));
+      part.bytes += static_cast<double>(activity.bytes);
+    }
+    kernel_places_ = keep_rows(out_.kernels, kernels);
+    copy_places_ = keep_rows(out_.copies, copies);
+  }
+
+  // Of each process: from the first call that launched work of the window to the window's end.
+  void find_host_windows() {
+    for (const Activity& activity : from_.activities) {
+      if (!inside(windows_, activity)) continue;
+      const Interval* window = window_for(windows_, activity);
+      Interval& host = host_.try_emplace(activity.process, *window).first->second;
+      host.begin = std::min(host.begin, window->begin);
+      host.end = std::max(host.end, window->end);
+      if (activity.call < from_.calls.size())
+        host.begin = std::min(host.begin, begin_of(from_.calls[activity.call]));
+    }
+  }
+
+  // Copies the records of the windows and returns for each record its place, or kNone.
+  template <class Record>
+  std::vector<std::uint32_t> cut(const std::vector<Record>& from, std::vector<Record>& to) const {
+    std::vector<std::uint32_t> places(from.size(), kNone);
+    to.clear();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const auto host = host_.find(from[i].process);
+      if (host == host_.end() || end_of(from[i]) < host->second.begin ||
+          begin_of(from[i]) > host->second.end)
+        continue;
+      places[i] = static_cast<std::uint32_t>(to.size());
+      to.push_back(from[i]);
+    }
+    return places;
+  }
+
+  static std::uint32_t moved(const std::vector<std::uint32_t>& places, std::uint32_t index) {
+    return index < places.size() ? places[index] : kNone;
+  }
+
+  void cut_host() {
+    Timeline& to = out_.timeline;
+    call_places_ = cut(from_.calls, to.calls);
+    const std::vector<std::uint32_t> ops = cut(from_.ops, to.ops);
+    cut(from_.ranges, to.ranges);
+    for (Call& call : to.calls) call.op = moved(ops, call.op);
+    for (Op& op : to.ops) op.parent = moved(ops, op.parent);
+  }
+
+  void cut_activities() {
+    Timeline& to = out_.timeline;
+    to.activities.clear();
+    to.begin_ns = std::numeric_limits<std::int64_t>::max();
+    to.end_ns = std::numeric_limits<std::int64_t>::min();
+    for (const DeviceWindow& window : windows_) {
+      to.begin_ns = std::min(to.begin_ns, window.window.begin);
+      to.end_ns = std::max(to.end_ns, window.window.end);
+    }
+    for (Activity activity : from_.activities) {
+      if (!inside(windows_, activity)) continue;
+      activity.row = moved(
+          activity.kind == ActivityKind::kKernel ? kernel_places_ : copy_places_, activity.row);
+      activity.call = moved(call_places_, activity.call);
+      to.activities.push_back(activity);
+    }
+  }
+
+  const Timeline& from_;
+  const std::vector<DeviceWindow>& windows_;
+  Profile out_;
+  std::map<std::uint32_t, Interval> host_;  // by process
+  std::vector<std::uint32_t> kernel_places_, copy_places_, call_places_;
+};
+
+// Kernels of the timeline and of the rows.
+struct KernelTotals {
+  double in_rows = 0, in_timeline = 0;            // launches
+  double outside = 0, outside_ns = 0, all_ns = 0;  // of the timeline
+};
+KernelTotals totals_of(const Profile& profile, const std::vector<DeviceWindow>& windows) {
+  KernelTotals totals;
+  for (const KernelRow& row : profile.kernels) totals.in_rows += row.duration.count();
+  for (const Activity& activity : profile.timeline.activities) {
+    if (activity.kind != ActivityKind::kKernel) continue;
+    const auto ns = static_cast<double>(interval_of(activity).length());
+    ++totals.in_timeline;
+    totals.all_ns += ns;
+    if (inside(windows, activity)) continue;
+    ++totals.outside;
+    totals.outside_ns += ns;
+  }
+  return totals;
+}
+
+bool has_start_up(const TimelineAnalysis& analysis) {
+  return std::any_of(analysis.phases.begin(), analysis.phases.end(),
+                     [](const Phase& phase) { return phase.kind == PhaseKind::kStartUp; });
+}
+
+}  // namespace
+
+Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows) {
+  return Slicer(profile, windows).run();
+}
+
+Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice) {
+  TimelineAnalysis analysis = analyze_timeline(profile, choice);
+  if (choice == PhaseChoice::kStartUp && !has_start_up(analysis))
+    return error(Code::kNotFound, "--phase startup: {}; use --phase all",
+                 analysis.phases.empty() ? "no steps are known in this profile, so no start-up is"
+                                         : "the profile begins with its first step");
+  if (choice == PhaseChoice::kAll || analysis.phases.empty()) return analysis;
+  std::vector<DeviceWindow> windows;
+  for (const DeviceTime& device : analysis.devices)
+    windows.push_back({device.device, {device.begin_ns, device.begin_ns + device.window_ns}});
+  const KernelTotals totals = totals_of(profile, windows);
+  const bool little_outside = totals.outside_ns < kWorthCutting * totals.all_ns;
+  if (choice == PhaseChoice::kSteadyState && little_outside) return analysis;
+  if (profile.timeline.left_out > 0 ||
+      totals.in_timeline < (1 - kLaunchesMissing) * totals.in_rows) {
+    analysis.limits.emplace_back(
+        "kernel rows are of the whole run: the timeline does not hold every launch");
+    return analysis;
+  }
+  analysis.rows_of_phase = true;
+  analysis.launches_outside = totals.outside;
+  analysis.kernel_ns_outside = totals.outside_ns;
+  profile = slice(profile, windows);
+  return analysis;
+}
+
+Result<PhaseChoice> phase_from_text(std::string_view text) {
+  if (text == "steady") return PhaseChoice::kSteadyState;
+  if (text == "startup") return PhaseChoice::kStartUp;
+  if (text == "all") return PhaseChoice::kAll;
+  return error(Code::kInvalid, "--phase '{}': give steady, startup or all", text);
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of a profile in time, as a profile: what report, roofline and advice are made of. Pure
+// functions over values.
+#pragma once
+
+#include "analyze/timeline/intervals.h"
+#include "analyze/timeline/timeline.h"
+#include "base/status.h"
+#include "model/profile/profile.h"
+
+#include <vector>
+
+namespace purlin::analyze {
+
+struct DeviceWindow {
+  int device = 0;  // index into Environment::devices
+  Interval window;
+};
+
+// The work that begins inside of its device's window; devices without a window keep nothing. Rows
+// have the durations of that work; their other facts (counters, first and last time) are those of
+// the whole run. Host records that touch the window or launched the work are in it. The profile
+// must be sorted (sort_timeline) and so is the result.
+Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows);
+
+// Analyses the timeline, and cuts `profile` to the chosen phase. The profile stays whole
+// - for PhaseChoice::kAll;
+// - where the phase holds 95 % of the kernel time and more;
+// - where its timeline lacks launches, as of a sampled capture. The analysis says so in `limits`.
+// kNotFound: a start-up was asked for, and no steps are known or nothing comes before them.
+Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice);
+Result<PhaseChoice> phase_from_text(std::string_view text);  // "steady", "startup", "all"
+
+}  // namespace purlin::analyze

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/timeline/one_off.h"
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::size_t kMinGaps = 20;
+constexpr std::int64_t kLongGapFactor = 20;  // of the median gap
+constexpr std::size_t kFewWithoutSteps = 3;
+constexpr std::int64_t kWorthwhileDivisor = 100;  // of the window
+
+std::vector<Interval> gaps_of(const Timeline& timeline, const DeviceWork& work, Interval window) {
+  std::vector<Interval> gaps;
+  std::int64_t until = window.begin;
+  const auto add = [&](std::int64_t end) {
+    if (end > until) gaps.push_back({until, end});
+  };
+  for (std::size_t i = work.first; i < work.last; ++i) {
+    const Interval interval = interval_of(timeline.activities[i]);
+    if (interval.begin >= window.end) break;
+    add(interval.begin);
+    until = std::max(until, interval.end);
+  }
+  add(window.end);
+  return gaps;
+}
+
+}  // namespace
+
+std::vector<Interval> find_one_off_gaps(const Timeline& timeline, const DeviceWork& work,
+                                        Interval window, std::size_t steps) {
+  const std::vector<Interval> gaps = gaps_of(timeline, work, window);
+  if (gaps.size() < kMinGaps) return {};
+  std::vector<std::int64_t> lengths;
+  for (const Interval& gap : gaps) lengths.push_back(gap.length());
+  std::sort(lengths.begin(), lengths.end());
+  const std::int64_t long_gap = kLongGapFactor * lengths[lengths.size() / 2];
+  const std::size_t few = steps == 0 ? kFewWithoutSteps : std::max<std::size_t>(1, steps / 2);
+  std::vector<Interval> out;
+  std::int64_t sum = 0;
+  for (const Interval& gap : gaps) {
+    if (gap.length() <= long_gap) continue;
+    const auto as_long = lengths.end() -
+                         std::lower_bound(lengths.begin(), lengths.end(), gap.length() / 2);
+    if (static_cast<std::size_t>(as_long) >= few) continue;
+    out.push_back(gap);
+    sum += gap.length();
+  }
+  if (sum < window.length() / kWorthwhileDivisor) return {};
+  return out;
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/timeline/rounds.h"
+
+#include "analyze/timeline/host.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::size_t kMinRounds = 3;
+constexpr double kMinScore = 0.5;       // of the device's kernel time
+constexpr double kDistanceSlack = 0.2;  // of the median distance between two anchors
+constexpr double kEqualScores = 0.002;  // a difference that does not decide
+constexpr std::size_t kMaxAnchors = 64, kMaxSampledRounds = 64;
+
+// One launch as the host made it: a kernel, a memcpy, or a whole CUDA graph.
+struct Launch {
+  std::uint32_t token = 0;
+  Interval interval;           // on the device
+  std::int64_t kernel_ns = 0;  // of its kernels, each in full
+  std::int64_t idle_ns = 0;    // of the device before it
+};
+
+// The launches of a device in order of their start.
+class LaunchList {
+ public:
+  LaunchList(const Profile& profile, const std::vector<std::uint32_t>& name_numbers,
+             const DeviceWork& work)
+      : timeline_(profile.timeline), name_numbers_(name_numbers) {
+    for (std::size_t i = work.first; i < work.last; ++i) add(timeline_.activities[i]);
+    name_graphs();
+    std::int64_t until = launches.empty() ? 0 : launches.front().interval.begin;
+    for (Launch& launch : launches) {
+      launch.idle_ns = std::max<std::int64_t>(0, launch.interval.begin - until);
+      until = std::max(until, launch.interval.end);
+    }
+  }
+
+  std::vector<Launch> launches;
+  std::uint32_t tokens = 0;  // numbered from 0
+
+ private:
+  enum class Kind : std::uint8_t { kKernel, kCopy, kGraph };
+  using Key = std::pair<Kind, std::uint64_t>;
+
+  std::uint32_t token_of(Key key) {
+    const auto [known, added] = numbers_.try_emplace(key, tokens);
+    if (added) ++tokens;
+    return known->second;
+  }
+
+  Key key_of(const Activity& activity) const {
+    if (activity.kind != ActivityKind::kKernel) return {Kind::kCopy, activity.row};
+    return {Kind::kKernel,
+            activity.row < name_numbers_.size() ? name_numbers_[activity.row] : kNone};
+  }
+
+  void add(const Activity& activity) {
+    const Interval interval = interval_of(activity);
+    const std::int64_t kernel_ns = activity.kind == ActivityKind::kKernel ? interval.length() : 0;
+    // Nodes without a known call count as kernels: which launch they belong to is not known.
+    if (is_graph_node(timeline_, activity) && activity.call < timeline_.calls.size()) {
+      const auto [known, added] = graphs_.try_emplace(activity.call, launches.size());
+      if (!added) {
+        Launch& launch = launches[known->second];
+        launch.interval.end = std::max(launch.interval.end, interval.end);
+        launch.kernel_ns += kernel_ns;
+        ++nodes_[known->second];
+        return;
+      }
+      nodes_[launches.size()] = 1;
+    }
+    launches.push_back({token_of(key_of(activity)), interval, kernel_ns, 0});
+  }
+
+  // A graph is told from another by its first node and its number of nodes.
+  void name_graphs() {
+    for (const auto& [index, nodes] : nodes_)
+      launches[index].token = token_of(
+          {Kind::kGraph, std::uint64_t{launches[index].token} << 32 | std::uint64_t{nodes}});
+  }
+
+  const Timeline& timeline_;
+  const std::vector<std::uint32_t>& name_numbers_;
+  std::map<Key, std::uint32_t> numbers_;
+  std::unordered_map<std::uint32_t, std::size_t> graphs_;  // call that launched it -> index
+  std::map<std::size_t, std::uint32_t> nodes_;             // index -> nodes
+};
+
+// Occurrences of one token at regular distances.
+struct Anchor {
+  std::vector<std::size_t> at;  // indices of launches
+  std::size_t distance = 0;     // the median
+  double irregularity = 0;      // mean deviation of a distance, relative to the median
+  std::int64_t idle_ns = 0;     // before all of them
+  std::size_t rounds() const { return at.size() - 1; }
+};
+
+// The longest run of occurrences whose distances are near their median. Too short: no rounds.
+Anchor regular_run(const std::vector<std::size_t>& places) {
+  Anchor anchor;
+  if (places.size() < kMinRounds + 1) return anchor;
+  std::vector<std::size_t> distances;
+  for (std::size_t i = 0; i + 1 < places.size(); ++i)
+    distances.push_back(places[i + 1] - places[i]);
+  std::vector<std::size_t> sorted = distances;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  const auto median = static_cast<double>(*middle);
+  const auto deviation = [&](std::size_t i) {
+    return std::abs(static_cast<double>(distances[i]) - median) / median;
+  };
+  std::size_t begin = 0, best_begin = 0, best_end = 0;
+  for (std::size_t i = 0; i <= distances.size(); ++i) {
+    if (i < distances.size() && deviation(i) <= kDistanceSlack) continue;
+    if (i - begin > best_end - best_begin) best_begin = begin, best_end = i;
+    begin = i + 1;
+  }
+  if (best_end - best_begin < kMinRounds) return anchor;
+  anchor.at.assign(places.begin() + static_cast<std::ptrdiff_t>(best_begin),
+                   places.begin() + static_cast<std::ptrdiff_t>(best_end + 1));
+  anchor.distance = *middle;
+  for (std::size_t i = best_begin; i < best_end; ++i) anchor.irregularity += deviation(i);
+  anchor.irregularity /= static_cast<double>(anchor.rounds());
+  return anchor;
+}
+
+class RoundFinder {
+ public:
+  explicit RoundFinder(const LaunchList& list) : list_(list) {
+    sums_.push_back(0);
+    for (const Launch& launch : list.launches) sums_.push_back(sums_.back() + launch.kernel_ns);
+  }
+
+  Rounds find() const {
+    Rounds out;
+    if (sums_.back() <= 0) return out;
+    const std::map<std::size_t, std::vector<Anchor>> by_rounds = anchors();
+    double best = 0;
+    std::map<std::size_t, double> scores;
+    for (const auto& [rounds, group] : by_rounds)
+      best = std::max(best, scores[rounds] = score(most_regular(group)));
+    if (best < kMinScore) return out;
+    for (auto group = by_rounds.rbegin(); group != by_rounds.rend(); ++group) {
+      if (scores[group->first] < best - kEqualScores) continue;
+      const Anchor& anchor = after_most_idle(group->second);
+      if (anchor.distance < 2) return out;  // one kernel again and again is no round
+      out.windows = windows_of(anchor);
+      out.launches = anchor.distance;
+      out.score = scores[group->first];
+      return out;
+    }
+    return out;
+  }
+
+ private:
+  const std::vector<Launch>& launches() const { return list_.launches; }
+  std::int64_t kernel_ns(std::size_t begin, std::size_t end) const {
+    return sums_[end] - sums_[begin];
+  }
+
+  // The anchors that cover enough kernel time, by their number of rounds. Tokens that occur once in
+  // each step have the same number.
+  std::map<std::size_t, std::vector<Anchor>> anchors() const {
+    std::vector<std::vector<std::size_t>> places(list_.tokens);
+    for (std::size_t i = 0; i < launches().size(); ++i) places[launches()[i].token].push_back(i);
+    std::map<std::size_t, std::vector<Anchor>> out;
+    for (const std::vector<std::size_t>& of_token : places) {
+      Anchor anchor = regular_run(of_token);
+      if (anchor.at.empty()) continue;
+      const auto covered = static_cast<double>(kernel_ns(anchor.at.front(), anchor.at.back()));
+      const auto rounds = static_cast<double>(anchor.rounds());
+      // The last round ends after the last anchor.
+      if (covered * (rounds + 1) / rounds < kMinScore * static_cast<double>(sums_.back())) continue;
+      for (const std::size_t i : anchor.at) anchor.idle_ns += launches()[i].idle_ns;
+      out[anchor.rounds()].push_back(std::move(anchor));
+    }
+    // Of very many numbers of rounds, the ones with most anchors.
+    while (out.size() > kMaxAnchors) {
+      const auto fewest = std::min_element(out.begin(), out.end(), [](const auto& a, const auto& b) {
+        return a.second.size() < b.second.size();
+      });
+      out.erase(fewest);
+    }
+    return out;
+  }
+
+  static const Anchor& most_regular(const std::vector<Anchor>& group) {
+    return *std::min_element(group.begin(), group.end(), [](const Anchor& a, const Anchor& b) {
+      return a.irregularity < b.irregularity;
+    });
+  }
+
+  // Rounds begin where the device is idle longest before them.
+  static const Anchor& after_most_idle(const std::vector<Anchor>& group) {
+    return *std::max_element(group.begin(), group.end(), [](const Anchor& a, const Anchor& b) {
+      return a.idle_ns < b.idle_ns;
+    });
+  }
+
+  // The share of the device's kernel time whose tokens occur equally often in each round.
+  double score(const Anchor& anchor) const {
+    const std::size_t rounds = anchor.rounds(), step = (rounds + kMaxSampledRounds - 1) /
+                                                       kMaxSampledRounds;
+    struct Occurrences {
+      std::uint32_t count = 0;
+      std::int64_t kernel_ns = 0;
+    };
+    std::unordered_map<std::uint32_t, std::vector<Occurrences>> of_token;  // where there are some
+    std::size_t sampled = 0;
+    std::int64_t all = 0, alike = 0;
+    for (std::size_t round = 0; round < rounds; round += step, ++sampled) {
+      std::unordered_map<std::uint32_t, Occurrences> in_round;
+      for (std::size_t i = anchor.at[round]; i < anchor.at[round + 1]; ++i) {
+        Occurrences& occurrences = in_round[launches()[i].token];
+        ++occurrences.count;
+        occurrences.kernel_ns += launches()[i].kernel_ns;
+        all += launches()[i].kernel_ns;
+      }
+      for (const auto& [token, occurrences] : in_round) of_token[token].push_back(occurrences);
+    }
+    for (const auto& [token, rounds_with_it] : of_token) {
+      std::map<std::uint32_t, std::pair<std::size_t, std::int64_t>> by_count;
+      by_count[0].first = sampled - rounds_with_it.size();
+      for (const Occurrences& occurrences : rounds_with_it) {
+        auto& [times, ns] = by_count[occurrences.count];
+        ++times;
+        ns += occurrences.kernel_ns;
+      }
+      alike += std::max_element(by_count.begin(), by_count.end(), [](const auto& a, const auto& b) {
+                 return a.second.first < b.second.first;
+               })->second.second;
+    }
+    if (all == 0) return 0;
+    const auto covered = static_cast<double>(kernel_ns(anchor.at.front(), end_of_rounds(anchor)));
+    return static_cast<double>(alike) / static_cast<double>(all) * covered /
+           static_cast<double>(sums_.back());
+  }
+
+  // The round after the last anchor counts where it is as the one before.
+  bool last_is_whole(const Anchor& anchor) const {
+    const std::size_t last = anchor.at.back(), before = anchor.at[anchor.at.size() - 2];
+    const std::size_t length = last - before;
+    if (last + length > launches().size()) return false;
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < length; ++i)
+      if (launches()[before + i].token == launches()[last + i].token) ++same;
+    return 10 * same >= 9 * length;
+  }
+
+  std::size_t end_of_rounds(const Anchor& anchor) const {
+    const std::size_t last = anchor.at.back();
+    return last_is_whole(anchor) ? 2 * last - anchor.at[anchor.at.size() - 2] : last;
+  }
+
+  std::vector<Interval> windows_of(const Anchor& anchor) const {
+    std::vector<Interval> windows;
+    for (std::size_t i = 0; i + 1 < anchor.at.size(); ++i)
+      windows.push_back({launches()[anchor.at[i]].interval.begin,
+                         launches()[anchor.at[i + 1]].interval.begin});
+    const std::size_t end = end_of_rounds(anchor);
+    if (end == anchor.at.back()) return windows;
+    Interval last = launches()[anchor.at.back()].interval;
+    for (std::size_t i = anchor.at.back(); i < end; ++i)
+      last.end = std::max(last.end, launches()[i].interval.end);
+    // The work of the next round may have begun on another stream.
+    if (end < launches().size()) last.end = std::min(last.end, launches()[end].interval.begin);
+    windows.push_back({last.begin, std::max(last.begin, last.end)});
+    return windows;
+  }
+
+  const LaunchList& list_;
+  std::vector<std::int64_t> sums_;  // kernel time of the launches before an index
+};
+
+}  // namespace
+
+Rounds find_rounds(const Profile& profile, const std::vector<std::uint32_t>& name_numbers,
+                   const DeviceWork& work) {
+  return RoundFinder(LaunchList(profile, name_numbers, work)).find();
+}
+
+}  // namespace purlin::analyze
