@@ -2,6 +2,7 @@
 #include "analyze/advise/advice.h"
 
 #include "analyze/advise/rules.h"
+#include "analyze/phase/slice.h"
 #include "analyze/report/identity.h"
 #include "base/text.h"
 
@@ -11,6 +12,8 @@
 
 namespace purlin::analyze {
 namespace {
+
+constexpr double kLittleIdle = 0.05;  // of the unit: no reason to look for its causes
 
 // A saving in a scenario, of the unit's time in the same scenario: what the recorder added to the
 // one it also added to the other.
@@ -61,6 +64,16 @@ void add_notes(const Facts& facts, Advice& advice) {
         fmt::format("figures are means over {:.0f} devices", facts.unit.devices));
 }
 
+// Why the idle time of the device gives no advice.
+std::string idle_in_words(const Facts& facts, const Advice& advice) {
+  if (advice.idle_share < kLittleIdle) return "the device does not idle for long";
+  const std::string share =
+      fmt::format("the device idles {:.0f}% of the time", 100 * advice.idle_share);
+  if (facts.profile->timeline.calls.empty())
+    return share + ", but the host's calls were not recorded, so the cause is not known";
+  return share + ", but no cause that can be removed takes enough of it";
+}
+
 std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
   if (facts.rows.kernels.empty()) return "no profile of kernels: nothing was recorded";
   if (facts.rows.kernel_ns <= 0)
@@ -70,11 +83,10 @@ std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
                ? "neither the kernels' distance to their roofs nor the device's idle time is known"
                : "no kernel is far enough from its target to be worth the work; the device's idle "
                  "time was not recorded";
-  if (advice.judged_share < 0.2)
-    return "the device does not idle for long, and the kernels' distance to their roofs is not "
-           "known";
-  return "the device does not idle for long, and no kernel is far enough from its target to be "
-         "worth the work";
+  return idle_in_words(facts, advice) +
+         (advice.judged_share < 0.2
+              ? ", and the kernels' distance to their roofs is not known"
+              : ", and no kernel is far enough from its target to be worth the work");
 }
 
 }  // namespace
@@ -89,8 +101,10 @@ void rank(std::vector<Intervention>& interventions) {
       std::swap(interventions[k], interventions[k - 1]);
 }
 
-Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
+Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
               const std::vector<Ceilings>& measured, const AdviceOptions& options) {
+  const std::optional<Profile> cut = cut_to(whole, timeline);
+  const Profile& profile = cut ? *cut : whole;
   const Facts facts = gather(profile, timeline, measured, options.targets);
   Advice advice;
   advice.unit = facts.unit;

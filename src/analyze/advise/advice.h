@@ -117,7 +117,8 @@ struct AdviceOptions {
   const Diff* against = nullptr;
 };
 
-// `timeline` is the profile's own (analyze_timeline).
+// `timeline` is the profile's own (analyze_timeline). The advice is of its window: a step of the
+// steady state where the steps are known.
 Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
               const std::vector<Ceilings>& measured = {}, const AdviceOptions& options = {});
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace purlin::analyze {
 namespace {
@@ -125,16 +126,45 @@ class HostRules {
     add(std::move(out), kHalf * stalled_ns_, stalled_ns_, "B");
   }
 
+  // The ranks of one program run one sequence on many devices. One graph in its code serves all.
+  struct AlikeSequences {
+    RepeatedSequence all;  // sums over the devices
+    std::set<int> devices;
+  };
+  std::vector<AlikeSequences> sequences_by_kernels() const {
+    std::vector<AlikeSequences> out;
+    for (const RepeatedSequence& sequence : facts_.timeline->sequences) {
+      const auto same = std::find_if(out.begin(), out.end(), [&](const AlikeSequences& known) {
+        return known.all.length == sequence.length && known.all.kernels == sequence.kernels &&
+               !known.devices.contains(sequence.device);
+      });
+      AlikeSequences& alike = same == out.end() ? out.emplace_back() : *same;
+      alike.devices.insert(sequence.device);
+      if (same == out.end()) {
+        alike.all = sequence;
+        continue;
+      }
+      alike.all.repeats += sequence.repeats;
+      alike.all.total_ns += sequence.total_ns;
+      alike.all.busy_ns += sequence.busy_ns;
+      if (alike.all.hindrance.empty()) alike.all.hindrance = sequence.hindrance;
+    }
+    return out;
+  }
+
   // Time that the host takes to launch a repeated sequence, which a graph would not take.
   void graphs() {
     const double host = unit_.host_ns - stalled_ns_;
     double claimed = 0;
-    for (const RepeatedSequence& sequence : facts_.timeline->sequences) {
+    for (const AlikeSequences& alike : sequences_by_kernels()) {
+      const RepeatedSequence& sequence = alike.all;
       const std::string what =
-          fmt::format("{} x {} on stream {}",
+          fmt::format("{} x {} on {}",
                       sequence.length == 1 ? std::string("1 kernel")
                                            : fmt::format("{} kernels and memcpys", sequence.length),
-                      sequence.repeats, sequence.stream);
+                      sequence.repeats,
+                      alike.devices.size() > 1 ? counted(alike.devices.size(), "device")
+                                               : fmt::format("stream {}", sequence.stream));
       const double gap =
           std::min(static_cast<double>(sequence.total_ns - sequence.busy_ns) * share_,
                    std::max(0.0, host - claimed));

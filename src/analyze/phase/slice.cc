@@ -134,8 +134,8 @@ class Slicer {
     }
     for (Activity activity : from_.activities) {
       if (!inside(windows_, activity)) continue;
-      activity.row = moved(
-          activity.kind == ActivityKind::kKernel ? kernel_places_ : copy_places_, activity.row);
+      activity.row = moved(activity.kind == ActivityKind::kKernel ? kernel_places_ : copy_places_,
+                           activity.row);
       activity.call = moved(call_places_, activity.call);
       to.activities.push_back(activity);
     }
@@ -148,18 +148,14 @@ class Slicer {
   std::vector<std::uint32_t> kernel_places_, copy_places_, call_places_;
 };
 
-// Kernels of the timeline and of the rows.
-struct KernelTotals {
-  double in_rows = 0, in_timeline = 0;            // launches
-  double outside = 0, outside_ns = 0, all_ns = 0;  // of the timeline
+struct KernelTotals {  // of the timeline
+  double outside = 0, outside_ns = 0, all_ns = 0;
 };
-KernelTotals totals_of(const Profile& profile, const std::vector<DeviceWindow>& windows) {
+KernelTotals totals_of(const Timeline& timeline, const std::vector<DeviceWindow>& windows) {
   KernelTotals totals;
-  for (const KernelRow& row : profile.kernels) totals.in_rows += row.duration.count();
-  for (const Activity& activity : profile.timeline.activities) {
+  for (const Activity& activity : timeline.activities) {
     if (activity.kind != ActivityKind::kKernel) continue;
     const auto ns = static_cast<double>(interval_of(activity).length());
-    ++totals.in_timeline;
     totals.all_ns += ns;
     if (inside(windows, activity)) continue;
     ++totals.outside;
@@ -179,6 +175,30 @@ Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows) 
   return Slicer(profile, windows).run();
 }
 
+std::vector<DeviceWindow> windows_of(const TimelineAnalysis& analysis) {
+  std::vector<DeviceWindow> windows;
+  for (const DeviceTime& device : analysis.devices)
+    windows.push_back({device.device, {device.begin_ns, device.begin_ns + device.window_ns}});
+  return windows;
+}
+
+bool has_every_launch(const Profile& profile) {
+  double in_rows = 0, in_timeline = 0;
+  for (const KernelRow& row : profile.kernels) in_rows += row.duration.count();
+  for (const Activity& activity : profile.timeline.activities)
+    if (activity.kind == ActivityKind::kKernel) ++in_timeline;
+  return profile.timeline.left_out == 0 && in_timeline >= (1 - kLaunchesMissing) * in_rows;
+}
+
+std::optional<Profile> cut_to(const Profile& profile, const TimelineAnalysis& analysis) {
+  const std::vector<DeviceWindow> windows = windows_of(analysis);
+  const auto& activities = profile.timeline.activities;
+  const bool all = std::all_of(activities.begin(), activities.end(),
+                               [&](const Activity& activity) { return inside(windows, activity); });
+  if (all || !has_every_launch(profile)) return std::nullopt;
+  return slice(profile, windows);
+}
+
 Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice) {
   TimelineAnalysis analysis = analyze_timeline(profile, choice);
   if (choice == PhaseChoice::kStartUp && !has_start_up(analysis))
@@ -186,14 +206,11 @@ Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice) {
                  analysis.phases.empty() ? "no steps are known in this profile, so no start-up is"
                                          : "the profile begins with its first step");
   if (choice == PhaseChoice::kAll || analysis.phases.empty()) return analysis;
-  std::vector<DeviceWindow> windows;
-  for (const DeviceTime& device : analysis.devices)
-    windows.push_back({device.device, {device.begin_ns, device.begin_ns + device.window_ns}});
-  const KernelTotals totals = totals_of(profile, windows);
+  const std::vector<DeviceWindow> windows = windows_of(analysis);
+  const KernelTotals totals = totals_of(profile.timeline, windows);
   const bool little_outside = totals.outside_ns < kWorthCutting * totals.all_ns;
   if (choice == PhaseChoice::kSteadyState && little_outside) return analysis;
-  if (profile.timeline.left_out > 0 ||
-      totals.in_timeline < (1 - kLaunchesMissing) * totals.in_rows) {
+  if (!has_every_launch(profile)) {
     analysis.limits.emplace_back(
         "kernel rows are of the whole run: the timeline does not hold every launch");
     return analysis;

@@ -8,6 +8,8 @@
 #include "base/status.h"
 #include "model/profile/profile.h"
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace purlin::analyze {
@@ -22,6 +24,14 @@ struct DeviceWindow {
 // the whole run. Host records that touch the window or launched the work are in it. The profile
 // must be sorted (sort_timeline) and so is the result.
 Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows);
+
+// The windows of an analysis.
+std::vector<DeviceWindow> windows_of(const TimelineAnalysis& analysis);
+// Whether the timeline holds every launch of the rows, so that a slice of it is one of the rows.
+bool has_every_launch(const Profile& profile);
+// The profile's part in the windows of `analysis`; nothing where that is all of it, or where the
+// timeline lacks launches.
+std::optional<Profile> cut_to(const Profile& profile, const TimelineAnalysis& analysis);
 
 // Analyses the timeline, and cuts `profile` to the chosen phase. The profile stays whole
 // - for PhaseChoice::kAll;

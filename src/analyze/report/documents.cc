@@ -279,6 +279,7 @@ Json process_json(const ProcessInfo& process) {
   return Json::object({{"pid", process.pid},
                        {"parent", process.parent},
                        {"rank", process.rank < 0 ? Json() : Json(process.rank)},
+                       {"world_size", process.world_size <= 0 ? Json() : Json(process.world_size)},
                        {"stands_for", process.stands_for},
                        {"command", process.command},
                        {"layer", process.layer},

@@ -239,8 +239,13 @@ Result<GroupBy> group_by_from_text(std::string_view text) {
 
 Report build_report(const Profile& profile, GroupBy group_by,
                     const std::vector<Ceilings>& measured) {
+  return build_report(profile, analyze_timeline(profile), group_by, measured);
+}
+
+Report build_report(const Profile& profile, TimelineAnalysis timeline, GroupBy group_by,
+                    const std::vector<Ceilings>& measured) {
   Report report = build_rows(profile, group_by, measured);
-  report.timeline = analyze_timeline(profile);
+  report.timeline = std::move(timeline);
   return report;
 }
 

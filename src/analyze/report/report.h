@@ -115,6 +115,9 @@ struct Report {
 // `measured` ceilings, by the device's model, take precedence over the table's.
 Report build_report(const Profile& profile, GroupBy group_by,
                     const std::vector<Ceilings>& measured = {});
+// With a timeline analysed before (select_phase in analyze/phase/slice.h).
+Report build_report(const Profile& profile, TimelineAnalysis timeline, GroupBy group_by,
+                    const std::vector<Ceilings>& measured = {});
 // The same without the timeline's analysis. `row_of`, where given, becomes for each row of
 // Profile::kernels the index of its row in Report::kernels.
 Report build_rows(const Profile& profile, GroupBy group_by,

@@ -125,7 +125,7 @@ inline Ceilings h200_ceilings() {
 inline TimelineAnalysis sample_timeline() {
   TimelineAnalysis timeline;
   DeviceTime time;
-  time.span_ns = 400'000'000;
+  time.window_ns = time.span_ns = 400'000'000;
   time.busy_ns = 224'000'000;
   time.kernel_ns = 220'000'000;
   time.compute_ns = 200'000'000;

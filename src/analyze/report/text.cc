@@ -56,7 +56,7 @@ class Renderer {
     head();
     if (report_.partial) partial();
     kernels();
-    const std::string timeline = render_timeline(report_.timeline, report_.environment, terminal_);
+    const std::string timeline = render_timeline(report_, terminal_);
     if (!timeline.empty()) out_ += "\n" + timeline;
     copies();
     waits();

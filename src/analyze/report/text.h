@@ -24,10 +24,9 @@ std::string render_text(const Report& report, const Terminal& terminal,
 std::string render_kernel(const KernelStat& kernel, GroupBy group_by, const Report& by_launch,
                           const Terminal& terminal, const TextOptions& options = {});
 
-// What the devices did over time: busy and idle by cause, overlap, steps, launches, graph
+// What the devices did over time: phases, busy and idle by cause, overlap, steps, launches, graph
 // candidates, gaps. "" where there is no timeline. A part of render_text.
-std::string render_timeline(const TimelineAnalysis& timeline, const Environment& environment,
-                            const Terminal& terminal);
+std::string render_timeline(const Report& report, const Terminal& terminal);
 
 std::string render_coverage(const Report& report, const Terminal& terminal);
 

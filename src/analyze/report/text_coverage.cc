@@ -148,6 +148,8 @@ class CoverageRenderer {
       const std::string end = cut ? "  cut short" : "";
       std::string text = fmt::format("  pid {}", process.pid);
       if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
+      if (process.rank >= 0 && process.world_size > 0)
+        text += fmt::format(" of {}", process.world_size);
       if (process.stands_for == 0) text += ", left out";
       if (process.stands_for > 1) text += fmt::format(", represents {}", process.stands_for);
       if (!process.layer.empty()) text += " (" + clean(process.layer) + ")";

@@ -23,20 +23,22 @@ std::string ns_and_share(std::int64_t ns, std::int64_t whole) {
 
 class TimelineRenderer {
  public:
-  TimelineRenderer(const TimelineAnalysis& timeline, const Environment& environment,
-                   const Terminal& terminal)
-      : timeline_(timeline), environment_(environment), terminal_(terminal) {}
+  TimelineRenderer(const Report& report, const Terminal& terminal)
+      : timeline_(report.timeline),
+        environment_(report.environment),
+        processes_(report.processes),
+        terminal_(terminal) {}
 
   std::string render() {
     out_ = terminal_.paint(Style::kBold, "timeline") + "\n";
     const std::size_t shown = std::min(kShownDevices, timeline_.devices.size());
-    for (std::size_t i = 0; i < shown; ++i)
-      device(timeline_.devices[i],
-             i < timeline_.device_steps.size() && timeline_.device_steps[i].duration_ns > 0);
+    for (std::size_t i = 0; i < shown; ++i) device(timeline_.devices[i]);
     if (shown < timeline_.devices.size())
       out_ += fmt::format("  and {} more {}\n", timeline_.devices.size() - shown,
                           noun_for(timeline_.devices.size() - shown, "device"));
+    phases();
     steps();
+    ranks();
     launches_and_queues();
     sequences();
     gaps();
@@ -61,8 +63,22 @@ class TimelineRenderer {
     return clean(info.id.empty() ? fmt::format("device {}", index) : info.id);
   }
 
-  // With steps, the time before the first and after the last is left out.
-  void device(const DeviceTime& time, bool of_steps) {
+  // "213 ms, steady state of 10 steps"
+  std::string covered(const DeviceTime& time) const {
+    std::string text = short_ns(static_cast<double>(time.window_ns));
+    if (timeline_.phase == PhaseChoice::kAll) return text + ", the whole recording";
+    const PhaseKind kind =
+        timeline_.phase == PhaseChoice::kStartUp ? PhaseKind::kStartUp : PhaseKind::kSteadyState;
+    for (const Phase& phase : timeline_.phases) {
+      if (phase.device != time.device || phase.kind != kind) continue;
+      text += fmt::format(", {}", to_text(kind));
+      if (phase.steps > 0) text += " of " + counted(phase.steps, "step");
+      return text;
+    }
+    return text + " from its first to its last work";
+  }
+
+  void device(const DeviceTime& time) {
     const std::int64_t span = time.span_ns;
     const std::int64_t communication = time.communication_ns - time.compute_and_communication_ns;
     const std::int64_t copies = time.busy_ns - time.compute_ns - communication;
@@ -72,10 +88,8 @@ class TimelineRenderer {
         {share_of(copies, span), Style::kYellow, "+", "▒"},
         {share_of(time.idle_total_ns(), span), Style::kDim, ".", "░"},
     };
-    out_ += fmt::format("  {}  {}{}, {}\n", device_name(time.device),
-                        short_ns(static_cast<double>(span)),
-                        of_steps ? " from the first step to the end of the last" : "",
-                        counted(time.streams, "stream"));
+    out_ += fmt::format("  {}{}  {}, {}\n", device_name(time.device), rank_of(time.device),
+                        covered(time), counted(time.streams, "stream"));
     out_ += "  " + stacked_bar(parts, static_cast<int>(width()) - 4, terminal_) + "\n";
     const auto mark = [&](std::size_t part) {
       return terminal_.paint(parts[part].style,
@@ -98,7 +112,70 @@ class TimelineRenderer {
     }
     out_ += text + "\n";
     idle(time);
+    if (time.one_off_gaps > 0)
+      line("left out", fmt::format("{} of {} in all: much longer than the others, and not in each "
+                                   "step",
+                                   counted(time.one_off_gaps, "one-off gap"),
+                                   short_ns(static_cast<double>(time.one_off_ns))));
     overlap(time);
+  }
+
+  // " (rank 3)" of a distributed run.
+  std::string rank_of(int device) const {
+    for (const RankStats& rank : timeline_.ranks)
+      if (rank.device == device && rank.rank >= 0) return fmt::format(" (rank {})", rank.rank);
+    return "";
+  }
+
+  // What lies before and after the steady state, of the device whose start-up is the longest.
+  void phases() {
+    if (timeline_.phase != PhaseChoice::kSteadyState) return;
+    for (const PhaseKind kind : {PhaseKind::kStartUp, PhaseKind::kEnd}) {
+      const Phase* longest = nullptr;
+      for (const Phase& phase : timeline_.phases)
+        if (phase.kind == kind && (longest == nullptr || phase.span_ns > longest->span_ns))
+          longest = &phase;
+      if (longest != nullptr) phase(*longest);
+    }
+    if (timeline_.rows_of_phase)
+      line("rows", fmt::format("the kernels above are those of the steady state; {} with {} of "
+                               "kernel time are outside of it, --phase all shows them",
+                               counted(timeline_.launches_outside, "launch"),
+                               short_ns(timeline_.kernel_ns_outside)));
+  }
+
+  void phase(const Phase& phase) {
+    std::string text = fmt::format(
+        "{} {}the steady state: device busy {}, {}", short_ns(static_cast<double>(phase.span_ns)),
+        phase.kind == PhaseKind::kStartUp ? "before " : "after ",
+        percent(share_of(phase.busy_ns, phase.span_ns)), counted(phase.kernels, "kernel"));
+    if (phase.steps > 0) text += ", " + counted(phase.steps, "warm-up step");
+    for (std::size_t i = 0; i < phase.calls.size(); ++i)
+      text += fmt::format("{} {} {}", i == 0 ? "; host calls:" : ",", clean(phase.calls[i].name),
+                          short_ns(static_cast<double>(phase.calls[i].total_ns)));
+    line(to_text(phase.kind), text);
+  }
+
+  // Who keeps the others waiting, and how much of the run was recorded.
+  void ranks() {
+    if (timeline_.ranks.size() < 2) return;
+    const auto straggler = std::max_element(
+        timeline_.ranks.begin(), timeline_.ranks.end(),
+        [](const RankStats& a, const RankStats& b) { return a.late_ns < b.late_ns; });
+    const std::string name = straggler->rank >= 0 ? fmt::format("rank {}", straggler->rank)
+                                                  : device_name(straggler->device);
+    line("ranks", fmt::format("{}: {} begins last in {} of {} collectives, {} after the first on "
+                              "average",
+                              recorded_ranks(), name, format_count(straggler->last),
+                              format_count(straggler->collectives), short_ns(straggler->late_ns)));
+  }
+
+  std::string recorded_ranks() const {
+    int world = 0;
+    for (const ProcessInfo& process : processes_) world = std::max(world, process.world_size);
+    const std::size_t count = timeline_.ranks.size();
+    if (world <= 0 || static_cast<std::size_t>(world) < count) return counted(count, "rank");
+    return fmt::format("{} of {} recorded", count, counted(world, "rank"));
   }
 
   void idle(const DeviceTime& time) {
@@ -149,6 +226,11 @@ class TimelineRenderer {
     add("host code", mean.cpu_ns);
     add("other", mean.other_ns);
     line("step", text);
+    if (timeline_.steps_from == kGuessedSteps)
+      line("", fmt::format("a guess: rounds of {} that repeat, with {} of the kernel time; no mark "
+                           "of the program shows its steps",
+                           counted(timeline_.guessed_launches, "launch"),
+                           percent(timeline_.guessed_share)));
     const auto [shortest, longest] = std::minmax_element(
         timeline_.steps.begin(), timeline_.steps.end(),
         [](const StepTime& a, const StepTime& b) { return a.duration_ns < b.duration_ns; });
@@ -212,6 +294,7 @@ class TimelineRenderer {
       if (timeline_.devices.size() > 1) text += " on " + device_name(gap.device);
       if (!gap.before.empty())
         text += " after " + elide_middle(clean(describe_kernel(gap.before).brief), 40);
+      if (gap.one_off) text += ", one-off";
       text += ": " + (gap.cause == IdleCause::kOther ? "no cause found"
                                                      : spaced_words(to_text(gap.cause)));
       if (!gap.evidence.empty()) text += " (" + clean(gap.evidence) + ")";
@@ -221,16 +304,16 @@ class TimelineRenderer {
 
   const TimelineAnalysis& timeline_;
   const Environment& environment_;
+  const std::vector<ProcessInfo>& processes_;
   const Terminal& terminal_;
   std::string out_;
 };
 
 }  // namespace
 
-std::string render_timeline(const TimelineAnalysis& timeline, const Environment& environment,
-                            const Terminal& terminal) {
-  if (timeline.devices.empty()) return "";
-  return TimelineRenderer(timeline, environment, terminal).render();
+std::string render_timeline(const Report& report, const Terminal& terminal) {
+  if (report.timeline.devices.empty()) return "";
+  return TimelineRenderer(report, terminal).render();
 }
 
 }  // namespace purlin::analyze

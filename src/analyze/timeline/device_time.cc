@@ -137,9 +137,6 @@ DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
   out.device = overview.device = work.device;
   out.begin_ns = window.begin;
   out.window_ns = window.length();
-  for (const Interval& gap : one_off) out.one_off_ns += gap.length();
-  out.one_off_gaps = static_cast<int>(one_off.size());
-  out.span_ns = out.window_ns - out.one_off_ns;
   measure_all_work(timeline, work, out);
   for (std::size_t i = work.first; i < work.last; ++i) {
     const Interval interval = interval_of(timeline.activities[i]);
@@ -156,11 +153,19 @@ DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
     buckets.add(segment.interval, segment.mask);
     if (segment.mask != 0) return;
     const IdleAttribution::Causes causes = idle.attribute(segment);
-    const bool left_out = inside_any(one_off, segment.interval);
-    if (!left_out)
+    // The recording tool's own gaps have a category, and a baseline without them.
+    const std::int64_t of_profiler = causes[static_cast<std::size_t>(IdleCause::kProfiler)];
+    const bool left_out =
+        2 * of_profiler < segment.interval.length() && inside_any(one_off, segment.interval);
+    if (left_out) {
+      out.one_off_ns += segment.interval.length();
+      ++out.one_off_gaps;
+    } else {
       for (std::size_t c = 0; c < kIdleCauses; ++c) out.idle_ns[c] += causes[c];
+    }
     longest.add(segment, causes, left_out);
   });
+  out.span_ns = out.window_ns - out.one_off_ns;
   buckets.finish();
   longest.describe(idle, work.device, gaps);
 

@@ -42,8 +42,8 @@ std::vector<Interval> find_one_off_gaps(const Timeline& timeline, const DeviceWo
   std::int64_t sum = 0;
   for (const Interval& gap : gaps) {
     if (gap.length() <= long_gap) continue;
-    const auto as_long = lengths.end() -
-                         std::lower_bound(lengths.begin(), lengths.end(), gap.length() / 2);
+    const auto as_long =
+        lengths.end() - std::lower_bound(lengths.begin(), lengths.end(), gap.length() / 2);
     if (static_cast<std::size_t>(as_long) >= few) continue;
     out.push_back(gap);
     sum += gap.length();

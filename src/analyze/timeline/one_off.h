@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One-off gaps: idle times of a device that say nothing about its usual work, such as a checkpoint,
-// an evaluation, or a pause of the program. Pure functions.
+// an evaluation, or a pause of the program. measure_device counts none that are mostly the
+// recording tool's own. Pure functions.
 #pragma once
 
 #include "analyze/timeline/device_sweep.h"

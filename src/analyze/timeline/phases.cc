@@ -44,9 +44,8 @@ std::vector<HostCalls> longest_calls(const Timeline& timeline, std::uint32_t pro
     if (name < timeline.names.size()) calls.name = timeline.names[name];
     out.push_back(std::move(calls));
   }
-  std::stable_sort(out.begin(), out.end(), [](const HostCalls& a, const HostCalls& b) {
-    return a.total_ns > b.total_ns;
-  });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const HostCalls& a, const HostCalls& b) { return a.total_ns > b.total_ns; });
   if (out.size() > kNamedCalls) out.resize(kNamedCalls);
   return out;
 }

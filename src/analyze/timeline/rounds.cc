@@ -181,9 +181,9 @@ class RoundFinder {
     }
     // Of very many numbers of rounds, the ones with most anchors.
     while (out.size() > kMaxAnchors) {
-      const auto fewest = std::min_element(out.begin(), out.end(), [](const auto& a, const auto& b) {
-        return a.second.size() < b.second.size();
-      });
+      const auto fewest = std::min_element(
+          out.begin(), out.end(),
+          [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
       out.erase(fewest);
     }
     return out;
@@ -204,8 +204,8 @@ class RoundFinder {
 
   // The share of the device's kernel time whose tokens occur equally often in each round.
   double score(const Anchor& anchor) const {
-    const std::size_t rounds = anchor.rounds(), step = (rounds + kMaxSampledRounds - 1) /
-                                                       kMaxSampledRounds;
+    const std::size_t rounds = anchor.rounds(),
+                      step = (rounds + kMaxSampledRounds - 1) / kMaxSampledRounds;
     struct Occurrences {
       std::uint32_t count = 0;
       std::int64_t kernel_ns = 0;
@@ -260,8 +260,8 @@ class RoundFinder {
   std::vector<Interval> windows_of(const Anchor& anchor) const {
     std::vector<Interval> windows;
     for (std::size_t i = 0; i + 1 < anchor.at.size(); ++i)
-      windows.push_back({launches()[anchor.at[i]].interval.begin,
-                         launches()[anchor.at[i + 1]].interval.begin});
+      windows.push_back(
+          {launches()[anchor.at[i]].interval.begin, launches()[anchor.at[i + 1]].interval.begin});
     const std::size_t end = end_of_rounds(anchor);
     if (end == anchor.at.back()) return windows;
     Interval last = launches()[anchor.at.back()].interval;

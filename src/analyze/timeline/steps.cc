@@ -20,6 +20,7 @@ std::string_view name_at(const Timeline& timeline, std::uint32_t index) {
 // Clocks of the source round: neighbours that overlap by so much of a step are apart.
 constexpr std::int64_t kOverlapDivisor = 100;
 constexpr double kWarmUpFactor = 1.5;
+constexpr std::size_t kMinStepsWithWarmUp = 4;
 
 // Ranges in order of start, those inside of or overlapping with the one before left out.
 class StepList {
@@ -220,7 +221,7 @@ Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t p
 }
 
 std::size_t count_warm_up(const std::vector<Step>& steps) {
-  if (steps.size() < 3) return 0;
+  if (steps.size() < kMinStepsWithWarmUp) return 0;
   std::vector<std::int64_t> lengths;
   for (const Step& step : steps) lengths.push_back(step.window.length());
   std::vector<std::int64_t> later(lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2),

@@ -27,7 +27,7 @@ struct Steps {
 Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t process,
                  const std::vector<std::uint32_t>& name_numbers);
 // The number of leading steps that belong to the start-up: steps longer than 1.5 times the median,
-// in one piece. At least two steps are left.
+// in one piece. At least two steps are left; of fewer than four none is warm-up.
 std::size_t count_warm_up(const std::vector<Step>& steps);
 
 std::vector<StepTime> break_down(const Profile& profile, const DeviceWork& work,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin advise`: recommended changes, their savings, and the evidence.
 #include "analyze/advise/advice.h"
+#include "analyze/phase/slice.h"
 #include "analyze/report/supplement.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
+#include "cli/profile/phase_option.h"
 
 #include <optional>
 
@@ -43,6 +45,7 @@ class AdviseCommand : public Command {
     flags.option("--top", top_, "Interventions in the text, 0 for all");
     flags.option("--list", list_, "Entries of the lists: kernels to tune, slower kernels");
     flags.option("--smallest", smallest_, "Smallest saving to show, as a share of the time");
+    flags.option("--phase", phase_, kPhaseOption, "PHASE");
     flags.option("--gpu", gpu_, "GPU of a profile that does not name it: V100-SXM2, H200", "NAME");
     flags.list("--shape", shapes_,
                {"Problem of a kernel, where not recorded; repeatable",
@@ -66,6 +69,7 @@ class AdviseCommand : public Command {
       if (!(value > 0 && value <= 1))
         return error(Code::kInvalid, "{} {}: give a share of the roof above 0, at most 1", flag,
                      value);
+    PURLIN_ASSIGN(const analyze::PhaseChoice phase, analyze::phase_from_text(phase_));
     PURLIN_ASSIGN(Profile profile, read_profiles(context, files_));
     if (!gpu_.empty()) PURLIN_TRY(analyze::name_gpu(profile, gpu_).with_context("--gpu"));
     for (const std::string& shape : shapes_)
@@ -87,8 +91,9 @@ class AdviseCommand : public Command {
       diff->a.path = against_;
       options.against = &*diff;
     }
-    analyze::Advice advice = analyze::advise(profile, analyze::analyze_timeline(profile),
-                                             measured_ceilings(profile.environment), options);
+    PURLIN_ASSIGN(const analyze::TimelineAnalysis timeline, analyze::select_phase(profile, phase));
+    analyze::Advice advice =
+        analyze::advise(profile, timeline, measured_ceilings(profile.environment), options);
     advice.files = files_;
     if (json_) {
       context.print(to_json(advice).dump(2) + "\n");
@@ -100,7 +105,7 @@ class AdviseCommand : public Command {
 
  private:
   std::vector<std::string> files_, shapes_;
-  std::string against_, gpu_, stalls_;
+  std::string against_, gpu_, stalls_, phase_ = "steady";
   int top_ = 5, list_ = 5;
   double smallest_ = 0.01, compute_ = 0.78, memory_ = 0.92;
   bool json_ = false;

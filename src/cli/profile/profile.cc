@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin profile`: runs a program under capture, writes the profile, prints the report.
+#include "analyze/phase/slice.h"
 #include "analyze/report/report.h"
 #include "analyze/report/text.h"
 #include "base/files.h"
@@ -144,8 +145,11 @@ class ProfileCommand : public Command {
     context.log.info("profile: {}", output_);
     for (const CoverageNote& note : result.profile.coverage.notes)
       if (note.cause == "not_sampled") context.log.warn("not recorded: {}", note.text);
-    const analyze::Report report = analyze::build_report(
-        result.profile, analyze::GroupBy::kKernel, measured_ceilings(result.profile.environment));
+    PURLIN_ASSIGN(analyze::TimelineAnalysis timeline,
+                  analyze::select_phase(result.profile, analyze::PhaseChoice::kSteadyState));
+    const analyze::Report report =
+        analyze::build_report(result.profile, std::move(timeline), analyze::GroupBy::kKernel,
+                              measured_ceilings(result.profile.environment));
     context.print(json_ ? to_json(report).dump(2) + "\n"
                         : analyze::render_text(report, context.terminal));
     return result.exit_code;

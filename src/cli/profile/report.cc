@@ -3,6 +3,7 @@
 #include "analyze/report/report.h"
 
 #include "analyze/advise/advice.h"
+#include "analyze/phase/slice.h"
 #include "analyze/report/html.h"
 #include "analyze/report/selection.h"
 #include "analyze/report/supplement.h"
@@ -12,6 +13,7 @@
 #include "cli/frame/command.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
+#include "cli/profile/phase_option.h"
 
 #include <algorithm>
 
@@ -57,6 +59,7 @@ class ReportCommand : public Command {
                   {{"total", ""}, {"count", ""}, {"p95", ""}, {"headroom", ""}}},
                  "ORDER");
     flags.option("--filter", filter_, "Only rows whose name, op or class matches", "REGEX");
+    flags.option("--phase", phase_, kPhaseOption, "PHASE");
     flags.option("--device", device_, "Only work of this device: cuda:0, its index or its model",
                  "DEVICE");
     flags.option("--kernel", kernel_, "Details of one kernel, by name or a part of the name",
@@ -81,6 +84,7 @@ class ReportCommand : public Command {
     PURLIN_TRY(check_options());
     PURLIN_ASSIGN(const analyze::SortBy sort, analyze::sort_from_text(sort_));
     PURLIN_ASSIGN(const analyze::GroupBy by, analyze::group_by_from_text(by_));
+    PURLIN_ASSIGN(const analyze::PhaseChoice phase, analyze::phase_from_text(phase_));
     PURLIN_ASSIGN(Profile profile, read_profiles(context, files_));
     if (!gpu_.empty()) PURLIN_TRY(analyze::name_gpu(profile, gpu_).with_context("--gpu"));
     for (const std::string& shape : shapes_)
@@ -92,7 +96,8 @@ class ReportCommand : public Command {
     }
     if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
     const std::vector<Ceilings> measured = measured_ceilings(profile.environment);
-    analyze::Report report = analyze::build_report(profile, by, measured);
+    PURLIN_ASSIGN(analyze::TimelineAnalysis timeline, analyze::select_phase(profile, phase));
+    analyze::Report report = analyze::build_report(profile, std::move(timeline), by, measured);
     report.files = files_;
     report.targets = {compute_, memory_};
     if (!csv_ && kernel_.empty()) {
@@ -188,7 +193,7 @@ class ReportCommand : public Command {
   std::string gpu_, stalls_;
   int top_ = 20;
   double compute_ = 0.78, memory_ = 0.92;
-  std::string by_ = "kernel", sort_ = "total", filter_, device_, kernel_, html_;
+  std::string by_ = "kernel", sort_ = "total", filter_, device_, kernel_, html_, phase_ = "steady";
   bool json_ = false, csv_ = false;
 };
 

@@ -66,6 +66,7 @@ struct ProcessInfo {
   bool complete = false;                  // its last seal was the one at exit
   int exit_seals = 0;                     // number of seals read
   int rank = -1;                          // in a distributed run, -1 = none
+  int world_size = 0;                     // ranks of that run, 0 = not known
   // Runs or ranks that this one was drawn from (`--sample`); 0: it was not drawn, and not recorded.
   int stands_for = 1;
 };

@@ -15,6 +15,7 @@ Json to_json(const ProcessInfo& process) {
                             {"complete", process.complete},
                             {"seals", process.exit_seals}});
   if (process.rank >= 0) json.set("rank", process.rank);
+  if (process.world_size > 0) json.set("world_size", process.world_size);
   if (process.stands_for != 1) json.set("stands_for", process.stands_for);
   return json;
 }
@@ -31,6 +32,8 @@ ProcessInfo process_from_json(const Json& json) {
   process.exit_seals =
       static_cast<int>(std::clamp<std::int64_t>(json["seals"].as_int(), 0, 1 << 30));
   process.rank = static_cast<int>(std::clamp<std::int64_t>(json["rank"].as_int(-1), -1, 1 << 30));
+  process.world_size =
+      static_cast<int>(std::clamp<std::int64_t>(json["world_size"].as_int(0), 0, 1 << 30));
   process.stands_for =
       static_cast<int>(std::clamp<std::int64_t>(json["stands_for"].as_int(1), 0, 1 << 30));
   return process;

@@ -106,14 +106,20 @@ std::vector<std::uint16_t> read_environment(const Json& members, Records& record
     if (hip_driver > 0) device.driver = "HIP " + hip_version(hip_driver);
   }
   const Json& distributed = members["distributedInfo"];
-  const Json* rank = distributed.find("rank");
+  const auto number = [&distributed](std::string_view key, std::int64_t otherwise) {
+    const Json* value = distributed.find(key);
+    if (value == nullptr) return otherwise;
+    return value->is_string() ? parse_int(value->as_string()).value_or(otherwise)
+                              : value->as_int(otherwise);
+  };
+  const auto bounded = [](std::int64_t value, std::int64_t least) {
+    return static_cast<int>(std::clamp<std::int64_t>(value, least, 1 << 30));
+  };
   const bool amd = !devices.empty() && devices[0].backend == "hip";
   for (ProcessInfo& process : records.processes) {
     process.layer = records.has_xla ? "xla" : amd ? "hip" : "cuda";
-    if (rank != nullptr)
-      process.rank = static_cast<int>(std::clamp<std::int64_t>(
-          rank->is_string() ? parse_int(rank->as_string()).value_or(-1) : rank->as_int(-1), -1,
-          1 << 30));
+    process.rank = bounded(number("rank", -1), -1);
+    process.world_size = bounded(number("world_size", 0), 0);
   }
   if (!profile.environment.devices.empty() && records.processes.empty())
     records.processes.emplace_back();

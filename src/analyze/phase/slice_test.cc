@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/phase/slice.h"
+
+#include "analyze/timeline/testing.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::analyze {
+namespace {
+
+// Rows have the durations of their activities, as importers and captures make them.
+Profile with_rows(TimelineBuilder& builder) {
+  Profile profile = builder.sorted();
+  for (const Activity& activity : profile.timeline.activities) {
+    const auto ns = static_cast<double>(activity.duration_ns);
+    if (activity.kind == ActivityKind::kKernel) {
+      profile.kernels[activity.row].duration.add(ns);
+    } else {
+      profile.copies[activity.row].duration.add(ns);
+      profile.copies[activity.row].bytes += static_cast<double>(activity.bytes);
+    }
+  }
+  return profile;
+}
+
+// `initial` kernels of 1 us before ten steps of 4 kernels of 1 us.
+TimelineBuilder with_start_up(int initial) {
+  TimelineBuilder builder;
+  for (int i = 0; i < initial; ++i)
+    builder.kernel("init", i * 2'000, 1'000, builder.launch(i * 2'000 - 100, 50));
+  builder.copy("h2d", initial * 2'000, 500).bytes = 4096;
+  const std::int64_t begin = 1'000'000;
+  for (int step = 0; step < 10; ++step) {
+    const std::int64_t at = begin + step * 5'000;
+    builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(step), at, 5'000);
+    for (int k = 0; k < 4; ++k)
+      builder.kernel(k == 0 ? "init" : "gemm", at + 100 + k * 1'100, 1'000,
+                     builder.launch(at + k * 100, 50));
+  }
+  return builder;
+}
+
+double launches_of(const Profile& profile) {
+  double sum = 0;
+  for (const KernelRow& row : profile.kernels) sum += row.duration.count();
+  return sum;
+}
+
+TEST(SelectPhase, RowsAreOfTheSteadyState) {
+  TimelineBuilder builder = with_start_up(30);
+  Profile profile = with_rows(builder);
+  const Result<TimelineAnalysis> analysis = select_phase(profile, PhaseChoice::kSteadyState);
+  ASSERT_TRUE(analysis.is_ok());
+  EXPECT_TRUE(analysis->rows_of_phase);
+  EXPECT_EQ(analysis->launches_outside, 30);
+  EXPECT_EQ(analysis->kernel_ns_outside, 30'000);
+  EXPECT_EQ(launches_of(profile), 40);
+  EXPECT_TRUE(profile.copies.empty());
+  EXPECT_EQ(profile.timeline.activities.size(), 40u);
+  // What is kept is a sound profile: the same steps, and each launch has its call.
+  const TimelineAnalysis again = analyze_timeline(profile);
+  EXPECT_EQ(again.steps.size(), analysis->steps.size());
+  EXPECT_EQ(again.devices[0].busy_ns, analysis->devices[0].busy_ns);
+  for (const Activity& activity : profile.timeline.activities)
+    EXPECT_LT(activity.call, profile.timeline.calls.size());
+}
+
+TEST(SelectPhase, TheStartUpAndTheSteadyStateAreTheWhole) {
+  TimelineBuilder builder = with_start_up(30);
+  const Profile whole = with_rows(builder);
+  Profile start_up = whole, steady = whole, all = whole;
+  ASSERT_TRUE(select_phase(start_up, PhaseChoice::kStartUp).is_ok());
+  ASSERT_TRUE(select_phase(steady, PhaseChoice::kSteadyState).is_ok());
+  ASSERT_TRUE(select_phase(all, PhaseChoice::kAll).is_ok());
+  EXPECT_EQ(launches_of(start_up), 30);
+  EXPECT_EQ(launches_of(start_up) + launches_of(steady), launches_of(whole));
+  EXPECT_EQ(launches_of(all), launches_of(whole));
+  ASSERT_EQ(start_up.copies.size(), 1u);
+  EXPECT_EQ(start_up.copies[0].bytes, 4096);
+}
+
+// A start-up with little work is no reason to leave launches out.
+TEST(SelectPhase, LittleOutsideLeavesTheRowsWhole) {
+  TimelineBuilder builder = with_start_up(1);
+  Profile profile = with_rows(builder);
+  const Result<TimelineAnalysis> analysis = select_phase(profile, PhaseChoice::kSteadyState);
+  ASSERT_TRUE(analysis.is_ok());
+  EXPECT_FALSE(analysis->rows_of_phase);
+  EXPECT_EQ(launches_of(profile), 41);
+}
+
+TEST(SelectPhase, ATimelineThatLacksLaunchesLeavesTheRowsWhole) {
+  TimelineBuilder builder = with_start_up(30);
+  Profile profile = with_rows(builder);
+  profile.kernels[0].duration.add(1'000);  // a launch that the timeline does not hold
+  const Result<TimelineAnalysis> analysis = select_phase(profile, PhaseChoice::kSteadyState);
+  ASSERT_TRUE(analysis.is_ok());
+  EXPECT_FALSE(analysis->rows_of_phase);
+  EXPECT_EQ(launches_of(profile), 71);
+  EXPECT_NE(Json::array_of(analysis->limits).dump().find("rows are of the whole run"),
+            std::string::npos);
+}
+
+TEST(SelectPhase, NoStartUpIsAnError) {
+  TimelineBuilder builder;
+  builder.kernel("gemm", 0, 10);
+  Profile profile = with_rows(builder);
+  EXPECT_EQ(select_phase(profile, PhaseChoice::kStartUp).status().code(), Code::kNotFound);
+  EXPECT_FALSE(phase_from_text("warm").is_ok());
+}
+
+}  // namespace
+}  // namespace purlin::analyze

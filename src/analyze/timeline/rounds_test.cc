@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of programs that mark none, start-up, and one-off gaps.
+#include "analyze/timeline/rounds.h"
+
+#include "analyze/timeline/testing.h"
+#include "analyze/timeline/timeline.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::analyze {
+namespace {
+
+// A training program: a start-up of `start_up` random kernels, then steps of forward layers,
+// backward layers and an optimizer. `odd` adds a copy to every third step.
+struct Training {
+  int layers = 12, steps = 10, start_up = 100;
+  bool odd = false;
+  std::int64_t step_idle = 2'000, start_idle = 500'000'000;
+};
+constexpr std::int64_t kLayerKernel = 1'000;
+
+TimelineBuilder train(const Training& of) {
+  TimelineBuilder builder;
+  std::int64_t at = 0;
+  const auto run = [&](const std::string& kernel, std::int64_t ns) {
+    builder.kernel(kernel, at, ns);
+    at += ns + 10;
+  };
+  for (int i = 0; i < of.start_up; ++i) {
+    run("init" + std::to_string(i % 7), 100);
+    if (i == of.start_up / 2) at += of.start_idle;
+  }
+  at += of.start_idle;
+  for (int step = 0; step < of.steps; ++step) {
+    if (of.odd && step % 3 == 0) {
+      builder.copy("h2d", at, 50);
+      at += 60;
+    }
+    run("embedding", 500);
+    for (int layer = 0; layer < of.layers; ++layer)
+      for (const char* kernel : {"norm", "gemm", "softmax", "gelu"}) run(kernel, kLayerKernel);
+    run("loss", 300);
+    for (int layer = 0; layer < of.layers; ++layer)
+      for (const char* kernel : {"gelu_backward", "gemm", "gemm", "norm_backward"})
+        run(kernel, kLayerKernel);
+    for (int part = 0; part < 4; ++part) run("adam", 800);
+    at += of.step_idle;
+  }
+  return builder;
+}
+
+TEST(Rounds, AreStepsAndNotLayers) {
+  for (const int layers : {2, 12, 96}) {
+    TimelineBuilder builder = train({.layers = layers});
+    const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+    EXPECT_EQ(analysis.steps_from, kGuessedSteps);
+    EXPECT_EQ(analysis.steps.size(), 10u) << layers;
+    EXPECT_EQ(analysis.guessed_launches, 8 * layers + 6);
+    EXPECT_GT(analysis.guessed_share, 0.9);
+    EXPECT_EQ(analysis.steps[3].kernel_ns, 8 * layers * kLayerKernel + 800 + 4 * 800);
+  }
+}
+
+// Wall time plays no part: 1 s of start-up before 1 ms of steps.
+TEST(Rounds, AreFoundBehindALongStartUp) {
+  TimelineBuilder builder = train({});
+  const Profile profile = builder.sorted();
+  const TimelineAnalysis analysis = analyze_timeline(profile);
+  ASSERT_EQ(analysis.phases.size(), 2u);
+  const Phase& start_up = analysis.phases[0];
+  EXPECT_EQ(start_up.kind, PhaseKind::kStartUp);
+  EXPECT_EQ(start_up.kernels, 100);
+  EXPECT_EQ(start_up.kernel_ns, 100 * 100);
+  EXPECT_GT(start_up.span_ns, 1'000'000'000);
+  EXPECT_EQ(analysis.phases[1].kind, PhaseKind::kSteadyState);
+  EXPECT_EQ(analysis.phases[1].steps, 10);
+  // The figures are of the steady state, which is busy.
+  ASSERT_EQ(analysis.devices.size(), 1u);
+  EXPECT_LT(analysis.devices[0].idle_total_ns(), analysis.devices[0].span_ns / 10);
+  EXPECT_EQ(analysis.devices[0].begin_ns, analysis.phases[1].begin_ns);
+  const TimelineAnalysis all = analyze_timeline(profile, PhaseChoice::kAll);
+  EXPECT_GT(all.devices[0].idle_total_ns(), 1'000'000'000);
+}
+
+TEST(Rounds, StepsMayDifferInAFewLaunches) {
+  TimelineBuilder builder = train({.odd = true});
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(analysis.steps_from, kGuessedSteps);
+  EXPECT_GE(analysis.steps.size(), 9u);
+  EXPECT_LE(analysis.steps.size(), 10u);
+}
+
+// One decode step of a model as one CUDA graph has many layers, and is one step.
+TEST(Rounds, AreNotWithinAGraphLaunch) {
+  TimelineBuilder builder;
+  const std::uint32_t launch = builder.call(CallKind::kGraphLaunch, "cudaGraphLaunch", 0, 10);
+  for (int layer = 0; layer < 24; ++layer)
+    for (int k = 0; k < 17; ++k)
+      builder.kernel("kernel" + std::to_string(k), 100 + layer * 2'000 + k * 100, 90, launch);
+  builder.kernel("argmax", 60'000, 10);
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_TRUE(analysis.steps.empty()) << analysis.steps.size();
+  EXPECT_TRUE(analysis.phases.empty());
+}
+
+TEST(Rounds, OfGraphLaunchesAreSteps) {
+  TimelineBuilder builder;
+  for (int step = 0; step < 8; ++step) {
+    const std::int64_t at = step * 100'000;
+    const std::uint32_t launch = builder.call(CallKind::kGraphLaunch, "cudaGraphLaunch", at, 10);
+    for (int k = 0; k < 40; ++k)
+      builder.kernel("kernel" + std::to_string(k % 10), at + 100 + k * 1'000, 900, launch);
+    builder.kernel("sample", at + 50'000, 100);
+  }
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(analysis.steps.size(), 8u);
+  EXPECT_EQ(analysis.guessed_launches, 2);
+}
+
+TEST(Rounds, OneKernelAgainAndAgainHasNone) {
+  TimelineBuilder builder;
+  for (int i = 0; i < 100; ++i) builder.kernel("gemm", i * 100, 90);
+  EXPECT_TRUE(analyze_timeline(builder.sorted()).steps.empty());
+}
+
+// Ranges that cover a part of their iteration mark where one ends.
+TEST(Steps, BetweenMarksOfTheOptimizer) {
+  TimelineBuilder builder;
+  for (int i = 0; i < 6; ++i) {
+    const std::int64_t at = i * 21'000;
+    for (int k = 0; k < 10; ++k)
+      builder.kernel("gemm", at + 1'000 + k * 1'800, 1'700, builder.launch(at + k * 1'500, 10));
+    builder.range(RangeKind::kUser, "Optimizer.step#AdamW.step", at + 17'000, 2'600);
+    builder.kernel("adam", at + 19'100, 500, builder.launch(at + 17'500, 10));
+  }
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(analysis.steps_from, "marks");
+  ASSERT_EQ(analysis.steps.size(), 5u);
+  for (const StepTime& step : analysis.steps) EXPECT_EQ(step.duration_ns, 21'000);
+  EXPECT_EQ(analysis.steps[2].kernel_ns, 17'000 + 500);
+}
+
+TEST(Steps, ThatOverlapByARoundedClockAreAllKept) {
+  TimelineBuilder builder;
+  for (int i = 0; i < 5; ++i) {
+    builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(i), i * 1'000, 1'001);
+    builder.kernel("gemm", i * 1'000 + 100, 50, builder.launch(i * 1'000 + 10, 5));
+  }
+  EXPECT_EQ(analyze_timeline(builder.sorted()).steps.size(), 5u);
+}
+
+TEST(Phases, SlowFirstStepsAreWarmUp) {
+  TimelineBuilder builder;
+  std::int64_t at = 0;
+  for (int i = 0; i < 8; ++i) {
+    const std::int64_t length = i < 2 ? 5'000 : 1'000;
+    builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(i), at, length);
+    builder.kernel("gemm", at + 100, length - 200, builder.launch(at + 10, 5));
+    at += length;
+  }
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(analysis.steps.size(), 6u);
+  ASSERT_EQ(analysis.phases.size(), 2u);
+  EXPECT_EQ(analysis.phases[0].kind, PhaseKind::kStartUp);
+  EXPECT_EQ(analysis.phases[0].steps, 2);
+  EXPECT_EQ(analysis.phases[1].steps, 6);
+}
+
+// A checkpoint in one step of many is no idle time of the steady state; a pause in each step is.
+TEST(OneOffGaps, AreInNoCategory) {
+  for (const bool each : {false, true}) {
+    TimelineBuilder builder;
+    std::int64_t at = 0;
+    for (int step = 0; step < 12; ++step) {
+      const std::int64_t begin = at;
+      for (int k = 0; k < 10; ++k) {
+        builder.kernel("kernel" + std::to_string(k), at + 10, 90, builder.launch(at, 5));
+        at += 100;
+      }
+      if (each || step == 5) at += 5'000;
+      builder.range(RangeKind::kStep, "step", begin, at - begin);
+    }
+    const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+    ASSERT_EQ(analysis.devices.size(), 1u);
+    const DeviceTime& device = analysis.devices[0];
+    EXPECT_EQ(device.one_off_gaps, each ? 0 : 1);
+    EXPECT_EQ(device.window_ns, device.span_ns + device.one_off_ns);
+    std::int64_t idle = 0;
+    for (const std::int64_t ns : device.idle_ns) idle += ns;
+    EXPECT_EQ(idle, device.idle_total_ns());
+    EXPECT_EQ(idle > 50'000, each) << idle;
+    EXPECT_EQ(analysis.gaps[0].one_off, !each);
+  }
+}
+
+}  // namespace
+}  // namespace purlin::analyze
