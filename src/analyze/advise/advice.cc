@@ -64,9 +64,16 @@ void add_notes(const Facts& facts, Advice& advice) {
         fmt::format("figures are means over {:.0f} devices", facts.unit.devices));
 }
 
-// Why the idle time of the device gives no advice.
+// Why the idle time of the device gives no advice. The report shows idle time as recorded, so this
+// speaks of both.
 std::string idle_in_words(const Facts& facts, const Advice& advice) {
-  if (advice.idle_share < kLittleIdle) return "the device does not idle for long";
+  const Unit& unit = facts.unit;
+  const double recorded = unit.recorded_ns > 0 ? 1 - unit.busy_ns / unit.recorded_ns : 0;
+  if (advice.idle_share < kLittleIdle && recorded < kLittleIdle)
+    return "the device does not idle for long";
+  if (advice.idle_share < kLittleIdle)
+    return fmt::format("the device idles {:.0f}% as recorded and little without the recorder",
+                       100 * recorded);
   const std::string share =
       fmt::format("the device idles {:.0f}% of the time", 100 * advice.idle_share);
   if (facts.profile->timeline.calls.empty())

@@ -138,16 +138,15 @@ class HostRules {
         return known.all.length == sequence.length && known.all.kernels == sequence.kernels &&
                !known.devices.contains(sequence.device);
       });
-      AlikeSequences& alike = same == out.end() ? out.emplace_back() : *same;
-      alike.devices.insert(sequence.device);
       if (same == out.end()) {
-        alike.all = sequence;
+        out.push_back({sequence, {sequence.device}});
         continue;
       }
-      alike.all.repeats += sequence.repeats;
-      alike.all.total_ns += sequence.total_ns;
-      alike.all.busy_ns += sequence.busy_ns;
-      if (alike.all.hindrance.empty()) alike.all.hindrance = sequence.hindrance;
+      same->devices.insert(sequence.device);
+      same->all.repeats += sequence.repeats;
+      same->all.total_ns += sequence.total_ns;
+      same->all.busy_ns += sequence.busy_ns;
+      if (same->all.hindrance.empty()) same->all.hindrance = sequence.hindrance;
     }
     return out;
   }

@@ -16,7 +16,6 @@
 namespace purlin::analyze {
 namespace {
 
-
 // What one profile spends on one kernel with one problem, devices and builds merged.
 struct Entry {
   const KernelStat* stat = nullptr;  // the heaviest of those merged

@@ -22,7 +22,7 @@ struct DeviceWindow {
 // The work that begins inside of its device's window; devices without a window keep nothing. Rows
 // have the durations of that work; their other facts (counters, first and last time) are those of
 // the whole run. Host records that touch the window or launched the work are in it. The profile
-// must be sorted (sort_timeline) and so is the result.
+// must be sorted (sort_timeline). The result is sorted too.
 Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows);
 
 // The windows of an analysis.

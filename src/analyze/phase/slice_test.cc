@@ -57,7 +57,7 @@ TEST(SelectPhase, RowsAreOfTheSteadyState) {
   EXPECT_EQ(launches_of(profile), 40);
   EXPECT_TRUE(profile.copies.empty());
   EXPECT_EQ(profile.timeline.activities.size(), 40u);
-  // What is kept is a sound profile: the same steps, and each launch has its call.
+  // The result is a sound profile: the same steps, and each launch has its call.
   const TimelineAnalysis again = analyze_timeline(profile);
   EXPECT_EQ(again.steps.size(), analysis->steps.size());
   EXPECT_EQ(again.devices[0].busy_ns, analysis->devices[0].busy_ns);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace purlin::analyze {
 namespace {
@@ -135,13 +136,22 @@ class TimelineRenderer {
       for (const Phase& phase : timeline_.phases)
         if (phase.kind == kind && (longest == nullptr || phase.span_ns > longest->span_ns))
           longest = &phase;
-      if (longest != nullptr) phase(*longest);
+      if (longest != nullptr && worth_a_line(*longest)) phase(*longest);
     }
     if (timeline_.rows_of_phase)
       line("rows", fmt::format("the kernels above are those of the steady state; {} with {} of "
                                "kernel time are outside of it, --phase all shows them",
                                counted(timeline_.launches_outside, "launch"),
                                short_ns(timeline_.kernel_ns_outside)));
+  }
+
+  // A recorder adds a little time without work at both ends.
+  bool worth_a_line(const Phase& phase) const {
+    if (phase.kernels > 0) return true;
+    for (const Phase& steady : timeline_.phases)
+      if (steady.device == phase.device && steady.kind == PhaseKind::kSteadyState)
+        return phase.span_ns > steady.span_ns;
+    return true;
   }
 
   void phase(const Phase& phase) {
@@ -158,7 +168,10 @@ class TimelineRenderer {
 
   // Who keeps the others waiting, and how much of the run was recorded.
   void ranks() {
-    if (timeline_.ranks.size() < 2) return;
+    if (timeline_.ranks.size() < 2) {
+      if (const std::string text = recorded_ranks(); !text.empty()) line("ranks", text);
+      return;
+    }
     const auto straggler = std::max_element(
         timeline_.ranks.begin(), timeline_.ranks.end(),
         [](const RankStats& a, const RankStats& b) { return a.late_ns < b.late_ns; });
@@ -172,10 +185,15 @@ class TimelineRenderer {
 
   std::string recorded_ranks() const {
     int world = 0;
-    for (const ProcessInfo& process : processes_) world = std::max(world, process.world_size);
-    const std::size_t count = timeline_.ranks.size();
-    if (world <= 0 || static_cast<std::size_t>(world) < count) return counted(count, "rank");
-    return fmt::format("{} of {} recorded", count, counted(world, "rank"));
+    std::set<int> recorded;
+    for (const ProcessInfo& process : processes_) {
+      world = std::max(world, process.world_size);
+      if (process.rank >= 0) recorded.insert(process.rank);
+    }
+    const std::size_t count = std::max(recorded.size(), timeline_.ranks.size());
+    if (world > 1 && static_cast<std::size_t>(world) >= count)
+      return fmt::format("{} of {} recorded", count, counted(world, "rank"));
+    return count > 1 ? counted(count, "rank") : "";
   }
 
   void idle(const DeviceTime& time) {

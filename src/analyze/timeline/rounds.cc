@@ -77,7 +77,7 @@ class LaunchList {
     launches.push_back({token_of(key_of(activity)), interval, kernel_ns, 0});
   }
 
-  // A graph is told from another by its first node and its number of nodes.
+  // The first node and the number of nodes identify a graph.
   void name_graphs() {
     for (const auto& [index, nodes] : nodes_)
       launches[index].token = token_of(

@@ -17,9 +17,9 @@ struct Step {
   Interval window;
 };
 struct Steps {
-  std::string from;         // TimelineAnalysis::steps_from
-  std::vector<Step> steps;  // in order, disjoint
-  int cut = 0;              // steps left off at the end: their device work is not all here
+  std::string from;          // TimelineAnalysis::steps_from
+  std::vector<Step> steps;   // in order, disjoint
+  int cut = 0;               // steps left off at the end: their device work is not all here
   std::size_t launches = 0;  // of a guessed step, TimelineAnalysis::guess
   double kernel_share = 0;
 };

@@ -60,7 +60,7 @@ struct DeviceTime {
   // step. window_ns = span_ns + one_off_ns.
   std::int64_t one_off_ns = 0;
   int one_off_gaps = 0;
-  std::int64_t busy_ns = 0;   // at least one activity under way (union over streams)
+  std::int64_t busy_ns = 0;  // at least one activity under way (union over streams)
 
   std::int64_t kernel_ns = 0;         // at least one kernel of any kind (union)
   std::int64_t compute_ns = 0;        // at least one kernel that is no communication (union)
