@@ -12,7 +12,7 @@ cd "$tmp"
 
 # rows FILE: "kernel op shape dtype count", one a line, sorted.
 rows() {
-  purlin report "$1" --by launch --json >report.json
+  purlin report "$1" --by launch --phase all --json >report.json
   json report.json "'\n'.join(sorted(' '.join([k['name'], k['op'].replace(' ', '_') or '-', k['shape'] or '-', k['dtype'] or '-', str(int(k['count']))]) for k in d['kernels']))"
 }
 is() { [ "$2" = "$3" ] || { printf -- '--- wanted\n%s\n--- got\n%s\n' "$3" "$2" >&2; fail "$1"; }; }

@@ -11,7 +11,8 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kWorthCutting = 0.05;  // share of the kernel time outside of the phase
+// Share of the kernel time outside of the phase for which the rows are cut; of a guessed phase.
+constexpr double kWorthCutting = 0.05, kGuessWorthCutting = 0.2;
 constexpr double kLaunchesMissing = 0.005;
 
 // Durations of a row's work inside of the window, and whether all of its work is there.
@@ -208,7 +209,9 @@ Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice) {
   if (choice == PhaseChoice::kAll || analysis.phases.empty()) return analysis;
   const std::vector<DeviceWindow> windows = windows_of(analysis);
   const KernelTotals totals = totals_of(profile.timeline, windows);
-  const bool little_outside = totals.outside_ns < kWorthCutting * totals.all_ns;
+  const bool guessed = analysis.steps_from == kGuessedSteps;
+  const bool little_outside =
+      totals.outside_ns < (guessed ? kGuessWorthCutting : kWorthCutting) * totals.all_ns;
   if (choice == PhaseChoice::kSteadyState && little_outside) return analysis;
   if (!has_every_launch(profile)) {
     analysis.limits.emplace_back(

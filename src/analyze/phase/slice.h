@@ -35,7 +35,7 @@ std::optional<Profile> cut_to(const Profile& profile, const TimelineAnalysis& an
 
 // Analyses the timeline, and cuts `profile` to the chosen phase. The profile stays whole
 // - for PhaseChoice::kAll;
-// - where the phase holds 95 % of the kernel time and more;
+// - where the phase holds 95 % of the kernel time and more, or 80 % where the steps are a guess;
 // - where its timeline lacks launches, as of a sampled capture. The analysis says so in `limits`.
 // kNotFound: a start-up was asked for, and no steps are known or nothing comes before them.
 Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice);

@@ -12,10 +12,11 @@ namespace purlin::analyze {
 namespace {
 
 constexpr std::size_t kMinRounds = 3;
-constexpr double kMinScore = 0.5;       // of the device's kernel time
-constexpr double kDistanceSlack = 0.2;  // of the median distance between two anchors
-constexpr double kEqualScores = 0.002;  // a difference that does not decide
-constexpr std::size_t kMaxAnchors = 64, kMaxSampledRounds = 64;
+constexpr double kMinScore = 0.5;        // of the device's kernel time
+constexpr double kDistanceSlack = 0.2;   // of the median distance between two anchors
+constexpr int kIrregular = 3;            // regular distances that one irregular one outweighs
+constexpr double kEqualScores = 0.002;   // a difference that does not decide
+constexpr std::size_t kMaxAnchors = 64;  // numbers of rounds that are tried
 
 // One launch as the host made it: a kernel, a memcpy, or a whole CUDA graph.
 struct Launch {
@@ -100,7 +101,7 @@ struct Anchor {
   std::size_t rounds() const { return at.size() - 1; }
 };
 
-// The longest run of occurrences whose distances are near their median. Too short: no rounds.
+// The run of occurrences whose distances are mostly near their median. Too short: no rounds.
 Anchor regular_run(const std::vector<std::size_t>& places) {
   Anchor anchor;
   if (places.size() < kMinRounds + 1) return anchor;
@@ -114,11 +115,14 @@ Anchor regular_run(const std::vector<std::size_t>& places) {
   const auto deviation = [&](std::size_t i) {
     return std::abs(static_cast<double>(distances[i]) - median) / median;
   };
+  // The stretch with the greatest sum: 1 for a regular distance, -kIrregular for another one. A
+  // step with an evaluation or a checkpoint in it does not end the run.
   std::size_t begin = 0, best_begin = 0, best_end = 0;
-  for (std::size_t i = 0; i <= distances.size(); ++i) {
-    if (i < distances.size() && deviation(i) <= kDistanceSlack) continue;
-    if (i - begin > best_end - best_begin) best_begin = begin, best_end = i;
-    begin = i + 1;
+  int sum = 0, best = 0;
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    sum += deviation(i) <= kDistanceSlack ? 1 : -kIrregular;
+    if (sum > best) best = sum, best_begin = begin, best_end = i + 1;
+    if (sum < 0) sum = 0, begin = i + 1;
   }
   if (best_end - best_begin < kMinRounds) return anchor;
   anchor.at.assign(places.begin() + static_cast<std::ptrdiff_t>(best_begin),
@@ -202,38 +206,54 @@ class RoundFinder {
     });
   }
 
+  // How often a token occurs in a round: rounds with that number, and their time of the token.
+  struct Occurrences {
+    std::uint32_t count = 0;
+    std::size_t rounds = 0;
+    std::int64_t kernel_ns = 0;
+  };
+
+  static void add_round(std::vector<Occurrences>& of_token, const Occurrences& in_round) {
+    const auto same = std::find_if(of_token.begin(), of_token.end(), [&](const Occurrences& known) {
+      return known.count == in_round.count;
+    });
+    if (same == of_token.end()) {
+      of_token.push_back(in_round);
+      return;
+    }
+    ++same->rounds;
+    same->kernel_ns += in_round.kernel_ns;
+  }
+
   // The share of the device's kernel time whose tokens occur equally often in each round.
   double score(const Anchor& anchor) const {
-    const std::size_t rounds = anchor.rounds(),
-                      step = (rounds + kMaxSampledRounds - 1) / kMaxSampledRounds;
-    struct Occurrences {
-      std::uint32_t count = 0;
-      std::int64_t kernel_ns = 0;
-    };
-    std::unordered_map<std::uint32_t, std::vector<Occurrences>> of_token;  // where there are some
-    std::size_t sampled = 0;
+    std::vector<std::vector<Occurrences>> of_token(list_.tokens);
+    std::vector<Occurrences> in_round(list_.tokens);
+    std::vector<std::uint32_t> touched;
     std::int64_t all = 0, alike = 0;
-    for (std::size_t round = 0; round < rounds; round += step, ++sampled) {
-      std::unordered_map<std::uint32_t, Occurrences> in_round;
+    for (std::size_t round = 0; round < anchor.rounds(); ++round) {
       for (std::size_t i = anchor.at[round]; i < anchor.at[round + 1]; ++i) {
         Occurrences& occurrences = in_round[launches()[i].token];
-        ++occurrences.count;
+        if (occurrences.count++ == 0) touched.push_back(launches()[i].token);
         occurrences.kernel_ns += launches()[i].kernel_ns;
-        all += launches()[i].kernel_ns;
       }
-      for (const auto& [token, occurrences] : in_round) of_token[token].push_back(occurrences);
+      for (const std::uint32_t token : touched) {
+        all += in_round[token].kernel_ns;
+        in_round[token].rounds = 1;
+        add_round(of_token[token], in_round[token]);
+        in_round[token] = {};
+      }
+      touched.clear();
     }
-    for (const auto& [token, rounds_with_it] : of_token) {
-      std::map<std::uint32_t, std::pair<std::size_t, std::int64_t>> by_count;
-      by_count[0].first = sampled - rounds_with_it.size();
-      for (const Occurrences& occurrences : rounds_with_it) {
-        auto& [times, ns] = by_count[occurrences.count];
-        ++times;
-        ns += occurrences.kernel_ns;
+    for (const std::vector<Occurrences>& token : of_token) {
+      // Rounds without the token are the usual ones where they are the most.
+      std::size_t absent = anchor.rounds();
+      const Occurrences* usual = nullptr;
+      for (const Occurrences& occurrences : token) {
+        absent -= occurrences.rounds;
+        if (usual == nullptr || occurrences.rounds > usual->rounds) usual = &occurrences;
       }
-      alike += std::max_element(by_count.begin(), by_count.end(), [](const auto& a, const auto& b) {
-                 return a.second.first < b.second.first;
-               })->second.second;
+      if (usual != nullptr && usual->rounds >= absent) alike += usual->kernel_ns;
     }
     if (all == 0) return 0;
     const auto covered = static_cast<double>(kernel_ns(anchor.at.front(), end_of_rounds(anchor)));

@@ -90,6 +90,21 @@ TEST(Rounds, StepsMayDifferInAFewLaunches) {
   EXPECT_LE(analysis.steps.size(), 10u);
 }
 
+// An evaluation every fifth step makes that step longer. It does not end the steady state.
+TEST(Rounds, GoOnAfterAnEvaluation) {
+  TimelineBuilder builder;
+  std::int64_t at = 0;
+  for (int step = 0; step < 20; ++step) {
+    for (int k = 0; k < 30; ++k, at += 100)
+      builder.kernel("kernel" + std::to_string(k), at, 90);
+    if (step % 5 == 4)
+      for (int k = 0; k < 40; ++k, at += 100) builder.kernel("evaluate", at, 20);
+  }
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(analysis.steps_from, kGuessedSteps);
+  EXPECT_EQ(analysis.steps.size(), 20u);
+}
+
 // One decode step of a model as one CUDA graph has many layers, and is one step.
 TEST(Rounds, AreNotWithinAGraphLaunch) {
   TimelineBuilder builder;
