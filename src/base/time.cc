@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <initializer_list>
 #include <thread>
 
 namespace purlin {
@@ -83,6 +84,26 @@ std::optional<std::int64_t> parse_rfc3339(std::string_view text) {
     }
   }
   return static_cast<std::int64_t>(seconds) * 1'000'000'000 + ns;
+}
+
+std::optional<double> ns_per_unit(std::string_view unit) {
+  std::string word;
+  for (const char c : unit) word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (word.size() > 2 && word.back() == 's' && word != "ns") word.pop_back();
+  struct Unit {
+    double ns;
+    std::initializer_list<std::string_view> words;
+  };
+  static const Unit kUnits[] = {
+      {1, {"ns", "nsec", "nsecond", "nanosec", "nanosecond"}},
+      {1e3, {"us", "µ", "μ", "µs", "μs", "usec", "usecond", "microsec", "microsecond"}},
+      {1e6, {"ms", "msec", "msecond", "millisec", "millisecond", "milisecond"}},
+      {1e9, {"s", "sec", "second"}},
+  };
+  for (const Unit& known : kUnits)
+    for (const std::string_view name : known.words)
+      if (word == name) return known.ns;
+  return std::nullopt;
 }
 
 }  // namespace purlin

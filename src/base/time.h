@@ -33,4 +33,8 @@ std::string format_rfc3339_ns(std::int64_t wall_ns);  // "2026-11-20T12:43:00.00
 // UTC only ("…Z"), with up to nine digits of a second, from 1970 to 2261; nullopt for other texts.
 std::optional<std::int64_t> parse_rfc3339(std::string_view text);
 
+// Nanoseconds of a unit of time, by the names that tools write: "us", "usec", "usecond",
+// "Microseconds", "µs". nullopt for other words.
+std::optional<double> ns_per_unit(std::string_view unit);
+
 }  // namespace purlin
