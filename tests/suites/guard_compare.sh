@@ -63,6 +63,34 @@ expect_json "$tmp/out" 'd["verdict"] == "improvement"'
 expect_exit 2 purlin guard compare --commands ./bench 'echo segfault >&2; exit 139' --json
 expect_contains "$tmp/err" 'segfault'
 
+# A scan under one name: three items, and the third is slower. States that skip themselves are named.
+cat >scan.sh <<'END'
+printf '{"results": ['
+for n in 1 2 3; do
+  factor=$n
+  [ "$n" = 3 ] && factor=$((3 * ${1:-1}))
+  [ "$n" = 1 ] || printf ','
+  printf '{"command": "solve", "parameters": {"n": "%s"}, "exit_codes": [0, 0, 0], "times": [' "$n"
+  "$PURLIN_SOURCE/tests/suites/made_up" -v f="$factor" 'BEGIN { printf "%f, %f, %f", f * noise(), f * noise(), f * noise() }'
+  printf ']}'
+done
+printf ']}'
+END
+expect_exit 1 purlin guard compare --commands 'sh scan.sh 1' 'sh scan.sh 2' --format hyperfine --json --no-profiles
+expect_json "$tmp/out" '[i["kernel"] for i in d["items"]] == ["solve n=1", "solve n=2", "solve n=3"]'
+expect_json "$tmp/out" '[i["verdict"] for i in d["items"]] == ["pass", "pass", "regression"]'
+cat >states.sh <<'END'
+printf '{"benchmarks": [{"name": "convert", "states": ['
+printf '{"name": "In=I8", "is_skipped": true, "skip_reason": "not a conversion", "summaries": []},'
+printf '{"name": "In=I16", "is_skipped": false, "summaries": [{"tag": "nv/cold/time/gpu/mean",'
+printf ' "data": [{"name": "value", "value": "'
+"$PURLIN_SOURCE/tests/suites/made_up" 'BEGIN { printf "%f", 0.001 * noise() }'
+printf '"}]}]}]}]}'
+END
+expect_exit 0 purlin guard compare --commands 'sh states.sh' 'sh states.sh ' --format nvbench --json --no-profiles
+expect_json "$tmp/out" '[i["kernel"] for i in d["items"]] == ["convert In=I16"]'
+expect_json "$tmp/out" 'any("convert In=I8" in n and "not a conversion" in n for n in d["notes"])'
+
 # Killed in the second process of the fifth pair: what was measured is not measured again.
 compare=("$PURLIN" guard compare --commands './bench 1' './bench 1.1' --json --journal pairs.jsonl --no-profiles)
 begin_made_up

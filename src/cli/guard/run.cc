@@ -20,10 +20,6 @@ double p50_ns(const guard::Measured& item) {
 }
 
 // The name of an item in the gate: kernel and shape. Items of a command have no shape.
-std::string item_text(const guard::Measured& item) {
-  return guard::Item{item.kernel, item.problem.text(), ""}.text();
-}
-
 class GuardRun : public Command {
  public:
   std::string_view name() const override { return "guard run"; }
@@ -59,15 +55,20 @@ class GuardRun : public Command {
     if (!samples_.empty()) PURLIN_TRY(write_atomic(samples_, samples_csv(items)));
     if (!record_.empty()) PURLIN_TRY(guard::append_history(record_, history_run(items)));
     for (const guard::Measured& item : items)
-      if (!item.status.is_ok()) return kExitError;
+      if (!item.status.is_ok() && !item.skipped) return kExitError;
     return kExitOk;
   }
 
  private:
+  static std::string status_of(const guard::Measured& item) {
+    if (item.status.is_ok()) return "ok";
+    return item.skipped ? "skipped" : "failed";
+  }
+
   static std::string samples_csv(const std::vector<guard::Measured>& items) {
     std::string csv = "process,kernel,iteration,time_us,sm_clock_mhz\n";
     for (const guard::Measured& item : items) {
-      const std::string kernel = csv_cell(item_text(item));
+      const std::string kernel = csv_cell(item.item().text());
       for (std::size_t process = 0; process < item.processes.size(); ++process) {
         const guard::ProcessReading& reading = item.processes[process];
         for (std::size_t i = 0; i < reading.times_ns.size(); ++i)
@@ -89,7 +90,7 @@ class GuardRun : public Command {
     run.environment = environment();
     run.suite = guard_.suite().name;
     for (const guard::Measured& item : items) {
-      guard::HistoryItem kept{{item.kernel, item.problem.text(), ""}, {}};
+      guard::HistoryItem kept{item.item(), {}};
       for (const guard::ProcessReading& process : item.processes)
         kept.processes_ns.push_back(process.reading.time_ns);
       if (item.status.is_ok() && !kept.processes_ns.empty()) run.items.push_back(std::move(kept));
@@ -111,8 +112,9 @@ class GuardRun : public Command {
                                      {"iterations", process.iterations}}));
       list.push(Json::object({{"kernel", item.kernel},
                               {"shape", item.problem.text()},
+                              {"variant", item.variant},
                               {"config", to_json(item.config)},
-                              {"status", item.status.is_ok() ? "ok" : "failed"},
+                              {"status", status_of(item)},
                               {"message", item.status.message()},
                               {"p50_ns", p50_ns(item)},
                               {"processes", std::move(processes)}}));
@@ -132,7 +134,9 @@ class GuardRun : public Command {
     for (const guard::Measured& item : items) {
       const bool ok = item.status.is_ok();
       table.row({item.kernel, item.problem.text(), item.config.text(),
-                 ok ? format_ns(p50_ns(item)) : terminal.paint(Style::kRed, "failed"),
+                 ok             ? format_ns(p50_ns(item))
+                 : item.skipped ? status_of(item)
+                                : terminal.paint(Style::kRed, status_of(item)),
                  std::to_string(item.processes.size())});
       if (!ok) problems += fmt::format("  {}: {}\n", item.kernel, item.status.message());
     }

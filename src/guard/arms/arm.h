@@ -38,8 +38,15 @@ struct ItemReading {
   Item item;
   Status status;  // kFailed: not measured, with the reason
   ProcessReading process;
+  bool skipped = false;  // it skips itself; `status` has the reason
 };
 using Readings = std::vector<ItemReading>;
+
+// A benchmark that its program lists and does not run, such as one for another data type.
+struct SkippedItem {
+  Item item;
+  std::string reason;
+};
 
 class Arm {
  public:
@@ -52,6 +59,11 @@ class Arm {
   // comparison requires the same id.
   virtual const std::vector<Item>& items() const = 0;
   virtual std::string fingerprint() const = 0;
+  // After prepare(): what is no item, because it skips itself.
+  virtual const std::vector<SkippedItem>& skipped() const {
+    static const std::vector<SkippedItem> none;
+    return none;
+  }
   // The facts for a reader who runs it again; part of the report.
   virtual Json record() const = 0;
 

@@ -2,14 +2,10 @@
 #include "guard/arms/benchmark_output.h"
 
 #include "base/csv.h"
-#include "base/files.h"
-#include "base/json/json.h"
 #include "base/text.h"
-#include "guard/gate/samples.h"
+#include "base/time.h"
+#include "guard/arms/times_collector.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <ctime>
 #include <map>
 #include <regex>
@@ -17,10 +13,7 @@
 namespace purlin::guard {
 namespace {
 
-constexpr std::size_t kMaxBenchmarks = 20000;
-constexpr std::size_t kMaxSamples = 10'000'000;  // over all benchmarks of one output
 constexpr std::size_t kMaxLine = 4096;
-constexpr std::size_t kMaxName = 1000;
 constexpr std::size_t kMaxPattern = 1000;
 constexpr std::int64_t kMaxMatchingNs = 10'000'000'000;  // of this thread, over one output
 
@@ -39,187 +32,6 @@ std::int64_t thread_time_ns() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// Collects samples by name, in the order the names first occur.
-class Collector {
- public:
-  Status add(std::string name, double time_ns, double clock_mhz = 0) {
-    if (!is_time(time_ns))
-      return error(Code::kInvalid, "'{}' has a time of {} ns; times must be positive", name,
-                   time_ns);
-    if (!is_clock(clock_mhz)) clock_mhz = 0;
-    PURLIN_ASSIGN(BenchmarkTimes * times, find(std::move(name)));
-    if (++samples_ > kMaxSamples)
-      return error(Code::kInvalid, "the output has more than {} samples", kMaxSamples);
-    times->times_ns.push_back(time_ns);
-    times->clocks_mhz.push_back(clock_mhz);
-    return Status::ok();
-  }
-  Status fail(std::string name, std::string why) {
-    PURLIN_ASSIGN(BenchmarkTimes * times, find(std::move(name)));
-    times->failure = why.empty() ? "it failed" : std::move(why);
-    return Status::ok();
-  }
-  Result<std::vector<BenchmarkTimes>> finish(std::string_view expected) {
-    if (all_.empty()) return error(Code::kInvalid, "the output holds no times: {}", expected);
-    for (BenchmarkTimes& times : all_) {
-      const bool clocks = std::any_of(times.clocks_mhz.begin(), times.clocks_mhz.end(),
-                                      [](double clock) { return clock > 0; });
-      if (!clocks) times.clocks_mhz.clear();
-    }
-    return std::move(all_);
-  }
-
- private:
-  Result<BenchmarkTimes*> find(std::string name) {
-    if (name.size() > kMaxName) name.resize(kMaxName);
-    const auto [position, added] = positions_.try_emplace(name, all_.size());
-    if (added) {
-      if (all_.size() == kMaxBenchmarks)
-        return error(Code::kInvalid, "the output names more than {} benchmarks", kMaxBenchmarks);
-      all_.push_back({std::move(name), {}, {}, ""});
-    }
-    return &all_[position->second];
-  }
-
-  std::vector<BenchmarkTimes> all_;
-  std::map<std::string, std::size_t> positions_;
-  std::size_t samples_ = 0;
-};
-
-Result<Json> parse_document(std::string_view text, std::string_view what) {
-  // Programs print to stdout before and after their JSON; it begins at the first brace.
-  const std::size_t begin = text.find('{');
-  if (begin == std::string_view::npos)
-    return error(Code::kInvalid, "the output is no {}: it holds no JSON object", what);
-  const std::size_t end = text.rfind('}');
-  Result<Json> document =
-      Json::parse(text.substr(begin, end < begin ? text.npos : end - begin + 1));
-  if (!document.is_ok()) return document.status().with_context(fmt::format("reading {}", what));
-  return document;
-}
-
-Result<std::vector<BenchmarkTimes>> google_benchmark(std::string_view text,
-                                                     const OutputRules& rules) {
-  constexpr std::string_view kWhat = "Google Benchmark's JSON (--benchmark_format=json)";
-  PURLIN_ASSIGN(const Json document, parse_document(text, kWhat));
-  Collector collector;
-  for (const Json& entry : document["benchmarks"].items()) {
-    const std::string& type = entry["run_type"].as_string();
-    if (!type.empty() && type != "iteration") continue;  // means and medians over repetitions
-    const std::string& run = entry["run_name"].as_string();
-    const std::string name = run.empty() ? entry["name"].as_string() : run;
-    if (entry["error_occurred"].as_bool() || !entry["skip_message"].as_string().empty()) {
-      const std::string& said = entry["error_message"].as_string();
-      PURLIN_TRY(collector.fail(name, said.empty() ? entry["skip_message"].as_string() : said));
-      continue;
-    }
-    const std::string& unit = entry["time_unit"].as_string();
-    const double scale = ns_per(unit.empty() ? "ns" : unit);
-    const Json* time = entry.find(rules.time);
-    if (time == nullptr || !time->is_number() || scale == 0)
-      return error(Code::kInvalid, "benchmark '{}' has no {} in a known unit", name, rules.time);
-    PURLIN_TRY(collector.add(name, time->as_double() * scale));
-  }
-  return collector.finish("its list 'benchmarks' is empty or only holds aggregates");
-}
-
-// nvbench writes numbers as texts.
-double number_of(const Json& value) {
-  if (value.is_number()) return value.as_double();
-  return parse_double(value.as_string()).value_or(std::nan(""));
-}
-
-const Json* summary_of(const Json& state, std::string_view tag) {
-  for (const Json& summary : state["summaries"].items())
-    if (summary["tag"].as_string() == tag) return &summary;
-  return nullptr;
-}
-const Json& field_of(const Json& summary, std::string_view name) {
-  static const Json none;
-  for (const Json& field : summary["data"].items())
-    if (field["name"].as_string() == name) return field["value"];
-  return none;
-}
-
-// 32-bit little-endian floats, in the number that the summary gives; empty without the file.
-Result<std::vector<double>> sample_file(const Json& state, std::string_view tag,
-                                        const std::string& folder) {
-  const Json* summary = folder.empty() ? nullptr : summary_of(state, tag);
-  if (summary == nullptr) return std::vector<double>{};
-  const std::string& name = field_of(*summary, "filename").as_string();
-  // The name is foreign input: only files below the folder are opened.
-  if (name.empty() || name.front() == '/' || name.find("..") != std::string::npos ||
-      !file_exists(join_path(folder, name)))
-    return std::vector<double>{};
-  PURLIN_ASSIGN(const std::string bytes, read_file(join_path(folder, name), kMaxSamples * 4));
-  const double size = number_of(field_of(*summary, "size"));
-  if (static_cast<double>(bytes.size()) != 4 * size)
-    return error(Code::kInvalid,
-                 "nvbench's sample file '{}' has {} bytes where {} floats were "
-                 "announced",
-                 name, bytes.size(), size);
-  std::vector<double> values;
-  for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
-    float value = 0;
-    std::memcpy(&value, bytes.data() + i, 4);
-    values.push_back(static_cast<double>(value));
-  }
-  return values;
-}
-
-Result<std::vector<BenchmarkTimes>> nvbench(std::string_view text, const std::string& folder) {
-  PURLIN_ASSIGN(const Json document, parse_document(text, "nvbench's JSON (--json or --jsonbin)"));
-  Collector collector;
-  for (const Json& benchmark : document["benchmarks"].items()) {
-    for (const Json& state : benchmark["states"].items()) {
-      const std::string name = benchmark["name"].as_string() + " " + state["name"].as_string();
-      if (state["is_skipped"].as_bool()) {
-        PURLIN_TRY(collector.fail(name, state["skip_reason"].as_string()));
-        continue;
-      }
-      PURLIN_ASSIGN(const std::vector<double> times,
-                    sample_file(state, "nv/json/bin:nv/cold/sample_times", folder));
-      PURLIN_ASSIGN(std::vector<double> clocks,
-                    sample_file(state, "nv/json/freqs-bin:nv/cold/sample_freqs", folder));
-      const Json* clock = summary_of(state, "nv/cold/sm_clock_rate/mean");
-      const double mean_clock = clock == nullptr ? 0 : number_of(field_of(*clock, "value"));
-      if (!times.empty()) {
-        if (clocks.size() != times.size())
-          clocks.assign(times.size(), std::isfinite(mean_clock) ? mean_clock : 0);
-        for (std::size_t i = 0; i < times.size(); ++i)
-          PURLIN_TRY(collector.add(name, times[i] * 1e9, clocks[i] / 1e6));
-        continue;
-      }
-      const Json* summary = nullptr;
-      for (const char* tag : {"nv/cold/time/gpu/median", "nv/cold/time/gpu/mean",
-                              "nv/batch/time/gpu/mean", "nv/cpu_only/time/cpu/mean"})
-        if (summary == nullptr) summary = summary_of(state, tag);
-      if (summary == nullptr)
-        return error(Code::kInvalid, "nvbench's state '{}' has no GPU time", name);
-      PURLIN_TRY(collector.add(name, number_of(field_of(*summary, "value")) * 1e9,
-                               std::isfinite(mean_clock) ? mean_clock / 1e6 : 0));
-    }
-  }
-  return collector.finish("its benchmarks have no states");
-}
-
-Result<std::vector<BenchmarkTimes>> hyperfine(std::string_view text) {
-  PURLIN_ASSIGN(const Json document, parse_document(text, "hyperfine's JSON (--export-json)"));
-  Collector collector;
-  for (const Json& result : document["results"].items()) {
-    const std::string& name = result["command"].as_string();
-    for (const Json& code : result["exit_codes"].items())
-      if (code.as_int() != 0)
-        PURLIN_TRY(
-            collector.fail(name, fmt::format("it ended with exit status {}", code.as_int())));
-    if (result["times"].items().empty())
-      return error(Code::kInvalid, "hyperfine's result '{}' has no 'times'", name);
-    for (const Json& time : result["times"].items())
-      PURLIN_TRY(collector.add(name, time.as_double() * 1e9));
-  }
-  return collector.finish("its list 'results' is empty");
-}
-
 // Calls `use(line, number)` until it fails.
 template <typename Use>
 Status for_each_line(std::string_view text, Use use) {
@@ -234,7 +46,7 @@ Status for_each_line(std::string_view text, Use use) {
 }
 
 Result<std::vector<BenchmarkTimes>> csv(std::string_view text, const OutputRules& rules) {
-  Collector collector;
+  TimesCollector collector;
   std::map<std::string, std::size_t> columns;
   double scale = 0;
   const auto column = [&](const std::string& name) {
@@ -292,7 +104,7 @@ Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRul
                  "pattern '{}' has {} groups; it needs one (the time), two (name, time) or three "
                  "(name, time, unit)",
                  rules.pattern, groups);
-  Collector collector;
+  TimesCollector collector;
   const std::int64_t begin_ns = thread_time_ns();
   PURLIN_TRY(for_each_line(text, [&](std::string_view line, std::size_t number) -> Status {
     line = line.substr(0, kMaxLine);
@@ -322,13 +134,7 @@ Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRul
 
 }  // namespace
 
-double ns_per(std::string_view unit) {
-  if (unit == "ns" || unit == "nsec") return 1;
-  if (unit == "us" || unit == "µs" || unit == "μs" || unit == "usec") return 1e3;
-  if (unit == "ms" || unit == "msec") return 1e6;
-  if (unit == "s" || unit == "sec") return 1e9;
-  return 0;
-}
+double ns_per(std::string_view unit) { return ns_per_unit(unit).value_or(0); }
 
 std::string_view to_text(OutputFormat format) {
   switch (format) {
@@ -362,11 +168,11 @@ Result<std::vector<BenchmarkTimes>> parse_benchmark_output(std::string_view text
                                                            const std::string& folder) {
   switch (rules.format) {
     case OutputFormat::kGoogleBenchmark:
-      return google_benchmark(text, rules);
+      return parse_google_benchmark(text, rules);
     case OutputFormat::kNvbench:
-      return nvbench(text, folder);
+      return parse_nvbench(text, folder);
     case OutputFormat::kHyperfine:
-      return hyperfine(text);
+      return parse_hyperfine(text);
     case OutputFormat::kCsv:
       return csv(text, rules);
     case OutputFormat::kRegex:

@@ -36,7 +36,8 @@ struct BenchmarkTimes {
   std::string name;
   std::vector<double> times_ns;
   std::vector<double> clocks_mhz;  // as many, or empty
-  std::string failure;  // why the benchmark reported a failure or was skipped; "" = neither
+  std::string failure;             // why the benchmark reported a failure; "" = it did not
+  std::string skipped;             // why the benchmark skips itself; "" = it does not
 };
 
 // `folder` holds nvbench's sample files; "" = do not read them.

@@ -55,7 +55,8 @@ TEST(BenchmarkOutput, NvbenchSamplesComeFromItsFilesElseItsSummaries) {
   ASSERT_EQ((*times)[0].times_ns.size(), 2u);
   EXPECT_NEAR((*times)[0].times_ns[1], 20000, 0.01);
   EXPECT_NEAR((*times)[0].clocks_mhz[1], 1500, 0.01);
-  EXPECT_EQ((*times)[1].failure, "too large");
+  EXPECT_EQ((*times)[1].skipped, "too large");
+  EXPECT_EQ((*times)[1].failure, "");
   times = parse_benchmark_output(text, rules(OutputFormat::kNvbench), "");
   ASSERT_TRUE(times.is_ok());
   EXPECT_EQ((*times)[0].times_ns.size(), 1u);
@@ -74,6 +75,88 @@ TEST(BenchmarkOutput, HyperfineInSecondsAndItsFailures) {
   ASSERT_TRUE(times.is_ok());
   EXPECT_EQ((*times)[0].times_ns, (std::vector<double>{5e8, 2.5e8}));
   EXPECT_EQ((*times)[1].failure, "it ended with exit status 3");
+}
+
+TEST(BenchmarkOutput, HyperfinesResultsWithOneCommandAreToldApart) {
+  const auto names = [](const std::string& results) {
+    const auto times = parse_benchmark_output("{\"results\": [" + results + "]}",
+                                              rules(OutputFormat::kHyperfine), "");
+    std::vector<std::string> read;
+    if (times.is_ok())
+      for (const BenchmarkTimes& one : *times) read.push_back(one.name);
+    return read;
+  };
+  const auto result = [](const std::string& command, const std::string& parameters) {
+    return fmt::format(R"({{"command": "{}", "times": [1], "exit_codes": [0], "parameters": {}}})",
+                       command, parameters);
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names(result("s", R"({"n": "1"})") + "," + result("s", R"({"n": "2", "k": 3})") + "," +
+                  result("t", R"({"n": "1"})")),
+            (Names{"s n=1", "s n=2 k=3", "t"}));
+  EXPECT_EQ(names(result("", "{}") + "," + result("", "{}")), (Names{"#1", "#2"}));
+  EXPECT_EQ(names(result("s", R"({"n": "1"})") + "," + result("s", R"({"n": "1"})")),
+            (Names{"s n=1 #1", "s n=1 #2"}));
+  // A name that is another's name with its parameters.
+  EXPECT_EQ(
+      names(result("s", R"({"n": "1"})") + "," + result("s", "{}") + "," + result("s n=1", "{}")),
+      (Names{"s n=1 #1", "s", "s n=1 #2"}));
+  EXPECT_EQ(parse_benchmark_output(
+                R"({"results": [{"command": "./a", "times": [1, 2], "exit_codes": [0, null]}]})",
+                rules(OutputFormat::kHyperfine), "")
+                ->front()
+                .failure,
+            "a signal ended it");
+}
+
+TEST(BenchmarkOutput, BenchmarksWithOneNameAreNotPooled) {
+  const auto google = [](const std::string& entries) {
+    return parse_benchmark_output("{\"benchmarks\": [" + entries + "]}",
+                                  rules(OutputFormat::kGoogleBenchmark), "");
+  };
+  const std::string one =
+      R"({"name": "BM", "run_name": "BM", "run_type": "iteration", "repetition_index": 0, "real_time": 1})";
+  EXPECT_NE(google(one + "," + one).status().message().find("'BM (repetition 0)' is there twice"),
+            std::string::npos);
+  const char* state = R"({"name": "N=1", "is_skipped": false, "summaries": [
+     {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1.2e-05"}]}]})";
+  EXPECT_NE(
+      parse_benchmark_output(
+          fmt::format(R"({{"benchmarks": [{{"name": "b", "states": [{}, {}]}}]}})", state, state),
+          rules(OutputFormat::kNvbench), "")
+          .status()
+          .message()
+          .find("'b N=1' is there twice"),
+      std::string::npos);
+  // Names that differ behind the length that is kept.
+  OutputRules csv = rules(OutputFormat::kCsv);
+  const std::string longest(1000, 'x');
+  EXPECT_EQ(
+      parse_benchmark_output(fmt::format("name,time_ns\n{}a,1\n{}b,2\n", longest, longest), csv, "")
+          ->size(),
+      2u);
+}
+
+TEST(BenchmarkOutput, AggregatesOfOldReleasesAreNoItems) {
+  const auto names = [](const std::vector<std::string>& entries) {
+    std::string list;
+    for (const std::string& name : entries)
+      list += (list.empty() ? "" : ",") + fmt::format(R"({{"name": "{}", "real_time": 5}})", name);
+    const auto times = parse_benchmark_output("{\"benchmarks\": [" + list + "]}",
+                                              rules(OutputFormat::kGoogleBenchmark), "");
+    std::vector<std::string> read;
+    if (times.is_ok())
+      for (const BenchmarkTimes& one : *times) read.push_back(one.name);
+    return read;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names({"BM_x", "BM_x", "BM_x_mean", "BM_x_median", "BM_x_stddev"}), (Names{"BM_x"}));
+  EXPECT_EQ(names({"BM_x", "BM_x_BigO", "BM_x_RMS"}), (Names{"BM_x"}));
+  EXPECT_EQ(names({"BM_x", "BM_x", "BM_x_p_90", "BM_x_wide", "BM_x_wide"}),
+            (Names{"BM_x", "BM_x_wide"}));
+  // Benchmarks whose names end like this, without the benchmark that they would be a mean of.
+  EXPECT_EQ(names({"BM_mean", "BM_median"}), (Names{"BM_mean", "BM_median"}));
+  EXPECT_EQ(names({"BM_x_mean", "BM_x_median", "BM_x_stddev"}), Names{});
 }
 
 TEST(BenchmarkOutput, CsvByColumnNamesWithTheUnitInOne) {

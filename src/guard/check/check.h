@@ -43,6 +43,11 @@ struct Measured {
   Config config;
   Status status;
   std::vector<ProcessReading> processes;
+  bool skipped = false;  // it skips itself; `status` has the reason
+  // The requested config, where kernel and problem are those of another item too; else "".
+  std::string variant;
+
+  Item item() const { return {kernel, problem.text(), variant}; }
 };
 Result<std::vector<Measured>> measure_suite(const GuardRun& session, int rounds);
 

@@ -8,17 +8,66 @@
 
 #include <algorithm>
 #include <fnmatch.h>
+#include <map>
 #include <optional>
 #include <set>
 
 namespace purlin::guard {
 namespace {
 
-// Items of both arms, the baseline's order first, and which arm lacks one.
+struct Missing {
+  Verdict verdict = Verdict::kInconclusive;
+  std::string reason;
+};
+
+// Items of both arms, the baseline's order first, and why one of them cannot be compared.
 struct Union {
   std::vector<Item> items;
-  std::vector<const Arm*> lacking;  // nullptr = both have it
+  std::vector<std::optional<Missing>> missing;
+  std::vector<std::string> notes;  // on what skips itself in both arms
+
+  bool nothing_to_compare() const {
+    return std::all_of(missing.begin(), missing.end(),
+                       [](const auto& one) { return one.has_value(); });
+  }
 };
+
+using Reasons = std::map<Item, std::string>;
+
+Reasons reasons_of(const Arm& arm) {
+  Reasons reasons;
+  for (const SkippedItem& skipped : arm.skipped()) reasons.emplace(skipped.item, skipped.reason);
+  return reasons;
+}
+
+Missing missing_now(const Item& item, const Arm& current, const Reasons& skipped) {
+  const auto found = skipped.find(item);
+  if (found != skipped.end())
+    return {Verdict::kInvalid, "it was measured before, and now " + found->second};
+  return {Verdict::kInconclusive,
+          fmt::format("{} does not have it, so there is nothing to compare", current.label())};
+}
+
+Missing missing_before(const Item& item, const Arm& baseline, const Reasons& skipped) {
+  const auto found = skipped.find(item);
+  const std::string why = found == skipped.end() ? "does not have it" : "has no time of it";
+  return {Verdict::kInconclusive,
+          fmt::format("{} {}{}, so there is nothing to compare", baseline.label(), why,
+                      found == skipped.end() ? "" : " (" + found->second + ")")};
+}
+
+// One note for each reason, with the names.
+std::vector<std::string> skip_notes(const Reasons& then, const Reasons& now,
+                                    const std::function<bool(const Item&)>& wanted) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const auto& [item, reason] : now)
+    if (then.count(item) != 0 && wanted(item)) by_reason[reason].push_back(item.text());
+  std::vector<std::string> notes;
+  for (const auto& [reason, names] : by_reason)
+    notes.push_back(fmt::format("not compared in either arm, {} ({}): {}",
+                                counted(names.size(), "item"), reason, join(names, ", ")));
+  return notes;
+}
 
 Union unite(const Arm& baseline, const Arm& current, const std::string& filter) {
   const auto wanted = [&](const Item& item) {
@@ -26,17 +75,20 @@ Union unite(const Arm& baseline, const Arm& current, const std::string& filter) 
   };
   const std::set<Item> then(baseline.items().begin(), baseline.items().end());
   const std::set<Item> now(current.items().begin(), current.items().end());
+  const Reasons skipped_then = reasons_of(baseline), skipped_now = reasons_of(current);
   Union both;
   for (const Item& item : baseline.items()) {
     if (!wanted(item)) continue;
     both.items.push_back(item);
-    both.lacking.push_back(now.count(item) != 0 ? nullptr : &current);
+    both.missing.emplace_back();
+    if (now.count(item) == 0) both.missing.back() = missing_now(item, current, skipped_now);
   }
   for (const Item& item : current.items()) {
     if (then.count(item) != 0 || !wanted(item)) continue;
     both.items.push_back(item);
-    both.lacking.push_back(&baseline);
+    both.missing.emplace_back(missing_before(item, baseline, skipped_then));
   }
+  both.notes = skip_notes(skipped_then, skipped_now, wanted);
   return both;
 }
 
@@ -72,11 +124,12 @@ Result<Report> compare(const CompareSetup& setup) {
   PURLIN_TRY(setup.baseline.prepare());
   PURLIN_TRY(setup.current.prepare());
   const Union both = unite(setup.baseline, setup.current, setup.filter);
-  if (std::count(both.lacking.begin(), both.lacking.end(), nullptr) == 0)
-    return error(Code::kInvalid, "'{}' and '{}' have no item in common{}; the first has {}",
+  if (both.nothing_to_compare())
+    return error(Code::kInvalid, "'{}' and '{}' have no item in common{}; the first has {}{}",
                  setup.baseline.label(), setup.current.label(),
                  setup.filter.empty() ? "" : " that matches '" + setup.filter + "'",
-                 setup.baseline.items().empty() ? "none" : setup.baseline.items()[0].text());
+                 setup.baseline.items().empty() ? "none" : setup.baseline.items()[0].text(),
+                 both.notes.empty() ? "" : "; " + both.notes.front());
   std::vector<Thresholds> thresholds;
   for (const Item& item : both.items)
     thresholds.push_back(setup.thresholds ? setup.thresholds(item) : Thresholds{});
@@ -92,11 +145,9 @@ Result<Report> compare(const CompareSetup& setup) {
   }
   SuiteGate gate(thresholds, setup.design);
   for (std::size_t i = 0; i < both.items.size(); ++i)
-    if (both.lacking[i] != nullptr)
-      gate.give_up(i, Verdict::kInconclusive,
-                   fmt::format("{} does not have it, so there is nothing to compare",
-                               both.lacking[i]->label()));
+    if (both.missing[i]) gate.give_up(i, both.missing[i]->verdict, both.missing[i]->reason);
   Report report;
+  report.notes = both.notes;
   if (setup.needs_record) {
     const std::vector<std::string> missing = missing_facts(
         setup.environment.devices.empty() ? DeviceInfo{} : setup.environment.devices.front());

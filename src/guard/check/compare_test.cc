@@ -22,6 +22,7 @@ class SimulatedArm : public Arm {
   std::string label() const override { return label_; }
   Status prepare() override { return prepared; }
   const std::vector<Item>& items() const override { return items_; }
+  const std::vector<SkippedItem>& skipped() const override { return skips; }
   std::string fingerprint() const override { return code; }
   Json record() const override { return Json::object({{"label", label_}}); }
   std::size_t most_per_launch() const override { return most; }
@@ -38,6 +39,7 @@ class SimulatedArm : public Arm {
 
   std::map<Item, double> times;
   std::map<Item, std::string> failures, unfit;
+  std::vector<SkippedItem> skips;
   std::string code = "c0de";
   Status prepared;
   std::size_t most = 16;
@@ -150,6 +152,32 @@ TEST_F(CompareTest, ItemsOfOneArmOnlyAreInconclusive) {
   other.add(added, 1);
   const CompareSetup setup{"test", a_, other, Design{}, {}, "", "", {}, "", {}, coins_, clock_};
   EXPECT_EQ(compare(setup).status().code(), Code::kInvalid);
+}
+
+TEST_F(CompareTest, WhatSkipsItselfInBothArmsIsNamedAndNotJudged) {
+  const Item narrow{"narrow", "", ""}, same{"same", "", ""}, once{"once", "", ""},
+      added{"added", "", ""};
+  for (SimulatedArm* arm : {&a_, &b_})
+    arm->skips = {{narrow, "it skips itself: narrowing"}, {same, "it skips itself: narrowing"}};
+  const Report quiet = report();
+  EXPECT_EQ(quiet.items.size(), 2u);
+  EXPECT_EQ(quiet.verdict(), Verdict::kPass);
+  ASSERT_FALSE(quiet.notes.empty());
+  EXPECT_EQ(quiet.notes[0],
+            "not compared in either arm, 2 items (it skips itself: narrowing): narrow, same");
+  // In one arm only, it is judged: a measurement is lost, or there is none to compare with.
+  a_.add(once, 1e6);
+  b_.skips.push_back({once, "it skips itself: no memory"});
+  b_.add(added, 1e6);
+  a_.skips.push_back({added, "it skips itself: too old"});
+  const Report loud = report();
+  ASSERT_EQ(loud.items.size(), 4u);
+  EXPECT_EQ(loud.items[2].result.verdict, Verdict::kInvalid);
+  EXPECT_EQ(loud.items[2].result.reason,
+            "it was measured before, and now it skips itself: no memory");
+  EXPECT_EQ(loud.items[3].result.verdict, Verdict::kInconclusive);
+  EXPECT_NE(loud.items[3].result.reason.find("A has no time of it (it skips itself: too old)"),
+            std::string::npos);
 }
 
 TEST_F(CompareTest, AFilterLeavesOutItems) {

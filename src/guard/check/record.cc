@@ -95,13 +95,16 @@ Status measure_commands(const GuardRun& session, int rounds, std::vector<Measure
     std::unique_ptr<Arm> arm = make_command_arm(std::move(options), {command});
     if (const Status ready = arm->prepare(); !ready.is_ok()) {
       if (ready.code() != Code::kFailed) return ready;
-      measured->push_back({arm->label(), {}, {}, ready, {}});
+      measured->push_back({arm->label(), {}, {}, ready, {}, false, ""});
       continue;
     }
     for (const Item& item : arm->items()) {
       place[{arm.get(), item}] = measured->size();
-      measured->push_back({item.kernel, {}, {}, Status::ok(), {}});
+      measured->push_back({item.kernel, {}, {}, Status::ok(), {}, false, ""});
     }
+    for (const SkippedItem& item : arm->skipped())
+      measured->push_back(
+          {item.item.kernel, {}, {}, error(Code::kFailed, "{}", item.reason), {}, true, ""});
     arms.push_back(std::move(arm));
   }
   for (int round = 0; round < rounds; ++round) {
@@ -131,6 +134,14 @@ Status measure_commands(const GuardRun& session, int rounds, std::vector<Measure
   return Status::ok();
 }
 
+// Histories and files of samples name an item by kernel and problem, where these suffice.
+void drop_needless_variants(std::vector<Measured>* measured) {
+  std::map<std::pair<std::string, std::string>, int> named;
+  for (const Measured& one : *measured) ++named[{one.kernel, one.problem.text()}];
+  for (Measured& one : *measured)
+    if (named.at({one.kernel, one.problem.text()}) == 1) one.variant.clear();
+}
+
 }  // namespace
 
 Environment environment_of(const GuardRun& session) {
@@ -152,6 +163,7 @@ Result<std::vector<Measured>> measure_suite(const GuardRun& session, int rounds)
       one.kernel = resolved->target.kernel;
       one.problem = resolved->target.problem;
       one.config = resolved->target.config;
+      one.variant = item.config;
       targets.push_back(resolved->target);
       owner.push_back(measured.size());
     } else {
@@ -160,6 +172,7 @@ Result<std::vector<Measured>> measure_suite(const GuardRun& session, int rounds)
     }
     measured.push_back(std::move(one));
   }
+  drop_needless_variants(&measured);
   const auto keep = [&](std::size_t i, Result<ProcessReading> reading) -> Result<bool> {
     Measured& one = measured[owner[i]];
     const bool ok = reading.is_ok();

@@ -19,7 +19,8 @@ constexpr std::size_t kMaxSamplesBytes = std::size_t{1} << 30;  // decompressed
 constexpr std::size_t kMaxKernels = 100000;
 
 struct Columns {
-  std::size_t process = SIZE_MAX, kernel = SIZE_MAX, time = SIZE_MAX, clock = SIZE_MAX;
+  std::size_t process = SIZE_MAX, kernel = SIZE_MAX, time = SIZE_MAX, clock = SIZE_MAX,
+              iteration = SIZE_MAX;
   std::size_t last = 0;
 };
 
@@ -32,6 +33,7 @@ Result<Columns> parse_header(std::string_view line, const std::string& file) {
     if (name == "kernel") columns.kernel = i;
     if (name == "time_us") columns.time = i;
     if (name == "sm_clock_mhz") columns.clock = i;
+    if (name == "iteration") columns.iteration = i;
   }
   for (const auto& [at, name] :
        {std::pair{columns.process, "process"}, std::pair{columns.kernel, "kernel"},
@@ -46,6 +48,32 @@ Result<Columns> parse_header(std::string_view line, const std::string& file) {
   return columns;
 }
 
+// The numbers of the iterations of each process of each kernel, as far as the file has them.
+class Iterations {
+ public:
+  void add(std::size_t kernel, std::size_t process, std::string_view number) {
+    if (const auto value = parse_int(trim(number))) numbers_[{kernel, process}].push_back(*value);
+  }
+  // kInvalid where a process has an iteration twice: the samples are those of two kernels.
+  Status check(const std::vector<KernelSamples>& kernels, const std::string& file) {
+    for (auto& [place, numbers] : numbers_) {
+      std::sort(numbers.begin(), numbers.end());
+      const auto same = std::adjacent_find(numbers.begin(), numbers.end());
+      if (same == numbers.end()) continue;
+      const KernelSamples& kernel = kernels[place.first];
+      return error(
+          Code::kInvalid,
+          "{}: process {} has iteration {} of '{}' twice: two kernels with one name cannot "
+          "be told apart; give each its own name",
+          file, kernel.processes[place.second].id, *same, kernel.kernel);
+    }
+    return Status::ok();
+  }
+
+ private:
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<std::int64_t>> numbers_;
+};
+
 }  // namespace
 
 Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std::string& file) {
@@ -53,6 +81,7 @@ Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std
   std::unordered_map<std::string, std::size_t> kernel_index;
   std::vector<std::unordered_map<std::string, std::size_t>> process_index;
   Columns columns;
+  Iterations iterations;
   std::size_t line_number = 0;
   while (!csv.empty()) {
     const std::size_t end = std::min(csv.find('\n'), csv.size());
@@ -89,9 +118,12 @@ Result<std::vector<KernelSamples>> parse_samples(std::string_view csv, const std
         process_index[place->second].try_emplace(process, samples.processes.size());
     if (first) samples.processes.push_back({process, {}, {}});
     samples.processes[where->second].times_ns.push_back(*time_us * 1e3);
+    if (columns.iteration < cells.size())
+      iterations.add(place->second, where->second, cells[columns.iteration]);
     samples.processes[where->second].clocks_mhz.push_back(is_clock(clock) ? clock : 0);
   }
   if (kernels.empty()) return error(Code::kInvalid, "{}: no samples", file);
+  PURLIN_TRY(iterations.check(kernels, file));
   return kernels;
 }
 

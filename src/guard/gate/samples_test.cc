@@ -40,6 +40,16 @@ TEST(Samples, ReadsAnyColumnOrderAndIgnoresOthers) {
   EXPECT_EQ(kernels[0].processes[0].times_ns, (std::vector<double>{1500, 2500}));
 }
 
+TEST(Samples, TwoKernelsWithOneNameAreNotPooled) {
+  const auto complaint = [](std::string_view csv) {
+    return parse_samples(csv, "a.csv").status().message();
+  };
+  EXPECT_NE(complaint("process,kernel,iteration,time_us\n1,k,0,1\n1,k,1,1\n1,k,0,9\n")
+                .find("process 1 has iteration 0 of 'k' twice"),
+            std::string::npos);
+  EXPECT_EQ(complaint("process,kernel,iteration,time_us\n1,k,0,1\n2,k,0,1\n1,j,0,9\n"), "");
+}
+
 TEST(Samples, QuotedCellsMayHoldCommas) {
   const auto kernels = parsed("process,kernel,time_us\n1,\"f<int, \"\"x\"\">\",2\n");
   EXPECT_EQ(kernels[0].kernel, "f<int, \"x\">");

@@ -61,7 +61,21 @@ class MatrixRunner {
       if (ready.is_ok())
         open_.push_back({result_.cells.size() - 1, std::move(*contender), std::move(items)});
     }
+    note_skipped();
     return Status::ok();
+  }
+
+  // What skips itself in one cell and runs in another has failed in the first. What skips itself in
+  // every cell is no item.
+  void note_skipped() {
+    for (const Open& skipping : open_)
+      for (const SkippedItem& one : skipping.contender.arm->skipped()) {
+        const auto runs_it = [&](const Open& open) {
+          return std::find(open.items.begin(), open.items.end(), one.item) != open.items.end();
+        };
+        if (std::any_of(open_.begin(), open_.end(), runs_it))
+          result_.cells[skipping.cell].failures[one.item] = one.reason;
+      }
   }
 
   // Compiles and, where there is a reference, verifies, unmeasured. An item that fails here has no

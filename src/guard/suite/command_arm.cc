@@ -38,6 +38,7 @@ class CommandArm : public Arm {
 
   std::string label() const override { return options_.label; }
   const std::vector<Item>& items() const override { return items_; }
+  const std::vector<SkippedItem>& skipped() const override { return skipped_; }
 
   Status prepare() override {
     for (std::size_t i = 0; i < commands_.size(); ++i) {
@@ -47,6 +48,10 @@ class CommandArm : public Arm {
           return error(Code::kInvalid,
                        "{}: '{}' is measured by two commands; give one of them a 'name'", where(i),
                        reading.item.text());
+        if (reading.skipped) {
+          skipped_.push_back({std::move(reading.item), reading.status.message()});
+          continue;
+        }
         items_.push_back(reading.item);
         rehearsed_.push_back(std::move(reading));
       }
@@ -135,6 +140,9 @@ class CommandArm : public Arm {
       reading.item = item_of(command, benchmark.name);
       if (!benchmark.failure.empty()) {
         reading.status = error(Code::kFailed, "{}", benchmark.failure);
+      } else if (!benchmark.skipped.empty()) {
+        reading.status = error(Code::kFailed, "it skips itself: {}", benchmark.skipped);
+        reading.skipped = true;
       } else {
         Result<ProcessReading> process = summarise(
             std::move(benchmark.times_ns), std::move(benchmark.clocks_mhz), options_.nominal_mhz);
@@ -194,6 +202,7 @@ class CommandArm : public Arm {
   CommandArmOptions options_;
   std::vector<CommandSpec> commands_;
   std::vector<Item> items_;
+  std::vector<SkippedItem> skipped_;
   std::map<Item, std::size_t> owner_;  // index into commands_
   Readings rehearsed_;
 };
@@ -205,6 +214,7 @@ class JoinedArm : public Arm {
 
   std::string label() const override { return label_; }
   const std::vector<Item>& items() const override { return items_; }
+  const std::vector<SkippedItem>& skipped() const override { return skipped_; }
   std::size_t most_per_launch() const override {
     std::size_t most = SIZE_MAX;
     for (const auto& arm : arms_) most = std::min(most, arm->most_per_launch());
@@ -219,6 +229,8 @@ class JoinedArm : public Arm {
           return error(Code::kInvalid, "'{}' is in the suite twice", item.text());
         items_.push_back(item);
       }
+      const std::vector<SkippedItem>& skipped = arms_[i]->skipped();
+      skipped_.insert(skipped_.end(), skipped.begin(), skipped.end());
     }
     return Status::ok();
   }
@@ -262,6 +274,7 @@ class JoinedArm : public Arm {
   std::string label_;
   std::vector<std::unique_ptr<Arm>> arms_;
   std::vector<Item> items_;
+  std::vector<SkippedItem> skipped_;
   std::map<Item, std::size_t> owner_;
 };
 

@@ -35,7 +35,11 @@ Result<SuiteArm> make_suite_arm(const Suite& suite, const DeviceInfo& device,
       kernel.problem = Status(Code::kFailed, resolved.status().message());
     }
     made.thresholds[kernel.item] = item.thresholds;
-    made.files[kernel.item] = item.spec_path;
+    if (const auto [same, added] = made.files.emplace(kernel.item, item.spec_path); !added)
+      return error(Code::kInvalid,
+                   "{}: '{}' is in the suite twice, from '{}' and '{}': give the specs different "
+                   "names",
+                   listed.where, kernel.item.text(), same->second, item.spec_path);
     items.push_back(std::move(kernel));
   }
   made.arm = make_kernel_arm({options.label, suite.per_process, options.environment},
