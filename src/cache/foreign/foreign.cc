@@ -35,7 +35,9 @@ Result<ForeignFormat> parse_foreign_format(std::string_view name) {
 std::optional<ForeignFormat> guess_foreign_format(std::string_view name, std::string_view bytes) {
   const std::string_view base = foreign::base_name(name);
   if (ends_with(base, ".autotune.json")) return ForeignFormat::kTriton;
-  if (starts_with(base, "E=") && ends_with(base, ".json")) return ForeignFormat::kVllmMoe;
+  if (ends_with(base, ".json") && base.find("device_name=") != std::string_view::npos &&
+      (starts_with(base, "E=") || base.find(",E=") != std::string_view::npos))
+    return ForeignFormat::kVllmMoe;
   const std::string_view begin = trim(bytes.substr(0, 64));
   if (starts_with(begin, "Validator,") || begin.find("TunableOp_") < 32)
     return ForeignFormat::kTunableOp;
@@ -81,8 +83,10 @@ std::string_view base_name(std::string_view path) {
 void fill_device(CacheKey& key) {
   if (key.arch.empty() && !key.device.empty())
     if (const GpuModel* model = find_gpu(key.device)) key.arch = model->arch;
-  if (key.backend.empty() && !key.arch.empty())
-    key.backend = starts_with(key.arch, "gfx") ? "hip" : "cuda";
+  if (!key.backend.empty()) return;
+  if (starts_with(key.arch, "gfx")) key.backend = "hip";
+  if (starts_with(key.arch, "sm_")) key.backend = "cuda";
+  if (starts_with(key.arch, "xe")) key.backend = "xpu";
 }
 
 Status finish(Entry& entry, ForeignFormat format, const ForeignFacts& facts) {

@@ -121,6 +121,35 @@ TEST(Foreign, ReadsAndWritesVllmsConfigs) {
     EXPECT_FALSE(read_foreign(ForeignFormat::kVllmMoe, name, kMoe, {}).is_ok()) << name;
 }
 
+TEST(Foreign, SecondKernelsAndFurtherSizesAreKeptApart) {
+  for (const std::string name :
+       {"E=256,N=512,device_name=NVIDIA_H200_down.json",
+        "E=256,N=512,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128]_down.json"}) {
+    const auto down = read_foreign(ForeignFormat::kVllmMoe, name, kMoe, {});
+    ASSERT_TRUE(down.is_ok()) << down.status().message();
+    EXPECT_EQ(down->entries[0].key.kernel, "sglang.fused_moe_down");
+    EXPECT_EQ(down->entries[0].key.device, "NVIDIA H200");
+    EXPECT_EQ(down->entries[0].key.dtype.find("down"), std::string::npos);
+    EXPECT_EQ(write_foreign(ForeignFormat::kVllmMoe, down->entries)->front().first, name);
+    EXPECT_EQ(guess_foreign_format(name, "{}"), ForeignFormat::kVllmMoe);
+  }
+  const std::string name = "H=2048,E=64,N=768,device_name=Device_4000.json";
+  EXPECT_EQ(guess_foreign_format(name, "{}"), ForeignFormat::kVllmMoe);
+  EXPECT_NE(read_foreign(ForeignFormat::kVllmMoe, name, kMoe, {})
+                .status()
+                .message()
+                .find("'Device 4000' is not known; state it"),
+            std::string::npos);
+  const auto read = read_foreign(ForeignFormat::kVllmMoe, name, kMoe, stating("xcore1000"));
+  ASSERT_TRUE(read.is_ok()) << read.status().message();
+  EXPECT_EQ(read->entries[0].problem.text(), "H=2048,E=64,N=768,M=1");
+  EXPECT_EQ(write_foreign(ForeignFormat::kVllmMoe, read->entries)->front().first, name);
+  for (const char* wrong : {"E=8,E=8,N=4,device_name=Y.json", "M=1,E=8,N=4,device_name=Y.json",
+                            "E=8,N=4,device_name=_down.json"})
+    EXPECT_FALSE(read_foreign(ForeignFormat::kVllmMoe, wrong, kMoe, stating("sm_90")).is_ok())
+        << wrong;
+}
+
 TEST(Foreign, ReadsAndWritesTunableOpsResults) {
   const auto read = read_foreign(ForeignFormat::kTunableOp, "r.csv", kTunable, {});
   ASSERT_TRUE(read.is_ok()) << read.status().message();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Triton's FUNCTION.autotune.json, as @triton.autotune(cache_results=True) writes it (3.6):
 // {"key": [values of the key's arguments, then dtypes], "configs_timings": [[config, [ms, …]], …]}.
+#include "base/json/json_dialect.h"
 #include "base/text.h"
 #include "cache/foreign/parts.h"
 
@@ -12,31 +13,6 @@ namespace purlin::cache::foreign {
 namespace {
 
 constexpr std::size_t kMaxConfigs = 100'000;
-
-// Python writes what is no JSON where a config failed: Infinity, NaN. They become null.
-std::string without_infinities(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size();) {
-    if (quoted && text[i] == '\\' && i + 1 < text.size()) {
-      out.append(text.substr(i, 2));
-      i += 2;
-      continue;
-    }
-    if (text[i] == '"') quoted = !quoted;
-    std::size_t word = 0;
-    for (const std::string_view name : {"-Infinity", "Infinity", "NaN"})
-      if (!quoted && text.substr(i, name.size()) == name) word = std::max(word, name.size());
-    if (word > 0) {
-      out += "null";
-      i += word;
-    } else {
-      out += text[i++];
-    }
-  }
-  return out;
-}
 
 // As @purlin.autotune names a config's members, so that its lookups find them.
 Result<Config> config_of(const Json& json) {
@@ -182,7 +158,7 @@ Result<NamedFiles> write_triton(std::span<const Entry> entries) {
 Result<ForeignEntries> read_triton(std::string_view name, std::string_view bytes,
                                    const ForeignFacts& facts) {
   PURLIN_ASSIGN(const Json document,
-                Json::parse(without_infinities(bytes), {.max_bytes = kMaxForeignBytes}));
+                Json::parse(without_non_finite(bytes), {.max_bytes = kMaxForeignBytes}));
   const Json& timings = document["configs_timings"];
   if (!timings.is_array() || !document["key"].is_array())
     return error(Code::kInvalid,

@@ -2,6 +2,8 @@
 // vLLM's configs of its fused-MoE kernel: E=8,N=7168,device_name=NVIDIA_H100_80GB_HBM3[,dtype=…]
 // [,block_shape=[128,128]].json holds {"M": config}, with Triton's version from some version on.
 // What the name says further goes into the key's dtype as it stands, so that it is written again.
+// SGLang ends the name of its second kernel's configs, the down projection, with "_down". Others
+// state more sizes: "H=2048,E=64,N=768,…" of MetaX.
 #include "base/text.h"
 #include "cache/foreign/parts.h"
 
@@ -12,12 +14,26 @@ namespace purlin::cache::foreign {
 namespace {
 
 constexpr std::size_t kMaxShapes = 10'000;
-constexpr const char* kKernel = "vllm.fused_moe";
+constexpr std::size_t kMaxSizes = 6;
+constexpr std::string_view kKernel = "vllm.fused_moe";
+constexpr std::string_view kDownKernel = "sglang.fused_moe_down";
+constexpr std::string_view kDown = "_down";
 
 struct Name {
-  std::int64_t experts = 0, width = 0;
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  // E, N and others, in order
   std::string device, dtype;  // dtype: with all that follows it in the name
+  bool down = false;
+
+  bool has(std::string_view size) const {
+    return std::any_of(sizes.begin(), sizes.end(),
+                       [&](const auto& one) { return one.first == size; });
+  }
 };
+
+bool is_size_name(std::string_view name) {
+  return !name.empty() && name.size() <= 8 && name != "M" &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
 
 Result<Name> parse_name(std::string_view file) {
   std::string_view base = base_name(file);
@@ -29,16 +45,21 @@ Result<Name> parse_name(std::string_view file) {
                  base_name(file));
   };
   Name name;
+  if (ends_with(base, kDown)) {
+    base.remove_suffix(kDown.size());
+    name.down = true;
+  }
   std::string rest;
   for (const std::string& part : split(base, ',')) {
     const std::size_t equals = part.find('=');
     const std::string_view value =
         equals == std::string::npos ? "" : std::string_view(part).substr(equals + 1);
-    if (starts_with(part, "E=") && rest.empty()) {
-      name.experts = parse_int(value).value_or(0);
-    } else if (starts_with(part, "N=") && rest.empty()) {
-      name.width = parse_int(value).value_or(0);
-    } else if (starts_with(part, "device_name=") && rest.empty()) {
+    const std::string_view key = std::string_view(part).substr(0, std::min(equals, part.size()));
+    if (name.device.empty() && rest.empty() && is_size_name(key)) {
+      const std::int64_t size = parse_int(value).value_or(0);
+      if (size < 1 || name.has(key) || name.sizes.size() == kMaxSizes) return wrong();
+      name.sizes.emplace_back(key, size);
+    } else if (key == "device_name" && rest.empty()) {
       name.device = value;
       std::replace(name.device.begin(), name.device.end(), '_', ' ');
     } else {
@@ -46,7 +67,7 @@ Result<Name> parse_name(std::string_view file) {
       rest += (rest.empty() ? "" : ",") + part;
     }
   }
-  if (name.experts < 1 || name.width < 1 || name.device.empty()) return wrong();
+  if (!name.has("E") || !name.has("N") || name.device.empty()) return wrong();
   name.dtype = starts_with(rest, "dtype=") ? rest.substr(6) : rest;
   return name;
 }
@@ -72,15 +93,17 @@ Result<ForeignEntries> read_vllm_moe(std::string_view file, std::string_view byt
     }
     Entry entry;
     entry.key.op = "fused_moe";
-    entry.key.kernel = kKernel;
+    entry.key.kernel = name.down ? kDownKernel : kKernel;
     entry.key.dtype = name.dtype;
     entry.key.device = name.device;
     if (const std::string& version = document["triton_version"].as_string(); !version.empty())
       entry.key.toolkit = "triton " + version;
-    entry.problem.set("E", name.experts);
-    entry.problem.set("N", name.width);
+    for (const auto& [size, value] : name.sizes) {
+      entry.problem.set(size, value);
+      entry.bucket_rules.emplace_back(size, BucketRule());
+    }
     entry.problem.set("M", *batch);
-    entry.bucket_rules = {{"E", {}}, {"N", {}}, {"M", powers}};
+    entry.bucket_rules.emplace_back("M", powers);
     bool usable = true;
     for (const Json::Member& parameter : member.value.members()) {
       const std::optional<Value> value = plain_value(parameter.value);
@@ -104,11 +127,11 @@ Result<NamedFiles> write_vllm_moe(std::span<const Entry> entries) {
   // By file name, then by batch size.
   std::map<std::string, std::map<std::int64_t, const Entry*>> files;
   for (const Entry& entry : entries) {
-    const std::int64_t* experts = entry.problem.find("E");
-    const std::int64_t* width = entry.problem.find("N");
     const std::int64_t* batch = entry.problem.find("M");
-    if (entry.key.op != "fused_moe" || entry.key.kernel != kKernel || experts == nullptr ||
-        width == nullptr || batch == nullptr)
+    const bool down = entry.key.kernel == kDownKernel;
+    if (entry.key.op != "fused_moe" || (entry.key.kernel != kKernel && !down) ||
+        entry.problem.find("E") == nullptr || entry.problem.find("N") == nullptr ||
+        batch == nullptr)
       continue;
     std::string device = entry.key.device;
     for (char& c : device)
@@ -119,8 +142,10 @@ Result<NamedFiles> write_vllm_moe(std::span<const Entry> entries) {
     const std::size_t equals = further.find('=');
     const bool has_dtype = equals == std::string::npos || further.find(',') < equals;
     const char* joint = further.empty() ? "" : has_dtype ? ",dtype=" : ",";
-    const std::string name =
-        fmt::format("E={},N={},device_name={}{}{}.json", *experts, *width, device, joint, further);
+    std::string name;
+    for (const auto& [size, value] : entry.problem.items())
+      if (size != "M") name += fmt::format("{}={},", size, value);
+    name += fmt::format("device_name={}{}{}{}.json", device, joint, further, down ? kDown : "");
     const Entry*& held = files[name][*batch];
     if (held == nullptr || entry.recorded_at > held->recorded_at) held = &entry;
   }

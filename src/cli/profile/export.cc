@@ -115,6 +115,8 @@ class ExportCommand : public Command {
       return error(Code::kInvalid, "results of tuning are written from one file at a time");
     PURLIN_ASSIGN(const std::vector<gpu::Recording> recordings,
                   tune::read_recordings(files_.front()));
+    if (const std::string& note = recordings.front().note; !note.empty())
+      context.log.warn("{}: {}", files_.front(), note);
     if (recordings.size() > 1)
       context.log.warn("'{}' has results of {} devices and problems; the first, {} {}, is written",
                        files_.front(), recordings.size(), recordings.front().device,

@@ -84,6 +84,8 @@ class SpaceCommand : public Command {
     if (spec_.empty() && starts_with(device_, "replay:")) {
       const std::string path = device_.substr(device_.find(':') + 1);
       PURLIN_ASSIGN(gpu::ReplaySpace recording, gpu::ReplaySpace::read(path));
+      if (const std::string& note = recording.recording().note; !note.empty())
+        context.log.warn("{}: {}", path, note);
       const gpu::ReplayDevice device(std::move(recording), path);
       info_ = device.info();
       name_ = device.space().kernel();

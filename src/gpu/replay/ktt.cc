@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // KTT's JSON output, versions 2.0 to 2.2.
+#include "base/time.h"
 #include "gpu/replay/recording_reader.h"
 
 namespace purlin::gpu {
 namespace {
 
 Result<double> seconds_per_unit(const std::string& unit) {
-  if (unit == "Nanoseconds") return 1e-9;
-  if (unit == "Microseconds") return 1e-6;
-  if (unit == "Milliseconds") return 1e-3;
-  if (unit == "Seconds") return 1.0;
+  if (const std::optional<double> ns = ns_per_unit(unit)) return *ns * 1e-9;
   return error(Code::kInvalid,
                "\"Metadata\" has the TimeUnit '{}', which is none of Nanoseconds, Microseconds, "
                "Milliseconds, Seconds",

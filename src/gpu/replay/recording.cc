@@ -2,12 +2,15 @@
 #include "gpu/replay/recording.h"
 
 #include "base/gzip.h"
+#include "base/json/json_dialect.h"
+#include "base/text.h"
+#include "base/time.h"
 #include "gpu/replay/recording_reader.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace purlin::gpu {
 namespace {
@@ -31,9 +34,20 @@ Status take_config(const Recording& recording, const Json& entry, RecordedRun& r
 bool is_kernel_tuner_field(std::string_view key) {
   for (const std::string_view known :
        {"time", "times", "compile_time", "benchmark_time", "verification_time", "framework_time",
-        "strategy_time", "timestamp"})
+        "strategy_time", "timestamp", "__error__"})
     if (key == known) return true;
   return false;
+}
+
+// The kind of failure. Kernel Tuner writes its word into "__error__", into the time, or into any
+// other member, such as a metric that could not be computed.
+std::string kernel_tuner_error(const Json& entry) {
+  if (const std::string& named = entry["__error__"].as_string(); !named.empty()) return named;
+  for (const auto& [name, value] : entry.members())
+    if (const std::string& word = value.as_string();
+        word == "InvalidConfig" || ends_with(word, "FailedConfig"))
+      return word;
+  return entry["time"].as_string();
 }
 
 ProblemShape problem_of(const Json& size) {
@@ -75,7 +89,6 @@ Result<Recording> read_kernel_tuner(const Json& document) {
     run.overhead_s =
         seconds_of(entry["framework_time"], 1e-3) + seconds_of(entry["strategy_time"], 1e-3);
     run.timestamp = entry["timestamp"].as_string();
-    // A failed config has the kind of failure where others have their time.
     const Json& time = entry["time"];
     run.samples_ms = samples_of(entry["times"]);
     if (run.samples_ms.empty() && time.is_number())
@@ -84,9 +97,37 @@ Result<Recording> read_kernel_tuner(const Json& document) {
       if (value.is_number() && !is_kernel_tuner_field(name) && !run.config.find(name) &&
           run.metrics.size() < kMaxMetrics)
         run.metrics.emplace_back(name, value.as_double());
-    add_run(recording, std::move(run), time.as_string());
+    add_run(recording, std::move(run), kernel_tuner_error(entry));
   }
   return recording;
+}
+
+// Milliseconds per unit of a result's times. The schema means ms; converters keep the unit of the
+// tuner and state it at the measurement that the times are of.
+Result<double> t4_unit_ms(const Json& document, const Json& result) {
+  const Json* stated = nullptr;
+  for (const Json& measurement : result["measurements"].items()) {
+    const Json& unit = measurement["unit"];
+    const std::string& name = measurement["name"].as_string();
+    bool objective = name == "time";
+    for (const Json& wanted : result["objectives"].items())
+      objective = objective || name == wanted.as_string();
+    const bool is_time = ns_per_unit(unit.as_string()).has_value();
+    if (objective && name == "time" && !is_time && !unit.as_string().empty())
+      return error(Code::kInvalid, "the time has the unit '{}', which is no unit of time",
+                   unit.as_string());
+    if (is_time && (objective || stated == nullptr)) stated = &unit;
+    if (is_time && objective) break;
+  }
+  const Json& metadata = document["metadata"];
+  for (const char* key : {"time_unit", "timeunit", "TimeUnit"})
+    if (stated == nullptr && metadata[key].is_string()) stated = &metadata[key];
+  if (stated == nullptr) return 1.0;
+  const std::optional<double> ns = ns_per_unit(stated->as_string());
+  if (!ns)
+    return error(Code::kInvalid, "\"metadata\" has the unit of time '{}', which is not known",
+                 stated->as_string());
+  return *ns * 1e-6;
 }
 
 Result<Recording> read_t4(const Json& document) {
@@ -104,14 +145,18 @@ Result<Recording> read_t4(const Json& document) {
       return status.with_context(fmt::format("result {}", number));
     ++number;
     const Json& times = result["times"];
+    const Result<double> unit_ms = t4_unit_ms(document, result);
+    if (!unit_ms.is_ok())
+      return unit_ms.status().with_context(fmt::format("result {}", number - 1));
+    const double unit_s = *unit_ms * 1e-3;
     // The schema says compilation_time; what is in circulation says compilation.
     run.compile_s = seconds_of(
         times.find("compilation") != nullptr ? times["compilation"] : times["compilation_time"],
-        1e-3);
-    run.verification_s = seconds_of(times["validation"], 1e-3);
+        unit_s);
+    run.verification_s = seconds_of(times["validation"], unit_s);
     run.overhead_s =
-        seconds_of(times["framework"], 1e-3) + seconds_of(times["search_algorithm"], 1e-3);
-    run.samples_ms = samples_of(times["runtimes"]);
+        seconds_of(times["framework"], unit_s) + seconds_of(times["search_algorithm"], unit_s);
+    run.samples_ms = samples_of(times["runtimes"], *unit_ms);
     run.benchmark_s = 1e-3 * std::accumulate(run.samples_ms.begin(), run.samples_ms.end(), 0.0);
     run.timestamp = result["timestamp"].as_string();
     for (const Json& measurement : result["measurements"].items())
@@ -124,6 +169,20 @@ Result<Recording> read_t4(const Json& document) {
   }
   collect_values(recording);
   return recording;
+}
+
+// A parameter's equal values, such as 1, 1.0 and true, become the listed one.
+void unify_values(Recording& recording) {
+  for (const Recording::Parameter& parameter : recording.parameters) {
+    std::unordered_map<std::string, Value> chosen;
+    for (const Value& value : parameter.values) chosen.try_emplace(value_key(value), value);
+    for (RecordedRun& run : recording.runs) {
+      const Value* value = run.config.find(parameter.name);
+      if (value == nullptr) continue;
+      const auto [at, added] = chosen.try_emplace(value_key(*value), *value);
+      if (!added && !(at->second == *value)) run.config.set(parameter.name, at->second);
+    }
+  }
 }
 
 bool less(const Value& a, const Value& b) {
@@ -221,7 +280,26 @@ Result<Recording> recording_from_json(const Json& document) {
                                      : document["results"].is_array() ? read_t4(document)
                                                                       : read_ktt(document));
   if (recording.runs.empty()) return error(Code::kInvalid, "it records no config");
+  unify_values(recording);
   return recording;
+}
+
+Result<TunerJson> parse_tuner_json(std::string_view text) {
+  const Json::Limits limits{kMaxRecordingBytes, kMaxDepth};
+  Result<Json> strict = Json::parse(text, limits);
+  if (strict.is_ok()) return TunerJson{std::move(strict).value(), ""};
+  if (text.size() > kMaxRecordingBytes) return strict.status();
+  const std::string valid = without_non_finite(text);
+  if (Result<Json> finite = Json::parse(valid, limits); finite.is_ok())
+    return TunerJson{std::move(finite).value(), ""};
+  constexpr std::size_t kConfigs = 2;  // the members of "cache", the items of "results"
+  const std::string closed = closed_json(valid, kConfigs);
+  if (closed.empty()) return strict.status();
+  Result<Json> document = Json::parse(closed, limits);
+  if (!document.is_ok() || !is_recording(*document)) return strict.status();
+  return TunerJson{std::move(document).value(),
+                   "the file has no end: its tuner was stopped, or has not finished; the configs "
+                   "that are complete are read"};
 }
 
 Result<Recording> parse_recording(std::string_view text) {
@@ -229,18 +307,25 @@ Result<Recording> parse_recording(std::string_view text) {
     PURLIN_ASSIGN(const std::string plain, gunzip(text, kMaxRecordingBytes));
     return parse_recording(plain);
   }
-  PURLIN_ASSIGN(const Json document, Json::parse(text, {kMaxRecordingBytes, kMaxDepth}));
-  return recording_from_json(document);
+  PURLIN_ASSIGN(const TunerJson read, parse_tuner_json(text));
+  PURLIN_ASSIGN(Recording recording, recording_from_json(read.document));
+  recording.note = read.note;
+  return recording;
 }
 
 void collect_values(Recording& recording) {
   for (Recording::Parameter& parameter : recording.parameters) {
     if (!parameter.values.empty()) continue;
-    std::unordered_set<std::string> seen;
-    for (const RecordedRun& run : recording.runs)
-      if (const Value* value = run.config.find(parameter.name);
-          value != nullptr && seen.insert(value_key(*value)).second)
+    std::unordered_map<std::string, std::size_t> place;
+    for (const RecordedRun& run : recording.runs) {
+      const Value* value = run.config.find(parameter.name);
+      if (value == nullptr) continue;
+      const auto [at, added] = place.try_emplace(value_key(*value), parameter.values.size());
+      if (added)
         parameter.values.push_back(*value);
+      else if (std::holds_alternative<std::int64_t>(*value))
+        parameter.values[at->second] = *value;
+    }
     std::sort(parameter.values.begin(), parameter.values.end(), less);
   }
 }

@@ -46,6 +46,7 @@ struct Recording {
   std::string format;  // "kernel-tuner", "t4", "ktt", "wisdom", "purlin"
   std::string device;  // "NVIDIA A100-PCIE-40GB"; "" = not known, as are the following
   std::string vendor, toolkit, kernel, source_hash;
+  std::string note;  // what is to be known about the file: that it has no end; "" = nothing
   ProblemShape problem;
   std::vector<Parameter> parameters;
   std::vector<RecordedRun> runs;
@@ -55,6 +56,14 @@ struct Recording {
 EvaluationStatus status_from_failure(std::string_view failure);
 std::string_view kernel_tuner_failure(EvaluationStatus status);  // "CompilationFailedConfig"
 std::string_view t4_invalidity(EvaluationStatus status);         // "compile"; "correct" for kOk
+
+// JSON as tuners write it: NaN is null, and a file that its tuner has not closed ends behind its
+// last complete config.
+struct TunerJson {
+  Json document;
+  std::string note;  // as Recording::note
+};
+Result<TunerJson> parse_tuner_json(std::string_view text);
 
 // Whether it is a document of one of the three formats.
 bool is_recording(const Json& document);

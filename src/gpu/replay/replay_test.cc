@@ -81,8 +81,11 @@ TEST(ReplaySpace, EveryParameterMustMatch) {
 
 TEST(ReplaySpace, DamagedFilesAreNamed) {
   const std::string good = *read_file(data(".json"));
-  for (std::size_t cut = 0; cut < good.size(); cut += 97)
-    EXPECT_EQ(ReplaySpace::parse(good.substr(0, cut)).status().code(), Code::kInvalid) << cut;
+  for (std::size_t cut = 0; cut < good.size(); cut += 97) {
+    const auto read = ReplaySpace::parse(good.substr(0, cut));
+    EXPECT_EQ(read.status().code(), read.is_ok() ? Code::kOk : Code::kInvalid) << cut;
+    EXPECT_TRUE(!read.is_ok() || !read->recording().note.empty()) << cut;
+  }
   EXPECT_EQ(ReplaySpace::parse(R"({"results": []})").status().code(), Code::kInvalid);
   EXPECT_EQ(ReplaySpace::parse(R"({"results": [{}, {"configuration": {"a": 1}}]})").status().code(),
             Code::kInvalid);
@@ -94,6 +97,69 @@ TEST(ReplaySpace, DamagedFilesAreNamed) {
   auto entry = ReplaySpace::parse(R"({"cache": {"1": {"b": 1}}, "tune_params_keys": ["a"],
                                       "tune_params": {"a": [1]}})");
   EXPECT_EQ(entry.status().message(), "\"cache\" entry \"1\": lacks the parameter 'a'");
+}
+
+constexpr const char* kHead =
+    R"({"device_name": "d", "tune_params_keys": ["a"], "tune_params": {"a": [1, 2, 4]}, "cache": {)";
+
+TEST(ReplaySpace, AnOpenCacheIsReadToItsLastCompleteConfig) {
+  for (const char* tail : {",", "", ",\n", R"(, "4": {"a": 4, "times": [1], "time": 0.)"}) {
+    const auto read = ReplaySpace::parse(
+        std::string(kHead) + R"("1": {"a": 1, "time": 0.5}, "2": {"a": 2, "time": 0.25})" + tail);
+    ASSERT_TRUE(read.is_ok()) << tail << read.status().message();
+    EXPECT_EQ(read->runs().size(), 2u) << tail;
+    EXPECT_NE(read->recording().note.find("has no end"), std::string::npos);
+  }
+  EXPECT_NE(ReplaySpace::parse(kHead).status().message().find("malformed JSON"), std::string::npos);
+}
+
+TEST(ReplaySpace, AFailureMayBeInAnyMember) {
+  const auto read = ReplaySpace::parse(std::string(kHead) + R"(
+      "1": {"a": 1, "time": 0.5, "GFLOP/s": NaN},
+      "2": {"a": 2, "time": 0.1, "GFLOP/s": "RuntimeFailedConfig"},
+      "4": {"a": 4, "__error__": "CompilationFailedConfig"}}})");
+  ASSERT_TRUE(read.is_ok()) << read.status().message();
+  EXPECT_EQ(read->recording().note, "");
+  EXPECT_EQ(read->runs()[0].samples_ms, std::vector<double>{0.5});
+  EXPECT_EQ(read->runs()[1].status, EvaluationStatus::kLaunch);
+  EXPECT_EQ(read->runs()[2].status, EvaluationStatus::kCompile);
+}
+
+TEST(ReplaySpace, EqualValuesOfOtherTypesAreOne) {
+  const auto cache = ReplaySpace::parse(std::string(kHead) + R"("1": {"a": 1.0, "time": 1}}})");
+  ASSERT_TRUE(cache.is_ok()) << cache.status().message();
+  EXPECT_TRUE(std::holds_alternative<std::int64_t>(*cache->runs()[0].config.find("a")));
+  const auto t4 = ReplaySpace::parse(R"({"results": [
+      {"configuration": {"a": 2.0, "b": 1}, "times": {"runtimes": [1]}, "invalidity": "correct"},
+      {"configuration": {"a": 2, "b": 2}, "times": {"runtimes": [1]}, "invalidity": "correct"}]})");
+  ASSERT_TRUE(t4.is_ok()) << t4.status().message();
+  EXPECT_EQ(t4->parameters()[0].values.size(), 1u);
+  for (const RecordedRun& run : t4->runs())
+    EXPECT_TRUE(std::holds_alternative<std::int64_t>(*run.config.find("a")));
+}
+
+TEST(ReplaySpace, TimesOfT4HaveTheStatedUnit) {
+  const auto sample = [](const std::string& facts) {
+    const auto read = ReplaySpace::parse(
+        R"({"results": [{"configuration": {"a": 1}, "invalidity": "correct",
+            "times": {"runtimes": [50], "compilation_time": 2000}, )" +
+        facts + "}]}");
+    return read.is_ok()
+               ? fmt::format("{:g} {:g}", read->runs()[0].samples_ms[0], read->runs()[0].compile_s)
+               : read.status().message();
+  };
+  EXPECT_EQ(sample(R"("measurements": [])"), "50 2");
+  EXPECT_EQ(sample(R"("measurements": [{"name": "time", "value": 50, "unit": "ms"}])"), "50 2");
+  EXPECT_EQ(sample(R"("objectives": ["TotalDuration"],
+      "measurements": [{"name": "TotalDuration", "value": 50, "unit": "Microseconds"}])"),
+            "0.05 0.002");
+  // The unit of the objective that is a time, not that of another measurement.
+  EXPECT_EQ(sample(R"("objectives": ["time"], "measurements": [
+      {"name": "overhead", "value": 1, "unit": "s"}, {"name": "GFLOP/s", "value": 1, "unit": ""},
+      {"name": "time", "value": 50, "unit": "ns"}])"),
+            "5e-05 2e-06");
+  EXPECT_EQ(sample(R"("measurements": [{"name": "time", "value": 50, "unit": "jiffies"}])"),
+            "result 0: the time has the unit 'jiffies', which is no unit of time");
 }
 
 class Replay : public testing::Test {

@@ -51,6 +51,7 @@ Result<Priors> find_priors(const PriorOptions& options, const PriorTarget& targe
   PriorReader reader(target.space, target.device, target.problem);
   for (const std::string& file : options.files) {
     PURLIN_ASSIGN(const std::vector<gpu::Recording> recordings, read_recordings(file));
+    if (!recordings.front().note.empty()) log.warn("{}: {}", file, recordings.front().note);
     for (const gpu::Recording& recording : recordings) reader.add(recording, base_name(file));
   }
   if (target.spec != nullptr && options.from_cache) add_stored(target, reader, log);

@@ -228,8 +228,10 @@ Result<Recordings> parse_recordings(std::string_view text) {
   } else if (header.is_ok() && (*header)["tunable_parameters"].is_array()) {
     recordings = read_wisdom(*header, text.substr(end + 1));
   } else {
-    PURLIN_ASSIGN(const Json document, Json::parse(text, {kMaxBytes, kMaxDepth}));
-    recordings = read_document(document);
+    PURLIN_ASSIGN(const gpu::TunerJson read, gpu::parse_tuner_json(text));
+    recordings = read_document(read.document);
+    if (recordings.is_ok())
+      for (gpu::Recording& recording : *recordings) recording.note = read.note;
   }
   if (!recordings.is_ok()) return recordings.status();
   std::erase_if(*recordings, [](const gpu::Recording& one) { return one.runs.empty(); });

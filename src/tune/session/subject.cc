@@ -106,6 +106,8 @@ Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const Probl
 Result<std::unique_ptr<Subject>> open_recording(const std::string& path,
                                                 const std::optional<KernelSpec>& spec, Log& log) {
   PURLIN_ASSIGN(gpu::ReplaySpace read, gpu::ReplaySpace::read(path));
+  if (const std::string& note = read.recording().note; !note.empty())
+    log.warn("{}: {}", path, note);
   auto subject = std::make_unique<Subject>();
   subject->recording = std::make_unique<gpu::ReplayDevice>(std::move(read), path);
   const gpu::ReplayDevice& device = *subject->recording;
