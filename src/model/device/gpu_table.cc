@@ -102,7 +102,25 @@ constexpr GpuRate kRtx4090[] = {
 constexpr GpuRate kRtx5090[] = {
     {"f64", false, 4, 1.64},       {"f32", false, 256, 104.8},    {"f16", false, 256, 104.8},
     {"bf16", false, 256, 104.8},   {"tf32", kTensor, 256, 104.8}, {"f16", kTensor, 512, 209.5},
-    {"bf16", kTensor, 512, 209.5}, {"f8", kTensor, 1024, 419},    {"i8", kTensor, 2048, 838}};
+    {"bf16", kTensor, 512, 209.5}, {"f8", kTensor, 1024, 419},    {"i8", kTensor, 2048, 838},
+    {"f6", kTensor, 1024, 419},    {"f4", kTensor, 4096, 1676}};
+constexpr GpuRate kRtx5080[] = {
+    {"f64", false, 4, 0.88},       {"f32", false, 256, 56.3},    {"f16", false, 256, 56.3},
+    {"bf16", false, 256, 56.3},    {"tf32", kTensor, 256, 56.3}, {"f16", kTensor, 512, 112.6},
+    {"bf16", kTensor, 512, 112.6}, {"f8", kTensor, 1024, 225.1}, {"i8", kTensor, 2048, 450.2},
+    {"f6", kTensor, 1024, 225.1},  {"f4", kTensor, 4096, 900.4}};
+constexpr GpuRate kRtxPro6000[] = {
+    {"f64", false, 4, 1.97},        {"f32", false, 256, 125},      {"f16", false, 256, 125},
+    {"bf16", false, 256, 125},      {"tf32", kTensor, 512, 251.9}, {"f16", kTensor, 1024, 503.8},
+    {"bf16", kTensor, 1024, 503.8}, {"f8", kTensor, 2048, 1007.6}, {"i8", kTensor, 2048, 1007.6},
+    {"f6", kTensor, 2048, 1007.6},  {"f4", kTensor, 4096, 2015.2}};
+// NVIDIA prints one figure, 1 PFLOP/s of FP4 with sparsity. The others follow from the rates of its
+// instructions.
+constexpr GpuRate kGb10[] = {
+    {"f64", false, 4, 0},       {"f32", false, 256, 31},   {"f16", false, 256, 0},
+    {"bf16", false, 256, 0},    {"tf32", kTensor, 512, 0}, {"f16", kTensor, 1024, 0},
+    {"bf16", kTensor, 1024, 0}, {"f8", kTensor, 2048, 0},  {"i8", kTensor, 2048, 0},
+    {"f6", kTensor, 2048, 0},   {"f4", kTensor, 4096, 500}};
 // FP64 tensor figures are at the boost clock, the others at the tensor clock.
 constexpr GpuRate kH100Sxm[] = {{"f64", false, 128, 33.5},
                                 {"f64", kTensor, 256, 66.9},
@@ -145,7 +163,26 @@ constexpr GpuRate kB200[] = {{"f64", false, 128, 37},
                              {"bf16", kTensor, 8192, 2250, kAtTensorClock},
                              {"f8", kTensor, 16384, 4500, kAtTensorClock},
                              {"i8", kTensor, 16384, 4500, kAtTensorClock},
+                             {"f6", kTensor, 16384, 4500, kAtTensorClock},
                              {"f4", kTensor, 32768, 9000, kAtTensorClock}};
+constexpr GpuRate kGb200[] = {{"f64", false, 128, 0},       {"f64", kTensor, 128, 0},
+                              {"f32", false, 256, 0},       {"tf32", kTensor, 4096, 1250},
+                              {"f16", kTensor, 8192, 2500}, {"bf16", kTensor, 8192, 2500},
+                              {"f8", kTensor, 16384, 5000}, {"i8", kTensor, 16384, 5000},
+                              {"f6", kTensor, 16384, 5000}, {"f4", kTensor, 32768, 10000}};
+// Blackwell Ultra: FP4 has three times the rate of FP8, FP64 and INT8 a small part of B200's.
+constexpr GpuRate kB300[] = {{"f64", false, 4, 0},
+                             {"f32", false, 256, 75},
+                             {"tf32", kTensor, 4096, 1125, kAtTensorClock},
+                             {"f16", kTensor, 8192, 2250, kAtTensorClock},
+                             {"bf16", kTensor, 8192, 2250, kAtTensorClock},
+                             {"f8", kTensor, 16384, 4500, kAtTensorClock},
+                             {"f6", kTensor, 16384, 4500, kAtTensorClock},
+                             {"f4", kTensor, 49152, 13500, kAtTensorClock}};
+constexpr GpuRate kGb300[] = {{"f64", false, 4, 0},          {"f32", false, 256, 0},
+                              {"tf32", kTensor, 4096, 1250}, {"f16", kTensor, 8192, 2500},
+                              {"bf16", kTensor, 8192, 2500}, {"f8", kTensor, 16384, 5000},
+                              {"f6", kTensor, 16384, 5000},  {"f4", kTensor, 49152, 15000}};
 constexpr GpuRate kMi210[] = {{"f64", false, 128, 22.6},   {"f64", kTensor, 256, 45.3},
                               {"f32", false, 128, 22.6},   {"f32", kTensor, 256, 45.3},
                               {"f16", kTensor, 1024, 181}, {"bf16", kTensor, 1024, 181},
@@ -159,6 +196,44 @@ constexpr GpuRate kMi300x[] = {
     {"f64", false, 128, 81.7},       {"f64", kTensor, 256, 163.4},   {"f32", false, 256, 163.4},
     {"f32", kTensor, 256, 163.4},    {"tf32", kTensor, 1024, 653.7}, {"f16", kTensor, 2048, 1307.4},
     {"bf16", kTensor, 2048, 1307.4}, {"f8", kTensor, 4096, 2614.9},  {"i8", kTensor, 4096, 2614.9}};
+
+constexpr GpuRate kMi300a[] = {
+    {"f64", false, 128, 61.3},      {"f64", kTensor, 256, 122.6},   {"f32", false, 256, 122.6},
+    {"f32", kTensor, 256, 122.6},   {"tf32", kTensor, 1024, 490.3}, {"f16", kTensor, 2048, 980.6},
+    {"bf16", kTensor, 2048, 980.6}, {"f8", kTensor, 4096, 1961.2},  {"i8", kTensor, 4096, 1961.2}};
+constexpr GpuRate kMi350x[] = {{"f64", false, 128, 72.1},      {"f64", kTensor, 128, 72.1},
+                               {"f32", false, 256, 144.2},     {"f32", kTensor, 256, 144.2},
+                               {"f16", kTensor, 4096, 2306.9}, {"bf16", kTensor, 4096, 2306.9},
+                               {"f8", kTensor, 8192, 4613.7},  {"i8", kTensor, 8192, 4613.7},
+                               {"f6", kTensor, 16384, 9227.5}, {"f4", kTensor, 16384, 9227.5}};
+constexpr GpuRate kMi355x[] = {{"f64", false, 128, 78.6},       {"f64", kTensor, 128, 78.6},
+                               {"f32", false, 256, 157.3},      {"f32", kTensor, 256, 157.3},
+                               {"f16", kTensor, 4096, 2516.6},  {"bf16", kTensor, 4096, 2516.6},
+                               {"f8", kTensor, 8192, 5033.2},   {"i8", kTensor, 8192, 5033.2},
+                               {"f6", kTensor, 16384, 10066.3}, {"f4", kTensor, 16384, 10066.3}};
+constexpr GpuRate kR9700[] = {{"f64", false, 8, 0},        {"f32", false, 256, 47.8},
+                              {"f16", false, 512, 95.7},   {"bf16", false, 256, 0},
+                              {"f16", kTensor, 1024, 191}, {"bf16", kTensor, 1024, 191},
+                              {"f8", kTensor, 2048, 383},  {"i8", kTensor, 2048, 383}};
+constexpr GpuRate kRx9070Xt[] = {{"f64", false, 8, 0},        {"f32", false, 256, 48.7},
+                                 {"f16", false, 512, 97.3},   {"bf16", false, 256, 0},
+                                 {"f16", kTensor, 1024, 195}, {"bf16", kTensor, 1024, 195},
+                                 {"f8", kTensor, 2048, 389},  {"i8", kTensor, 2048, 389}};
+// Intel's units are Xe cores. Arc A has no FP64 units.
+constexpr GpuRate kArcA770[] = {{"f32", false, 256, 17.2},
+                                {"f16", false, 512, 34.4},
+                                {"f16", kTensor, 2048, 137.6},
+                                {"bf16", kTensor, 2048, 137.6},
+                                {"i8", kTensor, 4096, 275}};
+constexpr GpuRate kArcB580[] = {{"f64", false, 16, 0},     {"f32", false, 256, 13.7},
+                                {"f16", false, 512, 0},    {"tf32", kTensor, 1024, 0},
+                                {"f16", kTensor, 2048, 0}, {"bf16", kTensor, 2048, 0},
+                                {"i8", kTensor, 4096, 0}};
+// Half of the board's figures: software sees one of its two stacks.
+constexpr GpuRate kMax1550[] = {{"f64", false, 256, 26.2},     {"f32", false, 256, 26.2},
+                                {"f16", false, 512, 52.4},     {"tf32", kTensor, 2048, 209.5},
+                                {"f16", kTensor, 4096, 419.5}, {"bf16", kTensor, 4096, 419.5},
+                                {"i8", kTensor, 8192, 839}};
 
 // Of one name, the first row is meant where nothing tells them apart.
 constexpr GpuModel kTable[] = {
@@ -199,11 +274,28 @@ constexpr GpuModel kTable[] = {
     {"GH200 144GB", "gh200 144g|gh200 hbm3e|gh200", "sm_90", 132, 1980, 1830, 4900, 50, 144,
      kH100Sxm},
     {"B200", "b200", "sm_100", 148, 1965, 1850, 8000, 126, 180, kB200},
+    {"GB200", "gb200", "sm_100", 148, 2062, 2062, 8000, 126, 186, kGb200},
+    {"B300", "b300", "sm_103", 148, 1965, 1850, 8000, 126, 275, kB300},
+    {"GB300", "gb300", "sm_103", 148, 2062, 2062, 8000, 126, 279, kGb300},
     {"RTX 5090", "rtx 5090", "sm_120", 170, 2407, 2407, 1792, 96, 32, kRtx5090},
+    {"RTX 5080", "rtx 5080", "sm_120", 84, 2617, 2617, 960, 64, 16, kRtx5080},
+    {"RTX PRO 6000 Blackwell", "rtx pro 6000 blackwell", "sm_120", 188, 2617, 2617, 1792, 128, 96,
+     kRtxPro6000},
+    {"GB10", "gb10", "sm_121", 48, 2543, 2543, 273, 24, 128, kGb10},
     {"MI210", "mi210", "gfx90a", 104, 1700, 1700, 1638, 8, 64, kMi210},
     {"MI250X (one GCD)", "mi250x", "gfx90a", 110, 1700, 1700, 1638, 8, 64, kMi250x},
     {"MI300X", "mi300x", "gfx942", 304, 2100, 2100, 5300, 4, 192, kMi300x},
     {"MI325X", "mi325x", "gfx942", 304, 2100, 2100, 6000, 4, 256, kMi300x},
+    {"MI300A", "mi300a", "gfx942", 228, 2100, 2100, 5300, 4, 128, kMi300a},
+    {"MI350X", "mi350x", "gfx950", 256, 2200, 2200, 8000, 4, 288, kMi350x},
+    {"MI355X", "mi355x", "gfx950", 256, 2400, 2400, 8000, 4, 288, kMi355x},
+    {"Radeon AI PRO R9700", "radeon ai pro r9700|r9700", "gfx1201", 64, 2920, 2920, 640, 8, 32,
+     kR9700},
+    {"Radeon RX 9070 XT", "rx 9070 xt", "gfx1201", 64, 2970, 2970, 640, 8, 16, kRx9070Xt},
+    {"Arc A770", "arc a770", "xe_hpg", 32, 2100, 2100, 560, 16, 16, kArcA770},
+    {"Arc B580", "arc b580", "xe2_hpg", 20, 2670, 2670, 456, 18, 12, kArcB580},
+    {"Max 1550 (one stack)", "gpu max 1550|max 1550", "xe_hpc", 64, 1600, 1600, 1638, 204, 64,
+     kMax1550},
 };
 
 constexpr GpuRate kArch60[] = {{"f64", false, 64}, {"f32", false, 128}, {"f16", false, 256}};
