@@ -12,9 +12,9 @@ namespace purlin {
 // NaN, Infinity and -Infinity outside of texts become null. Lines are kept.
 std::string without_non_finite(std::string_view json);
 
-// Ends a document that stops before its last brackets: behind the last complete value at `depth`
-// (1: members of the outermost object), with the brackets that are open there. "" where the
-// document is complete, has a wrong bracket, or has no complete value at that depth.
+// Ends a document that stops before its last brackets. It is cut behind the last complete value at
+// `depth`; 1 means the members of the outermost object. Brackets that are open there are closed.
+// "" where the document is complete, has a wrong bracket, or has no such value.
 std::string closed_json(std::string_view json, std::size_t depth);
 
 }  // namespace purlin

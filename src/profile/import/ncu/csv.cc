@@ -135,14 +135,24 @@ class NcuImporter {
   Status sniff(Input input) {
     CsvReader reader(std::move(input));
     PURLIN_TRY(find_table(reader));
-    std::size_t commas = 0, points = 0;
-    for (std::size_t i = 0; i < kSniffedRecords && reader.next().value_or(false); ++i)
-      for (const std::string_view field : reader.fields()) {
-        const char decimal = decimal_separator(field);
-        commas += decimal == ',' ? 1 : 0;
-        points += decimal == '.' ? 1 : 0;
+    SeparatorVotes votes;
+    std::vector<std::string> units(columns_->names.size());
+    for (std::size_t i = 0; i < kSniffedRecords && reader.next().value_or(false); ++i) {
+      if (columns_->one_metric_a_row()) {
+        votes.add(at(reader, columns_->metric), at(reader, columns_->unit),
+                  at(reader, columns_->value));
+        continue;
       }
-    decimal_ = commas > points ? ',' : '.';
+      const bool is_units = at(reader, columns_->kernel).empty();
+      for (std::size_t column = 0; column < units.size(); ++column) {
+        if (columns_->names[column].empty()) continue;
+        if (is_units)
+          units[column] = reader.field(column);
+        else
+          votes.add(columns_->names[column], units[column], reader.field(column));
+      }
+    }
+    decimal_ = votes.decimal();
     messages_.clear();
     return Status::ok();
   }
@@ -411,6 +421,9 @@ class NcuImporter {
         "replayed",
         "Nsight Compute replays and serialises kernels: each launch runs alone, at the clock of "
         "Nsight Compute. No timeline, no copies; counts are of the launches it profiled");
+    if (decimal_ == ',')
+      assembly_.note("decimal_comma",
+                     "the numbers were printed in a locale with decimal commas: '1.024' is 1024");
     if (damaged_ > 0)
       assembly_.note("rows_damaged",
                      fmt::format("{} left out; {}", counted(damaged_, "row"), first_damage_),

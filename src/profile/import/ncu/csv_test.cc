@@ -192,6 +192,32 @@ TEST(NcuCsv, MetricsByNameInACommaLocale) {
   EXPECT_NEAR(ncu_counter(row, "sm__warps_active.avg.pct_of_peak_sustained_active"), 15, 1e-9);
 }
 
+// Times in ns are whole, so "117.344" there has a separator of thousands. The compute capability is
+// printed with a point in every locale.
+TEST(NcuCsv, WholeNumbersTellTheLocaleWhereNothingElseDoes) {
+  const auto total = [](std::string_view unit, std::string_view value) {
+    const Result<Profile> profile = import_ncu(fmt::format(
+        "\"ID\",\"Kernel Name\",\"CC\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
+        "\"0\",\"k\",\"8.9\",\"gpu__time_duration.sum\",\"{}\",\"{}\"\n",
+        unit, value));
+    EXPECT_TRUE(profile.is_ok());
+    return fmt::format("{}{}", profile->kernels.at(0).duration.total_ns(),
+                       has_note(*profile, "decimal_comma") ? " comma" : "");
+  };
+  EXPECT_EQ(total("ns", "117.344"), "117344 comma");
+  EXPECT_EQ(total("nsecond", "1.117.344"), "1117344 comma");
+  EXPECT_EQ(total("ns", "117,344"), "117344");
+  EXPECT_EQ(total("ns", "117 344"), "117344");
+  EXPECT_EQ(total("us", "117.34"), "117340");
+  EXPECT_EQ(total("us", "117,34"), "117340 comma");
+  // The raw page has the units in a row.
+  const Result<Profile> raw = import_ncu(
+      "\"ID\",\"Kernel Name\",\"CC\",\"gpu__time_duration.sum\"\n\"\",\"\",\"\",\"ns\"\n"
+      "\"0\",\"k\",\"8.9\",\"14.912\"\n");
+  ASSERT_TRUE(raw.is_ok());
+  EXPECT_EQ(raw->kernels.at(0).duration.total_ns(), 14'912);
+}
+
 TEST(NcuCsv, SummariesCountTheirInvocations) {
   const Result<Profile> profile = import_ncu(
       "\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Block Size\",\"Grid Size\","

@@ -130,7 +130,42 @@ constexpr std::array<Label, 48> kLabels = {{
     {"Block Limit Barriers", 0, "launch__occupancy_limit_barriers"},
 }};
 
+// Whether values of it have no decimals: a sum or an extreme in a unit that nothing scales.
+bool is_whole(std::string_view metric_or_label, std::string_view unit) {
+  constexpr std::array<std::string_view, 8> kWhole = {"ns",   "nsecond", "inst",    "cycle",
+                                                      "byte", "sector",  "request", "thread"};
+  if (std::find(kWhole.begin(), kWhole.end(), unit) == kWhole.end()) return false;
+  const std::string_view known = metric_of_label(metric_or_label, unit);
+  const std::string_view metric = known.empty() ? metric_or_label : known;
+  return ends_with(metric, ".sum") || ends_with(metric, ".max") || ends_with(metric, ".min");
+}
+
+// The only separator of a number like "117.344"; 0 for others.
+char grouping_separator(std::string_view raw) {
+  const std::string text = compact(raw);
+  const std::size_t at = text.find_first_not_of("0123456789");
+  if (at == std::string::npos || at == 0 || at > 3 || text.size() != at + 4) return 0;
+  if (text.find_first_not_of("0123456789", at + 1) != std::string::npos) return 0;
+  return text[at] == '.' || text[at] == ',' ? text[at] : 0;
+}
+
 }  // namespace
+
+void SeparatorVotes::add(std::string_view metric_or_label, std::string_view unit,
+                         std::string_view value) {
+  const char decimal = decimal_separator(value);
+  commas_ += decimal == ',' ? 1 : 0;
+  points_ += decimal == '.' ? 1 : 0;
+  if (!is_whole(metric_or_label, trim(unit))) return;
+  const char grouping = grouping_separator(value);
+  grouping_commas_ += grouping == ',' ? 1 : 0;
+  grouping_points_ += grouping == '.' ? 1 : 0;
+}
+
+char SeparatorVotes::decimal() const {
+  if (commas_ != points_) return commas_ > points_ ? ',' : '.';
+  return grouping_points_ > grouping_commas_ ? ',' : '.';
+}
 
 char decimal_separator(std::string_view raw) {
   std::string text = compact(raw);

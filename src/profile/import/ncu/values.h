@@ -4,6 +4,7 @@
 // details page by label instead of name. Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -12,6 +13,17 @@ namespace purlin::profile {
 // Which of '.' and ',' is the decimal separator, as far as one printed number tells: 0 where it
 // does not ("1,024" is one thousand or one and a bit), or where the text is no number.
 char decimal_separator(std::string_view text);
+// The decimal separator of a file, from its values. A value that tells it counts most. Else the
+// whole numbers decide: in ns, instructions or bytes, "117.344" has a separator of thousands.
+class SeparatorVotes {
+ public:
+  void add(std::string_view metric_or_label, std::string_view unit, std::string_view value);
+  char decimal() const;  // '.' where nothing tells
+
+ private:
+  std::size_t commas_ = 0, points_ = 0, grouping_commas_ = 0, grouping_points_ = 0;
+};
+
 // "1,024" -> 1024, "4.30" -> 4.3; with a decimal comma "1.024,5" -> 1024.5. Also "12 (3; 4)", a
 // total with its instances. nullopt for "n/a", "nan", "no data", "".
 std::optional<double> parse_ncu_number(std::string_view text, char decimal);
