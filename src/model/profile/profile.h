@@ -43,8 +43,8 @@ struct KernelRow {
   std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end seen
 };
 
-// memcpy and memset operations of one kind: "h2d", "d2h", "d2d", "h2h", "p2p", "memset", "fill",
-// "map", "unmap", "svm".
+// memcpy and memset operations of one kind: "h2d", "d2h", "d2d", "h2d pageable", "migration h2d"
+// (copy_kind.h), "h2h", "p2p", "memset", "fill", "map", "unmap", "svm".
 struct CopyRow {
   std::string kind;
   int device = 0;

@@ -4,6 +4,7 @@
 #include "base/json/json.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "model/profile/copy_kind.h"
 #include "profile/export/events.h"
 
 #include <algorithm>
@@ -154,8 +155,12 @@ class ChromeWriter {
       return activity.row < kernels_.size() ? kernels_[activity.row] : "\"\"";
     if (activity.kind == ActivityKind::kSet) return "\"Memset (Device)\"";
     const std::string_view kind = copy_kind(activity);
-    if (kind == "h2d") return "\"Memcpy HtoD (Host -> Device)\"";
-    if (kind == "d2h") return "\"Memcpy DtoH (Device -> Host)\"";
+    const std::string_view memory = copy_memory(kind);
+    const std::string_view host = memory == "pageable" ? "Pageable"
+                                  : memory == "pinned" ? "Pinned"
+                                                       : "Host";
+    if (copy_direction(kind) == "h2d") return fmt::format("\"Memcpy HtoD ({} -> Device)\"", host);
+    if (copy_direction(kind) == "d2h") return fmt::format("\"Memcpy DtoH (Device -> {})\"", host);
     if (kind == "d2d") return "\"Memcpy DtoD (Device -> Device)\"";
     if (kind == "h2h") return "\"Memcpy HtoH (Host -> Host)\"";
     if (kind == "p2p") return "\"Memcpy PtoP (Device -> Device)\"";

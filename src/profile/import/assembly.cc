@@ -2,6 +2,8 @@
 #include "profile/import/assembly.h"
 
 #include "base/text.h"
+#include "profile/import/impossible_times.h"
+#include "profile/ops/graph_captures.h"
 
 #include <algorithm>
 #include <numeric>
@@ -204,6 +206,9 @@ void Assembly::finish() {
          fmt::format("{} left out: a profile holds at most {} counters over all rows",
                      counted(counters_left_out_, "counter value"), kMaxRowCounters));
   sort_timeline(timeline);
+  keep_possible_times(profile_);
+  if (const std::size_t captured = set_captured_apart(timeline); captured > 0)
+    profile_.coverage.notes.push_back(captured_note(captured));
 }
 
 }  // namespace purlin::profile

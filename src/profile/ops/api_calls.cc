@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/ops/api_calls.h"
 
+#include "model/profile/copy_kind.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -74,6 +76,16 @@ std::string_view classify_copy(std::string_view raw) {
   for (const auto& [word, kind] : kArrays)
     if (name.find(word) != std::string::npos) return kind;
   return "copy";
+}
+
+std::string copy_kind(std::string_view raw) {
+  const std::string name = lower_case(raw);
+  const std::string_view direction = classify_copy(raw);
+  for (const std::string_view unified : {"unified", "uvm", "migration"})
+    if (name.find(unified) != std::string::npos) return migration_kind_of(direction);
+  for (const std::string_view memory : {"pageable", "pinned"})
+    if (name.find(memory) != std::string::npos) return copy_kind_of(direction, memory);
+  return std::string(direction);
 }
 
 }  // namespace purlin::profile

@@ -6,6 +6,7 @@
 
 #include "model/profile/timeline.h"
 
+#include <string>
 #include <string_view>
 
 namespace purlin::profile {
@@ -15,5 +16,8 @@ CallKind classify_call(std::string_view name);  // "cudaLaunchKernel" -> kLaunch
 // "Memcpy HtoD (Pageable -> Device)", "CopyHostToDevice", "[CUDA memcpy HtoD]" -> "h2d"; also
 // "d2h", "d2d", "h2h", "p2p", "memset"; "copy" where the direction is not said.
 std::string_view classify_copy(std::string_view name);
+// The same with the host's memory, where the name has it: "h2d pageable".
+// model/profile/copy_kind.h.
+std::string copy_kind(std::string_view name);
 
 }  // namespace purlin::profile

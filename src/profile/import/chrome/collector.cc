@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "model/problem/problem.h"
+#include "profile/import/impossible_times.h"
 #include "profile/ops/api_calls.h"
 
 #include <algorithm>
@@ -58,6 +59,20 @@ bool TraceCollector::times_of(const ChromeEvent& event, Times& times) {
   out_.first_ns = std::min(out_.first_ns, *start);
   out_.last_ns = std::max(out_.last_ns, *start + *duration);
   return true;
+}
+
+void TraceCollector::note_backend(std::string_view category) {
+  for (const std::string_view backend : {"xpu", "mtia", "hpu"})
+    if (starts_with(category, backend)) out_.other_backend = backend;
+}
+
+// Of device work. Kineto writes zeros where the driver gave no times.
+bool TraceCollector::work_times_of(const ChromeEvent& event, Times& times) {
+  if (us_to_ns(event[Field::kTime]) == 0 && us_to_ns(event[Field::kDuration]).value_or(0) == 0) {
+    ++out_.untimed_work;
+    return false;
+  }
+  return times_of(event, times);
 }
 
 bool TraceCollector::room() {
@@ -191,6 +206,7 @@ void TraceCollector::add_call(const ChromeEvent& event) {
   Times times;
   if (!times_of(event, times)) return;
   out_.has_kineto = true;
+  note_backend(event[Field::kCategory]);
   CallRecord record;
   record.call.start_ns = times.start_ns;
   record.call.duration_ns = times.duration_ns;
@@ -314,8 +330,40 @@ void TraceCollector::add_range(const ChromeEvent& event, std::uint32_t name,
   range.thread = track.thread;
 }
 
+// What lies days away from the recording has times of another clock, or none.
+void TraceCollector::drop_far_times() {
+  if (out_.first_ns > out_.last_ns || out_.last_ns - out_.first_ns <= kFarthestNs) return;
+  std::vector<std::int64_t> starts;
+  const auto each = [&](auto use) {
+    use(out_.kernels, [](const DeviceRecord& record) { return record.activity; });
+    use(out_.copies, [](const DeviceRecord& record) { return record.activity; });
+    use(out_.calls, [](const CallRecord& record) { return record.call; });
+    use(out_.ops, [](const OpRecord& record) { return record.op; });
+    use(out_.ranges, [](const Range& range) { return range; });
+  };
+  each([&](const auto& records, auto event_of) {
+    for (const auto& record : records) starts.push_back(event_of(record).start_ns);
+  });
+  const std::int64_t middle = middle_of(starts);
+  out_.first_ns = INT64_MAX;
+  out_.last_ns = INT64_MIN;
+  each([&](auto& records, auto event_of) {
+    out_.far_times += std::erase_if(records, [&](const auto& record) {
+      const auto event = event_of(record);
+      return is_far(event.start_ns, event.duration_ns, middle);
+    });
+    for (const auto& record : records) {
+      const auto event = event_of(record);
+      out_.first_ns = std::min(out_.first_ns, event.start_ns);
+      out_.last_ns = std::max(out_.last_ns, event.start_ns + event.duration_ns);
+    }
+  });
+}
+
 Records TraceCollector::finish() {
   resolve();
+  drop_far_times();
+  for (const DeviceRecord& copy : out_.copies) add_to_row(copy.activity);
   if (out_.processes.empty() && !out_.kernels.empty()) out_.processes.emplace_back();
   for (const auto& [pid, index] : host_processes_) {
     const auto name = process_names_.find(pid);

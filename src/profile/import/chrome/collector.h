@@ -33,6 +33,8 @@ class TraceCollector {
     std::int64_t start_ns = 0, duration_ns = 0;
   };
   bool times_of(const ChromeEvent& event, Times& times);
+  void note_backend(std::string_view category);
+  bool work_times_of(const ChromeEvent& event, Times& times);
   bool room();  // for one more record in the timeline
   std::uint32_t track_of(const ChromeEvent& event);
   std::uint32_t host_process(TraceTrack& track);
@@ -57,8 +59,10 @@ class TraceCollector {
   Sketch& overflow_of(std::uint32_t spec);
   std::uint32_t other_spec();
   DeviceRecord* keep_copy(DeviceRecord record, std::string_view kind, std::uint32_t device);
+  void add_to_row(const Activity& copy);
   void keep_call(const CallRecord& record);
   void resolve();
+  void drop_far_times();
 
   struct Described {  // what an op's recorded inputs come to
     std::uint32_t shape = 0, dtype = 0;

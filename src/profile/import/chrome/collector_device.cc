@@ -126,7 +126,8 @@ Sketch& TraceCollector::overflow_of(std::uint32_t spec) {
 
 void TraceCollector::add_kernel(const ChromeEvent& event) {
   Times times;
-  if (!times_of(event, times)) return;
+  if (!work_times_of(event, times)) return;
+  note_backend(event[Field::kCategory]);
   TracedKernel spec;
   spec.name = out_.names.of_raw(event[Field::kName]);
   spec.device = device_of(event);
@@ -178,16 +179,20 @@ std::uint32_t TraceCollector::copy_row(std::string_view kind, std::uint32_t devi
   return next;
 }
 
+void TraceCollector::add_to_row(const Activity& copy) {
+  CopyRow& row = out_.copy_rows[copy.row];
+  row.bytes += static_cast<double>(copy.bytes);
+  row.duration.add(static_cast<double>(copy.duration_ns));
+}
+
 DeviceRecord* TraceCollector::keep_copy(DeviceRecord record, std::string_view kind,
                                         std::uint32_t device) {
   record.activity.row = copy_row(kind, device);
   record.activity.device = static_cast<std::uint16_t>(device);
   record.activity.kind = kind == "memset" ? ActivityKind::kSet : ActivityKind::kCopy;
-  CopyRow& row = out_.copy_rows[record.activity.row];
-  row.bytes += static_cast<double>(record.activity.bytes);
-  row.duration.add(static_cast<double>(record.activity.duration_ns));
   if (!room()) {
     ++out_.left_out_copies;
+    add_to_row(record.activity);
     return nullptr;
   }
   out_.copies.push_back(record);
@@ -196,7 +201,7 @@ DeviceRecord* TraceCollector::keep_copy(DeviceRecord record, std::string_view ki
 
 void TraceCollector::add_copy(const ChromeEvent& event, bool is_set) {
   Times times;
-  if (!times_of(event, times)) return;
+  if (!work_times_of(event, times)) return;
   DeviceRecord record;
   record.activity.start_ns = times.start_ns;
   record.activity.duration_ns = times.duration_ns;
@@ -210,7 +215,7 @@ void TraceCollector::add_copy(const ChromeEvent& event, bool is_set) {
   if (correlation > 0) record.correlation = static_cast<std::uint64_t>(correlation);
   const std::uint32_t name = out_.names.of_raw(event[Field::kName]);
   DeviceRecord* const kept =
-      keep_copy(record, is_set ? "memset" : classify_copy(out_.names[name]), device_of(event));
+      keep_copy(record, is_set ? "memset" : copy_kind(out_.names[name]), device_of(event));
   unbound_ = record.correlation == kNoId ? kept : nullptr;
 }
 

@@ -2,6 +2,7 @@
 // Events without a category, as XLA and most others write them: what they are, their track says.
 #include "base/text.h"
 #include "model/problem/problem.h"
+#include "model/profile/copy_kind.h"
 #include "profile/import/chrome/collector.h"
 #include "profile/ops/api_calls.h"
 
@@ -25,13 +26,18 @@ enum class TrackKind { kUnknown, kWork, kHost, kSkipped };
 struct TrackSort {
   TrackKind kind = TrackKind::kUnknown;
   std::uint32_t device = 0;
+  bool is_autograd = false;
 };
+
+std::uint32_t device_number(std::string_view text) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(to_id(text).value_or(0), kMaxTrackDevices - 1));
+}
 
 TrackSort sort_of(const std::string& process, const std::string& thread, bool& is_xla) {
   const std::string name = lower_name(process), lane = lower_name(thread);
   TrackSort sort;
-  sort.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      to_id(name.substr(0, name.find(" ("))).value_or(0), kMaxTrackDevices - 1));
+  sort.device = device_number(name.substr(0, name.find(" (")));
   if (name.find("/host:") != std::string::npos) {
     is_xla = true;
     sort.kind = TrackKind::kHost;
@@ -42,6 +48,12 @@ TrackSort sort_of(const std::string& process, const std::string& thread, bool& i
     sort.kind = name.find("custom") == std::string::npos && (gpu_stream || tpu_ops)
                     ? TrackKind::kWork
                     : TrackKind::kSkipped;  // "XLA Ops" and others repeat what the streams say
+  } else if (name == "cpu functions") {     // PyTorch's autograd profiler, before Kineto
+    sort.kind = TrackKind::kHost;
+  } else if (ends_with(name, " functions")) {  // "cuda functions": a thread is a device
+    sort.kind = TrackKind::kWork;
+    sort.is_autograd = true;
+    sort.device = device_number(lane);
   } else if (name.find("gpu") != std::string::npos && name.find("cpu") == std::string::npos) {
     sort.kind = TrackKind::kWork;
   }
@@ -88,12 +100,11 @@ void TraceCollector::add_loose(const ChromeEvent& event) {
     const std::string text = to_text_value(event[details], 1024);
     record.bytes = to_u64(detail_of(text, is_set ? "num_bytes" : "size"));
     if (record.bytes == 0) record.bytes = to_u64(detail_of(text, "bytes"));
-    const auto side = [&](std::string_view key) {
-      const std::string where(detail_of(text, key));
-      return where == "device" ? 'd' : 'h';
-    };
+    const std::string source(detail_of(text, "kind_src")), target(detail_of(text, "kind_dst"));
+    const bool from_host = source != "device", to_host = target != "device";
+    const std::string direction = {from_host ? 'h' : 'd', '2', to_host ? 'h' : 'd'};
     record.copy_name = out_.names.of_text(
-        is_set ? "memset" : std::string{side("kind_src"), '2', side("kind_dst")});
+        is_set ? "memset" : copy_kind_of(direction, from_host ? source : target));
   }
   TracedKernel spec;
   spec.name = record.name;
@@ -108,9 +119,13 @@ void TraceCollector::add_loose(const ChromeEvent& event) {
 void TraceCollector::resolve() {
   std::vector<TrackSort> sorts(out_.tracks.size());
   for (std::size_t i = 0; i < sorts.size(); ++i) {
-    const auto process = process_names_.find(out_.tracks[i].pid);
+    const TraceTrack& track = out_.tracks[i];
+    const auto process = process_names_.find(track.pid);
     if (process != process_names_.end())
-      sorts[i] = sort_of(process->second, out_.tracks[i].thread_name, out_.has_xla);
+      sorts[i] = sort_of(process->second, track.thread_name, out_.has_xla);
+    else  // some write the process's name in place of its number
+      sorts[i] = sort_of(track.pid, track.tid, out_.has_xla);
+    out_.has_kineto = out_.has_kineto || sorts[i].is_autograd;
   }
   std::vector<LooseRecord> loose;
   loose.swap(out_.loose);
@@ -167,8 +182,7 @@ void TraceCollector::resolve() {
         name.find("memcpy") != std::string::npos || name.find("memset") != std::string::npos;
     if (from.copy_name != 0 || named_copy) {
       if (from.bytes == 0) ++out_.copies_without_bytes;
-      const std::string kind =
-          from.copy_name != 0 ? out_.names[from.copy_name] : std::string(classify_copy(name));
+      const std::string kind = from.copy_name != 0 ? out_.names[from.copy_name] : copy_kind(name);
       keep_copy(record, kind, device->second);
       continue;
     }

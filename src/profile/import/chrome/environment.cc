@@ -23,7 +23,46 @@ std::string cuda_version(std::int64_t number) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 
-DeviceInfo device_of(const Json& from, bool amd) {
+std::string backend_of(const Records& records) {
+  if (!records.other_backend.empty()) return std::string(records.other_backend);
+  if (records.host_is_amd) return "hip";
+  return records.has_kineto ? "cuda" : "";
+}
+
+std::string vendor_of_backend(const std::string& backend) {
+  if (backend == "cuda") return "NVIDIA";
+  if (backend == "hip") return "AMD";
+  if (backend == "mtia") return "Meta";
+  return backend == "xpu" || backend == "hpu" ? "Intel" : "";
+}
+
+// ROCm's recorder numbers devices as HSA does: CPU sockets first, then GPUs, none of which a
+// program can see as 0. `ids` are the numbers in the trace, `count` is how many GPUs it describes.
+// The result is the number of the first GPU; 0 where the numbers are those of HIP.
+std::int64_t first_hsa_gpu(const std::vector<std::int64_t>& ids, std::int64_t count) {
+  if (ids.empty() || count == 0) return 0;
+  const auto [least, most] = std::minmax_element(ids.begin(), ids.end());
+  if (*least <= 0) return 0;
+  // A single GPU that the program sees is any of the node's.
+  if (count == 1 && ids.size() == 1) return *least;
+  constexpr std::int64_t kSockets[] = {2, 1, 4, 8};  // servers have two, mostly
+  for (const std::int64_t sockets : kSockets)
+    if (*least >= sockets && *most < sockets + count) return sockets;
+  return *least;
+}
+
+// The trace's numbers of the devices that ran kernels. Memcpys may name a CPU.
+std::vector<std::int64_t> devices_of_kernels(const Records& records) {
+  std::vector<bool> used(records.devices.size(), records.kernels.empty());
+  for (const DeviceRecord& kernel : records.kernels)
+    if (kernel.activity.device < used.size()) used[kernel.activity.device] = true;
+  std::vector<std::int64_t> ids;
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (used[i]) ids.push_back(records.devices[i]);
+  return ids;
+}
+
+DeviceInfo device_of(const Json& from, const Records& records) {
   DeviceInfo info;
   const auto number = [&](const char* key) { return from[key].as_int(); };
   const auto small = [&](const char* key) {
@@ -31,12 +70,12 @@ DeviceInfo device_of(const Json& from, bool amd) {
   };
   info.kind = "gpu";
   info.name = from["name"].as_string();
-  amd = amd || is_amd(info.name);
-  info.backend = amd ? "hip" : "cuda";
-  info.vendor = amd ? "AMD" : "NVIDIA";
+  info.backend = is_amd(info.name) ? "hip" : backend_of(records);
+  if (info.backend.empty()) info.backend = "cuda";
+  info.vendor = vendor_of_backend(info.backend);
   info.id = fmt::format("{}:{}", info.backend, number("id"));
-  // Of AMD's devices the numbers do not give the target's name.
-  if (!amd && from.find("computeMajor") != nullptr)
+  // Of other devices the numbers do not give the target's name.
+  if (info.backend == "cuda" && from.find("computeMajor") != nullptr)
     info.arch = fmt::format("sm_{}{}", number("computeMajor"), number("computeMinor"));
   info.compute_units = small("numSms");
   info.memory_bytes =
@@ -69,16 +108,29 @@ std::vector<std::uint16_t> read_environment(const Json& members, Records& record
   std::vector<std::int64_t> ids;
   for (const Json& properties : members["deviceProperties"].items()) {
     if (devices.size() >= kMaxNamedDevices) break;
-    devices.push_back(device_of(properties, records.host_is_amd));
+    devices.push_back(device_of(properties, records));
     ids.push_back(properties["id"].as_int());
   }
+  const bool described_amd = !devices.empty() && devices.front().backend == "hip";
+  const std::vector<std::int64_t> gpus = devices_of_kernels(records);
+  const std::int64_t first_gpu =
+      described_amd ? first_hsa_gpu(gpus, static_cast<std::int64_t>(ids.size())) : 0;
+  if (first_gpu > 0 && ids.size() > 1)
+    profile.coverage.notes.push_back(
+        {"hsa_device_numbers",
+         fmt::format(
+             "the trace numbers GPUs as HSA does, behind the CPUs: {} is taken as the first",
+             first_gpu),
+         0, 0});
   std::vector<std::uint16_t> index;
-  for (const std::int64_t id : records.devices) {
+  for (std::int64_t id : records.devices) {
+    id = (id < first_gpu ? gpus.front() : id) - first_gpu;
     std::size_t at = static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
     if (at == ids.size() && ids.size() < 2 * kMaxNamedDevices) {
       DeviceInfo info;
       info.kind = "gpu";
-      info.backend = records.host_is_amd ? "hip" : records.has_kineto ? "cuda" : "";
+      info.backend = backend_of(records);
+      info.vendor = vendor_of_backend(info.backend);
       info.id = fmt::format("{}:{}", info.backend.empty() ? "device" : info.backend, id);
       devices.push_back(std::move(info));
       ids.push_back(id);
@@ -115,9 +167,10 @@ std::vector<std::uint16_t> read_environment(const Json& members, Records& record
   const auto bounded = [](std::int64_t value, std::int64_t least) {
     return static_cast<int>(std::clamp<std::int64_t>(value, least, 1 << 30));
   };
-  const bool amd = !devices.empty() && devices[0].backend == "hip";
+  const std::string layer =
+      devices.empty() || devices[0].backend.empty() ? "cuda" : devices[0].backend;
   for (ProcessInfo& process : records.processes) {
-    process.layer = records.has_xla ? "xla" : amd ? "hip" : "cuda";
+    process.layer = records.has_xla ? "xla" : layer;
     process.rank = bounded(number("rank", -1), -1);
     process.world_size = bounded(number("world_size", 0), 0);
   }

@@ -2,6 +2,7 @@
 #include "profile/import/chrome/link.h"
 
 #include "profile/import/chrome/rows.h"
+#include "profile/ops/graph_captures.h"
 
 #include <algorithm>
 #include <limits>
@@ -197,14 +198,18 @@ std::uint32_t bind(DeviceRecord& work, const Records& records, CallsById& calls,
 
 // Launching calls whose kernel is not there. The driver's call inside the runtime's launches the
 // same kernel and has no other.
-void count_lost(const Records& records, const std::vector<bool>& has_work, LinkStats& stats) {
+void count_lost(const Timeline& timeline, LinkStats& stats) {
+  std::vector<bool> has_work(timeline.calls.size(), false);
+  for (const Activity& activity : timeline.activities)
+    if (activity.kind == ActivityKind::kKernel && activity.call != kNone)
+      has_work[activity.call] = true;
   struct Outer {
     std::int64_t end = std::numeric_limits<std::int64_t>::min();
     bool lost = false;
   };
   std::unordered_map<std::uint64_t, Outer> threads;  // the last launch of each
-  for (std::size_t i = 0; i < records.calls.size(); ++i) {
-    const Call& call = records.calls[i].call;
+  for (std::size_t i = 0; i < timeline.calls.size(); ++i) {
+    const Call& call = timeline.calls[i];
     if (call.kind != CallKind::kLaunch) continue;
     Outer& outer = threads[std::uint64_t{call.process} << 32 | call.thread];
     if (call.start_ns >= outer.end) {
@@ -250,14 +255,9 @@ LinkStats link_trace(Records& records, const LinkOptions& options, Profile& prof
   RowBuilder rows(records, options, stats);
   {
     CallsById calls(records.calls);
-    std::vector<bool> has_work(records.calls.size(), false);
-    for (DeviceRecord& record : records.kernels) {
-      const std::uint32_t op = bind(record, records, calls, ops_by_id, stats);
-      if (record.activity.call != kNone) has_work[record.activity.call] = true;
-      rows.add(record, op);
-    }
+    for (DeviceRecord& record : records.kernels)
+      rows.add(record, bind(record, records, calls, ops_by_id, stats));
     for (DeviceRecord& record : records.copies) bind(record, records, calls, ops_by_id, stats);
-    count_lost(records, has_work, stats);
   }
   rows.add_overflow();
   rows.add_counters();
@@ -292,6 +292,8 @@ LinkStats link_trace(Records& records, const LinkOptions& options, Profile& prof
     timeline.end_ns = std::max(records.window_end_ns, records.last_ns) + options.base_ns;
   }
   sort_timeline(timeline);
+  stats.launches_captured = set_captured_apart(timeline);
+  count_lost(timeline, stats);
   return stats;
 }
 

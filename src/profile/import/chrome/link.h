@@ -28,6 +28,7 @@ struct LinkStats {
   std::uint64_t kernels_without_op = 0;     // of the others
   std::uint64_t launches = 0;               // launching calls
   std::uint64_t launches_without_work = 0;  // whose kernel is not in the trace
+  std::uint64_t launches_captured = 0;      // into a graph: no kernel is due
   std::uint64_t kernels_in_other_row = 0;   // beyond either bound
   std::uint64_t counters = 0, counters_unplaced = 0;
   bool counters_only = false;  // kernels are known from their counters alone

@@ -93,7 +93,10 @@ struct Records {
 
   // What was left out, and why.
   std::uint64_t left_out_kernels = 0, left_out_copies = 0, left_out_other = 0, python_frames = 0,
-                bad_times = 0, negative_durations = 0, copies_without_bytes = 0, not_understood = 0;
+                bad_times = 0, negative_durations = 0, copies_without_bytes = 0, not_understood = 0,
+                untimed_work = 0, far_times = 0;
+  // Of a device that is neither CUDA's nor HIP's, by the categories of its calls: "xpu", "mtia".
+  std::string_view other_backend;
   bool host_is_amd = false, has_xla = false, has_kineto = false, ops_with_dims = false;
 };
 

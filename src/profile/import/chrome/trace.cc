@@ -7,6 +7,8 @@
 #include "profile/import/chrome/environment.h"
 #include "profile/import/chrome/link.h"
 #include "profile/import/chrome/reader.h"
+#include "profile/import/impossible_times.h"
+#include "profile/ops/graph_captures.h"
 
 #include <fmt/core.h>
 
@@ -48,6 +50,15 @@ void note_text(const TraceReader& reader, const Records& records, Profile& profi
   if (records.negative_durations > 0)
     note(profile, "negative_durations", "events that end before they begin were left out",
          records.negative_durations);
+  if (records.untimed_work > 0)
+    note(profile, "bad_times",
+         "kernels and memcpys have the time 0: the driver gave none. They are in no sum",
+         records.untimed_work);
+  if (records.far_times > 0)
+    note(profile, "bad_times",
+         "events lie more than a day away from the recording: their times are of no use, and they "
+         "were left out",
+         records.far_times);
   if (records.python_frames > 0)
     note(profile, "python_frames", "Python stack frames are in the trace and were not imported",
          records.python_frames);
@@ -85,6 +96,8 @@ void note_links(const LinkStats& stats, const Records& facts, bool has_calls, bo
     note(profile, "no_ops", "no ops were recorded: profile with ProfilerActivity.CPU as well");
   else if (kineto && has_ops && !facts.ops_with_dims)
     note(profile, "no_shapes", "inputs' shapes were not recorded: profile with record_shapes=True");
+  if (stats.launches_captured > 0)
+    profile.coverage.notes.push_back(captured_note(stats.launches_captured));
   if (stats.launches_without_work > 0 && !stats.counters_only)
     note(profile, "launches_without_kernel",
          fmt::format("launching calls without a kernel in the trace, of {}",
@@ -176,6 +189,8 @@ Result<Profile> import_chrome_trace(Input input, const std::string& name,
   }
   const bool has_calls = !records.calls.empty(), has_ops = !records.ops.empty();
   const LinkStats stats = link_trace(records, link, profile);
+  // Streams of CUDA and HIP are in order. Lanes of other tools may hold anything.
+  if (kineto && records.other_backend.empty()) keep_possible_times(profile);
   note_links(stats, records, has_calls, has_ops, profile);
   Coverage& coverage = profile.coverage;
   coverage.launches_seen = static_cast<double>(stats.kernels);

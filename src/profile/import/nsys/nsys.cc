@@ -2,16 +2,19 @@
 // Nsight Systems' SQLite export: kernels, copies, sets and graphs on the devices; API calls, NVTX
 // ranges and ops on the host; the calls that launched what, by correlation id.
 #include "base/text.h"
+#include "model/profile/copy_kind.h"
 #include "profile/import/assembly.h"
 #include "profile/import/import.h"
 #include "profile/import/nsys/session.h"
 #include "profile/import/nsys/sqlite_file.h"
 #include "profile/ops/api_calls.h"
+#include "profile/ops/graph_captures.h"
 #include "profile/ops/host_links.h"
 #include "profile/ops/range_ops.h"
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -349,28 +352,47 @@ class NsysImporter {
     }
   }
 
+  static std::string memory_of(std::string_view name) {
+    for (const auto& [word, memory] : {std::pair("PAGEABLE", "pageable"), {"PINNED", "pinned"}})
+      if (ends_with(name, word)) return memory;
+    return name.empty() ? "" : "other";
+  }
+
+  // Names by number, from a table of the file: what `meaning` makes of the name, else of the label.
+  Status name_kinds(std::string_view table, std::vector<std::string>& kinds,
+                    const std::function<std::string(std::string_view)>& meaning) {
+    constexpr std::size_t kMostKinds = 64;
+    if (!file_.has(table)) return Status::ok();
+    PURLIN_ASSIGN(SqliteFile::Rows names, file_.select(table, {"id", "name", "label"}));
+    while (names.next().value_or(false)) {
+      const std::size_t id = to_u32(names.integer(0));
+      std::string kind = meaning(names.text(1));
+      if (kind.empty()) kind = meaning(names.text(2));
+      if (id >= kMostKinds || kind.empty()) continue;
+      kinds.resize(std::max(kinds.size(), id + 1));
+      kinds[id] = std::move(kind);
+    }
+    return Status::ok();
+  }
+
   Status copies(std::string_view table) {
     // The kinds by number as CUPTI has them; a file's own list of them goes first.
-    std::vector<std::string> kinds = {"copy", "h2d", "d2h", "h2d", "d2h", "d2d", "d2d",
-                                      "d2d",  "d2d", "h2h", "p2p", "h2d", "d2h", "d2d"};
-    if (file_.has("ENUM_CUDA_MEMCPY_OPER")) {
-      PURLIN_ASSIGN(SqliteFile::Rows names,
-                    file_.select("ENUM_CUDA_MEMCPY_OPER", {"id", "name", "label"}));
-      while (names.next().value_or(false)) {
-        const std::size_t id = to_u32(names.integer(0));
-        std::string_view kind = classify_copy(names.text(1));
-        if (kind == "copy") kind = classify_copy(names.text(2));
-        if (id < 64 && kind != "copy") {
-          kinds.resize(std::max(kinds.size(), id + 1), "copy");
-          kinds[id] = kind;
-        }
-      }
-    }
-    PURLIN_ASSIGN(SqliteFile::Rows rows,
-                  file_.select(table,
-                               {"start", "end", "deviceId", "streamId", "correlationId",
-                                "globalPid", "graphNodeId", "bytes", "copyKind"},
-                               order_));
+    std::vector<std::string> kinds = {
+        "copy", "h2d", "d2h", "h2d", "d2h",           "d2d",           "d2d",
+        "d2d",  "d2d", "h2h", "p2p", "migration h2d", "migration d2h", "migration d2d"};
+    PURLIN_TRY(name_kinds("ENUM_CUDA_MEMCPY_OPER", kinds, [](std::string_view name) {
+      return classify_copy(name) == "copy" ? "" : copy_kind(name);
+    }));
+    // CUPTI's numbers, which nvprof writes, have "unknown" first.
+    std::vector<std::string> memories = file_.has("StringIds")
+                                            ? std::vector<std::string>{"pageable", "pinned"}
+                                            : std::vector<std::string>{"", "pageable", "pinned"};
+    PURLIN_TRY(name_kinds("ENUM_CUDA_MEM_KIND", memories, memory_of));
+    PURLIN_ASSIGN(SqliteFile::Rows rows, file_.select(table,
+                                                      {"start", "end", "deviceId", "streamId",
+                                                       "correlationId", "globalPid", "graphNodeId",
+                                                       "bytes", "copyKind", "srcKind", "dstKind"},
+                                                      order_));
     while (true) {
       PURLIN_ASSIGN(const bool more, next(rows));
       if (!more) return Status::ok();
@@ -380,7 +402,11 @@ class NsysImporter {
       copy->kind = ActivityKind::kCopy;
       copy->bytes =
           static_cast<std::uint64_t>(std::max<std::int64_t>(0, rows.integer(7).value_or(0)));
-      copy->row = assembly_.copy_row(kind < kinds.size() ? kinds[kind] : "copy", copy->device);
+      const std::string_view direction = kind < kinds.size() ? kinds[kind] : "copy";
+      const std::optional<std::int64_t> side = rows.integer(direction == "h2d" ? 9 : 10);
+      const std::size_t memory = side && *side >= 0 ? to_u32(side) : memories.size();
+      copy->row = assembly_.copy_row(
+          copy_kind_of(direction, memory < memories.size() ? memories[memory] : ""), copy->device);
       assembly_.add(*copy);
     }
   }

@@ -72,7 +72,7 @@ void expect_the_program(const Profile& profile, std::int64_t epoch) {
   EXPECT_EQ(profile.kernels[2].duration.total_ns(), 2100);
 
   ASSERT_EQ(profile.copies.size(), 2u);
-  EXPECT_EQ(profile.copies[0].kind, "h2d");
+  EXPECT_EQ(profile.copies[0].kind, "h2d pinned");
   EXPECT_EQ(profile.copies[0].bytes, 1048576);
   EXPECT_EQ(profile.copies[0].duration.total_ns(), 1000);
   EXPECT_EQ(profile.copies[1].kind, "memset");
@@ -307,6 +307,63 @@ TEST(NsysRanges, Ops) {
   EXPECT_EQ(op_of_range("aten::relu_")->name, "aten::relu_");
   for (const char* text : {"forward", "my::range with blanks", "std::vector", "a, b", "::", ""})
     EXPECT_FALSE(op_of_range(text).has_value()) << text;
+}
+
+constexpr const char* kSmallSchema = R"(
+  CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+  CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
+  CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId,
+    globalPid, demangledName, gridX, blockX);
+  CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, streamId, correlationId,
+    globalPid, bytes, copyKind, srcKind, dstKind);
+  INSERT INTO StringIds VALUES (1,'k'), (2,'cudaLaunchKernel_v7000'),
+    (3,'cudaStreamBeginCapture_v10000'), (4,'cudaStreamEndCapture_v10000');
+)";
+
+TEST(Nsys, MigrationsAreNoMemcpysAndMemoryHasItsKind) {
+  const std::string rows = R"(
+    INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES
+      (10,20,0,7,1,16777216,8,1,0,2), (30,40,0,7,2,16777216,8,2,2,1), (50,60,0,7,3,16777216,8,1,4,2),
+      (70,80,0,0,0,16777216,8,11,7,7), (90,95,0,0,0,16777216,8,12,NULL,NULL);)";
+  const auto kinds = [](const std::string& sql) {
+    std::string text;
+    for (const CopyRow& row : Database(sql).import().copies) text += row.kind + "; ";
+    return text;
+  };
+  EXPECT_EQ(kinds(kSmallSchema + rows),
+            "h2d pageable; d2h pinned; h2d; migration h2d; migration d2h; ");
+  // A file's own lists go first.
+  EXPECT_EQ(kinds(kSmallSchema + rows + R"(
+      CREATE TABLE ENUM_CUDA_MEM_KIND (id, name, label);
+      INSERT INTO ENUM_CUDA_MEM_KIND VALUES (0,'CUDA_MEMOPR_MEMORY_KIND_UNKNOWN','Unknown'),
+        (1,'CUDA_MEMOPR_MEMORY_KIND_PAGEABLE','Pageable'),
+        (4,'CUDA_MEMOPR_MEMORY_KIND_PINNED','Pinned');
+      CREATE TABLE ENUM_CUDA_MEMCPY_OPER (id, name, label);
+      INSERT INTO ENUM_CUDA_MEMCPY_OPER VALUES
+        (12,'CUDA_MEMCPY_KIND_UVM_DTOD','Unified Device-to-Device');)"),
+            "h2d; d2h pageable; h2d pinned; migration h2d; migration d2d; ");
+}
+
+TEST(Nsys, CapturedLaunchesAndImpossibleTimes) {
+  std::string sql = kSmallSchema;
+  sql += R"(INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1,2,16777216,1,2), (3,4,16777216,2,3),
+    (5,6,16777216,3,2), (7,8,16777216,4,4);
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0,0,0,7,9,16777216,1,1,1);)";
+  for (int i = 0; i < 6; ++i)
+    sql +=
+        fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ({},{},0,7,{},16777216,1,1,1);",
+                    100 + 110 * i, 200 + 110 * i + (i == 2 ? 9'000'000 : 0), i == 0 ? 1 : 0);
+  const Profile profile = Database(sql).import();
+  ASSERT_EQ(profile.kernels.size(), 1u);
+  EXPECT_EQ(profile.kernels[0].duration.count(), 6);
+  EXPECT_DOUBLE_EQ(profile.kernels[0].duration.total_ns(), 610);
+  EXPECT_NE(nsys_note(profile, "overlong_kernels"), nullptr);
+  EXPECT_NE(nsys_note(profile, "rows_damaged"), nullptr);
+  ASSERT_NE(nsys_note(profile, "launches_captured"), nullptr);
+  EXPECT_EQ(nsys_note(profile, "launches_captured")->count, 1);
+  EXPECT_EQ(std::count_if(profile.timeline.calls.begin(), profile.timeline.calls.end(),
+                          [](const Call& call) { return call.kind == CallKind::kLaunch; }),
+            1);
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ std::string_view NsysSession::name(const SqliteFile::Rows& rows, int column) {
 
 std::optional<Span> NsysSession::span(const SqliteFile::Rows& rows, int start, int end) {
   const std::optional<std::int64_t> first = rows.integer(start), last = rows.integer(end);
-  if (!first || !last || *last < *first || *first < -kMaxTime || *last > kMaxTime) {
+  const bool untimed = first == 0 && last == 0;  // the driver gave none
+  if (!first || !last || untimed || *last < *first || *first < -kMaxTime || *last > kMaxTime) {
     ++damaged_;
     return std::nullopt;
   }
