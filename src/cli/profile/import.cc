@@ -50,7 +50,8 @@ class ImportCommand : public Command {
                 "trace.json, trace.json.gz\n  Nsight Systems    nsys export --type sqlite -o FILE "
                 "report.nsys-rep\n  Nsight Compute    ncu --import report.ncu-rep --csv --page raw "
                 "> FILE\n  rocprof, rocprofv2, rocprofv3, rocprof-compute      CSV files, or a "
-                "folder of them\n  Purlin            profiles, to merge them",
+                "folder of them\n  rocprofv3         FILE_results.json, FILE_results.db (rocpd)\n"
+                "  Proton            FILE.hatchet\n  Purlin            profiles, to merge them",
             .examples = {{"purlin import trace.json.gz -o step.plprof"},
                          {"purlin import report.sqlite"},
                          {"purlin import --build v2 --json rank*.json.gz -o job.plprof"}},

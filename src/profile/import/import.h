@@ -27,7 +27,10 @@ enum class Format {
   kNsysSqlite,
   kNcuCsv,
   kRocprofCsv,
-  kStallCsv,  // samples of warp stalls by kernel and reason
+  kRocprofJson,  // rocprofv3's
+  kRocpd,        // rocprofv3's and rocprof-sys's database
+  kHatchet,      // Triton Proton's
+  kStallCsv,     // samples of warp stalls by kernel and reason
 };
 
 std::string_view to_text(Format format);  // "kineto"
@@ -52,6 +55,9 @@ Result<Profile> import_chrome_trace(const std::string& path, const ImportOptions
 Result<Profile> import_nsys_sqlite(const std::string& path, const ImportOptions& options);
 Result<Profile> import_ncu_csv(const std::string& path, const ImportOptions& options);
 Result<Profile> import_rocprof_csv(const std::string& path, const ImportOptions& options);
+Result<Profile> import_rocprof_json(const std::string& path, const ImportOptions& options);
+Result<Profile> import_rocpd(const std::string& path, const ImportOptions& options);
+Result<Profile> import_hatchet(const std::string& path, const ImportOptions& options);
 Result<Profile> import_stall_csv(const std::string& path, const ImportOptions& options);
 
 }  // namespace purlin::profile

@@ -175,6 +175,19 @@ Result<std::size_t> Input::read(char* into, std::size_t size) {
   return got;
 }
 
+Result<std::string> Input::read_all(std::size_t most) {
+  std::string text;
+  std::vector<char> part(std::size_t{1} << 20);
+  while (true) {
+    PURLIN_ASSIGN(const std::size_t got, read(part.data(), part.size()));
+    if (got == 0) return text;
+    if (text.size() + got > most)
+      return error(Code::kInvalid, "more than {} MiB, which is more than is read at once",
+                   most >> 20);
+    text.append(part.data(), got);
+  }
+}
+
 bool Input::compressed() const { return state_->gzip; }
 std::uint64_t Input::offset() const { return state_->given; }
 std::uint64_t Input::file_offset() const { return state_->taken - (state_->end - state_->at); }

@@ -29,6 +29,9 @@ class Input {
   // Between 1 and `size` decoded bytes into `into`; 0 at the end. kIo, kCorrupt.
   Result<std::size_t> read(char* into, std::size_t size);
 
+  // All of it, for documents that are read as a whole. kInvalid where it is more than `most` bytes.
+  Result<std::string> read_all(std::size_t most);
+
   bool compressed() const;
   std::uint64_t offset() const;       // decoded bytes handed out so far
   std::uint64_t file_offset() const;  // bytes of the file used for them

@@ -11,7 +11,10 @@
 #include "profile/import/ncu/csv.h"
 #include "profile/import/ncu/stall_csv.h"
 #include "profile/import/nsys/sqlite_file.h"
+#include "profile/import/proton/hatchet.h"
+#include "profile/import/rocm/rocpd.h"
 #include "profile/import/rocm/rocprof_csv.h"
+#include "profile/import/rocm/rocprof_json.h"
 
 #include <algorithm>
 #include <array>
@@ -24,8 +27,8 @@ constexpr std::size_t kPrefixBytes = 256 << 10;
 constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
 constexpr std::string_view kSupported =
     "supported: Purlin profiles, Chrome traces of PyTorch, JAX and others (.json, .json.gz), "
-    "Nsight "
-    "Systems SQLite, Nsight Compute CSV, rocprof CSV, CSV of stall samples";
+    "Nsight Systems SQLite, Nsight Compute CSV, rocprof CSV and JSON, rocpd databases, Proton's "
+    "hatchet files, CSV of stall samples";
 
 // Formats that are not read: found by their first bytes or, for the hint only, by their name.
 struct Foreign {
@@ -50,7 +53,10 @@ constexpr std::array<Foreign, 17> kForeign = {{
      "trace.json"},
     {"", ".perfetto-trace", "a Perfetto trace in its binary form",
      "make JSON of it: traceconv json {} trace.json"},
-    {"", ".xplane.pb", "a profile of XLA in its binary form", "give the trace.json.gz next to it"},
+    {"", ".xplane.pb", "a profile of XLA in its binary form",
+     "give the trace.json.gz next to it; where there is none, make it: python -c 'from "
+     "xprof.convert import raw_to_tool_data as r; open(\"trace.json\", \"wb\").write("
+     "r.xspace_to_tool_data([\"{}\"], \"trace_viewer\", dict())[0])'"},
     {"", ".pb", "a protocol buffer", "give the trace's JSON form"},
     {"PK\x03\x04", "", "a zip archive", "unpack it first"},
     {"\x28\xB5\x2F\xFD", "", "compressed with zstd", "unpack it first: zstd -d {}"},
@@ -105,10 +111,11 @@ Result<Format> sqlite_format(const std::string& path) {
   if (any("CUPTI_ACTIVITY_KIND_") || any("NVTX_EVENTS") || any("TARGET_INFO_") ||
       any("ANALYSIS_DETAILS"))
     return Format::kNsysSqlite;
-  if (any("rocpd_"))
-    return not_a_profile(path, "this is a database of rocprofv3",
-                         "make CSV of it: rocpd convert --output-format csv -i {}");
-  return not_a_profile(path, "this is an SQLite file, but no export of Nsight Systems",
+  if (looks_like_rocpd(tables)) return Format::kRocpd;
+  if (any("rocpd_op"))
+    return not_a_profile(path, "this is a database of rpd_tracer",
+                         "make a trace of it: rpd2tracing.py {} trace.json");
+  return not_a_profile(path, "this is an SQLite file, but none of Nsight Systems or rocprofv3",
                        std::string(kSupported));
 }
 
@@ -130,6 +137,12 @@ std::string_view to_text(Format format) {
       return "ncu-csv";
     case Format::kRocprofCsv:
       return "rocprof-csv";
+    case Format::kRocprofJson:
+      return "rocprof-json";
+    case Format::kRocpd:
+      return "rocpd";
+    case Format::kHatchet:
+      return "hatchet";
     case Format::kStallCsv:
       return "stall-csv";
   }
@@ -140,7 +153,10 @@ Result<Format> detect_format(const std::string& path) {
   if (is_directory(path)) {
     PURLIN_ASSIGN(const std::vector<std::string> files, rocprof_files(path));
     if (!files.empty()) return Format::kRocprofCsv;
-    return error(Code::kInvalid, "{}: a folder without CSV files of rocprof; {}", path, kSupported);
+    return error(Code::kInvalid,
+                 "{}: a folder without CSV files of rocprof; give .db, .json and other files by "
+                 "their names; {}",
+                 path, kSupported);
   }
   if (!file_exists(path)) return error(Code::kNotFound, "{}: no such file", path);
   struct stat facts {};
@@ -155,6 +171,8 @@ Result<Format> detect_format(const std::string& path) {
                    path);
     return sqlite_format(path);
   }
+  if (looks_like_rocprof_json(prefix)) return Format::kRocprofJson;
+  if (looks_like_hatchet(prefix)) return Format::kHatchet;
   if (const std::optional<Format> trace = looks_like_chrome_trace(prefix)) return *trace;
   if (looks_like_stall_csv(prefix)) return Format::kStallCsv;
   if (looks_like_rocprof_csv(prefix)) return Format::kRocprofCsv;
@@ -180,6 +198,12 @@ Result<Profile> open_profile(const std::string& path, const ImportOptions& optio
       return import_ncu_csv(path, options);
     case Format::kRocprofCsv:
       return import_rocprof_csv(path, options);
+    case Format::kRocprofJson:
+      return import_rocprof_json(path, options);
+    case Format::kRocpd:
+      return import_rocpd(path, options);
+    case Format::kHatchet:
+      return import_hatchet(path, options);
     case Format::kStallCsv:
       return import_stall_csv(path, options);
   }

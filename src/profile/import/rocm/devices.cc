@@ -80,7 +80,9 @@ int RocprofDevices::index(std::string_view text) {
   }
   const int index = devices_[std::string(text)] = static_cast<int>(devices.size());
   DeviceInfo info = found != nullptr ? found->info : system_;
-  info.id = fmt::format("hip:{}", std::max<std::int64_t>(number, 0));
+  // Nodes are numbered from the CPUs on; a program counts GPUs alone.
+  info.id = fmt::format(
+      "hip:{}", found != nullptr ? found - agents_.data() : std::max<std::int64_t>(number, 0));
   info.backend = "hip";
   info.kind = "gpu";
   info.vendor = "AMD";

@@ -43,7 +43,63 @@ struct Header {
   std::string group;
   RocprofTable table = RocprofTable::kNone;
   bool hip = false;  // of calls: the runtime's, not HSA's below it
+  // Of a launch's row: the counters, and whether the launch has a number.
+  std::string counters;
+  bool numbered = false;
+  // The program ran again for other counters: its launches have been counted.
+  bool later_pass = false;
 };
+
+// "/run/pass_2/host/1_kernel_trace.csv" -> "/run//host", "pass_2": the folder of one pass.
+std::pair<std::string, std::string> pass_of(const std::string& path) {
+  std::pair<std::string, std::string> found;
+  for (const std::string& part : split(parent_path(path), '/')) {
+    const std::size_t digits = part.find_last_not_of("0123456789") + 1;
+    const bool is_pass = digits < part.size() &&
+                         (part.substr(0, digits) == "pass_" || part.substr(0, digits) == "pmc_");
+    if (is_pass && found.second.empty())
+      found.second = part;
+    else
+      found.first += "/" + part;
+  }
+  return found;
+}
+
+// Folders pass_1, pass_2, … and pmc_1, pmc_2, … hold one run each of the same program.
+void mark_pass_folders(const std::vector<RocprofFile>& files, std::vector<Header>& headers) {
+  std::map<std::string, std::pair<std::size_t, std::string>> first;  // by length, then by text
+  const auto order = [](const std::string& pass) { return std::pair(pass.size(), pass); };
+  for (const Header& header : headers) {
+    const auto [run, pass] = pass_of(files[header.file].name);
+    if (pass.empty()) continue;
+    const auto [at, added] = first.try_emplace(run, order(pass));
+    if (!added) at->second = std::min(at->second, order(pass));
+  }
+  for (Header& header : headers) {
+    const auto [run, pass] = pass_of(files[header.file].name);
+    if (!pass.empty() && order(pass) != first.at(run)) header.later_pass = true;
+  }
+}
+
+// rocprof-compute writes one table for each set of counters, all of the same launches.
+void mark_pass_tables(const std::vector<RocprofFile>& files, std::vector<Header>& headers) {
+  std::map<std::string, std::vector<Header*>> folders;
+  for (Header& header : headers)
+    if (header.table == RocprofTable::kKernels && header.numbered && !header.later_pass &&
+        files[header.file].name.find("kernel_trace") == std::string::npos)
+      folders[parent_path(files[header.file].name)].push_back(&header);
+  for (auto& [folder, tables] : folders) {
+    const Header* counted = tables.front();
+    const auto rank = [&](const Header& header) {  // which table the launches are taken from
+      if (base_name(files[header.file].name) == "pmc_perf.csv") return 0;
+      return base_name(files[header.file].name) == "timestamps.csv" ? 1 : 2;
+    };
+    for (const Header* table : tables)
+      if (rank(*table) < rank(*counted)) counted = table;
+    // Tables with the same counters are those of several processes.
+    for (Header* table : tables) table->later_pass = table->counters != counted->counters;
+  }
+}
 
 class RocprofImporter {
  public:
@@ -95,7 +151,12 @@ class RocprofImporter {
       const Result<bool> found = reader.next();
       if (!found.is_ok()) return in_file(found.status(), files_[i].name);
       const Columns columns(reader.fields());
-      Header header{i, group_of(files_[i].name), columns.table(), false};
+      Header header;
+      header.file = i;
+      header.group = group_of(files_[i].name);
+      header.table = columns.table();
+      header.numbered = columns.has(Columns::kDispatch);
+      for (const auto& [column, name] : columns.counters()) header.counters += name + "\n";
       if (*found && header.table == RocprofTable::kNone)
         return error(Code::kInvalid, "{}: line {}: no header of a table of rocprof", files_[i].name,
                      reader.line());
@@ -105,6 +166,8 @@ class RocprofImporter {
       counters_ = counters_ || header.table == RocprofTable::kCounters;
       headers_.push_back(std::move(header));
     }
+    mark_pass_folders(files_, headers_);
+    mark_pass_tables(files_, headers_);
     return Status::ok();
   }
 
@@ -113,6 +176,10 @@ class RocprofImporter {
       if (header.table != table) continue;
       // HSA's calls are what HIP's consist of.
       if (table == RocprofTable::kCalls && hip_calls_ && !header.hip) continue;
+      const bool once = table == RocprofTable::kCalls || table == RocprofTable::kCopies ||
+                        table == RocprofTable::kStats;
+      if (once && header.later_pass) continue;
+      later_pass_ = header.later_pass;
       const Status status = read_file(header, read);
       if (status.is_ok()) continue;
       profile_.partial = true;
@@ -157,7 +224,8 @@ class RocprofImporter {
   std::optional<std::pair<std::int64_t, std::int64_t>> span(const Columns& columns, Fields fields) {
     const auto start = parse_int(trim(columns.get(Columns::kStart, fields)));
     const auto end = parse_int(trim(columns.get(Columns::kEnd, fields)));
-    if (!start || !end || *end < *start || *start < 0 || *end > kMaxRocprofTime) {
+    const bool untimed = start == 0 && end == 0;  // the driver gave none
+    if (!start || !end || untimed || *end < *start || *start < 0 || *end > kMaxRocprofTime) {
       damaged_time();
       return std::nullopt;
     }
@@ -277,6 +345,11 @@ class RocprofImporter {
     const std::string_view kind = columns.get(Columns::kKind, fields);
     if (!kind.empty() && kind != "KERNEL_DISPATCH") return;
     LaunchIdentity identity = identity_of(columns, fields);
+    if (later_pass_) {
+      if (!columns.counters().empty())
+        add_counters(columns, fields, assembly_.kernel_row(identity));
+      return;
+    }
     const std::uint32_t process = this->process(columns, fields);
     const std::uint32_t call = call_of(process, columns.get(Columns::kCorrelation, fields));
     const Timeline& timeline = profile_.timeline;
@@ -310,11 +383,15 @@ class RocprofImporter {
                bool counted) {
     const std::uint32_t row = assembly_.kernel_row(identity);
     if (const auto duration = duration_of(columns, fields)) assembly_.add_untimed(row, *duration);
+    add_counters(columns, fields, row);
+    if (counted) ++counted_launches_;
+  }
+
+  void add_counters(const Columns& columns, Fields fields, std::uint32_t row) {
     std::size_t at = 0;
     for (const auto& [column, name] : columns.counters())
       if (const auto value = parse_double(trim(fields[column])); value && std::isfinite(*value))
         assembly_.add_counter(row, name, *value, 1, at);
-    if (counted) ++counted_launches_;
   }
 
   std::optional<double> duration_of(const Columns& columns, Fields fields) {
@@ -358,6 +435,7 @@ class RocprofImporter {
   }
 
   std::uint32_t counted_row(const Columns& columns, Fields fields, std::int64_t dispatch) {
+    if (later_pass_) return assembly_.kernel_row(identity_of(columns, fields));
     ++counted_launches_;
     if (const auto traced = dispatches_.find({group_, dispatch}); traced != dispatches_.end())
       return traced->second;
@@ -480,7 +558,7 @@ class RocprofImporter {
   std::uint32_t pending_row_ = 0;
   std::vector<std::pair<std::string, double>> pending_;
   std::size_t first_counted_ = kNoGroup, damaged_ = 0;
-  bool hip_calls_ = false, counters_ = false, only_totals_ = false;
+  bool hip_calls_ = false, counters_ = false, only_totals_ = false, later_pass_ = false;
   double counted_launches_ = 0, without_duration_ = 0, copies_ = 0;
   std::string first_damage_;
   Status failure_;

@@ -219,6 +219,59 @@ constexpr const char* kStats =
     "\"hipLaunchKernel\",24,1000,41,0.1\n"
     "\"MEMORY_COPY_HOST_TO_DEVICE\",4,4000,1000,0.1\n";
 
+// One table per set of counters, as rocprof-compute writes them, and one folder per pass.
+TEST(RocprofCsv, LaunchesOfSeveralPassesCountOnce) {
+  const auto table = [](const std::string& counter, int pid) {
+    std::string text = "Dispatch_ID,Kernel_Name,GPU_ID,pid,Grid_Size,Workgroup_Size" + counter +
+                       ",Start_Timestamp,End_Timestamp\n";
+    for (int i = 0; i < 3; ++i)
+      text += fmt::format("{},\"copy(int)\",2,{},1024,256{},{},{}\n", i, pid,
+                          counter.empty() ? "" : fmt::format(",{}", 10 * i), 1000 * i + 1,
+                          1000 * i + 101);
+    return text;
+  };
+  const Texts folder = {
+      {"r/SQ_A.csv", table(",SQ_A", 10)},
+      {"r/SQ_B.csv", table(",SQ_B", 11)},
+      {"r/pmc_dispatch_info.csv", "Dispatch_ID,Kernel_Name,GPU_ID\n0,\"copy(int)\",2\n"},
+      {"r/pmc_perf.csv", table(",TCC_C", 12)},
+      {"r/timestamps.csv", table("", 13)}};
+  const Profile profile = import_ok(folder);
+  ASSERT_EQ(profile.kernels.size(), 1u);
+  EXPECT_EQ(profile.kernels[0].duration.count(), 3);
+  EXPECT_DOUBLE_EQ(profile.kernels[0].duration.total_ns(), 300);
+  for (const char* name : {"SQ_A", "SQ_B", "TCC_C"})
+    EXPECT_EQ(counter(profile.kernels[0], name), 10) << name;
+  EXPECT_EQ(profile.processes.size(), 1u);
+  EXPECT_EQ(profile.coverage.launches_seen, 3);
+  // The same counters of two processes are two times three launches.
+  const Profile two =
+      import_ok({{"r/results_1.csv", table(",SQ_A", 1)}, {"r/results_2.csv", table(",SQ_A", 2)}});
+  EXPECT_EQ(two.coverage.launches_seen, 6);
+  // rocprofv3 traces kernels in every pass.
+  const std::string counters =
+      "Correlation_Id,Dispatch_Id,Agent_Id,Kernel_Name,Grid_Size,Workgroup_Size,Counter_Name,"
+      "Counter_Value,Start_Timestamp,End_Timestamp\n";
+  const Profile passes = import_ok(
+      {{"o/pass_1/1_kernel_trace.csv", kKernelTrace},
+       {"o/pass_2/2_kernel_trace.csv", kKernelTrace},
+       {"o/pass_10/3_counter_collection.csv",
+        counters + "1,17,Agent 1,\"gemm(double*, int)\",1048576,256,SQ_WAVES,4,1000,2000\n"}});
+  const Profile one = import_ok({{"o/pass_1/1_kernel_trace.csv", kKernelTrace}});
+  EXPECT_EQ(passes.coverage.launches_seen, one.coverage.launches_seen);
+}
+
+TEST(RocprofCsv, AGpuIsNumberedAmongTheGpus) {
+  const Profile profile = import_ok(
+      {{"r/1_agent_info.csv",
+        "Node_Id,Logical_Node_Id,Agent_Type,Cu_Count,Name,Product_Name\n0,0,CPU,0,x,EPYC\n"
+        "4,4,GPU,228,gfx942,AMD Instinct MI300A\n5,5,GPU,228,gfx942,AMD Instinct MI300A\n"},
+       {"r/1_kernel_trace.csv",
+        "Kind,Agent_Id,Kernel_Name,Start_Timestamp,End_Timestamp\n"
+        "KERNEL_DISPATCH,Agent 5,k,1,2\n"}});
+  EXPECT_EQ(profile.environment.devices.at(0).id, "hip:1");
+}
+
 TEST(RocprofCsv, TotalsAlone) {
   const Profile profile = import_ok({{"results.stats.csv", kStats}});
   ASSERT_EQ(profile.kernels.size(), 1u) << "API functions are no kernels";
