@@ -6,6 +6,7 @@
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
 #include "base/text.h"
+#include "model/profile/copy_kind.h"
 
 #include <fmt/format.h>
 
@@ -271,7 +272,7 @@ class HostRules {
       if (activity.kind == ActivityKind::kCopy && activity.bytes > 0 &&
           static_cast<double>(activity.bytes) <= kSmallCopy &&
           activity.row < facts_.profile->copies.size() &&
-          facts_.profile->copies[activity.row].kind == "d2h")
+          copy_direction(facts_.profile->copies[activity.row].kind) == "d2h")
         small += 1;
     if (small > 0)
       out.evidence.push_back(
@@ -286,7 +287,7 @@ class HostRules {
     double all = 0, host = 0;
     for (const CopyRow& copy : facts_.profile->copies) {
       all += copy.duration.total_ns();
-      if (copy.kind == "h2d" || copy.kind == "d2h") host += copy.duration.total_ns();
+      if (is_host_copy(copy.kind)) host += copy.duration.total_ns();
     }
     return all > 0 ? host / all : 0;
   }
@@ -314,8 +315,10 @@ class HostRules {
   void pinned() {
     const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * host_part();
     double ns = 0, bytes = 0, count = 0;
+    bool recorded = true;
     for (const CopyRow& copy : facts_.profile->copies)
-      if (copy.kind == "h2d") {
+      if (copy_direction(copy.kind) == "h2d" && copy_memory(copy.kind) != "pinned") {
+        recorded = recorded && copy_memory(copy.kind) == "pageable";
         ns += copy.duration.total_ns();
         bytes += copy.bytes;
         count += copy.duration.count();
@@ -330,9 +333,11 @@ class HostRules {
          fmt::format("{} in {}: {}", format_bytes(bytes), short_ns(ns), si(rate, "B/s")),
          "timeline"});
     out.evidence.push_back({"part that nothing hides", part(exposed), "timeline"});
-    out.assumptions.emplace_back(
-        "copies from pinned memory reach 12, 24 and 48 GB/s (PCIe 3, 4 and 5 at 16 lanes); the "
-        "profile does not record whether the memory is pinned");
+    if (recorded) out.evidence.push_back({"memory of the host", "pageable", "timeline"});
+    out.assumptions.push_back(
+        std::string("copies from pinned memory reach 12, 24 and 48 GB/s (PCIe 3, 4 and 5 at 16 "
+                    "lanes)") +
+        (recorded ? "" : "; the profile does not record whether the memory is pinned"));
     add(std::move(out), {saved(kPinned.low), saved(kPinned.mid), saved(kPinned.high)}, exposed,
         "C");
   }

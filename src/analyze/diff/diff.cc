@@ -76,6 +76,13 @@ class Differ {
   void run() {
     pair_up(Match::kKernelAndShape, [](const RowKey& key, const Entry&) { return key; });
     pair_up(Match::kKernel, [](const RowKey& key, const Entry&) { return std::get<0>(key); });
+    // Of kernels that a compiler made of regions: the region, else the function around it.
+    pair_up(Match::kKernel, [](const RowKey&, const Entry& entry) {
+      const KernelName& name = entry.stat->name;
+      return name.outlined.empty() ? std::string() : name.brief;
+    });
+    pair_up(Match::kKernel,
+            [](const RowKey&, const Entry& entry) { return entry.stat->name.outlined; });
     pair_up(Match::kOpAndShape, [](const RowKey& key, const Entry&) {
       const auto& [name, op, shape, dtype] = key;
       return op.empty() || shape.empty() ? std::string() : op + "\n" + shape + "\n" + dtype;

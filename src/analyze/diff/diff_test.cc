@@ -58,6 +58,21 @@ TEST(Diff, TheSpreadOfLaunchesIsTheUncertainty) {
   EXPECT_FALSE(diff.items[0].certain);
 }
 
+// Compilers put a device, an inode and a line into the name of a region's kernel.
+TEST(Diff, RegionsOfTwoBuildsAreTheSameKernel) {
+  const Diff diff =
+      diff_of(profile_of({diff_row("__omp_offloading_32_2f3c6__QMnorm_modPnorm_l26", "", "", {100}),
+                          diff_row("__omp_offloading_32_2f3c6__QMa_modPa_l7", "", "", {100}),
+                          diff_row("nvkernel_solve_F1L204_2", "", "", {100})}),
+              profile_of({diff_row("__omp_offloading_30_57b9f__QMnorm_modPnorm_l23", "", "", {110}),
+                          diff_row("__omp_offloading_30_57b9f__QMa_modPa_l7", "", "", {120}),
+                          diff_row("nvkernel_solve_F1L210_2", "", "", {130})}));
+  ASSERT_EQ(diff.items.size(), 3u);
+  for (const DiffItem& item : diff.items) EXPECT_EQ(item.match, Match::kKernel) << item.name;
+  EXPECT_EQ(diff.items[0].change, 30);
+  EXPECT_EQ(diff.items[2].change, 10);
+}
+
 TEST(Diff, EachKernelMatchesAtTheFirstLevelThatFits) {
   const Profile a = profile_of(
       {diff_row("same", "aten::mm", "M=1", {100}), diff_row("reshaped", "aten::mm", "M=2", {100}),

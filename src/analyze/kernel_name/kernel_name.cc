@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/kernel_name/kernel_name.h"
 
+#include "analyze/kernel_name/compilers.h"
 #include "analyze/kernel_name/dialects.h"
 #include "analyze/kernel_name/rules.h"
 #include "analyze/kernel_name/text.h"
@@ -30,8 +31,8 @@ std::string plainly(std::string text) {
 
 std::string brief_name(const NameParts& parts) {
   std::string name = parts.name;
-  for (std::string_view prefix :
-       {"at::native::", "at::cuda::", "cudnn::", "pytorch_flash::", "(anonymous namespace)::"})
+  for (std::string_view prefix : {"at::native::", "at::cuda::", "cudnn::", "pytorch_flash::",
+                                  "cudapy::__main__::", "(anonymous namespace)::"})
     if (starts_with(name, prefix)) name.erase(0, prefix.size());
   for (std::size_t at; (at = name.find("(anonymous namespace)::")) != std::string::npos;)
     name.erase(at, std::string_view("(anonymous namespace)::").size());
@@ -59,12 +60,41 @@ std::string_view type_in(const NameParts& parts) {
   return element_type(type_name(arguments[0]));
 }
 
+// What a kernel's pointers and arrays hold: the first floating type, else the first type.
+std::string_view type_of_parameters(std::string_view text, const NameParts& parts) {
+  const std::size_t open =
+      static_cast<std::size_t>(parts.whole.data() - text.data()) + parts.whole.size();
+  if (open >= text.size() || text[open] != '(') return "";
+  const std::size_t end = skip_brackets(text, open);
+  std::string_view first;
+  bool any_type = false;
+  for (std::string_view parameter : split_arguments(text.substr(open + 1, end - open - 2))) {
+    const std::size_t star = parameter.find('*');
+    if (starts_with(parameter, "Array<"))  // Numba's
+      parameter = split_arguments(parameter.substr(6))[0];
+    else if (star == std::string_view::npos)
+      continue;
+    else
+      parameter = trim(parameter.substr(0, star));
+    for (const std::string_view word : {" const", " volatile"})
+      if (ends_with(parameter, word)) parameter.remove_suffix(word.size());
+    if (starts_with(parameter, "const ")) parameter.remove_prefix(6);
+    any_type = any_type || parameter == "char" || parameter == "void" ||
+               parameter == "unsigned char";  // bytes of any type
+    const std::string_view type = element_type(type_name(parameter));
+    const std::string_view spelled = type.empty() ? element_type(parameter) : type;
+    if (spelled.find('f') != std::string_view::npos) return spelled;
+    if (first.empty()) first = spelled;
+  }
+  return any_type ? std::string_view() : first;  // integers next to it are indices
+}
+
 // Work that has no use for tensor cores, and matrix products too narrow for them.
 bool never_on_tensor_cores(const KernelName& name, std::string_view lower) {
   for (std::string_view word :
        {"gemv", "splitkreduce", "gemmk1", "dot_kernel", "gemmsn", "convolve_sgemm", "winograd",
         "wgrad_alg0_engine", "dgrad_engine", "dgrad2d", "im2col", "offsetskernel", "conv_depthwise",
-        "scalepackedtensor"})
+        "scalepackedtensor", "quantize", "routing", "finalize"})
     if (lower.find(word) != std::string_view::npos) return true;
   if (name.family == "custom") return false;
   for (std::string_view op_class : {"norm", "softmax", "elementwise", "reduction", "copy", "layout",
@@ -93,8 +123,9 @@ std::string_view to_text(TensorCores use) {
 
 KernelName describe_kernel(std::string_view recorded) {
   KernelName out;
-  out.full = demangle(recorded);
-  const std::string text = plainly(out.full);
+  out.full = readable_symbol(recorded);
+  std::string text = plainly(out.full);
+  const bool numba = remove_numba_tags(text);
   const NameParts parts = take_apart(text);
   out.arguments = parts.arguments;
   out.brief = brief_name(parts);
@@ -102,10 +133,11 @@ KernelName describe_kernel(std::string_view recorded) {
   std::string lower(parts.whole);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  out.family = family_of(lower);
+  out.family = numba ? "numba" : family_of(lower);
   out.op_class = op_class_of(lower);
-  read_dialect(parts, out);
+  if (!read_outlined(recorded, out)) read_dialect(parts, out);
   if (out.dtype.empty() && out.family != "nccl") out.dtype = type_in(parts);
+  if (out.dtype.empty() && out.family != "nccl") out.dtype = type_of_parameters(text, parts);
   if (out.tensor == TensorCores::kUnknown) {
     if (never_on_tensor_cores(out, lower)) {
       out.tensor = TensorCores::kNo;

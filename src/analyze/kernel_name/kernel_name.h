@@ -38,6 +38,9 @@ struct KernelName {
   std::string arch;              // "sm_90", "gfx942": what it was built for
   TensorCores tensor = TensorCores::kUnknown;
   bool split_k = false;
+  // The function of the source that a compiler made the kernel of; the same in every build. ""
+  // where the kernel is a function itself.
+  std::string outlined;
 };
 
 KernelName describe_kernel(std::string_view recorded);

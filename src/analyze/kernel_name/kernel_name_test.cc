@@ -92,6 +92,30 @@ TEST(KernelName, MangledNamesAreDemangled) {
   EXPECT_EQ(name.arguments, "4, float");
 }
 
+TEST(KernelName, RegionsKeepTheirFunctionInEveryBuild) {
+  const auto outlined = [](std::string_view name) { return describe_kernel(name).outlined; };
+  EXPECT_EQ(outlined("__omp_offloading_32_2f3c6__QMnorm_modPnorm_l26"), "norm_mod::norm");
+  EXPECT_EQ(outlined("__omp_offloading_30_57b9f__QMnorm_modPnorm_l23"), "norm_mod::norm");
+  EXPECT_EQ(outlined("__omp_offloading_10_2a__QQmain_l8"), "main");
+  EXPECT_EQ(outlined("__omp_offloading_10_2a_solve_lower_l8_debug__"), "solve_lower");
+  EXPECT_EQ(outlined("__omp_offloading_10_2a___norm_mod_MOD_norm_l8"), "norm_mod::norm");
+  EXPECT_EQ(outlined("nvkernel_solve_F1L204_2"), "solve");
+  EXPECT_EQ(outlined("nvkernel_solve_F1L210_2"), "solve");
+  EXPECT_EQ(outlined("nvkernel__ZN1a4stepEv_F12L7_4"), "a::step");
+  for (const char* other :
+       {"__omp_offloading_", "__omp_offloading_32_x", "nvkernel_solve", "nvkernel_F1L2_3", "_gpu",
+        "7_gpu", "saxpy", "__omp_offloading_1_2__l3"})
+    EXPECT_EQ(outlined(other), "") << other;
+}
+
+TEST(KernelName, CutSymbolsKeepTheirName) {
+  const std::string whole =
+      "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEEEEvi";
+  EXPECT_EQ(describe_kernel(whole.substr(0, 50)).brief, "vectorized_elementwise_kernel");
+  for (std::size_t cut = 0; cut <= whole.size(); ++cut)
+    EXPECT_FALSE(describe_kernel(whole.substr(0, cut) + "x").brief.empty());
+}
+
 std::vector<std::string> labels(const std::vector<std::string>& recorded) {
   std::vector<KernelName> names;
   for (const std::string& each : recorded) names.push_back(describe_kernel(each));

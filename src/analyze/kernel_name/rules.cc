@@ -20,6 +20,18 @@ constexpr Rule kFamilies[] = {
     {"flashinfer", "flashinfer"},
     {"tensorrt_llm", "tensorrt"},
     {"^fmhasm", "tensorrt"},
+    {"^fmhareduction", "tensorrt"},
+    {"moe::dev::", "tensorrt"},
+    {"sageattn", "sage-attention"},
+    {"sage_attn", "sage-attention"},
+    {"qk_int_sv", "sage-attention"},
+    {"qk_int8_sv", "sage-attention"},
+    {"fbgemm", "fbgemm"},
+    {"split_embedding", "fbgemm"},
+    {"permute_pooled_embs", "fbgemm"},
+    {"bounds_check_indices", "fbgemm"},
+    {"^linearize_", "fbgemm"},
+    {"cudapy::", "numba"},
     {"^bmm_", "tensorrt"},
     {"^trt_", "tensorrt"},
     {"_trt", "tensorrt"},
@@ -99,8 +111,37 @@ constexpr Rule kOpClasses[] = {
     {"reducescatter", "communication"},
     {"all_to_all", "communication"},
     {"cross_device_reduce", "communication"},
+    {"split_embedding", "embedding"},  // its optimizer is fused into the gradient of the table
+    {"pooled_embs", "layout"},
+    {"embedding_codegen", "embedding"},
+    {"bounds_check_indices", "embedding"},
+    {"linearize_index", "embedding"},
+    {"linearize_cache", "embedding"},
+    {"jagged", "layout"},
     {"reshape_and_cache", "copy"},
     {"concat_and_cache", "copy"},
+    {"quantint8", "elementwise"},
+    {"quantize_with_block", "elementwise"},
+    {"fp4_quant", "elementwise"},
+    {"fp8_quant", "elementwise"},
+    {"group_quant", "elementwise"},
+    {"token_quant", "elementwise"},
+    {"to_fp4", "elementwise"},
+    {"to_fp8", "elementwise"},
+    {"moe_align", "reduction"},
+    {"moeroutingkernel", "reduction"},
+    {"moe::dev::routing", "reduction"},
+    {"routingindices", "reduction"},
+    {"routingmain", "reduction"},
+    {"routingcustom", "reduction"},
+    {"finalizekernel", "reduction"},  // the weighted sum of what experts give
+    {"finalizemoe", "reduction"},
+    {"moe_sum", "reduction"},
+    {"expandinputrows", "layout"},
+    {"buildexpertmaps", "reduction"},
+    {"count_and_sort_expert", "reduction"},
+    {"moe_permute", "layout"},
+    {"moe_unpermute", "layout"},
     {"rotary", "elementwise"},
     {"_rope", "elementwise"},
     {"flash_", "attention"},
@@ -109,6 +150,11 @@ constexpr Rule kOpClasses[] = {
     {"fmha", "attention"},
     {"attention", "attention"},
     {"sdpa", "attention"},
+    {"qk_int_sv", "attention"},
+    {"qk_int8_sv", "attention"},
+    {"_mla_", "attention"},
+    {"^mla_", "attention"},
+    {"::mla::", "attention"},
     {"attn", "attention"},
     {"compute_dot_do_o", "attention"},      // of cuDNN's attention backward
     {"convert_dq_to_16bits", "attention"},  //
@@ -141,6 +187,11 @@ constexpr Rule kOpClasses[] = {
     {"softmax", "softmax"},
     {"embedding", "embedding"},
     {"topk", "reduction"},
+    {"radixsort", "reduction"},
+    {"radix_sort", "reduction"},
+    {"mergesort", "reduction"},
+    {"bitonicsort", "reduction"},
+    {"segmented_sort", "reduction"},
     {"indexselect", "embedding"},
     {"indexadd", "embedding"},
     {"indexing_backward", "embedding"},
@@ -225,7 +276,11 @@ constexpr Rule kOpClasses[] = {
     {"triu_tril", "elementwise"},
     {"arange", "elementwise"},
     {"masked_fill", "elementwise"},
-    {"quantize", "elementwise"},
+    {"quant", "elementwise"},
+    {"fp8rowwise_to", "elementwise"},
+    {"hfp8_to", "elementwise"},
+    {"doactivation", "elementwise"},
+    {"activationkernel", "elementwise"},
     {"parallel_for", "elementwise"},
     {"^loop_", "elementwise"},
     {"^wrapped_", "elementwise"},
@@ -289,7 +344,12 @@ std::string_view op_class_of(std::string_view lower) {
   for (std::string_view kind : {"poi_", "red_", "per_", "tem_", "for_"})
     if (starts_with(lower, "triton_") && lower.substr(7, 4) == kind)
       return op_class_of_triton(lower);
-  return first_match(kOpClasses, lower, "other");
+  // The library's name is no operation.
+  constexpr std::string_view kLibrary = "fbgemm";
+  std::string name(lower);
+  for (std::size_t at; (at = name.find(kLibrary)) != std::string::npos;)
+    name.erase(at, kLibrary.size());
+  return first_match(kOpClasses, name, "other");
 }
 
 }  // namespace purlin::analyze

@@ -187,6 +187,7 @@ bool read_deep_gemm(const NameParts& parts, KernelName& out) {
   const std::string head = without_namespaces(parts.name);
   if (head.find("fp8") != std::string::npos) out.dtype = "f8e4m3";
   if (head.find("bf16") != std::string::npos) out.dtype = "bf16";
+  if (head.find("fp4") != std::string::npos) out.dtype = "f4e2m1";
   out.accumulator = "f32";
   out.tensor = TensorCores::kYes;
   const auto arguments = split_arguments(parts.arguments);
@@ -231,6 +232,16 @@ bool read_composable_kernel(const NameParts& parts, KernelName& out) {
   return true;
 }
 
+// SageAttention: Q and K as 8-bit integers, P and V in a wider type.
+bool read_sage(const NameParts& parts, KernelName& out) {
+  if (parts.name.find("qk_int") == std::string::npos) return false;
+  out.dtype = "i8";
+  out.accumulator = "i32";
+  out.tensor = TensorCores::kYes;
+  out.brief = without_namespaces(parts.name);
+  return true;
+}
+
 using TemplateReader = bool (*)(const NameParts& parts, KernelName& out);
 constexpr TemplateReader kTemplateReaders[] = {
     read_flash_traits,
@@ -241,6 +252,7 @@ constexpr TemplateReader kTemplateReaders[] = {
     read_gemm_shape,
     read_deep_gemm,
     read_composable_kernel,
+    read_sage,
 };
 
 }  // namespace
@@ -259,7 +271,9 @@ bool read_template_dialect(const NameParts& parts, KernelName& out) {
 bool read_dialect(const NameParts& parts, KernelName& out) {
   // cutlass::Kernel2<cutlass_80_tensorop_…>, cutlass__5x_cudnn::Kernel<…>: the argument is the
   // name.
-  if (starts_with(parts.name, "cutlass") && parts.name.find("::Kernel") != std::string::npos) {
+  const bool wrapper =
+      parts.name.find("::Kernel") != std::string::npos || ends_with(parts.name, "::device_kernel");
+  if (starts_with(parts.name, "cutlass") && wrapper) {
     const std::string inner = without_namespaces(take_apart(parts.arguments).name);
     if (read_token_dialect(inner, out)) return true;
   }

@@ -111,6 +111,7 @@ bool read_math(std::string_view token, MathToken& out) {
     if (!ends_with(token, op)) continue;
     std::string_view rest = token.substr(0, token.size() - op.size());
     out.op = op;
+    if (ends_with(rest, "sp")) rest.remove_suffix(2);  // structured sparsity
     out.tf32 = ends_with(rest, "tf32");
     if (out.tf32) rest.remove_suffix(4);
     if (!rest.empty() && std::isalpha(static_cast<unsigned char>(rest[0])) != 0) {
@@ -136,7 +137,7 @@ std::string_view letter_type(std::string_view letter) {
 }
 
 // nvjet_[sm90_]tst_256x128_64x4_1x2[_2cta]_h_bz[_coopA][_bias][_splitK]_TNT. Types: A and B (or
-// both in one), C, compute, D: q e4m3, t bf16, h f16, s f32.
+// both in one), C, compute, D: q e4m3, r e5m2, o e2m1, t bf16, h f16, s f32.
 bool read_nvjet(const Tokens& tokens, KernelName& out) {
   if (tokens.size() < 4 || tokens[0] != "nvjet") return false;
   std::size_t at = 1;
@@ -148,6 +149,8 @@ bool read_nvjet(const Tokens& tokens, KernelName& out) {
            : letter == 'h' ? "f16"
            : letter == 's' ? "f32"
            : letter == 'd' ? "f64"
+           : letter == 'o' ? "f4e2m1"
+           : letter == 'r' ? "f8e5m2"
                            : "";
   };
   out.dtype = types.empty() ? "" : type(types[0]);
@@ -273,7 +276,8 @@ bool read_blas(const Tokens& tokens, KernelName& out) {
     if (cutlass && i == 1 && token_number(token) >= 50) {  // cutlass_80_…
       out.arch = "sm_" + token;
       prefix += "_" + token;
-    } else if (token == "tensorop" || token == "wmma" || token == "hmma" || token == "imma") {
+    } else if (token == "tensorop" || token == "bstensorop" || token == "sptensorop" ||
+               token == "wmma" || token == "hmma" || token == "imma") {
       tensorop = true;
       if (token == "hmma") explicit_type = "f16";  // the sum and the result may have another type
     } else if (token == "simt") {
@@ -489,7 +493,8 @@ bool read_trtllm_bmm(const Tokens& tokens, KernelName& out) {
   if (tokens.size() < 5 || (tokens[0] != "bmm" && tokens[0] != "gemm") ||
       element_type(tokens[1]).empty())
     return false;
-  for (std::string_view type : {"Bfloat16", "Fp16", "E4m3", "E2m1", "Mxe4m3", "Mxe2m1"})
+  for (std::string_view type : {"Bfloat16", "Fp16", "E4m3", "E5m2", "E2m1", "MxE4m3", "MxE5m2",
+                                "MxE2m1", "MxE2m3", "MxE3m2", "Mxe4m3", "Mxe2m1"})
     if (starts_with(tokens[2], type)) out.dtype = element_type(type);
   out.accumulator = element_type(tokens[3]);
   Tokens others = {tokens[1]};
@@ -504,12 +509,43 @@ bool read_trtllm_bmm(const Tokens& tokens, KernelName& out) {
     } else if (only_letters(token, "NT", 2, 2)) {
       out.layout = token;
     } else {
+      if (std::string arch = arch_of(token); !arch.empty()) out.arch = std::move(arch);
       others.push_back(tokens[i]);
     }
   }
   out.tensor = TensorCores::kYes;
   out.brief = words({tokens[0], out.dtype, out.tile, out.layout});
   out.arguments = joined(others);
+  return true;
+}
+
+// fmhaSm100aKernel_QkvBfloat16OBfloat16H128PagedKvDenseP64VarSeqQ128Kv128PersistentContext
+// (TensorRT-LLM): Q, K and V of one type, or "QE4m3KvE2m1O…".
+bool read_trtllm_fmha(const Tokens& tokens, KernelName& out) {
+  if (!starts_with(tokens[0], "fmhaSm")) return false;
+  const std::string_view digits = digits_at(std::string_view(tokens[0]).substr(6));
+  if (digits.empty()) return false;
+  std::string_view arch = std::string_view(tokens[0]).substr(4, 2 + digits.size() + 1);
+  if (arch.back() != 'a' && arch.back() != 'f') arch.remove_suffix(1);
+  out.arch = "sm_" + std::string(arch.substr(2));
+  std::string_view types = tokens[1];
+  types.remove_prefix(starts_with(types, "Qkv") ? 3 : starts_with(types, "Q") ? 1 : 0);
+  for (std::string_view type : {"Bfloat16", "Fp16", "E4m3", "E5m2", "E2m1"})
+    if (starts_with(types, type)) out.dtype = element_type(type);
+  const auto extent = [&](std::string_view word) {
+    for (std::size_t at = types.find(word); at != std::string_view::npos;
+         at = types.find(word, at + 1))
+      if (const std::string_view number = digits_at(types.substr(at + word.size()));
+          !number.empty())
+        return std::string(number);
+    return std::string();
+  };
+  const std::string query = extent("Q"), key = extent("Kv");
+  if (!query.empty() && !key.empty()) out.tile = query + "x" + key;
+  out.accumulator = "f32";
+  out.tensor = TensorCores::kYes;
+  out.brief = words({"fmha " + out.arch, out.dtype, out.tile});
+  out.arguments = joined(tokens, 1);
   return true;
 }
 
@@ -540,9 +576,10 @@ bool read_triton_config(const Tokens& tokens, KernelName& out) {
 }
 
 using TokenReader = bool (*)(const Tokens& tokens, KernelName& out);
-constexpr TokenReader kReaders[] = {
-    read_nvjet,  read_xmma,       read_cudnn_sdpa, read_fmha,         read_tensile,      read_nccl,
-    read_miopen, read_trtllm_bmm, read_blas,       read_cutlass_conv, read_triton_config};
+constexpr TokenReader kReaders[] = {read_nvjet,  read_xmma,         read_cudnn_sdpa,
+                                    read_fmha,   read_tensile,      read_nccl,
+                                    read_miopen, read_trtllm_fmha,  read_trtllm_bmm,
+                                    read_blas,   read_cutlass_conv, read_triton_config};
 
 }  // namespace
 
@@ -571,6 +608,23 @@ std::string_view element_type(std::string_view token) {
                                      {"E2m1", "f4e2m1"},
                                      {"Mxe4m3", "f8e4m3"},
                                      {"Mxe2m1", "f4e2m1"},
+                                     {"MxE4m3", "f8e4m3"},
+                                     {"MxE5m2", "f8e5m2"},
+                                     {"MxE2m1", "f4e2m1"},
+                                     {"MxE2m3", "f6e2m3"},
+                                     {"MxE3m2", "f6e3m2"},
+                                     {"E5m2", "f8e5m2"},
+                                     {"e2m3", "f6e2m3"},
+                                     {"e3m2", "f6e3m2"},
+                                     {"nvfp4", "f4e2m1"},
+                                     {"mxfp4", "f4e2m1"},
+                                     {"mxf4", "f4e2m1"},
+                                     {"nvf4", "f4e2m1"},
+                                     {"fp4", "f4e2m1"},
+                                     {"mxfp8", "f8e4m3"},
+                                     {"mxf8", "f8e4m3"},
+                                     {"float_e2m3_t", "f6e2m3"},
+                                     {"float_e3m2_t", "f6e3m2"},
                                      {"f8_fnuz_t", "f8e4m3"},
                                      {"bhalf_t", "bf16"},
                                      {"hip_bfloat16", "bf16"},
@@ -578,6 +632,11 @@ std::string_view element_type(std::string_view token) {
                                      {"float_e2m1_t", "f4e2m1"}};
   for (const Spelling& spelling : kSpellings)
     if (spelling.token == token) return spelling.dtype;
+  // CUTLASS puts the type of the block's scale before that of the elements: "ue4m3xe2m1".
+  if (const std::size_t cross = token.find('x'); starts_with(token, "ue") && cross == 5) {
+    const std::string_view element = token.substr(cross + 1);
+    return element == "f4" ? "f4e2m1" : element == "f8" ? "f8e4m3" : element_type(element);
+  }
   return dtype_of(token);
 }
 

@@ -34,6 +34,7 @@ bool is_heavy(std::string_view op_class) {
 
 std::string_view ceiling_dtype(std::string_view dtype) {
   if (dtype.substr(0, 2) == "f8") return "f8";
+  if (dtype.substr(0, 2) == "f6") return "f6";
   if (dtype.substr(0, 2) == "f4") return "f4";
   if (dtype == "u8") return "i8";
   return dtype;
@@ -326,6 +327,11 @@ void RoofSum::judge(Roof& roof) const {
     roof.bound = std::max(compute_busy, memory_busy) < kBusyUtilization ? Bound::kLatency
                  : memory_busy >= compute_busy                          ? Bound::kMemory
                                                                         : Bound::kCompute;
+    // The recorder's own share of peak: it knows the device.
+    const bool memory = memory_busy >= compute_busy;
+    roof.utilization = std::clamp(std::max(compute_busy, memory_busy), 0.0, 1.0);
+    roof.ceiling = memory ? "memory throughput" : "sm throughput";
+    roof.grade = grade_of(memory ? Bound::kMemory : Bound::kCompute, roof.utilization);
   } else if (is_short) {
     roof.bound = Bound::kLatency;
     roof.bound_from = "launch";
@@ -362,7 +368,8 @@ std::string RoofSum::missing() const {
 
 void RoofSum::describe(Roof& roof) const {
   std::vector<std::string> parts;
-  if (roof.utilization > 0) {
+  const bool judged = roof.utilization > 0 && judged_ns_ > 0;
+  if (judged) {
     const std::string source = judged_by_counter_ && judged_by_model_ ? "counters and shape model"
                                : judged_by_counter_                   ? "counters"
                                                                       : "shape model";
@@ -402,7 +409,7 @@ void RoofSum::describe(Roof& roof) const {
         "far below the roof: strided or uncoalesced accesses, or more traffic than needed");
   if (roof.bound_from == "op_class")
     parts.push_back(fmt::format("usual for {} kernels; {}", op_class_, missing()));
-  if (roof.utilization > 0 && judged_ns_ < 0.95 * ns_)
+  if (judged && judged_ns_ < 0.95 * ns_)
     parts.push_back(fmt::format("for {} of the row's time", whole_percent(judged_ns_ / ns_)));
   if (!notes_.empty()) parts.push_back(longest(notes_));
   if (bus_bytes_.ns > 0)

@@ -247,6 +247,17 @@ TEST(Roofline, IdleCountersMeanLatency) {
   EXPECT_EQ(roof_of({r}, h200_device()).bound_from, "counter");
 }
 
+// Without FLOPs and bytes the recorder's own shares of peak are how near the roof it is.
+TEST(Roofline, SharesOfPeakAreAUtilisation) {
+  KernelRow r = row({"mystery", "", "", ""}, 1e6);
+  r.counters = {{"sm__throughput.avg.pct_of_peak_sustained_elapsed", 12, 10},
+                {"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", 61.84, 10}};
+  const Roof roof = roof_of({r}, DeviceInfo{});
+  EXPECT_NEAR(roof.utilization, 0.6184, 1e-9);
+  EXPECT_EQ(roof.ceiling, "memory throughput");
+  EXPECT_EQ(roof.evidence, "SMs 12 % busy, memory 62 %");
+}
+
 // A product that waits for its L1 cache: its FLOPs and DRAM bytes alone would say "at 2 %".
 TEST(Roofline, WhatBindsIsWhatUtilisationIsOf) {
   KernelRow r = row(kGemmName, 1e7);

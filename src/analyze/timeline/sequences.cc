@@ -5,6 +5,7 @@
 #include "analyze/timeline/host.h"
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
+#include "model/profile/copy_kind.h"
 
 #include <algorithm>
 #include <map>
@@ -85,7 +86,7 @@ class Hindrances {
     for (std::size_t i = found.begin; i < found.begin + found.period; ++i) {
       const Activity& activity = at(i);
       if (activity.kind == ActivityKind::kCopy && activity.row < profile_.copies.size() &&
-          profile_.copies[activity.row].kind == "d2h")
+          copy_direction(profile_.copies[activity.row].kind) == "d2h")
         ++count;
     }
     if (count > 0)
