@@ -19,7 +19,6 @@ double p50_ns(const guard::Measured& item) {
   return times.empty() ? 0 : guard::median_of(times);
 }
 
-// The name of an item in the gate: kernel and shape. Items of a command have no shape.
 class GuardRun : public Command {
  public:
   std::string_view name() const override { return "guard run"; }
