@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
+#include "base/replace.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -167,11 +169,23 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 std::string demangle(std::string_view name) {
   // Longer names take the demangler quadratic time, and no user can read them.
   if (!starts_with(name, "_Z") || name.size() > 8192) return std::string(name);
+  std::string symbol(name);
+  // The run-time library's demangler misreads the 16-bit floats of device code. Codes of two types
+  // that device code has not stand in for them.
+  const bool floats = symbol.find("DF16") != std::string::npos;
+  if (floats) {
+    symbol = replace_all(std::move(symbol), "DF16b", "g");
+    symbol = replace_all(std::move(symbol), "DF16_", "Df");
+  }
   int status = 0;
-  char* text = abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status);
+  char* text = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
   if (status != 0 || text == nullptr) return std::string(name);
   std::string out(text);
   std::free(text);
+  if (floats) {
+    out = replace_all(std::move(out), "__float128", "__bf16");
+    out = replace_all(std::move(out), "decimal32", "_Float16");
+  }
   return out;
 }
 

@@ -64,6 +64,8 @@ TEST(Text, DemanglesOnlyWhatIsMangled) {
   EXPECT_EQ(demangle("_Z5saxpyifPKf"), "saxpy(int, float, float const*)");
   EXPECT_EQ(demangle("saxpy"), "saxpy");
   EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
+  EXPECT_EQ(demangle("_ZN2ck4normIDF16bDF16_fEEvPT_PT0_"),
+            "void ck::norm<__bf16, _Float16, float>(__bf16*, _Float16*)");
 }
 
 TEST(Text, CountsCarryTheirNounInTheRightNumber) {

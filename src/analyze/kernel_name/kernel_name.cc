@@ -5,6 +5,7 @@
 #include "analyze/kernel_name/dialects.h"
 #include "analyze/kernel_name/rules.h"
 #include "analyze/kernel_name/text.h"
+#include "base/replace.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -16,16 +17,19 @@
 namespace purlin::analyze {
 namespace {
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
 // Nsight writes "<unnamed>" for a namespace and "(int)4", "(bool)0" for arguments.
 std::string plainly(std::string text) {
-  const auto replace_all = [&](std::string_view from, std::string_view to) {
-    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-      text.replace(at, from.size(), to);
-  };
-  replace_all("<unnamed>::", "(anonymous namespace)::");
+  text = replace_all(std::move(text), "<unnamed>::", "(anonymous namespace)::");
   for (std::string_view cast : {"(int)", "(bool)", "(long)", "(unsigned int)", "(unsigned long)"})
     for (std::string_view before : {"<", ", "})
-      replace_all(std::string(before) + std::string(cast), before);
+      text = replace_all(std::move(text), fmt::format("{}{}", before, cast), before);
   return text;
 }
 
@@ -130,11 +134,12 @@ KernelName describe_kernel(std::string_view recorded) {
   out.arguments = parts.arguments;
   out.brief = brief_name(parts);
   if (out.brief.empty()) out.brief = out.full;
-  std::string lower(parts.whole);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(parts.whole);
   out.family = numba ? "numba" : family_of(lower);
   out.op_class = op_class_of(lower);
+  // A symbol cut short still has the names of its arguments, if not their order.
+  const bool cut = starts_with(recorded, "_Z") && out.full.find_first_of("<(") == std::string::npos;
+  if (cut && out.op_class == "other") out.op_class = op_class_of(lower_case(recorded));
   if (!read_outlined(recorded, out)) read_dialect(parts, out);
   if (out.dtype.empty() && out.family != "nccl") out.dtype = type_in(parts);
   if (out.dtype.empty() && out.family != "nccl") out.dtype = type_of_parameters(text, parts);

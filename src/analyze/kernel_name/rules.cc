@@ -134,6 +134,11 @@ constexpr Rule kOpClasses[] = {
     {"routingindices", "reduction"},
     {"routingmain", "reduction"},
     {"routingcustom", "reduction"},
+    {"routing_memset", "copy"},
+    {"_routing", "reduction"},  // Triton's: sums over the bits of who goes where
+    {"bitmatrix", "reduction"},
+    {"expt_data", "reduction"},
+    {"finalize_matmul", "reduction"},
     {"finalizekernel", "reduction"},  // the weighted sum of what experts give
     {"finalizemoe", "reduction"},
     {"moe_sum", "reduction"},
@@ -278,6 +283,10 @@ constexpr Rule kOpClasses[] = {
     {"masked_fill", "elementwise"},
     {"quant", "elementwise"},
     {"fp8rowwise_to", "elementwise"},
+    {"qparam", "reduction"},  // the scale of each row
+    {"offsets_range", "elementwise"},
+    {"^compute_cuda_kernel", "layout"},  // repeat_interleave
+    {"^add", "elementwise"},
     {"hfp8_to", "elementwise"},
     {"doactivation", "elementwise"},
     {"activationkernel", "elementwise"},

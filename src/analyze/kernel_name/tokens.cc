@@ -575,6 +575,35 @@ bool read_triton_config(const Tokens& tokens, KernelName& out) {
   return true;
 }
 
+// OpenAI's Triton kernels: _matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu has the types of the
+// output, of what comes in and of the weights, which are widened to that; _p_matmul_ogs_… is
+// persistent. Others end in their type: _finalize_matmul_scatter_bf16.
+bool read_triton_matmul(const Tokens& tokens, KernelName& out) {
+  const auto matmul = std::find(tokens.begin(), tokens.end(), "matmul");
+  if (!tokens[0].empty() || matmul == tokens.end()) return false;
+  std::string_view dtype = element_type(tokens.back());
+  std::string extents, layout;
+  for (const std::string& token : tokens) {
+    const std::vector<std::string> parts = split(token, 'x');
+    if (is_extents(token))
+      extents = token;
+    else if (parts.size() > 2 && !element_type(parts[0]).empty() && !element_type(parts[1]).empty())
+      dtype = element_type(parts[1]);
+    else if (extents.empty() && only_letters(token, "NT", 3, 3))
+      layout = token;
+  }
+  if (dtype.empty()) return false;
+  out.dtype = dtype;
+  out.layout = layout;
+  out.family = "triton";
+  // M, N, K and how many share the sum over K.
+  if (const std::vector<std::string> parts = split(extents, 'x'); parts.size() >= 3) {
+    out.tile = fmt::format("{}x{}x{}", parts[0], parts[1], parts[2]);
+    out.tensor = TensorCores::kYes;
+  }
+  return true;
+}
+
 using TokenReader = bool (*)(const Tokens& tokens, KernelName& out);
 constexpr TokenReader kReaders[] = {read_nvjet,  read_xmma,         read_cudnn_sdpa,
                                     read_fmha,   read_tensile,      read_nccl,
@@ -627,6 +656,12 @@ std::string_view element_type(std::string_view token) {
                                      {"float_e3m2_t", "f6e3m2"},
                                      {"f8_fnuz_t", "f8e4m3"},
                                      {"bhalf_t", "bf16"},
+                                     {"__bf16", "bf16"},
+                                     {"_Float16", "f16"},
+                                     {"fp8e4nv", "f8e4m3"},  // Triton's
+                                     {"fp8e4b8", "f8e4m3"},
+                                     {"fp8e5", "f8e5m2"},
+                                     {"fp8e5b16", "f8e5m2"},
                                      {"hip_bfloat16", "bf16"},
                                      {"nv_bfloat16", "bf16"},
                                      {"float_e2m1_t", "f4e2m1"}};
@@ -644,7 +679,8 @@ bool read_token_dialect(std::string_view name, KernelName& out) {
   constexpr std::size_t kMaxTokens = 128;
   if (name.empty() || name.size() > 2000) return false;
   const Tokens tokens = split(name, '_');
-  if (tokens.size() < 2 || tokens.size() > kMaxTokens || tokens[0].empty()) return false;
+  if (tokens.size() < 2 || tokens.size() > kMaxTokens) return false;
+  if (tokens[0].empty()) return read_triton_matmul(tokens, out);
   for (TokenReader reader : kReaders) {
     KernelName attempt = out;
     if (reader(tokens, attempt)) {

@@ -2,6 +2,7 @@
 // The rest of the spec that a [library] represents: the operands of row-major matrices, and a plain
 // CUDA kernel that computes the expected result. The reference uses no header, so that it compiles
 // where only NVRTC is installed.
+#include "base/replace.h"
 #include "base/text.h"
 #include "model/spec/library_operation.h"
 
@@ -100,13 +101,6 @@ CudaType cuda_type(Dtype dtype) {
     default:
       return {"float", "(x)", "(x)"};
   }
-}
-
-std::string replace_all(std::string text, std::string_view what, std::string_view with) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
-  return text;
 }
 
 std::string reference_of(const LibraryOperation& operation) {

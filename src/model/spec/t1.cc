@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/json/json.h"
+#include "base/replace.h"
 #include "base/text.h"
 #include "model/spec/includes.h"
 #include "model/spec/python_list.h"
@@ -212,12 +213,6 @@ class T1Reader {
       out = replace_all(out, "min(" + parameter.name + ")", to_text(*least));
     }
     return out;
-  }
-
-  static std::string replace_all(std::string text, const std::string& from, const std::string& to) {
-    for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-      text.replace(at, from.size(), to);
-    return text;
   }
 
   Result<SpecExpression> to_expression(const Json& json, const std::string& where,
