@@ -7,7 +7,7 @@
 
 # total FILE COUNT NS: launches and summed kernel time, to the nanosecond that a sketch keeps.
 total() {
-  expect_exit 0 purlin report --json --top 100000 "$1"
+  expect_exit 0 purlin report --json --phase all --top 100000 "$1"
   expect_json "$tmp/out" "sum(k['count'] for k in d['kernels']) == $2"
   expect_json "$tmp/out" "abs(sum(k['total_ns'] for k in d['kernels']) - $3) < 1"
 }
@@ -116,7 +116,7 @@ expect_json "$tmp/out" 'd["environment"]["devices"][0]["id"] == "hip:0" and "MI3
 # Of the time of these traces, less than 5 % is of kernels whose class no rule knows.
 for trace in kineto_mi300_device_id.json.gz kineto_hip_graph_one_decode_step.json.gz kineto_sampled_rank0.json.gz \
   kineto_sampled_rank1.json.gz kineto_half_zero_times.json kineto_overflow_duration.json; do
-  expect_exit 0 purlin report --json --top 100000 "$given/$trace"
+  expect_exit 0 purlin report --json --phase all --top 100000 "$given/$trace"
   expect_json "$tmp/out" "sum(k['total_ns'] for k in d['kernels'] if k['op_class'] == 'other') < 0.05 * sum(k['total_ns'] for k in d['kernels'])"
 done
 
