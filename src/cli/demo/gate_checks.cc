@@ -4,6 +4,7 @@
 #include "cli/demo/steps.h"
 #include "cli/frame/command.h"
 #include "model/document.h"
+#include "model/expression/value.h"
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "cli/demo/steps.h"
 #include "model/document.h"
+#include "model/expression/value.h"
 
 #include <algorithm>
 
