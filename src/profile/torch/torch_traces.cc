@@ -170,7 +170,10 @@ void add_torch_traces(Profile& profile, const std::string& spool,
   const std::vector<TorchNote> notes = read_torch_notes(spool);
   bool traced = false;
   for (const TorchNote& note : notes) {
-    if (note.trace.empty()) continue;
+    if (note.trace.empty()) {  // a dropped trace took time, too
+      profile.coverage.overhead_ns += note.cost_ns;
+      continue;
+    }
     ImportOptions options;
     options.max_timeline_events = kMaxTraceEvents;
     const Result<Profile> trace = import_chrome_trace(join_path(spool, note.trace), options);
