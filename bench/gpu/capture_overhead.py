@@ -151,7 +151,7 @@ class Group:
         options = {"default": arguments.default_options, "full": "--full", "idle": arguments.idle_options}
         kind = row.partition(AGAIN)[0]
         if kind in options:
-            command = [arguments.purlin, "profile", "-o", str(profile), *shlex.split(options[kind]), "--", *command]
+            command = [arguments.purlin, "profile", "--torch", "off", "-o", str(profile), *shlex.split(options[kind]), "--", *command]
         elif kind in ("bare", "present", "copies"):
             environment.update(CUDA_INJECTION64_PATH=str(self.runner.bare), BARE_OUT=str(self.folder / f"{row}.txt"),
                                BARE_KINDS={"bare": "kcs", "copies": "cs"}.get(kind, ""))

@@ -57,7 +57,7 @@ class Programs:
         out, file = os.path.join(self.folder, "out.json"), os.path.join(self.folder, "run.plprof")
         command = [sys.executable, "-S", str(PROGRAMS_FILE), "shim", self.socket, "steps", program, str(steps), out]
         if options is not None:
-            command = [self.purlin, "profile", "--quiet", *shlex.split(options), "-o", file, "--", *command]
+            command = [self.purlin, "profile", "--quiet", "--torch", "off", *shlex.split(options), "-o", file, "--", *command]
         done = subprocess.run(command, capture_output=True, text=True, timeout=200)
         if done.returncode != 0:
             raise RuntimeError(f"{shlex.join(command)} exited {done.returncode}: {done.stderr[-2000:]}")

@@ -19,25 +19,6 @@ namespace {
 constexpr std::size_t kMaxAnswer = 4096;
 constexpr int kAttempts = 50;  // a process closes connections that send no request in time
 
-Result<std::string> spool_of(std::int64_t pid) {
-  const Result<std::string> environment = read_file(fmt::format("/proc/{}/environ", pid));
-  if (!environment.is_ok())
-    return error(Code::kNotFound,
-                 "process {} cannot be reached: it does not run, or belongs to another user", pid);
-  constexpr std::string_view kName = "PURLIN_SPOOL=";
-  for (const std::string& variable : split(*environment, '\0'))
-    if (starts_with(variable, kName)) return variable.substr(kName.size());
-  return error(
-      Code::kNotFound,
-      "process {} does not run under `purlin profile`: give the number of the program, not "
-      "of purlin",
-      pid);
-}
-
-}  // namespace
-
-namespace {
-
 struct Reply {
   bool connected = false, hung_up = false;
   std::string text;  // "": nothing came in time
@@ -62,6 +43,21 @@ Reply ask_once(const sockaddr_un& address, const std::string& text, double timeo
 }
 
 }  // namespace
+
+Result<std::string> spool_of(std::int64_t pid) {
+  const Result<std::string> environment = read_file(fmt::format("/proc/{}/environ", pid));
+  if (!environment.is_ok())
+    return error(Code::kNotFound,
+                 "process {} cannot be reached: it does not run, or belongs to another user", pid);
+  constexpr std::string_view kName = "PURLIN_SPOOL=";
+  for (const std::string& variable : split(*environment, '\0'))
+    if (starts_with(variable, kName)) return variable.substr(kName.size());
+  return error(
+      Code::kNotFound,
+      "process {} does not run under `purlin profile`: give the number of the program, not "
+      "of purlin",
+      pid);
+}
 
 Result<Json> ask_capture(std::int64_t pid, const ControlRequest& request, double timeout_s) {
   PURLIN_ASSIGN(const std::string spool, spool_of(pid));

@@ -8,8 +8,12 @@
 #include "base/status.h"
 #include "profile/control_text.h"
 
+#include <string>
+
 namespace purlin::profile {
 
+// The spool of a process that runs under `purlin profile`. kNotFound otherwise.
+Result<std::string> spool_of(std::int64_t pid);
 // The process's answer. kNotFound where it does not run, runs without capture or has not used CUDA.
 Result<Json> ask_capture(std::int64_t pid, const ControlRequest& request, double timeout_s = 5);
 

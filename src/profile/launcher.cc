@@ -24,6 +24,7 @@ namespace {
 
 constexpr const char* kCudaLibrary = "libpurlin_cuda.so";
 constexpr const char* kOpenclLibrary = "libpurlin_opencl.so";
+constexpr const char* kTorchHook = "python/sitecustomize.py";
 
 // A signal handler can reach these only.
 std::atomic<pid_t> running_child = 0;
@@ -207,6 +208,14 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
     const bool there = std::find(named.begin(), named.end(), opencl) != named.end();
     result["OPENCL_LAYERS"] = there ? layers : layers.empty() ? opencl : layers + ":" + opencl;
   }
+  const std::string hook = options.torch.on ? find_library(options, kTorchHook) : std::string();
+  if (options.torch.on && hook.empty())
+    notes.push_back({"no_torch_hook",
+                     fmt::format("launches have no ops of PyTorch: {} is not in {}; reinstall "
+                                 "Purlin",
+                                 kTorchHook, join(library_places(options), " or ")),
+                     0, 0});
+  result.merge(torch_variables(options.torch, parent_path(hook)));
   return result;
 }
 
@@ -336,6 +345,7 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
   }
   result.profile = std::move(gathered).value();
   find_lines(result.profile, spool.path());
+  if (options.torch.on) add_torch_traces(result.profile, spool.path(), options.command);
   describe(result.profile, options, host, ended - began, notes);
   result.profile.exit_code = result.exit_code;
   return result;
@@ -353,6 +363,7 @@ Result<Profile> capture_children(const CaptureOptions& options,
   }
   PURLIN_ASSIGN(Profile profile, read_spool(spool.path()));
   find_lines(profile, spool.path());
+  if (options.torch.on) add_torch_traces(profile, spool.path(), options.command);
   describe(profile, options, host, system_clock().monotonic_ns() - began, notes);
   return profile;
 }

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "model/profile/profile.h"
+#include "profile/torch/torch_traces.h"
 
 #include <cstdint>
 #include <functional>
@@ -46,6 +47,7 @@ struct CaptureOptions {
   std::string build;         // label
   // Stalls are sampled, one of an SM in 2^this GPU cycles; 0 = not.
   std::uint32_t stall_period_log2 = 0;
+  TorchOptions torch;             // ops and shapes of PyTorch programs, from a trace of some steps
   bool stdout_to_stderr = false;  // the command's stdout, so that ours holds nothing else
   std::string library_directory;  // "" = next to the executable: ../lib/purlin, or the build tree
 };

@@ -51,7 +51,7 @@ class Bench:
         """The command under `purlin profile OPTIONS` (None: alone), in a folder of its own."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         whole = [*around, *command] if options is None else \
-            [*around, self.purlin, "profile", "--quiet", *options, "-o", "run.plprof", "--", *command]
+            [*around, self.purlin, "profile", "--quiet", "--torch", "off", *options, "-o", "run.plprof", "--", *command]
         with self.tries:
             process = subprocess.Popen(whole, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                        env={**os.environ, **(environment or {})}, start_new_session=True)

@@ -35,7 +35,7 @@ cat >drive.py <<'PY'
 import json, os, subprocess, sys, time
 purlin = ["purlin"]
 def begin(*arguments):
-    started = subprocess.Popen([*purlin, "profile", "--quiet", *arguments], stdout=subprocess.PIPE, text=True)
+    started = subprocess.Popen([*purlin, "profile", "--quiet", "--torch", "off", *arguments], stdout=subprocess.PIPE, text=True)
     return started, started.stdout.readline().split()[1]
 program, pid = begin("--idle", "-o", "run.plprof", "--", "python3", "steps.py")
 problems, rows = [], []

@@ -104,7 +104,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         profile, stop = Path(folder, "run.plprof"), Path(folder, "stop")
         began = time.monotonic()
-        process = subprocess.Popen([arguments.purlin, "profile", "--quiet", "--seal-period", "100ms", "-o", str(profile), "--",
+        process = subprocess.Popen([arguments.purlin, "profile", "--quiet", "--torch", "off", "--seal-period", "100ms", "-o", str(profile), "--",
                                     "env", f"PURLIN_WINDOW={arguments.window}", arguments.program, arguments.mode, str(int(arguments.seconds) + 30), str(stop)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         windows, status, round_number, stuck_after, rss_first = 0, {}, 0, None, 0

@@ -74,7 +74,7 @@ class Bench:
 
     def run(self, options, command, kill_after=None, environment=None):
         profile = Path(tempfile.mkdtemp(dir=self.folder)) / "run.plprof"
-        whole = [self.purlin, "profile", "--quiet", *options, "-o", str(profile), "--", *command] if options is not None else command
+        whole = [self.purlin, "profile", "--quiet", "--torch", "off", *options, "-o", str(profile), "--", *command] if options is not None else command
         began = time.monotonic()
         process = subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, **(environment or {})}, start_new_session=True)

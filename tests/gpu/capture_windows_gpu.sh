@@ -18,7 +18,7 @@ one() { # NUMBER GPU PROGRAM
   local program=${PROGRAM:-python3 $root/bench/gpu/capture_programs.py run steps $3 1000000 /dev/null}
   # Told to end as by Ctrl-C, so that the last seal is written; in the background that is ignored unless set so.
   # shellcheck disable=SC2086
-  CUDA_VISIBLE_DEVICES=$2 "$where/bin/purlin" profile --quiet ${OPTIONS:---window 10ms@20ms --budget 0.01%} -o "$file" -- \
+  CUDA_VISIBLE_DEVICES=$2 "$where/bin/purlin" profile --quiet --torch off ${OPTIONS:---window 10ms@20ms --budget 0.01%} -o "$file" -- \
     env --default-signal=INT timeout -s INT -k 10 "$seconds" $program >"$tmp/$1.log" 2>&1 || code=$?
   "$where/bin/purlin" report "$file" --json >"$tmp/$1.json" 2>/dev/null || true
   python3 - "$1" "$2" "$3" "$code" "$tmp/$1.json" "$tmp/$1.log" <<'END'

@@ -17,7 +17,7 @@ run() {
   local name=$1 mode=$2
   shift 2
   echo "== $name: purlin profile $* -- ops_pytorch.py $mode $steps"
-  purlin profile "$@" -o "$name.plprof" --json -- "$python" "$script" "$mode" "$steps" >"$name.first" 2>"$name.out" &&
+  purlin profile --torch off "$@" -o "$name.plprof" --json -- "$python" "$script" "$mode" "$steps" >"$name.first" 2>"$name.out" &&
     purlin report "$name.plprof" --by launch --json >"$name.json" || { echo "FAILED: $name"; tail -5 "$name.out"; } &
 }
 run nvtx nvtx --full --ops on

@@ -19,7 +19,7 @@ purlin profile --full -o plain.plprof --json -- "$python" "$script" plain "$step
 purlin report plain.plprof --json >plain.json
 echo "3. Purlin around a program that runs its own profiler over the middle third"
 "$python" "$script" middle "$steps" alone.json
-purlin profile -o middle.plprof --json -- "$python" "$script" middle "$steps" middle.json >middle.out
+purlin profile --torch off -o middle.plprof --json -- "$python" "$script" middle "$steps" middle.json >middle.out
 purlin report middle.plprof --json >middle_report.json
 
 "$python" - "$steps" <<'PY'

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "profile/control_client.h"
+#include "profile/torch/request.h"
 
 namespace purlin::cli {
 namespace {
@@ -36,7 +37,9 @@ class CaptureCommand : public Command {
                 "program. A window that is requested earlier begins with that context.",
             .examples = {{"purlin profile --idle -o run.plprof -- python3 serve.py &"},
                          {"purlin capture window --for 2s $(pgrep -n -f serve.py)",
-                          "-n selects the newest process, not purlin itself"}},
+                          "-n selects the newest process, not purlin itself"},
+                         {"purlin capture window --torch 4711",
+                          "Ops and shapes of a PyTorch program's next steps"}},
             .exit_codes = {{0, "Done"}, {2, "Error"}},
             .see = {"docs/guide/profiling.md"}};
   }
@@ -50,6 +53,7 @@ class CaptureCommand : public Command {
           {"stop", "Stop the capture"},
           {"window", "Record every launch for the time of --for, then continue as before"}}});
     flags.option("--for", length_, "Length of a window", "TIME");
+    flags.flag("--torch", torch_, "With window: a trace of a PyTorch program's next steps");
     flags.flag("--json", json_, "Print the answer as JSON");
   }
 
@@ -65,6 +69,7 @@ class CaptureCommand : public Command {
     const std::optional<std::int64_t> pid = parse_int(words_[1]);
     if (!pid || *pid <= 0)
       return error(Code::kInvalid, "'{}' is no process: give its number", words_[1]);
+    if (torch_) return trace(*pid, request, context);
     PURLIN_ASSIGN(const Json answer, profile::ask_capture(*pid, request));
     if (const std::string warning = answer["warning"].as_string(); !warning.empty())
       context.log.warn("process {}: {}", *pid, warning);
@@ -82,6 +87,29 @@ class CaptureCommand : public Command {
   }
 
  private:
+  Result<int> trace(std::int64_t pid, const ControlRequest& request, Context& context) const {
+    if (request.verb != ControlRequest::Verb::kWindow)
+      return error(Code::kInvalid, "--torch belongs to window: purlin capture window --torch {}",
+                   pid);
+    PURLIN_ASSIGN(const profile::TorchNote note, profile::request_torch_trace(pid));
+    const double length = static_cast<double>(note.end_ns - note.start_ns);
+    if (json_) {
+      Json answer = Json::object();
+      answer.set("pid", pid);
+      answer.set("steps", note.steps);
+      answer.set("length_ns", length);
+      answer.set("cost_ns", note.cost_ns);
+      context.print(answer.dump(2) + "\n");
+      return 0;
+    }
+    context.print(
+        fmt::format("{}: PyTorch's profiler recorded {}{}, for {} more of the program's "
+                    "time; the trace will be in the profile\n",
+                    pid, note.steps > 0 ? counted(note.steps, "step") + ", " : "",
+                    format_ns(length), format_ns(note.cost_ns)));
+    return 0;
+  }
+
   Status parse(const std::string& action, ControlRequest& request) const {
     if (action == "status") {
       request.verb = ControlRequest::Verb::kStatus;
@@ -103,7 +131,7 @@ class CaptureCommand : public Command {
 
   std::vector<std::string> words_;
   std::string length_ = "2s";
-  bool json_ = false;
+  bool json_ = false, torch_ = false;
 };
 
 }  // namespace

@@ -93,6 +93,13 @@ class ProfileCommand : public Command {
          "They are recorded during the whole run or not at all. With auto, they are not recorded "
          "with --windows, nor where --sample auto knows of too many launches for the budget."},
         "auto|on|off");
+    flags.option("--torch", torch_,
+                 {"Ops and shapes of PyTorch programs, from a trace",
+                  "PyTorch's profiler records ten steps of the steady state, or a second where "
+                  "there are no optimizer steps. With auto, it does so except with --full, "
+                  "--counters and --stalls, which need CUPTI during the whole run."},
+                 "auto|hook|off");
+    flags.option("--torch-rank", torch_rank_, "Rank whose steps PyTorch's profiler records");
     flags.flag("--gemm-shapes", gemm_shapes_,
                "Record sizes and types of cuBLAS and cuBLASLt products");
     flags.flag(
@@ -119,6 +126,7 @@ class ProfileCommand : public Command {
     options.gemm_shapes = gemm_shapes_;
     PURLIN_TRY(parse_choice("--ops", ops_, options.ops));
     PURLIN_TRY(parse_choice("--copies", copies_, options.copies));
+    PURLIN_TRY(parse_torch(options.torch));
     const std::optional<double> period = parse_duration_s(period_);
     if (!period || *period < 0.01 || *period > 3600)
       return error(Code::kInvalid, "--seal-period '{}': give a time from 10ms to 1h", period_);
@@ -164,6 +172,18 @@ class ProfileCommand : public Command {
                              : profile::Choice::kAuto;
     return Status::ok();
   }
+  Status parse_torch(profile::TorchOptions& options) const {
+    if (torch_ != "auto" && torch_ != "hook" && torch_ != "off")
+      return error(Code::kInvalid, "--torch '{}': give auto, hook or off", torch_);
+    if (torch_rank_ < 0)
+      return error(Code::kInvalid, "--torch-rank {}: give a rank, 0 or more", torch_rank_);
+    const bool cupti_needed = full_ || !counters_.empty() || !stalls_.empty();
+    options.on = torch_ == "hook" || (torch_ == "auto" && !cupti_needed);
+    options.on_request = idle_;
+    options.rank = torch_rank_;
+    return Status::ok();
+  }
+
   Status parse_budget(profile::CaptureOptions& options) const {
     std::string_view text = budget_;
     double scale = 1;
@@ -287,7 +307,9 @@ class ProfileCommand : public Command {
   }
 
   std::string output_, build_, period_ = "1s", ops_ = "auto", copies_ = "auto", windows_ = "auto",
-                               budget_ = "1%", window_, sample_, stalls_, counters_, kernels_;
+                               budget_ = "1%", torch_ = "auto", window_, sample_, stalls_,
+                               counters_, kernels_;
+  int torch_rank_ = 0;
   int replays_ = profile::CaptureOptions().counter_replays;
   bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false, waits_ = false;
   std::vector<std::string> command_;

@@ -128,6 +128,17 @@ void Sketch::merge(const Sketch& other) {
   total_ += other.total_;
 }
 
+Sketch Sketch::scaled(double time, double weight) const {
+  Sketch out;
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    if (weights_[i] > 0)
+      out.add(value_of(first_ + static_cast<int>(i)) * time, weights_[i] * weight);
+  if (out.empty()) return out;
+  out.total_ = total_ * time * weight;
+  out.min_ = min_ * time, out.max_ = max_ * time;
+  return out;
+}
+
 double Sketch::quantile(double q) const {
   if (count_ <= 0) return 0;
   if (q <= 0) return min_;

@@ -21,6 +21,8 @@ class Sketch {
 
   void add(double ns, double weight = 1);
   void merge(const Sketch& other);
+  // Every duration times `time`, every weight times `weight`; both above 0.
+  Sketch scaled(double time, double weight) const;
 
   double count() const { return count_; }     // sum of weights
   double total_ns() const { return total_; }  // weighted sum

@@ -125,5 +125,17 @@ TEST(Sketch, RestoreRefusesWhatDoesNotBelongTogether) {
   EXPECT_TRUE(sketch.empty());
 }
 
+TEST(Sketch, ScaledHasExactSumsAndMovedQuantiles) {
+  Sketch sketch;
+  for (int i = 1; i <= 100; ++i) sketch.add(1000.0 * i);
+  const Sketch scaled = sketch.scaled(1.5, 4);
+  EXPECT_DOUBLE_EQ(scaled.total_ns(), sketch.total_ns() * 6);
+  EXPECT_DOUBLE_EQ(scaled.count(), 400);
+  EXPECT_DOUBLE_EQ(scaled.min_ns(), 1500);
+  EXPECT_DOUBLE_EQ(scaled.max_ns(), 150'000);
+  EXPECT_NEAR(scaled.quantile(0.5), 75'000, 75'000 * 2.1 * Sketch::kRelativeError);
+  EXPECT_TRUE(Sketch().scaled(2, 2).empty());
+}
+
 }  // namespace
 }  // namespace purlin

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "profile/format/file.h"
+#include "profile/format/timeline_join.h"
 #include "profile/ops/op_names.h"
 
 #include <algorithm>
@@ -113,49 +114,6 @@ void merge_row(KernelRow& into, const KernelRow& from) {
   into.first_ns = into.duration.empty() ? from.first_ns : std::min(into.first_ns, from.first_ns);
   into.last_ns = into.duration.empty() ? from.last_ns : std::max(into.last_ns, from.last_ns);
   into.duration.merge(from.duration);
-}
-
-// Begin and end of a recording without stated bounds.
-template <class Events>
-void widen(const Events& events, std::int64_t& begin_ns, std::int64_t& end_ns, bool& known) {
-  for (const auto& event : events) {
-    const std::int64_t end = event.start_ns + event.duration_ns;
-    begin_ns = known ? std::min(begin_ns, event.start_ns) : event.start_ns;
-    end_ns = known ? std::max(end_ns, end) : end;
-    known = true;
-  }
-}
-
-struct Bounds {
-  bool known = false, stated = false;
-  std::int64_t begin_ns = 0, end_ns = 0;
-};
-
-Bounds bounds_of(const Timeline& timeline, bool look) {
-  Bounds bounds = {false, timeline.begin_ns != 0 || timeline.end_ns != 0, timeline.begin_ns,
-                   timeline.end_ns};
-  bounds.known = bounds.stated;
-  if (bounds.stated || !look) return bounds;
-  widen(timeline.activities, bounds.begin_ns, bounds.end_ns, bounds.known);
-  widen(timeline.calls, bounds.begin_ns, bounds.end_ns, bounds.known);
-  widen(timeline.ops, bounds.begin_ns, bounds.end_ns, bounds.known);
-  widen(timeline.ranges, bounds.begin_ns, bounds.end_ns, bounds.known);
-  return bounds;
-}
-
-// Stated bounds grow to cover a timeline without any. Two timelines without bounds stay so.
-void merge_bounds(Timeline& into, const Timeline& from) {
-  const bool stated =
-      into.begin_ns != 0 || into.end_ns != 0 || from.begin_ns != 0 || from.end_ns != 0;
-  if (!stated) return;
-  const Bounds a = bounds_of(into, true), b = bounds_of(from, true);
-  if (!a.known || !b.known) {
-    into.begin_ns = a.known ? a.begin_ns : b.begin_ns;
-    into.end_ns = a.known ? a.end_ns : b.end_ns;
-    return;
-  }
-  into.begin_ns = std::min(a.begin_ns, b.begin_ns);
-  into.end_ns = std::max(a.end_ns, b.end_ns);
 }
 
 }  // namespace
@@ -303,55 +261,21 @@ std::uint32_t Merger::name(const std::string& text) {
 }
 
 void Merger::add_timeline(const Profile& from, const Moved& moved) {
-  const Timeline& part = from.timeline;
   Timeline& into = into_.timeline;
-  merge_bounds(into, part);
-  into.left_out += part.left_out;
-  const auto first_call = static_cast<std::uint32_t>(into.calls.size());
-  const auto first_op = static_cast<std::uint32_t>(into.ops.size());
+  join_bounds(into, from.timeline);
+  into.left_out += from.timeline.left_out;
   const std::size_t held = timeline_events();
-  const std::size_t added = event_count(part);
+  const std::size_t added = event_count(from.timeline);
   if (added == 0) return;
   if (added > max_events_ - std::min(held, max_events_)) {
-    into.left_out += part.activities.size();
+    into.left_out += from.timeline.activities.size();
     return;
   }
   unsorted_ = true;
-  std::vector<std::uint32_t> names;
-  names.reserve(part.names.size());
-  for (const std::string& text : part.names) names.push_back(name(text));
-  const auto named = [&](std::uint32_t index) { return index < names.size() ? names[index] : 0; };
-  const auto link = [](std::uint32_t index, std::uint32_t first, std::size_t size) {
-    return index < size ? first + index : kNone;
-  };
-  for (Activity activity : part.activities) {
-    const auto& rows = activity.kind == ActivityKind::kKernel ? moved.kernels : moved.copies;
-    if (activity.row >= rows.size()) continue;
-    activity.row = rows[activity.row];
-    activity.process += moved.processes;
-    activity.device = static_cast<std::uint16_t>(moved.device(activity.device));
-    activity.call = link(activity.call, first_call, part.calls.size());
-    into.activities.push_back(activity);
-  }
-  for (Call call : part.calls) {
-    call.name = named(call.name);
-    call.process += moved.processes;
-    call.op = link(call.op, first_op, part.ops.size());
-    into.calls.push_back(call);
-  }
-  for (Op op : part.ops) {
-    op.name = named(op.name);
-    op.shape = named(op.shape);
-    op.dtype = named(op.dtype);
-    op.process += moved.processes;
-    op.parent = link(op.parent, first_op, part.ops.size());
-    into.ops.push_back(op);
-  }
-  for (Range range : part.ranges) {
-    range.name = named(range.name);
-    range.process += moved.processes;
-    into.ranges.push_back(range);
-  }
+  const auto process = [&](std::uint32_t index) { return index + moved.processes; };
+  append_events(into, from.timeline,
+                {moved.kernels, moved.copies, [&](int device) { return moved.device(device); },
+                 process, [this](const std::string& text) { return name(text); }});
 }
 
 // Parts are appended, and combined once there are many.

@@ -1,0 +1,515 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hook of one process: when it traces, and the notes that it leaves (docs/design/torch-hook.md)."""
+import atexit
+import json
+import os
+import threading
+import time
+
+from . import teardown
+from .guards import Captures, Guard, WithoutKinetosLine, is_the_programs
+from .window import CaptureAnswer, Own, Steps, Window, compress
+
+
+def _number(name, default):
+    try:
+        return float(os.environ.get(name, default))
+    except ValueError:
+        return float(default)
+
+
+class Settings:
+    def __init__(self):
+        self.folder = os.environ.get("PURLIN_SPOOL", "")
+        self.on_request = os.environ.get("PURLIN_TORCH") == "idle"
+        self.sampled = os.environ.get("PURLIN_SAMPLE", "1") not in ("", "1")
+        self.rank = int(_number("PURLIN_TORCH_RANK", 0))
+        self.steps = max(1, int(_number("PURLIN_TORCH_STEPS", 10)))
+        self.warm_up = 2
+        self.settle_s = _number("PURLIN_TORCH_SETTLE", 3)  # from the first step to the trace
+        self.wait_s = _number("PURLIN_TORCH_WAIT", 10)  # without steps, to a trace by time
+        self.window_s = _number("PURLIN_TORCH_SECONDS", 1)  # of a trace by time
+        self.longest_s = 2.0  # of a trace by steps; longer steps are traced by time
+        self.most_bytes = int(_number("PURLIN_TORCH_BYTES", 1 << 30))
+
+
+class Hook:
+    TRIES = 5  # of a trace by time, at growing intervals
+    # Parts of names of ops and kernels that a program does not run while it loads a model.
+    WORK = (
+        ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution", "scaled_dot_product")
+        + ("gemm", "nvjet", "cutlass", "cudnn", "flash", "fmha", "attention", "triton")
+    )
+
+    def __init__(self, torch, settings):
+        self.torch = torch
+        self.settings = settings
+        self.steps = Steps(settings.settle_s)
+        self.window = None
+        self.finished = False  # nothing more is traced without a request
+        self._timed = self._claimed = False  # has a trace by time; is the run's traced process
+        self.forked = False
+        self._importer = threading.get_ident()
+        self._made = 0
+        self._requested = False
+        self._wake = threading.Event()
+        self._guard = Guard(torch, self._give_way)
+        self._captures = Captures()
+        self._thread = self._exporting = self._answer = None
+
+    # --- life
+
+    def arm(self):
+        os.register_at_fork(after_in_child=self._in_child)
+        atexit.register(self._at_exit)
+        if self.torch.version.cuda is None:
+            self._finish("no_cuda")
+            return
+        self._note("none", "not_steady")
+        self._captures.watch(self.torch)
+        self._register()
+        lazily = getattr(self.torch.cuda, "_lazy_call", None)
+        if lazily is not None:
+            lazily(self._on_cuda)
+
+    def _register(self):
+        """For good: to remove a hook is to change what torch may be iterating over."""
+        try:
+            from torch.optim.optimizer import register_optimizer_step_post_hook
+        except ImportError:  # before 2.0: traces by time
+            return
+        register_optimizer_step_post_hook(self._on_step)
+
+    def _in_child(self):
+        self.forked = self.finished = True
+        self._captures.forget()
+        if self.window is not None:  # the child inherits the parent's open profiler: it records nothing
+            try:
+                self._guard.remove()
+                self.torch.autograd._enable_record_function(False)
+            except Exception:
+                pass
+        self.window = None
+        teardown.restore()
+
+    def _at_exit(self):
+        if self.forked:
+            return
+        try:
+            window = self.window
+            if window is None:
+                if not self.finished:
+                    self._note("none", "not_steady")
+            elif window.mode == "time":
+                self._wake.set()  # an early end
+                window.over.wait(10)
+            elif window.steps > 0:
+                teardown.choose(window.keeps_cupti)
+                self._close(window)
+                self._export(window)
+            else:
+                self._drop(window, "ended")
+            if self._exporting is not None:
+                self._exporting.written.wait(30)
+        except Exception as fault:
+            self.fail(fault)
+
+    def _finish(self, reason, detail="", window=None):
+        self.finished = True
+        teardown.restore()
+        if window is None and self._requested:  # the answer to a request has a number
+            self._made += 1
+            window = Window("none", self._made)
+        self._requested = False
+        self._note("none", reason, detail, window)
+
+    def fail(self, fault):
+        if is_the_programs(fault):
+            raise fault
+        window, self.window = self.window, None
+        try:
+            self.finished = True
+            if window is not None and window.profiler is not None and not window.closed:
+                self._stop_after_fault(window)
+            self._guard.remove()
+            if window is not None:
+                window.over.set()
+            self._finish("fault", text_of(fault), window)
+        except Exception:
+            pass
+
+    def _stop_after_fault(self, window):
+        try:
+            with Own(self._guard, window):
+                window.profiler.stop()
+        except Exception:
+            pass
+
+    # --- traces by steps
+
+    def _on_step(self, optimizer, arguments, named):
+        if self.forked or (self.finished and not self._requested and self.window is None):
+            return
+        try:
+            self._step(optimizer)
+        except Exception as fault:
+            self.fail(fault)
+
+    _on_step._torchdynamo_disable = True  # of a compiled step: called, not compiled
+
+    def _step(self, optimizer):
+        if self._captures.open > 0:  # a step that becomes a CUDA graph
+            return
+        now = time.perf_counter_ns()
+        window = self.window
+        if window is None:
+            if not self.steps.is_round(optimizer):
+                return
+            self.steps.mark(now)
+            asked = self._requested and self.steps.count > 2
+            if not asked and (self.settings.on_request or not self.steps.steady()):
+                return
+            if self.steps.usual() > self.settings.longest_s * 1e9:
+                return
+            if self._answer is None:  # the steps go on until the answer is there
+                self._answer = CaptureAnswer(self.settings.folder)
+                threading.Thread(target=self._answer.ask, daemon=True).start()
+            elif self._answer.is_over(now):
+                answer, self._answer = self._answer, None
+                self._open_steps(answer)
+        elif window.mode == "steps" and window.thread == threading.get_ident():
+            if self.steps.is_round(optimizer):
+                self._step_window(window, now)
+
+    def _uses_cuda(self):
+        try:
+            return bool(self.torch.cuda.is_initialized())
+        except Exception:
+            return False
+
+    def _open_steps(self, answer):
+        if not self._uses_cuda():
+            if self.steps.count > 4 * Steps.MANY:
+                self._finish("no_cuda")
+            return
+        reason = self._obstacle()
+        if reason:
+            self._finish(reason)
+            return
+        settings = self.settings
+        window = self._new_window("steps", answer)
+        window.usual_ns = self.steps.usual()
+        schedule = self.torch.profiler.schedule(
+            wait=0, warmup=settings.warm_up, active=settings.steps, repeat=1
+        )
+        with WithoutKinetosLine(self._importer), Own(self._guard, window):
+            window.profiler = self._profiler(schedule=schedule)
+            window.profiler.start()
+        self.steps.last = None
+
+    def _step_window(self, window, now):
+        if window.given_up:
+            self._drop(window, window.given_up)
+            return
+        window.rounds += 1
+        warm = window.rounds - self.settings.warm_up
+        last = warm >= self.settings.steps
+        if warm == 0:
+            window.start_ns, window.recording_since = time.time_ns(), now
+        if warm > 0:
+            window.steps = warm
+            last = last or now - window.recording_since > self.settings.longest_s * 1e9
+        if last:
+            window.end_ns = time.time_ns()
+            teardown.choose(window.keeps_cupti)
+        if not last or warm >= self.settings.steps:
+            with Own(self._guard, window):
+                window.profiler.step()
+        if last:
+            self._close(window)
+            threading.Thread(target=self._export, args=(window,), name="purlin-torch").start()
+
+    # --- traces by time
+
+    def _on_cuda(self):
+        """In torch's lazy initialisation of CUDA."""
+        if self.forked or self._thread is not None:
+            return
+        try:
+            self._thread = threading.Thread(target=self._watch, daemon=True, name="purlin-torch")
+            self._thread.start()
+        except Exception as fault:
+            self.fail(fault)
+
+    def _watch(self):
+        """Traces by time where no steps come, and what `purlin capture window --torch` requests."""
+        since = time.perf_counter_ns()
+        tries = 0
+        request = self._path("request")
+        try:
+            while not self.forked and os.path.isdir(self.settings.folder):
+                self._wake.wait(0.25 if not self.finished else 0.5)
+                if self.forked:
+                    return
+                if self.window is not None:
+                    continue
+                if os.path.exists(request):
+                    os.unlink(request)
+                    self._requested = True
+                    since = time.perf_counter_ns() - int(1e9 * (self.settings.wait_s - 2))
+                done = self.finished or self._timed or self.settings.on_request
+                if (done and not self._requested) or not self._without_steps(since, tries):
+                    continue
+                last = self._requested or tries + 1 >= self.TRIES
+                tries = 0 if self._trace_time(anything=last) else tries + 1
+                since = time.perf_counter_ns()
+                if last and tries > 0 and not self.finished:
+                    self._finish("no_kernels")
+                self._requested = False
+        except Exception as fault:
+            self.fail(fault)
+
+    def _without_steps(self, since, tries):
+        """A program that loads a model, or has an optimizer, has more time to its first step."""
+        now, wait = time.perf_counter_ns(), self.settings.wait_s * 1e9
+        if not self._requested:
+            wait *= 2 ** tries * (60 if self.steps.count == 0 and self._has_optimizer() else 1)
+        last = max(since, self.steps.last or 0)
+        too_long = self.steps.usual() > self.settings.longest_s * 1e9
+        return now - (since if too_long else last) > wait
+
+    def _has_optimizer(self):
+        """PyTorch marks the step of a class when its first instance is made."""
+        classes = list(self.torch.optim.Optimizer.__subclasses__())
+        for each in classes:
+            if getattr(each.__dict__.get("step"), "hooked", False):
+                return True
+            classes.extend(each.__subclasses__())
+        return False
+
+    def _trace_time(self, anything):
+        """True where nothing more is to be tried. `anything`: whichever kernels there are."""
+        reason = self._obstacle()
+        if reason:
+            self._finish(reason)
+            return True
+        everywhere = self._all_threads()
+        if everywhere is None:
+            self._finish("no_all_threads")
+            return True
+        answer = CaptureAnswer(self.settings.folder)
+        answer.ask()
+        window = self._new_window("time", answer)
+        with self._captures.none(), WithoutKinetosLine(self._importer), Own(self._guard, window):
+            window.profiler = self._profiler(experimental_config=everywhere)
+            window.profiler.start()
+        window.start_ns = time.time_ns()
+        self._wake.wait(self.settings.window_s)
+        self._wake.clear()
+        window.end_ns = time.time_ns()
+        with self._captures.none():
+            if window.given_up:
+                self._drop(window, window.given_up)
+                return True
+            teardown.choose(window.keeps_cupti)
+            if not self._close(window, wanted=() if anything else self.WORK):
+                return False
+        self._export(window)
+        return True
+
+    def _all_threads(self):
+        try:
+            from torch._C._profiler import _ExperimentalConfig
+
+            return _ExperimentalConfig(profile_all_threads=True)
+        except (ImportError, TypeError):
+            return None
+
+    # --- both
+
+    def _profiler(self, **named):
+        torch = self.torch
+        activity = torch.profiler.ProfilerActivity
+        named.update(activities=[activity.CPU, activity.CUDA], record_shapes=True)
+        try:
+            return torch.profiler.profile(acc_events=True, **named)
+        except TypeError:  # before 2.5
+            return torch.profiler.profile(**named)
+
+    def _obstacle(self):
+        """Why this process has no trace now; "" where it may have one."""
+        settings = self.settings
+        if not os.path.isdir(settings.folder):
+            return "no_spool"
+        rank = self._rank()
+        if rank is not None and rank != settings.rank:
+            return "other_rank"
+        control = os.path.join(settings.folder, "control-%d" % os.getpid())
+        if settings.sampled and not os.path.exists(control):
+            return "not_sampled"
+        profiler = self.torch.autograd.profiler
+        enabled = getattr(self.torch.autograd, "_profiler_enabled", lambda: False)
+        if getattr(profiler, "_is_profiler_enabled", False) or enabled():
+            return "own_profiler"
+        if not self._requested and not self._claim(True):
+            return "other_process"
+        return ""
+
+    def _rank(self):
+        for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"):
+            if os.environ.get(name, "").isdigit():
+                return int(os.environ[name])
+        try:
+            distributed = self.torch.distributed
+            if distributed.is_available() and distributed.is_initialized():
+                return distributed.get_rank()
+        except Exception:
+            pass
+        local = os.environ.get("LOCAL_RANK", "")
+        return int(local) if local.isdigit() else None
+
+    def _claim(self, wanted):
+        """One process of the run traces without a request: the first that is steady."""
+        if self._claimed == wanted:
+            return wanted
+        place = os.path.join(self.settings.folder, "torch-claim")
+        try:
+            if wanted:
+                os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            else:
+                os.unlink(place)
+            self._claimed = wanted
+            return True
+        except OSError:
+            return False
+
+    def _new_window(self, mode, answer):
+        self._made += 1
+        self.window = Window(mode, self._made)
+        self.window.keeps_cupti = answer.keeps_cupti
+        self._note(mode, "unfinished", window=self.window)
+        self._guard.install()
+        return self.window
+
+    def _give_way(self, reason="own_profiler"):
+        """The program starts a profiler, or ends."""
+        window = self.window
+        if window is None:
+            return
+        window.given_up = reason
+        if window.mode == "steps" and window.thread == threading.get_ident():
+            self._drop(window, reason)
+        elif window.mode == "time":
+            self._wake.set()
+            window.over.wait(5)
+
+    def _drop(self, window, reason):
+        with Own(self._guard, window):
+            window.profiler.stop()
+        self._guard.remove()
+        self.window = None
+        window.over.set()
+        self._finish(reason, "", window)
+
+    def _close(self, window, wanted=None):
+        """Ends the recording. False where it has no kernels of `wanted` kinds: it is dropped."""
+        with Own(self._guard, window):
+            window.profiler.stop()
+        window.closed = time.perf_counter_ns()
+        window.end_ns = window.end_ns or time.time_ns()
+        self._guard.remove()
+        self._requested = False
+        found = wanted is None or self._has_work(window, wanted)
+        window.own_ns += time.perf_counter_ns() - window.closed
+        if found and window.mode == "time":
+            self._timed = True  # steps may come later, and have a trace too
+        elif found:
+            self.finished = True
+        self._exporting = window if found else self._exporting
+        self.window = None
+        window.over.set()
+        if not found:
+            self._note("none", "no_kernels", "", window)
+            self._claim(False)
+        return found
+
+    def _has_work(self, window, wanted):
+        try:
+            cuda = self.torch.autograd.DeviceType.CUDA
+            kernels = works = False
+            for event in window.profiler.profiler.kineto_results.events():
+                kernels = kernels or event.device_type() == cuda
+                works = works or not wanted or any(each in event.name() for each in wanted)
+                if kernels and works:
+                    return True
+            return False
+        except AttributeError:
+            return True
+
+    def _export(self, window):
+        """Not on the thread that works, except at exit. gzip compresses without Python's lock."""
+        name = "torch-%d-%d.json" % (os.getpid(), window.number)
+        raw = os.path.join(self.settings.folder, name)
+        try:
+            began = time.perf_counter_ns()
+            window.profiler.export_chrome_trace(raw)
+            window.export_ns = time.perf_counter_ns() - began
+            window.profiler = None
+            size = os.path.getsize(raw)
+            if size > self.settings.most_bytes:
+                self._note("none", "too_large", "%d bytes" % size, window)
+                return
+            self._note(window.mode, "unfinished", window=window)
+            began = time.perf_counter_ns()
+            compress(raw, os.path.join(self.settings.folder, name + ".gz"))
+            behind = time.perf_counter_ns() - began
+            self._note(window.mode, "", "", window, trace=name + ".gz", background_ns=behind)
+        except Exception as fault:
+            self._note("none", "fault", text_of(fault), window)
+        finally:
+            try:
+                os.unlink(raw)
+            except OSError:
+                pass
+            teardown.restore()
+            window.written.set()
+
+    # --- notes
+
+    def _path(self, what):
+        return os.path.join(self.settings.folder, "torch-%s-%d" % (what, os.getpid()))
+
+    def _note(self, mode, reason, detail="", window=None, **more):
+        note = {
+            "schema": "purlin.torch/1",
+            "pid": os.getpid(),
+            "mode": mode,
+            "reason": reason,
+            "detail": detail,
+            "torch": str(getattr(self.torch, "__version__", "")),
+            "optimizer_steps": self.steps.count,
+            "cuda": self._uses_cuda(),
+        }
+        if window is not None:
+            note.update(
+                number=window.number,
+                start_ns=window.start_ns,
+                end_ns=window.end_ns,
+                steps=window.steps,
+                usual_step_ns=window.usual_ns,
+                cost_ns=window.cost_ns(),
+                keeps_cupti=window.keeps_cupti,
+            )
+        note.update(more)
+        number = 0 if window is None else window.number
+        place = os.path.join(self.settings.folder, "torch-%d-%d.note" % (os.getpid(), number))
+        try:
+            with open(place + ".part", "w") as file:
+                json.dump(note, file)
+            os.replace(place + ".part", place)
+        except OSError:
+            pass  # the spool is gone: no command waits for the note
+
+
+def text_of(fault):
+    return "%s: %s" % (type(fault).__name__, str(fault)[:300])

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One trace: its profiler and times, the steps before it, what Purlin's capture says of CUPTI."""
+import json
+import os
+import socket
+import threading
+import time
+
+
+class Steps:
+    """The times of the optimizer steps of one optimizer: when they are steady.
+
+    Means are compared and not single steps: a program that waits for its device now and then has
+    many short steps and a long one.
+    """
+
+    FEWEST, MANY, LONG_S, NEAR = 12, 200, 30, 0.2
+
+    def __init__(self, settle_s):
+        self.settle_s = settle_s
+        self.count = 0
+        self.first = self.last = None
+        self.durations = []
+        self._optimizer = None
+        self._others = 0
+
+    def is_round(self, optimizer):
+        """Of several optimizers, the first one counts rounds, as long as it is in use."""
+        if self._optimizer is None or self._others > self.MANY:
+            self._optimizer = id(optimizer)
+        self._others = 0 if id(optimizer) == self._optimizer else self._others + 1
+        return self._others == 0
+
+    def mark(self, now):
+        if self.last is not None:
+            self.durations.append(now - self.last)
+            del self.durations[: -self.MANY]
+        elif self.first is None:
+            self.first = now
+        self.last = now
+        self.count += 1
+
+    def usual(self):
+        """The mean of the last third."""
+        third = max(1, len(self.durations) // 3)
+        return sum(self.durations[-third:]) // third if self.durations else 0
+
+    def steady(self):
+        if self.count < self.FEWEST or self.last - self.first < self.settle_s * 1e9:
+            return False
+        if self.count >= self.MANY or self.last - self.first > self.LONG_S * 1e9:
+            return True
+        third = len(self.durations) // 3
+        before = sum(self.durations[-2 * third : -third]) / third
+        return abs(self.usual() - before) <= self.NEAR * before
+
+
+class Window:
+    """One trace: its profiler, its times, the thread that owns it."""
+
+    def __init__(self, mode, number):
+        self.mode = mode
+        self.number = number
+        self.profiler = None
+        self.thread = threading.get_ident()
+        self.start_ns = self.end_ns = 0  # wall clock
+        self.opened = self.recording_since = time.perf_counter_ns()
+        self.closed = 0
+        self.own_ns = self.export_ns = 0  # inside calls that start, step and stop; that save
+        self.rounds = 0
+        self.steps = 0
+        self.usual_ns = 0  # a step before
+        self.keeps_cupti = True
+        self.given_up = ""  # the reason
+        self.over = threading.Event()  # nothing is recorded any more
+        self.written = threading.Event()
+
+    def cost_ns(self):
+        """What the program waited: steps took longer by this, and the trace was saved."""
+        slower = 0
+        if self.mode == "steps" and self.closed > 0 and self.usual_ns > 0:
+            slower = self.closed - self.opened - self.rounds * self.usual_ns
+        return max(self.own_ns, slower) + self.export_ns
+
+
+class Own:
+    """Purlin's own calls of the profiler: timed, and no start of the program's profiler."""
+
+    def __init__(self, guard, window):
+        self.guard, self.window = guard, window
+
+    def __enter__(self):
+        self.guard.ours.inside = True
+        self.began = time.perf_counter_ns()
+
+    def __exit__(self, *fault):
+        self.window.own_ns += time.perf_counter_ns() - self.began
+        self.guard.ours.inside = False
+        return False
+
+
+class CaptureAnswer:
+    """Whether Purlin's own capture needs CUPTI after a trace. It does where that is not known."""
+
+    PATIENCE_S = 1.5
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.keeps_cupti = True
+        self.done = False
+        self.began = time.perf_counter_ns()
+
+    def ask(self):
+        try:
+            self.keeps_cupti = self._state() not in ("ended", "launch_bound", "stopped", "absent")
+        except Exception:
+            pass
+        self.done = True
+
+    def is_over(self, now):
+        return self.done or now - self.began > self.PATIENCE_S * 1e9
+
+    def _state(self):
+        name = "control-%d" % os.getpid()
+        if not os.path.exists(os.path.join(self.folder, name)):
+            injected = os.environ.get("CUDA_INJECTION64_PATH", "")
+            return "absent" if injected.endswith("libpurlin_cuda.so") else "unknown"
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:  # by the descriptor: the path of a socket is short
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.settimeout(self.PATIENCE_S)
+                connection.connect("/proc/self/fd/%d/%s" % (folder, name))
+                connection.send(b"purlin-control/1 status\n")
+                return json.loads(connection.recv(4096).decode()).get("state")
+        finally:
+            os.close(folder)
+
+
+def compress(raw, place):
+    import gzip
+    import shutil
+
+    with open(raw, "rb") as source, gzip.open(place + ".part", "wb", compresslevel=1) as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    os.replace(place + ".part", place)

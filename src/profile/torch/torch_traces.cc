@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/torch/torch_traces.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "profile/import/import.h"
+#include "profile/torch/note.h"
+#include "profile/torch/trace_merge.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace purlin::profile {
+namespace {
+
+constexpr std::size_t kMaxTraceEvents = 6'000'000;
+
+void torch_note(Profile& profile, const char* cause, std::string text, double count = 0,
+                double seconds = 0) {
+  profile.coverage.notes.push_back({cause, std::move(text), count, seconds});
+}
+
+std::string percent_of(double part, double whole) {
+  return fmt::format("{:.0f} %", whole > 0 ? 100 * part / whole : 0.0);
+}
+
+// What the trace itself lacks.
+void take_notes(Profile& profile, const Profile& trace) {
+  constexpr std::array<std::string_view, 7> kKept = {
+      "damaged",   "no_device_work", "no_calls", "no_correlation", "graph_kernels_without_op",
+      "no_shapes", "timeline_full"};
+  for (const CoverageNote& note : trace.coverage.notes)
+    if (std::find(kKept.begin(), kKept.end(), note.cause) != kKept.end())
+      torch_note(profile, note.cause.c_str(), "trace of PyTorch: " + note.text, note.count,
+                 note.seconds);
+}
+
+void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
+  const TraceMerge merge = merge_trace(profile, trace, note.pid);
+  profile.coverage.overhead_ns += note.cost_ns;
+  const std::string length = format_ns(static_cast<double>(note.end_ns - note.start_ns));
+  const std::string seen =
+      note.mode == "steps" ? fmt::format("{} ({})", counted(note.steps, "step"), length) : length;
+  torch_note(profile, "torch_trace",
+             fmt::format("PyTorch's profiler recorded {} of process {}, for {} more of the "
+                         "program's time. Ops, shapes, calls and the timeline are from this "
+                         "trace, totals from the whole run; {} of the kernels' time has an op",
+                         seen, note.pid, format_ns(note.cost_ns),
+                         percent_of(merge.with_op_ns, merge.total_ns)),
+             merge.launches, note.cost_ns * 1e-9);
+  if (merge.split_launches > 0)
+    torch_note(profile, "torch_split",
+               "launches of kernels that several ops share were divided in the proportion of the "
+               "trace",
+               merge.split_launches);
+  if (merge.added_launches > 0)
+    torch_note(profile, "torch_trace_only",
+               fmt::format("launches of {} are known from the trace only, and counted from it",
+                           counted(merge.added_kernels, "kernel")),
+               merge.added_launches);
+  take_notes(profile, trace);
+}
+
+// Causes in the order of what they tell. A process that did not use CUDA has nothing to tell.
+std::string why_none(const TorchNote& note) {
+  if (note.reason == "fault") return "PyTorch's profiler failed: " + note.detail;
+  if (note.reason == "own_profiler") return "the program used its own profiler, which has priority";
+  if (note.reason == "too_large") return "the trace was too large: " + note.detail;
+  if (note.reason == "unfinished") return "the program ended before its trace was written";
+  if (note.reason == "no_kernels") return "PyTorch's profiler saw no kernels";
+  if (note.reason == "no_all_threads")
+    return fmt::format(
+        "the program makes no optimizer steps, and PyTorch {} cannot record all threads",
+        note.torch);
+  if (note.reason == "ended") return "the program ended during the warm-up of the trace";
+  if (note.reason == "not_steady")
+    return fmt::format("the program ended before its steps were steady, after {}",
+                       counted(note.optimizer_steps, "optimizer step"));
+  if (note.reason == "other_rank") return "it is not the rank that is traced (--torch-rank)";
+  return "";
+}
+
+bool used_cuda(const Profile& profile, const TorchNote& note) {
+  return note.cuda || std::any_of(profile.processes.begin(), profile.processes.end(),
+                                  [&](const ProcessInfo& process) {
+                                    return process.pid == note.pid && process.layer == "cuda";
+                                  });
+}
+
+void note_no_trace(Profile& profile, const std::vector<TorchNote>& notes) {
+  for (const TorchNote& note : notes) {
+    const std::string why = why_none(note);
+    // A later one of the same process says more.
+    if (std::any_of(notes.begin(), notes.end(), [&](const TorchNote& other) {
+          return other.pid == note.pid && other.number > note.number;
+        }))
+      continue;
+    const bool early = note.reason == "not_steady" || note.reason == "other_rank";
+    if (why.empty() || (early && !used_cuda(profile, note))) continue;
+    torch_note(profile, "torch_no_trace",
+               fmt::format("launches have no ops of PyTorch: process {}: {}", note.pid, why));
+    return;
+  }
+}
+
+bool is_python(const std::string& word) {
+  const std::string name = base_name(word);
+  return starts_with(name, "python") || starts_with(name, "pypy");
+}
+
+// "python3 -Iu": an option of the interpreter by which it does not load sitecustomize.
+std::string isolating_option(const std::vector<std::string>& command) {
+  auto word = std::find_if(command.begin(), command.end(), is_python);
+  if (word == command.end()) return "";
+  constexpr std::string_view kWithValue = "cmWX";
+  for (++word; word != command.end() && word->size() > 1 && (*word)[0] == '-'; ++word) {
+    if ((*word)[1] == '-') continue;
+    const std::string flags = word->substr(1, word->find_first_of(kWithValue) - 1);
+    if (flags.find_first_of("IES") != std::string::npos) return *word;
+    const char last = word->back();
+    if (word->find_first_of("cm", 1) != std::string::npos) return "";
+    if ((last == 'W' || last == 'X') && word + 1 != command.end()) ++word;
+  }
+  return "";
+}
+
+bool runs_torch(const Profile& profile) {
+  return std::any_of(profile.kernels.begin(), profile.kernels.end(), [](const KernelRow& row) {
+    return row.name.find("at6native") != std::string::npos ||
+           row.name.find("at::native") != std::string::npos;
+  });
+}
+
+void note_no_hook(Profile& profile, const std::vector<std::string>& command) {
+  std::string option = isolating_option(command);
+  for (const ProcessInfo& process : profile.processes)
+    if (option.empty()) option = isolating_option(split(process.command, ' '));
+  if (!option.empty()) {
+    torch_note(profile, "torch_no_hook",
+               fmt::format("Python was started with {}, which leaves Purlin's hook for PyTorch "
+                           "out: launches have no ops of PyTorch",
+                           option));
+  } else if (runs_torch(profile)) {
+    torch_note(profile, "torch_no_hook",
+               "PyTorch ran without Purlin's hook, so launches have no ops: PYTHONPATH was "
+               "replaced, or the program embeds Python");
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> torch_variables(const TorchOptions& options,
+                                                   const std::string& folder) {
+  if (!options.on || folder.empty()) return {{"PURLIN_TORCH", "off"}};
+  std::map<std::string, std::string> result = {
+      {"PURLIN_TORCH", options.on_request ? "idle" : "hook"},
+      {"PURLIN_TORCH_RANK", std::to_string(options.rank)}};
+  const std::string before = environment_variable("PYTHONPATH");
+  const std::vector<std::string> named = split(before, ':');
+  const bool there = !named.empty() && named.front() == folder;  // a capture in a capture
+  result["PYTHONPATH"] = there ? before : before.empty() ? folder : folder + ":" + before;
+  return result;
+}
+
+void add_torch_traces(Profile& profile, const std::string& spool,
+                      const std::vector<std::string>& command) {
+  const std::vector<TorchNote> notes = read_torch_notes(spool);
+  bool traced = false;
+  for (const TorchNote& note : notes) {
+    if (note.trace.empty()) {  // a dropped trace took time, too
+      profile.coverage.overhead_ns += note.cost_ns;
+      continue;
+    }
+    ImportOptions options;
+    options.max_timeline_events = kMaxTraceEvents;
+    const Result<Profile> trace = import_chrome_trace(join_path(spool, note.trace), options);
+    if (trace.is_ok()) {
+      add_trace(profile, note, *trace);
+    } else {
+      torch_note(profile, "torch_trace_unreadable",
+                 "the trace of PyTorch cannot be read: " + trace.status().message());
+    }
+    traced = true;
+  }
+  if (traced) return;
+  if (notes.empty()) {
+    note_no_hook(profile, command);
+  } else {
+    note_no_trace(profile, notes);
+  }
+}
+
+}  // namespace purlin::profile

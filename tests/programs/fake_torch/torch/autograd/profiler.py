@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+import ctypes
+import json
+import os
+import threading
+import time
+from warnings import warn
+
+from .._state import STATE, fault
+
+_is_profiler_enabled = False
+
+
+def _waits_for_the_device():
+    from ..cuda import CUDAGraph
+
+    CUDAGraph.broken = CUDAGraph.broken or CUDAGraph.capturing
+
+
+def _registers():
+    """libkineto's line on C's stderr."""
+    if threading.current_thread() is threading.main_thread():
+        return
+    libc = ctypes.CDLL(None)
+    libc.fprintf(ctypes.c_void_p.in_dll(libc, "stderr"),
+                 b"ERROR: External init callback must run in same thread as registerClient (1 != 2)\n")
+
+
+def _prepare_profiler(config, activities):
+    _registers()
+    _waits_for_the_device()
+    if STATE.prepared is not None or STATE.recording is not None:
+        raise RuntimeError("Profiler is already enabled on this thread")
+    STATE.prepared = threading.get_ident()
+
+
+def _enable_profiler(config, activities):
+    if STATE.recording is not None:
+        raise RuntimeError("Profiler is already enabled on this thread")
+    warn("a warning of the profiler")
+    STATE.events = []
+    STATE.everywhere = bool(config and config.profile_all_threads)
+    STATE.recording = threading.get_ident()
+
+
+def _disable_profiler():
+    _waits_for_the_device()
+    if STATE.recording != threading.get_ident():
+        raise RuntimeError("Can't disable Kineto profiler when it's not running")
+    STATE.recording = STATE.prepared = None
+    STATE.teardown = os.environ.get("TEARDOWN_CUPTI")
+    return _Results(STATE.events)
+
+
+class _Event:
+    def __init__(self, event):
+        self.event = event
+
+    def name(self):
+        return self.event["name"]
+
+    def device_type(self):
+        from . import DeviceType
+
+        return DeviceType.CUDA if self.event["cat"] == "kernel" else DeviceType.CPU
+
+
+class _Results:
+    def __init__(self, events):
+        self.list = events
+
+    def events(self):
+        return [_Event(event) for event in self.list]
+
+    def save(self, path):
+        document = {
+            "schemaVersion": 1, "record_shapes": 1, "cuda_runtime_version": 13000,
+            "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "computeMajor": 9,
+                                  "computeMinor": 0, "numSms": 132, "warpSize": 32}],
+            "traceEvents": self.list,
+        }
+        with open(path, "w") as file:
+            json.dump(document, file)
+
+
+class profile:
+    def __init__(self, config=None):
+        self.config = config
+        self.kineto_results = None
+
+    def _prepare_trace(self):
+        _prepare_profiler(self.config, None)
+
+    def _start_trace(self):
+        global _is_profiler_enabled
+        _is_profiler_enabled = True
+        _enable_profiler(self.config, None)
+
+    def __enter__(self):
+        self._prepare_trace()
+        self._start_trace()
+        return self
+
+    def __exit__(self, *what):
+        global _is_profiler_enabled
+        time.sleep(float(os.environ.get("FAKE_TORCH_STOP_S", "0")))
+        self.kineto_results = _disable_profiler()
+        _is_profiler_enabled = False
+        fault("stop")
+
+    def export_chrome_trace(self, path):
+        fault("export")
+        self.kineto_results.save(path)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Initialised at the first use, as CUDA is."""
+import types
+
+_ready = False
+_queued = []
+
+
+def is_initialized():
+    return _ready
+
+
+def is_available():
+    raise AssertionError("it would start CUDA before the program does")
+
+
+def _lazy_call(function):
+    function() if _ready else _queued.append(function)
+
+
+def init():
+    global _ready
+    if _ready:
+        return
+    _ready = True
+    for function in _queued:
+        function()
+
+
+class CUDAGraph:
+    """A profiler that starts or stops while one is captured breaks it, as on a GPU."""
+
+    capturing = broken = False
+
+    def capture_begin(self):
+        CUDAGraph.capturing = True
+
+    def capture_end(self):
+        CUDAGraph.capturing = False
+
+
+graphs = types.SimpleNamespace(CUDAGraph=CUDAGraph)
