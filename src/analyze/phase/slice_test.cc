@@ -101,6 +101,17 @@ TEST(SelectPhase, ATimelineThatLacksLaunchesLeavesTheRowsWhole) {
             std::string::npos);
 }
 
+// As many launches as the rows have, and yet others: capture had ended before.
+TEST(SelectPhase, ATraceOfSomeStepsLeavesTheRowsOfTheRunWhole) {
+  TimelineBuilder builder = with_start_up(30);
+  Profile profile = with_rows(builder);
+  profile.coverage.notes.push_back({"torch_trace", "", 0, 0});
+  const Result<TimelineAnalysis> analysis = select_phase(profile, PhaseChoice::kSteadyState);
+  ASSERT_TRUE(analysis.is_ok());
+  EXPECT_FALSE(analysis->rows_of_phase);
+  EXPECT_EQ(launches_of(profile), 70);
+}
+
 TEST(SelectPhase, NoStartUpIsAnError) {
   TimelineBuilder builder;
   builder.kernel("gemm", 0, 10);
