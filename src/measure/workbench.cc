@@ -139,6 +139,7 @@ class DeviceWorkbench : public Workbench {
     Result<std::unique_ptr<gpu::Kernel>> kernel = device_.load(*binary);
     if (!kernel.is_ok()) return context(kernel.status());
     gpu::Launch launch;
+    step("reference");
     launch.kernel = kernel->get();
     PURLIN_ASSIGN(launch.shape, resolve_launch(spec_.reference.launch, scope, device_.info()));
     PURLIN_ASSIGN(launch.arguments, arguments_->bind(scope, spec_.reference.arguments));
@@ -290,6 +291,13 @@ class DeviceWorkbench : public Workbench {
     if (!timing.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, timing.status());
     evaluation.samples = timing->samples;
     evaluation.time_ms = median_ms(evaluation.samples);
+    // Ratios to it would be infinite.
+    if (evaluation.time_ms <= 0)
+      return fail(evaluation, EvaluationStatus::kLaunch,
+                  error(Code::kUnavailable,
+                        "the clock of {} measured {} ms for it: the kernel is too short, or the "
+                        "clock does not work",
+                        device_.info().id, evaluation.time_ms));
     evaluation.raced_out = timing->gave_up;
     evaluation.how = timing->how;
     // A config that lost the race cannot win by its energy (the session ensures that).

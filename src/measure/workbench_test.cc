@@ -134,6 +134,39 @@ TEST_F(WorkbenchTest, AWrongElementIsNamed) {
   EXPECT_TRUE(evaluation.samples.empty());
 }
 
+// The usual pattern, each element off by so much.
+Write writes_off_by(float error) {
+  return [error](gpu::FakeBuffer& buffer, std::size_t offset, std::size_t bytes) {
+    gpu::FakeDevice::write_pattern(buffer, offset, bytes);
+    for (std::size_t i = 0; i < bytes; i += sizeof(float)) {
+      float value = 0;
+      std::memcpy(&value, &buffer.data[offset + i], sizeof value);
+      value += error;
+      std::memcpy(&buffer.data[offset + i], &value, sizeof value);
+    }
+  };
+}
+
+// Sums in another order differ by a share of the output's magnitude (73 here), at elements near 0
+// as at all others.
+TEST_F(WorkbenchTest, TheToleranceFollowsTheMagnitudeOfTheOutput) {
+  ASSERT_TRUE(create(output_of("f32"), candidate_writes(writes_off_by(3e-4F))).is_ok());
+  EXPECT_EQ(evaluate().status, EvaluationStatus::kOk) << evaluate().message;
+  ASSERT_TRUE(create(output_of("f32") + "[tolerance]\natol = 1e-5\n",
+                     candidate_writes(writes_off_by(3e-4F)))
+                  .is_ok());
+  const Evaluation strict = evaluate();
+  EXPECT_EQ(strict.status, EvaluationStatus::kWrong);
+  expect_contains(strict.message, "the tolerance may be too tight: [tolerance] atol = 0.0006");
+}
+
+TEST_F(WorkbenchTest, ALargeErrorIsNotSaidToBeTheTolerances) {
+  ASSERT_TRUE(create(output_of("f32"), candidate_writes(writes_off_by(5))).is_ok());
+  const Evaluation wrong = evaluate();
+  EXPECT_EQ(wrong.status, EvaluationStatus::kWrong);
+  EXPECT_EQ(wrong.message.find("tight"), std::string::npos) << wrong.message;
+}
+
 TEST_F(WorkbenchTest, AnUnwrittenElementIsNamed) {
   ASSERT_TRUE(create(output_of("f32"), candidate_writes([](auto& buffer, auto offset, auto bytes) {
                        gpu::FakeDevice::write_pattern(buffer, offset, bytes - 8);
