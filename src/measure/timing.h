@@ -21,6 +21,7 @@ namespace purlin::measure {
 // The most that a policy states of what Purlin measures itself. Where such a value is made, it is
 // clamped, so that no measurement is an error.
 constexpr double kMaxNoise = 10, kMaxGiveUpMs = 1e9;
+constexpr double kLeastMs = 1e-6;      // of a launch: a nanosecond. Below it, a clock does not work
 constexpr int kMostSamples = 100'000;  // of a policy
 
 struct Policy {

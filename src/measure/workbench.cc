@@ -9,6 +9,7 @@
 #include "measure/kernel_facts.h"
 
 #include <optional>
+#include <utility>
 
 namespace purlin::measure {
 namespace {
@@ -291,13 +292,14 @@ class DeviceWorkbench : public Workbench {
     if (!timing.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, timing.status());
     evaluation.samples = timing->samples;
     evaluation.time_ms = median_ms(evaluation.samples);
-    // Ratios to it would be infinite.
-    if (evaluation.time_ms <= 0)
+    if (evaluation.time_ms < kLeastMs) {
+      const double ms = std::exchange(evaluation.time_ms, 0);
       return fail(evaluation, EvaluationStatus::kLaunch,
                   error(Code::kUnavailable,
-                        "the clock of {} measured {} ms for it: the kernel is too short, or the "
-                        "clock does not work",
-                        device_.info().id, evaluation.time_ms));
+                        "the clock of {} measured {} ms for it: the clock does "
+                        "not work, or the kernel is too short for it",
+                        device_.info().id, ms));
+    }
     evaluation.raced_out = timing->gave_up;
     evaluation.how = timing->how;
     // A config that lost the race cannot win by its energy (the session ensures that).

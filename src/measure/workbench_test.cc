@@ -107,6 +107,20 @@ TEST_F(WorkbenchTest, ARightKernelIsTimed) {
   EXPECT_FALSE(bench_->device_lost());
 }
 
+// The ratio of another time to it would be infinite, and no entry could hold it.
+TEST_F(WorkbenchTest, ATimeThatNoClockCanMeasureIsNoTime) {
+  for (const double ms : {0.0, 1e-9}) {
+    gpu::FakeBehaviour behaviour;
+    behaviour.time_ms = [ms](const gpu::FakeKernel&, const LaunchShape&) { return ms; };
+    ASSERT_TRUE(create(output_of("f32"), std::move(behaviour)).is_ok());
+    const Evaluation evaluation = evaluate();
+    EXPECT_EQ(evaluation.status, EvaluationStatus::kLaunch) << evaluation.time_ms;
+    expect_contains(evaluation.message, "the clock");
+    EXPECT_EQ(evaluation.time_ms, 0);
+    EXPECT_FALSE(bench_->device_lost());
+  }
+}
+
 TEST_F(WorkbenchTest, AConfigOutOfTheRaceSaysSo) {
   ASSERT_TRUE(create(output_of("f32")).is_ok());
   Config config;

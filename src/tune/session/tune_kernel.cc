@@ -247,6 +247,11 @@ class KernelTuning {
         held = candidate;
         break;
       }
+      // What was not confirmed is neither a winner nor beaten: nothing is stored.
+      if (stop_requested()) {
+        made_.session.end = SessionResult::End::kStopped;
+        return Status::ok();
+      }
       log_.info("the winner {} does not hold up: {}", config_of(candidate).text(), last.problem);
     }
     if (!chosen.empty() && !held) log_.info("the library's own choice stays");
