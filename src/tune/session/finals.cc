@@ -28,8 +28,13 @@ constexpr std::size_t kEarly = 2;
 constexpr int kMinRounds = 2;
 constexpr double kKnown = 0.5;
 
-// What measuring a config again takes: it is compiled by then.
-double again_s(const Evaluation& evaluation) { return evaluation.verify_s + evaluation.measure_s; }
+// What measuring a config again takes, in seconds: it is compiled by then, and each time it warms
+// up.
+double again_s(const Evaluation& evaluation, int samples) {
+  const double launches = measure::Policy{}.warmup_launches;
+  return evaluation.verify_s + evaluation.measure_s * (samples + launches) /
+                                   (static_cast<double>(evaluation.samples.size()) + launches);
+}
 
 // The fastest few, those given up early, and the default at any rank. On a noisy device medians of
 // the search mislead, so a candidate within reach by its fastest sample is in too.
@@ -112,7 +117,7 @@ double finals_s(const std::vector<Evaluation>& evaluations,
                 double at_most_s) {
   double round_s = 0;
   for (const Finalist& finalist : choose(evaluations, default_evaluation, options))
-    round_s += again_s(evaluations[finalist.evaluation]);
+    round_s += again_s(evaluations[finalist.evaluation], options.samples);
   if (round_s <= 0) return 0;
   return round_s * std::min(static_cast<double>(options.rounds), std::floor(at_most_s / round_s));
 }
@@ -168,7 +173,8 @@ int Finals::rounds() const { return std::max(options_.rounds, round()); }
 double Finals::round_s() const {
   double seconds = 0;
   for (const Finalist& finalist : finalists_)
-    if (!sits_out(finalist)) seconds += again_s(evaluations_[finalist.evaluation]);
+    if (!sits_out(finalist))
+      seconds += again_s(evaluations_[finalist.evaluation], options_.samples);
   return seconds;
 }
 
