@@ -124,7 +124,7 @@ class CacheTest(WithCache):
         self.assertIn("M=64,N=64", gemm.find(65, 64).why)
         for op, part in ((cache.op("conv", ["M", "N"], H200), "no entry of op 'conv'; there are gemm"),
                          (cache.op("gemm", ["M", "N"], H200, kernel="fast"), "none of 'fast'"),
-                         (cache.op("gemm", ["M", "K"], H200), "the dimensions M,N, not K,M"),
+                         (cache.op("gemm", ["M", "K"], H200), "the dimensions M,N, not M,K"),
                          (cache.op("gemm", ["M", "N"], dict(H200, arch="sm_80")), "arch: 'sm_80' wanted"),
                          (cache.op("gemm", ["M", "N"], dict(H200, driver="590")), "driver: '590' wanted")):
             self.assertIn(part, op.find(64, 64).why)

@@ -28,10 +28,10 @@ void add_once(std::vector<std::string>& texts, const std::string& text) {
   if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
 }
 
+// The names in the problem's own order.
 std::vector<std::string> dimensions_of(const ProblemShape& problem) {
   std::vector<std::string> names;
   for (const auto& item : problem.items()) names.push_back(item.first);
-  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -92,10 +92,15 @@ class Inquiry {
       return {"kernel", fmt::format("op '{}' has entries of {} {}, and none of '{}'", wanted_.op,
                                     kernels.size() == 1 ? "the kernel" : "the kernels",
                                     listed(kernels), wanted_.kernel)};
-    for (const Entry& entry : entries_of(stores_, 0, 0)) add_once(ops, entry.key.op);
+    std::string hint;
+    for (const Entry& entry : entries_of(stores_, 0, 0)) {
+      add_once(ops, entry.key.op);
+      if (entry.key.kernel == wanted_.op)
+        hint = fmt::format("; '{}' is a kernel of op '{}'", wanted_.op, entry.key.op);
+    }
     return {"op", ops.empty() ? std::string("the cache is empty")
-                              : fmt::format("there is no entry of op '{}'; there are {}",
-                                            wanted_.op, listed(ops))};
+                              : fmt::format("there is no entry of op '{}'; there are {}{}",
+                                            wanted_.op, listed(ops), hint)};
   }
 
   // Leaves the entries with these dimensions.
@@ -104,7 +109,8 @@ class Inquiry {
     std::vector<std::string> others;
     std::erase_if(entries_, [&](const Entry& entry) {
       const std::vector<std::string> names = dimensions_of(entry.problem);
-      if (names == wanted) return false;
+      if (std::is_permutation(names.begin(), names.end(), wanted.begin(), wanted.end()))
+        return false;
       add_once(others, join(names, ","));
       return true;
     });

@@ -38,6 +38,13 @@ TEST(WhyMissed, NamesWhatDiffers) {
     EXPECT_NE(reason.text.find(question.part), std::string::npos) << reason.text;
     EXPECT_EQ(reason.has_spec, question.has_spec) << reason.text;
   }
+  CacheKey named = sample_entry().key;
+  Entry fast = sample_entry(1024);
+  fast.key.kernel = "fast_gemm";
+  ASSERT_TRUE(stores[0].put(fast).is_ok());
+  named.op = "fast_gemm";  // the kernel's name in place of the op's
+  EXPECT_NE(why_missed(stores, named, problem).text.find("is a kernel of op 'gemm'"),
+            std::string::npos);
   problem.set("M", 9);
   const MissReason bucket = why_missed(stores, sample_entry().key, problem);
   EXPECT_EQ(bucket.field, "bucket");
@@ -47,7 +54,7 @@ TEST(WhyMissed, NamesWhatDiffers) {
   other.set("Q", 9);
   const MissReason dimensions = why_missed(stores, sample_entry().key, other);
   EXPECT_EQ(dimensions.field, "dimensions");
-  EXPECT_NE(dimensions.text.find("K,M,N, not M,Q"), std::string::npos) << dimensions.text;
+  EXPECT_NE(dimensions.text.find("M,N,K, not M,Q"), std::string::npos) << dimensions.text;
   EXPECT_FALSE(dimensions.has_spec);
 }
 
