@@ -4,8 +4,8 @@
 //
 // Pure, except for the lookups in the store. A row that was tuned or validated in the meantime has
 // no task. A question that no known spec answers has none either: its program states no spec, and
-// the kernel was never tuned, or by other names of the dimensions. Thread-safety: that of the store.
-// Cannot fail.
+// the kernel was never tuned, or by other names of the dimensions. Thread-safety: that of the
+// store. Cannot fail.
 #pragma once
 
 #include "backlog/task.h"

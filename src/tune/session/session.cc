@@ -27,7 +27,7 @@ constexpr int kContender = 2;
 // Of a budget in evaluations: this many configs may be asked for before their results arrive.
 constexpr std::size_t kBlindShare = 8, kBlindLow = 4;
 
-// Of a budget in seconds, the finals may take this share.
+// Of a budget in seconds, the finals may take this share of what the start left.
 constexpr double kFinalsShare = 0.4;
 
 }  // namespace
@@ -164,7 +164,7 @@ class TuningSession::Impl {
   double finals_reserve_s() const {
     if (!is_timed()) return 0;
     return finals_s(result_.evaluations, result_.default_evaluation, finals_options(),
-                    kFinalsShare * options_.budget.seconds);
+                    kFinalsShare * (options_.budget.seconds - options_.spent_s));
   }
 
   // The next evaluation is taken to take as long as the median so far.
