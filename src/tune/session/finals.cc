@@ -118,7 +118,7 @@ double finals_s(const std::vector<Evaluation>& evaluations,
   double round_s = 0;
   for (const Finalist& finalist : choose(evaluations, default_evaluation, options))
     round_s += again_s(evaluations[finalist.evaluation], options.samples);
-  if (round_s <= 0) return 0;
+  if (round_s <= 0 || at_most_s <= 0) return 0;
   return round_s * std::min(static_cast<double>(options.rounds), std::floor(at_most_s / round_s));
 }
 
