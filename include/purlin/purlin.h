@@ -61,7 +61,7 @@ extern "C" {
 #endif
 
 /* Grows when something is added; a library of a higher number serves programs of a lower one. */
-#define PURLIN_ABI_VERSION 6
+#define PURLIN_ABI_VERSION 7
 
 typedef enum purlin_status {
   PURLIN_OK = 0,
@@ -183,6 +183,12 @@ PURLIN_API void purlin_op_close(purlin_op* op);
  * `count` is too. */
 PURLIN_API purlin_outcome purlin_lookup(const purlin_op* op, const int64_t* extents, size_t count,
                                         const purlin_entry** entry);
+/* [MT] Why a shape has no entry, in one sentence for people: another kernel of the op, other names
+ * of the dimensions, another device or version, a bucket that was not tuned. Its length; at most
+ * size - 1 bytes of it and a 0 are written to `buffer`, which may be NULL. 0 for a hit. Reads the
+ * cache: not for the hot path. Since version 7. */
+PURLIN_API size_t purlin_op_why_missed(const purlin_op* op, const int64_t* extents, size_t count,
+                                       char* buffer, size_t size);
 /* [MT] Begins to bring what purlin_lookup will read for a shape into the processor's caches, and
  * waits for nothing. For programs that know their next shapes ahead, of ops with so many entries
  * (some 100,000) that a lookup has to wait for memory. */

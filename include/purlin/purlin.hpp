@@ -78,6 +78,12 @@ class Op {
     const purlin_outcome outcome = purlin_lookup(op_.get(), extents, count, &entry);
     return {outcome, entry};
   }
+  // Why a shape has no entry, in a sentence for people; "" for a hit. Not for the hot path.
+  std::string why_missed(const std::int64_t* extents, std::size_t count) const {
+    std::string text(purlin_op_why_missed(op_.get(), extents, count, nullptr, 0), '\0');
+    purlin_op_why_missed(op_.get(), extents, count, text.data(), text.size() + 1);
+    return text;
+  }
   // Ahead of find(), where entries are so many that it would have to wait for memory.
   // Launches by answers that were kept: for the work list.
   void count(const std::int64_t* extents, std::size_t count,

@@ -3,6 +3,7 @@
 import atexit
 import ctypes
 import json
+import operator
 import threading
 import weakref
 from collections.abc import Mapping
@@ -13,11 +14,12 @@ from ._library import ALLOW_TRANSFERRED, OUTCOMES, Device, OpDesc, PurlinError, 
 class Hit(Mapping):
     """What a lookup found: the config as a mapping; empty, and false, on a miss."""
 
-    __slots__ = ("outcome", "options", "time_ms", "default_time_ms", "verified", "id", "layer", "_config")
+    __slots__ = ("outcome", "options", "time_ms", "default_time_ms", "verified", "id", "layer", "_config", "_why")
 
-    def __init__(self, outcome, entry):
+    def __init__(self, outcome, entry, why=None):
         lib = library()
         self.outcome = outcome
+        self._why = why
         self._config = {}
         self.options = ""
         self.time_ms = self.default_time_ms = 0.0
@@ -42,6 +44,11 @@ class Hit(Mapping):
 
     def __len__(self):
         return len(self._config)
+
+    @property
+    def why(self):
+        """Why it is a miss, in a sentence for people; "" for a hit. Reads the cache."""
+        return self._why() if self._why is not None and not self._config else ""
 
     def __repr__(self):
         return "Hit(%s, %r)" % (self.outcome, self._config)
@@ -96,20 +103,41 @@ class Op:
         if known is not None:
             known[1] += 1
             return known[0]
-        if len(extents) != len(self.dimensions):
-            raise PurlinError("find() takes %s" % ", ".join(self.dimensions), "invalid")
+        array = self._extents("find", extents)
         entry = ctypes.c_void_p()
-        outcome = library().purlin_lookup(
-            self._handle, self._array(*extents), len(extents), ctypes.byref(entry)
-        )
-        hit = Hit(OUTCOMES[outcome], entry.value)
+        outcome = library().purlin_lookup(self._handle, array, len(extents), ctypes.byref(entry))
+        hit = Hit(OUTCOMES[outcome], entry.value, lambda: self._why_missed(array))
         if hit:  # a miss is queried again: a reload may bring an entry
             self._known[extents] = [hit, 0]
         return hit
 
+    def _extents(self, function, extents):
+        """The extents as the library takes them. ctypes alone would cut an integer to 64 bits."""
+        if len(extents) != len(self.dimensions):
+            raise PurlinError("%s() takes %s" % (function, ", ".join(self.dimensions)), "invalid")
+        try:
+            extents = tuple(operator.index(extent) for extent in extents)
+        except TypeError:
+            raise PurlinError("%s(): extents are integers, not %r" % (function, extents), "invalid") from None
+        for name, extent in zip(self.dimensions, extents):
+            if not -(2**63) <= extent < 2**63:
+                raise PurlinError("%s(): %s=%d is beyond 64 bits" % (function, name, extent), "invalid")
+        return self._array(*extents)
+
+    def _why_missed(self, array):
+        ask = library().purlin_op_why_missed
+        size = ask(self._handle, array, len(array), None, 0) + 1
+        buffer = ctypes.create_string_buffer(size)
+        ask(self._handle, array, len(array), buffer, size)
+        return buffer.value.decode("utf-8", "replace")
+
     def uses(self, *extents):
         """A list of one integer. A caller that keeps a shape's answer adds 1 for each launch with it."""
-        return self._uses.setdefault(extents, [0])
+        counter = self._uses.get(extents)
+        if counter is None:
+            self._extents("uses", extents)
+            counter = self._uses.setdefault(extents, [0])
+        return counter
 
     def hand_over(self):
         """Passes the counts since the last flush to the library, for the work list."""

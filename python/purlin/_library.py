@@ -9,7 +9,7 @@ import os
 import shutil
 import threading
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 STATUS = {0: "ok", 1: "invalid", 2: "not found", 3: "unavailable", 4: "io", 5: "corrupt", 6: "failed"}
 OUTCOMES = {0: "miss", 1: "exact", 2: "bucket", 3: "transferred"}
 ALLOW_TRANSFERRED = 1
@@ -129,6 +129,7 @@ _SIGNATURES = {
     "purlin_op_open": (ctypes.c_int, [_HANDLE, ctypes.POINTER(OpDesc), ctypes.POINTER(_HANDLE)]),
     "purlin_op_close": (None, [_HANDLE]),
     "purlin_lookup": (ctypes.c_int, [_HANDLE, _INTS, ctypes.c_size_t, ctypes.POINTER(_HANDLE)]),
+    "purlin_op_why_missed": (ctypes.c_size_t, [_HANDLE, _INTS, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]),
     "purlin_op_count": (None, [_HANDLE, _INTS, ctypes.c_size_t, ctypes.c_uint64]),
     "purlin_entry_int": (_INT, [_HANDLE, _TEXT, _INT]),
     "purlin_entry_double": (_REAL, [_HANDLE, _TEXT, _REAL]),

@@ -103,6 +103,42 @@ class CacheTest(WithCache):
                 call()
             self.assertEqual(caught.exception.status, "invalid", caught.exception)
 
+    def test_what_no_program_could_use_is_refused(self):
+        cache = purlin.Cache(self.folder)
+        for config in ({"BM": 2**70}, {"X": 2**63}, {"BM": "64 -DEVIL=1"}, {"L": "a'b;c"}, {"B M": 64},
+                       {"1X": 2}, {"": 3}):
+            with self.assertRaises(purlin.PurlinError, msg=config):
+                cache.put(KEY, config, {"M": 900, "N": 64}, 0.25)
+        with self.assertRaises(purlin.PurlinError):
+            cache.put(KEY, {"BM": 2}, {"M": 900, "N": 64}, 1e-300)
+        cache.put(KEY, {"BM": 1}, {"M": 900, "N": 64}, 0)  # not measured
+        self.assertEqual(dict(cache.op("gemm", ["M", "N"], H200).find(900, 64)), {"BM": 1})
+
+    def test_a_miss_says_why(self):
+        cache = purlin.Cache(self.folder)
+        gemm = cache.op("gemm", ["M", "N"], H200)
+        self.assertIn("empty", gemm.find(64, 64).why)
+        cache.put(KEY, {"BM": 64}, {"M": 64, "N": 64}, 0.25)
+        cache.reload()
+        self.assertEqual(gemm.find(64, 64).why, "")
+        self.assertIn("M=64,N=64", gemm.find(65, 64).why)
+        for op, part in ((cache.op("conv", ["M", "N"], H200), "no entry of op 'conv'; there are gemm"),
+                         (cache.op("gemm", ["M", "N"], H200, kernel="fast"), "none of 'fast'"),
+                         (cache.op("gemm", ["M", "K"], H200), "the dimensions M,N, not M,K"),
+                         (cache.op("gemm", ["M", "N"], dict(H200, arch="sm_80")), "arch: 'sm_80' wanted"),
+                         (cache.op("gemm", ["M", "N"], dict(H200, driver="590")), "driver: '590' wanted")):
+            self.assertIn(part, op.find(64, 64).why)
+
+    def test_extents_beyond_64_bits_are_not_cut(self):
+        cache = purlin.Cache(self.folder)
+        cache.put(KEY, {"BM": 64}, {"M": 64, "N": 64}, 0.25)
+        gemm = cache.op("gemm", ["M", "N"], H200)
+        self.assertTrue(gemm.find(64, 64))
+        for call in (lambda: gemm.find(2**64 + 64, 64), lambda: gemm.find(M=64, N=-2**63 - 1),
+                     lambda: gemm.find(64.5, 64), lambda: gemm.uses(2**64 + 64, 64)):
+            with self.assertRaises(purlin.PurlinError):
+                call()
+
     def test_layers_are_read_through(self):
         mine, fleet = os.path.join(self.folder, "mine"), os.path.join(self.folder, "fleet")
         key = {"op": "gemm", "kernel": "gemm", "backend": "cuda", "arch": "sm_90", "layout": "A=row"}

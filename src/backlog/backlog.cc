@@ -16,7 +16,10 @@ Result<std::vector<RankedTask>> read(const std::string& cache_directory, Log& lo
     return ranked(std::move(tasks));
   }
   PURLIN_ASSIGN(const cache::Store store, cache::Store::open(cache_directory));
-  for (Task& task : work_tasks(*list, store)) {
+  WorkTasks of_programs = work_tasks(*list, store);
+  for (const std::string& line : of_programs.left_out)
+    log.info("no task, for no known spec computes what programs ask for: {}", line);
+  for (Task& task : of_programs.tasks) {
     const auto queued = std::find_if(tasks.begin(), tasks.end(),
                                      [&](const Task& other) { return other.key == task.key; });
     if (queued == tasks.end()) {

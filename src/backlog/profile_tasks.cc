@@ -76,16 +76,31 @@ struct Decision {
   Task task;
 };
 
+// A capture of OpenCL reports no problem shape. The spec of the very kernel has one that its author
+// chose.
+std::optional<Match> match_by_name(const ProfiledKernel& kernel,
+                                   std::span<const KernelSpec> specs) {
+  for (const KernelSpec& spec : specs)
+    if (spec.sources.contains("opencl") &&
+        (kernel.full == spec.entry || kernel.brief == spec.entry))
+      return Match{&spec, spec.problem};
+  return std::nullopt;
+}
+
 Decision decide(const ProfiledKernel& kernel, std::span<const DeviceInfo> devices,
                 std::span<const KernelSpec> specs, const cache::Store& store) {
   const Result<ProblemShape> shape = parse_shape(kernel.shape);
-  if (kernel.shape.empty() || !shape.is_ok())
-    return {has_opencl(devices, kernel.device)
-                ? "its problem shape is not known, because a capture of OpenCL does not report it; "
-                  "`purlin tune` it with its --shape"
-                : "its problem shape is not known; profile with --ops on --gemm-shapes",
+  const bool shaped = !kernel.shape.empty() && shape.is_ok();
+  const bool opencl = has_opencl(devices, kernel.device);
+  const std::optional<Match> found = shaped   ? match(kernel, specs, *shape)
+                                     : opencl ? match_by_name(kernel, specs)
+                                              : std::nullopt;
+  if (!found && !shaped)
+    return {opencl ? fmt::format("no spec has the kernel '{}', and a capture of OpenCL does not "
+                                 "report the problem shape; --specs names its spec",
+                                 kernel.brief)
+                   : "its problem shape is not known; profile with --ops on --gemm-shapes",
             {}};
-  const std::optional<Match> found = match(kernel, specs, *shape);
   if (!found)
     return {fmt::format("no spec computes {} {} of {}", kernel.op_class, kernel.shape,
                         kernel.dtype.empty() ? "an unknown type" : kernel.dtype),
@@ -104,8 +119,9 @@ Decision decide(const ProfiledKernel& kernel, std::span<const DeviceInfo> device
   task.launches = static_cast<std::uint64_t>(kernel.launches);
   if (kernel.launches > 0) task.launch_ns = kernel.total_ns / kernel.launches;
   if (kernel.utilization > 0) task.headroom = std::max(1 - kernel.utilization, 0.0);
-  task.reason = fmt::format("{:.1f} % of the kernel time of a profile, as {}", kernel.share * 100,
-                            kernel.label);
+  task.reason =
+      fmt::format("{:.1f} % of the kernel time of a profile, as {}{}", kernel.share * 100,
+                  kernel.label, shaped ? "" : "; the shape is the spec's, for none was recorded");
   task.queued_at = task.first_queued_at = format_rfc3339(system_clock().wall_ns());
   return {"", std::move(task)};
 }

@@ -37,7 +37,8 @@ struct ProfileTasks {
 
 // `devices` are those of the profile. A spec computes the problem of a kernel in two cases: it is
 // the same kernel; or the op, the type of an input and the names of the dimensions agree. Kernels
-// of one spec and shape are one task. The headroom is 1 − utilization.
+// of one spec and shape are one task. The headroom is 1 − utilization. A capture of OpenCL has no
+// problem shapes: there the same kernel is enough, and the shape is the spec's own.
 ProfileTasks profile_tasks(std::span<const ProfiledKernel> kernels,
                            std::span<const DeviceInfo> devices, std::span<const KernelSpec> specs,
                            const cache::Store& store);

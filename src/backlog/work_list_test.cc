@@ -115,10 +115,44 @@ TEST(WorkList, AskedThroughTheCInterface) {
   asked.shape = asked.key.bucket = "M=1000,N=1024,K=512";
   asked.misses = 9;
   list.add(asked);
-  ASSERT_EQ(work_tasks(list, store).size(), 1u);
-  EXPECT_EQ(work_tasks(list, store)[0].key.kind, "tune");
+  // Of a kernel that was tuned at another shape, there is a spec somewhere.
+  ASSERT_TRUE(store.put(cache::sample_entry(64, 64)).is_ok());
+  ASSERT_EQ(work_tasks(list, store).tasks.size(), 1u);
+  EXPECT_EQ(work_tasks(list, store).tasks[0].key.kind, "tune");
   ASSERT_TRUE(store.put(entry).is_ok());
-  EXPECT_TRUE(work_tasks(list, store).empty());
+  EXPECT_TRUE(work_tasks(list, store).tasks.empty());
+}
+
+// Another kernel of the op, other names of the dimensions, an op that was never tuned: no spec that
+// is known computes them, and a list of them would hide what can be tuned.
+TEST(WorkTasks, QuestionsThatNoSpecAnswersAreNoTasks) {
+  TemporaryDirectory folder;
+  cache::Store store = *cache::Store::open(folder.path());
+  ASSERT_TRUE(store.put(cache::sample_entry(1024, 64)).is_ok());
+  WorkList list;
+  const auto ask = [&](const char* op, const char* kernel, const char* shape, const char* spec) {
+    WorkRow row;
+    row.key = cache::sample_entry().key;
+    row.key.op = op;
+    row.key.kernel = kernel;
+    row.shape = row.key.bucket = shape;
+    row.spec = spec;
+    row.misses = 1;
+    list.add(row);
+  };
+  ask("gemm", "gemm", "M=9,N=1024,K=512", "");
+  ask("gemm", "fused", "M=9,N=1024,K=512", "");
+  ask("gemm", "fused", "M=10,N=1024,K=512", "");
+  ask("gemm", "gemm", "M=9,N=1024,Q=512", "");
+  ask("moe", "moe", "E=8", "");
+  ask("moe", "other", "E=8", "/kernels/moe.toml");
+  const WorkTasks made = work_tasks(list, store);
+  ASSERT_EQ(made.tasks.size(), 2u);
+  EXPECT_EQ(made.tasks[0].key.shape, "M=9,N=1024,K=512");
+  EXPECT_EQ(made.tasks[1].key.kernel, "other") << "the program stated its spec";
+  ASSERT_EQ(made.left_out.size(), 3u) << "one line for each kernel and reason";
+  EXPECT_NE(made.left_out[0].find("none of 'fused'"), std::string::npos) << made.left_out[0];
+  EXPECT_NE(made.left_out[1].find("M,N,K, not M,N,Q"), std::string::npos) << made.left_out[1];
 }
 
 }  // namespace

@@ -3,16 +3,18 @@
 
 #include "base/text.h"
 #include "cache/hot/op_index.h"
+#include "cache/store/why_missed.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
 namespace purlin::backlog {
 
-std::vector<Task> work_tasks(const WorkList& list, const cache::Store& store) {
+WorkTasks work_tasks(const WorkList& list, const cache::Store& store) {
   // The same lookup as in programs. One index of an op serves all its rows.
   std::map<std::string, std::unique_ptr<cache::OpIndex>> indexes;
-  std::vector<Task> tasks;
+  WorkTasks made;
   for (const WorkRow& row : list.rows()) {
     if (row.misses + row.stale == 0) continue;
     const Result<ProblemShape> problem = parse_shape(row.shape);
@@ -33,6 +35,15 @@ std::vector<Task> work_tasks(const WorkList& list, const cache::Store& store) {
     const cache::OpIndex::Hit hit = index->find(extents.data());
     const bool transferred = hit.outcome == cache::Outcome::kTransferred;
     if (hit.entry != nullptr && !transferred) continue;  // tuned or validated in the meantime
+    if (row.spec.empty() && hit.entry == nullptr) {
+      const cache::MissReason why = cache::why_missed({&store, 1}, op, *problem);
+      if (!why.has_spec) {
+        const std::string line = fmt::format("{}: {}", row.key.kernel, why.text);
+        if (std::find(made.left_out.begin(), made.left_out.end(), line) == made.left_out.end())
+          made.left_out.push_back(line);
+        continue;
+      }
+    }
     const bool same_model = transferred && !hit.entry->other_model;
     Task task;
     task.key.kind = same_model ? "validate" : "tune";
@@ -47,9 +58,9 @@ std::vector<Task> work_tasks(const WorkList& list, const cache::Store& store) {
     if (same_model) task.launch_ns = hit.entry->time_ms * 1e6;
     task.reason = same_model ? "its winner was measured under another driver or toolkit"
                              : "programs launch it untuned";
-    tasks.push_back(std::move(task));
+    made.tasks.push_back(std::move(task));
   }
-  return tasks;
+  return made;
 }
 
 }  // namespace purlin::backlog

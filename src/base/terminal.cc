@@ -107,6 +107,11 @@ void Progress::update(std::string_view text) {
   std::fflush(stream_);
 }
 
+void Progress::phase(std::string_view text) {
+  last_ns_ = 0;
+  update(text);
+}
+
 void Progress::clear() {
   if (drawn_) {
     std::fprintf(stream_, "\r\x1b[K");

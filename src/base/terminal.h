@@ -66,6 +66,7 @@ class Progress {
       : stream_(stream), terminal_(terminal), enabled_(enabled) {}
   ~Progress() { clear(); }
   void update(std::string_view text);  // rate-limited
+  void phase(std::string_view text);   // shown at once: what now begins may take long
   void clear();
 
  private:

@@ -286,9 +286,7 @@ Status Arguments::poison_results(std::uint8_t byte) {
 Status Arguments::choose_poisons(Slot& slot) {
   const Argument& arg = argument(slot);
   for (const std::uint8_t poison : kPoisons) {
-    if (hides_poison(arg.dtype, slot.expected.data(), slot.count, poison,
-                     {spec_->rtol, spec_->atol}))
-      continue;
+    if (hides_poison(arg.dtype, slot.expected.data(), slot.count, poison, slot.tolerance)) continue;
     slot.poisons = {poison};
     return Status::ok();
   }
@@ -306,6 +304,8 @@ Status Arguments::take_reference(const std::function<Status()>& run) {
     if (!is_result(slot)) continue;
     slot.expected.resize(slot.live->bytes());
     PURLIN_TRY(slot.live->read(slot.expected.data()));
+    slot.magnitude = magnitude_of(argument(slot).dtype, slot.expected.data(), slot.count);
+    slot.tolerance = {spec_->rtol, spec_->scaled_atol ? spec_->rtol * slot.magnitude : spec_->atol};
     suspicious = suspicious ||
                  (argument(slot).role == Role::kOutput &&
                   find_poison(argument(slot).dtype, slot.expected.data(), slot.count, kPoisons[0]));
@@ -349,6 +349,21 @@ Result<std::optional<std::string>> Arguments::find_stray_write() {
   return std::optional<std::string>();
 }
 
+// Says so where the tolerance may be what is wrong: another order of the same operations rounds
+// differently, and an error in a kernel rarely stays this small.
+std::string Arguments::tolerance_text(const Slot& slot, const std::string& got) const {
+  constexpr double kOfRounding = 0.01;
+  const Dtype dtype = argument(slot).dtype;
+  if (slot.magnitude <= 0) return "";
+  const double largest = largest_difference(dtype, got.data(), slot.expected.data(), slot.count);
+  if (!(largest < kOfRounding * slot.magnitude)) return "";
+  return fmt::format(
+      "; the largest difference is {:.2g} of the output's magnitude of {:.3g}, so the tolerance "
+      "may "
+      "be too tight: [tolerance] atol = {:.1g} would accept it",
+      largest / slot.magnitude, slot.magnitude, 2 * largest);
+}
+
 std::string Arguments::describe(const Slot& slot, const std::string& got, std::size_t first,
                                 std::size_t differing, std::uint8_t poison) const {
   const Argument& arg = argument(slot);
@@ -359,9 +374,9 @@ std::string Arguments::describe(const Slot& slot, const std::string& got, std::s
   if (arg.role == Role::kOutput &&
       find_poison(arg.dtype, got.data() + first * size_of(arg.dtype), 1, poison))
     return fmt::format("{} was not written, expected {}; {}", place, expected, others);
-  return fmt::format("{} is {}, expected {} (atol {:g}, rtol {:g}); {}", place,
-                     element_text(arg.dtype, got.data(), first), expected, spec_->atol, spec_->rtol,
-                     others);
+  return fmt::format("{} is {}, expected {} (atol {:g}, rtol {:g}); {}{}", place,
+                     element_text(arg.dtype, got.data(), first), expected, slot.tolerance.atol,
+                     slot.tolerance.rtol, others, tolerance_text(slot, got));
 }
 
 Result<std::optional<std::string>> Arguments::find_wrong_output(int run) {
@@ -369,9 +384,8 @@ Result<std::optional<std::string>> Arguments::find_wrong_output(int run) {
     if (!is_result(slot)) continue;
     got_.resize(slot.live->bytes());
     PURLIN_TRY(slot.live->read(got_.data()));
-    const std::optional<Difference> difference =
-        compare(argument(slot).dtype, got_.data(), slot.expected.data(), slot.count,
-                {spec_->rtol, spec_->atol});
+    const std::optional<Difference> difference = compare(
+        argument(slot).dtype, got_.data(), slot.expected.data(), slot.count, slot.tolerance);
     if (!difference) continue;
     return std::optional(
         describe(slot, got_, difference->first, difference->count, poison_of(slot, run)));

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "gpu/device.h"
+#include "measure/compare.h"
 #include "measure/guarded_buffer.h"
 #include "model/spec/spec.h"
 
@@ -70,6 +71,8 @@ class Arguments {
     std::optional<GuardedBuffer> live, pristine;
     std::unique_ptr<gpu::Buffer> copies;  // one behind the other, for further()
     std::string expected;                 // outputs: the reference's bytes
+    double magnitude = 0;                 // of these (compare.h)
+    Tolerance tolerance{};                // that an output is compared with
     std::vector<std::uint8_t> poisons;    // outputs: one for each run, the last for those after
   };
   Arguments(gpu::Device& device, const KernelSpec& spec, bool verify)
@@ -89,6 +92,7 @@ class Arguments {
   Status poison_results(std::uint8_t byte);
   Status choose_poisons(Slot& slot);
   static std::uint8_t poison_of(const Slot& slot, int run);
+  std::string tolerance_text(const Slot& slot, const std::string& got) const;
   std::string describe(const Slot& slot, const std::string& got, std::size_t first,
                        std::size_t differing, std::uint8_t poison) const;
   Result<std::optional<std::string>> find_changed_input();

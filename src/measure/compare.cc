@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -89,6 +90,10 @@ auto with_type(Dtype dtype, Tolerance tolerance, Visit visit) {
       RealEqual{tolerance});
 }
 
+// Elements whose median is taken, at even distances.
+constexpr std::size_t kMedianElements = std::size_t{1} << 16;
+constexpr double kMedians = 10;
+
 }  // namespace
 
 namespace {
@@ -141,6 +146,43 @@ std::optional<Difference> compare(Dtype dtype, const void* got, const void* expe
   }
   if (all.count == 0) return std::nullopt;
   return all;
+}
+
+double magnitude_of(Dtype dtype, const void* data, std::size_t count) {
+  if (!is_floating(dtype)) return 0;
+  double squares = 0, finite = 0;
+  std::vector<double> sizes;
+  const std::size_t step = count / kMedianElements + 1;
+  with_type(dtype, {}, [&](auto load, auto) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const double size = std::fabs(static_cast<double>(load(data, i)));
+      if (!std::isfinite(size)) continue;
+      squares += size * size;
+      finite += 1;
+      if (i % step == 0 && size > 0) sizes.push_back(size);
+    }
+    return 0;
+  });
+  if (sizes.empty()) return 0;
+  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  return std::min(std::sqrt(squares / finite), kMedians * *middle);
+}
+
+double largest_difference(Dtype dtype, const void* got, const void* expected, std::size_t count) {
+  double largest = 0;
+  with_type(dtype, {}, [&](auto load, auto) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const double a = static_cast<double>(load(got, i));
+      const double b = static_cast<double>(load(expected, i));
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      const double difference = std::fabs(a - b);
+      largest = std::isfinite(difference) ? std::max(largest, difference)
+                                          : std::numeric_limits<double>::infinity();
+    }
+    return 0;
+  });
+  return largest;
 }
 
 bool hides_poison(Dtype dtype, const void* expected, std::size_t count, std::uint8_t poison,

@@ -29,6 +29,14 @@ struct Difference {
 std::optional<Difference> compare(Dtype dtype, const void* got, const void* expected,
                                   std::size_t count, Tolerance tolerance);
 
+// The size of a typical element of reals: their root mean square, at most ten times the median of
+// those that are not 0, so that a few huge ones hide nothing. Infinities and NaN do not count. 0 of
+// integers, and where all are 0.
+double magnitude_of(Dtype dtype, const void* data, std::size_t count);
+
+// The largest |got - expected|; infinite where only one of two is finite, or a NaN.
+double largest_difference(Dtype dtype, const void* got, const void* expected, std::size_t count);
+
 // Whether an expected element equals an element whose bytes are all `poison`. That poison then
 // cannot distinguish an unwritten element from a correct one.
 bool hides_poison(Dtype dtype, const void* expected, std::size_t count, std::uint8_t poison,

@@ -27,6 +27,30 @@ TEST(Compare, RealsWithinToleranceAreEqual) {
   EXPECT_FALSE(differ<double>(Dtype::kF64, {1e300}, {1.001e300}));
 }
 
+TEST(Compare, TheMagnitudeIsThatOfATypicalElement) {
+  const auto magnitude = [](const std::vector<float>& all) {
+    return magnitude_of(Dtype::kF32, all.data(), all.size());
+  };
+  EXPECT_DOUBLE_EQ(magnitude({3, -3, 3, -3}), 3);
+  EXPECT_DOUBLE_EQ(magnitude({0, 0, 0, 0}), 0);
+  EXPECT_DOUBLE_EQ(magnitude({1, kNan, -1, kInf}), 1);
+  // One huge element would hide every error in the others.
+  EXPECT_DOUBLE_EQ(magnitude({1, 1, 1, 1, 1e20F}), 10);
+  // Zeros are no sizes: of a sparse output the others count.
+  EXPECT_NEAR(magnitude({0, 0, 0, 2}), 1, 1e-9);
+  const std::vector<std::int32_t> integers = {100, 200};
+  EXPECT_EQ(magnitude_of(Dtype::kI32, integers.data(), 2), 0);
+}
+
+TEST(Compare, TheLargestDifferenceIsInfiniteWhereOneIsNotFinite) {
+  const auto largest = [](std::vector<float> got, std::vector<float> expected) {
+    return largest_difference(Dtype::kF32, got.data(), expected.data(), got.size());
+  };
+  EXPECT_DOUBLE_EQ(largest({1, 2, kNan, kInf}, {1, 4, kNan, kInf}), 2);
+  EXPECT_TRUE(std::isinf(largest({1, kNan}, {1, 1})));
+  EXPECT_TRUE(std::isinf(largest({kInf, 1}, {1, 1})));
+}
+
 TEST(Compare, LongArraysAreComparedInPartsAsOne) {
   std::vector<float> expected(3'000'001, 1.0F), got = expected;
   EXPECT_FALSE(differ<float>(Dtype::kF32, got, expected));

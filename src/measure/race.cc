@@ -102,9 +102,9 @@ double pooled_noise(std::vector<double> seen) {
   if (seen.empty()) return 0;
   std::sort(seen.begin(), seen.end());
   // Few kernels are not enough to predict the noise of the next one.
-  if (seen.size() < kKernels) return std::max(2 * seen.back(), 1e-4);
+  const double noise = seen.size() < kKernels ? 2 * seen.back() : quantile(seen, 0.75);
   // A clock of low resolution shows no noise at all, so 0 here does not mean "not known".
-  return std::max(quantile(seen, 0.75), 1e-4);
+  return std::clamp(noise, 1e-4, kMaxNoise);
 }
 
 }  // namespace purlin::measure

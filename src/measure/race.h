@@ -29,7 +29,7 @@ int samples_wanted(std::size_t have, const Policy& policy);
 double relative_noise(const std::vector<Sample>& samples);
 
 // The noise to assume, from the noise of several kernels: their upper quartile; with fewer than 4
-// kernels twice the largest. 0 (not known) without any.
+// kernels twice the largest. 0 (not known) without any, at most kMaxNoise.
 double pooled_noise(std::vector<double> seen);
 
 }  // namespace purlin::measure

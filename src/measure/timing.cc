@@ -163,14 +163,16 @@ Result<Timing> time_kernel(gpu::Device& device, const gpu::Launch& launch, const
   return Stopwatch(device, launch, policy, restore, clock).run();
 }
 
-Interval median_interval_ms(const std::vector<Sample>& samples) {
+Interval median_interval_ms(const std::vector<Sample>& samples, double confidence) {
   if (samples.empty()) return {};
   std::vector<double> sorted;
   sorted.reserve(samples.size());
   for (const Sample& sample : samples) sorted.push_back(sample.ms);
   std::sort(sorted.begin(), sorted.end());
-  // The largest k with P(B < k) <= 2.5 % for B ~ Binomial(n, 1/2): the k-th smallest and the k-th
-  // largest sample then enclose the median with at least 95 %. In logarithms: 2^-n underflows.
+  // The largest k with P(B < k) <= half of what the confidence leaves, for B ~ Binomial(n, 1/2):
+  // the k-th smallest and the k-th largest sample then enclose the median. In logarithms: 2^-n
+  // underflows.
+  const double tail = (1 - confidence) / 2;
   const double n = static_cast<double>(sorted.size());
   double below = 0;
   std::size_t k = 0;
@@ -178,7 +180,7 @@ Interval median_interval_ms(const std::vector<Sample>& samples) {
     const double i = static_cast<double>(k);
     below += std::exp(std::lgamma(n + 1) - std::lgamma(i + 1) - std::lgamma(n - i + 1) -
                       n * std::log(2.0));
-    if (below > 0.025) break;
+    if (below > tail) break;
     ++k;
   }
   const std::size_t rank = std::max<std::size_t>(k, 1);  // too few samples: the full range
@@ -207,8 +209,10 @@ Result<Policy> policy_from_json(const Json& json) {
   Policy policy;
   PURLIN_ASSIGN(policy.warmup_launches,
                 whole(json, {"warmup_launches", 0, 10'000}, policy.warmup_launches));
-  PURLIN_ASSIGN(policy.min_samples, whole(json, {"min_samples", 1, 100'000}, policy.min_samples));
-  PURLIN_ASSIGN(policy.max_samples, whole(json, {"max_samples", 1, 100'000}, policy.max_samples));
+  PURLIN_ASSIGN(policy.min_samples,
+                whole(json, {"min_samples", 1, kMostSamples}, policy.min_samples));
+  PURLIN_ASSIGN(policy.max_samples,
+                whole(json, {"max_samples", 1, kMostSamples}, policy.max_samples));
   PURLIN_ASSIGN(policy.budget_s, number(json, {"budget_s", 0, 86'400}, policy.budget_s));
   PURLIN_ASSIGN(policy.target_error, number(json, {"target_error", 0, 1}, policy.target_error));
   PURLIN_ASSIGN(policy.min_sample_ms,
@@ -216,8 +220,9 @@ Result<Policy> policy_from_json(const Json& json) {
   PURLIN_ASSIGN(policy.energy_s, number(json, {"energy_s", 0, 3600}, policy.energy_s));
   PURLIN_ASSIGN(policy.graph_sample_ms,
                 number(json, {"graph_sample_ms", 0, 10'000}, policy.graph_sample_ms));
-  PURLIN_ASSIGN(policy.noise, number(json, {"noise", 0, 10}, policy.noise));
-  PURLIN_ASSIGN(policy.give_up_ms, number(json, {"give_up_ms", 0, 1e9}, policy.give_up_ms));
+  PURLIN_ASSIGN(policy.noise, number(json, {"noise", 0, kMaxNoise}, policy.noise));
+  PURLIN_ASSIGN(policy.give_up_ms,
+                number(json, {"give_up_ms", 0, kMaxGiveUpMs}, policy.give_up_ms));
   if (const Json* flush = json.find("flush_l2"); flush != nullptr) {
     if (!flush->is_bool()) return error(Code::kInvalid, "policy: 'flush_l2' must be true or false");
     policy.flush_l2 = flush->as_bool();

@@ -18,6 +18,12 @@
 
 namespace purlin::measure {
 
+// The most that a policy states of what Purlin measures itself. Where such a value is made, it is
+// clamped, so that no measurement is an error.
+constexpr double kMaxNoise = 10, kMaxGiveUpMs = 1e9;
+constexpr double kLeastMs = 1e-6;      // of a launch: a nanosecond. Below it, a clock does not work
+constexpr int kMostSamples = 100'000;  // of a policy
+
 struct Policy {
   int warmup_launches = 3;
   int min_samples = 7;
@@ -35,6 +41,9 @@ struct Policy {
   // >0: for a kernel no slower than this, another process also reads the hardware counters
   // (tune/session/counters.h). The worker that times does not use it, and it is not in the JSON.
   double count_below_ms = 0;
+  // >0: the whole evaluation may take so long, in addition to the limits of its steps. Held by the
+  // process that waits for it, and not in the JSON.
+  double limit_s = 0;
   double noise = 0;  // of one sample, relative, as seen on other kernels (race.h); 0 = not known
 };
 
@@ -58,11 +67,12 @@ using Restore = std::function<Status()>;
 Result<Timing> time_kernel(gpu::Device& device, const gpu::Launch& launch, const Policy& policy,
                            const Restore& restore = {}, Clock& clock = system_clock());
 
-// Distribution-free interval of the median from order statistics (binomial), at least 95 %: {low,
-// high} of the sorted samples; with fewer than 6 samples their full range. {0, 0} when empty.
+// Distribution-free interval of the median from order statistics (binomial), with at least that
+// confidence: {low, high} of the sorted samples. Where there are too few for it, fewer than 6 at
+// 95 %, it is their full range. {0, 0} when empty.
 struct Interval {
   double low = 0, high = 0;
 };
-Interval median_interval_ms(const std::vector<Sample>& samples);
+Interval median_interval_ms(const std::vector<Sample>& samples, double confidence = 0.95);
 
 }  // namespace purlin::measure

@@ -9,6 +9,7 @@
 #include "measure/kernel_facts.h"
 
 #include <optional>
+#include <utility>
 
 namespace purlin::measure {
 namespace {
@@ -139,6 +140,7 @@ class DeviceWorkbench : public Workbench {
     Result<std::unique_ptr<gpu::Kernel>> kernel = device_.load(*binary);
     if (!kernel.is_ok()) return context(kernel.status());
     gpu::Launch launch;
+    step("reference");
     launch.kernel = kernel->get();
     PURLIN_ASSIGN(launch.shape, resolve_launch(spec_.reference.launch, scope, device_.info()));
     PURLIN_ASSIGN(launch.arguments, arguments_->bind(scope, spec_.reference.arguments));
@@ -290,6 +292,14 @@ class DeviceWorkbench : public Workbench {
     if (!timing.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, timing.status());
     evaluation.samples = timing->samples;
     evaluation.time_ms = median_ms(evaluation.samples);
+    if (evaluation.time_ms < kLeastMs) {
+      const double ms = std::exchange(evaluation.time_ms, 0);
+      return fail(evaluation, EvaluationStatus::kLaunch,
+                  error(Code::kUnavailable,
+                        "the clock of {} measured {} ms for it: the clock does "
+                        "not work, or the kernel is too short for it",
+                        device_.info().id, ms));
+    }
     evaluation.raced_out = timing->gave_up;
     evaluation.how = timing->how;
     // A config that lost the race cannot win by its energy (the session ensures that).

@@ -107,6 +107,20 @@ TEST_F(WorkbenchTest, ARightKernelIsTimed) {
   EXPECT_FALSE(bench_->device_lost());
 }
 
+// The ratio of another time to it would be infinite, and no entry could hold it.
+TEST_F(WorkbenchTest, ATimeThatNoClockCanMeasureIsNoTime) {
+  for (const double ms : {0.0, 1e-9}) {
+    gpu::FakeBehaviour behaviour;
+    behaviour.time_ms = [ms](const gpu::FakeKernel&, const LaunchShape&) { return ms; };
+    ASSERT_TRUE(create(output_of("f32"), std::move(behaviour)).is_ok());
+    const Evaluation evaluation = evaluate();
+    EXPECT_EQ(evaluation.status, EvaluationStatus::kLaunch) << evaluation.time_ms;
+    expect_contains(evaluation.message, "the clock");
+    EXPECT_EQ(evaluation.time_ms, 0);
+    EXPECT_FALSE(bench_->device_lost());
+  }
+}
+
 TEST_F(WorkbenchTest, AConfigOutOfTheRaceSaysSo) {
   ASSERT_TRUE(create(output_of("f32")).is_ok());
   Config config;
@@ -132,6 +146,39 @@ TEST_F(WorkbenchTest, AWrongElementIsNamed) {
   expect_contains(evaluation.message, "output 'out' element 37[2,5] is 99, expected 18.5");
   expect_contains(evaluation.message, "1 of 256 elements differ");
   EXPECT_TRUE(evaluation.samples.empty());
+}
+
+// The usual pattern, each element off by so much.
+Write writes_off_by(float error) {
+  return [error](gpu::FakeBuffer& buffer, std::size_t offset, std::size_t bytes) {
+    gpu::FakeDevice::write_pattern(buffer, offset, bytes);
+    for (std::size_t i = 0; i < bytes; i += sizeof(float)) {
+      float value = 0;
+      std::memcpy(&value, &buffer.data[offset + i], sizeof value);
+      value += error;
+      std::memcpy(&buffer.data[offset + i], &value, sizeof value);
+    }
+  };
+}
+
+// Sums in another order differ by a share of the output's magnitude (73 here), at elements near 0
+// as at all others.
+TEST_F(WorkbenchTest, TheToleranceFollowsTheMagnitudeOfTheOutput) {
+  ASSERT_TRUE(create(output_of("f32"), candidate_writes(writes_off_by(3e-4F))).is_ok());
+  EXPECT_EQ(evaluate().status, EvaluationStatus::kOk) << evaluate().message;
+  ASSERT_TRUE(create(output_of("f32") + "[tolerance]\natol = 1e-5\n",
+                     candidate_writes(writes_off_by(3e-4F)))
+                  .is_ok());
+  const Evaluation strict = evaluate();
+  EXPECT_EQ(strict.status, EvaluationStatus::kWrong);
+  expect_contains(strict.message, "the tolerance may be too tight: [tolerance] atol = 0.0006");
+}
+
+TEST_F(WorkbenchTest, ALargeErrorIsNotSaidToBeTheTolerances) {
+  ASSERT_TRUE(create(output_of("f32"), candidate_writes(writes_off_by(5))).is_ok());
+  const Evaluation wrong = evaluate();
+  EXPECT_EQ(wrong.status, EvaluationStatus::kWrong);
+  EXPECT_EQ(wrong.message.find("tight"), std::string::npos) << wrong.message;
 }
 
 TEST_F(WorkbenchTest, AnUnwrittenElementIsNamed) {

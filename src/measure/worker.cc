@@ -11,6 +11,8 @@ namespace {
 using Answer = WorkerChannel::Answer;
 
 constexpr int kStartAttempts = 3;
+// An evaluation under way is worth so long a wait once the session is to stop.
+constexpr double kStopGraceS = 1;
 
 Result<std::string> find_executable(const std::string& given) {
   if (!given.empty()) return given;
@@ -47,7 +49,6 @@ Result<std::unique_ptr<Worker>> Worker::start(const WorkerSetup& setup, bool com
   PURLIN_TRY(worker->ensure_open(-1));
   if (!setup.spec_path.empty())
     PURLIN_TRY(worker->open({setup.spec_path, setup.problem, setup.verify, setup.seed}).status());
-  worker->stop_ = nullptr;
   return worker;
 }
 
@@ -63,6 +64,10 @@ Result<int> Worker::open(const BenchSetup& bench) {
     return status;
   }
   return number;
+}
+
+void Worker::report_phase(std::string_view phase) const {
+  if (setup_.on_phase) setup_.on_phase(phase);
 }
 
 Json Worker::start_request() const {
@@ -95,8 +100,16 @@ Status Worker::ensure_open(int bench) {
     } else if (bench < 0 || opened_[static_cast<std::size_t>(bench)]) {
       return Status::ok();
     }
-    const Answer answer =
-        channel_->ask(fresh ? start_request() : open_request(bench), setup_.start_timeout_s, stop_);
+    report_phase(fresh ? fmt::format("starts a worker for {}", setup_.device)
+                       : std::string("lays out the arguments"));
+    const std::function<void(std::string_view)> on_step = [this](std::string_view step) {
+      if (step == "reference") report_phase("runs the reference");
+    };
+    WorkerChannel::Patience patience;
+    patience.timeout_s = setup_.start_timeout_s;
+    patience.stop = stop_;
+    patience.on_step = &on_step;
+    const Answer answer = channel_->ask(fresh ? start_request() : open_request(bench), patience);
     if (answer.kind != Answer::Kind::kReply) {
       channel_.reset();
       why = answer.message;
@@ -128,13 +141,20 @@ Status Worker::ensure_open(int bench) {
                kStartAttempts, why);
 }
 
-Result<Evaluation> Worker::ask(Json request, const Config& config, double timeout_s, int bench) {
+Result<Evaluation> Worker::ask(Json request, const Config& config, double timeout_s, double limit_s,
+                               int bench) {
   if (bench < 0 || bench >= static_cast<int>(benches_.size()))
     return error(Code::kInvalid, "the worker has no bench {}", bench);
   PURLIN_TRY(ensure_open(bench));
   const std::int64_t start_ns = system_clock().monotonic_ns();
   request.set("bench", bench).set("config", to_json(config));
-  const Answer answer = channel_->ask(std::move(request), timeout_s);
+  WorkerChannel::Patience patience;
+  patience.timeout_s = timeout_s;
+  patience.each_step = true;
+  patience.limit_s = limit_s;
+  patience.stop = stop_;
+  patience.grace_s = compile_only_ ? 0 : kStopGraceS;
+  const Answer answer = channel_->ask(std::move(request), patience);
   if (answer.kind == Answer::Kind::kReply) {
     PURLIN_TRY(status_of(answer.reply));
     if (answer.reply["lost"].as_bool()) {
@@ -144,6 +164,8 @@ Result<Evaluation> Worker::ask(Json request, const Config& config, double timeou
     return evaluation_from_json(answer.reply["evaluation"]);
   }
   channel_.reset();
+  if (answer.kind == Answer::Kind::kStopped)
+    return error(Code::kCancelled, "the evaluation of {} {}", config.text(), answer.message);
   ++restarts_;
   Evaluation evaluation;
   evaluation.config = config;
@@ -155,14 +177,14 @@ Result<Evaluation> Worker::ask(Json request, const Config& config, double timeou
 }
 
 Result<Evaluation> Worker::compile(const Config& config, double timeout_s, int bench) {
-  return ask(Json::object({{"op", "compile"}}), config, timeout_s, bench);
+  return ask(Json::object({{"op", "compile"}}), config, timeout_s, 0, bench);
 }
 
 Result<Evaluation> Worker::evaluate(const Config& config, const Policy& policy, double timeout_s,
                                     int bench) {
   if (compile_only_) return error(Code::kInvalid, "this worker only compiles");
   return ask(Json::object({{"op", "evaluate"}, {"policy", to_json(policy)}}), config, timeout_s,
-             bench);
+             policy.limit_s, bench);
 }
 
 Result<std::map<std::string, double>> Worker::count(const Config& config, const Policy& policy,
@@ -174,11 +196,13 @@ Result<std::map<std::string, double>> Worker::count(const Config& config, const 
                                                     {"bench", bench},
                                                     {"config", to_json(config)},
                                                     {"policy", to_json(policy)}}),
-                                      timeout_s);
+                                      {.timeout_s = timeout_s, .stop = stop_});
   if (answer.kind != Answer::Kind::kReply) {
     channel_.reset();
     ++restarts_;
-    return error(answer.kind == Answer::Kind::kTimedOut ? Code::kTimeout : Code::kFailed,
+    return error(answer.kind == Answer::Kind::kTimedOut  ? Code::kTimeout
+                 : answer.kind == Answer::Kind::kStopped ? Code::kCancelled
+                                                         : Code::kFailed,
                  "reading the counters of {}: the worker {}", config.text(), answer.message);
   }
   if (const Status status = status_of(answer.reply); !status.is_ok()) {
@@ -198,12 +222,13 @@ Result<gpu::LibrarySpace> Worker::library_space(double timeout_s, int bench) {
   if (bench < 0 || bench >= static_cast<int>(benches_.size()))
     return error(Code::kInvalid, "the worker has no bench {}", bench);
   PURLIN_TRY(ensure_open(bench));
-  const Answer answer =
-      channel_->ask(Json::object({{"op", "library_space"}, {"bench", bench}}), timeout_s);
+  const Answer answer = channel_->ask(Json::object({{"op", "library_space"}, {"bench", bench}}),
+                                      {.timeout_s = timeout_s, .stop = stop_});
   if (answer.kind != Answer::Kind::kReply) {
     channel_.reset();
     ++restarts_;
-    return error(Code::kFailed, "listing the library's algorithms: the worker {}", answer.message);
+    return error(answer.kind == Answer::Kind::kStopped ? Code::kCancelled : Code::kFailed,
+                 "listing the library's algorithms: the worker {}", answer.message);
   }
   PURLIN_TRY(status_of(answer.reply));
   return gpu::library_space_from_json(answer.reply["space"]);

@@ -14,9 +14,11 @@
 #include "model/spec/spec.h"
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace purlin::measure {
@@ -41,6 +43,8 @@ struct WorkerSetup {
   std::uint64_t seed = 0;
   std::map<std::string, std::string> environment;  // added to what the process inherits
   double start_timeout_s = 300;  // for opening the device, or a bench with its reference
+  // Hears what the worker does, in words for people: "runs the reference". On the caller's thread.
+  std::function<void(std::string_view)> on_phase{};
 };
 
 class Worker {
@@ -48,7 +52,8 @@ class Worker {
   // Starts the process, opens the device in it and the first bench, if the setup names a spec. With
   // `compile_only` no buffers are made and evaluate() may not be called. kInvalid for what is wrong
   // with the spec, kUnavailable for the device, kFailed when the child dies repeatedly, kTimeout
-  // when it takes too long. `stop` ends the start early (kCancelled); later calls ignore it.
+  // when it takes too long. `stop` ends the start early (kCancelled). It outlives the worker: the
+  // calls below end early too, an evaluation after a short grace.
   static Result<std::unique_ptr<Worker>> start(const WorkerSetup& setup, bool compile_only = false,
                                                const std::atomic<bool>* stop = nullptr);
   ~Worker();
@@ -59,8 +64,9 @@ class Worker {
   Result<int> open(const BenchSetup& bench);
 
   // A dead or hung child becomes kCrash or kTimeout, and the next call starts a new one. A Status
-  // is returned only when no worker can be started any more. The timeout is for the config; what a
-  // new child takes to start is not counted.
+  // is returned only when no worker can be started any more, or when `stop` or policy.limit_s ended
+  // it (kCancelled): then nothing is known of the config. The timeout is for each step: compiling,
+  // verifying, measuring. What a new child takes to start is not counted.
   Result<Evaluation> compile(const Config& config, double timeout_s, int bench = 0);
   Result<Evaluation> evaluate(const Config& config, const Policy& policy, double timeout_s,
                               int bench = 0);
@@ -84,7 +90,9 @@ class Worker {
  private:
   Worker(WorkerSetup setup, bool compile_only);
   Status ensure_open(int bench);
-  Result<Evaluation> ask(Json request, const Config& config, double timeout_s, int bench);
+  Result<Evaluation> ask(Json request, const Config& config, double timeout_s, double limit_s,
+                         int bench);
+  void report_phase(std::string_view phase) const;
   Json start_request() const;
   Json open_request(int bench) const;
 
@@ -97,7 +105,7 @@ class Worker {
   std::vector<bool> opened_;  // in the present child
   std::unique_ptr<WorkerChannel> channel_;
   int restarts_ = 0;
-  const std::atomic<bool>* stop_ = nullptr;  // while start() runs
+  const std::atomic<bool>* stop_ = nullptr;
 };
 
 }  // namespace purlin::measure

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <limits>
+#include <optional>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
@@ -57,6 +58,7 @@ std::string doing(const std::string& step) {
   if (step == "compile") return "while compiling";
   if (step == "verify") return "in the launch that is verified";
   if (step == "measure") return "while measuring";
+  if (step == "reference") return "in the reference";
   return "while setting up";
 }
 
@@ -132,16 +134,58 @@ WorkerChannel::Answer WorkerChannel::gone(Answer::Kind kind, const std::string& 
   return answer;
 }
 
-WorkerChannel::Answer WorkerChannel::ask(Json request, double timeout_s,
-                                         const std::atomic<bool>* stop) {
+// When the wait for one answer ends, and how.
+class WorkerChannel::Deadline {
+ public:
+  explicit Deadline(const Patience& patience)
+      : patience_(patience), start_ns_(system_clock().monotonic_ns()), step_ns_(start_ns_) {}
+
+  void begin_step() {
+    if (patience_.each_step) step_ns_ = system_clock().monotonic_ns();
+  }
+
+  // Until when to wait before asking again. Another thread may set `stop`, and nothing would end
+  // the wait for it.
+  std::int64_t next_ns() const {
+    std::int64_t next = std::min(end_ns(step_ns_, patience_.timeout_s), limit_ns());
+    if (patience_.stop != nullptr)
+      next = std::min(next, system_clock().monotonic_ns() + kStopLookNs);
+    return next;
+  }
+
+  std::optional<Answer::Kind> over() {
+    const std::int64_t now = system_clock().monotonic_ns();
+    if (patience_.stop != nullptr && patience_.stop->load()) {
+      if (stopped_ns_ == 0) stopped_ns_ = now;
+      if (now >= stopped_ns_ + static_cast<std::int64_t>(patience_.grace_s * 1e9))
+        return Answer::Kind::kStopped;
+    }
+    if (now >= limit_ns()) return Answer::Kind::kStopped;
+    if (now >= end_ns(step_ns_, patience_.timeout_s)) return Answer::Kind::kTimedOut;
+    return std::nullopt;
+  }
+
+ private:
+  static std::int64_t end_ns(std::int64_t from_ns, double seconds) {
+    constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+    return seconds > 0 && seconds < 1e9 ? from_ns + static_cast<std::int64_t>(seconds * 1e9)
+                                        : kNever;
+  }
+  std::int64_t limit_ns() const { return end_ns(start_ns_, patience_.limit_s); }
+
+  const Patience& patience_;
+  const std::int64_t start_ns_;
+  std::int64_t step_ns_;         // when the present step began
+  std::int64_t stopped_ns_ = 0;  // when `stop` was seen
+};
+
+WorkerChannel::Answer WorkerChannel::ask(Json request, const Patience& patience) {
   request.set("id", ++number_);
   step_.clear();
   errors_.clear();
   const std::string line = request.dump() + "\n";
   std::string_view unsent = line;
-  const std::int64_t deadline_ns =
-      timeout_s > 0 ? system_clock().monotonic_ns() + static_cast<std::int64_t>(timeout_s * 1e9)
-                    : std::numeric_limits<std::int64_t>::max();
+  Deadline deadline(patience);
   bool closed = false;
   while (true) {
     while (true) {
@@ -155,6 +199,8 @@ WorkerChannel::Answer WorkerChannel::ask(Json request, double timeout_s,
                     fmt::format("sent '{}' instead of a reply", text.substr(0, 200)));
       if (const Json* step = reply->find("step"); step != nullptr) {
         step_ = step->as_string();
+        deadline.begin_step();
+        if (patience.on_step != nullptr) (*patience.on_step)(step_);
         continue;
       }
       return {Answer::Kind::kReply, std::move(reply).value(), ""};
@@ -162,15 +208,14 @@ WorkerChannel::Answer WorkerChannel::ask(Json request, double timeout_s,
     if (received_.size() > kMaxReplyBytes)
       return gone(Answer::Kind::kDied, "sent a reply without an end");
     if (closed) return gone(Answer::Kind::kDied, "");
-    // Another thread may set `stop`, and nothing would end the wait for it.
-    const std::int64_t look_ns =
-        stop != nullptr ? system_clock().monotonic_ns() + kStopLookNs : deadline_ns;
-    const Wake wake = pump(unsent, std::min(look_ns, deadline_ns));
-    if (stop != nullptr && stop->load()) return gone(Answer::Kind::kStopped, "was stopped");
-    if (wake == Wake::kTimedOut && system_clock().monotonic_ns() < deadline_ns) continue;
-    if (wake == Wake::kTimedOut)
-      return gone(Answer::Kind::kTimedOut, fmt::format("took longer than {:g} s", timeout_s));
+    const Wake wake = pump(unsent, deadline.next_ns());
     closed = wake == Wake::kClosed;
+    // What arrived in time counts.
+    if (wake == Wake::kReady && !received_.empty()) continue;
+    if (const std::optional<Answer::Kind> over = deadline.over())
+      return gone(*over, *over == Answer::Kind::kStopped
+                             ? "was stopped"
+                             : fmt::format("took longer than {:g} s", patience.timeout_s));
   }
 }
 

@@ -11,9 +11,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace purlin::measure {
 
@@ -32,9 +34,18 @@ class WorkerChannel {
     Json reply;
     std::string message;  // unless kReply: how it ended, in which step, and the end of its stderr
   };
+  // How long to wait.
+  struct Patience {
+    double timeout_s = 0;    // <= 0: without a limit
+    bool each_step = false;  // the timeout begins again at each step that the child reports
+    double limit_s = 0;      // > 0: ends the wait at the latest (kStopped)
+    const std::atomic<bool>* stop =
+        nullptr;         // once true, it ends the wait (kStopped) and the child
+    double grace_s = 0;  // so much later
+    const std::function<void(std::string_view)>* on_step = nullptr;  // hears of each step
+  };
   // Sends the request with a new number and waits for the reply with that number.
-  // timeout_s <= 0: without a limit. `stop`, where given, ends the wait (kStopped) and the child.
-  Answer ask(Json request, double timeout_s, const std::atomic<bool>* stop = nullptr);
+  Answer ask(Json request, const Patience& patience);
 
  private:
   enum class Wake { kReady, kClosed, kTimedOut };
@@ -48,6 +59,7 @@ class WorkerChannel {
   std::string errors_;       // the end of the child's stderr
   std::string step_;         // the child's last reported step
   std::int64_t number_ = 0;  // of the last request
+  class Deadline;
 };
 
 }  // namespace purlin::measure

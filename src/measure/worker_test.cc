@@ -293,6 +293,33 @@ TEST_F(WorkerTest, AStartIsStoppedOnRequest) {
   EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
 }
 
+// The budget of a session ends while a kernel hangs: that says nothing of the kernel.
+TEST_F(WorkerTest, ALimitEndsAnEvaluationWithoutAResult) {
+  start();
+  Policy policy;
+  policy.limit_s = 0.2;
+  EXPECT_EQ(worker_->evaluate(config("hang"), policy, kNever).status().code(), Code::kCancelled);
+  expect_alive();
+}
+
+TEST_F(WorkerTest, ARequestToStopEndsAnEvaluationUnderWay) {
+  std::atomic<bool> stop = false;
+  Result<std::unique_ptr<Worker>> worker = Worker::start(setup_, false, &stop);
+  ASSERT_TRUE(worker.is_ok()) << worker.status().message();
+  stop = true;
+  EXPECT_EQ((*worker)->evaluate(config("hang"), Policy{}, kNever).status().code(),
+            Code::kCancelled);
+}
+
+TEST_F(WorkerTest, ThePhasesOfTheStartAreReported) {
+  std::vector<std::string> phases;
+  setup_.on_phase = [&](std::string_view phase) { phases.emplace_back(phase); };
+  start();
+  ASSERT_EQ(phases.size(), 3u);
+  EXPECT_EQ(phases.front(), "starts a worker for test");
+  EXPECT_EQ(phases.back(), "runs the reference");
+}
+
 TEST_F(WorkerTest, AReferenceThatTakesTooLongIsNamed) {
   setup_.device = "sleeper";
   setup_.start_timeout_s = 0.5;

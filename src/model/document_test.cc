@@ -42,6 +42,11 @@ TEST(LaunchShape, TextAndJson) {
   shape.cluster = {2, 1, 1};
   shape.dynamic_shared_bytes = 4096;
   EXPECT_EQ(to_text(shape), "128x64x1 / 256x1x1 cluster 2x1x1 shared 4096");
+  // OpenCL may choose the local size, and then it is not known.
+  LaunchShape unknown = shape;
+  unknown.block = {0, 0, 0};
+  EXPECT_TRUE(to_json(unknown)["block"].is_null());
+  EXPECT_NE(to_text(unknown).find(" / ?"), std::string::npos) << to_text(unknown);
   EXPECT_EQ(launch_from_json(to_json(shape)), shape);
   EXPECT_EQ(launch_from_json(Json()), LaunchShape{});
   const Json odd = Json::object({{"grid", Json::array({-1, "x", 1e30, 4})}});

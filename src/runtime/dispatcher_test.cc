@@ -166,7 +166,7 @@ TEST(Dispatcher, ServesAnEntryOfAnotherDriverUnlessRefused) {
     EXPECT_EQ(bench.last(), refuse ? "BLOCK=32 ITEMS=1 32" : "BLOCK=64 ITEMS=4 4");
     ASSERT_TRUE(bench.session->flush().is_ok());
     const auto tasks =
-        backlog::work_tasks(*backlog::WorkList::read(bench.cache), *Store::open(bench.cache));
+        backlog::work_tasks(*backlog::WorkList::read(bench.cache), *Store::open(bench.cache)).tasks;
     ASSERT_EQ(tasks.size(), 1u);
     EXPECT_EQ(tasks[0].key.kind, "validate");
   }
@@ -193,14 +193,14 @@ TEST(Dispatcher, CountsLaunchesForTheWorkList) {
   const backlog::WorkList list = *backlog::WorkList::read(bench.cache);
   ASSERT_EQ(list.rows().size(), 2u);
   EXPECT_EQ(backlog::hot_entries(list).begin()->second, 5u);
-  const auto tasks = backlog::work_tasks(list, *Store::open(bench.cache));
+  const auto tasks = backlog::work_tasks(list, *Store::open(bench.cache)).tasks;
   ASSERT_EQ(tasks.size(), 1u);
   EXPECT_EQ(tasks[0].key.kind, "tune");
   EXPECT_EQ(tasks[0].key.shape, "N=4000");
   EXPECT_EQ(tasks[0].launches, 7u);
   // Once it is tuned, it is off the list.
   bench.put(4096, sample_config(128, 1));
-  EXPECT_TRUE(backlog::work_tasks(list, *Store::open(bench.cache)).empty());
+  EXPECT_TRUE(backlog::work_tasks(list, *Store::open(bench.cache)).tasks.empty());
 }
 
 TEST(Dispatcher, DemotesAWinnerThatNoLongerWins) {

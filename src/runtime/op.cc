@@ -64,19 +64,30 @@ void Op::log_choice(const OpIndex::Hit& hit, const std::int64_t* extents) noexce
   std::copy_n(extents, options_.dimensions.size(), shape.begin());
   const std::string where = fmt::format("{} {}", options_.wanted.kernel, row(shape, nullptr).shape);
   if (hit.entry == nullptr)
-    log.info("{}: miss", where);
+    log.info("{}: miss: {}", where,
+             session_->why_missed(options_.wanted, problem_of(extents), /*wait=*/false));
   else
     log.info("{}: {}, entry {}{}: {}", where, cache::outcome_name(hit.outcome), hit.entry->id,
              hit.entry->layer == 0 ? "" : fmt::format(" of '{}'", hit.entry->directory),
              hit.entry->options);
 }
 
-backlog::WorkRow Op::row(const Extents& extents, const IndexedEntry* entry) const {
-  backlog::WorkRow row;
-  row.key = options_.wanted;
+ProblemShape Op::problem_of(const std::int64_t* extents) const {
   ProblemShape problem;
   for (std::size_t i = 0; i < options_.dimensions.size(); ++i)
     problem.set(options_.dimensions[i], extents[i]);
+  return problem;
+}
+
+std::string Op::why_missed(const std::int64_t* extents) const {
+  if (peek(extents).entry != nullptr) return "";
+  return session_->why_missed(options_.wanted, problem_of(extents), /*wait=*/true);
+}
+
+backlog::WorkRow Op::row(const Extents& extents, const IndexedEntry* entry) const {
+  backlog::WorkRow row;
+  row.key = options_.wanted;
+  const ProblemShape problem = problem_of(extents.data());
   row.shape = problem.text();
   row.key.bucket = row.shape;
   if (entry != nullptr) {

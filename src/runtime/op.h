@@ -39,6 +39,8 @@ class Op final : public CacheSession::Member {
   void prefetch(const std::int64_t* extents) const noexcept { index_.prefetch(extents); }
   // Not recorded; for who counts for itself.
   cache::OpIndex::Hit peek(const std::int64_t* extents) const noexcept;
+  // Why a shape has no entry, in a sentence; "" where it has one. Takes the session's lock.
+  std::string why_missed(const std::int64_t* extents) const;
   // A row of the work list for a shape; its counts are the caller's.
   backlog::WorkRow row(const cache::Extents& extents, const cache::IndexedEntry* entry) const;
 
@@ -57,6 +59,7 @@ class Op final : public CacheSession::Member {
   [[gnu::cold]] void note_sampled(const cache::OpIndex::Hit& hit, const std::int64_t* extents,
                                   std::uint64_t launches) noexcept;
   void note_miss(const std::int64_t* extents, std::uint64_t launches) noexcept;
+  ProblemShape problem_of(const std::int64_t* extents) const;
   void log_choice(const cache::OpIndex::Hit& hit, const std::int64_t* extents) noexcept;
 
   const std::shared_ptr<CacheSession> session_;

@@ -6,6 +6,7 @@
 #include "cache/entry/bucket.h"
 #include "measure/race.h"
 #include "model/document.h"
+#include "model/expression/parameter.h"
 #include "tune/session/entry_of.h"
 #include "tune/space/build.h"
 
@@ -36,7 +37,11 @@ ProgramTuner::~ProgramTuner() = default;
 Status ProgramTuner::add_parameter(std::string_view name, std::vector<Value> values,
                                    const Value& preset) {
   if (started()) return started_already();
-  if (name.empty()) return error(Code::kInvalid, "a parameter has no name");
+  for (const Value& value : values) {
+    Config one;
+    one.set(name, value);
+    PURLIN_TRY(check_parameters(one));
+  }
   if (spec_.parameters.size() == kMaxParameters)
     return error(Code::kInvalid, "more than {} parameters", kMaxParameters);
   for (const Parameter& other : spec_.parameters)
@@ -69,8 +74,9 @@ Status ProgramTuner::add_constraint(std::string_view text) {
 Status ProgramTuner::add_dimension(std::string_view name, std::int64_t extent,
                                    std::string_view bucket_rule) {
   if (started()) return started_already();
-  if (name.empty() || extent < 1)
-    return error(Code::kInvalid, "a dimension needs a name and an extent of 1 or more");
+  if (!is_identifier(name) || extent < 1)
+    return error(Code::kInvalid,
+                 "a dimension needs a name of letters, digits and '_', and an extent of 1 or more");
   if (problem_.find(name) != nullptr)
     return error(Code::kInvalid, "dimension '{}' is given twice", name);
   for (const Parameter& other : spec_.parameters)
@@ -141,7 +147,7 @@ Status ProgramTuner::report(double time_ms) {
   if (over_) return Status::ok();
   if (!request_)
     return error(Code::kInvalid, "a time was reported for a run that was not requested");
-  if (!std::isfinite(time_ms) || time_ms <= 0)
+  if (!std::isfinite(time_ms) || time_ms < measure::kLeastMs)
     return error(Code::kInvalid, "a run cannot take {} ms", time_ms);
   const measure::Policy& policy = request_->policy;
   if (warmups_left_ > 0) {

@@ -150,6 +150,9 @@ TEST(ProgramTuner, RefusesMistakes) {
   EXPECT_FALSE(tuner.add_parameter("A", {}, std::int64_t{1}).is_ok());
   EXPECT_FALSE(tuner.add_parameter("A", Ints{1, 1}, std::int64_t{1}).is_ok());
   EXPECT_FALSE(tuner.add_parameter("A", Ints{1, 2}, std::int64_t{3}).is_ok());
+  EXPECT_FALSE(tuner.add_parameter("A B", Ints{1, 2}, std::int64_t{1}).is_ok());
+  EXPECT_FALSE(tuner.add_parameter("A", {std::string("1 -DB=2")}, std::string("1 -DB=2")).is_ok());
+  EXPECT_FALSE(tuner.add_dimension("N M", 8, "").is_ok());
   EXPECT_FALSE(tuner.add_constraint("A <").is_ok());
   EXPECT_FALSE(tuner.add_dimension("N", 0, "").is_ok());
   EXPECT_FALSE(tuner.add_dimension("N", 8, "pow3").is_ok());

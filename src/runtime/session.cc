@@ -2,6 +2,7 @@
 #include "runtime/session.h"
 
 #include "base/files.h"
+#include "cache/store/why_missed.h"
 
 #include <algorithm>
 #include <atomic>
@@ -168,6 +169,17 @@ Status CacheSession::put(const cache::Entry& entry) {
   }
   PURLIN_TRY(std::move(status));
   return reload_locked();
+}
+
+std::string CacheSession::why_missed(const cache::CacheKey& wanted, const ProblemShape& problem,
+                                     bool wait) {
+  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+  if (wait)
+    lock.lock();
+  else if (!lock.try_lock())
+    return "";
+  if (!layers_) return "PURLIN_DISABLE is set";
+  return cache::why_missed(layers_->stores(), wanted, problem).text;
 }
 
 std::vector<std::string> CacheSession::layers() {

@@ -54,6 +54,9 @@ class CacheSession : public std::enable_shared_from_this<CacheSession> {
   Status set_status(const cache::EntryStatus& status);
   // Into the first layer that can be written; where none can, the entry lives in this process.
   Status put(const cache::Entry& entry);
+  // Why a lookup has no entry (cache/store/why_missed.h). "" where another thread is in the way and
+  // `wait` is false.
+  std::string why_missed(const cache::CacheKey& wanted, const ProblemShape& problem, bool wait);
   // Directories of the layers that are read, the uppermost first.
   std::vector<std::string> layers();
   // A copy of the text that lives as long as the session.

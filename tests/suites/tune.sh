@@ -98,6 +98,42 @@ wait "$pid" || code=$?
 [ "$code" -eq 3 ] || fail "a session that was stopped while setting up ended with $code"
 expect_contains "$tmp/err" "interrupted before the first config"
 
+# While the first config hangs, too.
+printf '{"time_ms": 1, "hang_if": "True", "device": {"name": "Stuck"}}' >"$tmp/stuck.json"
+"$PURLIN" tune "$spec" --device "fake:$tmp/stuck.json" --no-store >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+wait_until 'the first evaluation' grep -q 'evaluation 1 of 31' "$tmp/err"
+expect_contains "$tmp/err" "runs the reference"
+kill -INT "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" -eq 3 ] || fail "a session that was stopped in its first evaluation ended with $code"
+
+# A budget in seconds is that of the whole session: a config that hangs is cut off, and is no failure.
+printf '{"time_ms": 1, "hang_if": "BLOCK == 128", "device": {"name": "Stuck"}}' >"$tmp/stuck.json"
+expect_exit 0 purlin tune "$spec" --device "fake:$tmp/stuck.json" --strategy exhaustive --budget 5s --timeout 10m --no-store --json
+expect_json "$tmp/out" 'd["end"] == "budget" and d["failures"] == {} and d["best"]["config"]'
+
+# A loaded machine: samples that scatter over ten times their median are noise and no error, also when
+# the session goes on.
+printf '{"time_ms": 0.25, "noise": 40, "seed": 2, "device": {"name": "Loaded"}}' >"$tmp/loaded.json"
+for budget in 20 31; do
+  expect_exit 0 purlin tune "$spec" --device "fake:$tmp/loaded.json" --budget "$budget" --no-store --json
+  expect_contains "$tmp/err" "too noisy"
+done
+expect_json "$tmp/out" 'd["resumed"] == 20 and d["noise"] <= 10'
+
+# Equal configs: noise names no winner, and claims no gain.
+for seed in 1 2 3 4 5 6; do
+  printf '{"time_ms": 0.25, "noise": 0.1, "seed": %d, "device": {"name": "Equal"}}' "$seed" >"$tmp/equal.json"
+  expect_exit 0 purlin tune "$spec" --device "fake:$tmp/equal.json" --budget 100 --seed "$seed" --no-store --html "$tmp/page.html" --json
+  expect_json "$tmp/out" 'd["best"]["is_default"] and d["speedup_over_default"] == 1'
+done
+# One order and one time of a config, in the document and on the page.
+expect_json "$tmp/out" 'next(e for e in d["evaluations"] if e["rank"] == 1)["time_ms"] == d["best"]["time_ms"]'
+expect_json "$tmp/out" 'sorted(e["rank"] for e in d["evaluations"] if e["status"] == "ok") == list(range(1, 32))'
+grep -q "<td>best</td><td>BLOCK=32 ITEMS=1 MISTAKE=0" "$tmp/page.html" || fail "the page does not begin with the winner"
+
 # Another reference judges a config anew: what the old one said is not gone on with.
 cp -r "$PURLIN_SOURCE/tests/data/tune" "$tmp/edited"
 edited=("$PURLIN" tune "$tmp/edited/scale.toml" --device "fake:$tmp/slow.json" --session "$tmp/edits" --finals 0 --budget 3 -q --json)

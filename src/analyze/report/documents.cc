@@ -190,9 +190,13 @@ Json kernel_json(const KernelStat& kernel, const Report& report) {
   out.set("launch", to_json(kernel.launch));
   out.set("launch_shapes", kernel.launch_shapes);
   out.set("kernels", kernel.kernels);
-  out.set("registers", kernel.registers);
-  out.set("static_shared_bytes", kernel.static_shared_bytes);
-  out.set("local_bytes", kernel.local_bytes);
+  // Every kernel has registers: without them, nothing is known of its build.
+  const auto fact = [&kernel](std::uint32_t value) {
+    return kernel.registers > 0 || value > 0 ? Json(value) : Json();
+  };
+  out.set("registers", fact(kernel.registers));
+  out.set("static_shared_bytes", fact(kernel.static_shared_bytes));
+  out.set("local_bytes", fact(kernel.local_bytes));
   out.set("first_ns", kernel.first_ns > 0 ? Json(kernel.first_ns) : Json());
   out.set("last_ns", kernel.last_ns > 0 ? Json(kernel.last_ns) : Json());
   return out;
@@ -350,7 +354,7 @@ std::string to_csv(const Report& report) {
       "share,bound,utilization,ceiling,flops,bytes,provenance,flops_per_s,bytes_per_s,intensity,"
       "headroom_ns,occupancy_theoretical,occupancy_achieved,occupancy_limiter,grid,block,cluster,"
       "launch_shapes,dynamic_shared_bytes,static_shared_bytes,local_bytes,registers,"
-      "build,kernels,tile,stages,layout,arch,tensor_cores,built_dtype\r\n";
+      "build,kernels,tile,stages,layout,arch,tensor_cores,built_dtype,bound_from\r\n";
   for (const KernelStat& kernel : report.kernels) {
     const Json json = kernel_json(kernel, report);
     const Json &roof = json["roof"], &occupancy = json["occupancy"], &launch = json["launch"];
@@ -385,6 +389,7 @@ std::string to_csv(const Report& report) {
       field(json[key]);
     for (const char* key : {"tile", "stages", "layout", "arch", "tensor_cores", "dtype"})
       field(json["built"][key]);
+    field(roof["bound_from"]);
     out += "\r\n";
   }
   return out;

@@ -171,6 +171,9 @@ class Page {
     for (const char* key : {"label", "op", "shape", "dtype", "count", "total_ns", "p50_ns",
                             "p95_ns", "share", "bound", "utilization", "launch"})
       out.set(key, row[key]);
+    // Where the bound comes from: a guess is marked as such in every row.
+    if (row["roof"].is_object())
+      out.set("roof", Json::object({{"bound_from", row["roof"]["bound_from"]}}));
     return out;
   }
 

@@ -43,7 +43,8 @@ struct KernelStat {
   LaunchShape launch;     // the one that took most time
   int launch_shapes = 0;  // merged here
   int kernels = 1;        // merged here; name is then that of the op or the class
-  std::uint32_t registers = 0, static_shared_bytes = 0, local_bytes = 0;  // of that launch shape
+  // Of that launch shape. Without registers, they were not recorded: OpenCL reports none.
+  std::uint32_t registers = 0, static_shared_bytes = 0, local_bytes = 0;
   double share = 0;  // of the time of all kernels
   Sketch duration;
   std::int64_t first_ns = 0, last_ns = 0;  // wall clock of the first start and last end

@@ -155,12 +155,9 @@ class Renderer {
               "");
   }
 
-  // "compute 31%": the bound of the kernel, and the share of that roof it reaches.
   std::string bound_cell(const Roof& roof) const {
-    if (roof.bound == Bound::kUnknown && roof.utilization <= 0) return dim("-");
-    std::string text(to_text(roof.bound));
-    if (is_guess(roof)) return dim(text + "?");
-    if (roof.utilization > 0) text += fmt::format(" {:.0f}%", roof.utilization * 100);
+    const std::string text = bound_text(roof);
+    if (!has_bound(roof) || is_guess(roof)) return dim(text);
     return terminal_.paint(style_of(roof.bound), text);
   }
 

@@ -35,5 +35,10 @@ inline bool has_bound(const Roof& roof) {
 }
 // The usual bound of such kernels, without evidence from this profile.
 inline bool is_guess(const Roof& roof) { return roof.bound_from == "op_class"; }
+// The bound as every row and list shows it: "compute 31%" with the share of that roof, "memory?"
+// where it is a guess, "-" where it is not known.
+std::string bound_text(const Roof& roof);
+// "128 registers a thread, 4 KiB static and …"; what is not known says so.
+std::string resources_text(const KernelStat& kernel);
 
 }  // namespace purlin::analyze

@@ -74,13 +74,7 @@ class KernelRenderer {
                      : fmt::format("{} of the kernel time: {} in {}", percent(kernel_.share),
                                    short_ns(kernel_.duration.total_ns()),
                                    counted(kernel_.duration.count(), "launch")));
-    line("resources",
-         fmt::format("{} {} a thread, {} static and {} dynamic shared memory a block, {} "
-                     "local memory a thread",
-                     kernel_.registers, noun_for(kernel_.registers, "register"),
-                     format_bytes(kernel_.static_shared_bytes),
-                     format_bytes(kernel_.launch.dynamic_shared_bytes),
-                     format_bytes(kernel_.local_bytes)));
+    line("resources", resources_text(kernel_));
   }
 
   // The facts of the kernel's build that its name holds.
@@ -113,7 +107,8 @@ class KernelRenderer {
     if (roof.flops <= 0 && roof.bytes <= 0 && roof.utilization <= 0) {
       line("roof", "not known: neither counters nor a problem shape were recorded");
       if (!roof.evidence.empty())
-        line("bound", fmt::format("{}: {}", to_text(roof.bound), clean(roof.evidence)));
+        line("bound", fmt::format("{}: {}", has_bound(roof) ? bound_text(roof) : "not known",
+                                  clean(roof.evidence)));
       return;
     }
     if (roof.bound_from == "op_class") {
@@ -270,10 +265,6 @@ class KernelRenderer {
       const KernelStat& row = *rows[i];
       const Sketch& duration = row.duration;
       const auto time = [&](double ns) { return duration.empty() ? "-" : short_ns(ns); };
-      std::string bound = row.roof.bound == Bound::kUnknown && row.roof.utilization <= 0
-                              ? "-"
-                              : std::string(to_text(row.roof.bound));
-      if (row.roof.utilization > 0) bound += fmt::format(" {:.0f}%", row.roof.utilization * 100);
       std::string what = kernel_.kernels > 1 ? clean(row.label) + ", " : "";
       what += to_text(row.launch);
       if (!row.op.empty()) what += ", " + clean(row.op);
@@ -283,7 +274,8 @@ class KernelRenderer {
       for (const std::string& part : wrap_name(what, room, 4)) {
         if (first) {
           table.row({percent(row.share), time(duration.total_ns()), format_count(duration.count()),
-                     time(duration.quantile(0.5)), time(duration.quantile(0.95)), bound, part});
+                     time(duration.quantile(0.5)), time(duration.quantile(0.95)),
+                     bound_text(row.roof), part});
         } else {
           table.row({"", "", "", "", "", "", part});
         }
@@ -306,6 +298,31 @@ class KernelRenderer {
 };
 
 }  // namespace
+
+std::string bound_text(const Roof& roof) {
+  if (!has_bound(roof)) return "-";
+  std::string text(to_text(roof.bound));
+  if (is_guess(roof)) return text + "?";
+  if (roof.utilization > 0) text += fmt::format(" {:.0f}%", roof.utilization * 100);
+  return text;
+}
+
+std::string resources_text(const KernelStat& kernel) {
+  const std::string dynamic = format_bytes(kernel.launch.dynamic_shared_bytes);
+  if (kernel.registers == 0 && kernel.static_shared_bytes == 0 && kernel.local_bytes == 0)
+    return "registers and memory not recorded" +
+           (kernel.launch.dynamic_shared_bytes > 0
+                ? fmt::format("; {} dynamic shared memory a block", dynamic)
+                : std::string());
+  const std::string registers =
+      kernel.registers > 0
+          ? fmt::format("{} {}", kernel.registers, noun_for(kernel.registers, "register"))
+          : "unknown registers";
+  return fmt::format(
+      "{} a thread, {} static and {} dynamic shared memory a block, {} local memory a thread",
+      registers, format_bytes(kernel.static_shared_bytes), dynamic,
+      format_bytes(kernel.local_bytes));
+}
 
 std::string render_kernel(const KernelStat& kernel, GroupBy group_by, const Report& by_launch,
                           const Terminal& terminal, const TextOptions& options) {

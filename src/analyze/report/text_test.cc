@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace purlin::analyze {
@@ -43,6 +44,42 @@ TEST(ReportText, SketchesOnlyAreAsRecorded) {
                 render_text(build_report(profile, GroupBy::kLaunch), kPlain, {3}));
   expect_golden("report.csv", to_csv(report));
   expect_golden("report.json", document_of(report));
+}
+
+// A value, a guess and what is not known look the same in every place.
+TEST(ReportText, AGuessAndTheUnknownAreMarkedEverywhere) {
+  Roof roof;
+  EXPECT_EQ(bound_text(roof), "-");
+  roof.bound = Bound::kMemory;
+  roof.bound_from = "op_class";
+  EXPECT_EQ(bound_text(roof), "memory?");
+  roof.bound_from = "counter";
+  roof.utilization = 0.31;
+  EXPECT_EQ(bound_text(roof), "memory 31%");
+  KernelStat opencl;
+  EXPECT_EQ(resources_text(opencl), "registers and memory not recorded");
+  opencl.launch.dynamic_shared_bytes = 4096;
+  EXPECT_EQ(resources_text(opencl),
+            "registers and memory not recorded; 4.0 KiB dynamic shared memory a block");
+  opencl.registers = 1;
+  EXPECT_NE(resources_text(opencl).find("1 register a thread, 0 B static"), std::string::npos);
+}
+
+TEST(ReportText, WhatALaunchDidNotRecordIsNoZero) {
+  Profile profile = sketches_only();
+  KernelRow& row = profile.kernels.front();
+  row.registers = row.static_shared_bytes = row.local_bytes = 0;
+  row.launch.block = {0, 0, 0};
+  const Report report = build_report(profile, GroupBy::kLaunch);
+  const Json document = to_json(report);
+  const auto unknown = [](const Json& kernel) {
+    return kernel["launch"]["block"].is_null() && kernel["registers"].is_null() &&
+           kernel["local_bytes"].is_null();
+  };
+  const Json::Array& kernels = document["kernels"].items();
+  EXPECT_EQ(std::count_if(kernels.begin(), kernels.end(), unknown), 1);
+  EXPECT_EQ(to_csv(report).find("0x0x0"), std::string::npos);
+  EXPECT_EQ(render_text(report, kPlain).find("0x0x0"), std::string::npos);
 }
 
 TEST(ReportText, DevicesWithTheSameFactsShareALine) {

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "base/version.h"
 #include "model/document.h"
+#include "model/expression/parameter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,15 +19,21 @@ namespace {
 constexpr int kSchemaVersion = 1;
 constexpr std::size_t kMaxSamples = 20'000, kMaxTies = 1'000, kMaxParameters = 1'000;
 
-// All that reads is for a Json or a JsonView. Absent is 0. Times come back from foreign files, so a
-// negative or absurd one is refused.
+// No launch takes less than a nanosecond or more than a month. A time beyond would win, or lose,
+// for good.
+constexpr double kLeastMs = 1e-6, kMostMs = 3e9;
+
+// All that reads is for a Json or a JsonView. Absent is 0, as a time that was not measured. Times
+// come back from foreign files, so a negative or absurd one is refused.
 template <class J>
 Result<double> time_at(const J& json, std::string_view key) {
   const auto& value = json[key];
   if (value.is_null()) return 0.0;
-  if (!value.is_number() || !std::isfinite(value.as_double()) || value.as_double() < 0)
-    return error(Code::kInvalid, "'{}' is not a time in milliseconds", key);
-  return value.as_double();
+  const double ms = value.as_double(-1);
+  if (ms == 0 || (ms >= kLeastMs && ms <= kMostMs)) return ms;
+  return error(Code::kInvalid,
+               "'{}' is not a time in milliseconds: 0 (not measured), or {:g} to {:g}", key,
+               kLeastMs, kMostMs);
 }
 
 template <class J>
@@ -39,9 +46,10 @@ Result<std::vector<Sample>> samples_from(const J& json) {
     return error(Code::kInvalid, "'samples_clock_mhz' and 'samples_ms' differ in length");
   std::vector<Sample> samples;
   for (const auto& time : times) {
-    if (!time.is_number())
-      return error(Code::kInvalid, "'samples_ms' holds no number at {}", samples.size());
-    samples.push_back({time.as_double(), 0.0});
+    const double ms = time.as_double(-1);
+    if (!(ms >= 0 && ms <= kMostMs))
+      return error(Code::kInvalid, "'samples_ms' holds no time at {}", samples.size());
+    samples.push_back({ms, 0.0});
   }
   std::size_t i = 0;
   for (const auto& clock : clocks) samples[i++].sm_clock_mhz = clock.as_double();
@@ -61,6 +69,30 @@ Result<BucketRules> rules_from(const J& json, const ProblemShape& problem) {
     rules.emplace_back(item.first, rule);
   }
   return rules;
+}
+
+// A config that programs receive.
+template <class J>
+Result<Config> config_at(const J& json, std::string_view key) {
+  PURLIN_ASSIGN(Config config, config_from_json(json[key]));
+  if (config.items().size() > kMaxParameters)
+    return error(Code::kInvalid, "'{}' has more than {} parameters", key, kMaxParameters);
+  PURLIN_TRY(check_parameters(config).with_context(fmt::format("'{}'", key)));
+  return config;
+}
+
+template <class J>
+Result<ProblemShape> problem_from(const J& json) {
+  PURLIN_ASSIGN(ProblemShape problem, shape_from_json(json));
+  if (problem.items().size() > kMaxParameters)
+    return error(Code::kInvalid, "'problem' has more than {} dimensions", kMaxParameters);
+  for (const auto& [name, extent] : problem.items())
+    if (!is_identifier(name))
+      return error(Code::kInvalid,
+                   "'problem': the dimension {} is no name: letters, digits and '_', not starting "
+                   "with a digit",
+                   json_quote(std::string_view(name).substr(0, 80)));
+  return problem;
 }
 
 template <class J>
@@ -99,12 +131,8 @@ Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintCache& const
   PURLIN_TRY(check_schema(json, "purlin.entry", kSchemaVersion));
   Entry entry;
   PURLIN_ASSIGN(entry.key, key_from_json(json["key"]));
-  PURLIN_ASSIGN(entry.config, config_from_json(json["config"]));
-  PURLIN_ASSIGN(entry.problem, shape_from_json(json["problem"]));
-  if (entry.config.items().size() > kMaxParameters || entry.problem.items().size() > kMaxParameters)
-    return error(Code::kInvalid, "more than {} parameters or dimensions", kMaxParameters);
-  for (const auto& item : entry.problem.items())
-    if (item.second < 1) return error(Code::kInvalid, "'problem': {} is not positive", item.first);
+  PURLIN_ASSIGN(entry.config, config_at(json, "config"));
+  PURLIN_ASSIGN(entry.problem, problem_from(json["problem"]));
   PURLIN_ASSIGN(entry.bucket_rules, rules_from(json["bucket_rules"], entry.problem));
   PURLIN_TRY(read_constraints(json, &entry, constraints));
   PURLIN_ASSIGN(entry.time_ms, time_at(json, "time_ms"));
@@ -113,10 +141,11 @@ Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintCache& const
   for (const auto& [name, config] : {std::pair{"default_config", &entry.default_config},
                                      std::pair{"runner_up", &entry.runner_up}})
     if (!json[name].is_null()) {
-      PURLIN_ASSIGN(*config, config_from_json(json[name]));
+      PURLIN_ASSIGN(*config, config_at(json, name));
     }
   entry.verified = json["verified"].as_bool();
   entry.recorded_at = json["recorded_at"].as_string();
+  entry.reference = json["reference"].as_string();
   if (parts == EntryParts::kServed) return entry;
   PURLIN_ASSIGN(entry.samples, samples_from(json));
   PURLIN_TRY(read_regret(json, &entry));
@@ -125,6 +154,7 @@ Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintCache& const
   const auto& ties = json["ties"].items();
   for (const auto& item : ties) {
     PURLIN_ASSIGN(Config config, config_from_json(item));
+    PURLIN_TRY(check_parameters(config).with_context("'ties'"));
     entry.ties.push_back(std::move(config));
   }
   entry.evaluations = static_cast<int>(json["evaluations"].as_int());
@@ -212,6 +242,7 @@ Json to_json(const Entry& entry) {
   }
   json.set("evaluations", entry.evaluations);
   json.set("verified", entry.verified);
+  if (!entry.reference.empty()) json.set("reference", entry.reference);
   json.set("strategy", entry.strategy);
   json.set("host", entry.host);
   json.set("user", entry.user);

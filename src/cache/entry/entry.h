@@ -34,6 +34,8 @@ struct Entry {
   std::vector<std::pair<ProblemShape, double>> bucket_regret;
   int evaluations = 0;    // how many configs the search measured
   bool verified = false;  // outputs were checked against the reference
+  std::string
+      reference;  // "default": that was the kernel's own default config; "" = another kernel
   std::string tool_version, host, user, recorded_at;
   std::string strategy;  // what found it: "exhaustive", …; "put" when a person stored it
 };

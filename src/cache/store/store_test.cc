@@ -47,6 +47,20 @@ TEST(Entry, RefusesWhatItCannotMean) {
   EXPECT_EQ(with("bucket_regret", Json::object({{"M=8", -1}})).code(), Code::kInvalid);
   EXPECT_EQ(with("bucket_regret", Json::object({{"M=x", 1}})).code(), Code::kInvalid);
   EXPECT_EQ(with("time_ms", "fast").code(), Code::kInvalid);
+  // What would win for good, and what is no launch of a program.
+  for (const char* key : {"time_ms", "default_time_ms", "runner_up_ms"}) {
+    EXPECT_EQ(with(key, 1e-300).code(), Code::kInvalid) << key;
+    EXPECT_EQ(with(key, 1e300).code(), Code::kInvalid) << key;
+    EXPECT_TRUE(with(key, 0).is_ok()) << key;
+  }
+  EXPECT_EQ(with("samples_ms", Json::array({-1.0})).code(), Code::kInvalid);
+  for (const char* key : {"config", "default_config", "runner_up"}) {
+    EXPECT_EQ(with(key, Json::object({{"B M", 64}})).code(), Code::kInvalid) << key;
+    EXPECT_EQ(with(key, Json::object({{"BM", "64 -DEVIL=1"}})).code(), Code::kInvalid) << key;
+    EXPECT_EQ(with(key, Json::object({{"BM", 0x1p70}})).code(), Code::kInvalid) << key;
+  }
+  EXPECT_EQ(with("ties", Json::array({Json::object({{"", 1}})})).code(), Code::kInvalid);
+  EXPECT_EQ(with("problem", Json::object({{"M,N", 64}})).code(), Code::kInvalid);
   EXPECT_EQ(with("bucket_rules", Json::object({{"M", "pow3"}})).code(), Code::kInvalid);
   EXPECT_EQ(with("samples_clock_mhz", Json::array({1, 2})).code(), Code::kInvalid);
   Json key = good["key"];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin cache get`: the stored winner for a spec, shape and device, and why it is or is not one.
+#include "cache/store/why_missed.h"
 #include "cli/commands.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/command.h"
@@ -57,13 +58,17 @@ class CacheGet : public Command {
     document.set("decided_by", lookup.decided_by);
     document.set("explain", Json::array_of(lookup.explain));
     document.set("directory", lookup.layer);
-    answer(context, json_, document, text(context.terminal, key, target.problem, lookup));
+    if (!lookup.entry)
+      document.set("why", cache::why_missed(layers.stores(), key, target.problem).text);
+    answer(context, json_, document,
+           text(context.terminal, key, target.problem, lookup, layers.stores()));
     return lookup.entry ? kExitOk : kExitInconclusive;
   }
 
  private:
   std::string text(const Terminal& terminal, const cache::CacheKey& key,
-                   const ProblemShape& problem, const cache::Lookup& lookup) const {
+                   const ProblemShape& problem, const cache::Lookup& lookup,
+                   std::span<const cache::Store> stores) const {
     const Style style = lookup.entry ? Style::kGreen : Style::kYellow;
     std::string text = fmt::format("{} {} {}: {}\n", key.kernel, problem.text(), key.device,
                                    terminal.paint(style, cache::outcome_name(lookup.outcome)));
@@ -73,7 +78,8 @@ class CacheGet : public Command {
     if (explain_)
       for (const std::string& line : lookup.explain) text += "  " + line + "\n";
     else if (!lookup.entry)
-      text += "  --explain says what differs; `purlin tune` fills the cache\n";
+      text += fmt::format("  {}\n  --explain shows the whole key; `purlin tune` fills the cache\n",
+                          cache::why_missed(stores, key, problem).text);
     return text;
   }
 

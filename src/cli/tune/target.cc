@@ -73,7 +73,9 @@ std::string describe(const cache::Entry& entry, const Terminal& terminal) {
   line("advice", cache::bucket_advice(entry));
   line("device", fmt::format("{} ({}, driver {}, {})", entry.key.device, entry.key.arch,
                              entry.key.driver, entry.key.toolkit));
-  line("outputs", entry.verified ? "verified against the reference" : "not verified");
+  line("outputs", !entry.verified                ? "not verified"
+                  : entry.reference == "default" ? "verified against the default config"
+                                                 : "verified against the reference");
   line("found by", fmt::format("{}, {} evaluations", entry.strategy, entry.evaluations));
   line("recorded", fmt::format("{} by {}@{}", entry.recorded_at, entry.user, entry.host));
   return text;

@@ -4,10 +4,12 @@
 #include "backlog/file.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
+#include "cli/tune/progress_line.h"
 #include "cli/tune/target.h"
 #include "cli/tune/watch.h"
 #include "gpu/registry.h"
@@ -29,24 +31,6 @@ struct Outcome {
   bool worked = false;  // at least one config worked
   bool stopped = false;
 };
-
-std::string progress_line(const SessionState& state, std::size_t total) {
-  std::string line = state.finals ? "finals  " : "";
-  line += fmt::format("{}/{}", state.done, total);
-  if (state.best != nullptr) line += "  best " + format_ns(state.best->time_ms * 1e6);
-  if (state.last != nullptr && state.last->ok())
-    line += "  last " + format_ns(state.last->time_ms * 1e6);
-  for (std::size_t status = 1; status < state.by_status.size(); ++status)
-    if (state.by_status[status] > 0)
-      line += fmt::format("  {} {}", state.by_status[status],
-                          status_name(static_cast<EvaluationStatus>(status)));
-  const double share =
-      std::max(state.spent, static_cast<double>(state.done) /
-                                static_cast<double>(std::max(total, std::size_t{1})));
-  if (share > 0.02 && share < 1)
-    line += fmt::format("  ETA {:.0f} s", state.elapsed_s * (1 - share) / share);
-  return line;
-}
 
 // The outcome before `last` stays valid; the next shape failed.
 void end_with(Outcome& last, Status why) {
@@ -113,7 +97,9 @@ class TuneCommand : public Command {
         "NAME");
     flags.option("--budget", budget_,
                  {"Evaluations (200), time (60s) or both (200,60s)",
-                  "The default is 200 evaluations. The time of a replay is the recorded time."},
+                  "The default is 200 evaluations. The time is that of the whole session, with its "
+                  "start and the finals. --bucket-regret and the confirmation of a library's "
+                  "winner come on top. The time of a replay is the recorded time."},
                  "BUDGET");
     flags.option("--seed", seed_, "Seed of the strategy");
     flags.option("--samples", samples_, "Maximum timing samples of a config during the search");
@@ -135,7 +121,10 @@ class TuneCommand : public Command {
                "EXPR");
     flags.option("--finals", finals_, "Rounds that measure the fastest again, 0 for none");
     flags.option("--jobs", jobs_, "Processes that compile ahead; -1: as many as cores allow");
-    flags.option("--timeout", timeout_, "Maximum time of one compilation, and of one run", "TIME");
+    flags.option("--timeout", timeout_,
+                 {"Maximum time of one step of a config",
+                  "The steps are to compile, to verify and to measure it."},
+                 "TIME");
     flags.option("--session", session_, "Directory of the journal (default: in the user's cache)",
                  "DIR");
     flags.flag("--fresh", fresh_, "Start again instead of continuing an interrupted session");
@@ -255,7 +244,9 @@ class TuneCommand : public Command {
     const std::optional<double> timeout = parse_duration_s(timeout_);
     if (!timeout || *timeout <= 0)
       return error(Code::kInvalid, "--timeout takes a time such as 30s or 2m, not '{}'", timeout_);
-    if (samples_ < 1) return error(Code::kInvalid, "--samples must be 1 or more, not {}", samples_);
+    if (samples_ < 1 || samples_ > measure::kMostSamples)
+      return error(Code::kInvalid, "--samples must be 1 to {}, not {}", measure::kMostSamples,
+                   samples_);
     if (finals_ < 0 || seed_ < 0 || top_ < 1 || jobs_ < -1)
       return error(Code::kInvalid, "--finals and --seed must be 0 or more, --top 1, --jobs -1");
     request_.seed = static_cast<std::uint64_t>(seed_);
@@ -318,7 +309,8 @@ class TuneCommand : public Command {
     const std::string path = device_.substr(device_.find(':') + 1);
     PURLIN_ASSIGN(const std::unique_ptr<tune::Subject> subject,
                   tune::open_recording(path, spec, context.log));
-    PURLIN_ASSIGN(Outcome outcome, tune_one(context, *subject));
+    Progress progress(stderr, context.error_terminal, !context.quiet);
+    PURLIN_ASSIGN(Outcome outcome, tune_one(context, *subject, progress, 0));
     return std::vector<Outcome>{std::move(outcome)};
   }
 
@@ -388,17 +380,27 @@ class TuneCommand : public Command {
 
   Result<Outcome> tune_shape(Context& context, const KernelSpec& spec,
                              const ProblemShape& problem) {
+    const std::int64_t start_ns = system_clock().monotonic_ns();
+    Progress progress(stderr, context.error_terminal, !context.quiet);  // outlives the workers
+    tune::SubjectOptions opened = request_.opened;
+    opened.on_phase = [&](std::string_view phase) {
+      progress.phase(
+          fmt::format("{}{}{}  {}", spec.name, problem.empty() ? "" : " ", problem.text(), phase));
+    };
     PURLIN_ASSIGN(const std::unique_ptr<tune::Subject> subject,
-                  tune::open_kernel(spec, problem, request_.opened, context.log));
+                  tune::open_kernel(spec, problem, opened, context.log));
+    progress.clear();
     PURLIN_ASSIGN(const guard::Snapshot snapshot, guard::take_snapshot(*subject->spec));
     request_.journal.files.clear();
     for (const guard::Snapshot::File& file : snapshot.files)
       request_.journal.files.push_back(file.text);
-    return tune_one(context, *subject);
+    const double spent_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
+    return tune_one(context, *subject, progress, spent_s);
   }
 
-  Result<Outcome> tune_one(Context& context, const tune::Subject& subject) const {
-    Progress progress(stderr, context.error_terminal, !context.quiet);
+  // `spent_s`: of a budget in seconds, by the start of the subject.
+  Result<Outcome> tune_one(Context& context, const tune::Subject& subject, Progress& progress,
+                           double spent_s) const {
     std::vector<DeviceInfo> devices;
     if (subject.executes())
       for (const tune::Evaluator* each : subject.evaluators) devices.push_back(each->device());
@@ -407,7 +409,9 @@ class TuneCommand : public Command {
     std::size_t total = subject.space.size();
     if (request_.budget.evaluations > 0) total = std::min(request_.budget.evaluations, total);
     tune::TuneRequest request = request_;
+    request.spent_s = spent_s;
     bool counters_reported = false;
+    int round = 0;
     request.on_progress = [&](const SessionState& state) {
       if (const std::string problem = subject.evaluators.front()->counters_problem();
           !counters_reported && !problem.empty()) {
@@ -416,7 +420,13 @@ class TuneCommand : public Command {
         context.log.info("no hardware counters: {}; the search learns from the compiled kernels",
                          problem);
       }
-      progress.update(progress_line(state, total));
+      const std::string line = progress_line(state, request.budget, total);
+      // The first evaluation and the finals begin a phase.
+      if (state.last == nullptr || (state.finals_round > 0 && round == 0))
+        progress.phase(line);
+      else
+        progress.update(line);
+      round = state.finals_round;
     };
     request.on_session_end = [&] {
       progress.clear();

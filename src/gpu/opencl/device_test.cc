@@ -157,6 +157,15 @@ TEST_F(OpenCl, AMissingEntryIsNamedWithWhatThereIs) {
       << binary.status().message();
 }
 
+TEST_F(OpenCl, ASourceWithoutKernelsSaysSo) {
+  CompileRequest request = saxpy();
+  request.source = "#define BLOCK 64\n";
+  auto binary = device_->compile(request);
+  ASSERT_FALSE(binary.is_ok());
+  EXPECT_NE(binary.status().message().find("it has none"), std::string::npos)
+      << binary.status().message();
+}
+
 TEST_F(OpenCl, ABlockTooLargeIsInvalid) {
   auto kernel = build(saxpy());
   auto dx = upload(std::vector<float>(64)), dy = upload(std::vector<float>(64));

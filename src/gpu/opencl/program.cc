@@ -31,9 +31,11 @@ Result<ClOwned<cl_kernel>> create_kernel(const OpenClFunctions& cl, cl_program p
                                          const std::string& entry) {
   cl_int code = CL_SUCCESS;
   cl_kernel kernel = cl.clCreateKernel(program, entry.c_str(), &code);
-  if (code == CL_INVALID_KERNEL_NAME)
-    return error(Code::kInvalid, "the source has no kernel '{}'; it has: {}", entry,
-                 kernel_names(cl, program));
+  if (code == CL_INVALID_KERNEL_NAME) {
+    const std::string names = kernel_names(cl, program);
+    return error(Code::kInvalid, "the source has no kernel '{}'; {}", entry,
+                 names.empty() ? "it has none" : "it has: " + names);
+  }
   if (code != CL_SUCCESS) return opencl_failure("clCreateKernel of '" + entry + "'", code);
   return ClOwned<cl_kernel>(kernel, cl.clReleaseKernel);
 }

@@ -8,8 +8,6 @@
 namespace purlin {
 namespace {
 
-std::string dim_text(const Dim3& dim) { return fmt::format("{}x{}x{}", dim[0], dim[1], dim[2]); }
-
 std::uint32_t to_u32(const Json& json, std::uint32_t fallback) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(json.as_int(fallback), 0, UINT32_MAX));
 }
@@ -21,19 +19,29 @@ Dim3 dim_from(const Json& json) {
   return dim;
 }
 
+Json dim_json(const Dim3& extents) { return is_known(extents) ? Json::array_of(extents) : Json(); }
+
 }  // namespace
 
+bool is_known(const Dim3& extents) {
+  return std::find(extents.begin(), extents.end(), 0u) == extents.end();
+}
+
+std::string to_text(const Dim3& extents) {
+  return is_known(extents) ? fmt::format("{}x{}x{}", extents[0], extents[1], extents[2]) : "?";
+}
+
 std::string to_text(const LaunchShape& shape) {
-  std::string out = dim_text(shape.grid) + " / " + dim_text(shape.block);
-  if (shape.cluster != Dim3{1, 1, 1}) out += " cluster " + dim_text(shape.cluster);
+  std::string out = to_text(shape.grid) + " / " + to_text(shape.block);
+  if (shape.cluster != Dim3{1, 1, 1}) out += " cluster " + to_text(shape.cluster);
   if (shape.dynamic_shared_bytes != 0) out += fmt::format(" shared {}", shape.dynamic_shared_bytes);
   return out;
 }
 
 Json to_json(const LaunchShape& shape) {
-  return Json::object({{"grid", Json::array_of(shape.grid)},
-                       {"block", Json::array_of(shape.block)},
-                       {"cluster", Json::array_of(shape.cluster)},
+  return Json::object({{"grid", dim_json(shape.grid)},
+                       {"block", dim_json(shape.block)},
+                       {"cluster", dim_json(shape.cluster)},
                        {"dynamic_shared_bytes", shape.dynamic_shared_bytes}});
 }
 

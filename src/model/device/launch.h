@@ -23,8 +23,12 @@ struct LaunchShape {
   bool operator==(const LaunchShape&) const = default;
 };
 
-std::string to_text(const LaunchShape& shape);  // "128x64x1 / 256x1x1", clusters and shared if set
-Json to_json(const LaunchShape& shape);
+// Extents of 0 are not known: OpenCL may choose the local size itself.
+bool is_known(const Dim3& extents);
+std::string to_text(const Dim3& extents);  // "128x64x1"; "?" where not known
+// "128x64x1 / 256x1x1", clusters and shared if set.
+std::string to_text(const LaunchShape& shape);
+Json to_json(const LaunchShape& shape);  // null where not known
 LaunchShape launch_from_json(const Json& json);
 
 }  // namespace purlin

@@ -2,6 +2,7 @@
 #include "model/spec/nodes.h"
 
 #include "base/text.h"
+#include "model/expression/parameter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,14 +13,6 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
   const std::string near = nearest(word, candidates);
   if (!near.empty()) return fmt::format("; did you mean '{}'?", near);
   return candidates.empty() ? "" : fmt::format("; there are {}", join(candidates, ", "));
-}
-
-bool is_identifier(std::string_view name) {
-  const auto is_part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && name.size() <= 128 && !(name[0] >= '0' && name[0] <= '9') &&
-         std::all_of(name.begin(), name.end(), is_part);
 }
 
 Status check_name(const Toml& node, std::string_view name) {
@@ -52,6 +45,14 @@ Result<Value> to_value(const Toml& node) {
   return node.complain(
       fmt::format("a parameter's value is a number, a boolean or a text, not {}",
                   node.real() != nullptr ? std::string_view("inf or nan") : node.type_name()));
+}
+
+std::string literal(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return to_text(value);
+  std::string quoted = "'";
+  for (const char c : *text) quoted += (c == '\\' || c == '\'' ? "\\" : "") + std::string(1, c);
+  return quoted + "'";
 }
 
 Result<SpecExpression> to_expression(const Toml& node, std::string_view what) {

@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "model/expression/node.h"
+#include "model/expression/parameter.h"
+#include "model/spec/default_reference.h"
 #include "model/spec/includes.h"
 #include "model/spec/library.h"
 #include "model/spec/nodes.h"
@@ -98,6 +100,7 @@ class SpecReader {
     PURLIN_TRY(inner.read_work(*rest.find("work")));
     inner.spec_.rtol = library_rtol(operation);
     inner.spec_.atol = 0;  // by the depth of the problem: library_tolerance
+    inner.spec_.scaled_atol = false;
     if (const Toml* tolerance = top.optional("tolerance")) {
       PURLIN_TRY(inner.read_tolerance(*tolerance));
       inner.spec_.library_tolerance = false;
@@ -372,15 +375,6 @@ class SpecReader {
     return Status::ok();
   }
 
-  // As the expression language writes it.
-  static std::string literal(const Value& value) {
-    const auto* text = std::get_if<std::string>(&value);
-    if (text == nullptr) return to_text(value);
-    std::string quoted = "'";
-    for (const char c : *text) quoted += (c == '\\' || c == '\'' ? "\\" : "") + std::string(1, c);
-    return quoted + "'";
-  }
-
   Result<LaunchSpec> read_launch(const Toml& node, std::string_view what) {
     PURLIN_ASSIGN(TomlTable table, TomlTable::of(node, what));
     LaunchSpec launch;
@@ -536,6 +530,12 @@ class SpecReader {
 
   Status read_reference(const Toml& node) {
     PURLIN_ASSIGN(TomlTable table, TomlTable::of(node, "[reference]"));
+    if (const Toml* config = table.optional("config")) {
+      if (config->string() == nullptr || *config->string() != "default")
+        return config->complain("'config' is \"default\": the reference is the default config");
+      spec_.reference = default_config_reference(spec_);
+      return table.finish();
+    }
     Reference& reference = spec_.reference;
     PURLIN_ASSIGN(reference.entry, table.string("entry"));
     PURLIN_ASSIGN(reference.sources, read_sources(table, "reference"));
@@ -572,6 +572,7 @@ class SpecReader {
   Status read_tolerance(const Toml& node) {
     PURLIN_ASSIGN(TomlTable table, TomlTable::of(node, "[tolerance]"));
     PURLIN_ASSIGN(spec_.rtol, table.number_or("rtol", spec_.rtol));
+    spec_.scaled_atol = table.node().find("atol") == nullptr && !spec_.library;
     PURLIN_ASSIGN(spec_.atol, table.number_or("atol", spec_.atol));
     if (!(spec_.rtol >= 0) || !(spec_.atol >= 0) || std::isinf(spec_.rtol + spec_.atol))
       return node.complain("rtol and atol must be finite and not negative");
@@ -672,7 +673,8 @@ class SpecReader {
       const bool own = argument.role == Argument::Role::kScratch;
       for (const SpecExpression& extent : argument.shape) PURLIN_TRY(check(extent, own, kBuffer));
       if (argument.role == Argument::Role::kScalar)
-        PURLIN_TRY(check(argument.value, !in_reference(argument), kReference));
+        PURLIN_TRY(check(argument.value,
+                         spec_.reference.is_default_config || !in_reference(argument), kReference));
     }
     if (spec_.flops) PURLIN_TRY(check(*spec_.flops, true));
     if (spec_.bytes) PURLIN_TRY(check(*spec_.bytes, true));

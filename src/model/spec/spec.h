@@ -74,6 +74,7 @@ struct Reference {
   std::map<std::string, SourceText> sources;  // by language, like KernelSpec::sources
   LaunchSpec launch;
   std::vector<std::string> arguments;  // names from KernelSpec::arguments, in the call's order
+  bool is_default_config = false;      // default_reference.h
 };
 
 struct KernelSpec {
@@ -91,7 +92,8 @@ struct KernelSpec {
   LaunchSpec launch;
   std::vector<Argument> arguments;
   Reference reference;
-  double rtol = 1e-4, atol = 1e-5;             // |out - ref| <= atol + rtol * |ref|
+  double rtol = 1e-4, atol = 0;  // |out - ref| <= atol + rtol * |ref|
+  bool scaled_atol = true;       // atol is not stated: rtol times the magnitude of the output
   std::optional<SpecExpression> flops, bytes;  // of one launch
   std::map<std::string, std::string> bucket;   // dimension -> "exact" | "pow2" | "multiple:N"
   bool rotate_inputs = false;                  // timed launches take copies of the inputs in turn

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace purlin {
 namespace {
 
@@ -310,6 +312,32 @@ TEST(Spec, TheShippedSpecsLoad) {
     const Result<KernelSpec> spec = load_spec(path);
     EXPECT_TRUE(spec.is_ok()) << spec.status().message();
   }
+}
+
+TEST(Spec, TheReferenceMayBeTheDefaultConfig) {
+  std::string text(kGemm);
+  const std::size_t from = text.find("[reference]"), to = text.find("[tolerance]");
+  ASSERT_LT(from, to);
+  text.replace(from, to - from, "[reference]\nconfig = \"default\"\n");
+  const Result<KernelSpec> spec = parse(text);
+  ASSERT_TRUE(spec.is_ok()) << spec.status().message();
+  const Reference& reference = spec->reference;
+  EXPECT_TRUE(reference.is_default_config);
+  EXPECT_EQ(reference.entry, "gemm");
+  EXPECT_EQ(reference.arguments.size(), spec->arguments.size());
+  const std::vector<std::string>& options = reference.sources.at("opencl").options;
+  EXPECT_EQ(options.front(), "-cl-mad-enable");
+  EXPECT_NE(std::find(options.begin(), options.end(), "-DBN=32"), options.end());
+  EXPECT_NE(std::find(options.begin(), options.end(), "-DLAYOUT=row"), options.end());
+  const Scope no_config = config_scope(*spec, spec->problem, {}, DeviceInfo{});
+  const Result<LaunchShape> launch = resolve_launch(reference.launch, no_config, DeviceInfo{});
+  ASSERT_TRUE(launch.is_ok()) << launch.status().message();
+  EXPECT_FALSE(parse(gemm_with("[reference]", "[reference]\nconfig = \"fast\"")).is_ok());
+}
+
+TEST(Spec, AToleranceThatIsNotStatedFollowsTheOutputs) {
+  EXPECT_FALSE(parse(kGemm)->scaled_atol);
+  EXPECT_TRUE(parse(gemm_with("atol = 0\n", ""))->scaled_atol);
 }
 
 TEST(Spec, MissingFilesAreNotFound) {

@@ -5,6 +5,7 @@
 #include "base/json/json.h"
 #include "base/replace.h"
 #include "base/text.h"
+#include "model/spec/default_reference.h"
 #include "model/spec/includes.h"
 #include "model/spec/python_list.h"
 
@@ -20,32 +21,6 @@ constexpr std::size_t kMaxT1Parameters = 256, kMaxConditions = 4096, kMaxT1Argum
 constexpr std::size_t kMaxT1Values = 65536;
 constexpr std::array<const char*, 3> kProblem = {"problem_size_x", "problem_size_y",
                                                  "problem_size_z"};
-
-// Names in an expression's text replaced by other texts; `replace` yields nullopt for those to
-// keep. Texts in quotes and numbers are left alone.
-template <class Replace>
-std::string replace_names(std::string_view text, const Replace& replace) {
-  const auto is_part = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = at;
-    if (text[at] == '\'' || text[at] == '"') {
-      const std::size_t close = text.find(text[at], at + 1);
-      at = close == std::string_view::npos ? text.size() : close + 1;
-      out += text.substr(begin, at - begin);
-    } else if (is_part(text[at])) {
-      while (at < text.size() && is_part(text[at])) ++at;
-      const std::string_view word = text.substr(begin, at - begin);
-      const bool number = std::isdigit(static_cast<unsigned char>(word[0])) != 0;
-      out += number ? std::string(word) : replace(word).value_or(std::string(word));
-    } else {
-      out += text[at++];
-    }
-  }
-  return out;
-}
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -79,7 +54,7 @@ class T1Reader {
     PURLIN_TRY(read_source(kernel));
     PURLIN_TRY(read_launch(kernel));
     PURLIN_TRY(read_arguments(kernel["Arguments"]));
-    refer_to_default();
+    spec_.reference = default_config_reference(spec_);
     return std::move(spec_);
   }
 
@@ -370,34 +345,6 @@ class T1Reader {
                                       json["FillType"].as_string()));
     }
     return argument;
-  }
-
-  // The kernel itself with the default config built in.
-  void refer_to_default() {
-    const Config config = default_config(spec_);
-    Reference& reference = spec_.reference;
-    reference.entry = spec_.entry;
-    reference.sources = spec_.sources;
-    for (auto& [language, source] : reference.sources)
-      for (const auto& [name, value] : config.items()) {
-        const auto* flag = std::get_if<bool>(&value);
-        source.options.push_back(fmt::format(
-            "-D{}={}", name, flag != nullptr ? std::string(*flag ? "1" : "0") : to_text(value)));
-      }
-    const auto fix = [&](const SpecExpression& expression) {
-      const std::string text =
-          replace_names(expression.expression.text(), [&](std::string_view name) {
-            const Value* value = config.find(name);
-            return value != nullptr ? std::optional(to_text(*value)) : std::nullopt;
-          });
-      return SpecExpression{Expression::parse(text).value_or(Expression()), expression.where};
-    };
-    for (const SpecExpression& side : spec_.launch.grid) reference.launch.grid.push_back(fix(side));
-    for (const SpecExpression& side : spec_.launch.block)
-      reference.launch.block.push_back(fix(side));
-    if (spec_.launch.dynamic_shared_bytes)
-      reference.launch.dynamic_shared_bytes = fix(*spec_.launch.dynamic_shared_bytes);
-    for (const Argument& argument : spec_.arguments) reference.arguments.push_back(argument.name);
   }
 
   SpecUse use_;

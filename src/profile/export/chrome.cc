@@ -199,12 +199,12 @@ class ChromeWriter {
   }
   void add_launch(const KernelRow& row) {
     const auto& [grid, block] = std::tie(row.launch.grid, row.launch.block);
-    fmt::format_to(
-        std::back_inserter(text()),
-        ", \"grid\": [{}, {}, {}], \"block\": [{}, {}, {}], \"registers per thread\": {}, "
-        "\"shared memory\": {}",
-        grid[0], grid[1], grid[2], block[0], block[1], block[2], row.registers,
-        std::uint64_t{row.static_shared_bytes} + row.launch.dynamic_shared_bytes);
+    fmt::format_to(std::back_inserter(text()),
+                   ", \"grid\": [{}, {}, {}], \"block\": [{}, {}, {}], \"shared memory\": {}",
+                   grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                   std::uint64_t{row.static_shared_bytes} + row.launch.dynamic_shared_bytes);
+    if (row.registers > 0)
+      fmt::format_to(std::back_inserter(text()), ", \"registers per thread\": {}", row.registers);
     if (!row.shape.empty())
       fmt::format_to(std::back_inserter(text()), ", \"shape\": {}", json_quote(row.shape));
   }

@@ -52,10 +52,13 @@ class CsvWriter {
     fmt::format_to(std::back_inserter(out), ",{},{},{},{},{},", activity.device, activity.process,
                    activity.stream, activity.start_ns, activity.duration_ns);
     if (row != nullptr) {
-      const auto& [grid, block] = std::tie(row->launch.grid, row->launch.block);
-      fmt::format_to(std::back_inserter(out), "{}x{}x{},{}x{}x{},{},{},,", grid[0], grid[1],
-                     grid[2], block[0], block[1], block[2], row->launch.dynamic_shared_bytes,
-                     row->registers);
+      // What is not known is empty.
+      const auto extents = [](const Dim3& all) {
+        return is_known(all) ? purlin::to_text(all) : std::string();
+      };
+      fmt::format_to(std::back_inserter(out), "{},{},{},{},,", extents(row->launch.grid),
+                     extents(row->launch.block), row->launch.dynamic_shared_bytes,
+                     row->registers > 0 ? std::to_string(row->registers) : "");
     } else {
       fmt::format_to(std::back_inserter(out), ",,,,{},", activity.bytes);
     }

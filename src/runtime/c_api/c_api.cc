@@ -182,6 +182,19 @@ void purlin_prefetch(const purlin_op* op, const int64_t* extents, size_t count) 
     op->op.prefetch(extents);
 }
 
+size_t purlin_op_why_missed(const purlin_op* op, const int64_t* extents, size_t count, char* buffer,
+                            size_t size) {
+  size_t length = 0;
+  static_cast<void>(guarded([&]() -> purlin_status {
+    std::string why = "the lookup has another number of extents than the op has dimensions";
+    if (op != nullptr && extents != nullptr && count == op->op.dimension_count())
+      why = op->op.why_missed(extents);
+    length = purlin::runtime::copy_text(why, buffer, size);
+    return PURLIN_OK;
+  }));
+  return length;
+}
+
 void purlin_op_count(const purlin_op* op, const int64_t* extents, size_t count, uint64_t launches) {
   if (op != nullptr && extents != nullptr && count == op->op.dimension_count() && launches > 0)
     op->op.count(extents, launches);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/c_api/support.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 namespace purlin::runtime {
 namespace {
@@ -40,6 +42,15 @@ purlin_status fail(const Status& status) noexcept {
       break;
   }
   return fail(code, status.message().c_str());
+}
+
+size_t copy_text(std::string_view text, char* buffer, size_t size) noexcept {
+  if (buffer != nullptr && size > 0) {
+    const size_t kept = std::min(size - 1, text.size());
+    std::memcpy(buffer, text.data(), kept);
+    buffer[kept] = '\0';
+  }
+  return text.size();
 }
 
 }  // namespace purlin::runtime

@@ -51,6 +51,8 @@ inline purlin_outcome outcome_of(cache::Outcome outcome) noexcept {
   static_assert(PURLIN_MISS == 0 && at(cache::Outcome::kMiss) < 32);  // what the others are
   return static_cast<purlin_outcome>(kOutcomes >> at(outcome) & 15);
 }
+// As snprintf does: the text's length, and as much of it as fits `buffer`, which may be NULL.
+size_t copy_text(std::string_view text, char* buffer, size_t size) noexcept;
 inline std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 }  // namespace purlin::runtime

@@ -15,6 +15,7 @@ using purlin::EvaluationStatus;
 using purlin::Result;
 using purlin::Status;
 using purlin::Value;
+using purlin::runtime::copy_text;
 using purlin::runtime::fail;
 using purlin::runtime::guarded;
 using purlin::runtime::ProgramTuner;
@@ -248,13 +249,8 @@ size_t purlin_config_options(const purlin_config* config, char* buffer, size_t s
   if (config == nullptr) return 0;
   size_t length = 0;
   const purlin_status status = guarded([&] {
-    const std::string text = purlin::join(purlin::gpu::macro_options(*config_of(config)), " ");
-    length = text.size();
-    if (buffer != nullptr && size > 0) {
-      const size_t kept = std::min(size - 1, text.size());
-      std::memcpy(buffer, text.data(), kept);
-      buffer[kept] = '\0';
-    }
+    length =
+        copy_text(purlin::join(purlin::gpu::macro_options(*config_of(config)), " "), buffer, size);
     return PURLIN_OK;
   });
   return status == PURLIN_OK ? length : 0;

@@ -61,7 +61,14 @@ void take_environment(const Json& document, gpu::Recording& recording) {
 }
 
 Status add_evaluation(const Json& json, std::size_t number, gpu::Recording& recording) {
-  const Result<Evaluation> evaluation = evaluation_from_json(json);
+  Result<Evaluation> evaluation = evaluation_from_json(json);
+  // Times of the search compare with each other; those of the finals may be of another state.
+  if (evaluation.is_ok() && json["search"]["time_ms"].is_number()) {
+    evaluation->time_ms = json["search"]["time_ms"].as_double();
+    evaluation->samples.clear();
+    for (const Json& ms : json["search"]["samples_ms"].items())
+      evaluation->samples.push_back({ms.as_double(), 0});
+  }
   if (!evaluation.is_ok())
     return evaluation.status().with_context(fmt::format("evaluation {}", number));
   if (evaluation->ok() && !(evaluation->time_ms > 0))

@@ -41,11 +41,10 @@ Result<std::optional<double>> ratio_in(Evaluator& evaluator, const Config& winne
   return std::optional<double>(time > 0 ? median_ms(of_fallback) / time : 0);
 }
 
-}  // namespace
-
-Result<Confirmation> confirm(const Config& winner, const Config& fallback,
-                             const measure::Policy& policy, const ConfirmOptions& options,
-                             const FreshEvaluator& fresh, const std::function<bool()>& go_on) {
+Result<Confirmation> confirm_in_full(const Config& winner, const Config& fallback,
+                                     const measure::Policy& policy, const ConfirmOptions& options,
+                                     const FreshEvaluator& fresh,
+                                     const std::function<bool()>& go_on) {
   using Inputs = measure::Policy::Inputs;
   measure::Policy fixed = policy;
   fixed.give_up_ms = 0;
@@ -58,10 +57,7 @@ Result<Confirmation> confirm(const Config& winner, const Config& fallback,
                        (1 / ratio - 1) * 100, where);
   };
   for (int process = 0; process < options.processes; ++process) {
-    if (!go_on()) {
-      made.problem = "it was not confirmed in full";
-      return made;
-    }
+    if (!go_on()) return error(Code::kCancelled, "stopped before process {}", process);
     PURLIN_ASSIGN(const std::unique_ptr<Evaluator> evaluator, fresh());
     PURLIN_ASSIGN(
         const std::optional<double> ratio,
@@ -88,6 +84,18 @@ Result<Confirmation> confirm(const Config& winner, const Config& fallback,
                                (made.median - 1) * 100, options.least_gain * 100);
   made.holds = made.problem.empty();
   return made;
+}
+
+}  // namespace
+
+Result<Confirmation> confirm(const Config& winner, const Config& fallback,
+                             const measure::Policy& policy, const ConfirmOptions& options,
+                             const FreshEvaluator& fresh, const std::function<bool()>& go_on) {
+  Result<Confirmation> made = confirm_in_full(winner, fallback, policy, options, fresh, go_on);
+  if (made.status().code() != Code::kCancelled) return made;
+  Confirmation stopped;
+  stopped.problem = "it was not confirmed in full";
+  return stopped;
 }
 
 }  // namespace purlin::tune

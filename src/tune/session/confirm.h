@@ -41,7 +41,8 @@ struct Confirmation {
 };
 
 using FreshEvaluator = std::function<Result<std::unique_ptr<Evaluator>>()>;
-// `go_on` is asked before each process; when it says no, nothing holds.
+// `go_on` is asked before each process. When it says no, or an evaluation was stopped, nothing
+// holds.
 Result<Confirmation> confirm(const Config& winner, const Config& fallback,
                              const measure::Policy& policy, const ConfirmOptions& options,
                              const FreshEvaluator& fresh, const std::function<bool()>& go_on);

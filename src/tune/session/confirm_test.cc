@@ -89,6 +89,17 @@ TEST(Confirm, AWinnerThatLosesInTheOtherStateOfTheCacheDoesNotHold) {
   EXPECT_NE(made.problem.find("lie in the cache"), std::string::npos) << made.problem;
 }
 
+TEST(Confirm, WhatWasStoppedDoesNotHoldAndIsNoError) {
+  const auto stopped = []() -> Result<std::unique_ptr<Evaluator>> {
+    return error(Code::kCancelled, "Ctrl-C");
+  };
+  const Result<Confirmation> made = confirm(config(1), config(2), measure::Policy{},
+                                            ConfirmOptions{}, stopped, [] { return true; });
+  ASSERT_TRUE(made.is_ok()) << made.status().message();
+  EXPECT_FALSE(made->holds);
+  EXPECT_NE(made->problem.find("not confirmed in full"), std::string::npos);
+}
+
 TEST(Confirm, AWinnerThatFailsDoesNotHold) {
   const Confirmation made = confirmed({{1, 1.1}, {1, 1.1, true}});
   EXPECT_FALSE(made.holds);

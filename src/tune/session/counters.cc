@@ -16,10 +16,11 @@ constexpr double kStartS = 30, kLaunches = 20;
 }  // namespace
 
 CounterWorker::CounterWorker(const measure::WorkerSetup& setup, const DeviceInfo& device,
-                             double timeout_s)
-    : setup_(setup), timeout_s_(timeout_s), may_have_(device.backend == "cuda") {
+                             double timeout_s, const std::atomic<bool>* stop)
+    : setup_(setup), timeout_s_(timeout_s), stop_(stop), may_have_(device.backend == "cuda") {
   setup_.device = device.id;
   setup_.verify = false;  // it was verified where it was timed
+  setup_.on_phase = nullptr;
 }
 
 std::string CounterWorker::problem() const {
@@ -39,7 +40,7 @@ void CounterWorker::read(Evaluation& evaluation, const measure::Policy& policy) 
   const std::int64_t start_ns = system_clock().monotonic_ns();
   Result<std::map<std::string, double>> counted = std::map<std::string, double>();
   if (worker_ == nullptr) {
-    Result<std::unique_ptr<measure::Worker>> started = measure::Worker::start(setup_);
+    Result<std::unique_ptr<measure::Worker>> started = measure::Worker::start(setup_, false, stop_);
     if (started.is_ok())
       worker_ = std::move(*started);
     else

@@ -10,6 +10,7 @@
 
 #include "measure/worker.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,7 +20,9 @@ namespace purlin::tune {
 class CounterWorker {
  public:
   // The device is the one that `setup` names, already known as `device`.
-  CounterWorker(const measure::WorkerSetup& setup, const DeviceInfo& device, double timeout_s);
+  // `stop`, which outlives it, ends a reading early; it may be nullptr.
+  CounterWorker(const measure::WorkerSetup& setup, const DeviceInfo& device, double timeout_s,
+                const std::atomic<bool>* stop);
 
   // Adds the counters, and what they took, to an evaluation that went well. Does nothing once it is
   // known that there are none.
@@ -32,6 +35,7 @@ class CounterWorker {
 
   measure::WorkerSetup setup_;
   const double timeout_s_;
+  const std::atomic<bool>* const stop_;
   const bool may_have_;  // the kind of device
   int failures_ = 0;     // in a row
   std::unique_ptr<measure::Worker> worker_;

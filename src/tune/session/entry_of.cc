@@ -2,6 +2,20 @@
 #include "tune/session/entry_of.h"
 
 namespace purlin::tune {
+namespace {
+
+// An entry keeps at most so many, evenly chosen: cache/entry/ refuses far more.
+constexpr std::size_t kMaxKept = 10'000;
+
+std::vector<Sample> kept_samples(const std::vector<Sample>& all) {
+  if (all.size() <= kMaxKept) return all;
+  std::vector<Sample> kept;
+  kept.reserve(kMaxKept);
+  for (std::size_t i = 0; i < kMaxKept; ++i) kept.push_back(all[i * all.size() / kMaxKept]);
+  return kept;
+}
+
+}  // namespace
 
 Result<cache::Entry> entry_of(const SessionResult& result, const EntrySubject& subject,
                               std::string_view strategy, bool verified) {
@@ -12,7 +26,7 @@ Result<cache::Entry> entry_of(const SessionResult& result, const EntrySubject& s
                                                      subject.cold_cache));
   entry.config = result.evaluations[verdict.best().evaluation].config;
   entry.time_ms = verdict.best().time_ms;
-  entry.samples = verdict.best().samples;
+  entry.samples = kept_samples(verdict.best().samples);
   if (verdict.fallback) {
     const Finalist& fallback = verdict.finalists[*verdict.fallback];
     entry.default_time_ms = fallback.time_ms;
@@ -28,8 +42,14 @@ Result<cache::Entry> entry_of(const SessionResult& result, const EntrySubject& s
   }
   for (const std::size_t tie : verdict.ties)
     entry.ties.push_back(result.evaluations[verdict.finalists[tie].evaluation].config);
+  // Times of another state of the machine would be compared with those of this one.
+  if (verdict.machine_change != 1) {
+    entry.time_ms = entry.default_time_ms = entry.runner_up_ms = 0;
+    entry.samples.clear();
+  }
   entry.evaluations = static_cast<int>(result.evaluations.size());
   entry.verified = verified;
+  if (verified && subject.spec.reference.is_default_config) entry.reference = "default";
   entry.strategy = strategy;
   return entry;
 }

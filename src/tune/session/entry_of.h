@@ -24,7 +24,8 @@ struct EntrySubject {
 
 // Fills in the winner with its samples, the default config and the runner-up with their times (ms),
 // the ties, and the provenance. `strategy` is the one used, after "auto" chose. `verified`: the
-// outputs were compared with a reference. bucket_regret stays empty (tune/session/regret.h).
+// outputs were compared with a reference. bucket_regret stays empty (tune/session/regret.h). Where
+// the machine's state changed before the finals, all times stay 0, not measured.
 Result<cache::Entry> entry_of(const SessionResult& result, const EntrySubject& subject,
                               std::string_view strategy, bool verified);
 

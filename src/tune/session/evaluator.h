@@ -3,7 +3,8 @@
 // (worker_pool.h), or from a recorded space (replay_evaluator.h).
 //
 // Thread-safety: one thread at a time, except for announce(). Failure: what goes wrong with a
-// config is its Evaluation; a Status means that no further evaluation is possible.
+// config is its Evaluation; a Status means that no further evaluation is possible. kCancelled: a
+// request to stop, or policy.limit_s, ended it, and nothing is known of the config.
 #pragma once
 
 #include "base/status.h"
@@ -28,6 +29,8 @@ class Evaluator {
   // The config will be evaluated soon, by this or another evaluator of the session. Called on the
   // session's thread, while evaluate() may run on another.
   virtual void announce(const Config&) {}
+  // The search is over: what was announced and not evaluated by now never will be.
+  virtual void end_announced() {}
   // Why no hardware counters are read although the policy asked for them. "" = they are read, or
   // were not asked for. May be called while evaluate() runs on another thread.
   virtual std::string counters_problem() const { return ""; }

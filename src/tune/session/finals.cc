@@ -28,6 +28,14 @@ constexpr std::size_t kEarly = 2;
 constexpr int kMinRounds = 2;
 constexpr double kKnown = 0.5;
 
+// What measuring a config again takes, in seconds: it is compiled by then, and each time it warms
+// up.
+double again_s(const Evaluation& evaluation, int samples) {
+  const double launches = measure::Policy{}.warmup_launches;
+  return evaluation.verify_s + evaluation.measure_s * (samples + launches) /
+                                   (static_cast<double>(evaluation.samples.size()) + launches);
+}
+
 // The fastest few, those given up early, and the default at any rank. On a noisy device medians of
 // the search mislead, so a candidate within reach by its fastest sample is in too.
 std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
@@ -102,36 +110,17 @@ bool is_decided(const std::vector<Finalist>& finalists, double error) {
   return known || left <= 1;
 }
 
-void decide(Verdicts& verdict, const Space& space, const std::vector<Evaluation>& evaluations,
-            double tie_cap) {
-  std::vector<Finalist>& finalists = verdict.finalists;
-  std::stable_sort(finalists.begin(), finalists.end(), [](const Finalist& a, const Finalist& b) {
-    if (a.problem.empty() != b.problem.empty()) return a.problem.empty();
-    return a.value < b.value;
-  });
-  // A tie overlaps the interval of the lowest median. The default wins a tie, because users then
-  // change nothing. After it, the space's order decides, which is the same in every session.
-  const auto rank = [&](std::size_t i) {
-    const auto place = space.find(evaluations[finalists[i].evaluation].config);
-    return std::pair(!finalists[i].is_default, place.value_or(space.size()));
-  };
-  std::vector<std::size_t> equals;
-  for (std::size_t i = 0; i < finalists.size(); ++i)
-    if (finalists[i].problem.empty() && !finalists[i].beaten &&
-        finalists[i].interval.low <= finalists.front().interval.high &&
-        finalists[i].value <= finalists.front().value * (1 + tie_cap))
-      equals.push_back(i);
-  if (equals.empty()) equals.push_back(0);
-  verdict.winner =
-      *std::min_element(equals.begin(), equals.end(),
-                        [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
-  for (const std::size_t i : equals)
-    if (i != verdict.winner) verdict.ties.push_back(i);
-  for (std::size_t i = 0; i < finalists.size(); ++i)
-    if (finalists[i].is_default && finalists[i].problem.empty()) verdict.fallback = i;
-}
-
 }  // namespace
+
+double finals_s(const std::vector<Evaluation>& evaluations,
+                std::optional<std::size_t> default_evaluation, const FinalsOptions& options,
+                double at_most_s) {
+  double round_s = 0;
+  for (const Finalist& finalist : choose(evaluations, default_evaluation, options))
+    round_s += again_s(evaluations[finalist.evaluation], options.samples);
+  if (round_s <= 0 || at_most_s <= 0) return 0;
+  return round_s * std::min(static_cast<double>(options.rounds), std::floor(at_most_s / round_s));
+}
 
 Finals::Finals(const Space& space, const std::vector<Evaluation>& evaluations,
                std::optional<std::size_t> default_evaluation, const measure::Policy& policy,
@@ -154,27 +143,53 @@ Finals::Finals(const Space& space, const std::vector<Evaluation>& evaluations,
 }
 
 std::optional<std::size_t> Finals::next() {
-  // A lone candidate is measured again all the same: it has to work more than once.
-  while (again_ && !finalists_.empty() && rounds_ < options_.rounds && !decided_) {
-    if (turn_ == finalists_.size()) {
-      end_round();
-      continue;
-    }
-    // Each round begins with another.
-    const std::size_t i = (turn_ + static_cast<std::size_t>(rounds_)) % finalists_.size();
-    if (!finalists_[i].problem.empty() || finalists_[i].beaten) {
-      ++turn_;
-      continue;
-    }
-    out_ = i;
-    // One that was given up early mostly deserved it, and then two samples say so again.
-    policy_.give_up_ms = 0;
-    if (rounds_ == 0 && finalists_[i].second_chance && options_.objective == Objective::kTime &&
-        policy_.noise > 0)
-      policy_.give_up_ms = finalists_.front().time_ms;
-    return finalists_[i].evaluation;
+  if (!again_ || !goes_on()) return std::nullopt;
+  out_ = at_turn();
+  // One that was given up early mostly deserved it, and then two samples say so again.
+  policy_.give_up_ms = 0;
+  if (rounds_ == 0 && finalists_[*out_].second_chance && options_.objective == Objective::kTime &&
+      policy_.noise > 0)
+    policy_.give_up_ms = std::min(finalists_.front().time_ms, measure::kMaxGiveUpMs);
+  return finalists_[*out_].evaluation;
+}
+
+// Each round begins with another.
+std::size_t Finals::at_turn() const {
+  return (turn_ + static_cast<std::size_t>(rounds_)) % finalists_.size();
+}
+
+// To the next turn of a finalist that takes part; a round without one is over. A lone candidate is
+// measured again all the same: it has to work more than once.
+void Finals::advance() {
+  while (goes_on()) {
+    for (; turn_ < finalists_.size(); ++turn_)
+      if (!sits_out(finalists_[at_turn()])) return;
+    end_round();
   }
-  return std::nullopt;
+}
+
+int Finals::rounds() const { return std::max(options_.rounds, round()); }
+
+double Finals::round_s() const {
+  double seconds = 0;
+  for (const Finalist& finalist : finalists_)
+    if (!sits_out(finalist))
+      seconds += again_s(evaluations_[finalist.evaluation], options_.samples);
+  return seconds;
+}
+
+bool Finals::goes_on() const {
+  if (decided_ || options_.rounds <= 0 || finalists_.empty()) return false;
+  return rounds_ < options_.rounds || (open_ && rounds_ < options_.rounds + options_.more_rounds);
+}
+
+// In the further rounds only those count that noise keeps from beating the default.
+bool Finals::sits_out(const Finalist& finalist) const {
+  if (!finalist.can_win()) return true;
+  if (rounds_ < options_.rounds || finalist.is_default) return false;
+  const auto fallback = std::find_if(finalists_.begin(), finalists_.end(),
+                                     [](const Finalist& f) { return f.is_default; });
+  return fallback != finalists_.end() && median_ms(finalist.values) >= median_ms(fallback->values);
 }
 
 void Finals::report(const Evaluation& measured) {
@@ -182,6 +197,7 @@ void Finals::report(const Evaluation& measured) {
   const std::size_t i = *out_;
   out_.reset();
   ++turn_;
+  round_begun_ = true;
   finalists_[i].beaten |= measured.raced_out;
   if (std::isfinite(objective_value(measured, options_.objective))) {
     fresh_[i].insert(fresh_[i].end(), measured.samples.begin(), measured.samples.end());
@@ -193,6 +209,7 @@ void Finals::report(const Evaluation& measured) {
     finalists_[i].problem =
         measured.message.empty() ? std::string(status_name(measured.status)) : measured.message;
   }
+  advance();
 }
 
 void Finals::end_round() {
@@ -202,9 +219,12 @@ void Finals::end_round() {
       finalists_[i].values = fresh_values_[i];
     }
   turn_ = 0;
+  round_begun_ = false;
   drop_beaten(finalists_, options_, ++rounds_);
-  decided_ = options_.objective == Objective::kTime && rounds_ >= kMinRounds &&
-             is_decided(finalists_, kKnown * policy_.target_error);
+  if (options_.objective != Objective::kTime) return;
+  open_ = is_open(finalists_, options_.tie_cap);
+  decided_ =
+      !open_ && rounds_ >= kMinRounds && is_decided(finalists_, kKnown * policy_.target_error);
 }
 
 Result<std::optional<Verdicts>> Finals::verdict() {
@@ -223,6 +243,8 @@ Result<std::optional<Verdicts>> Finals::verdict() {
     if (again_ && !finalist.values.empty()) finalist.value = median_ms(finalist.values);
     finalist.interval = measure::median_interval_ms(finalist.values);
   }
+  if (again_ && rounds_ > 0)
+    verdict.machine_change = machine_change(verdict.finalists, evaluations_);
   decide(verdict, space_, evaluations_, options_.tie_cap);
   return std::optional(std::move(verdict));
 }

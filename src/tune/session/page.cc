@@ -31,19 +31,45 @@ td:last-child,th:last-child{text-align:left;font-family:ui-monospace,monospace}.
 
 struct PageSession {
   std::vector<Evaluation> evaluations;
-  std::vector<std::pair<Config, double>> times;  // of those that worked, fastest first
+  // Of those that worked, fastest first by the search: these times compare with each other.
+  std::vector<std::pair<Config, double>> times;
+  // As purlin::tune::ranking has them, with the times that decide.
+  struct Row {
+    std::int64_t rank = 0;
+    const Evaluation* evaluation = nullptr;
+    double time_ms = 0;
+    bool searched_only = false;
+  };
+  std::vector<Row> rows;
+  std::vector<Config> winners;  // the winner and its ties
 };
 
 Result<PageSession> read(const Json& document) {
   PageSession session;
   for (const Json& json : document["evaluations"].items()) {
     PURLIN_ASSIGN(Evaluation evaluation, evaluation_from_json(json));
+    if (const double searched = json["search"]["time_ms"].as_double(); searched > 0)
+      evaluation.time_ms = searched;
     if (evaluation.ok() && evaluation.time_ms > 0)
       session.times.emplace_back(evaluation.config, evaluation.time_ms);
     session.evaluations.push_back(std::move(evaluation));
   }
   std::stable_sort(session.times.begin(), session.times.end(),
                    [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::size_t i = 0;
+  for (const Json& json : document["evaluations"].items()) {
+    const Evaluation& evaluation = session.evaluations[i++];
+    if (json["rank"].as_int() < 1) continue;
+    session.rows.push_back({json["rank"].as_int(), &evaluation, json["time_ms"].as_double(),
+                            json["from"].as_string() == "search"});
+  }
+  std::sort(session.rows.begin(), session.rows.end(),
+            [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  if (!session.rows.empty()) session.winners.push_back(session.rows.front().evaluation->config);
+  for (const Json& tie : document["ties"].items()) {
+    PURLIN_ASSIGN(Config config, config_from_json(tie));
+    session.winners.push_back(std::move(config));
+  }
   return session;
 }
 
@@ -156,7 +182,8 @@ std::string coordinates(const PageSession& session, const std::vector<Importance
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x(axis),
                           y(axis, static_cast<std::size_t>(at - values[axis].begin())));
     }
-    const bool top = time_ms <= 1.05 * session.times.front().second;
+    const bool top =
+        std::find(session.winners.begin(), session.winners.end(), config) != session.winners.end();
     svg += fmt::format("<path class=\"config{}\" d=\"{}\"><title>{}: {}</title></path>",
                        top ? " top" : "", path, format_ns(time_ms * 1e6),
                        markup_escaped(config.text()));
@@ -174,13 +201,22 @@ std::string coordinates(const PageSession& session, const std::vector<Importance
 
 std::string table(const PageSession& session) {
   std::string html =
-      "<div class=\"scroll\"><table><tr><th>#</th><th>time</th><th>of "
-      "best</th><th>config</th></tr>";
-  for (std::size_t i = 0; i < std::min(kPageRows, session.times.size()); ++i)
-    html += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.2f}x</td><td>{}</td></tr>", i + 1,
-                        format_ns(session.times[i].second * 1e6),
-                        session.times[i].second / session.times.front().second,
-                        markup_escaped(session.times[i].first.text()));
+      "<div class=\"scroll\"><table><tr><th>#</th><th>time</th><th>of best</th><th></th>"
+      "<th>config</th></tr>";
+  const bool finals = !session.rows.empty() && !session.rows.front().searched_only;
+  for (std::size_t i = 0; i < std::min(kPageRows, session.rows.size()); ++i) {
+    const PageSession::Row& row = session.rows[i];
+    const bool is_tie = i > 0 && std::find(session.winners.begin(), session.winners.end(),
+                                           row.evaluation->config) != session.winners.end();
+    html += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.2f}x</td><td>{}</td><td>{}</td></tr>",
+                        row.rank, format_ns(row.time_ms * 1e6),
+                        row.time_ms / session.rows.front().time_ms,
+                        i == 0                        ? "best"
+                        : is_tie                      ? "tie"
+                        : finals && row.searched_only ? "search"
+                                                      : "",
+                        markup_escaped(row.evaluation->config.text()));
+  }
   return html + "</table></div>";
 }
 
@@ -256,12 +292,15 @@ Result<std::string> render_page(const Json& document) {
   if (session.times.empty()) return html + "<p>No config worked.</p>\n</body>\n</html>\n";
   std::vector<Importance> parameters = importance_of(session.times);
   std::erase_if(parameters, [](const Importance& one) { return one.share <= 0; });
-  html += "<h2>Convergence</h2>\n" + convergence(session) + "\n";
+  html +=
+      "<h2>Convergence</h2>\n<p>The times of the search. The finals, which measure the fastest "
+      "again, decide.</p>\n" +
+      convergence(session) + "\n";
   html +=
       "<h2>Parameter importance</h2>\n<p>Share of the variance of log time that a parameter "
       "explains on its own, among what was measured.</p>\n" +
       bars(parameters) + "\n";
-  html += "<h2>Configs</h2>\n<p>Those within 5 % of the fastest are green.</p>\n" +
+  html += "<h2>Configs</h2>\n<p>The winner and its ties are green.</p>\n" +
           coordinates(session, parameters) + "\n" + table(session) + "\n";
   return html + transfer(document) + "</body>\n</html>\n";
 }

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "measure/workbench.h"
 #include "model/device/launch_counters.h"
+#include "tune/session/ranking.h"
 
 #include <algorithm>
 #include <map>
@@ -64,6 +65,36 @@ Json finalist_json(const ReportInput& input, const Finalist& finalist) {
   json.set("samples_ms", std::move(samples));
   if (clocks_known) json.set("sm_clock_mhz", std::move(clocks));
   return json;
+}
+
+// The evaluations in the order made. One that was in the finals has its time and samples from
+// there, and those of the search in "search".
+Json evaluations_json(const ReportInput& input) {
+  const SessionResult& result = input.result;
+  std::vector<const Finalist*> finalists(result.evaluations.size());
+  if (result.verdict && result.verdict->rounds > 0)
+    for (const Finalist& finalist : result.verdict->finalists)
+      finalists[finalist.evaluation] = &finalist;
+  std::vector<std::size_t> ranks(result.evaluations.size());
+  std::size_t rank = 0;
+  for (const RankedConfig& each : ranking(result, input.objective)) ranks[each.evaluation] = ++rank;
+  Json evaluations = Json::array();
+  for (std::size_t i = 0; i < result.evaluations.size(); ++i) {
+    Json json = to_json(result.evaluations[i]);
+    if (const Finalist* finalist = finalists[i]) {
+      Json search =
+          Json::object({{"time_ms", json["time_ms"]}, {"samples_ms", json["samples_ms"]}});
+      Json final = finalist_json(input, *finalist);
+      for (const char* key : {"time_ms", "samples_ms", "sm_clock_mhz"})
+        if (const Json* value = final.find(key)) json.set(key, *value);
+      if (!finalist->problem.empty()) json.set("problem", finalist->problem);
+      json.set("search", std::move(search));
+    }
+    if (ranks[i] > 0)
+      json.set("rank", ranks[i]).set("from", finalists[i] != nullptr ? "finals" : "search");
+    evaluations.push(std::move(json));
+  }
+  return evaluations;
 }
 
 Json space_json(const ReportInput& input) {
@@ -164,13 +195,6 @@ std::string counted_text(const ReportInput& input) {
   return text + "\n";
 }
 
-double worst_ms(const SessionResult& result) {
-  double worst = 0;
-  for (const Evaluation& evaluation : result.evaluations)
-    if (evaluation.ok()) worst = std::max(worst, evaluation.time_ms);
-  return worst;
-}
-
 // "12.3 TFLOP/s", or bandwidth where the spec counts no operations.
 std::string rate_text(const ReportInput& input, const Config& config, double time_ms) {
   const measure::Work work = work_of(input, config);
@@ -220,7 +244,8 @@ Json report_document(const ReportInput& input, const Environment& environment) {
       document.set("default", finalist_json(input, fallback));
       document.set("speedup_over_default", fallback.time_ms / best_ms);
     }
-    document.set("worst_over_best", worst_ms(result) / best_ms);
+    document.set("worst_over_best", worst_over_best(result));
+    if (verdict.machine_change != 1) document.set("machine_change", verdict.machine_change);
     Json ties = Json::array(), finalists = Json::array();
     for (const std::size_t tie : verdict.ties)
       ties.push(to_json(config_of(input, verdict.finalists[tie])));
@@ -254,10 +279,8 @@ Json report_document(const ReportInput& input, const Environment& environment) {
   if (!input.stored_key.empty())
     document.set("stored",
                  Json::object({{"cache", input.stored_directory}, {"key", input.stored_key}}));
-  Json evaluations = Json::array();
-  for (const Evaluation& evaluation : result.evaluations) evaluations.push(to_json(evaluation));
-  document.set("evaluations", std::move(evaluations));
-  return document;
+  if (result.noise > 0) document.set("noise", result.noise);
+  return document.set("evaluations", evaluations_json(input));
 }
 
 std::string report_text(const ReportInput& input, const Terminal& terminal, std::size_t top) {
@@ -271,34 +294,8 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
     append_failures(text, input, terminal);
     return text;
   }
-  struct Row {
-    double value, time_ms;
-    const Finalist* finalist;
-    std::size_t evaluation;
-  };
-  // Finalists first: a time of the search and one of the finals do not compare on a noisy device.
-  std::vector<Row> rows;
   const Verdicts& verdict = *result.verdict;
-  std::vector<bool> in_finals(result.evaluations.size());
-  for (const Finalist& finalist : verdict.finalists) {
-    in_finals[finalist.evaluation] = true;
-    if (finalist.problem.empty())
-      rows.push_back({finalist.value, finalist.time_ms, &finalist, finalist.evaluation});
-  }
-  for (std::size_t i = 0; i < result.evaluations.size(); ++i)
-    if (result.evaluations[i].ok() && !in_finals[i])
-      rows.push_back({objective_value(result.evaluations[i], input.objective),
-                      result.evaluations[i].time_ms, nullptr, i});
-  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
-    const bool first = a.finalist != nullptr, second = b.finalist != nullptr;
-    const bool final_round = verdict.rounds > 0 && first != second;
-    return final_round ? first : a.value < b.value;
-  });
-  // The winner leads, also where a tie was measured a hair faster.
-  const auto winner = std::find_if(rows.begin(), rows.end(),
-                                   [&](const Row& row) { return row.finalist == &verdict.best(); });
-  std::rotate(rows.begin(), winner, winner + 1);
-
+  const std::vector<RankedConfig> rows = ranking(result, input.objective);
   Table table;
   table.column("#", Table::Align::kRight);
   table.column("time", Table::Align::kRight);
@@ -313,7 +310,7 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
   table.column("config");
   table.column("");
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
+    const RankedConfig& row = rows[i];
     const bool is_default = row.evaluation == result.default_evaluation;
     if (i >= top && !is_default) continue;
     const Config& config = result.evaluations[row.evaluation].config;
@@ -322,8 +319,7 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
     const char* const bound = raced_out ? "> " : "";
     std::string note = is_default ? "default" : "";
     if (verdict.rounds > 0 && row.finalist == nullptr) note += note.empty() ? "search" : ", search";
-    for (const std::size_t tie : verdict.ties)
-      if (row.finalist == &verdict.finalists[tie]) note += note.empty() ? "tie" : ", tie";
+    if (row.is_tie) note += note.empty() ? "tie" : ", tie";
     if (i == 0) note += note.empty() ? "best" : ", best";
     std::vector<std::string> cells = {
         std::to_string(i + 1), bound + format_ns(row.time_ms * 1e6),
@@ -342,15 +338,18 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
   }
   text += table.render(terminal) + "\n";
   append_failures(text, input, terminal);
-  if (verdict.fallback)
-    text += fmt::format("{:.2f}x faster than the default; ",
-                        verdict.finalists[*verdict.fallback].time_ms / verdict.best().time_ms);
-  text += fmt::format("worst to best {:.1f}x\n", worst_ms(result) / verdict.best().time_ms);
+  if (const std::string claim = claim_text(verdict); !claim.empty()) text += claim + "; ";
+  text += fmt::format("worst to best {:.1f}x\n", worst_over_best(result));
   text += transfer_text(input);
   text += counted_text(input);
   if (verdict.rounds > 0)
     text += fmt::format("finals: {} configs measured again in {} rounds\n",
                         verdict.finalists.size(), verdict.rounds);
+  if (verdict.machine_change != 1)
+    text += fmt::format(
+        "the machine's state changed before the finals: the same configs take {:.1f} times as "
+        "long\n",
+        verdict.machine_change);
   return text;
 }
 

@@ -10,6 +10,14 @@
 namespace purlin::tune {
 namespace {
 
+Status take_result(TuningSession& session, const TuningSession::Request& request,
+                   Result<Evaluation> made) {
+  if (made.is_ok()) return session.report(request, std::move(made).value());
+  // The session goes on to its end, or stops.
+  if (made.status().code() == Code::kCancelled) return session.abandon(request);
+  return made.status();
+}
+
 // An evaluator on a separate thread. give(), done() and take() are for the session's thread.
 class Lane {
  public:
@@ -112,6 +120,7 @@ class Parallel {
       for (const Config& config : session_.announced())
         lanes_.front()->evaluator().announce(config);
       if (!request) return Status::ok();
+      if (request->finals) lanes_.front()->evaluator().end_announced();
       // Finals compare times, so one device makes them all; none else is at work then.
       (request->finals ? lanes_.front() : lane)->give(std::move(*request));
     }
@@ -126,8 +135,7 @@ class Parallel {
         if (!lane->done()) continue;
       }
       auto [request, made] = lane->take();
-      const Status status =
-          made.is_ok() ? session_.report(request, std::move(*made)) : made.status();
+      const Status status = take_result(session_, request, std::move(made));
       if (first.is_ok()) first = status;
     }
     return first;
@@ -144,8 +152,9 @@ Status run_alone(TuningSession& session, Evaluator& evaluator) {
     PURLIN_ASSIGN(const std::optional<TuningSession::Request> request, session.next());
     for (const Config& config : session.announced()) evaluator.announce(config);
     if (!request) return Status::ok();
-    PURLIN_ASSIGN(Evaluation made, evaluator.evaluate(request->config, request->policy));
-    PURLIN_TRY(session.report(*request, std::move(made)));
+    if (request->finals) evaluator.end_announced();
+    PURLIN_TRY(
+        take_result(session, *request, evaluator.evaluate(request->config, request->policy)));
   }
 }
 

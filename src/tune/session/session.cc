@@ -27,6 +27,9 @@ constexpr int kContender = 2;
 // Of a budget in evaluations: this many configs may be asked for before their results arrive.
 constexpr std::size_t kBlindShare = 8, kBlindLow = 4;
 
+// Of a budget in seconds, the finals may take this share of what the start left.
+constexpr double kFinalsShare = 0.4;
+
 }  // namespace
 
 class TuningSession::Impl {
@@ -55,9 +58,10 @@ class TuningSession::Impl {
       if (phase_ == Phase::kSearch) return std::optional<Request>();
     }
     if (phase_ == Phase::kFinals) {
-      if (out_.empty())
+      if (out_.empty() && has_time_for_finals())
         if (std::optional<Request> request = next_of_finals()) return request;
       if (!out_.empty()) return std::optional<Request>();
+      if (stopped()) return std::optional<Request>();
       phase_ = Phase::kOver;
       if (journal_ != nullptr && journal_->finished().empty())
         PURLIN_TRY(journal_->finish(end_name(result_.end), options_.budget.text()));
@@ -94,11 +98,25 @@ class TuningSession::Impl {
     return Status::ok();
   }
 
+  Status abandon(const Request& request) {
+    const auto out = std::find(out_.begin(), out_.end(), request.id);
+    if (out == out_.end())
+      return error(Code::kInvalid, "an evaluation was abandoned that was not asked for: {}",
+                   request.config.text());
+    out_.erase(out);
+    cut_ = true;
+    for (Proposal& proposal : ahead_)
+      if (proposal.state == Proposal::State::kOut && proposal.request == request.id)
+        proposal.state = Proposal::State::kWaiting;
+    return Status::ok();
+  }
+
   std::vector<Config> announced() { return std::exchange(announced_, {}); }
 
   Result<SessionResult> result() {
     SessionResult made = result_;
     made.elapsed_s = wall_s();
+    made.noise = measure::pooled_noise(noises_);
     if (phase_ != Phase::kOver) made.end = SessionResult::End::kStopped;
     if (finals_) {
       PURLIN_ASSIGN(made.verdict, finals_->verdict());
@@ -134,13 +152,40 @@ class TuningSession::Impl {
   }
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(); }
   double wall_s() const {
-    return earlier_s_ + static_cast<double>(clock_.monotonic_ns() - start_ns_) * 1e-9;
+    return earlier_s_ + options_.spent_s +
+           static_cast<double>(clock_.monotonic_ns() - start_ns_) * 1e-9;
   }
   // What a budget in seconds counts.
   double passed_s() const { return traits_.executes ? wall_s() : cost_s_; }
 
+  bool is_timed() const { return options_.budget.seconds > 0 && traits_.executes; }
+
+  // What the finals would take of a budget in seconds by now, where they fit.
+  double finals_reserve_s() const {
+    if (!is_timed()) return 0;
+    return finals_s(result_.evaluations, result_.default_evaluation, finals_options(),
+                    kFinalsShare * (options_.budget.seconds - options_.spent_s));
+  }
+
+  // The next evaluation is taken to take as long as the median so far.
   bool is_spent() const {
-    return options_.budget.spent(result_.evaluations.size(), passed_s()) >= 1;
+    if (cut_) return true;
+    double passed = passed_s();
+    if (is_timed()) passed += finals_reserve_s() + (costs_.empty() ? 0 : median_ms(costs_));
+    return options_.budget.spent(result_.evaluations.size(), passed) >= 1;
+  }
+
+  // Of a budget in seconds: each further round has to fit. A session that goes on and has spent all
+  // of it before holds finals all the same.
+  bool has_time_for_finals() {
+    if (!is_timed() || !finals_->at_round_start()) return !cut_;
+    if (cut_) return false;
+    if (!finals_end_s_) {
+      const bool searched = result_.evaluations.size() > result_.resumed;
+      finals_end_s_ = std::max(options_.budget.seconds,
+                               searched ? 0 : passed_s() + finals_reserve_s() * (1 + 1e-9));
+    }
+    return passed_s() + finals_->round_s() <= *finals_end_s_;
   }
 
   // Applies the session's requirements on a config, next to those of the spec.
@@ -184,13 +229,14 @@ class TuningSession::Impl {
     if (const double noise = measure::relative_noise(made.samples); made.ok() && noise > 0)
       noises_.push_back(noise);
     if (made.ok() && made.power_w > 0) powers_w_.push_back({made.power_w, 0});
+    if (made.ok()) costs_.push_back({made.cost_s, 0});
     const double value = objective_value(made, options_.objective);
     if (std::isfinite(value) &&
         (!best_ || value < objective_value(result_.evaluations[*best_], options_.objective)))
       best_ = result_.evaluations.size() - 1;
   }
 
-  void report_progress(bool finals = false) const {
+  void report_progress(const Config* current = nullptr) const {
     if (!options_.on_progress) return;
     SessionState state;
     state.done = result_.evaluations.size();
@@ -200,7 +246,8 @@ class TuningSession::Impl {
     state.last = result_.evaluations.empty() ? nullptr : &result_.evaluations.back();
     state.best = best_ ? &result_.evaluations[*best_] : nullptr;
     state.by_status = by_status_;
-    state.finals = finals;
+    state.current = current;
+    if (finals_) state.finals_round = finals_->round(), state.finals_rounds = finals_->rounds();
     options_.on_progress(state);
   }
 
@@ -208,9 +255,10 @@ class TuningSession::Impl {
     Request request{++last_id_, config, options_.policy};
     if (may_give_up && best_ && traits_.executes) {
       request.policy.noise = measure::pooled_noise(noises_);
-      request.policy.give_up_ms = kReach[static_cast<std::size_t>(options_.objective)] *
-                                  (request.policy.noise > 0 ? 1.0 : kBlindReach) *
-                                  result_.evaluations[*best_].time_ms;
+      request.policy.give_up_ms = std::min(kReach[static_cast<std::size_t>(options_.objective)] *
+                                               (request.policy.noise > 0 ? 1.0 : kBlindReach) *
+                                               result_.evaluations[*best_].time_ms,
+                                           measure::kMaxGiveUpMs);
       // Who is not beaten by then is settled in the finals, where samples tell more.
       request.policy.max_samples = std::min(request.policy.max_samples,
                                             kContender * std::max(request.policy.min_samples, 1));
@@ -219,9 +267,14 @@ class TuningSession::Impl {
     if (within > 0 && traits_.executes)
       request.policy.count_below_ms = best_ ? within * result_.evaluations[*best_].time_ms
                                             : std::numeric_limits<double>::infinity();
+    // Only the default may outlast the budget: a session needs one config.
+    if (may_give_up && is_timed()) request.policy.limit_s = left_s();
     out_.push_back(request.id);
+    report_progress(&config);
     return request;
   }
+
+  double left_s() const { return std::max(options_.budget.seconds - passed_s(), 1e-3); }
 
   void tell(std::size_t index, const Evaluation& evaluation) {
     Outcome outcome;
@@ -326,11 +379,12 @@ class TuningSession::Impl {
   }
 
   std::optional<Request> next_of_finals() {
-    report_progress(true);
-    if (stopped()) return std::nullopt;
     const std::optional<std::size_t> place = finals_->next();
     if (!place) return std::nullopt;
+    report_progress(&result_.evaluations[*place].config);
+    if (stopped()) return std::nullopt;
     Request request{++last_id_, result_.evaluations[*place].config, finals_->policy(), true};
+    if (is_timed()) request.policy.limit_s = std::max(*finals_end_s_ - passed_s(), 1e-3);
     out_.push_back(request.id);
     return request;
   }
@@ -343,6 +397,9 @@ class TuningSession::Impl {
   Clock& clock_;
   std::int64_t start_ns_;
   double earlier_s_ = 0, cost_s_ = 0;
+  bool cut_ = false;                    // an evaluation was abandoned
+  std::optional<double> finals_end_s_;  // of a budget in seconds: when they have to be over
+  std::vector<Sample> costs_;           // of each config that worked, in seconds
   std::vector<double> noises_;    // measure::relative_noise of each config that was timed in full
   std::vector<Sample> powers_w_;  // of each config whose energy was measured
   std::array<std::size_t, 8> by_status_{};
@@ -378,6 +435,7 @@ Result<std::optional<TuningSession::Request>> TuningSession::next() { return imp
 Status TuningSession::report(const Request& request, Evaluation made) {
   return impl_->report(request, std::move(made));
 }
+Status TuningSession::abandon(const Request& request) { return impl_->abandon(request); }
 std::vector<Config> TuningSession::announced() { return impl_->announced(); }
 Result<SessionResult> TuningSession::result() { return impl_->result(); }
 const std::vector<Evaluation>& TuningSession::evaluations() const {

@@ -7,8 +7,9 @@
 // contents of a journal are not evaluated again: the strategy is asked as before and receives the
 // journal's results. Evaluations end early once they cannot come within reach of the best (racing).
 // At the end the fastest few, and the default, are measured again in turns (finals.h), so that
-// drifting clocks affect all alike. Thread-safety: belongs to one thread; `stop` may be set from
-// any, or from a signal handler.
+// drifting clocks affect all alike. A budget in seconds includes the finals: the search leaves them
+// time, and no evaluation outlasts the budget except the default's. Thread-safety: belongs to one
+// thread; `stop` may be set from any, or from a signal handler.
 #pragma once
 
 #include "base/status.h"
@@ -37,8 +38,9 @@ struct SessionState {
   double spent = 0;         // share of the budget, in [0, 1]
   const Evaluation* last = nullptr;
   const Evaluation* best = nullptr;
-  std::array<std::size_t, 8> by_status{};  // how evaluations ended, by EvaluationStatus
-  bool finals = false;
+  std::array<std::size_t, 8> by_status{};   // how evaluations ended, by EvaluationStatus
+  const Config* current = nullptr;          // the one that is begun
+  int finals_round = 0, finals_rounds = 0;  // from 1, of so many; 0 = in the search
 };
 
 struct SessionOptions {
@@ -51,8 +53,10 @@ struct SessionOptions {
   // kInvalid, for the reason it returns. May be empty.
   std::function<Status(const Evaluation&)> accept;
   std::optional<Config> default_config;  // evaluated first, and measured again in the finals
+  // Called when an evaluation begins and when one ends.
   std::function<void(const SessionState&)> on_progress;
   const std::atomic<bool>* stop = nullptr;
+  double spent_s = 0;  // of a budget in seconds, before the session
 };
 
 struct SessionResult {
@@ -64,6 +68,7 @@ struct SessionResult {
   std::string default_problem;                    // why there is none though one was given
   std::optional<Verdicts> verdict;                // none when nothing worked
   double elapsed_s = 0;                           // wall time, earlier runs of the session included
+  double noise = 0;  // measure::pooled_noise of the search; 0 = not known
 };
 
 std::string_view end_name(SessionResult::End end);  // "budget", "space", "stopped"
@@ -95,6 +100,9 @@ class TuningSession {
   // that is out is reported; when none is out, the session is over.
   Result<std::optional<Request>> next();
   Status report(const Request& request, Evaluation made);
+  // A request whose evaluation was stopped: nothing is known of the config. A budget in seconds is
+  // then spent.
+  Status abandon(const Request& request);
   // Configs that will be asked for soon, each once: worth compiling.
   std::vector<Config> announced();
   // Once it is over, or earlier: what there is by now.

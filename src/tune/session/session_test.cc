@@ -14,6 +14,7 @@
 #include <limits>
 #include <set>
 #include <thread>
+#include <utility>
 
 namespace purlin::tune {
 namespace {
@@ -157,6 +158,84 @@ TEST_F(SessionTest, StopsWithinItsBudget) {
   EXPECT_EQ(result->evaluations.size(), 5u);
   EXPECT_EQ(evaluator.calls, 5);
   EXPECT_EQ(result->end, SessionResult::End::kBudget);
+}
+
+// Each evaluation takes a tenth of a second on the session's clock.
+class SlowEvaluator : public ScriptedEvaluator {
+ public:
+  explicit SlowEvaluator(FakeClock& clock) : clock_(clock) {}
+  Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override {
+    limits.push_back(policy.limit_s);
+    if (cancel_at > 0 && calls + 1 == cancel_at) {
+      ++calls;
+      return error(Code::kCancelled, "the budget is spent");
+    }
+    clock_.now_ns += 100'000'000;
+    Result<Evaluation> made = ScriptedEvaluator::evaluate(config, policy);
+    made->cost_s = made->measure_s = 0.1;
+    return made;
+  }
+  void end_announced() override { ++ended; }
+  int cancel_at = 0, ended = 0;
+  std::vector<double> limits;
+
+ private:
+  FakeClock& clock_;
+};
+
+TEST_F(SessionTest, ABudgetInSecondsIncludesTheStartAndTheFinals) {
+  options_.budget = {0, 2};
+  options_.spent_s = 0.5;
+  SlowEvaluator evaluator(clock_);
+  const Result<SessionResult> result = run(evaluator, nullptr, "exhaustive");
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  EXPECT_GE(result->evaluations.size(), 7u);
+  EXPECT_LT(result->evaluations.size(), 12u);
+  ASSERT_TRUE(result->verdict.has_value());
+  EXPECT_GE(result->verdict->rounds, 1) << "the search leaves time for them";
+  EXPECT_LE(result->elapsed_s, 2.0 + 1e-9);
+  EXPECT_GT(evaluator.ended, 0) << "nothing is compiled any more while finals are timed";
+}
+
+TEST_F(SessionTest, NoEvaluationButTheDefaultsMayOutlastTheBudget) {
+  options_.budget = {0, 2};
+  SlowEvaluator evaluator(clock_);
+  ASSERT_TRUE(run(evaluator, nullptr, "exhaustive").is_ok());
+  EXPECT_EQ(evaluator.limits.front(), 0);
+  for (std::size_t i = 1; i < evaluator.limits.size(); ++i)
+    EXPECT_NEAR(evaluator.limits[i], 2 - 0.1 * static_cast<double>(i), 1e-6) << i;
+}
+
+TEST_F(SessionTest, WhatWasStoppedIsNoResultAndEndsTheSearch) {
+  options_.budget = {0, 20};
+  SlowEvaluator evaluator(clock_);
+  evaluator.cancel_at = 5;
+  const Result<SessionResult> result = [&] {
+    Journal kept = journal().value();
+    return run(evaluator, &kept, "exhaustive");
+  }();
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  EXPECT_EQ(result->evaluations.size(), 4u);
+  EXPECT_EQ(result->end, SessionResult::End::kBudget);
+  EXPECT_EQ(evaluator.calls, 5) << "its time is over: no finals either";
+  EXPECT_EQ(journal()->records().size(), 4u);
+}
+
+TEST_F(SessionTest, ProgressIsReportedWhenAnEvaluationBeginsAndInEachRoundOfTheFinals) {
+  ScriptedEvaluator evaluator;
+  std::set<int> rounds;
+  bool first = true;
+  options_.on_progress = [&](const SessionState& state) {
+    if (std::exchange(first, false)) {
+      EXPECT_EQ(state.done, 0u);
+      ASSERT_NE(state.current, nullptr);
+      EXPECT_EQ(*state.current, *options_.default_config);
+    }
+    rounds.insert(state.finals_round);
+    EXPECT_LE(state.finals_round, state.finals_rounds);
+  };
+  ASSERT_TRUE(run(evaluator).is_ok());
+  EXPECT_TRUE(rounds.contains(0) && rounds.contains(1) && rounds.contains(2));
 }
 
 TEST_F(SessionTest, StopsWhenAskedAndKeepsTheBestSoFar) {

@@ -78,6 +78,8 @@ Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const Probl
   setup.spec_path = spec.file;
   setup.problem = problem;
   setup.binary_cache = options.binary_cache;
+  // Of several devices, each has its own thread.
+  if (options.devices.size() == 1) setup.on_phase = options.on_phase;
   PURLIN_TRY(start_pools(setup, options, *subject));
   WorkerPool& pool = *subject->pools.front();
   subject->device = pool.device();
@@ -87,14 +89,15 @@ Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const Probl
     PURLIN_TRY(list_library(pool, *subject, log));
     setup.device = pool.device().id;
     setup.verify = false;
-    subject->fresh = [setup,
-                      timeout_s = options.timeout_s]() -> Result<std::unique_ptr<Evaluator>> {
-      PURLIN_ASSIGN(auto started, WorkerPool::start(setup, {0, timeout_s}));
+    subject->fresh = [setup, timeout_s = options.timeout_s,
+                      stop = options.stop]() -> Result<std::unique_ptr<Evaluator>> {
+      PURLIN_ASSIGN(auto started, WorkerPool::start(setup, {0, timeout_s, stop}));
       return std::unique_ptr<Evaluator>(std::move(started));
     };
   } else {
     subject->default_config = default_config(spec);
     const std::atomic<bool>* stop = options.stop;
+    if (options.on_phase) options.on_phase("builds the space");
     PURLIN_ASSIGN(subject->space, build_space(spec, problem, pool.device(), {}, [stop](double) {
                     return stop == nullptr || !stop->load();
                   }));

@@ -16,9 +16,11 @@
 #include "tune/space/space.h"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace purlin::tune {
@@ -53,7 +55,10 @@ struct SubjectOptions {
   double timeout_s = 60;             // of one compilation, and of one run
   std::vector<std::string> limits;   // expressions such as "power_w < 500"
   Objective objective = Objective::kTime;
-  const std::atomic<bool>* stop = nullptr;  // ends the start and the construction of the space
+  // Ends the start, the construction of the space and evaluations; outlives the subject.
+  const std::atomic<bool>* stop = nullptr;
+  // Hears what the start does, in words for people: "runs the reference".
+  std::function<void(std::string_view)> on_phase{};
 };
 
 // Starts the workers and builds the space. The space of a spec with a [library] is the list of

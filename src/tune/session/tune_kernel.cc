@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "cache/store/store.h"
+#include "model/expression/parameter.h"
 #include "tune/search/seeded.h"
 #include "tune/session/entry_of.h"
 #include "tune/session/regret.h"
@@ -15,6 +16,8 @@ namespace {
 
 // How long the energy of a config is measured. The energy counters move every 20 to 100 ms.
 constexpr double kEnergyS = 1;
+// From this noise of a single sample on, the device is unfit for tuning.
+constexpr double kTooNoisy = 0.5;
 
 // One call of tune_kernel.
 class KernelTuning {
@@ -38,6 +41,10 @@ class KernelTuning {
       PURLIN_TRY(store.check_writable());
     }
     PURLIN_TRY(make_strategy_with_priors());
+    if (keeps_ && subject_.spec->reference.is_default_config)
+      log_.info(
+          "the reference is the default config: a config that differs from it is rejected, and a "
+          "default that is wrong is not noticed");
     made_.not_stored = why_not_stored();
     if (keeps_ && request_.cache.store && !made_.not_stored.empty())
       log_.info("the winner is not stored: {}", made_.not_stored);
@@ -87,6 +94,11 @@ class KernelTuning {
     if (subject_.spec && rotates() != subject_.spec->rotate_inputs)
       return fmt::format("the spec measures otherwise than --inputs {}",
                          rotates() ? "rotate" : "reuse");
+    // Known before the work, as the rest.
+    for (const Parameter& parameter : subject_.space.parameters())
+      for (const Value& value : parameter.values)
+        if (const Status good = check_parameter_value(parameter.name, value); !good.is_ok())
+          return good.message();
     return "";
   }
 
@@ -159,6 +171,7 @@ class KernelTuning {
     options.default_config = subject_.default_config;
     options.stop = request_.opened.stop;
     options.on_progress = request_.on_progress;
+    options.spent_s = request_.spent_s;
     return options;
   }
 
@@ -170,10 +183,28 @@ class KernelTuning {
     if (request_.on_session_end) request_.on_session_end();
     PURLIN_ASSIGN(made_.session, std::move(session));
     if (!made_.session.default_problem.empty()) log_.warn("{}", made_.session.default_problem);
+    warn_of_the_machine();
     made_.strategy_used = strategy_->name();
     if (strategy_->transfer() != nullptr) made_.transfer = *strategy_->transfer();
     made_.counters_problem = subject_.evaluators.front()->counters_problem();
     return Status::ok();
+  }
+
+  // What makes the times of this session worth less than they look.
+  void warn_of_the_machine() {
+    if (made_.session.noise >= kTooNoisy)
+      log_.warn(
+          "{} is too noisy to tell configs apart: samples of one config scatter by {:.0f} %{}; end "
+          "what else runs on it, and tune again",
+          subject_.device.id, 100 * made_.session.noise,
+          made_.session.noise >= measure::kMaxNoise ? " or more" : "");
+    if (!made_.worked() || made_.session.verdict->machine_change == 1) return;
+    const double change = made_.session.verdict->machine_change;
+    log_.warn(
+        "the finals measured the same configs {:.1f} times {} than the search: the machine was in "
+        "another state by then{}",
+        change > 1 ? change : 1 / change, change > 1 ? "slower" : "faster",
+        keeps_ && request_.cache.store ? "; the winner is stored without its times" : "");
   }
 
   const Config& config_of(std::size_t finalist) const {
@@ -216,6 +247,11 @@ class KernelTuning {
         held = candidate;
         break;
       }
+      // What was not confirmed is neither a winner nor beaten: nothing is stored.
+      if (stop_requested()) {
+        made_.session.end = SessionResult::End::kStopped;
+        return Status::ok();
+      }
       log_.info("the winner {} does not hold up: {}", config_of(candidate).text(), last.problem);
     }
     if (!chosen.empty() && !held) log_.info("the library's own choice stays");
@@ -235,7 +271,8 @@ class KernelTuning {
     options.device = request_.opened.devices.front();
     options.binary_cache = request_.opened.binary_cache;
     const int compilers = request_.opened.compilers;
-    options.pool = {compilers < 0 ? default_compilers() : compilers, request_.opened.timeout_s};
+    options.pool = {compilers < 0 ? default_compilers() : compilers, request_.opened.timeout_s,
+                    request_.opened.stop};
     options.stop = request_.opened.stop;
     // The winner is stored in any case.
     if (const Status measured =

@@ -51,6 +51,7 @@ struct TuneRequest {
   JournalRequest journal;
   StoreRequest cache;
   std::function<void(const SessionState&)> on_progress;
+  double spent_s = 0;  // of a budget in seconds, by what came before: the subject's start
   // Called once, right after the search and the finals, before the confirmation.
   std::function<void()> on_session_end;
 };

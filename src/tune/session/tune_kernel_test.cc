@@ -139,6 +139,16 @@ TEST_F(TuneKernelTest, StoresNothingWhenItMayNotOrWhenTimesDoNotCompare) {
   EXPECT_TRUE(stored().empty());
 }
 
+TEST_F(TuneKernelTest, AParameterThatProgramsCannotReceiveIsKnownBeforeTheWork) {
+  subject_.spec->parameters.push_back({"MODE", {std::string("a b")}, std::nullopt});
+  subject_.space = build_space(*subject_.spec, subject_.problem, device_.device()).value();
+  subject_.default_config = default_config(*subject_.spec);
+  const TuneOutcome made = run();
+  EXPECT_TRUE(made.worked());
+  EXPECT_NE(made.not_stored.find("MODE"), std::string::npos) << made.not_stored;
+  EXPECT_TRUE(stored().empty());
+}
+
 TEST_F(TuneKernelTest, AWinnerThatFailsItsConfirmationGivesItsPlaceToTheDefault) {
   int ended = 0, started = 0;
   request_.on_session_end = [&] { ++ended; };

@@ -2,8 +2,11 @@
 #include "tune/session/worker_pool.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -12,6 +15,12 @@
 #include <vector>
 
 namespace purlin::tune {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{50};  // at whether a wait is over
+constexpr double kLeastLimitS = 0.001;          // 0 would be none
+
+}  // namespace
 
 int default_compilers() {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -34,6 +43,7 @@ class WorkerPool::Compilers {
       const std::lock_guard lock(mutex_);
       ending_ = true;
     }
+    stop_ = true;  // a compiler that hangs does not hold up the end
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
@@ -47,27 +57,45 @@ class WorkerPool::Compilers {
     changed_.notify_all();
   }
 
+  // Compiles nothing more.
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      queue_.clear();
+      jobs_.clear();
+    }
+    stop_ = true;
+    changed_.notify_all();
+  }
+
   // The compilation's outcome; waits while a compiler works on it. nullopt when none has begun.
-  std::optional<Evaluation> collect(const Config& config) {
+  // kCancelled: `is_over` says so before there is an outcome.
+  Result<std::optional<Evaluation>> collect(const Config& config,
+                                            const std::function<bool()>& is_over) {
     std::unique_lock lock(mutex_);
     const std::string key = config.text();
     const auto found = jobs_.find(key);
-    if (found == jobs_.end()) return std::nullopt;
+    if (found == jobs_.end()) return std::optional<Evaluation>();
     Job& job = found->second;
-    changed_.wait(lock, [&] { return job.state == Job::kDone || working_ == 0; });
-    const std::optional<Evaluation> outcome = std::move(job.outcome);
+    while (job.state != Job::kDone && working_ > 0) {
+      if (is_over())
+        return error(Code::kCancelled, "the compilation of {} was stopped", config.text());
+      changed_.wait_for(lock, kLook);
+    }
+    std::optional<Evaluation> outcome = std::move(job.outcome);
     if (job.state == Job::kWaiting)  // all compilers are gone
       std::erase_if(queue_, [&](const Config& queued) { return queued == config; });
     jobs_.erase(found);
     return outcome;
   }
 
-  // Between these two, no compiler runs where it would disturb.
-  void begin_measuring() {
+  // Between these two, no compiler runs where it would disturb, unless `is_over`.
+  void begin_measuring(const std::function<bool()>& is_over) {
     if (!pause_to_measure_) return;
     std::unique_lock lock(mutex_);
     ++measuring_;
-    changed_.wait(lock, [&] { return compiling_ == 0; });
+    while (compiling_ > 0 && !is_over()) changed_.wait_for(lock, kLook);
   }
   void end_measuring() {
     if (!pause_to_measure_) return;
@@ -85,7 +113,7 @@ class WorkerPool::Compilers {
   };
 
   void serve() {
-    Result<std::unique_ptr<measure::Worker>> worker = measure::Worker::start(setup_, true);
+    Result<std::unique_ptr<measure::Worker>> worker = measure::Worker::start(setup_, true, &stop_);
     while (worker.is_ok()) {
       std::optional<Config> config = next();
       if (!config) break;
@@ -114,9 +142,10 @@ class WorkerPool::Compilers {
     {
       const std::lock_guard lock(mutex_);
       --compiling_;
-      Job& job = jobs_[config.text()];
-      job.state = Job::kDone;
-      if (outcome.is_ok()) job.outcome = *outcome;
+      if (const auto found = jobs_.find(config.text()); found != jobs_.end()) {
+        found->second.state = Job::kDone;
+        if (outcome.is_ok()) found->second.outcome = *outcome;
+      }
     }
     changed_.notify_all();
   }
@@ -129,6 +158,7 @@ class WorkerPool::Compilers {
   std::deque<Config> queue_;
   std::unordered_map<std::string, Job> jobs_;  // announced and not collected
   bool ending_ = false;
+  std::atomic<bool> stop_{false};  // of the compilers' workers
   int measuring_ = 0, compiling_ = 0;
   int working_;  // compilers that have not given up
   std::vector<std::thread> threads_;
@@ -141,6 +171,7 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::start(const measure::WorkerSetup
   std::unique_ptr<WorkerPool> pool(new WorkerPool(setup, std::move(worker), options));
   if (options.compilers > 0) {
     measure::WorkerSetup same = setup;
+    same.on_phase = nullptr;  // its thread is the session's
     if (setup.device == "auto") same.device = pool->device().id;
     pool->compilers_ = std::make_shared<Compilers>(same, options, pool->device().kind == "cpu");
   }
@@ -167,7 +198,7 @@ WorkerPool::WorkerPool(const measure::WorkerSetup& setup, std::unique_ptr<measur
                        const PoolOptions& options)
     : worker_(std::move(worker)),
       options_(options),
-      counters_(setup, worker_->device(), 2 * options.timeout_s) {}
+      counters_(setup, worker_->device(), 2 * options.timeout_s, options.stop) {}
 WorkerPool::~WorkerPool() = default;
 
 const DeviceInfo& WorkerPool::device() const { return worker_->device(); }
@@ -175,6 +206,10 @@ bool WorkerPool::executes() const { return worker_->executes(); }
 
 std::size_t WorkerPool::lookahead() const {
   return static_cast<std::size_t>(std::max(options_.compilers, 0)) * 2 + 1;
+}
+
+void WorkerPool::end_announced() {
+  if (compilers_) compilers_->end();
 }
 
 void WorkerPool::announce(const Config& config) {
@@ -186,11 +221,25 @@ Result<gpu::LibrarySpace> WorkerPool::library_space() {
 }
 
 Result<Evaluation> WorkerPool::evaluate(const Config& config, const measure::Policy& policy) {
+  const std::int64_t start_ns = system_clock().monotonic_ns();
+  const auto left_s = [&] {
+    return policy.limit_s - static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
+  };
+  const auto is_over = [&] {
+    return (options_.stop != nullptr && options_.stop->load()) ||
+           (policy.limit_s > 0 && left_s() <= 0);
+  };
   std::optional<Evaluation> compiled;
-  if (compilers_) compiled = compilers_->collect(config);
+  if (compilers_) {
+    PURLIN_ASSIGN(compiled, compilers_->collect(config, is_over));
+  }
   if (compiled && !compiled->ok()) return *std::move(compiled);
-  if (compilers_) compilers_->begin_measuring();
-  Result<Evaluation> made = worker_->evaluate(config, policy, 2 * options_.timeout_s);
+  measure::Policy rest = policy;
+  if (policy.limit_s > 0) rest.limit_s = std::max(left_s(), kLeastLimitS);
+  if (compilers_) compilers_->begin_measuring(is_over);
+  Result<Evaluation> made =
+      is_over() ? error(Code::kCancelled, "{} was stopped before it was measured", config.text())
+                : worker_->evaluate(config, rest, options_.timeout_s);
   if (compilers_) compilers_->end_measuring();
   if (made.is_ok() && compiled) {
     // The measuring worker found the binary ready; what it took to make it belongs here.
@@ -199,7 +248,7 @@ Result<Evaluation> WorkerPool::evaluate(const Config& config, const measure::Pol
     made->cached_binary = compiled->cached_binary;
   }
   if (made.is_ok() && made->ok() && policy.count_below_ms > 0 &&
-      made->time_ms <= policy.count_below_ms)
+      made->time_ms <= policy.count_below_ms && !is_over())
     counters_.read(*made, policy);
   return made;
 }

@@ -19,8 +19,9 @@ namespace purlin::tune {
 
 struct PoolOptions {
   int compilers = 1;      // 0: the measuring worker compiles as well
-  double timeout_s = 60;  // for compiling, and again for verifying and measuring, of one config
-  const std::atomic<bool>* stop = nullptr;  // ends the start of the measuring worker (kCancelled)
+  double timeout_s = 60;  // for compiling one config, for verifying it, and for measuring it
+  // Ends the start of the measuring worker, and evaluations (kCancelled). Outlives the pool.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // As many as help on this machine.
@@ -41,6 +42,7 @@ class WorkerPool : public Evaluator {
   const std::string& energy_problem() const { return worker_->energy_problem(); }
   std::size_t lookahead() const override;
   void announce(const Config& config) override;
+  void end_announced() override;
   std::string counters_problem() const override { return counters_.problem(); }
   Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override;
   // Of a spec with a [library]; measure/worker.h.

@@ -84,7 +84,8 @@ const OP_CLASSES = ['gemm', 'conv', 'attention', 'norm', 'softmax', 'elementwise
                     'copy', 'layout', 'optimizer', 'embedding', 'communication', 'other'];
 const class_color = (name) => `var(--c-${OP_CLASSES.includes(name) ? name : 'other'})`;
 
-const dims = (list) => list.slice(0, Math.max(1, list.findLastIndex((n) => n > 1) + 1)).join('×');
+// Extents that were not recorded are null.
+const dims = (list) => list ? list.slice(0, Math.max(1, list.findLastIndex((n) => n > 1) + 1)).join('×') : '?';
 const launch_text = (launch) => `${dims(launch.grid)} / ${dims(launch.block)}`;
 
 // A table from column descriptions [title, kind] and rows of cells; kind is 1 for figures, 'text'

@@ -59,6 +59,18 @@ function work(kernel) {
 // Told by what such kernels usually are, not by anything the profile has of this one.
 const is_guess = (kernel) => Boolean(kernel.roof) && kernel.roof.bound_from === 'op_class';
 
+// The bound as every row shows it: with a question mark where it is a guess.
+const bound_text = (kernel) => kernel.bound + (is_guess(kernel) ? '?' : '');
+
+function resources_text(kernel) {
+  const shared = kernel.launch.dynamic_shared_bytes;
+  if (kernel.registers === null && !kernel.static_shared_bytes && !kernel.local_bytes)
+    return `registers and memory not recorded${shared > 0 ? `; ${bytes(shared)} dynamic shared memory a block` : ''}`;
+  const registers = kernel.registers === null ? 'unknown registers' : counted(kernel.registers, 'register');
+  return `${registers} a thread, ${bytes(kernel.static_shared_bytes || 0)} static and ${bytes(shared)} dynamic shared memory a block, ` +
+         `${bytes(kernel.local_bytes || 0)} local memory a thread`;
+}
+
 function roof_text(kernel) {
   if (is_guess(kernel)) return `not known; the usual bound of such kernels is ${kernel.bound}`;
   if (kernel.bound === 'unknown' && kernel.utilization === null)
@@ -86,7 +98,7 @@ function built_text(built) {
 function detail_of(kernel, detail) {
   const shapes = detail.shapes.map((row) => [
     percent(row.share), ns(row.total_ns), count(row.count), ns(row.p50_ns), ns(row.p95_ns),
-    row.utilization === null ? row.bound : `${row.bound} ${percent(row.utilization)}`,
+    row.utilization === null ? bound_text(row) : `${bound_text(row)} ${percent(row.utilization)}`,
     launch_text(row.launch), [kernel.kernels > 1 ? `${row.label}:` : '', row.op, row.dtype, row.shape].filter(Boolean).join(' '),
   ]);
   const launch = kernel.launch;
@@ -106,9 +118,7 @@ function detail_of(kernel, detail) {
         ['occupancy', occupancy_text(kernel)],
         ['link', el('a', {href: `#kernel=${kernel.id}`}, `#kernel=${kernel.id}`)],
         ['profile', el('a', {href: `#profile-${doc.profile.id}`}, [doc.profile.id, ...doc.profile.files].join(' '))],
-        ['resources', `${kernel.registers} registers a thread, ${bytes(kernel.static_shared_bytes)} static and ` +
-                      `${bytes(launch.dynamic_shared_bytes)} dynamic shared memory a block, ` +
-                      `${bytes(kernel.local_bytes)} local memory a thread`],
+        ['resources', resources_text(kernel)],
         ['launch', `${launch_text(launch)}${kernel.launch_shapes > 1 ? `, and ${kernel.launch_shapes - 1} more` : ''}`],
       ])),
       el('div', null,

@@ -65,7 +65,7 @@ const kernel_table = (() => {
         el('span', {class: 'meter', 'aria-hidden': 'true'}, el('i', {'width%': 100 * kernel.share / most_share, color: class_color(kernel.op_class)}))),
       [kernel.count > 0 ? kernel.total_ns : null, null, kernel.p50_ns, kernel.p95_ns].map((value, i) =>
         el('td', {class: 'num'}, i === 1 ? count(kernel.count) : ns(value))),
-      el('td', null, el('span', {class: `tag b-${kernel.bound}`, title: is_guess(kernel) ? 'the usual bound of such kernels; not measured' : null}, kernel.bound + (is_guess(kernel) ? '?' : ''))),
+      el('td', null, el('span', {class: `tag b-${kernel.bound}`, title: is_guess(kernel) ? 'the usual bound of such kernels; not measured' : null}, bound_text(kernel))),
       el('td', {class: 'num'}, kernel.utilization === null ? '–' : `${percent(kernel.utilization)} ${kernel.roof.ceiling}`),
       el('td', {class: 'num'}, kernel.roof ? ns(kernel.roof.headroom_ns) : '–'));
   }
