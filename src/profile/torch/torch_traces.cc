@@ -38,6 +38,18 @@ void take_notes(Profile& profile, const Profile& trace) {
                  note.seconds);
 }
 
+// The profiler slows a step down. Its own time is known from before the trace.
+void note_step_time(Profile& profile, const TorchNote& note) {
+  if (note.steps <= 0 || note.usual_step_ns <= 0) return;
+  const double recorded =
+      static_cast<double>(note.end_ns - note.start_ns) / static_cast<double>(note.steps);
+  torch_note(profile, "torch_step",
+             fmt::format("a step took {} before the trace and {} in it: PyTorch's profiler slows "
+                         "the host down",
+                         format_ns(note.usual_step_ns), format_ns(recorded)),
+             static_cast<double>(note.steps), note.usual_step_ns * 1e-9);
+}
+
 void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
   const TraceMerge merge = merge_trace(profile, trace, note.pid);
   profile.coverage.overhead_ns += note.cost_ns;
@@ -51,6 +63,7 @@ void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
                          seen, note.pid, format_ns(note.cost_ns),
                          percent_of(merge.with_op_ns, merge.total_ns)),
              merge.launches, note.cost_ns * 1e-9);
+  note_step_time(profile, note);
   if (merge.split_launches > 0)
     torch_note(profile, "torch_split",
                "launches of kernels that several ops share were divided in the proportion of the "
