@@ -436,5 +436,26 @@ TEST(Remedies, AreComplete) {
   }
 }
 
+// The hook for PyTorch knows what a step took before its trace.
+TEST(Unit, TheStepBeforeTheTraceIsTheBaseline) {
+  TimelineBuilder builder;
+  for (int i = 0; i < 10; ++i) {
+    const std::int64_t at = i * 80'000'000;
+    builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(i), at, 80'000'000);
+    for (int k = 0; k < 4; ++k)
+      builder.kernel("gemm", at + 5'000'000 + k * 20'000'000, 9'000'000,
+                     builder.launch(at + 4'900'000 + k * 20'000'000, 10'000));
+  }
+  for (int i = 0; i < 40; ++i) builder.profile.kernels[0].duration.add(9'000'000);
+  const double inflated = advise(builder.sorted(), analyze_timeline(builder.profile)).idle_share;
+  EXPECT_NEAR(inflated, 1 - 36.0 / 80, 0.01);
+  builder.profile.coverage.notes.push_back({"torch_step", "", 10, 0.048});
+  const Advice advice = advise(builder.profile, analyze_timeline(builder.profile));
+  EXPECT_NEAR(advice.unit.recorded_ns, 80e6, 1e6);
+  EXPECT_NEAR(advice.unit.baseline_ns.mid, 48e6, 1e6);
+  EXPECT_LT(advice.unit.baseline_ns.low, advice.unit.baseline_ns.mid);
+  EXPECT_NEAR(advice.idle_share, 1 - 36.0 / 48, 0.01);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

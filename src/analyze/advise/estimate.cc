@@ -6,6 +6,8 @@
 namespace purlin::analyze {
 namespace {
 
+constexpr double kStepSpread = 0.05;  // of a step's own time before a trace and in it
+
 double idle_of(const DeviceTime& device, IdleCause cause) {
   return static_cast<double>(device.idle_ns[static_cast<std::size_t>(cause)]);
 }
@@ -19,6 +21,14 @@ double count_in(const std::vector<Record>& records, std::int64_t begin, std::int
   const auto first = std::partition_point(records.begin(), records.end(), before(begin));
   const auto last = std::partition_point(first, records.end(), before(end));
   return static_cast<double>(last - first);
+}
+
+// A step before the trace, by the program's own clock, as the hook for PyTorch notes it
+// (profile/torch). 0: not known.
+double step_before_trace_ns(const Profile& profile) {
+  for (const CoverageNote& note : profile.coverage.notes)
+    if (note.cause == "torch_step") return note.seconds * 1e9;
+  return 0;
 }
 
 }  // namespace
@@ -64,6 +74,13 @@ Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline) {
     // Of all devices' hosts together; each device waits for its own.
     unit.recorder_ns = unit.recorder_ns +
                        (cost.call * calls + cost.op * ops) * (share / std::max(1.0, unit.devices));
+  }
+  const double known = unit.kind == "step" ? step_before_trace_ns(profile) : 0;
+  if (known > 0) {
+    const double added = unit.recorded_ns - unit.profiler_ns - known;
+    unit.recorder_ns = {added - kStepSpread * known, added, added + kStepSpread * known};
+    for (double* end : {&unit.recorder_ns.low, &unit.recorder_ns.mid, &unit.recorder_ns.high})
+      *end = std::max(0.0, *end);
   }
   // A recorder that slows the host costs nothing while the device has work queued.
   for (double* end : {&unit.recorder_ns.low, &unit.recorder_ns.mid, &unit.recorder_ns.high})
