@@ -6,9 +6,9 @@
 namespace purlin::profile {
 namespace {
 
-using Work = std::vector<std::pair<std::int64_t, std::int64_t>>;  // start, duration
+using StreamWork = std::vector<std::pair<std::int64_t, std::int64_t>>;  // start, duration
 
-std::vector<std::int64_t> possible(const Work& work) {
+std::vector<std::int64_t> possible(const StreamWork& work) {
   InOrderStreams streams;
   std::vector<std::int64_t> durations(work.size());
   for (std::size_t i = work.size(); i-- > 0;)

@@ -46,7 +46,7 @@ double count_of(const Profile& profile, std::string_view cause) {
   return count;
 }
 
-double kernel_ns(const Profile& profile) {
+double total_kernel_ns(const Profile& profile) {
   double total = 0;
   for (const KernelRow& row : profile.kernels) total += row.duration.total_ns();
   return total;
@@ -63,7 +63,7 @@ TEST(TraceTimes, WorkWithoutTimesIsInNoSum) {
   }
   events.push_back(text_of({"Memcpy HtoD", 0, 0, 9, 0, 7, "gpu_memcpy", R"(,"bytes":4)"}));
   const Profile profile = import_of(events);
-  EXPECT_DOUBLE_EQ(kernel_ns(profile), 8000);
+  EXPECT_DOUBLE_EQ(total_kernel_ns(profile), 8000);
   EXPECT_EQ(profile.coverage.launches_seen, 2);
   EXPECT_EQ(profile.coverage.launches_lost, 2);
   EXPECT_LT(profile.wall_ns, 100'000);
@@ -76,7 +76,7 @@ TEST(TraceTimes, WhatIsDaysAwayIsLeftOut) {
       {text_of({"k", kLate, 4, 1}), text_of({"k", kLate + 10, 4, 2}), text_of({"k", 12, 4, 3}),
        text_of({"k", kLate + 20, 1e15, 4}), text_of({"k", kLate + 30, 4, 5}),
        text_of({"Memcpy HtoD", 3, 5, 9, 0, 7, "gpu_memcpy", R"(,"bytes":4)"})});
-  EXPECT_DOUBLE_EQ(kernel_ns(profile), 12000);
+  EXPECT_DOUBLE_EQ(total_kernel_ns(profile), 12000);
   EXPECT_EQ(profile.wall_ns, 34000);
   EXPECT_EQ(count_of(profile, "bad_times"), 3);
   EXPECT_EQ(profile.copies.at(0).duration.count(), 0);
@@ -91,7 +91,7 @@ TEST(TraceTimes, AnOverlongKernelCountsUpToTheNextStart) {
     events.push_back(text_of({i == 4 ? "bad" : "k", i * 110.0, i == 4 ? 1.6e6 : 100, i + 1}));
   events.push_back(text_of({"long", 0, 1000, 99, 0, 8}));  // another stream
   Profile profile = import_of(events);
-  EXPECT_DOUBLE_EQ(kernel_ns(profile), 9 * 100'000 + 110'000 + 1'000'000);
+  EXPECT_DOUBLE_EQ(total_kernel_ns(profile), 9 * 100'000 + 110'000 + 1'000'000);
   EXPECT_EQ(count_of(profile, "overlong_kernels"), 1);
   // Nodes of a graph may run side by side on one stream.
   events.clear();
@@ -99,7 +99,7 @@ TEST(TraceTimes, AnOverlongKernelCountsUpToTheNextStart) {
     events.push_back(text_of({"k", i * 10.0, i == 4 ? 500.0 : 5.0, 1, 0, 7, "kernel",
                               R"(,"graph id":3,"graph node id":4)"}));
   profile = import_of(events);
-  EXPECT_DOUBLE_EQ(kernel_ns(profile), 545'000);
+  EXPECT_DOUBLE_EQ(total_kernel_ns(profile), 545'000);
   EXPECT_EQ(count_of(profile, "overlong_kernels"), -1);
 }
 
