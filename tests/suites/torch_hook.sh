@@ -14,7 +14,7 @@ loop=$PURLIN_SOURCE/tests/programs/torch_loop.py
 cd "$tmp"
 
 report() { purlin report "$1" --by launch --json >"$tmp/report.json"; }
-causes() { report "$1"; json "$tmp/report.json" "' '.join(n['cause'] for n in d['coverage']['notes'] if n['cause'].startswith('torch'))"; }
+causes() { report "$1"; json "$tmp/report.json" "' '.join(n['cause'] for n in d['coverage']['notes'] if n['cause'].startswith('torch') and n['cause'] != 'torch_step')"; }
 is() { [ "$2" = "$3" ] || fail "$1: '$2' where '$3' was expected"; }
 has_note() {  # CAUSE TEXT: of a.plprof
   report a.plprof
@@ -68,6 +68,7 @@ expect_json report.json "any(k['name'] == 'only_in_trace' and k['op'] == 'aten::
 expect_json report.json "len(d['timeline']['steps']) == 10 and d['timeline']['steps_from'] == 'ranges'"
 expect_json report.json "d['coverage']['overhead_ns'] > 0 and d['source'] == 'purlin'"
 has_note torch_trace "recorded 10 steps ("
+has_note torch_step "a step took"
 has_note torch_trace " more of the program"
 has_note torch_trace_only "1 kernel"
 

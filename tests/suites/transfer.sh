@@ -37,7 +37,7 @@ expect_json "$tmp/out" 'd["evaluations"][1]["config"] == {"BLOCK": 64, "ITEMS": 
 mkdir -p "$PURLIN_CACHE/evaluations"
 echo damaged >"$PURLIN_CACHE/evaluations/scale-0.json.gz"
 expect_exit 0 purlin tune "$spec" --finals 0 --device "fake:$tmp/second.json" --budget 8 --no-store
-expect_contains "$tmp/err" "cannot be read"
+expect_contains "$tmp/err" "not readable"
 unset PURLIN_CACHE
 
 # Export: there and back, and a replay of what was exported.
