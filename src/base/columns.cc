@@ -42,7 +42,7 @@ std::size_t break_before(std::string_view text, std::size_t end) {
   if (const std::size_t blank = line.find_last_of(' ');
       blank != std::string_view::npos && blank > 0)
     return blank;
-  const std::size_t separator = line.find_last_of(",;:/_=|");
+  const std::size_t separator = line.find_last_of(",;:/_-|");
   // A short beginning would waste the line.
   return separator != std::string_view::npos && separator + 1 >= end / 2 ? separator + 1 : end;
 }

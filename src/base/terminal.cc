@@ -23,8 +23,8 @@ namespace {
 constexpr int kPlainWidth = 100;
 constexpr int kLeastWidth = 20;  // less is no width of a terminal
 // What columns shrink to, step by step until the table fits; true: columns of numbers, too.
-constexpr std::pair<std::size_t, bool> kColumnLimits[] = {
-    {16, false}, {12, true}, {8, true}, {4, true}};
+constexpr std::pair<std::size_t, bool> kColumnLimits[] = {{16, false}, {12, false}, {8, false},
+                                                          {10, true},  {8, true},   {4, true}};
 constexpr std::string_view kGap = "  ";
 
 // The environment names a locale; only the C library knows its encoding, and whether it is there.
