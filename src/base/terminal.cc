@@ -144,12 +144,12 @@ std::string Table::render(const Terminal& terminal, std::string_view indent) con
 }
 
 std::string prose_line(std::string_view text, const Terminal& terminal, std::string_view indent) {
-  std::string out(indent);
-  if (!terminal.bounded()) return out + std::string(text) + "\n";
-  const std::size_t taken = indent.size() + kGap.size();
-  const auto room = static_cast<std::size_t>(terminal.width());
-  const std::string start = "\n" + out + std::string(kGap);
-  return out + join(wrap_columns(text, room - std::min(room, taken)), start) + "\n";
+  const std::string start(indent);
+  const auto width = static_cast<std::size_t>(terminal.width());
+  if (!terminal.bounded() || indent.size() + visible_width(text) <= width)
+    return start + std::string(text) + "\n";
+  const std::size_t taken = std::min(width, indent.size() + kGap.size());
+  return start + join(wrap_columns(text, width - taken), "\n" + start + std::string(kGap)) + "\n";
 }
 
 void Progress::update(std::string_view text) {
