@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/csv.h"
 
+#include "base/text.h"
+
+#include <fmt/format.h>
+
 namespace purlin {
 
 std::string csv_cell(std::string_view text) {
@@ -11,6 +15,13 @@ std::string csv_cell(std::string_view text) {
     cell += c;
   }
   return cell + "\"";
+}
+
+std::string csv_text(std::string_view text) {
+  const bool formula =
+      !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
+  if (!formula || parse_double(text)) return csv_cell(text);
+  return csv_cell(fmt::format("'{}", text));
 }
 
 std::vector<std::string> csv_cells(std::string_view line) {

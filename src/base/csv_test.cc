@@ -13,6 +13,16 @@ TEST(Csv, CellsAreQuotedWhereTheyMustBe) {
   EXPECT_EQ(csv_cell("a\nb"), "\"a\nb\"");
 }
 
+TEST(Csv, NoTextIsAFormula) {
+  EXPECT_EQ(csv_text("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+  EXPECT_EQ(csv_text("@SUM"), "'@SUM");
+  EXPECT_EQ(csv_text("-O3"), "'-O3");
+  EXPECT_EQ(csv_text("+a"), "'+a");
+  EXPECT_EQ(csv_text("-1.5e3"), "-1.5e3");
+  EXPECT_EQ(csv_text("gemm"), "gemm");
+  EXPECT_EQ(csv_text(""), "");
+}
+
 TEST(Csv, WhatIsWrittenIsRead) {
   const std::vector<std::string> cells = {"a", "", "f<int, 2>", "say \"a\"", "\"", ","};
   std::string line;

@@ -8,10 +8,44 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <langinfo.h>
+#include <limits>
+#include <locale.h>
+#include <numeric>
+#include <optional>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <utility>
 
 namespace purlin {
+namespace {
+
+constexpr int kPlainWidth = 100;
+constexpr int kLeastWidth = 20;  // less is no width of a terminal
+// What columns shrink to, step by step until the table fits; true: columns of numbers, too.
+constexpr std::pair<std::size_t, bool> kColumnLimits[] = {{16, false}, {12, false}, {8, false},
+                                                          {10, true},  {8, true},   {4, true}};
+constexpr std::string_view kGap = "  ";
+
+// The environment names a locale; only the C library knows its encoding, and whether it is there.
+bool locale_is_utf8() {
+  const locale_t locale = ::newlocale(LC_CTYPE_MASK, "", nullptr);
+  if (locale == nullptr) return false;
+  const bool utf8 = std::string_view(::nl_langinfo_l(CODESET, locale)) == "UTF-8";
+  ::freelocale(locale);
+  return utf8;
+}
+
+std::optional<int> width_of(int fd, bool tty) {
+  if (const auto columns = parse_int(environment_variable("COLUMNS"));
+      columns && *columns > kLeastWidth && *columns <= std::numeric_limits<int>::max())
+    return static_cast<int>(*columns);
+  winsize size{};
+  if (tty && ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > kLeastWidth) return size.ws_col;
+  return std::nullopt;
+}
+
+}  // namespace
 
 Terminal Terminal::of(std::FILE* stream, ColorMode mode) {
   const int fd = ::fileno(stream);
@@ -21,15 +55,8 @@ Terminal Terminal::of(std::FILE* stream, ColorMode mode) {
   if (!environment_variable("NO_COLOR").empty()) color = false;
   if (mode == ColorMode::kAlways) color = true;
   if (mode == ColorMode::kNever) color = false;
-  std::string locale = environment_variable("LC_ALL");
-  if (locale.empty()) locale = environment_variable("LC_CTYPE");
-  if (locale.empty()) locale = environment_variable("LANG");
-  const bool utf8 =
-      locale.find("UTF-8") != std::string::npos || locale.find("utf8") != std::string::npos;
-  int width = 100;
-  winsize size{};
-  if (tty && ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) width = size.ws_col;
-  return {tty, color, utf8, width};
+  const std::optional<int> width = width_of(fd, tty);
+  return {tty, color, locale_is_utf8(), width.value_or(kPlainWidth), tty || width.has_value()};
 }
 
 std::string Terminal::paint(Style style, std::string_view text) const {
@@ -52,42 +79,77 @@ std::string Terminal::bar(double share, int cells) const {
   return out + kEighths[eighths % 8];
 }
 
-std::size_t visible_width(std::string_view text) {
-  std::size_t width = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const unsigned char c = static_cast<unsigned char>(text[i]);
-    if (c == 0x1b) {
-      while (i < text.size() && text[i] != 'm') ++i;
-    } else if ((c & 0xC0) != 0x80) {
-      ++width;
-    }
-  }
-  return width;
-}
-
-std::string Table::render(const Terminal& terminal, std::string_view indent) const {
+std::vector<std::size_t> Table::natural_widths() const {
   std::vector<std::size_t> widths;
   for (const Column& column : columns_) widths.push_back(visible_width(column.title));
   for (const auto& row : rows_)
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i)
       widths[i] = std::max(widths[i], visible_width(row[i]));
-  std::string out;
-  auto line = [&](const std::vector<std::string>& cells, Style style) {
-    std::string text(indent);
-    for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) {
-      const std::string padding(widths[i] - visible_width(cells[i]), ' ');
-      const std::string cell = terminal.paint(style, cells[i]);
-      text += columns_[i].align == Align::kRight ? padding + cell : cell + padding;
-      if (i + 1 < cells.size()) text += "  ";
+  return widths;
+}
+
+// Takes from the widest column, again and again: short cells stay whole. Numbers wrap last.
+void Table::fit(std::vector<std::size_t>& widths, std::size_t room) const {
+  if (widths.empty()) return;
+  std::size_t all =
+      std::accumulate(widths.begin(), widths.end(), kGap.size() * (widths.size() - 1));
+  for (const auto& [least, numbers] : kColumnLimits) {
+    while (all > room) {
+      std::size_t* widest = nullptr;
+      for (std::size_t i = 0; i < widths.size(); ++i)
+        if ((numbers || columns_[i].align == Align::kLeft) && widths[i] > least &&
+            (widest == nullptr || widths[i] > *widest))
+          widest = &widths[i];
+      if (widest == nullptr) break;
+      --*widest;
+      --all;
     }
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    out += text + "\n";
+  }
+}
+
+std::string Table::render(const Terminal& terminal, std::string_view indent) const {
+  std::vector<std::size_t> widths = natural_widths();
+  const auto room = static_cast<std::size_t>(std::max(terminal.width(), 1));
+  if (terminal.bounded()) fit(widths, room - std::min(room, visible_width(indent)));
+  std::string out;
+  const auto row_of = [&](const std::vector<std::string>& cells, Style style) {
+    const std::size_t used = std::min(cells.size(), widths.size());
+    std::vector<std::vector<std::string>> lines(used);
+    std::size_t height = 1;
+    for (std::size_t i = 0; i < used; ++i) {
+      lines[i] = visible_width(cells[i]) > widths[i] ? wrap_columns(cells[i], widths[i])
+                                                     : std::vector<std::string>{cells[i]};
+      height = std::max(height, lines[i].size());
+    }
+    for (std::size_t y = 0; y < height; ++y) {
+      std::string text(indent);
+      for (std::size_t i = 0; i < used; ++i) {
+        const std::string piece = y < lines[i].size() ? lines[i][y] : "";
+        const std::size_t width = visible_width(piece);
+        const std::string padding(widths[i] - std::min(widths[i], width), ' ');
+        const std::string cell = terminal.paint(style, piece);
+        text += columns_[i].align == Align::kRight ? padding + cell : cell + padding;
+        if (i + 1 < used) text += kGap;
+      }
+      while (!text.empty() && text.back() == ' ') text.pop_back();
+      out += text + "\n";
+    }
   };
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
-  line(titles, Style::kBold);
-  for (const auto& row : rows_) line(row, Style::kPlain);
+  if (std::any_of(titles.begin(), titles.end(), [](const auto& title) { return !title.empty(); }))
+    row_of(titles, Style::kBold);
+  for (const auto& row : rows_) row_of(row, Style::kPlain);
   return out;
+}
+
+std::string prose_line(std::string_view text, const Terminal& terminal, std::string_view indent) {
+  const std::string start(indent);
+  const auto width = static_cast<std::size_t>(terminal.width());
+  if (!terminal.bounded() || indent.size() + visible_width(text) <= width)
+    return start + std::string(text) + "\n";
+  const std::size_t taken = std::min(width, indent.size() + kGap.size());
+  return start + join(wrap_columns(text, width - taken), "\n" + start + std::string(kGap)) + "\n";
 }
 
 void Progress::update(std::string_view text) {

@@ -2,8 +2,11 @@
 // What a stream can show: colour, width, and progress on one line.
 //
 // Colour follows --color, then NO_COLOR, then CLICOLOR_FORCE, then whether the stream is a
-// terminal. Thread-safety: a Terminal is immutable; a Progress belongs to one thread.
+// terminal. The width follows COLUMNS, then the terminal. Thread-safety: a Terminal is immutable; a
+// Progress belongs to one thread.
 #pragma once
+
+#include "base/columns.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -21,22 +24,29 @@ class Terminal {
   static Terminal of(std::FILE* stream, ColorMode mode = ColorMode::kAuto);
   // A fixed terminal, for tests and files.
   Terminal(bool interactive, bool color, bool utf8, int width)
-      : interactive_(interactive), color_(color), utf8_(utf8), width_(width) {}
+      : Terminal(interactive, color, utf8, width, interactive) {}
 
   bool interactive() const { return interactive_; }
   bool color() const { return color_; }
   bool utf8() const { return utf8_; }
-  int width() const { return width_; }  // columns; 100 when not a terminal
+  int width() const { return width_; }  // columns; 100 where nothing says how many
+  // Whether lines must fit: on a terminal, or with COLUMNS. In a file, one row stays one line.
+  bool bounded() const { return bounded_; }
   std::string paint(Style style, std::string_view text) const;
   // A horizontal bar for a share in [0, 1], `cells` wide, with eighths where UTF-8 is available.
   std::string bar(double share, int cells) const;
 
  private:
-  bool interactive_, color_, utf8_;
+  Terminal(bool interactive, bool color, bool utf8, int width, bool bounded)
+      : interactive_(interactive), color_(color), utf8_(utf8), bounded_(bounded), width_(width) {}
+
+  bool interactive_, color_, utf8_, bounded_;
   int width_;
 };
 
-// Columns of text. Widths count visible characters, so painted cells line up.
+// Columns of text. Widths are those on the terminal, so painted cells line up. Where that is
+// bounded and too narrow, the widest columns of text wrap, and last those of numbers, at the right.
+// Without any title there is no line of titles.
 class Table {
  public:
   enum class Align { kLeft, kRight };
@@ -52,12 +62,15 @@ class Table {
     std::string title;
     Align align;
   };
+  std::vector<std::size_t> natural_widths() const;
+  void fit(std::vector<std::size_t>& widths, std::size_t room) const;
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Visible width: escape sequences count nothing, a UTF-8 sequence counts one.
-std::size_t visible_width(std::string_view text);
+// A line of prose. On a bounded terminal it continues on lines that are indented by two more.
+std::string prose_line(std::string_view text, const Terminal& terminal,
+                       std::string_view indent = "");
 
 // A line that is redrawn in place on a terminal, and printed every few seconds elsewhere.
 class Progress {

@@ -2,11 +2,15 @@
 #include "base/terminal.h"
 
 #include "base/status.h"
+#include "base/text.h"
 #include "base/time.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
 
 namespace purlin {
 namespace {
@@ -32,6 +36,47 @@ TEST(Terminal, NoColorWinsOverForceAndTheOptionOverBoth) {
   ::unsetenv("NO_COLOR");
 }
 
+// Sets a variable and restores it: the tests of one process share the environment.
+class VariableForTest {
+ public:
+  VariableForTest(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name); before != nullptr) before_ = before;
+    ::setenv(name, value, 1);
+  }
+  ~VariableForTest() {
+    if (before_)
+      ::setenv(name_, before_->c_str(), 1);
+    else
+      ::unsetenv(name_);
+  }
+  VariableForTest(const VariableForTest&) = delete;
+  VariableForTest& operator=(const VariableForTest&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+// Of the C library, not of the name: C.utf8 is UTF-8, and a locale that is not there is not.
+TEST(Terminal, TheEncodingIsThatOfTheLocale) {
+  for (const auto& [name, utf8] : {std::pair{"C.UTF-8", true},
+                                   {"C.utf8", true},
+                                   {"C.UTF8", true},
+                                   {"C", false},
+                                   {"no_PLACE.UTF-8", false}}) {
+    const VariableForTest locale("LC_ALL", name);
+    EXPECT_EQ(Terminal::of(stdout).utf8(), utf8) << name;
+  }
+}
+
+TEST(Terminal, TheWidthFollowsColumns) {
+  const VariableForTest columns("COLUMNS", "72");
+  EXPECT_EQ(Terminal::of(stdout).width(), 72);
+  EXPECT_TRUE(Terminal::of(stdout).bounded());
+  const VariableForTest nonsense("COLUMNS", "wide");
+  EXPECT_NE(Terminal::of(stdout).width(), 72);
+}
+
 TEST(Terminal, BarsAreBounded) {
   EXPECT_EQ(kPlainTerminal.bar(0.5, 4), "##");
   EXPECT_EQ(kPlainTerminal.bar(7, 4), "####");
@@ -49,6 +94,46 @@ TEST(Terminal, TablesLineUpPaintedAndUnicodeCells) {
   EXPECT_EQ(table.render(kPlainTerminal, "> "),
             "> name        n\n> \x1b[31mä\x1b[0m           1\n> long name  23\n");
   EXPECT_EQ(visible_width("\x1b[31mä\x1b[0mb"), 2u);
+}
+
+Table wide_table() {
+  Table table;
+  table.column("kernel");
+  table.column("time", Table::Align::kRight);
+  table.column("cause");
+  table.row({"gemm_nt_128x128", "1.234 ms", "the clock of the device changed by itself"});
+  table.row({"核心", "9 us", ""});
+  return table;
+}
+
+TEST(Terminal, TablesFitATerminal) {
+  for (const int width : {30, 40, 60, 80}) {
+    const std::string text = wide_table().render(Terminal(true, false, true, width), "  ");
+    std::string words;
+    for (const std::string& line : split(text, '\n')) {
+      EXPECT_LE(visible_width(line), static_cast<std::size_t>(width)) << text;
+      words += line;
+    }
+    EXPECT_NE(words.find("itself"), std::string::npos) << text;
+  }
+  EXPECT_EQ(wide_table().render(Terminal(true, false, true, 50)),
+            "kernel               time  cause\n"
+            "gemm_nt_128x128  1.234 ms  the clock of the device\n"
+            "                           changed by itself\n"
+            "核心                 9 us\n");
+}
+
+// A row of a file stays one line for the tools that read it.
+TEST(Terminal, TablesInFilesDoNotWrap) {
+  const std::string text = wide_table().render(Terminal(false, false, true, 40));
+  EXPECT_NE(text.find("the clock of the device changed by itself\n"), std::string::npos);
+}
+
+TEST(Terminal, ProseFitsATerminal) {
+  EXPECT_EQ(prose_line("the clock changed", Terminal(true, false, true, 16), "  "),
+            "  the clock\n    changed\n");
+  EXPECT_EQ(prose_line("the clock changed", Terminal(false, false, true, 16), "  "),
+            "  the clock changed\n");
 }
 
 TEST(Status, CarriesCodeContextAndValue) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
+#include "base/columns.h"
 #include "base/replace.h"
 
 #include <fmt/format.h>
@@ -120,21 +121,18 @@ std::string counted(double count, std::string_view noun) {
 }
 
 std::string elide_middle(std::string_view text, std::size_t width) {
-  // Counted and cut in characters: a UTF-8 sequence must not be cut in two.
-  const auto starts = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
-  const auto length = static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts));
+  const std::size_t length = visible_width(text);
   if (length <= width) return std::string(text);
-  // The byte at which character `n` begins.
-  const auto offset = [&](std::size_t n) {
-    std::size_t at = 0, seen = 0;
-    for (; at < text.size(); ++at)
-      if (starts(text[at]) && seen++ == n) break;
-    return at;
-  };
-  if (width <= 3) return std::string(text.substr(0, offset(width)));
+  if (width <= 3) return std::string(text.substr(0, bytes_within(text, width)));
   const std::size_t left = (width - 3 + 1) / 2;
-  const std::size_t right = width - 3 - left;
-  return fmt::format("{}...{}", text.substr(0, offset(left)), text.substr(offset(length - right)));
+  // The end is the longest that fits.
+  std::string_view end = text;
+  for (std::size_t rest = length; rest > width - 3 - left;) {
+    const Glyph glyph = first_glyph(end);
+    rest -= glyph.columns;
+    end.remove_prefix(glyph.bytes);
+  }
+  return fmt::format("{}...{}", text.substr(0, bytes_within(text, left)), end);
 }
 
 int edit_distance(std::string_view a, std::string_view b) {

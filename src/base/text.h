@@ -40,7 +40,7 @@ template <class Integer>
 requires std::is_integral_v<Integer> std::string noun_for(Integer count, std::string_view noun) {
   return noun_for(static_cast<double>(count), noun);
 }
-// "abcdefgh" to width 5 -> "a...h". Widths are in characters of UTF-8.
+// "abcdefgh" to width 5 -> "a...h". Widths are in columns of a terminal.
 std::string elide_middle(std::string_view text, std::size_t width);
 
 // Damerau-Levenshtein distance, and the candidate within a third of the word's length, or "".

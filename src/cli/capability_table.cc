@@ -7,25 +7,23 @@ namespace purlin::cli {
 
 std::string render_capabilities(const std::vector<Capability>& capabilities,
                                 const Terminal& terminal) {
-  std::size_t width = 0;
-  for (const Capability& capability : capabilities)
-    width = std::max(width, capability.title.size());
-  std::string text;
+  Table table;
+  for (int column = 0; column < 3; ++column) table.column("");
   for (const Capability& capability : capabilities) {
     const Style style = capability.state == CapabilityState::kOk         ? Style::kGreen
                         : capability.state == CapabilityState::kDegraded ? Style::kYellow
                                                                          : Style::kRed;
-    const std::string state = fmt::format("{:<8}", state_name(capability.state));
-    text += fmt::format("{}  {:<{}}  {}\n", terminal.paint(style, state), capability.title, width,
-                        capability.evidence);
+    table.row({terminal.paint(style, state_name(capability.state)), capability.title,
+               capability.evidence});
     if (capability.fix.empty()) continue;
     const Capability& first =
         *std::find_if(capabilities.begin(), capabilities.end(),
                       [&](const Capability& other) { return other.fix == capability.fix; });
-    text += fmt::format("{:10}{:{}}  {} {}\n", "", "", width, terminal.paint(Style::kBold, "fix:"),
-                        &first == &capability ? capability.fix : "see " + first.title);
+    table.row({"", "",
+               fmt::format("{} {}", terminal.paint(Style::kBold, "fix:"),
+                           &first == &capability ? capability.fix : "see " + first.title)});
   }
-  return text;
+  return table.render(terminal);
 }
 
 }  // namespace purlin::cli

@@ -44,6 +44,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_manual_command());
   commands.push_back(make_worker_command());
   commands.push_back(make_keep_clock_command());
+  commands.push_back(make_keep_folder_command());
   return commands;
 }
 

@@ -44,5 +44,6 @@ std::unique_ptr<Command> make_completion_command();
 std::unique_ptr<Command> make_manual_command();
 std::unique_ptr<Command> make_worker_command();
 std::unique_ptr<Command> make_keep_clock_command();
+std::unique_ptr<Command> make_keep_folder_command();
 
 }  // namespace purlin::cli

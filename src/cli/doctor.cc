@@ -91,13 +91,13 @@ class DoctorCommand : public Command {
       return kExitOk;
     }
     context.print(render_capabilities(capabilities, context.terminal));
-    if (devices.empty())
-      context.print(
-          "\nNo device found. Recorded search spaces can be tuned with --device replay:FILE.\n");
-    else
-      context.print(fmt::format("\nReady: --device auto means {} ({}).\n",
-                                context.terminal.paint(Style::kBold, devices.front().id),
-                                devices.front().name));
+    const std::string last =
+        devices.empty()
+            ? "No device found. Recorded search spaces can be tuned with --device replay:FILE."
+            : fmt::format("Ready: --device auto means {} ({}).",
+                          context.terminal.paint(Style::kBold, devices.front().id),
+                          devices.front().name);
+    context.print("\n" + prose_line(last, context.terminal));
     return kExitOk;
   }
 

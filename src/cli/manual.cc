@@ -20,17 +20,22 @@ class ManualCommand : public Command {
   }
   VerbText text() const override {
     return {.description =
-                "Without --install, it prints docs/reference/cli.md. With it, the "
-                "folder gets man1, bash, zsh and fish."};
+                "Without --install, it prints docs/reference/cli.md, or environment.md there. With "
+                "it, the folder gets man1, bash, zsh and fish."};
   }
   bool hidden() const override { return true; }
   void declare(Flags& flags) override {
     flags.option("--install", folder_, "Write man pages and completions into this folder", "DIR");
+    flags.option("--page", page_,
+                 {"Page to print: cli or environment", "", {{"cli", ""}, {"environment", ""}}},
+                 "NAME");
   }
   Result<int> run(Context& context) override {
+    if (page_ != "cli" && page_ != "environment")
+      return error(Code::kInvalid, "--page '{}': give cli or environment", page_);
     const Manual all = manual();
     if (folder_.empty()) {
-      context.print(reference(all));
+      context.print(page_ == "cli" ? reference(all) : environment_reference(all));
       return kExitOk;
     }
     for (const ManPage& page : man_pages(all)) {
@@ -50,7 +55,7 @@ class ManualCommand : public Command {
     return write_atomic(join_path(folder, file), text);
   }
 
-  std::string folder_;
+  std::string folder_, page_ = "cli";
 };
 
 }  // namespace

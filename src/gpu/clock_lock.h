@@ -2,12 +2,11 @@
 // ClockLock: locks the clock of a GPU while the object lives. The clock is unlocked even if this
 // process is killed or crashes.
 //
-// A second process, the keeper, waits on a pipe from this one. If the pipe closes without a
-// message, the keeper unlocks the clock. Thread-safety: belongs to one thread. Failure:
+// A keeper (base/keeper.h) unlocks it then. Thread-safety: belongs to one thread. Failure:
 // kUnavailable, with the reason; the clock is then unchanged.
 #pragma once
 
-#include "base/process.h"
+#include "base/keeper.h"
 #include "base/status.h"
 #include "gpu/monitor.h"
 
@@ -29,14 +28,13 @@ class ClockLock {
   ClockLock& operator=(const ClockLock&) = delete;
 
  private:
-  ClockLock(std::unique_ptr<Monitor> monitor, Process keeper)
+  ClockLock(std::unique_ptr<Monitor> monitor, Keeper keeper)
       : monitor_(std::move(monitor)), keeper_(std::move(keeper)) {}
   std::unique_ptr<Monitor> monitor_;
-  Process keeper_;
+  Keeper keeper_;
 };
 
-// The second process: writes "ready" to stdout, waits for stdin to end, and unlocks the clock
-// unless it read "done".
+// The second process.
 Status keep_clock(Monitor& monitor);
 
 }  // namespace purlin::gpu

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one way to time a kernel: warm-up, repeats until the confidence interval decides, racing.
 //
-// The tuner, the guard and `purlin bench` all time with these functions, so their numbers are
-// comparable. The reasons for the method: docs/concepts/measurement.md. Thread-safety: as the
-// device's. Failure: the device's own Status, or kFailed when its clock gives no usable time.
+// The tuner and the guard time with these functions, so that their numbers are comparable. The
+// reasons for the method: docs/concepts/measurement.md. Thread-safety: as the device's. Failure:
+// the device's own Status, or kFailed when its clock gives no usable time.
 #pragma once
 
 #include "base/json/json.h"

@@ -43,6 +43,10 @@ expect_contains "$tmp/err" opencl:99
 # Kernels that fail in every config: the first one's reason.
 expect_failure division_by_zero division_by_zero.toml:21:9 "division by zero"
 expect_failure compile_error "the planted compile error"
+# A message is printed once, though it is that of the default, of the first config and of the end.
+expect_exit 2 tune compile_error
+[ "$(cat "$tmp/out" "$tmp/err" | grep -c 'does not compile')" -eq 1 ] ||
+  fail "the compile error is not printed once: $(cat "$tmp/out" "$tmp/err")"
 expect_failure missing_entry subtract "it has: add"
 expect_failure wrong_result "element 500"
 expect_failure unwritten "element 999 was not written"

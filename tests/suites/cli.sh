@@ -7,6 +7,12 @@ expect_exit 0 purlin --help
 expect_contains "$tmp/out" "profile" "tune" "cache get" "guard check" "doctor" "demo"
 expect_exit 0 purlin --version
 grep -Eq '^purlin [0-9]+\.[0-9]+\.[0-9]+$' "$tmp/out" || fail "version line"
+cp "$tmp/out" "$tmp/version"
+expect_exit 0 purlin version
+diff "$tmp/version" "$tmp/out" >&2 || fail "version and --version differ"
+expect_exit 0 purlin help version
+expect_contains "$tmp/out" "Usage: purlin VERB" "purlin version"
+expect_exit 0 purlin help help
 
 expect_exit 2 purlin tnue
 expect_contains "$tmp/err" "unknown verb 'tnue'" "did you mean 'tune'?"
@@ -84,7 +90,27 @@ expect_contains "$tmp/err" "purlin.toml:1:" "did you mean 'device'?"
 rm "$tmp/project/purlin.toml"
 cd /
 
+# Tables fit the columns of the reader, and keep what they say.
+for verb in doctor config; do
+  COLUMNS=60 expect_exit 0 purlin $verb
+  wide=$(python3 -c 'import sys; print(max(len(line.rstrip("\n")) for line in open(sys.argv[1])))' "$tmp/out")
+  [ "$wide" -le 60 ] || fail "purlin $verb is $wide columns wide where there are 60: $(cat "$tmp/out")"
+done
+expect_exit 0 purlin config
+expect_contains "$tmp/out" "Label of the code under test, stored in profiles"
+
 # Each verb explains itself, and the reference is what the binary says.
 "$PURLIN_SOURCE/scripts/make_cli_reference.sh" "$PURLIN" >"$tmp/cli.md"
 diff -u "$PURLIN_SOURCE/docs/reference/cli.md" "$tmp/cli.md" >&2 ||
   fail "docs/reference/cli.md is stale: scripts/make_cli_reference.sh BINARY > docs/reference/cli.md"
+"$PURLIN_SOURCE/scripts/make_cli_reference.sh" "$PURLIN" environment >"$tmp/environment.md"
+diff -u "$PURLIN_SOURCE/docs/reference/environment.md" "$tmp/environment.md" >&2 ||
+  fail "docs/reference/environment.md is stale: scripts/make_cli_reference.sh BINARY environment > docs/reference/environment.md"
+
+# Every variable is in `config`, secrets without their value.
+PURLIN_SERVER_TOKEN=of-mine-alone PURLIN_CUPTI=/opt/cupti expect_exit 0 purlin config
+expect_contains "$tmp/out" "PURLIN_CUPTI" "/opt/cupti" "(hidden)"
+! grep -q of-mine-alone "$tmp/out" || fail "config shows a token"
+PURLIN_SERVER_TOKEN=of-mine-alone expect_exit 0 purlin config --json
+expect_json "$tmp/out" "{v['variable']: v['value'] for v in d['variables']}['PURLIN_SERVER_TOKEN'] == '(hidden)'"
+expect_json "$tmp/out" "{v['variable']: v['value'] for v in d['variables']}['PURLIN_CUPTI'] is None"

@@ -78,7 +78,44 @@ expect_contains "$tmp/err" 'is the journal of another bisection'
 expect_exit 3 purlin guard bisect HEAD~3 HEAD --build 'make bench' -- ./bench
 expect_contains "$tmp/out" 'is not slower than'
 expect_exit 2 purlin guard bisect HEAD "$first" --build 'make bench' -- ./bench
-expect_contains "$tmp/err" 'does not come before'
+expect_contains "$tmp/err" 'they are swapped'
 expect_exit 2 purlin guard bisect "$first" HEAD
 expect_contains "$tmp/err" 'say what to run'
+# A signal that ends it, as CI sends one, leaves no worktree and no folder behind.
+mkdir "$tmp/scratch"
+git worktree list >"$tmp/worktrees"
+nothing_left() { [ -z "$(ls "$tmp/scratch")" ] && git worktree list | cmp -s - "$tmp/worktrees"; }
+for signal in TERM HUP KILL; do
+  rm -f "$tmp/building"
+  TMPDIR=$tmp/scratch "$PURLIN" guard compare "$first" mended --build "touch '$tmp/building'; sleep 60" -- ./bench >/dev/null 2>&1 &
+  victim=$!
+  wait_until 'the build' test -e "$tmp/building"
+  kill -$signal $victim
+  wait $victim 2>/dev/null || true
+  wait_until "the end of what SIG$signal left" nothing_left
+done
+
+# A culprit in a merged branch: the merge is named, and how to go into the branch. That works.
+git init -q ../merged
+cd ../merged
+git config user.email a@b && git config user.name Ada
+commit() { echo "$2" >factor; echo "$1" >"$1"; cp ../bench.in bench.in; cp ../repo/Makefile .; git add -A && git commit -qm "$1"; }
+commit start 1
+git tag start
+commit one 1
+git checkout -q -b branch
+commit first 1
+commit slow 1.06
+commit last 1.06
+git checkout -q -
+echo other >other && git add other && git commit -qm other
+git merge -q --no-ff -m 'the merge' branch
+commit end 1.06
+begin_made_up
+expect_exit 0 purlin guard bisect start HEAD --build 'make bench' -- ./bench
+expect_contains "$tmp/out" 'culprit: ' 'Ada: the merge' 'it merges a branch of 3 commits'
+read -r base tip < <(sed -n 's/^  purlin guard bisect \([0-9a-f]*\) \([0-9a-f]*\) .*/\1 \2/p' "$tmp/out")
+expect_exit 0 purlin guard bisect "$base" "$tip" --build 'make bench' -- ./bench
+expect_contains "$tmp/out" 'Ada: slow'
+! grep -q 'it merges' "$tmp/out" || fail 'a commit that is no merge has a branch'
 echo 'guard_bisect: all checks passed'

@@ -64,7 +64,7 @@ completes() {
 mkdir -p "$tmp/files/folder"
 touch "$tmp/files/run.plprof"
 cd "$tmp/files"
-completes "purlin " doctor cache guard completion help
+completes "purlin " doctor cache guard completion help version
 completes "purlin pro" profile
 completes "purlin cache " ls verify
 completes "purlin help guard " check bisect

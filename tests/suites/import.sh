@@ -46,6 +46,37 @@ expect_json "$tmp/out" 'any(n["cause"] == "replayed" for n in d["coverage"]["not
 expect_exit 0 purlin report --json "$tmp/ncu.plprof"
 expect_json "$tmp/out" 'd["environment"]["build"] == "v7" and d["environment"]["devices"][0]["name"] == "NVIDIA H200"'
 
+# A pipe is read like a file: standard input, or a name that is one. All formats, in each verb.
+mkdir "$tmp/streams"
+for file in "$tmp/nsys_2025.txt" "$tmp/ncu" "$tmp/ncu.plprof" "$PURLIN_SOURCE/tests/data/traces/kineto_h200_transformer.json.gz"; do
+  expect_exit 0 purlin report --json --by launch "$file"
+  cp "$tmp/out" "$tmp/of_file.json"
+  TMPDIR=$tmp/streams expect_exit 0 purlin report --json --by launch - < <(cat "$file")
+  cp "$tmp/out" "$tmp/of_stdin.json"
+  TMPDIR=$tmp/streams expect_exit 0 purlin report --json --by launch <(cat "$file")
+  python3 - "$tmp/of_file.json" "$tmp/of_stdin.json" "$tmp/out" <<'PY' || fail "$file from a pipe differs"
+import json, sys
+file, stdin, pipe = (json.load(open(path)) for path in sys.argv[1:])
+same = all(d["kernels"] == file["kernels"] and d["timeline"] == file["timeline"] for d in (stdin, pipe))
+sys.exit(0 if same and stdin["profile"]["files"] == ["-"] else 1)
+PY
+  for verb in advise import; do
+    TMPDIR=$tmp/streams expect_exit 0 purlin $verb - <"$file"
+    cp "$tmp/out" "$tmp/of_stdin"
+    expect_exit 0 purlin $verb "$file"
+    sed "s|^$file  |-  |" "$tmp/out" | diff - "$tmp/of_stdin" >&2 || fail "$verb - of $file"
+  done
+done
+TMPDIR=$tmp/streams expect_exit 0 purlin export --format csv - <"$tmp/nsys_2025.txt"
+expect_contains "$tmp/out" "cudaLaunchKernel"
+expect_exit 2 purlin report - < <(printf '\x28\xb5\x2f\xfdxxxx')
+expect_contains "$tmp/err" "-: this is compressed with zstd; unpack it first: zstd -d -"
+expect_exit 2 purlin report - </dev/null
+expect_contains "$tmp/err" "-: the file is empty"
+expect_exit 2 purlin diff - - <"$tmp/ncu"
+expect_contains "$tmp/err" "standard input can be read once"
+[ -z "$(ls "$tmp/streams")" ] || fail "copies of pipes stay: $(ls "$tmp/streams")"
+
 # rocprofv3: a folder is one run; its files together know the calls.
 run=$tmp/rocprof/host
 mkdir -p "$run"

@@ -124,7 +124,7 @@ std::string to_csv(const Diff& diff) {
            {std::string_view(item.name), std::string_view(item.label), item.op_class,
             std::string_view(item.op), std::string_view(item.shape), std::string_view(item.dtype),
             to_text(item.match)})
-        fields.push_back(csv_cell(text));
+        fields.push_back(csv_text(text));
       for (double value : {item.change, item.low, item.high})
         fields.push_back(whole_ns(value).dump());
       fields.emplace_back(item.certain ? "true" : "false");
@@ -135,7 +135,7 @@ std::string to_csv(const Diff& diff) {
         for (const char* key : {"count", "total_ns", "p50_ns", "p95_ns"})
           fields.push_back(json.is_null() ? "" : json[key].dump());
       }
-      fields.push_back(csv_cell(join(item.why, "; ")));
+      fields.push_back(csv_text(join(item.why, "; ")));
       out += join(fields, ",") + "\r\n";
     }
   return out;

@@ -363,7 +363,7 @@ std::string to_csv(const Report& report) {
       if (!first) out += ',';
       first = false;
       if (value.is_string()) {
-        out += csv_cell(value.as_string());
+        out += csv_text(value.as_string());
       } else if (!value.is_null()) {
         out += value.dump();
       }

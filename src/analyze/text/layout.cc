@@ -93,12 +93,8 @@ std::vector<std::string> wrap_name(std::string_view name, std::size_t width, std
   const std::string text = elide_middle(name, width * lines);
   std::string_view rest = text;
   while (!rest.empty()) {
-    // Bytes of the first `width` characters.
-    std::size_t end = 0, characters = 0;
-    while (end < rest.size()) {
-      if ((static_cast<unsigned char>(rest[end]) & 0xC0) != 0x80 && characters++ == width) break;
-      ++end;
-    }
+    std::size_t end = bytes_within(rest, width);
+    if (end == 0) end = rest.size();
     if (end < rest.size() && out.size() + 1 < lines) {
       const std::size_t at = rest.substr(0, end).find_last_of("_,<> :&*/-)");
       // Only where the lines that are left can hold the rest.

@@ -88,6 +88,7 @@ int run(int argc, const char* const* argv) {
   const auto commands = all_commands();
   if (arguments.size() > 1 && arguments[0] == "help") {  // `purlin help VERB`
     arguments.erase(arguments.begin());
+    if (arguments[0] == "version") arguments[0] = "--help";  // it has no page
     arguments.emplace_back("--help");
   }
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
@@ -95,7 +96,7 @@ int run(int argc, const char* const* argv) {
     fmt::print(arguments.empty() ? stderr : stdout, "{}", overview_help(manual()));
     return arguments.empty() ? kExitError : kExitOk;
   }
-  if (arguments[0] == "--version") {
+  if (arguments[0] == "--version" || arguments[0] == "version") {
     fmt::print("purlin {}\n", version());
     return kExitOk;
   }

@@ -66,14 +66,14 @@ class GuardBisect : public Command {
     if (!(thresholds_.floor >= 0 && thresholds_.floor < thresholds_.detectable))
       return error(Code::kInvalid, "--floor ({}) must lie between 0 and --detectable ({})",
                    thresholds_.floor, thresholds_.detectable);
-    PURLIN_ASSIGN(const guard::Workload workload, workload_.open(false));
+    PURLIN_ASSIGN(guard::Workload workload, workload_.open(false));
     PURLIN_TRY(watched_.open(context, workload.device));
     const std::string& repository = workload_.repository();
     PURLIN_ASSIGN(const std::string good, guard::resolve_commit(repository, good_));
     PURLIN_ASSIGN(const std::string bad, guard::resolve_commit(repository, bad_));
     PURLIN_ASSIGN(const std::vector<std::string> commits,
                   guard::commits_between(repository, good, bad));
-    PURLIN_ASSIGN(const std::string work, workload_.open_work());
+    PURLIN_ASSIGN(const std::string work, workload_.open_work(context, workload));
     const Result<guard::Bisection> found = bisect(context, workload, commits, work);
     workload_.clean_up(context);
     if (!found.is_ok()) return found.status();
@@ -142,7 +142,7 @@ class GuardBisect : public Command {
           "confirmed against its parent: {:.3f}x [{:.3f}, {:.3f}], p = {:.2g}, {} "
           "pairs\n",
           step.ratio, step.low, step.high, step.p_slower, found.confirmation.pairs);
-      return text;
+      return text + into_branch(found.bad);
     }
     if (found.candidates.size() == 1) {
       text += terminal.paint(Style::kYellow, "somewhere near: " + described(found.bad)) + "\n";
@@ -161,6 +161,27 @@ class GuardBisect : public Command {
     return text;
   }
 
+  // How to go on where the culprit is a merge.
+  std::string into_branch(const std::string& commit) const {
+    const std::optional<guard::MergedBranch> branch =
+        guard::merged_branch(workload_.repository(), commit);
+    if (!branch) return "";
+    return fmt::format(
+        "it merges a branch of {}; to go into it, bisect from {} to {}:\n"
+        "  purlin guard bisect {} {} and the other options of this command\n",
+        counted(branch->commits, "commit"), branch->base.substr(0, 12), branch->tip.substr(0, 12),
+        branch->base, branch->tip);
+  }
+
+  Json merge_json(const guard::Bisection& found) const {
+    if (found.candidates.size() != 1) return {};
+    const std::optional<guard::MergedBranch> branch =
+        guard::merged_branch(workload_.repository(), found.bad);
+    if (!branch) return {};
+    return Json::object(
+        {{"base", branch->base}, {"tip", branch->tip}, {"commits", branch->commits}});
+  }
+
   Json document(const guard::Bisection& found, const guard::Workload& workload) const {
     Json json = new_document("purlin.guard-bisect/1", GuardWorkload::environment(workload));
     json.set("outcome", !found.nothing_to_find.empty() ? "nothing_to_find"
@@ -173,6 +194,7 @@ class GuardBisect : public Command {
                                    {"variant", found.item.variant}}));
     json.set("whole", effect_json(found.whole.effect));
     json.set("culprit", found.candidates.size() == 1 ? Json(found.bad) : Json());
+    json.set("merged_branch", merge_json(found));
     json.set("candidates", Json::array_of(found.candidates));
     json.set("confirmation",
              Json::object({{"verdict", guard::verdict_name(found.confirmation.verdict)},

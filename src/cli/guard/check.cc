@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/guard/scratch.h"
 #include "cli/guard/suite_run.h"
 #include "guard/check/findings.h"
 #include "model/spec/spec.h"
@@ -60,11 +61,11 @@ class GuardCheck : public Command {
       return error(Code::kInvalid, "'{}' is a baseline of the suite '{}', not of '{}'", path,
                    baseline.suite, guard_.suite().name);
     options_.profiles = outputs_.profiles();
-    PURLIN_ASSIGN(const std::string scratch, make_temporary_directory("purlin-guard"));
-    const Result<guard::Report> report = guard::check(guard_.run(), baseline, scratch, options_);
+    GuardScratch scratch;
+    PURLIN_ASSIGN(const std::string folder, scratch.open(context, "/"));
+    const Result<guard::Report> report = guard::check(guard_.run(), baseline, folder, options_);
     guard_.end_progress();
-    if (const Status removed = remove_tree(scratch); !removed.is_ok())
-      context.log.warn("{}", removed.message());
+    scratch.close(context);
     if (!report.is_ok()) return report.status();
     const Result<int> code = outputs_.write(context, *report);
     // After the verdict: an error of the backlog must not lose it.

@@ -107,10 +107,7 @@ class GuardCompare : public Command {
   Result<int> run_live(Context& context) {
     PURLIN_ASSIGN(guard::Workload workload, workload_.open(commands_));
     PURLIN_TRY(watched_.open(context, workload.device));
-    std::string work;
-    if (is_revisions()) {
-      PURLIN_ASSIGN(work, workload_.open_work());
-    }
+    PURLIN_ASSIGN(const std::string work, workload_.open_work(context, workload));
     const Result<guard::Report> report = compare(context, workload, work);
     workload_.clean_up(context);
     if (!report.is_ok()) return report.status();

@@ -71,9 +71,9 @@ class GuardMatrix : public Command {
     PURLIN_ASSIGN(const guard::Matrix matrix, guard::load_matrix(path_, here));
     GuardWorkload::Choice choice{matrix.suite, repository_, build_, work_, device_, cache_};
     GuardWorkload opener(std::move(choice), matrix.command);
-    PURLIN_ASSIGN(const guard::Workload workload, opener.open(false));
+    PURLIN_ASSIGN(guard::Workload workload, opener.open(false));
     PURLIN_TRY(watched_.open(context, workload.device));
-    PURLIN_ASSIGN(const std::string work, opener.open_work());
+    PURLIN_ASSIGN(const std::string work, opener.open_work(context, workload));
     Result<guard::MatrixResult> result = run_cells(context, matrix, opener, workload, work);
     opener.clean_up(context);
     PURLIN_TRY(result.status());

@@ -86,22 +86,9 @@ Result<guard::Workload> GuardWorkload::open(bool bare) const {
   return workload;
 }
 
-Result<std::string> GuardWorkload::open_work() {
-  if (!work_.empty()) return absolute_path(work_);
-  PURLIN_ASSIGN(scratch_, make_temporary_directory("purlin-guard"));
-  return scratch_;
-}
-
-// Git records each worktree. The record is removed, too.
-void GuardWorkload::clean_up(Context& context) {
-  if (scratch_.empty()) return;
-  Status status = remove_tree(scratch_);
-  scratch_.clear();
-  if (const Result<std::string> root = guard::repository_root(repository_); root.is_ok()) {
-    const Status pruned = guard::prune_worktrees(*root);
-    if (status.is_ok()) status = pruned;
-  }
-  if (!status.is_ok()) context.log.warn("{}", status.message());
+Result<std::string> GuardWorkload::open_work(Context& context, guard::Workload& workload) {
+  PURLIN_ASSIGN(workload.scratch, scratch_.open(context, repository_));
+  return work_.empty() ? workload.scratch : absolute_path(work_);
 }
 
 Result<guard::Variant> GuardWorkload::revision(Context& context, const std::string& revision,

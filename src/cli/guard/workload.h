@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli/frame/command.h"
+#include "cli/guard/scratch.h"
 #include "guard/suite/contender.h"
 
 #include <string>
@@ -24,10 +25,10 @@ class GuardWorkload {
   // `bare`: the verb has its own commands, so a suite or a command here is an error.
   Result<guard::Workload> open(bool bare) const;
 
-  // The folder for worktrees: --work, or a new one that clean_up() removes together with git's
-  // records of its worktrees.
-  Result<std::string> open_work();
-  void clean_up(Context& context);
+  // The folder for worktrees: --work, or a new one that clean_up() removes. The files of the
+  // workload's commands go to the new one, too.
+  Result<std::string> open_work(Context& context, guard::Workload& workload);
+  void clean_up(Context& context) { scratch_.close(context); }
   // Checks `revision` out under `work` and builds it.
   Result<guard::Variant> revision(Context& context, const std::string& revision,
                                   const std::string& work) const;
@@ -41,8 +42,9 @@ class GuardWorkload {
  private:
   guard::CommandSpec command_;
   std::string suite_path_, repository_ = ".", build_, work_, device_name_, cache_;
-  std::string timeout_, format_ = "samples", scratch_;
+  std::string timeout_, format_ = "samples";
   std::vector<std::string> tags_;
+  GuardScratch scratch_;
 };
 
 // "90s", "5m"; kInvalid naming the flag.

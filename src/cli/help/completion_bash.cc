@@ -76,6 +76,7 @@ std::vector<Choice> first_words(const Manual& manual) {
     }
   }
   words.push_back({"help", "Explain a verb"});
+  words.push_back({"version", "Print the version"});
   return words;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/help/variables.h"
 
 #include <algorithm>
 
@@ -116,13 +117,42 @@ std::string reference(const Manual& manual) {
       "| 3 | inconclusive, or no baseline |\n\n"
       "`profile` returns the exit code of the command.\n\n";
   add_markdown_options(out, "Options of every verb", manual.pages.front().common);
-  out += "Variables that set the default of the option of their name (`purlin config`):\n\n";
+  out +=
+      "Variables that set the default of the option of their name (`purlin config`; all variables\n"
+      "are in [environment.md](environment.md)):\n\n";
   for (const SettingText& setting : manual.settings)
     add_wrapped(out, fmt::format("`{}`: {}.", setting.variable, markdown(setting.text)), "- ",
                 "  ");
   out += "\n";
   for (const Page& page : manual.pages) add_page(out, page);
   while (out.size() > 1 && out[out.size() - 2] == '\n') out.pop_back();
+  return out;
+}
+
+std::string environment_reference(const Manual& manual) {
+  std::string out =
+      "# Environment variables\n\n"
+      "`scripts/make_cli_reference.sh` generates this page. A test fails when the two differ, and\n"
+      "`scripts/check_names` when the code reads a variable that is not here.\n"
+      "`purlin config` prints each variable with its value on your machine.\n\n"
+      "## Settings\n\n"
+      "Each sets the default of every option of its name. An option on the command line wins. A "
+      "key\n"
+      "of that name in `purlin.toml` is weaker.\n\n"
+      "| variable | option | meaning |\n|---|---|---|\n";
+  for (const SettingText& setting : manual.settings)
+    out += fmt::format("| `{}` | `--{}` | {} |\n", setting.variable, setting.name,
+                       markdown(setting.text));
+  for (const VariableGroup& group : variable_groups()) {
+    out += fmt::format("\n## {}\n\n", group.title);
+    if (!group.text.empty()) {
+      add_wrapped(out, group.text);
+      out += "\n";
+    }
+    out += "| variable | meaning |\n|---|---|\n";
+    for (const Variable& variable : group.variables)
+      out += fmt::format("| `{}` | {} |\n", variable.name, markdown(variable.text));
+  }
   return out;
 }
 

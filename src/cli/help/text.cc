@@ -99,7 +99,7 @@ std::string overview_help(const Manual& manual, std::string_view group) {
     text += fmt::format("  {:<{}}  {}\n", page->name, width, page->summary);
   text +=
       "\nOptions of every verb: --help, --color auto|always|never, --quiet, --verbose\n"
-      "`purlin help VERB` explains one verb. `purlin --version` prints the version.\n"
+      "`purlin help VERB` explains one verb. `purlin version` prints the version.\n"
       "Exit codes: 0 done or pass, 1 regression (guard), 2 usage or tool error, 3 inconclusive.\n";
   return text;
 }

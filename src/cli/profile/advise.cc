@@ -39,7 +39,7 @@ class AdviseCommand : public Command {
             .see = {"docs/guide/advise.md", "docs/formats/advise.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "Profiles to read");
+    flags.positionals("FILE", files_, "Profiles to read; - for stdin");
     flags.option("--against", against_, "Earlier profile: also show kernels that became slower",
                  "FILE");
     flags.option("--top", top_, "Interventions in the text, 0 for all");

@@ -32,7 +32,7 @@ class DiffCommand : public Command {
         .see = {"docs/guide/diff.md", "docs/formats/diff.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "Profile before, then profile after");
+    flags.positionals("FILE", files_, "Profile before, then profile after; - for stdin");
     flags.option("--per", per_,
                  {"Base of the totals: auto, step or run",
                   "",
@@ -59,9 +59,10 @@ class DiffCommand : public Command {
     } else if (per_ != "auto") {
       return error(Code::kInvalid, "--per '{}': give auto, step or run", per_);
     }
+    PURLIN_ASSIGN(const std::vector<ProfileFile> files, detect_profiles(files_));
     Profile profiles[2];
     for (std::size_t i = 0; i < 2; ++i) {
-      PURLIN_ASSIGN(profiles[i], read_profiles(context, std::vector<std::string>{files_[i]}));
+      PURLIN_ASSIGN(profiles[i], read_profiles(context, std::vector<ProfileFile>{files[i]}));
     }
     PURLIN_ASSIGN(analyze::Diff diff, analyze::diff_profiles(profiles[0], profiles[1], unit));
     diff.a.path = files_[0];

@@ -38,7 +38,8 @@ class ExportCommand : public Command {
         .see = {"docs/formats/export.md", "docs/formats/tuning-results.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "Profiles or traces to merge, or tuning results");
+    flags.positionals("FILE", files_,
+                      "Profiles or traces to merge, - for stdin; or tuning results");
     flags.option(
         "--format", format_,
         {"chrome, perfetto or csv; kernel-tuner, t4, json or csv",
@@ -68,8 +69,8 @@ class ExportCommand : public Command {
     const bool tuning = format_ == "kernel-tuner" || format_ == "t4" || format_ == "json";
     // csv is a format of both: the kind of the file decides.
     if (tuning) return export_results(context);
-    if (const Status no_profile = detect_profiles(files_).status();
-        format_ == "csv" && !no_profile.is_ok()) {
+    const Result<std::vector<ProfileFile>> files = detect_profiles(files_);
+    if (const Status no_profile = files.status(); format_ == "csv" && !no_profile.is_ok()) {
       if (no_profile.code() == Code::kNotFound) return no_profile;
       const Result<int> results = export_results(context);
       if (results.is_ok()) return results;
@@ -86,7 +87,8 @@ class ExportCommand : public Command {
                    format_);
     if (output_.empty() && format_ == "perfetto" && context.terminal.interactive())
       return error(Code::kInvalid, "a Perfetto trace is binary: give -o FILE, or a pipe");
-    PURLIN_ASSIGN(const Profile profile, read_profiles(context, files_));
+    if (!files.is_ok()) return files.status();
+    PURLIN_ASSIGN(const Profile profile, read_profiles(context, *files));
     std::optional<AtomicFile> file;
     if (!output_.empty()) {
       PURLIN_ASSIGN(AtomicFile created, AtomicFile::create(output_));

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile/files.h"
 
+#include "base/descriptor.h"
 #include "base/files.h"
 #include "profile/format/merge.h"
 #include "profile/import/rocm/rocprof_csv.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
 #include <optional>
 #include <set>
+#include <sys/stat.h>
 #include <tuple>
+#include <unistd.h>
 #include <utility>
 
 namespace purlin::cli {
@@ -37,13 +43,52 @@ Result<std::vector<std::string>> rocprof_paths(const std::vector<ProfileFile>& f
   return paths;
 }
 
+constexpr std::string_view kStandardInput = "-";
+
+bool is_pipe(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
+// A copy of the stream with this name; null for a regular file.
+Result<std::shared_ptr<const StreamCopy>> copied_stream(const std::string& name) {
+  if (name == kStandardInput) {
+    if (::isatty(STDIN_FILENO) != 0)
+      return error(Code::kInvalid,
+                   "-: standard input is a terminal; pipe a profile into it, or name a file");
+    return StreamCopy::read(STDIN_FILENO, "standard input");
+  }
+  if (!is_pipe(name)) return std::shared_ptr<const StreamCopy>();
+  const Descriptor pipe(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (pipe.get() < 0) return error(Code::kIo, "cannot read '{}': {}", name, std::strerror(errno));
+  return StreamCopy::read(pipe.get(), name);
+}
+
+// The failure with the name that the user gave. The copy's path says nothing, and its file is gone.
+Status in_words_of_user(const Status& status, const ProfileFile& file) {
+  if (file.stream == nullptr) return status;
+  std::string message = status.message();
+  for (std::size_t at = 0; (at = message.find(file.path, at)) != std::string::npos;
+       at += file.name.size())
+    message.replace(at, file.path.size(), file.name);
+  return {status.code(), message};
+}
+
 }  // namespace
 
 Result<std::vector<ProfileFile>> detect_profiles(const std::vector<std::string>& paths) {
+  if (std::count(paths.begin(), paths.end(), kStandardInput) > 1)
+    return error(Code::kInvalid, "-: standard input can be read once; name it once");
   std::vector<ProfileFile> files;
-  for (const std::string& path : paths) {
-    PURLIN_ASSIGN(const Format format, profile::detect_format(path));
-    files.push_back({path, format});
+  for (const std::string& name : paths) {
+    ProfileFile file;
+    file.name = name;
+    PURLIN_ASSIGN(file.stream, copied_stream(name));
+    file.path = file.stream != nullptr ? file.stream->path() : name;
+    Result<Format> format = profile::detect_format(file.path);
+    if (!format.is_ok()) return in_words_of_user(format.status(), file);
+    file.format = *format;
+    files.push_back(std::move(file));
   }
   return files;
 }
@@ -83,13 +128,13 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
     for (const ProcessInfo& process : processes)
       taken.emplace(process.pid, process.start_ns, process.layer);
   };
-  const auto take = [&](const std::string& path, Result<Profile> read) -> Status {
-    if (!read.is_ok()) return read.status();
+  const auto take = [&](const ProfileFile& file, Result<Profile> read) -> Status {
+    if (!read.is_ok()) return in_words_of_user(read.status(), file);
     if (read->partial) {
       progress.clear();
-      context.log.warn("{} is damaged or was cut short; taken as far as it reads", path);
+      context.log.warn("{} is damaged or was cut short; taken as far as it reads", file.name);
     }
-    warn_of_doubles(path, *read);
+    warn_of_doubles(file.name, *read);
     if (std::exchange(first, false)) {
       merged = std::move(read).value();
       return Status::ok();
@@ -106,11 +151,11 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
   };
   bool rocprof_read = false;
   for (const ProfileFile& file : files) {
-    reading = base_name(file.path);
+    reading = base_name(file.name);
     if (file.format != Format::kRocprofCsv) {
-      PURLIN_TRY(take(file.path, profile::open_profile(file.path, rest())));
+      PURLIN_TRY(take(file, profile::open_profile(file.path, rest())));
     } else if (!std::exchange(rocprof_read, true)) {
-      PURLIN_TRY(take(file.path, profile::import_rocprof_csv(rocprof, rest())));
+      PURLIN_TRY(take(file, profile::import_rocprof_csv(rocprof, rest())));
     }
   }
   if (first) return error(Code::kInvalid, "no profile given");

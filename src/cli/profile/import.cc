@@ -54,13 +54,15 @@ class ImportCommand : public Command {
                 "  Proton            FILE.hatchet\n  Purlin            profiles, to merge them",
             .examples = {{"purlin import trace.json.gz -o step.plprof"},
                          {"purlin import report.sqlite"},
+                         {"ssh node cat trace.json.gz | purlin import - -o step.plprof"},
                          {"purlin import --build v2 --json rank*.json.gz -o job.plprof"}},
             .exit_codes = {{0, "Imported; a damaged file may give a part, marked partial"},
                            {2, "A file cannot be read"}},
             .see = {"docs/guide/import.md", "docs/formats/import.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "Traces, exports, profiles, or a folder of rocprof files");
+    flags.positionals("FILE", files_,
+                      "Traces, exports, profiles, a folder of rocprof files; - for stdin");
     flags.option("-o,--output", output_, "Profile to write (default: only show the contents)",
                  "FILE");
     flags.option("--build", build_, "Label of the code under test, stored in the profile", "LABEL");
@@ -99,7 +101,7 @@ class ImportCommand : public Command {
     const Contents contents(profile);
     Json inputs = Json::array();
     for (const ProfileFile& file : files)
-      inputs.push(Json::object({{"path", file.path}, {"format", profile::to_text(file.format)}}));
+      inputs.push(Json::object({{"path", file.name}, {"format", profile::to_text(file.format)}}));
     const Timeline& timeline = profile.timeline;
     Json document = new_document("purlin.import/1", profile.environment);
     document.set("inputs", std::move(inputs))
@@ -130,7 +132,7 @@ class ImportCommand : public Command {
     const Contents contents(profile);
     std::string out;
     for (const ProfileFile& file : files)
-      out += fmt::format("{}  {}\n", file.path,
+      out += fmt::format("{}  {}\n", file.name,
                          terminal.paint(Style::kDim, profile::to_text(file.format)));
     for (const DeviceInfo& device : profile.environment.devices)
       out += fmt::format("  {:<9} {}{}\n", "device", device.name.empty() ? device.id : device.name,

@@ -46,7 +46,7 @@ class ReportCommand : public Command {
             .see = {"docs/guide/report.md", "docs/formats/report.md"}};
   }
   void declare(Flags& flags) override {
-    flags.positionals("FILE", files_, "Profiles to read");
+    flags.positionals("FILE", files_, "Profiles to read; - for stdin");
     flags.option("--top", top_, "Rows in the text, 0 for all");
     flags.option("--by", by_,
                  {"Rows: kernel, shape, launch, op or op_class",

@@ -154,7 +154,7 @@ class SpaceCommand : public Command {
     const bool csv = export_ == "csv";
     std::vector<std::string> names;
     for (const Parameter& parameter : space_.parameters())
-      names.push_back(csv_cell(parameter.name));
+      names.push_back(csv_text(parameter.name));
     std::string text = csv ? join(names, ",") + "\n" : "[";
     const std::size_t count = sample_ > 0 ? sample.size() : space_.index_count();
     const std::size_t most = limit_ > 0 ? static_cast<std::size_t>(limit_) : count;
@@ -165,7 +165,7 @@ class SpaceCommand : public Command {
       const Config config = space_.config(index);
       if (csv) {
         std::vector<std::string> values;
-        for (const auto& item : config.items()) values.push_back(csv_cell(to_text(item.second)));
+        for (const auto& item : config.items()) values.push_back(csv_text(to_text(item.second)));
         text += join(values, ",") + "\n";
       } else {
         text += (printed == 0 ? "\n " : ",\n ") + to_json(config).dump();

@@ -38,6 +38,16 @@ std::string last_lines(std::string_view text, std::size_t count) {
 // Next to the worktree: a build might remove a file inside it.
 std::string stamp_of(const std::string& path) { return path + ".built"; }
 
+// A revision without its submodules would not build, and the reason would be hard to see.
+Status fetch_submodules(const WorktreeOptions& options, const std::string& path) {
+  if (!file_exists(join_path(path, ".gitmodules"))) return Status::ok();
+  const Result<std::string> fetched =
+      git(path, {"submodule", "--quiet", "update", "--init", "--recursive"});
+  if (fetched.is_ok()) return Status::ok();
+  return error(Code::kFailed, "{}: its submodules cannot be fetched: {}",
+               options.commit.substr(0, 12), fetched.status().message());
+}
+
 Status build(const WorktreeOptions& options, const std::string& path) {
   Process::Options process;
   // Both streams of the build as one, in the order of writing.
@@ -77,10 +87,11 @@ Result<std::string> make_worktree(const WorktreeOptions& options) {
   // An incomplete worktree of a killed run.
   if (file_exists(path)) PURLIN_TRY(remove_worktree(options.repository, path));
   // Git still lists a worktree whose folder the user removed.
-  PURLIN_TRY(prune_worktrees(options.repository));
+  PURLIN_TRY(forget_worktrees(options.repository, options.parent));
   PURLIN_ASSIGN(const std::string said,
                 git(options.repository,
                     {"worktree", "add", "--quiet", "--detach", "--force", path, options.commit}));
+  PURLIN_TRY(fetch_submodules(options, path));
   if (!options.build.empty()) PURLIN_TRY(build(options, path));
   PURLIN_TRY(write_atomic(stamp_of(path), options.build));
   return path;
@@ -88,6 +99,11 @@ Result<std::string> make_worktree(const WorktreeOptions& options) {
 
 Result<std::vector<std::string>> commits_between(const std::string& folder, const std::string& good,
                                                  const std::string& bad) {
+  if (good != bad && git(folder, {"merge-base", "--is-ancestor", bad, good}).is_ok())
+    return error(Code::kInvalid,
+                 "{} comes after {}: they are swapped; give the earlier revision, which is fast, "
+                 "first",
+                 good.substr(0, 12), bad.substr(0, 12));
   PURLIN_ASSIGN(const std::string said,
                 git(folder, {"rev-list", "--first-parent", "--reverse", bad, "^" + good}));
   const std::vector<std::string> after = split(said, '\n');
@@ -105,12 +121,30 @@ Result<std::vector<std::string>> commits_between(const std::string& folder, cons
   return commits;
 }
 
+std::optional<MergedBranch> merged_branch(const std::string& folder, const std::string& commit) {
+  const Result<std::string> tip = git(folder, {"rev-parse", "--verify", "--quiet", commit + "^2"});
+  if (!tip.is_ok()) return std::nullopt;
+  const Result<std::string> base = git(folder, {"merge-base", commit + "^1", *tip});
+  if (!base.is_ok()) return std::nullopt;
+  const Result<std::vector<std::string>> branch = commits_between(folder, *base, *tip);
+  if (!branch.is_ok()) return std::nullopt;
+  return MergedBranch{*base, *tip, branch->size() - 1};
+}
+
 Result<std::string> describe_commit(const std::string& folder, const std::string& commit) {
   return git(folder, {"show", "--no-patch", "--abbrev=12", "--date=short",
                       "--format=%h %ad %an: %s", "--end-of-options", commit});
 }
 
-Status prune_worktrees(const std::string& repository) {
+Status forget_worktrees(const std::string& repository, const std::string& parent) {
+  PURLIN_ASSIGN(const std::string listed, git(repository, {"worktree", "list", "--porcelain"}));
+  constexpr std::string_view kEntry = "worktree ";
+  for (const std::string& line : split(listed, '\n')) {
+    if (!starts_with(line, kEntry)) continue;
+    const std::string path = line.substr(kEntry.size());
+    if (parent_path(path) != parent || file_exists(path)) continue;
+    (void)git(repository, {"worktree", "unlock", path});  // fails where it has no lock
+  }
   const Result<std::string> pruned = git(repository, {"worktree", "prune"});
   return pruned.is_ok() ? Status::ok() : pruned.status();
 }
@@ -118,7 +152,7 @@ Status prune_worktrees(const std::string& repository) {
 Status remove_worktree(const std::string& repository, const std::string& path) {
   PURLIN_TRY(remove_file(stamp_of(path)));
   PURLIN_TRY(remove_tree(path));
-  return prune_worktrees(repository);
+  return forget_worktrees(repository, parent_path(path));
 }
 
 }  // namespace purlin::guard

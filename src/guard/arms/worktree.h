@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,17 +28,28 @@ struct WorktreeOptions {
   double build_timeout_s = 3600;
 };
 
-// Checks out and builds; returns the worktree's path. The build sees PURLIN_COMMIT.
+// Checks out with submodules, and builds; returns the worktree's path. The build sees
+// PURLIN_COMMIT.
 Result<std::string> make_worktree(const WorktreeOptions& options);
 // The commits from `good` to `bad`, both included, oldest first, along first parents: a merge
-// counts as one step. kInvalid where `good` is not among them.
+// counts as one step. kInvalid where `good` is not among them, or comes after `bad`.
 Result<std::vector<std::string>> commits_between(const std::string& folder, const std::string& good,
                                                  const std::string& bad);
+// What a merge brought into the line of first parents. The branch begins after `base` and ends with
+// `tip`; `commits` counts its commits along first parents. nullopt: the commit is no merge, or its
+// branch cannot be searched from `base`.
+struct MergedBranch {
+  std::string base, tip;
+  std::size_t commits = 0;
+};
+std::optional<MergedBranch> merged_branch(const std::string& folder, const std::string& commit);
+
 // "3f2a9c1b6d10 2026-11-20 Name: subject", for people.
 Result<std::string> describe_commit(const std::string& folder, const std::string& commit);
 
-// Removes git's notes of worktrees whose folder no longer exists.
-Status prune_worktrees(const std::string& repository);
+// Removes git's notes of the worktrees in `parent`, whose folders no longer exist. A killed git
+// leaves a lock on such a note, which goes too.
+Status forget_worktrees(const std::string& repository, const std::string& parent);
 // Removes the folder and git's note of it.
 Status remove_worktree(const std::string& repository, const std::string& path);
 

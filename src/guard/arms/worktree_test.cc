@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace purlin::guard {
 namespace {
 
@@ -55,6 +57,50 @@ TEST_F(WorktreeTest, ChecksOutAndBuildsWithoutTouchingTheUsersTree) {
   ASSERT_TRUE(remove_worktree(repository_, *old).is_ok());
   EXPECT_FALSE(file_exists(*old));
   EXPECT_TRUE(sh("cd repo && [ $(git worktree list | wc -l) = 1 ]"));
+}
+
+// Git killed during `worktree add` leaves a locked note without a folder.
+TEST_F(WorktreeTest, ALockedNoteOfAFolderThatIsGoneGoesToo) {
+  const Result<std::string> made = make("HEAD", "");
+  ASSERT_TRUE(made.is_ok()) << made.status().message();
+  ASSERT_TRUE(sh("cd repo && git worktree lock --reason initializing ../work/*[0-9a-f]"));
+  ASSERT_TRUE(remove_tree(*made).is_ok());
+  ASSERT_TRUE(forget_worktrees(repository_, parent_path(*made)).is_ok());
+  EXPECT_TRUE(sh("cd repo && [ $(git worktree list | wc -l) = 1 ]"));
+}
+
+TEST_F(WorktreeTest, SubmodulesAreThere) {
+  ::setenv("GIT_ALLOW_PROTOCOL", "file", 1);
+  ASSERT_TRUE(
+      sh("git init -q lib && cd lib && git config user.email a@b && git config user.name a && "
+         "echo part >part && git add part && git commit -qm lib && cd ../repo && "
+         "git submodule --quiet add $PWD/../lib lib && git commit -qm 3"));
+  const Result<std::string> made = make("HEAD", "cat lib/part");
+  EXPECT_TRUE(made.is_ok()) << made.status().message();
+  ASSERT_TRUE(sh("mv lib away && rm -rf repo/.git/modules"));
+  const Status gone = make("HEAD", "cat lib/part; :").status();
+  EXPECT_EQ(gone.code(), Code::kFailed);
+  EXPECT_NE(gone.message().find("its submodules cannot be fetched"), std::string::npos);
+  ::unsetenv("GIT_ALLOW_PROTOCOL");
+}
+
+TEST_F(WorktreeTest, SwappedRevisionsAndMergedBranches) {
+  const std::string first = resolve_commit(repository_, "HEAD~1").value();
+  const std::string last = resolve_commit(repository_, "HEAD").value();
+  EXPECT_EQ(commits_between(repository_, first, last)->size(), 2u);
+  EXPECT_NE(commits_between(repository_, last, first).status().message().find("they are swapped"),
+            std::string::npos);
+  EXPECT_FALSE(merged_branch(repository_, last));
+  ASSERT_TRUE(
+      sh("cd repo && git checkout -qb side && echo 3 >a && git add a && git commit -qm 3 && "
+         "echo 4 >a && git commit -qam 4 && git checkout -q - && echo 5 >b && git add b && "
+         "git commit -qm 5 && git merge -q --no-ff -m merge side"));
+  const std::optional<MergedBranch> branch =
+      merged_branch(repository_, resolve_commit(repository_, "HEAD").value());
+  ASSERT_TRUE(branch);
+  EXPECT_EQ(branch->base, last);
+  EXPECT_EQ(branch->tip, resolve_commit(repository_, "side").value());
+  EXPECT_EQ(branch->commits, 2u);
 }
 
 TEST_F(WorktreeTest, ABuildThatFailsSaysHow) {

@@ -136,9 +136,13 @@ class Bisector {
         clearest = &item;
     if (clearest == nullptr) {
       std::string said;
-      for (const ReportItem& item : report.items)
+      bool faster = false;
+      for (const ReportItem& item : report.items) {
+        faster |= item.result.verdict == Verdict::kImprovement;
         said += fmt::format("\n  {} {}: {} {}", item.kernel, item.shape,
                             verdict_name(item.result.verdict), item.result.reason);
+      }
+      if (faster) said += "\nIt is faster. The first revision must be the fast one.";
       result_.nothing_to_find =
           fmt::format("{} is not slower than {} beyond doubt, so there is no culprit to find:{}",
                       short_name(setup_.commits.back()), short_name(setup_.commits.front()), said);

@@ -142,40 +142,47 @@ Report undecided(Report report, const std::string& reason) {
 }
 
 std::string render_table(const Report& report, const Terminal& terminal) {
+  const auto any = [&](auto&& filled) {
+    return std::any_of(report.items.begin(), report.items.end(), filled);
+  };
+  const bool shapes = any([](const ReportItem& item) { return !item.shape.empty(); });
+  const bool causes = any([](const ReportItem& item) { return !item.result.cause.empty(); });
   Table table;
   table.column("kernel");
-  table.column("shape");
+  if (shapes) table.column("shape");
   table.column("verdict");
-  table.column("baseline", Table::Align::kRight);
-  table.column("now", Table::Align::kRight);
-  table.column("ratio [95 %]", Table::Align::kRight);
-  table.column("p", Table::Align::kRight);
-  table.column("pairs", Table::Align::kRight);
-  table.column("cause");
+  for (const char* title : {"baseline", "now", "ratio [95 %]", "p", "pairs"})
+    table.column(title, Table::Align::kRight);
+  if (causes) table.column("cause");
   for (const ReportItem& item : report.items) {
     const ItemResult& result = item.result;
     const bool measured = result.effect.pairs > 0;
-    table.row({item.kernel, item.shape,
-               terminal.paint(style_of(result.verdict), verdict_name(result.verdict)),
-               measured ? format_ns(result.baseline_ns) : "-",
-               measured ? format_ns(result.current_ns) : "-", ratio_text(result.effect),
-               measured ? fmt::format("{:.2g}", p_value(result)) : "-",
-               std::to_string(result.pairs), result.cause});
+    std::vector<std::string> row = {item.kernel};
+    if (shapes) row.push_back(item.shape);
+    for (std::string& cell : std::vector<std::string>{
+             terminal.paint(style_of(result.verdict), verdict_name(result.verdict)),
+             measured ? format_ns(result.baseline_ns) : "-",
+             measured ? format_ns(result.current_ns) : "-", ratio_text(result.effect),
+             measured ? fmt::format("{:.2g}", p_value(result)) : "-", std::to_string(result.pairs)})
+      row.push_back(std::move(cell));
+    if (causes) row.push_back(result.cause);
+    table.row(std::move(row));
   }
   std::string text = table.render(terminal);
+  const auto add = [&](std::string_view line) { text += prose_line(line, terminal, "  "); };
   for (const ReportItem& item : report.items) {
     if (item.result.verdict != Verdict::kPass && !item.result.reason.empty())
-      text += fmt::format("  {}: {}\n", title(item), item.result.reason);
-    for (const std::string& note : item.notes) text += fmt::format("  {}: {}\n", title(item), note);
+      add(fmt::format("{}: {}", title(item), item.result.reason));
+    for (const std::string& note : item.notes) add(fmt::format("{}: {}", title(item), note));
   }
-  for (const std::string& note : report.notes) text += "  note: " + note + "\n";
+  for (const std::string& note : report.notes) add("note: " + note);
   if (report.measurement.neighbours.value_or(0) > 0)
-    text += fmt::format("  note: the device is shared with {}\n",
-                        counted(*report.measurement.neighbours, "process"));
+    add(fmt::format("note: the device is shared with {}",
+                    counted(*report.measurement.neighbours, "process")));
   if (report.measurement.rejected_pairs > 0)
-    text += fmt::format("  note: {} rejected and taken again ({})\n",
-                        counted(report.measurement.rejected_pairs, "pair"),
-                        join(report.measurement.reasons, "; "));
+    add(fmt::format("note: {} rejected and taken again ({})",
+                    counted(report.measurement.rejected_pairs, "pair"),
+                    join(report.measurement.reasons, "; ")));
   text += fmt::format("{} ({}; {:.1f} s)\n",
                       terminal.paint(style_of(report.verdict()), verdict_name(report.verdict())),
                       counts(report), report.seconds);

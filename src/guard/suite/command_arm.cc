@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 namespace purlin::guard {
@@ -120,10 +121,18 @@ class CommandArm : public Arm {
     return environment;
   }
 
+  Result<std::string> times_folder() const {
+    if (options_.scratch.empty()) return make_temporary_directory("purlin-times");
+    static std::atomic<unsigned> next{0};  // of all arms
+    std::string folder = join_path(options_.scratch, fmt::format("times-{}", next++));
+    PURLIN_TRY(make_directories(folder));
+    return folder;
+  }
+
   // Every reported item. If the command fails, all its known items fail. In prepare() none are
   // known yet (`wanted` is null), and the arm fails.
   Result<Readings> run(const CommandSpec& command, const std::vector<Item>* wanted) {
-    PURLIN_ASSIGN(const std::string scratch, make_temporary_directory("purlin-times"));
+    PURLIN_ASSIGN(const std::string scratch, times_folder());
     Result<std::vector<BenchmarkTimes>> times = measure(command, join_path(scratch, "times"));
     (void)remove_tree(scratch);
     Readings readings;

@@ -26,6 +26,7 @@ struct CommandArmOptions {
   std::uint64_t seed = 0;
   double nominal_mhz = 0;  // of the device's clock, 0 = not known: see summarise()
   std::string identity;    // other inputs of the run, such as the revision
+  std::string scratch;     // folder of the files with times; "" = that of temporary files
 };
 
 // prepare() runs each command once. That run is the rehearsal, and gives the items.

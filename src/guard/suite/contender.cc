@@ -37,6 +37,7 @@ std::unique_ptr<Arm> commands_arm(const Workload& workload, const Variant& varia
   if (!variant.cache.empty()) options.environment["PURLIN_CACHE"] = variant.cache;
   options.nominal_mhz = workload.device.clock_mhz;
   options.identity = variant.identity;
+  options.scratch = workload.scratch;
   if (workload.suite) options.seed = workload.suite->seed;
   return make_command_arm(std::move(options), std::move(commands));
 }

@@ -26,6 +26,7 @@ struct Workload {
   DeviceInfo device;
   std::string cache;
   CommandSpec command;
+  std::string scratch;  // for files of the commands; "" = the folder of temporary files
 };
 
 struct Variant {

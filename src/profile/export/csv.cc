@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/csv.h"
+
 #include "base/text.h"
 #include "profile/export/events.h"
 
 namespace purlin::profile {
 namespace {
-
-void append_field(std::string& out, std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    out += text;
-    return;
-  }
-  out += '"';
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  out += '"';
-}
 
 class CsvWriter {
  public:
@@ -45,9 +34,9 @@ class CsvWriter {
                                : nullptr;
     out += is_kernel ? "kernel," : activity.kind == ActivityKind::kSet ? "set," : "copy,";
     if (row != nullptr) {
-      append_field(out, names_[activity.row]);
+      out += csv_text(names_[activity.row]);
     } else if (!is_kernel && activity.row < profile_.copies.size()) {
-      append_field(out, profile_.copies[activity.row].kind);
+      out += csv_text(profile_.copies[activity.row].kind);
     }
     fmt::format_to(std::back_inserter(out), ",{},{},{},{},{},", activity.device, activity.process,
                    activity.stream, activity.start_ns, activity.duration_ns);
@@ -65,7 +54,7 @@ class CsvWriter {
     fmt::format_to(std::back_inserter(out), "{},", activity.graph);
     if (activity.call < timeline_.calls.size()) {
       const Call& call = timeline_.calls[activity.call];
-      append_field(out, call.name < timeline_.names.size() ? timeline_.names[call.name] : "");
+      out += csv_text(call.name < timeline_.names.size() ? timeline_.names[call.name] : "");
       fmt::format_to(std::back_inserter(out), ",{},{},{},", call.thread, call.start_ns,
                      call.duration_ns);
       ++counts_.links;
@@ -73,11 +62,11 @@ class CsvWriter {
       out += ",,,,";
     }
     if (row != nullptr) {
-      append_field(out, row->op);
+      out += csv_text(row->op);
       out += ',';
-      append_field(out, row->shape);
+      out += csv_text(row->shape);
       out += ',';
-      append_field(out, row->dtype);
+      out += csv_text(row->dtype);
     } else {
       out += ",,";
     }

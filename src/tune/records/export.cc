@@ -118,13 +118,13 @@ std::string csv(const Recording& recording) {
     for (const auto& metric : run.metrics) metrics.insert(metric.first);
   std::string text;
   for (const Recording::Parameter& parameter : recording.parameters)
-    text += csv_cell(parameter.name) + ",";
+    text += csv_text(parameter.name) + ",";
   text += "status,time_ms,samples,compile_s,verification_s,benchmark_s,overhead_s";
-  for (const std::string& metric : metrics) text += "," + csv_cell(metric);
+  for (const std::string& metric : metrics) text += "," + csv_text(metric);
   text += "\n";
   for (const RecordedRun& run : recording.runs) {
     for (const Recording::Parameter& parameter : recording.parameters)
-      text += csv_cell(to_text(*run.config.find(parameter.name))) + ",";
+      text += csv_text(to_text(*run.config.find(parameter.name))) + ",";
     text += fmt::format("{},{},{},{},{},{},{}", status_name(run.status),
                         run.ok() ? fmt::format("{}", run.time_ms()) : "", run.samples_ms.size(),
                         run.compile_s, run.verification_s, run.benchmark_s, run.overhead_s);

@@ -208,12 +208,21 @@ std::string rate_text(const ReportInput& input, const Config& config, double tim
 
 std::string first_line(std::string_view text) { return split(text, '\n').front(); }
 
+// A message is printed once: the error about no config that works, and the warning about the
+// default, have theirs.
 void append_failures(std::string& text, const ReportInput& input, const Terminal& terminal) {
-  for (const auto& [status, kind] : failures_of(input.result)) {
+  const SessionResult& result = input.result;
+  const Evaluation* warned =
+      result.default_evaluation ? &result.evaluations[*result.default_evaluation] : nullptr;
+  for (const auto& [status, kind] : failures_of(result)) {
     text += terminal.paint(Style::kYellow,
                            fmt::format("{} failed ({})", kind.count, status_name(status)));
-    text += fmt::format(", first {}: {}\n", kind.first->config.text(),
-                        elide_middle(first_line(kind.first->message), 200));
+    if (kind.first == warned)
+      text += ", first the default";
+    else if (result.verdict)
+      text += fmt::format(", first {}: {}", kind.first->config.text(),
+                          elide_middle(first_line(kind.first->message), 200));
+    text += "\n";
   }
 }
 

@@ -182,7 +182,7 @@ class KernelTuning {
                                                 journal_ ? &*journal_ : nullptr, session_options());
     if (request_.on_session_end) request_.on_session_end();
     PURLIN_ASSIGN(made_.session, std::move(session));
-    if (!made_.session.default_problem.empty()) log_.warn("{}", made_.session.default_problem);
+    warn_of_default();
     warn_of_the_machine();
     made_.strategy_used = strategy_->name();
     if (strategy_->transfer() != nullptr) made_.transfer = *strategy_->transfer();
@@ -205,6 +205,13 @@ class KernelTuning {
         "another state by then{}",
         change > 1 ? change : 1 / change, change > 1 ? "slower" : "faster",
         keeps_ && request_.cache.store ? "; the winner is stored without its times" : "");
+  }
+
+  // Where no config works, the error about that has the message.
+  void warn_of_default() {
+    const SessionResult& session = made_.session;
+    if (session.default_problem.empty() || (session.default_evaluation && !session.verdict)) return;
+    log_.warn("{}", session.default_problem);
   }
 
   const Config& config_of(std::size_t finalist) const {
