@@ -95,8 +95,7 @@ TEST(Rounds, GoOnAfterAnEvaluation) {
   TimelineBuilder builder;
   std::int64_t at = 0;
   for (int step = 0; step < 20; ++step) {
-    for (int k = 0; k < 30; ++k, at += 100)
-      builder.kernel("kernel" + std::to_string(k), at, 90);
+    for (int k = 0; k < 30; ++k, at += 100) builder.kernel("kernel" + std::to_string(k), at, 90);
     if (step % 5 == 4)
       for (int k = 0; k < 40; ++k, at += 100) builder.kernel("evaluate", at, 20);
   }
