@@ -19,13 +19,13 @@ TEST(ProgressLine, SaysWhatIsDoneNowAndWhatTimeIsLeft) {
   state.elapsed_s = 10;
   state.by_status[static_cast<std::size_t>(EvaluationStatus::kTimeout)] = 2;
   EXPECT_EQ(progress_line(state, {200, 14}, 150),
-            "evaluation 51 of 150  best 500.0 us  last 500.0 us  2 timeout  4 s left  BM=64");
+            "evaluation 51 of 150  best 500.00 us  last 500.00 us  2 timeout  4 s left  BM=64");
   state.spent = 0.25;
   state.finals_round = 2;
   state.finals_rounds = 5;
   state.current = nullptr;
   EXPECT_EQ(progress_line(state, {200, 0}, 200),
-            "finals 2 of 5  best 500.0 us  last 500.0 us  2 timeout  about 30 s left");
+            "finals 2 of 5  best 500.00 us  last 500.00 us  2 timeout  about 30 s left");
 }
 
 }  // namespace
