@@ -94,12 +94,14 @@ expect_json "$tmp/out" 'any("convert In=I8" in n and "not a conversion" in n for
 # Killed in the second process of the fifth pair: what was measured is not measured again.
 compare=("$PURLIN" guard compare --commands './bench 1' './bench 1.1' --json --journal pairs.jsonl --no-profiles)
 begin_made_up
-MADE_UP_HANG=12 "${compare[@]}" >/dev/null 2>"$tmp/err" &   # two find the items, eight make four pairs
+mkdir scratch
+TMPDIR=$tmp/scratch MADE_UP_HANG=12 "${compare[@]}" >/dev/null 2>"$tmp/err" &   # two find the items, eight make four pairs
 pid=$!
 wait_until 'the fifth pair' test -e "$MADE_UP.hangs"
 kill -9 $pid
 wait $pid 2>/dev/null || true
 rm "$MADE_UP.hangs"
+wait_until 'the end of its folder' rmdir scratch
 printf '{"events": [{"item": 0, "base' >>pairs.jsonl   # and torn in the middle of a line
 kept=$(grep -c '"current":\[' pairs.jsonl || true)
 [ "$kept" -eq 4 ] || fail "$kept pairs were in the journal"

@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "guard/arms/worktree.h"
 
+#include <vector>
+
 namespace purlin::cli {
 namespace {
 
@@ -15,8 +17,10 @@ constexpr std::string_view kPrefix = "purlin-guard";
 Result<std::string> GuardScratch::open(Context& context, const std::string& repository) {
   PURLIN_ASSIGN(folder_, make_temporary_directory(kPrefix));
   root_ = guard::repository_root(repository).value_or("");
-  Result<Keeper> keeper = Keeper::start(
-      {join_path(executable_directory(), "purlin"), "keep-folder", folder_, "--repo=" + root_});
+  std::vector<std::string> command = {join_path(executable_directory(), "purlin"), "keep-folder",
+                                      folder_};
+  if (!root_.empty()) command.insert(command.end(), {"--repo", root_});
+  Result<Keeper> keeper = Keeper::start(command);
   if (keeper.is_ok())
     keeper_.emplace(std::move(keeper).value());
   else
