@@ -402,7 +402,7 @@ class NsysImporter {
       copy->kind = ActivityKind::kCopy;
       copy->bytes =
           static_cast<std::uint64_t>(std::max<std::int64_t>(0, rows.integer(7).value_or(0)));
-      const std::string_view direction = kind < kinds.size() ? kinds[kind] : "copy";
+      const std::string direction = kind < kinds.size() ? kinds[kind] : "copy";
       const std::optional<std::int64_t> side = rows.integer(direction == "h2d" ? 9 : 10);
       const std::size_t memory = side && *side >= 0 ? to_u32(side) : memories.size();
       copy->row = assembly_.copy_row(
