@@ -14,7 +14,7 @@ for program in "$@"; do
   middle=$(date +%s.%N)
   timeout 90 purlin profile --quiet -o "$out/$program.plprof" -- python3 "$here/$program.py" >"$out/$program.txt" 2>"$out/$program.err"
   end=$(date +%s.%N)
-  purlin report --json "$out/$program.plprof" >"$out/$program.json" 2>/dev/null
+  purlin report --json --by shape "$out/$program.plprof" >"$out/$program.json" 2>/dev/null
   purlin advise "$out/$program.plprof" >"$out/$program.advice.txt" 2>/dev/null
   python3 - "$out" "$program" "$begin" "$middle" "$end" <<'PY' | tee -a "$out/table.txt"
 import json, sys
