@@ -3,34 +3,12 @@
 // one; an error, or a profile whose indices hold.
 #include "profile/import/nsys/session.h"
 #include "profile/import/nsys/sqlite_file.h"
+#include "sql_database.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <sqlite3.h>
 #include <string>
-
-namespace {
-
-// Databases by their bytes are all checks and offsets; as SQL the fuzzer finds shapes of schemas.
-std::string database_of(std::string_view sql) {
-  sqlite3* db = nullptr;
-  if (::sqlite3_open(":memory:", &db) != SQLITE_OK) return "";
-  ::sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
-  ::sqlite3_limit(db, SQLITE_LIMIT_VDBE_OP, 25'000);
-  ::sqlite3_progress_handler(
-      db, 200'000, [](void*) { return 1; }, nullptr);
-  ::sqlite3_exec(db, std::string(sql).c_str(), nullptr, nullptr, nullptr);
-  sqlite3_int64 size = 0;
-  unsigned char* bytes = ::sqlite3_serialize(db, "main", &size, 0);
-  std::string database(bytes != nullptr ? reinterpret_cast<char*>(bytes) : "",
-                       bytes != nullptr ? static_cast<std::size_t>(size) : 0);
-  ::sqlite3_free(bytes);
-  ::sqlite3_close(db);
-  return database;
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);

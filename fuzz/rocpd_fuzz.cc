@@ -4,34 +4,17 @@
 #include "profile/import/proton/hatchet.h"
 #include "profile/import/rocm/rocpd.h"
 #include "profile/import/rocm/rocprof_json.h"
+#include "sql_database.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <sqlite3.h>
 #include <string>
 #include <string_view>
 
 namespace {
 
 using purlin::profile::Input;
-
-std::string database_of(std::string_view sql) {
-  sqlite3* db = nullptr;
-  if (::sqlite3_open(":memory:", &db) != SQLITE_OK) return "";
-  ::sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
-  ::sqlite3_limit(db, SQLITE_LIMIT_VDBE_OP, 25'000);
-  ::sqlite3_progress_handler(
-      db, 200'000, [](void*) { return 1; }, nullptr);
-  ::sqlite3_exec(db, std::string(sql).c_str(), nullptr, nullptr, nullptr);
-  sqlite3_int64 size = 0;
-  unsigned char* bytes = ::sqlite3_serialize(db, "main", &size, 0);
-  std::string database(bytes != nullptr ? reinterpret_cast<char*>(bytes) : "",
-                       bytes != nullptr ? static_cast<std::size_t>(size) : 0);
-  ::sqlite3_free(bytes);
-  ::sqlite3_close(db);
-  return database;
-}
 
 void check(const purlin::Result<purlin::Profile>& profile) {
   if (!profile.is_ok()) return;

@@ -449,7 +449,7 @@ TEST(Unit, TheStepBeforeTheTraceIsTheBaseline) {
   for (int i = 0; i < 40; ++i) builder.profile.kernels[0].duration.add(9'000'000);
   const double inflated = advise(builder.sorted(), analyze_timeline(builder.profile)).idle_share;
   EXPECT_NEAR(inflated, 1 - 36.0 / 80, 0.01);
-  builder.profile.coverage.notes.push_back({"torch_step", "", 10, 0.048});
+  builder.profile.coverage.step_ns = 48e6;
   const Advice advice = advise(builder.profile, analyze_timeline(builder.profile));
   EXPECT_NEAR(advice.unit.recorded_ns, 80e6, 1e6);
   EXPECT_NEAR(advice.unit.baseline_ns.mid, 48e6, 1e6);

@@ -23,14 +23,6 @@ double count_in(const std::vector<Record>& records, std::int64_t begin, std::int
   return static_cast<double>(last - first);
 }
 
-// A step before the trace, by the program's own clock, as the hook for PyTorch notes it
-// (profile/torch). 0: not known.
-double step_before_trace_ns(const Profile& profile) {
-  for (const CoverageNote& note : profile.coverage.notes)
-    if (note.cause == "torch_step") return note.seconds * 1e9;
-  return 0;
-}
-
 }  // namespace
 
 Interval3 bounded(Interval3 interval, double max) {
@@ -75,7 +67,7 @@ Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline) {
     unit.recorder_ns = unit.recorder_ns +
                        (cost.call * calls + cost.op * ops) * (share / std::max(1.0, unit.devices));
   }
-  const double known = unit.kind == "step" ? step_before_trace_ns(profile) : 0;
+  const double known = unit.kind == "step" ? profile.coverage.step_ns : 0;
   if (known > 0) {
     const double added = unit.recorded_ns - unit.profiler_ns - known;
     unit.recorder_ns = {added - kStepSpread * known, added, added + kStepSpread * known};

@@ -7,6 +7,9 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 
 namespace purlin::analyze {
 namespace {
@@ -58,6 +61,7 @@ class Slicer {
 
   Profile run() {
     cut_rows();
+    cut_stalls();
     find_host_windows();
     cut_host();
     cut_activities();
@@ -66,6 +70,7 @@ class Slicer {
 
  private:
   void cut_rows() {
+    for (const KernelRow& row : out_.kernels) launched_.insert(row.name);
     std::vector<RowPart> kernels(out_.kernels.size()), copies(out_.copies.size());
     for (const Activity& activity : from_.activities) {
       std::vector<RowPart>& parts = activity.kind == ActivityKind::kKernel ? kernels : copies;
@@ -80,6 +85,15 @@ class Slicer {
     }
     kernel_places_ = keep_rows(out_.kernels, kernels);
     copy_places_ = keep_rows(out_.copies, copies);
+  }
+
+  // A kernel without a row would come back as one that was sampled only.
+  void cut_stalls() {
+    std::set<std::string_view> kept;
+    for (const KernelRow& row : out_.kernels) kept.insert(row.name);
+    std::erase_if(out_.stalls.functions, [&](const StallFunction& function) {
+      return launched_.contains(function.name) && !kept.contains(function.name);
+    });
   }
 
   // Of each process: from the first call that launched work of the window to the window's end.
@@ -145,6 +159,7 @@ class Slicer {
   const Timeline& from_;
   const std::vector<DeviceWindow>& windows_;
   Profile out_;
+  std::set<std::string> launched_;          // names of all kernels
   std::map<std::uint32_t, Interval> host_;  // by process
   std::vector<std::uint32_t> kernel_places_, copy_places_, call_places_;
 };
@@ -165,6 +180,13 @@ KernelTotals totals_of(const Timeline& timeline, const std::vector<DeviceWindow>
   return totals;
 }
 
+std::vector<DeviceWindow> windows_of(const TimelineAnalysis& analysis) {
+  std::vector<DeviceWindow> windows;
+  for (const DeviceTime& device : analysis.devices)
+    windows.push_back({device.device, {device.begin_ns, device.begin_ns + device.window_ns}});
+  return windows;
+}
+
 bool has_start_up(const TimelineAnalysis& analysis) {
   return std::any_of(analysis.phases.begin(), analysis.phases.end(),
                      [](const Phase& phase) { return phase.kind == PhaseKind::kStartUp; });
@@ -174,13 +196,6 @@ bool has_start_up(const TimelineAnalysis& analysis) {
 
 Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows) {
   return Slicer(profile, windows).run();
-}
-
-std::vector<DeviceWindow> windows_of(const TimelineAnalysis& analysis) {
-  std::vector<DeviceWindow> windows;
-  for (const DeviceTime& device : analysis.devices)
-    windows.push_back({device.device, {device.begin_ns, device.begin_ns + device.window_ns}});
-  return windows;
 }
 
 bool has_every_launch(const Profile& profile) {

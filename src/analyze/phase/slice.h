@@ -21,12 +21,11 @@ struct DeviceWindow {
 
 // The work that begins inside of its device's window; devices without a window keep nothing. Rows
 // have the durations of that work; their other facts (counters, first and last time) are those of
-// the whole run. Host records that touch the window or launched the work are in it. The profile
-// must be sorted (sort_timeline). The result is sorted too.
+// the whole run, as the host's waits are. Stall samples of kernels without work there are left out.
+// Host records that touch the window or launched the work are in it. The profile must be sorted
+// (sort_timeline). The result is sorted too.
 Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows);
 
-// The windows of an analysis.
-std::vector<DeviceWindow> windows_of(const TimelineAnalysis& analysis);
 // Whether the timeline holds every launch of the rows, so that a slice of it is one of the rows.
 bool has_every_launch(const Profile& profile);
 // The profile's part in the windows of `analysis`; nothing where that is all of it, or where the

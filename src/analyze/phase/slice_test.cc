@@ -79,6 +79,21 @@ TEST(SelectPhase, TheStartUpAndTheSteadyStateAreTheWhole) {
   EXPECT_EQ(start_up.copies[0].bytes, 4096);
 }
 
+// A kernel of the start-up does not come back as a row of its stall samples.
+TEST(SelectPhase, StallSamplesOfTheStartUpAreLeftOut) {
+  TimelineBuilder builder = with_start_up(30);
+  builder.kernel("load", 60'100, 5'000, builder.launch(60'000, 50));
+  Profile profile = with_rows(builder);
+  for (const char* name : {"load", "gemm", "called_by_kernels"}) {
+    StallFunction& function = profile.stalls.functions.emplace_back();
+    function.name = name;
+  }
+  ASSERT_TRUE(select_phase(profile, PhaseChoice::kSteadyState).is_ok());
+  std::vector<std::string> names;
+  for (const StallFunction& function : profile.stalls.functions) names.push_back(function.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"gemm", "called_by_kernels"}));
+}
+
 // A start-up with little work is no reason to leave launches out.
 TEST(SelectPhase, LittleOutsideLeavesTheRowsWhole) {
   TimelineBuilder builder = with_start_up(1);

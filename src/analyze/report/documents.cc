@@ -273,6 +273,7 @@ Json coverage_json(const Coverage& coverage, bool partial) {
                            {"launches_lost", number(coverage.launches_lost)},
                            {"launches_sampled_out", number(coverage.launches_sampled_out)},
                            {"overhead_ns", number(coverage.overhead_ns)},
+                           {"step_ns", coverage.step_ns > 0 ? number(coverage.step_ns) : Json()},
                            {"sampling", sampling_json(coverage.sampling)},
                            {"bytes_written", coverage.bytes_written}});
   out.set("notes", std::move(notes));

@@ -37,7 +37,8 @@ Totals totals_of(const TimelineAnalysis& timeline) {
 
 std::string whole_percent(double share) { return fmt::format("{:.0f}%", share * 100); }
 
-void find_idle(const TimelineAnalysis& timeline, const Totals& totals,
+// `step_ns`: Coverage::step_ns.
+void find_idle(const TimelineAnalysis& timeline, const Totals& totals, double step_ns,
                std::vector<Finding>& findings) {
   const double idle = (totals.span - totals.busy) / totals.span;
   if (idle < kMinShareShown) return;
@@ -53,9 +54,16 @@ void find_idle(const TimelineAnalysis& timeline, const Totals& totals,
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   const std::size_t devices = timeline.devices.size();
-  std::string text = fmt::format(
-      "{} idle {} of {}", devices > 1 ? fmt::format("{} GPUs", devices) : std::string("GPU"),
-      whole_percent(idle), short_ns(totals.span / static_cast<double>(devices)));
+  const std::string subject = devices > 1 ? fmt::format("{} GPUs", devices) : std::string("GPU");
+  std::string text = fmt::format("{} idle {} of {}", subject, whole_percent(idle),
+                                 short_ns(totals.span / static_cast<double>(devices)));
+  const auto recorded_step_ns = static_cast<double>(timeline.mean_step.duration_ns);
+  if (step_ns > 0 && recorded_step_ns > step_ns) {
+    const double before = std::max(0.0, 1 - (1 - idle) * recorded_step_ns / step_ns);
+    text = fmt::format("{} idle {} of a step of {}; in the trace, whose steps take {}, {}", subject,
+                       whole_percent(before), short_ns(step_ns), short_ns(recorded_step_ns),
+                       whole_percent(idle));
+  }
   for (std::size_t i = 0; i < std::min<std::size_t>(3, causes.size()); ++i)
     text += (i == 0 ? ": " : ", ") + causes[i].second;
   findings.push_back({"idle", idle, text});
@@ -122,7 +130,7 @@ std::vector<Finding> find(const Report& report) {
   const Totals totals = totals_of(report.timeline);
   if (totals.span > 0) {
     busy_share = totals.busy / totals.span;
-    find_idle(report.timeline, totals, findings);
+    find_idle(report.timeline, totals, report.coverage.step_ns, findings);
     find_exposed(totals, findings);
   }
   find_headroom(report, busy_share, findings);

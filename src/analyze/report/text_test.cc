@@ -278,5 +278,16 @@ TEST(ReportText, SampledStallsAreAsRecorded) {
   expect_golden("report_stalls.json", document_of(report));
 }
 
+// A trace of PyTorch's profiler has slower steps than the program: the headline is of the
+// program's.
+TEST(ReportText, TheHeadlineIsOfTheStepWithoutTheTrace) {
+  Report report = full_report();  // steps of 200 ms, idle 44 %
+  report.coverage.step_ns = 150e6;
+  const std::string text = render_text(report, kPlain);
+  EXPECT_TRUE(text.starts_with(">> GPU idle 25% of a step of 150 ms; in the trace,")) << text;
+  report.coverage.step_ns = 250e6;  // no trace makes a step faster
+  EXPECT_TRUE(render_text(report, kPlain).starts_with(">> GPU idle 44% of 400 ms:"));
+}
+
 }  // namespace
 }  // namespace purlin::analyze

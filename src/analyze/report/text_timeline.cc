@@ -145,12 +145,12 @@ class TimelineRenderer {
                                short_ns(timeline_.kernel_ns_outside)));
   }
 
-  // A recorder adds a little time without work at both ends.
+  // A recording of some steps begins and ends a little outside of them, with or without work.
   bool worth_a_line(const Phase& phase) const {
-    if (phase.kernels > 0) return true;
+    constexpr double kLongEdge = 0.05;  // of the steady state
     for (const Phase& steady : timeline_.phases)
       if (steady.device == phase.device && steady.kind == PhaseKind::kSteadyState)
-        return phase.span_ns > steady.span_ns;
+        return share_of(phase.span_ns, steady.span_ns) > (phase.kernels > 0 ? kLongEdge : 1);
     return true;
   }
 

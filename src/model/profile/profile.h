@@ -113,6 +113,9 @@ struct Coverage {
   // What capture took from the program: measured (calls, callbacks) and, for CUDA's records,
   // estimated by their number, less what was hidden.
   double overhead_ns = 0;
+  // A step before PyTorch's profiler began, by the program's own clock; the timeline of such a
+  // profile is of slower steps. 0: not known.
+  double step_ns = 0;
   Sampling sampling;
   std::uint64_t bytes_written = 0;
   std::vector<CoverageNote> notes;

@@ -61,14 +61,16 @@ Json to_json(const Coverage& coverage) {
                              {"text", note.text},
                              {"count", note.count},
                              {"seconds", note.seconds}}));
-  return Json::object({{"launches_seen", coverage.launches_seen},
-                       {"launches_counted", coverage.launches_counted},
-                       {"launches_lost", coverage.launches_lost},
-                       {"launches_sampled_out", coverage.launches_sampled_out},
-                       {"overhead_ns", coverage.overhead_ns},
-                       {"sampling", to_json(coverage.sampling)},
-                       {"bytes_written", coverage.bytes_written},
-                       {"notes", std::move(notes)}});
+  Json json = Json::object({{"launches_seen", coverage.launches_seen},
+                            {"launches_counted", coverage.launches_counted},
+                            {"launches_lost", coverage.launches_lost},
+                            {"launches_sampled_out", coverage.launches_sampled_out},
+                            {"overhead_ns", coverage.overhead_ns},
+                            {"sampling", to_json(coverage.sampling)},
+                            {"bytes_written", coverage.bytes_written},
+                            {"notes", std::move(notes)}});
+  if (coverage.step_ns > 0) json.set("step_ns", coverage.step_ns);
+  return json;
 }
 
 Coverage coverage_from_json(const Json& json) {
@@ -78,6 +80,7 @@ Coverage coverage_from_json(const Json& json) {
   coverage.launches_lost = json["launches_lost"].as_double();
   coverage.launches_sampled_out = json["launches_sampled_out"].as_double();
   coverage.overhead_ns = json["overhead_ns"].as_double();
+  coverage.step_ns = std::max(0.0, json["step_ns"].as_double());
   const Json& sampling = json["sampling"];
   coverage.sampling = {sampling["budget"].as_double(),
                        sampling["governed_ns"].as_double(),

@@ -78,6 +78,7 @@ Profile sample() {
   profile.coverage.launches_counted = 44;
   profile.coverage.launches_lost = 1;
   profile.coverage.overhead_ns = 12345;
+  profile.coverage.step_ns = 48e6;
   profile.coverage.sampling.presence = 0.027;
   profile.coverage.sampling.one_in = 4;
   profile.coverage.sampling.hidden_ns = 7;
@@ -111,6 +112,7 @@ TEST(ProfileFile, ComesBackAsItWas) {
   EXPECT_EQ(after->coverage.sampling.one_in, 4);
   EXPECT_EQ(after->coverage.sampling.hidden_ns, 7);
   EXPECT_EQ(after->coverage.notes[0].seconds, 1.5);
+  EXPECT_EQ(after->coverage.step_ns, 48e6);
 }
 
 TEST(ProfileFile, EverythingAProfileHoldsComesBack) {

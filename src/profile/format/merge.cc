@@ -330,6 +330,7 @@ void Merger::add_coverage(const Coverage& from) {
   into.launches_lost += from.launches_lost;
   into.launches_sampled_out += from.launches_sampled_out;
   into.overhead_ns += from.overhead_ns;
+  into.step_ns = std::max(into.step_ns, from.step_ns);  // ranks wait for the slowest
   into.sampling.budget = std::max(into.sampling.budget, from.sampling.budget);
   into.sampling.governed_ns += from.sampling.governed_ns;
   into.sampling.recorded_ns += from.sampling.recorded_ns;

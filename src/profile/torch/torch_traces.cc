@@ -41,13 +41,14 @@ void take_notes(Profile& profile, const Profile& trace) {
 // The profiler slows a step down. Its own time is known from before the trace.
 void note_step_time(Profile& profile, const TorchNote& note) {
   if (note.steps <= 0 || note.usual_step_ns <= 0) return;
+  profile.coverage.step_ns = note.usual_step_ns;
   const double recorded =
       static_cast<double>(note.end_ns - note.start_ns) / static_cast<double>(note.steps);
   torch_note(profile, "torch_step",
              fmt::format("a step took {} before the trace and {} in it: PyTorch's profiler slows "
                          "the host down",
                          format_ns(note.usual_step_ns), format_ns(recorded)),
-             static_cast<double>(note.steps), note.usual_step_ns * 1e-9);
+             static_cast<double>(note.steps));
 }
 
 void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
