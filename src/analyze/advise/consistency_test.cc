@@ -47,9 +47,10 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 // ">> GPU idle 55%…", ">> 2 GPUs idle 55%…"
 bool headline_is_idle(const std::string& report) {
-  const std::string first = report.substr(0, report.find('\n'));
-  return first.starts_with(">> ") && (first.find("GPU idle") != std::string::npos ||
-                                      first.find("GPUs idle") != std::string::npos);
+  const std::size_t begin = report.find(">> ");
+  if (begin == std::string::npos) return false;
+  const std::string line = report.substr(begin, report.find('\n', begin) - begin);
+  return line.find("GPU idle") != std::string::npos || line.find("GPUs idle") != std::string::npos;
 }
 
 void expect_sums(const TimelineAnalysis& timeline) {

@@ -37,10 +37,18 @@ Totals totals_of(const TimelineAnalysis& timeline) {
 
 std::string whole_percent(double share) { return fmt::format("{:.0f}%", share * 100); }
 
+// The idle share of a step as the program has it, where a trace made the steps longer.
+double idle_before_trace(const TimelineAnalysis& timeline, double idle, double step_ns) {
+  const auto recorded = static_cast<double>(timeline.mean_step.duration_ns);
+  if (step_ns <= 0 || recorded <= step_ns) return idle;
+  return std::max(0.0, 1 - (1 - idle) * recorded / step_ns);
+}
+
 // `step_ns`: Coverage::step_ns.
 void find_idle(const TimelineAnalysis& timeline, const Totals& totals, double step_ns,
                std::vector<Finding>& findings) {
-  const double idle = (totals.span - totals.busy) / totals.span;
+  const double recorded = (totals.span - totals.busy) / totals.span;
+  const double idle = idle_before_trace(timeline, recorded, step_ns);
   if (idle < kMinShareShown) return;
   std::vector<std::pair<double, std::string>> causes;
   for (std::size_t i = 0; i < kIdleCauses; ++i) {
@@ -54,16 +62,15 @@ void find_idle(const TimelineAnalysis& timeline, const Totals& totals, double st
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   const std::size_t devices = timeline.devices.size();
-  const std::string subject = devices > 1 ? fmt::format("{} GPUs", devices) : std::string("GPU");
-  std::string text = fmt::format("{} idle {} of {}", subject, whole_percent(idle),
-                                 short_ns(totals.span / static_cast<double>(devices)));
-  const auto recorded_step_ns = static_cast<double>(timeline.mean_step.duration_ns);
-  if (step_ns > 0 && recorded_step_ns > step_ns) {
-    const double before = std::max(0.0, 1 - (1 - idle) * recorded_step_ns / step_ns);
-    text = fmt::format("{} idle {} of a step of {}; in the trace, whose steps take {}, {}", subject,
-                       whole_percent(before), short_ns(step_ns), short_ns(recorded_step_ns),
-                       whole_percent(idle));
-  }
+  const std::string gpus = devices > 1 ? fmt::format("{} GPUs", devices) : std::string("GPU");
+  std::string text =
+      idle == recorded
+          ? fmt::format("{} idle {} of {}", gpus, whole_percent(idle),
+                        short_ns(totals.span / static_cast<double>(devices)))
+          : fmt::format("{} idle {} of a step of {}; in the trace, whose steps take {}, {}", gpus,
+                        whole_percent(idle), short_ns(step_ns),
+                        short_ns(static_cast<double>(timeline.mean_step.duration_ns)),
+                        whole_percent(recorded));
   for (std::size_t i = 0; i < std::min<std::size_t>(3, causes.size()); ++i)
     text += (i == 0 ? ": " : ", ") + causes[i].second;
   findings.push_back({"idle", idle, text});

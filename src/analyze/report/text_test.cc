@@ -283,10 +283,13 @@ TEST(ReportText, SampledStallsAreAsRecorded) {
 TEST(ReportText, TheHeadlineIsOfTheStepWithoutTheTrace) {
   Report report = full_report();  // steps of 200 ms, idle 44 %
   report.coverage.step_ns = 150e6;
-  const std::string text = render_text(report, kPlain);
-  EXPECT_TRUE(text.starts_with(">> GPU idle 25% of a step of 150 ms; in the trace,")) << text;
+  const auto shows = [&](const char* headline) {
+    return render_text(report, kPlain).find(headline) != std::string::npos;
+  };
+  EXPECT_TRUE(shows(">> nvjet")) << "the kernel's headroom is greater than 25 % of idle time";
+  EXPECT_TRUE(find(report)[1].text.starts_with("GPU idle 25% of a step of 150 ms; in the trace,"));
   report.coverage.step_ns = 250e6;  // no trace makes a step faster
-  EXPECT_TRUE(render_text(report, kPlain).starts_with(">> GPU idle 44% of 400 ms:"));
+  EXPECT_TRUE(shows(">> GPU idle 44% of 400 ms:"));
 }
 
 }  // namespace
