@@ -3,8 +3,8 @@
 //
 // Every statement has evidence from the profile. Every saving is an interval that Amdahl's law
 // bounds: a kernel's saving counts only where the device, not the host, sets the pace
-// (advise/exposure.h). Savings of several interventions do not add up. The rules are in *_rules.cc,
-// what they recommend is data (advise/remedies.h), how they estimate is advise/estimate.h. Method:
+// (advise/exposure.h). Savings of several interventions do not add up. The rules are in rules/,
+// what they recommend is data (rules/remedies.h), how they estimate is advise/estimate.h. Method:
 // docs/guide/advise.md; document: docs/formats/advise.md. Pure functions over values.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the timeline shows: the device waits for input, for launches, for the host that waits for
 // it, for copies, for communication.
-#include "analyze/advise/remedies.h"
+#include "analyze/advise/rules/remedies.h"
 #include "analyze/advise/rules.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"

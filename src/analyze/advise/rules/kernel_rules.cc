@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the roofline and the counters show of each kernel. Only what is far enough from its target,
 // and sets the pace, is worth work.
-#include "analyze/advise/remedies.h"
+#include "analyze/advise/rules/remedies.h"
 #include "analyze/advise/rules.h"
 #include "analyze/roofline/counters.h"
 #include "analyze/text/layout.h"
