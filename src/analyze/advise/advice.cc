@@ -98,6 +98,12 @@ std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
 
 }  // namespace
 
+std::string section_of(std::string_view remedy) {
+  std::string anchor(remedy);
+  std::replace(anchor.begin(), anchor.end(), '_', '-');
+  return "docs/guide/playbook.md#" + anchor;
+}
+
 // Insertion keeps what is given in order of saving; "equal" is not transitive, so no sort with it.
 void rank(std::vector<Intervention>& interventions) {
   std::stable_sort(
@@ -121,11 +127,14 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   advice.profile_id = profile_id(profile);
   if (facts.rows.kernel_ns > 0) {
     add_host_rules(facts, advice);
-    add_fusion_rules(facts, advice);
+    add_playbook(facts, advice);
     add_kernel_rules(facts, advice);
   }
   add_stall_rules(facts, advice);
+  for (Intervention& one : advice.interventions) one.doc = section_of(one.id);
+  for (Intervention& one : advice.trades) one.doc = section_of(one.id);
   add_shares(facts.unit, advice.interventions);
+  add_shares(facts.unit, advice.trades);
   const std::size_t all = advice.interventions.size();
   std::erase_if(advice.interventions, [&](const Intervention& one) {
     return one.saved_share.mid < options.smallest || one.evidence.empty();

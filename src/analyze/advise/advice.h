@@ -52,8 +52,11 @@ struct Intervention {
   std::vector<Evidence> evidence;  // never empty
   std::vector<std::string> how;    // each names a tool or a call
   std::vector<std::string> assumptions;
-  std::string guard;  // what must be checked before it is kept; "" = results are the same
+  std::string guard;       // what must be checked before it is kept; "" = results are the same
+  double freed_bytes = 0;  // memory of the device, in one unit; negative: it takes that much more
+  std::string doc;         // its section: "docs/guide/playbook.md#flash-attention"
 };
+std::string section_of(std::string_view remedy);
 
 // What would not help, and why.
 struct NoGain {
@@ -94,7 +97,9 @@ struct Advice {
   double kernel_utilization = 0;  // of the kernels with a roof, by time; 0 = not known
   double judged_share = 0;        // of the kernel time that has a roof
   std::vector<Intervention> interventions;  // greatest saving first
-  std::size_t small_ones = 0;               // below the threshold, left out
+  // What costs something other than work: time for memory (a negative saving), precision for time.
+  std::vector<Intervention> trades;
+  std::size_t small_ones = 0;  // below the threshold, left out
   std::vector<NoGain> no_gain;
   std::vector<StallNote> stalls;
   std::vector<WhatIf> what_if;

@@ -55,7 +55,9 @@ Json intervention_json(const Intervention& one) {
                        {"evidence", std::move(evidence)},
                        {"how", Json::array_of(one.how)},
                        {"assumptions", Json::array_of(one.assumptions)},
-                       {"guard", one.guard}});
+                       {"guard", one.guard},
+                       {"freed_bytes", one.freed_bytes != 0 ? ns(one.freed_bytes) : Json()},
+                       {"doc", one.doc}});
 }
 
 Json listed_json(const ListedKernel& item, bool tune) {
@@ -92,6 +94,9 @@ Json to_json(const Advice& advice) {
   Json interventions = Json::array();
   for (const Intervention& one : advice.interventions) interventions.push(intervention_json(one));
   out.set("interventions", std::move(interventions));
+  Json trades = Json::array();
+  for (const Intervention& one : advice.trades) trades.push(intervention_json(one));
+  out.set("trades", std::move(trades));
   out.set("interventions_left_out", advice.small_ones);
   out.set("nothing", advice.nothing.empty() ? Json() : Json(advice.nothing));
   Json no_gain = Json::array();

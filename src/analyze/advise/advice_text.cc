@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace purlin::analyze {
 namespace {
@@ -46,7 +47,8 @@ class AdviceRenderer {
     }
     const std::size_t all = advice_.interventions.size();
     const std::size_t shown = top > 0 ? std::min(all, static_cast<std::size_t>(top)) : all;
-    for (std::size_t i = 0; i < shown; ++i) intervention(i);
+    for (std::size_t i = 0; i < shown; ++i)
+      intervention(fmt::format("{}. ", i + 1), advice_.interventions[i]);
     if (shown < all)
       out_ +=
           terminal_.paint(Style::kDim, fmt::format("\n{} more; --top 0 shows all\n", all - shown));
@@ -57,6 +59,7 @@ class AdviceRenderer {
                 "again, and run advise again.",
                 "");
     }
+    for (const Intervention& one : advice_.trades) intervention("trade: ", one);
     stalls();
     no_gain();
     lists();
@@ -102,9 +105,8 @@ class AdviceRenderer {
     paragraph(Style::kPlain, text, "");
   }
 
-  void intervention(std::size_t i) {
-    const Intervention& one = advice_.interventions[i];
-    out_ += "\n" + terminal_.paint(Style::kBold, fmt::format("{}. {}", i + 1, one.title)) + "\n";
+  void intervention(const std::string& number, const Intervention& one) {
+    out_ += "\n" + terminal_.paint(Style::kBold, number + one.title) + "\n";
     entry("saves",
           fmt::format("{}, {}; confidence {}", percents(one.saved_share),
                       times(one.saved_ns, advice_.unit), one.confidence),
@@ -136,9 +138,13 @@ class AdviceRenderer {
       first = false;
     }
     if (!one.guard.empty()) entry("check", one.guard);
+    if (one.freed_bytes != 0)
+      entry("memory", fmt::format("{} {}", one.freed_bytes > 0 ? "frees" : "takes",
+                                  format_bytes(std::abs(one.freed_bytes))));
     entry("filed under",
           fmt::format("{}; effort {}, risk {}, {}, by the {}", spaced_words(to_text(one.pillar)),
                       one.effort, one.risk, one.portability, one.expertise));
+    entry("more", one.doc);
   }
 
   void stalls() {

@@ -41,7 +41,7 @@ Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
              const std::vector<Ceilings>& measured, const TargetFractions& targets);
 
 void add_host_rules(const Facts& facts, Advice& advice);
-void add_fusion_rules(const Facts& facts, Advice& advice);
+void add_playbook(const Facts& facts, Advice& advice);  // rules/playbook.h
 void add_kernel_rules(const Facts& facts, Advice& advice);
 void add_stall_rules(const Facts& facts, Advice& advice);
 void add_no_gain(const Facts& facts, Advice& advice);

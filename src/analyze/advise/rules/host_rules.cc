@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the timeline shows: the device waits for input, for launches, for the host that waits for
 // it, for copies, for communication.
-#include "analyze/advise/rules/remedies.h"
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
 #include "base/text.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the roofline and the counters show of each kernel. Only what is far enough from its target,
 // and sets the pace, is worth work.
-#include "analyze/advise/rules/remedies.h"
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/advise/rules/remedies.h"
 #include "analyze/roofline/counters.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
@@ -15,10 +16,8 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kSmallRow = 0.002;     // of the unit; smaller rows cannot matter
-constexpr double kDiminishing = 0.60;   // of its roof: above it tuning pays little
-constexpr double kShort = 5'000;        // ns; below it a launch is mostly starting and draining
-constexpr double kExcessTraffic = 1.5;  // moved against what must be moved
+constexpr double kDiminishing = 0.60;                    // of its roof: above it tuning pays little
+constexpr double kExcessTraffic = 1.5;                   // moved against what must be moved
 constexpr double kWideRequest = 16, kNarrowRequest = 4;  // sectors: 16 and 4 bytes a thread
 constexpr double kDiverged = 24;                         // threads per instruction, of 32
 constexpr std::size_t kKernelsNamed = 8;
@@ -32,7 +31,7 @@ class KernelRules {
     for (std::size_t i = 0; i < kernels.size(); ++i) {
       const KernelStat& kernel = kernels[i];
       if (kernel.name.op_class == "communication") continue;
-      if (facts_.in_unit(kernel.duration.total_ns()) < kSmallRow * facts_.unit.baseline_ns.mid)
+      if (facts_.in_unit(kernel.duration.total_ns()) < kSmallestRow * facts_.unit.baseline_ns.mid)
         continue;
       look_at(i);
     }
@@ -92,7 +91,6 @@ class KernelRules {
 
   void look_at(std::size_t row) {
     const KernelStat& kernel = at(row);
-    if (kernel.name.op_class == "copy" || kernel.name.op_class == "layout") copies(row);
     if (coalescing(row)) return;
     if (divergence(row)) return;
     if (kernel.roof.utilization <= 0) {
@@ -106,15 +104,9 @@ class KernelRules {
       case Bound::kCompute:
         return compute(row);
       case Bound::kLatency:
-        return latency(row);
       case Bound::kUnknown:
         return;
     }
-  }
-
-  static bool from_library(const KernelStat& kernel) {
-    const std::string_view family = kernel.name.family;
-    return family == "cublas" || family == "cudnn" || family == "rocblas" || family == "miopen";
   }
 
   // t (1 - u / target), of which stall and layout rules keep 0.3 to 1.4; never below the roof.
@@ -262,7 +254,7 @@ class KernelRules {
     const KernelStat& kernel = at(row);
     const std::string_view c = kernel.name.op_class;
     if (kernel.name.tensor != TensorCores::kNo || kernel.name.dtype != "f32" ||
-        (c != "gemm" && c != "conv") || kernel.duration.mean_ns() < kShort)
+        (c != "gemm" && c != "conv") || kernel.duration.mean_ns() < kShortLaunch)
       return false;
     const Ceilings* ceilings = facts_.ceilings_of(kernel);
     const Ceiling* tensor = ceilings != nullptr ? tensor_ceiling_for_f32(*ceilings) : nullptr;
@@ -301,45 +293,6 @@ class KernelRules {
       to.out.assumptions.emplace_back(
           "a better variant at this shape may not exist, so the low estimate is 0");
     add(to, row, to_target(kernel, {0, 0.3, 1}), "C");
-  }
-
-  void latency(std::size_t row) {
-    const KernelStat& kernel = at(row);
-    const int units = units_of(kernel);
-    const auto blocks = static_cast<double>(kernel.launch.blocks());
-    const double mean = kernel.duration.mean_ns();
-    if (units <= 0 || blocks >= units || mean < kShort) return;
-    Found& to = found("fill_the_device", kernel.label, row);
-    evidence(to, problem_text(kernel),
-             fmt::format("{} for {}, at {} of the {} roof", counted(blocks, "block"),
-                         counted(units, "SM"), percent(kernel.roof.utilization),
-                         clean(kernel.roof.ceiling)),
-             "launch");
-    if (to.out.assumptions.empty())
-      to.out.assumptions.emplace_back("the work can be split or joined with other work");
-    const double most = total(kernel) * std::min(1 - blocks / units, 1 - kernel.roof.utilization);
-    add(to, row, {0, 0.3 * most, most}, "C");
-  }
-
-  int units_of(const KernelStat& kernel) const {
-    for (const DeviceInfo& device : facts_.profile->environment.devices)
-      if (device.name == kernel.device) return device.compute_units;
-    return 0;
-  }
-
-  // Kernels that compute nothing: conversions of type and layout, copies.
-  void copies(std::size_t row) {
-    const KernelStat& kernel = at(row);
-    Found& to = found("remove_copies", "", row);
-    evidence(to, problem_text(kernel),
-             fmt::format("{} a {}, {}", short_ns(facts_.in_unit(total(kernel))),
-                         facts_.unit.kind == "step" ? "step" : "run",
-                         counted(kernel.duration.count(), "launch")),
-             "kernel name");
-    if (to.out.assumptions.empty())
-      to.out.assumptions.emplace_back(
-          "the profile does not record which of them the program needs, so the low estimate is 0");
-    add(to, row, Interval3{0, 0.5, 1} * total(kernel), "C");
   }
 
   void finish(Found found) {
