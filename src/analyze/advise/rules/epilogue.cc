@@ -62,7 +62,8 @@ class Epilogue {
     std::size_t end = at + 1;
     while (end < run.size() && end - at <= kMostFused && !walk_.taken(run[end]) &&
            walk_.touch(run[end]).kind == TouchKind::kPointwise &&
-           walk_.touch(run[end]).n == product.n && walk_.touch(run[end]).inputs <= 2)
+           walk_.touch(run[end]).n == product.n && walk_.touch(run[end]).inputs >= 1 &&
+           walk_.touch(run[end]).inputs <= 2)
       ++end;
     if (end == at + 1) return;
     const std::span<const std::uint32_t> group{run.data() + at, end - at};

@@ -5,6 +5,7 @@
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "base/text.h"
+#include "model/profile/copy_kind.h"
 
 #include <fmt/format.h>
 
@@ -50,7 +51,8 @@ class Layouts {
     for (const Launches& run : walk_.runs())
       for (const std::uint32_t activity : run) place(activity);
     if (!conversions_.empty()) channels();
-    if (!clones_.empty() || !casts_.empty()) copies();
+    within_device();
+    if (!clones_.empty() || !casts_.empty() || !within_.empty()) copies();
   }
 
  private:
@@ -94,6 +96,29 @@ class Layouts {
         of_total(in_one_unit(facts, walk_.duration(work)), facts.unit.baseline_ns.mid));
   }
 
+  // Copies by the copy engine from the device to itself.
+  void within_device() {
+    const Profile& profile = *walk_.facts().profile;
+    for (std::uint32_t i = 0; i < profile.timeline.activities.size(); ++i) {
+      const Activity& activity = profile.timeline.activities[i];
+      if (activity.kind != ActivityKind::kCopy || activity.row >= profile.copies.size() ||
+          copy_direction(profile.copies[activity.row].kind) != "d2d")
+        continue;
+      within_.push_back(i);
+      within_bytes_ += static_cast<double>(activity.bytes);
+    }
+  }
+  std::string rate_of_copies() const {
+    const double ns = walk_.duration(within_);
+    double peak = 0;
+    for (const Ceilings& ceilings : walk_.facts().rows.ceilings)
+      if (const Ceiling* dram = ceilings.memory_for("dram")) peak = std::max(peak, dram->peak);
+    const double rate = ns > 0 ? 2 * within_bytes_ / ns * 1e9 : 0;  // each byte is read and written
+    return rate > 0 && peak > 0
+               ? fmt::format(", {} of the memory's {}", percent(rate / peak), si(peak, "B/s"))
+               : std::string();
+  }
+
   void channels() {
     const Facts& facts = walk_.facts();
     Intervention out = from_remedy(kLayout[0]);
@@ -126,6 +151,11 @@ class Layouts {
       remove_launches(walk_, casts_, {0, 0.5, 1}, out);
       out.evidence.push_back({"conversions and changes of layout", time_of(casts_), "kernel name"});
     }
+    if (!within_.empty()) {
+      remove_launches(walk_, within_, {0.1, 0.8, 1}, out);
+      out.evidence.push_back(
+          {"memcpys from the device to itself", time_of(within_) + rate_of_copies(), "timeline"});
+    }
     std::size_t shown = 0;
     for (const Launches* work : {&clones_, &casts_})
       for (const std::uint32_t activity : *work) {
@@ -141,8 +171,8 @@ class Layouts {
 
   Walk& walk_;
   Advice& advice_;
-  Launches conversions_, clones_, casts_;
-  double convolutions_ = 0;
+  Launches conversions_, clones_, casts_, within_;
+  double convolutions_ = 0, within_bytes_ = 0;
 };
 
 }  // namespace

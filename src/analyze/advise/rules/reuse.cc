@@ -66,6 +66,11 @@ class Reuse {
     // One after the other they read each other's result.
     const auto row_at = [&](std::size_t i) { return walk_.facts().row_of[walk_.at(run[i]).row]; };
     if ((at > 0 && row_at(at - 1) == row) || (at + 1 < run.size() && row_at(at + 1) == row)) return;
+    // A table meets the data in its reader; where that reads nothing else, this is data as well.
+    if (at + 1 < run.size() && walk_.touch(run[at + 1]).n == walk_.touch(run[at]).n &&
+        walk_.touch(run[at + 1]).kind == TouchKind::kPointwise &&
+        walk_.touch(run[at + 1]).inputs < 2)
+      return;
     Found& found = tables_[row];
     found.op = kernel.op;
     if (found.in_step[walk_.step_of(walk_.at(run[at]))]++ == 0) return;
@@ -77,25 +82,23 @@ class Reuse {
       found.work.push_back(run[at - 1]);
   }
 
-  // Equal products with at most one kernel between them, none of which can read another's result.
+  // Equal products, each followed by one kernel that reads its result; none can read another's.
   void products(const Launches& run) {
-    std::vector<std::size_t> alike;
-    for (std::size_t i = 0; i <= run.size(); ++i) {
-      const bool product = i < run.size() && independent(run[i]);
-      const bool goes_on = product && !alike.empty() && i - alike.back() <= 2 &&
-                           walk_.facts().row_of[walk_.at(run[i]).row] ==
-                               walk_.facts().row_of[walk_.at(run[alike.back()]).row];
-      const bool gap = i < run.size() && !product && !alike.empty() && i - alike.back() < 2;
-      if (goes_on || gap) {
-        if (goes_on) alike.push_back(i);
-        continue;
-      }
-      if (alike.size() >= kFewestProducts)
-        for (std::size_t k = 1; k < alike.size(); ++k)
-          products_[walk_.facts().row_of[walk_.at(run[alike[k]]).row]].push_back(run[alike[k]]);
-      alike.clear();
-      if (product) alike.push_back(i);
+    std::size_t begin = 0;
+    while (begin + 1 < run.size()) {
+      std::size_t end = begin;
+      while (end + 1 < run.size() && read_at_once(run, end) &&
+             walk_.at(run[end]).row == walk_.at(run[begin]).row)
+        end += 2;
+      if (end - begin >= 2 * kFewestProducts)
+        for (std::size_t i = begin + 2; i < end; i += 2)
+          products_[walk_.facts().row_of[walk_.at(run[i]).row]].push_back(run[i]);
+      begin = std::max(end, begin + 1);
     }
+  }
+  bool read_at_once(const Launches& run, std::size_t at) const {
+    const Touch& reader = walk_.touch(run[at + 1]);
+    return independent(run[at]) && reader.light() && reader.n == walk_.touch(run[at]).n;
   }
   bool independent(std::uint32_t activity) const {
     const Touch& touch = walk_.touch(activity);
@@ -126,7 +129,7 @@ class Reuse {
     Intervention out = from_remedy(kReuse);
     remove_launches(walk_, work, {0, 0.3, 1}, out);
     name_kernel(kernel, out);
-    out.evidence.push_back({"equal products next to each other",
+    out.evidence.push_back({"equal products, each read before the next",
                             fmt::format("{}: {} more than one", problem_text(kernel),
                                         format_count(static_cast<double>(work.size()))),
                             "timeline and shapes"});

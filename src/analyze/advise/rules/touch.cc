@@ -35,7 +35,7 @@ void touch_pointwise(const Problem& problem, Touch& out) {
   if (problem["read"] > 0) out.read = extent(problem, "read");
   // A broadcast input holds fewer elements; what it adds is not a whole one.
   out.inputs = out.n > 0 ? std::floor(out.read / (out.in_size * out.n)) : 0;
-  if (out.n > 0 && out.inputs >= 1) out.kind = TouchKind::kPointwise;
+  if (out.n > 0) out.kind = TouchKind::kPointwise;
 }
 
 void touch_reduction(const Problem& problem, Touch& out) {
