@@ -34,7 +34,7 @@ constexpr Remedy kAlign = {
 constexpr double kAlignedBytes = 16;
 constexpr double kWellUsed = 0.6;  // of its roof: the kernel does well as it is
 // Of the two roofs, what an aligned product of a library reaches.
-constexpr Interval3 kAlignedCompute = {0.5, 0.68, 0.8}, kAlignedMemory = {0.6, 0.8, 0.92};
+constexpr Interval3 kAlignedCompute = {0.35, 0.6, 0.8}, kAlignedMemory = {0.5, 0.75, 0.92};
 
 double padded(double extent, double step) { return std::ceil(extent / step) * step; }
 

@@ -164,9 +164,10 @@ class Fusion {
     const auto fused = [&](double moved, double share, double stays) {
       return stays + std::max(kLaunchFloor, moved / peaks.bandwidth * 1e9 / share);
     };
-    Interval3 after = {fused(bytes.most, efficiency, bytes.unexplained_ns),
-                       fused(bytes.most, facts_.targets.memory, bytes.arithmetic_ns),
-                       fused(bytes.least, kFullEfficiency, 0)};
+    Interval3 after = {
+        fused(bytes.most, efficiency, bytes.unexplained_ns),
+        fused(0.5 * (bytes.least + bytes.most), facts_.targets.memory, bytes.arithmetic_ns),
+        fused(bytes.least, kFullEfficiency, 0)};
     const auto fewer = static_cast<double>(chain.rows.size() - 1);
     const bool cached = peaks.l2_bytes > 0 && bytes.between < 0.5 * peaks.l2_bytes;
     if (cached) after.low = std::max(after.low, each - std::min(fewer * kLaunchFloor, 0.5 * each));

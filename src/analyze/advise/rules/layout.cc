@@ -29,7 +29,8 @@ constexpr Remedy kLayout[] = {
 
 constexpr std::string_view kBetweenLayouts[] = {"nchwToNhwc", "nhwcToNchw", "nchw2nhwc",
                                                 "nhwc2nchw"};
-constexpr double kConvolutionGain = 0.15;  // a prior: what convolutions and norms may gain beyond
+// A prior: what convolutions and the pointwise kernels between them gain beyond the conversions.
+constexpr Interval3 kConvolutionGain = {0, 0.15, 0.4};
 constexpr std::size_t kShown = 3;
 constexpr const char* kNotRecorded =
     "the profile does not record which of them the program needs: the low estimate keeps most";
@@ -124,19 +125,18 @@ class Layouts {
     Intervention out = from_remedy(kLayout[0]);
     remove_launches(walk_, conversions_, {0.7, 1, 1}, out);
     for (const std::uint32_t activity : conversions_) name_kernel(walk_.stat(activity), out);
-    out.saved_ns.high +=
-        facts.capped(Interval3{1, 1, 1} * (kConvolutionGain * in_one_unit(facts, convolutions_)))
-            .high;
+    out.saved_ns =
+        facts.capped(out.saved_ns + kConvolutionGain * in_one_unit(facts, convolutions_));
     walk_.take(conversions_);
     out.evidence.push_back(
         {"conversions between layouts next to convolutions", time_of(conversions_), "kernel name"});
     out.evidence.push_back({"time of the convolutions",
                             of_total(in_one_unit(facts, convolutions_), facts.unit.baseline_ns.mid),
                             "timeline"});
-    out.assumptions.push_back(
-        fmt::format("the conversions go; the high estimate adds {:.0f}% of the convolutions' time, "
-                    "a prior",
-                    100 * kConvolutionGain));
+    out.assumptions.push_back(fmt::format(
+        "the conversions go; the convolutions and the kernels between them gain {:.0f}% "
+        "to {:.0f}% of their time, a prior",
+        100 * kConvolutionGain.low, 100 * kConvolutionGain.high));
     out.confidence = "B";
     advice_.interventions.push_back(std::move(out));
   }
@@ -144,7 +144,7 @@ class Layouts {
   void copies() {
     Intervention out = from_remedy(kLayout[1]);
     if (!clones_.empty()) {
-      remove_launches(walk_, clones_, {0.2, 0.8, 1}, out);
+      remove_launches(walk_, clones_, {0.5, 0.95, 1}, out);
       out.evidence.push_back({"copies within one type", time_of(clones_), "kernel name"});
     }
     if (!casts_.empty()) {

@@ -2,6 +2,7 @@
 #include "analyze/advise/rules/pricing.h"
 
 #include "analyze/text/layout.h"
+#include "analyze/timeline/intervals.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -10,6 +11,8 @@ namespace purlin::analyze {
 namespace {
 
 constexpr double kLeastLaunch = 2'000;  // ns that even an empty kernel takes
+constexpr double kLaunchCost = 8'000;   // ns of the host for a launch through a framework
+constexpr double kHostBound = 0.3;      // idle part of a chain: the host sets its pace
 constexpr std::size_t kMostNamed = 8;
 
 // Where the host sets the pace, each launch less is a call less.
@@ -31,6 +34,23 @@ Interval3 of_launches(const Facts& facts, Interval3 saved, double ns, double exp
   const Interval3 scaled = {one.low * (one.low > 0 ? x.low : 1), one.mid * x.mid,
                             std::min(one.high, most * x.high)};
   return facts.capped(scaled);
+}
+
+// The device's idle time within one occurrence, without what the recorder added to the host's part.
+Interval3 idle_within(const Facts& facts, const Chain& chain) {
+  const auto& activities = facts.profile->timeline.activities;
+  double idle = 0;
+  for (const Launches& group : chain.groups)
+    for (std::size_t i = 1; i < group.size(); ++i)
+      idle += std::max(0.0, static_cast<double>(begin_of(activities[group[i]]) -
+                                                end_of(activities[group[i - 1]])));
+  const double each = chain.groups.empty() ? 0 : idle / chain.count();
+  const Unit& unit = facts.unit;
+  const auto left = [&](double recorder) {
+    return unit.host_ns > 0 ? std::clamp(1 - recorder / unit.host_ns, 0.0, 1.0) : 1.0;
+  };
+  return {each * left(unit.recorder_ns.high), each * left(unit.recorder_ns.mid),
+          each * left(unit.recorder_ns.low)};
 }
 
 }  // namespace
@@ -58,12 +78,23 @@ double roof_ns(const Peaks& peaks, double flops, double bytes, double compute, d
 void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
             Intervention& out) {
   const double each = chain.each_ns(), count = chain.count();
-  const Interval3 saved = {(each - after_ns.low) * count, (each - after_ns.mid) * count,
-                           (each - after_ns.high) * count};
   const double exposed = facts.without_recorder(chain.ns > 0 ? chain.exposed_ns / chain.ns : 1).mid;
-  const double fewer = (static_cast<double>(chain.rows.size()) - launches) * count;
-  const Interval3 all = of_launches(facts, saved, chain.ns, chain.exposed_ns) +
-                        saved_calls(facts, std::max(0.0, fewer), exposed);
+  const Interval3 idle = idle_within(facts, chain);
+  Interval3 all;
+  if (idle.mid > kHostBound * (idle.mid + each)) {
+    // The host's pace: the whole span goes, and what is left takes its launches at least.
+    const auto after = [&](double device) { return std::max(device, launches * kLaunchCost); };
+    all = Interval3{each + idle.low - after(after_ns.low), each + idle.mid - after(after_ns.mid),
+                    each + idle.high - after(after_ns.high)} *
+          count;
+    all = {in_one_unit(facts, all.low), in_one_unit(facts, all.mid), in_one_unit(facts, all.high)};
+  } else {
+    const Interval3 saved = {(each - after_ns.low) * count, (each - after_ns.mid) * count,
+                             (each - after_ns.high) * count};
+    const Interval3 turns = idle * in_one_unit(facts, count);
+    all = of_launches(facts, saved, chain.ns, chain.exposed_ns) +
+          Interval3{0, turns.mid * exposed, turns.high};
+  }
   out.saved_ns = out.saved_ns + bounded(all, all.high);
   if (facts.exposure.known && exposed < 0.9)
     out.evidence.push_back(
@@ -72,17 +103,22 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
 
 void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Intervention& out) {
   const Facts& facts = walk.facts();
-  double ns = 0, exposed_ns = 0;
+  double ns = 0, exposed_ns = 0, kernels = 0, copies_ns = 0;
   for (const std::uint32_t activity : work) {
     const Activity& one = walk.at(activity);
     const double length = walk.duration(activity);
+    if (one.kind != ActivityKind::kKernel) {
+      copies_ns += length;
+      continue;
+    }
     ns += length;
-    exposed_ns +=
-        one.kind == ActivityKind::kKernel ? length * facts.exposure.share[one.row] : length;
+    kernels += 1;
+    exposed_ns += length * facts.exposure.share[one.row];
   }
   const double exposed = facts.without_recorder(ns > 0 ? exposed_ns / ns : 1).mid;
+  // The host stands still in most copies, so they count in full.
   const Interval3 all = of_launches(facts, gone * ns, ns, exposed_ns) +
-                        saved_calls(facts, static_cast<double>(work.size()), exposed);
+                        saved_calls(facts, kernels, exposed) + gone * in_one_unit(facts, copies_ns);
   out.saved_ns = out.saved_ns + bounded(all, all.high);
 }
 

@@ -53,7 +53,7 @@ class Reuse {
   struct Found {
     std::string op;
     std::map<int, std::size_t> in_step;  // how often, by step
-    Launches work;                       // all but the first of each step
+    Launches work;
   };
 
   static bool is_table(const std::string& op) {
@@ -73,7 +73,7 @@ class Reuse {
       return;
     Found& found = tables_[row];
     found.op = kernel.op;
-    if (found.in_step[walk_.step_of(walk_.at(run[at]))]++ == 0) return;
+    found.in_step[walk_.step_of(walk_.at(run[at]))]++;
     found.work.push_back(run[at]);
     // What makes the table's input has its size.
     if (at > 0 && !walk_.taken(run[at - 1]) &&
@@ -107,14 +107,18 @@ class Reuse {
   }
 
   void add_table(const Found& found) {
-    if (found.work.empty()) return;
+    std::size_t most = 0;
+    for (const auto& [step, count] : found.in_step) most = std::max(most, count);
+    if (most < 2) return;
+    // At least the repetitions within a step go; made once in all, every launch does.
+    const double again = 1 - 1 / static_cast<double>(most);
     Intervention out = from_remedy(kReuse);
-    remove_launches(walk_, found.work, {0.5, 0.95, 1}, out);
+    remove_launches(walk_, found.work, {0.6 * again, 0.5 * (again + 1), 1}, out);
     for (const std::uint32_t activity : found.work) name_kernel(walk_.stat(activity), out);
     const std::uint32_t last = found.work.back();
     out.evidence.push_back(
         {fmt::format("{} of one size more than once{}", clean(found.op), a_unit(walk_.facts())),
-         fmt::format("{} again, {} in all", counted(found.work.size(), "launch"),
+         fmt::format("{}, {} in all", counted(found.work.size(), "launch"),
                      short_ns(walk_.duration(found.work))),
          "timeline and shapes"});
     out.evidence.push_back({"one of them", problem_text(walk_.stat(last)), "shapes"});
