@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Change: what an intervention does to the recorded timeline, as data. A rule states it; replay
-// (replay/price.h) computes the time it saves. Indices are those of the profile that the rule
+// (replay/replayer.h) computes the time it saves. Indices are those of the profile that the rule
 // reads (Facts::profile): of Timeline::activities and ::calls, or of rows, which mean every
 // activity of the row. Every amount has three scenarios, in order of the *saving*: low is the least
 // saving, so a factor's low is its largest value.
