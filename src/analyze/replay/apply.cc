@@ -31,7 +31,7 @@ class EditApplier {
 
   void operator()(const edit::Replace& edit) {
     std::vector<std::uint32_t> others;
-    for (const Group& group : edit.groups) {
+    for (const WorkGroup& group : edit.groups) {
       if (group.empty()) continue;
       set_run(group.front(), at(edit.duration_ns, scenario_));
       others.insert(others.end(), group.begin() + 1, group.end());
@@ -55,7 +55,7 @@ class EditApplier {
   }
 
   void operator()(const edit::LaunchAsGraph& edit) {
-    for (const Group& group : edit.groups) launch_as_graph(group, edit);
+    for (const WorkGroup& group : edit.groups) launch_as_graph(group, edit);
   }
 
   void operator()(const edit::Overlap& edit) {
@@ -168,7 +168,7 @@ class EditApplier {
       if (!tables_.launched_.contains(call)) remove_call(call, gone, true);
   }
 
-  void launch_as_graph(const Group& group, const edit::LaunchAsGraph& edit) {
+  void launch_as_graph(const WorkGroup& group, const edit::LaunchAsGraph& edit) {
     std::vector<std::uint32_t> work;
     std::uint32_t first = kNone, last = 0;
     std::set<std::uint32_t> threads;

@@ -36,7 +36,7 @@ struct Affected {  // of a device; what any of the lists names
   static Affected of_rows(std::vector<std::uint32_t> rows) { return {{}, std::move(rows), {}}; }
   static Affected of_copies(std::vector<std::uint32_t> rows) { return {{}, {}, std::move(rows)}; }
 };
-using Group = std::vector<std::uint32_t>;  // activities of one round, in order
+using WorkGroup = std::vector<std::uint32_t>;  // activities of one round, in order
 
 namespace edit {
 
@@ -56,7 +56,7 @@ struct Scale {
 // Each group becomes one launch of `duration_ns`, in place of its first activity. The launches of
 // the others go, with the host's time before them.
 struct Replace {
-  std::vector<Group> groups;
+  std::vector<WorkGroup> groups;
   Interval3 duration_ns;
 };
 
@@ -70,7 +70,7 @@ struct RemoveCalls {
 // Each group becomes one launch of a graph. Its nodes follow one another after `node_gap_ns`; the
 // host spends `launch_ns` on it instead of the launches and of the time between them.
 struct LaunchAsGraph {
-  std::vector<Group> groups;
+  std::vector<WorkGroup> groups;
   Interval3 node_gap_ns = {1'000, 500, 300};
   Interval3 launch_ns = {20'000, 10'000, 5'000};
 };
