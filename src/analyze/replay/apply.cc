@@ -80,7 +80,8 @@ class EditApplier {
       for (const std::uint32_t node : {graph_.calls[i].begin, graph_.calls[i].end})
         for (std::uint32_t e = graph_.first_edge[node]; e < graph_.first_edge[node + 1]; ++e) {
           const EdgeKind kind = graph_.edges[e].kind;
-          if (kind != EdgeKind::kHostTime && kind != EdgeKind::kCall) continue;
+          if (kind != EdgeKind::kHostTime && kind != EdgeKind::kCall && kind != EdgeKind::kHandOver)
+            continue;
           out_.weights[e] *= 1 - (1 - factor) * covered(graph_.edges[e], edit.when);
         }
     }

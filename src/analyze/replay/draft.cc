@@ -8,7 +8,8 @@ namespace purlin::analyze {
 namespace {
 
 constexpr double kUnexplained = 20'000;  // ns; a delay beyond its kind's constant by this
-constexpr double kWaitsOwn = 5'000;      // ns that a waiting call takes itself
+constexpr std::int64_t kLongBefore = 50'000;
+constexpr double kWaitsOwn = 5'000;  // ns that a waiting call takes itself
 
 // What an edge has where the recording shows too few of its kind, ns.
 constexpr std::array<double, kEdgeKinds> kUsual = {0,      0,     0,   20'000, 0, 5'000, 5'000,
@@ -42,10 +43,16 @@ class Finisher {
     for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
   }
 
+  double since_origin(std::uint32_t node) const {
+    return static_cast<double>(draft_.times[node] - graph_.origin_ns);
+  }
+
   // What nothing in the window holds up has its recorded time.
   void start_from_origin() {
     graph_.origin_ns = *std::min_element(draft_.times.begin() + 1, draft_.times.end());
     draft_.times[0] = graph_.origin_ns;
+    for (Edge& edge : draft_.edges)
+      if (edge.kind == EdgeKind::kStart) edge.weight = since_origin(edge.to);
     std::vector<bool> held(draft_.times.size());
     for (const Edge& edge : draft_.edges) held[edge.to] = true;
     for (std::uint32_t node = 1; node < held.size(); ++node)
@@ -57,19 +64,28 @@ class Finisher {
            kind != EdgeKind::kStart;
   }
 
-  // The median delay of a kind, of the edges whose origin is the last one: they held up the node.
+  // The median delay of a kind: of the edges that alone can have held up their node, or, where they
+  // are few, of those that did by the usual delays.
   void find_constants() {
-    std::array<std::vector<double>, kEdgeKinds> seen;
+    graph_.constant = kUsual;
+    std::array<std::vector<double>, kEdgeKinds> clear, likely;
     for (std::uint32_t node = 1; node < draft_.times.size(); ++node) {
-      const Edge* last = nullptr;
-      for (const Edge& edge : into(node))
-        if (last == nullptr || draft_.times[edge.from] > draft_.times[last->from]) last = &edge;
-      if (last != nullptr && is_delay(last->kind))
-        seen[static_cast<std::size_t>(last->kind)].push_back(last->weight);
+      const std::span<Edge> edges = into(node);
+      const Edge* binding = nullptr;
+      for (const Edge& edge : edges)
+        if (competes(edge.kind) && (binding == nullptr || arrival(edge) > arrival(*binding)))
+          binding = &edge;
+      if (binding == nullptr || !is_delay(binding->kind)) continue;
+      const auto kind = static_cast<std::size_t>(binding->kind);
+      const bool waited = std::all_of(edges.begin(), edges.end(), [&](const Edge& edge) {
+        return edge.kind != EdgeKind::kCall || edge.weight > binding->weight;
+      });
+      if (!waited) continue;
+      likely[kind].push_back(binding->weight);
+      if (is_clear(*binding, edges)) clear[kind].push_back(binding->weight);
     }
     for (std::size_t kind = 0; kind < kEdgeKinds; ++kind) {
-      auto& values = seen[kind];
-      graph_.constant[kind] = kUsual[kind];
+      auto& values = clear[kind].size() >= kFew ? clear[kind] : likely[kind];
       if (values.size() < kFew) continue;
       const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
       std::nth_element(values.begin(), middle, values.end());
@@ -77,9 +93,18 @@ class Finisher {
     }
   }
 
+  // A launch after all other work had ended; work that was asked for long before its stream was
+  // free.
+  bool is_clear(const Edge& one, std::span<const Edge> edges) const {
+    const bool launch = one.kind == EdgeKind::kLaunch || one.kind == EdgeKind::kGraphLaunch;
+    return std::all_of(edges.begin(), edges.end(), [&](const Edge& other) {
+      if (&other == &one || !is_delay(other.kind)) return true;
+      return draft_.times[other.from] + (launch ? 0 : kLongBefore) <= draft_.times[one.from];
+    });
+  }
+
   double arrival(const Edge& edge) const {
-    return static_cast<double>(draft_.times[edge.from] - graph_.origin_ns) +
-           graph_.constant[static_cast<std::size_t>(edge.kind)];
+    return since_origin(edge.from) + graph_.constant[static_cast<std::size_t>(edge.kind)];
   }
 
   void weigh(std::uint32_t node) {
@@ -88,9 +113,10 @@ class Finisher {
         edges.begin(), edges.end(), [](const Edge& edge) { return edge.kind == EdgeKind::kCall; });
     if (call_ends) return weigh_call(edges);
     Edge* binding = nullptr;
-    bool runs = false;
+    bool runs = false, fixed = false;
     for (Edge& edge : edges) {
       runs = runs || edge.kind == EdgeKind::kRun;
+      fixed = fixed || edge.kind == EdgeKind::kStart;
       if (competes(edge.kind) && edge.kind != EdgeKind::kTransfer &&
           (binding == nullptr || arrival(edge) > arrival(*binding)))
         binding = &edge;
@@ -101,9 +127,9 @@ class Finisher {
       return edge.kind == EdgeKind::kHostTime;
     });
     for (Edge& edge : edges)
-      if (&edge != binding && competes(edge.kind))
+      if ((fixed || &edge != binding) && competes(edge.kind))
         edge.weight = std::min(edge.weight, graph_.constant[static_cast<std::size_t>(edge.kind)]);
-    if (host) return;  // draft_host has given the thread's own part its weight
+    if (host || fixed) return;  // draft_host has given the thread's own part its weight
     graph_.held += 1;
     if (binding->weight - graph_.constant[static_cast<std::size_t>(binding->kind)] > kUnexplained)
       graph_.residuals += 1;

@@ -38,9 +38,13 @@ class DeviceDraft {
 
   void order(std::uint32_t s, const StreamWork& stream) {
     std::uint32_t last = kNone;
+    std::int64_t before = -kLatest;  // end of what comes before the window
     for (const std::uint32_t index : stream.activities) {
       const Activity& activity = at(index);
-      if (!inside(activity)) continue;
+      if (!inside(activity)) {
+        before = end_of(activity);
+        continue;
+      }
       stream_of_[index] = s;
       draft_.graph.work += 1;
       NodePair& nodes = draft_.graph.activities[index];
@@ -49,12 +53,13 @@ class DeviceDraft {
       const NodePair call = draft_.of_call(activity.call);
       if (call.begin == kNone) {
         draft_.graph.unlinked += 1;
-        if (last == kNone) draft_.add_edge(0, nodes.begin, EdgeKind::kStart);
       } else {
         if (begin_of(activity) < draft_.times[call.begin]) draft_.graph.early += 1;
         draft_.add_edge(call.begin, nodes.begin,
                         node_of_graph ? EdgeKind::kGraphLaunch : EdgeKind::kLaunch);
       }
+      if (last == kNone && before > draft_.launched(activity))
+        draft_.add_edge(0, nodes.begin, EdgeKind::kStart);
       if (last != kNone) {
         const bool same_graph = node_of_graph && activity.call == at(last).call;
         draft_.add_edge(draft_.graph.activities[last].end, nodes.begin,

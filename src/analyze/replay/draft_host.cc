@@ -64,7 +64,7 @@ class HostDraft {
     const Call& call = timeline_.calls[index];
     const auto host = host_.find(call.process);
     if (host == host_.end()) return;
-    if (end_of(call) < host->second.begin || begin_of(call) > host->second.end) return;
+    if (begin_of(call) < host->second.begin || begin_of(call) > host->second.end) return;
     const std::uint64_t key = key_of(call.process, call.thread);
     HostThread& thread = threads_[key];
     if (thread.last != kNone && begin_of(call) < thread.busy_until) {
