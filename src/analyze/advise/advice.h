@@ -10,6 +10,7 @@
 
 #include "analyze/advise/estimate.h"
 #include "analyze/diff/diff.h"
+#include "analyze/replay/change.h"
 #include "analyze/report/report.h"
 #include "analyze/roofline/target.h"
 #include "base/json/json.h"
@@ -45,9 +46,12 @@ struct Intervention {
   std::string regime;                // "memory", "compute", "latency", "host"
   std::vector<std::string> kernels;  // labels, heaviest first; empty: not about kernels
   double kernels_left_out = 0;       // beyond those
-  Interval3 saved_ns;                // of one unit, end to end
-  Interval3 saved_share;             // of the unit's time in the same scenario
-  std::string confidence;            // "A" … "D", docs/guide/advise.md
+  // Where it is not empty and the host's calls are known, replay computes the saving from it;
+  // what the rule put into saved_ns counts elsewhere.
+  Change change;
+  Interval3 saved_ns;      // of one unit, end to end
+  Interval3 saved_share;   // of the unit's time in the same scenario
+  std::string confidence;  // "A" … "D", docs/guide/advise.md
   std::string effort, risk, portability, expertise;
   std::vector<Evidence> evidence;  // never empty
   std::vector<std::string> how;    // each names a tool or a call

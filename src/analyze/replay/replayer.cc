@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/replay/replayer.h"
+
+#include "analyze/timeline/host.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr double kMostUnlinked = 0.5;
+constexpr double kStepTolerance = 0.05;  // of a step's time outside of the recording
+constexpr double kMostRecorder = 4;      // times the usual overhead
+constexpr int kHalvings = 12;
+// The least that what remains after a change is uncertain by, and the most; of the saving itself.
+constexpr double kLeastUncertain = 0.005, kMostUncertain = 0.05, kOfSaving = 0.1;
+
+constexpr std::size_t index_of(Scenario scenario) { return static_cast<std::size_t>(scenario); }
+
+bool can_lose(const Change& change) {
+  return std::any_of(change.edits.begin(), change.edits.end(), [](const Edit& one) {
+    return std::holds_alternative<edit::LaunchAsGraph>(one) ||
+           std::holds_alternative<edit::Overlap>(one);
+  });
+}
+
+// The recording tool's own work between the calls goes in every scenario.
+Change without_profiler(const Profile& profile) {
+  Change out;
+  const HostFacts host(profile.timeline);
+  for (std::uint32_t process = 0; process < profile.processes.size(); ++process) {
+    edit::ScaleHost edit{{0, 0, 0}, {}, process};
+    for (const NamedInterval& one : host.process(process).profiler)
+      edit.when.push_back(one.interval);
+    if (!edit.when.empty()) out.edits.push_back(std::move(edit));
+  }
+  return out;
+}
+
+}  // namespace
+
+Replayer::Replayer(const Profile& profile, const TimelineAnalysis& timeline, double step_ns)
+    : profile_(profile) {
+  const ReplayWindow window = choose_window(profile, timeline);
+  graph_ = build_graph(profile, window);
+  if (graph_.empty() || graph_.work <= 0) return;
+  steps_ = std::max(1.0, window.steps);
+  applier_ = std::make_unique<Applier>(profile, graph_);
+  measure_quality(window);
+  usable_ = quality_.recorded_ns > 0 && graph_.unlinked <= kMostUnlinked * graph_.work;
+  if (usable_) calibrate(step_ns);
+}
+
+double Replayer::step_of(const Weights& weights, double least) const {
+  return std::max(least, span_of(graph_, replay(graph_, weights))) / steps_;
+}
+
+void Replayer::measure_quality(const ReplayWindow& window) {
+  ReplayQuality& q = quality_;
+  q.steps = window.steps;
+  q.step_spread = window.spread;
+  q.recorded_ns = step_of(recorded_weights(graph_));
+  if (q.recorded_ns > 0)
+    q.constant_error = std::abs(step_of(constant_weights(graph_)) / q.recorded_ns - 1);
+  q.residuals = graph_.held > 0 ? graph_.residuals / graph_.held : 0;
+  q.unlinked = graph_.work > 0 ? graph_.unlinked / graph_.work : 0;
+  q.waits = graph_.waits;
+  q.unrecovered = graph_.unrecovered;
+  q.edges = static_cast<double>(graph_.edges.size());
+  q.events = static_cast<double>(graph_.recorded.size() / 2);
+  const bool poor = q.constant_error > 0.03 || q.residuals > 0.1 || q.unlinked > 0.05 ||
+                    q.unrecovered > 0.2 * q.waits + 1;
+  const bool bad = q.constant_error > 0.1 || q.residuals > 0.3 || q.unlinked > 0.2;
+  q.lower_confidence = bad ? 2 : poor ? 1 : 0;
+}
+
+// A recorder of unknown cost: the usual range. Where a step's time is known, the cost is what gives
+// that time.
+void Replayer::calibrate(double step_ns) {
+  const RecorderOverhead usual = recorder_overhead(profile_.source);
+  const Weights recorded =
+      applier_->apply(without_profiler(profile_), Scenario::kMid, recorded_weights(graph_)).weights;
+  const auto with = [&](double call, double op) {
+    Weights out = recorded;
+    take_off_recorder(graph_, call, op, out);
+    return out;
+  };
+  call_ns_ = usual.call;
+  op_ns_ = usual.op;
+  if (step_ns > 0) {
+    const auto factor_for = [&](double target) {
+      double low = 0, high = kMostRecorder;
+      for (int i = 0; i < kHalvings; ++i) {
+        const double middle = (low + high) / 2;
+        const bool slower = step_of(with(middle * usual.call.mid, middle * usual.op.mid)) > target;
+        (slower ? low : high) = middle;
+      }
+      return (low + high) / 2;
+    };
+    const Interval3 factor = {factor_for(step_ns * (1 + kStepTolerance)), factor_for(step_ns),
+                              factor_for(step_ns * (1 - kStepTolerance))};
+    const auto times = [&](double ns) {
+      return Interval3{factor.low * ns, factor.mid * ns, factor.high * ns};
+    };
+    call_ns_ = times(usual.call.mid);
+    op_ns_ = times(usual.op.mid);
+  }
+  Interval3 before;
+  for (const Scenario cost : kScenarios) {
+    base_[index_of(cost)] = with(at(call_ns_, cost), at(op_ns_, cost));
+    const double step = step_of(base_[index_of(cost)]);
+    (cost == Scenario::kLow   ? before.low
+     : cost == Scenario::kMid ? before.mid
+                              : before.high) = step;
+  }
+  before_ = before;
+  quality_.baseline_ns = {before.high, before.mid, before.low};
+}
+
+// Low: the worst of all recorder costs. What remains after the change is uncertain too, by as much
+// as constant delays miss the recording.
+Interval3 Replayer::saved_share(const Change& change) const {
+  const auto share = [&](Scenario scenario, Scenario cost) {
+    const double before = at(before_, cost);
+    if (before <= 0) return 0.0;
+    const Applied after = applier_->apply(change, scenario, base_[index_of(cost)]);
+    return 1 - step_of(after.weights, after.least_span_ns) / before;
+  };
+  Interval3 out;
+  out.mid = share(Scenario::kMid, Scenario::kMid);
+  out.low = out.high = out.mid;
+  for (const Scenario cost : kScenarios) {
+    out.low = std::min(out.low, share(Scenario::kLow, cost));
+    out.high = std::max(out.high, share(Scenario::kHigh, cost));
+  }
+  const double remains = std::clamp(quality_.constant_error, kLeastUncertain, kMostUncertain);
+  const auto margin = [&](double saved) {
+    return remains * (1 - std::clamp(saved, 0.0, 1.0)) + kOfSaving * std::abs(saved);
+  };
+  const bool loses = can_lose(change) || out.low < 0;
+  out.low -= margin(out.low);
+  out.high += margin(out.high);
+  if (!loses) out.low = std::max(0.0, out.low);
+  return bounded(out, 1);
+}
+
+Replayed Replayer::before() const {
+  Replayed out;
+  out.applied.weights = base_[index_of(Scenario::kMid)];
+  out.times = replay(graph_, out.applied.weights);
+  out.step_ns = before_.mid;
+  return out;
+}
+
+Replayed Replayer::after(const Change& change) const {
+  Replayed out;
+  out.applied = applier_->apply(change, Scenario::kMid, base_[index_of(Scenario::kMid)]);
+  out.times = replay(graph_, out.applied.weights);
+  out.step_ns = std::max(out.applied.least_span_ns, span_of(graph_, out.times)) / steps_;
+  return out;
+}
+
+}  // namespace purlin::analyze
