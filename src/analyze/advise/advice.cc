@@ -29,6 +29,21 @@ void add_shares(const Unit& unit, std::vector<Intervention>& interventions) {
   }
 }
 
+// A rule with enough outcomes is no longer believed by its model but by them.
+void apply_records(const TrackRecords& records, const Unit& unit,
+                   std::vector<Intervention>& interventions) {
+  for (Intervention& one : interventions) {
+    const auto record = records.find(one.id);
+    if (record == records.end()) continue;
+    one.record = record->second;
+    if (!one.record->factor || one.saved_ns.mid <= 0) continue;
+    const Interval3& factor = *one.record->factor;
+    const double mid = one.saved_ns.mid;
+    one.saved_ns =
+        bounded({mid * factor.low, mid * factor.mid, mid * factor.high}, unit.baseline_ns.mid);
+  }
+}
+
 bool before(const Intervention& a, const Intervention& b) {
   // Within a hundredth of each other, estimates are equal; the level decides.
   const double least = std::max(a.saved_ns.mid, b.saved_ns.mid) * 0.01;
@@ -133,6 +148,7 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_stall_rules(facts, advice);
   for (Intervention& one : advice.interventions) one.doc = section_of(one.id);
   for (Intervention& one : advice.trades) one.doc = section_of(one.id);
+  if (options.records != nullptr) apply_records(*options.records, facts.unit, advice.interventions);
   add_shares(facts.unit, advice.interventions);
   add_shares(facts.unit, advice.trades);
   const std::size_t all = advice.interventions.size();
@@ -146,8 +162,33 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_lists(facts, options, advice);
   add_alerts(facts, advice);
   add_notes(facts, advice);
+  add_checklist(facts, advice);
   if (advice.interventions.empty()) advice.nothing = reason_for_nothing(facts, advice);
   return advice;
+}
+
+Result<Outcome> outcome_of(const Advice& before, const Advice& after, std::string_view id) {
+  const auto one = std::find_if(before.interventions.begin(), before.interventions.end(),
+                                [id](const Intervention& known) { return known.id == id; });
+  if (one == before.interventions.end() || one->saved_share.mid <= 0) {
+    std::vector<std::string> ids;
+    for (const Intervention& known : before.interventions) ids.push_back(known.id);
+    return error(Code::kNotFound, "{}: not advised for the profile before the change; advised: {}",
+                 id, ids.empty() ? "nothing" : join(ids, ", "));
+  }
+  const double was = before.unit.baseline_ns.mid, is = after.unit.baseline_ns.mid;
+  if (before.unit.kind != after.unit.kind || was <= 0 || is <= 0)
+    return error(Code::kInvalid, "times of a {} and of a {} cannot be compared: record both alike",
+                 before.unit.kind, after.unit.kind);
+  Outcome out;
+  out.rule = id;
+  out.device = before.environment.devices.empty() ? "" : before.environment.devices.front().name;
+  out.confidence = one->confidence;
+  out.predicted = one->saved_share;
+  out.measured = 1 - is / was;
+  out.before = before.profile_id;
+  out.after = after.profile_id;
+  return out;
 }
 
 void put_advice(const Advice& advice, Report& report, std::size_t most) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "analyze/advise/estimate.h"
+#include "analyze/advise/learn/outcome.h"
 #include "analyze/diff/diff.h"
 #include "analyze/replay/change.h"
 #include "analyze/report/report.h"
@@ -59,6 +60,7 @@ struct Intervention {
   std::string guard;       // what must be checked before it is kept; "" = results are the same
   double freed_bytes = 0;  // memory of the device, in one unit; negative: it takes that much more
   std::string doc;         // its section: "docs/guide/playbook.md#flash-attention"
+  std::optional<TrackRecord> record;  // of its rule's earlier outcomes
 };
 std::string section_of(std::string_view remedy);
 
@@ -93,6 +95,12 @@ struct ListedKernel {  // of the two short lists
   std::string next;  // a command
 };
 
+struct CheckItem {  // of a workflow: what was looked at, and what came of it
+  std::string id, area, text;
+  std::string state;  // "done", "found" (an intervention answers it), "open", "unknown" (no data)
+  std::string why;
+};
+
 struct Advice {
   std::string verdict;  // "scheduling", "tune", "restructure", "grey", "scale_hardware", "unknown"
   std::string verdict_text;
@@ -110,6 +118,7 @@ struct Advice {
   std::vector<ListedKernel> tune, slower;
   std::string against;  // the file `slower` compares with; "" = none
   std::vector<Alert> alerts;
+  std::vector<CheckItem> checklist;
   std::vector<std::string> notes;  // what could not be judged, and what to record for it
   std::string nothing;             // why there are no interventions; "" where there are some
   std::string profile_id;
@@ -124,12 +133,17 @@ struct AdviceOptions {
   std::size_t list = 5;    // at most so many in each of the two lists
   double smallest = 0.01;  // share below which an intervention is not listed
   const Diff* against = nullptr;
+  const TrackRecords* records = nullptr;  // of earlier outcomes
 };
 
 // `timeline` is the profile's own (analyze_timeline). The advice is of its window: a step of the
 // steady state where the steps are known.
 Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
               const std::vector<Ceilings>& measured = {}, const AdviceOptions& options = {});
+
+// What the change `id`, advised for `before`, saved. kNotFound: it was not advised; kInvalid: the
+// two are not of the same kind, or have no time.
+Result<Outcome> outcome_of(const Advice& before, const Advice& after, std::string_view id);
 
 Json to_json(const Advice& advice);  // purlin.advise/1
 std::string render_advice(const Advice& advice, const Terminal& terminal, int top = 0);

@@ -34,6 +34,24 @@ Json unit_json(const Unit& unit) {
                        {"baseline_ns", ns(unit.baseline_ns)}});
 }
 
+Json record_json(const TrackRecord& record) {
+  return Json::object({{"outcomes", static_cast<std::int64_t>(record.outcomes)},
+                       {"inside", static_cast<std::int64_t>(record.inside)},
+                       {"median_ratio", share(record.median_ratio)},
+                       {"factor", record.factor ? share(*record.factor) : Json()}});
+}
+
+Json checklist_json(const std::vector<CheckItem>& items) {
+  Json out = Json::array();
+  for (const CheckItem& item : items)
+    out.push(Json::object({{"id", item.id},
+                           {"area", item.area},
+                           {"text", item.text},
+                           {"state", item.state},
+                           {"why", item.why}}));
+  return out;
+}
+
 Json intervention_json(const Intervention& one) {
   Json evidence = Json::array();
   for (const Evidence& item : one.evidence)
@@ -57,7 +75,8 @@ Json intervention_json(const Intervention& one) {
                        {"assumptions", Json::array_of(one.assumptions)},
                        {"guard", one.guard},
                        {"freed_bytes", one.freed_bytes != 0 ? ns(one.freed_bytes) : Json()},
-                       {"doc", one.doc}});
+                       {"doc", one.doc},
+                       {"record", one.record ? record_json(*one.record) : Json()}});
 }
 
 Json listed_json(const ListedKernel& item, bool tune) {
@@ -141,6 +160,7 @@ Json to_json(const Advice& advice) {
                               {"profile", advice.profile_id},
                               {"text", alert.text}}));
   out.set("alerts", std::move(alerts));
+  out.set("checklist", checklist_json(advice.checklist));
   out.set("notes", Json::array_of(advice.notes));
   out.set("coverage",
           Json::object(

@@ -28,6 +28,13 @@ std::string times(const Interval3& ns, const Unit& unit) {
                      unit.kind == "step" ? " a step" : "");
 }
 
+std::string record_in_words(const TrackRecord& record) {
+  std::string out = fmt::format(
+      "{} of this rule, {} in the interval, measured {:.2f} of what was predicted",
+      counted(static_cast<double>(record.outcomes), "outcome"), record.inside, record.median_ratio);
+  return record.factor ? out + "; the interval is theirs" : out;
+}
+
 class AdviceRenderer {
  public:
   AdviceRenderer(const Advice& advice, const Terminal& terminal)
@@ -64,6 +71,7 @@ class AdviceRenderer {
     no_gain();
     lists();
     alerts();
+    checklist();
     notes();
     return std::move(out_);
   }
@@ -144,6 +152,7 @@ class AdviceRenderer {
     entry("filed under",
           fmt::format("{}; effort {}, risk {}, {}, by the {}", spaced_words(to_text(one.pillar)),
                       one.effort, one.risk, one.portability, one.expertise));
+    if (one.record) entry("record", record_in_words(*one.record));
     entry("more", one.doc);
   }
 
@@ -204,6 +213,19 @@ class AdviceRenderer {
       const Alert& alert = advice_.alerts[i];
       paragraph(alert.severity == "critical" ? Style::kRed : Style::kYellow,
                 fmt::format("! {} {}: {}", alert.severity, alert.id, clean(alert.text)), "  ");
+    }
+  }
+
+  void checklist() {
+    if (advice_.checklist.empty()) return;
+    out_ += "\n" + terminal_.paint(Style::kBold, "checklist") + "\n";
+    for (const CheckItem& item : advice_.checklist) {
+      const char* mark = item.state == "done"    ? "[x]"
+                         : item.state == "found" ? "[!]"
+                         : item.state == "open"  ? "[ ]"
+                                                 : "[?]";
+      paragraph(item.state == "found" ? Style::kYellow : Style::kPlain,
+                fmt::format("{} {}: {}", mark, item.text, clean(item.why)), "  ");
     }
   }
 

@@ -47,6 +47,7 @@ void add_stall_rules(const Facts& facts, Advice& advice);
 void add_no_gain(const Facts& facts, Advice& advice);
 void judge_level(const Facts& facts, Advice& advice);
 void add_lists(const Facts& facts, const AdviceOptions& options, Advice& advice);
+void add_checklist(const Facts& facts, Advice& advice);
 void add_alerts(const Facts& facts, Advice& advice);
 // Most saved first; what saves as much, within a hundredth, by level.
 void rank(std::vector<Intervention>& interventions);

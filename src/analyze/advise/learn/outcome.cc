@@ -17,10 +17,9 @@ constexpr double kLeastRatio = 0.01;
 bool is_share(double value) { return std::isfinite(value) && value >= -100 && value <= 1; }
 
 bool is_rule(std::string_view id) {
-  return !id.empty() && id.size() <= kLongestId &&
-         std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-         });
+  return !id.empty() && id.size() <= kLongestId && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
 }
 
 double median_of(std::vector<double> values) {
@@ -35,8 +34,8 @@ double conformal_distance(const std::vector<double>& logs, double centre) {
   std::vector<double> distances;
   for (const double log : logs) distances.push_back(std::abs(log - centre));
   std::sort(distances.begin(), distances.end());
-  const auto rank = static_cast<std::size_t>(
-      std::ceil(kCoverage * static_cast<double>(distances.size() + 1)));
+  const auto rank =
+      static_cast<std::size_t>(std::ceil(kCoverage * static_cast<double>(distances.size() + 1)));
   return distances[std::min(rank, distances.size()) - 1];
 }
 

@@ -19,11 +19,11 @@
 namespace purlin::analyze {
 
 struct Outcome {
-  std::string rule;         // id of the remedy
-  std::string device;       // model
-  std::string confidence;   // of the prediction
-  Interval3 predicted;      // share of the unit's time
-  double measured = 0;      // the same; negative: a loss
+  std::string rule;           // id of the remedy
+  std::string device;         // model
+  std::string confidence;     // of the prediction
+  Interval3 predicted;        // share of the unit's time
+  double measured = 0;        // the same; negative: a loss
   std::string before, after;  // ids of the two profiles
   std::string recorded;       // time, UTC
   bool inside() const { return predicted.low <= measured && measured <= predicted.high; }

@@ -65,12 +65,15 @@ void add_allocation(Walk& walk, Advice& advice) {
   const std::vector<Interval> idle = idle_of(timeline);
   std::map<std::string, double> count;
   double calls = 0, host_ns = 0, idle_ns = 0;
-  for (const Call& call : timeline.calls) {
+  edit::RemoveCalls removed;
+  for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
+    const Call& call = timeline.calls[i];
     if (call.kind != CallKind::kAllocation || call.start_ns < begin || call.start_ns >= end)
       continue;
     const std::string& name = timeline.names[call.name];
     if (!from_driver(name)) continue;
     count[name] += 1;
+    removed.calls.push_back(i);
     calls += 1;
     host_ns += static_cast<double>(std::max<std::int64_t>(0, call.duration_ns));
     auto gap = std::partition_point(idle.begin(), idle.end(),
@@ -84,6 +87,7 @@ void add_allocation(Walk& walk, Advice& advice) {
   const double idle_each = in_one_unit(facts, idle_ns), host_each = in_one_unit(facts, host_ns);
   // The host gets ahead by the whole call; the device by what it idled for it.
   out.saved_ns = bounded({0.6 * idle_each, idle_each, std::max(idle_each, host_each)}, host_each);
+  out.change.edits.emplace_back(std::move(removed));
   for (const auto& [name, n] : count)
     out.evidence.push_back({clean(name), counted(n, "call"), "timeline"});
   out.evidence.push_back({"time of the host in these calls",

@@ -72,8 +72,14 @@ class KernelRules {
   }
   void add(Found& to, std::size_t row, Interval3 saved_total, std::string_view confidence) {
     to.saved = to.saved + facts_.end_to_end(row, saved_total);
+    to.out.change.edits.emplace_back(scale_of(facts_, row, left_of(at(row), saved_total)));
     // The weakest of what is added up.
     if (to.out.confidence.empty() || to.out.confidence < confidence) to.out.confidence = confidence;
+  }
+  // What a saving leaves of a row's time.
+  static Interval3 left_of(const KernelStat& kernel, Interval3 saved) {
+    const double t = total(kernel);
+    return {1 - saved.low / t, 1 - saved.mid / t, 1 - saved.high / t};
   }
   static void evidence(Found& to, std::string what, std::string value, std::string from) {
     constexpr std::size_t kMax = 4;

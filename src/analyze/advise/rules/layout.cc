@@ -127,6 +127,11 @@ class Layouts {
     for (const std::uint32_t activity : conversions_) name_kernel(walk_.stat(activity), out);
     out.saved_ns =
         facts.capped(out.saved_ns + kConvolutionGain * in_one_unit(facts, convolutions_));
+    for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i)
+      if (facts.rows.kernels[i].name.op_class == "conv")
+        out.change.edits.emplace_back(scale_of(
+            facts, i,
+            {1 - kConvolutionGain.low, 1 - kConvolutionGain.mid, 1 - kConvolutionGain.high}));
     walk_.take(conversions_);
     out.evidence.push_back(
         {"conversions between layouts next to convolutions", time_of(conversions_), "kernel name"});
@@ -152,7 +157,7 @@ class Layouts {
       out.evidence.push_back({"conversions and changes of layout", time_of(casts_), "kernel name"});
     }
     if (!within_.empty()) {
-      remove_launches(walk_, within_, {0.1, 0.8, 1}, out);
+      remove_launches(walk_, within_, {0.5, 0.95, 1}, out);
       out.evidence.push_back(
           {"memcpys from the device to itself", time_of(within_) + rate_of_copies(), "timeline"});
     }

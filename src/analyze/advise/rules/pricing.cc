@@ -96,6 +96,7 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
           Interval3{0, turns.mid * exposed, turns.high};
   }
   out.saved_ns = out.saved_ns + bounded(all, all.high);
+  out.change.edits.emplace_back(edit::Replace{chain.groups, after_ns});
   if (facts.exposure.known && exposed < 0.9)
     out.evidence.push_back(
         {"share of their time that sets the pace", percent(exposed), "timeline"});
@@ -126,6 +127,14 @@ void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Interventi
   const double t = facts.rows.kernels[row].duration.total_ns();
   const Interval3 saved = {t * (1 - factor.low), t * (1 - factor.mid), t * (1 - factor.high)};
   out.saved_ns = facts.capped(out.saved_ns + facts.end_to_end(row, saved));
+  out.change.edits.emplace_back(scale_of(facts, row, factor));
+}
+
+edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor) {
+  Affected work;
+  for (std::uint32_t i = 0; i < facts.row_of.size(); ++i)
+    if (facts.row_of[i] == row) work.kernel_rows.push_back(i);
+  return {std::move(work), factor};
 }
 
 void name_kernel(const KernelStat& kernel, Intervention& out) {

@@ -29,6 +29,7 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
 void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Intervention& out);
 // The launches of some report rows take `factor` of their time.
 void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out);
+edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor);
 
 // Labels of the kernels of some rows, each once.
 void name_kernels(const Facts& facts, const std::vector<std::uint32_t>& rows, Intervention& out);
