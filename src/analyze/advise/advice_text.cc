@@ -216,14 +216,17 @@ class AdviceRenderer {
     }
   }
 
+  // What is done takes one line: it asks for nothing.
   void checklist() {
     if (advice_.checklist.empty()) return;
     out_ += "\n" + terminal_.paint(Style::kBold, "checklist") + "\n";
+    std::vector<std::string> done;
+    for (const CheckItem& item : advice_.checklist)
+      if (item.state == "done") done.push_back(spaced_words(item.id));
+    if (!done.empty()) paragraph(Style::kPlain, "[x] " + join(done, ", "), "  ");
     for (const CheckItem& item : advice_.checklist) {
-      const char* mark = item.state == "done"    ? "[x]"
-                         : item.state == "found" ? "[!]"
-                         : item.state == "open"  ? "[ ]"
-                                                 : "[?]";
+      if (item.state == "done") continue;
+      const char* mark = item.state == "found" ? "[!]" : item.state == "open" ? "[ ]" : "[?]";
       paragraph(item.state == "found" ? Style::kYellow : Style::kPlain,
                 fmt::format("{} {}: {}", mark, item.text, clean(item.why)), "  ");
     }

@@ -23,9 +23,9 @@ constexpr Remedy kRoundTrip = {
     "low",
     "api-independent",
     "application",
-    "do the host's work on the array on the device: torch ops, CuPy, a kernel of one's own|"
-    "copy back once after the loop; OpenMP and OpenACC: a data region around the loop instead of a "
-    "map for each kernel; CUDA: no cudaMemcpy of the same buffer around each launch",
+    "do the host's work on the array on the device: torch ops, CuPy, a kernel|"
+    "OpenMP, OpenACC: a data region around the loop|"
+    "CUDA: one cudaMemcpy after the loop",
     "check that the host does not change the array between the copies"};
 
 constexpr std::uint64_t kLarge = 64 * 1024;  // bytes

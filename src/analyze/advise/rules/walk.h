@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk: the launches of a profile in the order in which the device ran them, stream by stream, cut
-// where one kernel can no longer be followed to the next: at the border of a step, where the host
-// waited, at a memcpy. Rules about chains walk these runs; what one rule has taken, the next leaves
-// alone. Built once per advice; the facts must outlive it.
+// Walk: the launches of a profile in the order in which the device ran them, stream by stream. They
+// are cut at the border of a step, where the host waited, and at a memcpy. Rules about chains walk
+// these runs; what one rule has taken, the next leaves alone. Built once per advice; the facts must
+// outlive it.
 #pragma once
 
 #include "analyze/advise/rules.h"
@@ -19,7 +19,7 @@ class HostFacts;
 
 using Launches = std::vector<std::uint32_t>;  // indices into Timeline::activities, in order
 
-// One sequence of rows, wherever it occurs.
+// One sequence of rows, and all its occurrences.
 struct Chain {
   std::vector<std::uint32_t> rows;  // of the profile, one for each kernel
   std::vector<Launches> groups;     // its occurrences

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shorter types: a product that only waits for its weights takes as long as they are; a product at
+// Shorter types: a product that only waits for its weights gets faster with them; a product at
 // its roof takes half as long with 8 bits. Both trade precision, so the second is a trade only.
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
@@ -23,10 +23,9 @@ constexpr Remedy kQuantize = {
     "high",
     "arch-specific",
     "framework",
-    "FP8: torch._scaled_mm, Transformer Engine or torchao float8, with a scale for each row|"
-    "INT8 and INT4 weights need custom kernels that unpack them next to the product: torchao, "
-    "Marlin, CUTLASS mixed-input GEMM|"
-    "quantise the weights ahead of time, keep accumulation in 32 bits",
+    "FP8: torch._scaled_mm, Transformer Engine, torchao, with a scale for each row|"
+    "INT8 and INT4: custom kernel required (torchao, Marlin, CUTLASS mixed-input GEMM)|"
+    "quantise ahead of time, accumulate in 32 bits",
     "numerics: compare accuracy on the task, layer by layer; keep sensitive layers in 16 bits"};
 
 constexpr double kMostRows = 64, kMemoryUsed = 0.35, kComputeUsed = 0.5, kWeightsShare = 0.8;

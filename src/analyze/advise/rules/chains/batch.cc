@@ -92,7 +92,7 @@ class Batch {
     become(facts, chain, batched, 1, out);
     name_kernel(kernel, out);
     out.evidence.push_back(
-        {"equal products in a row, none between that reads one's result",
+        {"equal products in a row, no other kernel between them",
          fmt::format("{} x {}, {} together, {}", chain.rows.size(), problem_text(kernel),
                      short_ns(each), counted(chain.count(), "time")),
          "timeline and shapes"});

@@ -14,20 +14,19 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr Remedy kGather = {
-    "local_gathers",
-    "Read whole rows: order the data as it is looked up",
-    Pillar::kMemoryEfficiency,
-    Level::kAlgorithm,
-    "memory",
-    "days",
-    "low",
-    "api-independent",
-    "application",
-    "gather along the first axis of a contiguous tensor: store the transposed table once|"
-    "sort or bin the indices, so that neighbours read neighbours; reorder the data once|"
-    "avoid masks as indices: they are turned into index lists first (torch.where instead)",
-    "an order that is changed must be changed back where it matters"};
+constexpr Remedy kGather = {"local_gathers",
+                            "Read whole rows: order the data as it is looked up",
+                            Pillar::kMemoryEfficiency,
+                            Level::kAlgorithm,
+                            "memory",
+                            "days",
+                            "low",
+                            "api-independent",
+                            "application",
+                            "gather along the first axis: store the transposed table once|"
+                            "sort or bin the indices, or reorder the data, once|"
+                            "torch.where instead of a mask as index",
+                            "an order that is changed must be changed back where it matters"};
 
 constexpr double kPoor = 0.35;  // of the bandwidth
 constexpr std::string_view kByIndex[] = {"index", "gather", "scatter", "take", "embedding"};

@@ -32,7 +32,7 @@ constexpr Remedy kAlign = {
     "mask the padded logits, and keep the padding out of sums"};
 
 constexpr double kAlignedBytes = 16;
-constexpr double kWellUsed = 0.6;  // of its roof: the kernel does well as it is
+constexpr double kWellUsed = 0.6;  // of its roof: the kernel does well already
 // Of the two roofs, what an aligned product of a library reaches.
 constexpr Interval3 kAlignedCompute = {0.35, 0.6, 0.8}, kAlignedMemory = {0.5, 0.75, 0.92};
 
@@ -44,7 +44,7 @@ std::string architecture_of(const Facts& facts, const KernelStat& kernel) {
   return "";
 }
 
-// What the kernel's name tells of narrow loads: "align2", or an architecture before the device's.
+// What the kernel's name says about narrow loads: "align2", or an architecture before the device's.
 std::string fallback(const Facts& facts, const KernelStat& kernel) {
   for (const char* narrow : {"align1", "align2", "align4"})
     if (kernel.name.full.find(narrow) != std::string::npos) return narrow;

@@ -80,7 +80,7 @@ class Fusion {
         break;
       }
     }
-    // Statistics whose row nobody reads any more belong to what follows.
+    // Statistics that no kernel of the chain reads belong to what follows.
     while (end > begin && walk_.touch(run[end - 1]).n != n) --end;
     return end;
   }
@@ -112,15 +112,15 @@ class Fusion {
       joins =
           joins || (i > 0 && (touch.inputs >= 2 || touch.in_size != walk_.touch(group[0]).in_size));
     }
-    // One kernel again and again is as likely to work on one tensor after another, and so are two
-    // that take turns, unless one reads two tensors or another type.
+    // One kernel again and again is as likely to work on one tensor after another, and two that
+    // take turns too, unless one reads two tensors or another type.
     if (distinct.size() < 2 || (!reduces && !joins && distinct.size() < 3)) return;
     walk_.take(group);
     (reduces ? norms_ : pointwise_).add(group);
   }
 
   struct Traffic {
-    double now = 0, least = 0, most = 0;  // bytes of a round: as it is, and fused
+    double now = 0, least = 0, most = 0;  // bytes of a round: now, and fused
     double floor_ns = 0;                  // of the kernels at their bandwidth
     double unexplained_ns = 0;            // of kernels that the traffic does not hold up
     double arithmetic_ns = 0;             // of that: what likely stays

@@ -17,9 +17,9 @@ namespace {
 constexpr Remedy kGrid[] = {
     {"fill_the_device", "Give the device more blocks at a time", Pillar::kOccupancy,
      Level::kParallelism, "latency", "days", "low", "api-independent", "kernel",
-     "a larger batch, or several problems in one launch (batched or grouped GEMM)|"
-     "split the reduction (split-K, stream-K, two passes) so that there are more blocks than SMs|"
-     "one thread for each element instead of a loop in one; independent kernels on several streams",
+     "a larger batch, or several problems in one launch|"
+     "split the reduction: split-K, stream-K, two passes|"
+     "one thread for each element instead of a loop; several streams",
      ""},
     {"whole_waves", "Fit the blocks into whole waves", Pillar::kOccupancy, Level::kTuning,
      "latency", "days", "low", "cuda", "kernel",

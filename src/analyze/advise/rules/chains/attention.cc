@@ -24,7 +24,7 @@ constexpr Remedy kFlash = {
     "api-independent",
     "framework",
     "PyTorch: torch.nn.functional.scaled_dot_product_attention (FlashAttention or cuDNN for 16 "
-    "bits), FlexAttention for masks of one's own|"
+    "bits), FlexAttention for other masks|"
     "JAX: jax.nn.dot_product_attention(implementation=\"cudnn\"); Triton or CUTLASS: "
     "FlashAttention",
     "the scores are no longer stored: check code that reads them, and compare the outputs"};

@@ -50,7 +50,7 @@ constexpr Remedy kCounters[] = {
 constexpr double kManySpills = 0.05;     // of the kernel's sectors
 constexpr double kManyConflicts = 0.10;  // of the wavefronts of shared memory
 constexpr double kMissed = 0.30, kBusyMemory = 0.4;
-constexpr double kFewWarps = 0.30;
+constexpr double kCrowded = 0.30;
 constexpr double kBothLeast = 0.35, kBothMost = 0.75;
 constexpr Interval3 kPart = {0.1, 0.5, 1};
 
@@ -161,7 +161,7 @@ class CounterRules {
   void registers() {
     const Roof& roof = kernel_.roof;
     if (roof.occupancy_limiter != "registers" || roof.occupancy_theoretical <= 0 ||
-        roof.occupancy_theoretical >= kFewWarps || roof.utilization >= 0.6 || from_library(kernel_))
+        roof.occupancy_theoretical >= kCrowded || roof.utilization >= 0.6 || from_library(kernel_))
       return;
     const double wins = 1 - std::max(roof.utilization, roof.occupancy_theoretical);
     add(kCounters[3], 0.5 * wins,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise kernels right behind a product, over its result: its epilogue can do them before the
-// result leaves the registers. The product stays as it is, so the time goes down by less than the
+// result leaves the registers. The product stays, so the time goes down by less than the
 // traffic.
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
