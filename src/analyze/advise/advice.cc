@@ -15,20 +15,6 @@ namespace {
 
 constexpr double kLittleIdle = 0.05;  // of the unit: no reason to look for its causes
 
-// A saving in a scenario, of the unit's time in the same scenario: what the recorder added to the
-// one it also added to the other.
-void add_shares(const Unit& unit, std::vector<Intervention>& interventions) {
-  const Interval3& base = unit.baseline_ns;
-  const auto share = [](double saved, double whole) {
-    return whole > 0 ? std::min(1.0, saved / whole) : 0;
-  };
-  for (Intervention& one : interventions) {
-    const Interval3& saved = one.saved_ns;
-    one.saved_share = bounded(
-        {share(saved.low, base.low), share(saved.mid, base.mid), share(saved.high, base.high)}, 1);
-  }
-}
-
 // A rule with enough outcomes is no longer believed by its model but by them.
 void apply_records(const TrackRecords& records, const Unit& unit,
                    std::vector<Intervention>& interventions) {
@@ -36,11 +22,13 @@ void apply_records(const TrackRecords& records, const Unit& unit,
     const auto record = records.find(one.id);
     if (record == records.end()) continue;
     one.record = record->second;
-    if (!one.record->factor || one.saved_ns.mid <= 0) continue;
+    if (!one.record->factor || one.saved_share.mid <= 0) continue;
     const Interval3& factor = *one.record->factor;
     const double mid = one.saved_ns.mid;
     one.saved_ns =
         bounded({mid * factor.low, mid * factor.mid, mid * factor.high}, unit.baseline_ns.mid);
+    const double share = one.saved_share.mid;
+    one.saved_share = bounded({share * factor.low, share * factor.mid, share * factor.high}, 1);
   }
 }
 
@@ -148,15 +136,17 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_stall_rules(facts, advice);
   for (Intervention& one : advice.interventions) one.doc = section_of(one.id);
   for (Intervention& one : advice.trades) one.doc = section_of(one.id);
+  add_savings(facts, advice.interventions);
+  add_savings(facts, advice.trades);
   if (options.records != nullptr) apply_records(*options.records, facts.unit, advice.interventions);
-  add_shares(facts.unit, advice.interventions);
-  add_shares(facts.unit, advice.trades);
   const std::size_t all = advice.interventions.size();
   std::erase_if(advice.interventions, [&](const Intervention& one) {
     return one.saved_share.mid < options.smallest || one.evidence.empty();
   });
   advice.small_ones = all - advice.interventions.size();
+  advice.below_spread = drop_below_spread(facts, advice.interventions);
   rank(advice.interventions);
+  add_replay(facts, advice);
   judge_level(facts, advice);
   add_no_gain(facts, advice);
   add_lists(facts, options, advice);

@@ -12,6 +12,7 @@
 #include "analyze/advise/learn/outcome.h"
 #include "analyze/diff/diff.h"
 #include "analyze/replay/change.h"
+#include "analyze/replay/replayer.h"
 #include "analyze/report/report.h"
 #include "analyze/roofline/target.h"
 #include "base/json/json.h"
@@ -52,6 +53,7 @@ struct Intervention {
   Change change;
   Interval3 saved_ns;      // of one unit, end to end
   Interval3 saved_share;   // of the unit's time in the same scenario
+  std::string estimate;    // "replay"; "kernels": the rule's own arithmetic
   std::string confidence;  // "A" … "D", docs/guide/advise.md
   std::string effort, risk, portability, expertise;
   std::vector<Evidence> evidence;  // never empty
@@ -85,6 +87,12 @@ struct WhatIf {          // all kernels whose roof is known, with one resource d
   std::string text;
 };
 
+struct CriticalWork {  // of the chain that the last work waits for, in one unit
+  std::string kind;    // "device work", "host time", "launch", …
+  std::string name;    // kernel, or op and call
+  double ns = 0, share = 0, count = 0;
+};
+
 struct ListedKernel {  // of the two short lists
   std::string label, shape, dtype, op_class;
   std::string kernel_id;  // of the page's row: "#kernel=ID"
@@ -111,10 +119,13 @@ struct Advice {
   std::vector<Intervention> interventions;  // greatest saving first
   // What costs something other than work: time for memory (a negative saving), precision for time.
   std::vector<Intervention> trades;
-  std::size_t small_ones = 0;  // below the threshold, left out
+  std::size_t small_ones = 0;    // below the threshold, left out
+  std::size_t below_spread = 0;  // of steps: left out too
   std::vector<NoGain> no_gain;
   std::vector<StallNote> stalls;
   std::vector<WhatIf> what_if;
+  std::optional<ReplayQuality> replay;  // nothing: the savings are of kernels
+  std::vector<CriticalWork> critical_path;
   std::vector<ListedKernel> tune, slower;
   std::string against;  // the file `slower` compares with; "" = none
   std::vector<Alert> alerts;

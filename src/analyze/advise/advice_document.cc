@@ -65,6 +65,7 @@ Json intervention_json(const Intervention& one) {
                        {"kernels_left_out", static_cast<std::int64_t>(one.kernels_left_out)},
                        {"saved_ns", ns(one.saved_ns)},
                        {"saved_share", share(one.saved_share)},
+                       {"estimate", one.estimate},
                        {"confidence", one.confidence},
                        {"effort", one.effort},
                        {"risk", one.risk},
@@ -77,6 +78,29 @@ Json intervention_json(const Intervention& one) {
                        {"freed_bytes", one.freed_bytes != 0 ? ns(one.freed_bytes) : Json()},
                        {"doc", one.doc},
                        {"record", one.record ? record_json(*one.record) : Json()}});
+}
+
+Json replay_json(const ReplayQuality& q) {
+  return Json::object({{"steps", static_cast<std::int64_t>(q.steps)},
+                       {"recorded_ns", ns(q.recorded_ns)},
+                       {"baseline_ns", ns(q.baseline_ns)},
+                       {"constant_error", share(q.constant_error)},
+                       {"step_spread", share(q.step_spread)},
+                       {"residual_share", share(q.residuals)},
+                       {"unlinked_share", share(q.unlinked)},
+                       {"waits", static_cast<std::int64_t>(q.waits)},
+                       {"unrecovered_waits", static_cast<std::int64_t>(q.unrecovered)},
+                       {"events", static_cast<std::int64_t>(q.events)},
+                       {"edges", static_cast<std::int64_t>(q.edges)},
+                       {"lowers_confidence", q.lower_confidence}});
+}
+
+Json critical_json(const CriticalWork& one) {
+  return Json::object({{"kind", one.kind},
+                       {"name", one.name},
+                       {"ns", ns(one.ns)},
+                       {"share", share(one.share)},
+                       {"count", share(one.count)}});
 }
 
 Json listed_json(const ListedKernel& item, bool tune) {
@@ -117,6 +141,11 @@ Json to_json(const Advice& advice) {
   for (const Intervention& one : advice.trades) trades.push(intervention_json(one));
   out.set("trades", std::move(trades));
   out.set("interventions_left_out", advice.small_ones);
+  out.set("below_spread", advice.below_spread);
+  out.set("replay", advice.replay ? replay_json(*advice.replay) : Json());
+  Json critical = Json::array();
+  for (const CriticalWork& one : advice.critical_path) critical.push(critical_json(one));
+  out.set("critical_path", std::move(critical));
   out.set("nothing", advice.nothing.empty() ? Json() : Json(advice.nothing));
   Json no_gain = Json::array();
   for (const NoGain& one : advice.no_gain)

@@ -111,13 +111,41 @@ class AdviceRenderer {
     if (unit.kind != "kernel_time")
       text += fmt::format(", the device works {}", short_ns(unit.busy_ns));
     paragraph(Style::kPlain, text, "");
+    if (advice_.replay) paragraph(Style::kPlain, replay_line(*advice_.replay), "");
+    if (!advice_.critical_path.empty()) paragraph(Style::kPlain, critical_line(), "");
+  }
+
+  static std::string replay_line(const ReplayQuality& q) {
+    std::string text = fmt::format("replay of {}: constant delays miss it by {:.1f}%",
+                                   counted(q.steps, "step"), 100 * q.constant_error);
+    if (q.step_spread > 0) text += fmt::format(", steps differ by {:.1f}%", 100 * q.step_spread);
+    if (q.unlinked > 0) text += fmt::format(", {:.1f}% of the work has no call", 100 * q.unlinked);
+    if (q.residuals > 0)
+      text += fmt::format(", {:.1f}% of it began late for no known reason", 100 * q.residuals);
+    if (q.unrecovered > 0)
+      text += fmt::format(", {:.0f} of {} wait for unknown work", q.unrecovered,
+                          counted(q.waits, "wait"));
+    if (q.lower_confidence > 0) text += "; confidence is lower for it";
+    return text;
+  }
+
+  std::string critical_line() const {
+    constexpr std::size_t kNamed = 5;
+    std::vector<std::string> parts;
+    for (const CriticalWork& one : advice_.critical_path) {
+      if (parts.size() == kNamed) break;
+      parts.push_back(fmt::format("{:.0f}% {}{}", 100 * one.share, one.kind,
+                                  one.name.empty() ? "" : " " + clean(elide_middle(one.name, 50))));
+    }
+    return "critical path: " + join(parts, ", ");
   }
 
   void intervention(const std::string& number, const Intervention& one) {
     out_ += "\n" + terminal_.paint(Style::kBold, number + one.title) + "\n";
     entry("saves",
-          fmt::format("{}, {}; confidence {}", percents(one.saved_share),
-                      times(one.saved_ns, advice_.unit), one.confidence),
+          fmt::format("{}, {}; confidence {}, {}", percents(one.saved_share),
+                      times(one.saved_ns, advice_.unit), one.confidence,
+                      one.estimate == "replay" ? "by replay" : "by kernels"),
           Style::kGreen);
     if (!one.kernels.empty()) {
       std::vector<std::string> names;

@@ -9,6 +9,14 @@
 
 namespace purlin::analyze {
 
+namespace {
+
+double known_step(const Profile& profile, const Facts& facts) {
+  return facts.unit.kind == "step" ? profile.coverage.step_ns : 0;
+}
+
+}  // namespace
+
 Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
              const std::vector<Ceilings>& measured, const TargetFractions& targets) {
   Facts facts;
@@ -18,6 +26,8 @@ Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
   facts.rows = build_rows(profile, GroupBy::kShape, measured, &facts.row_of);
   facts.unit = unit_of(profile, timeline);
   facts.exposure = measure_exposure(profile);
+  auto replayer = std::make_shared<const Replayer>(profile, timeline, known_step(profile, facts));
+  if (facts.unit.kind != "kernel_time" && replayer->usable()) facts.replayer = replayer;
   const double all = facts.unit.recorded_ns;
   facts.max_by_kernels = {all, all, all};
   if (facts.exposure.known) {

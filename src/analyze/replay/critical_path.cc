@@ -9,12 +9,12 @@
 namespace purlin::analyze {
 namespace {
 
-struct Owner {  // of a node
+struct NodeOwner {  // of a node
   std::uint32_t activity = kNone, call = kNone;
 };
 
-std::vector<Owner> owners_of(const Graph& graph) {
-  std::vector<Owner> out(graph.recorded.size());
+std::vector<NodeOwner> owners_of(const Graph& graph) {
+  std::vector<NodeOwner> out(graph.recorded.size());
   for (std::uint32_t i = 0; i < graph.activities.size(); ++i)
     if (const NodePair nodes = graph.activities[i]; nodes.begin != kNone)
       out[nodes.begin].activity = out[nodes.end].activity = i;
@@ -36,7 +36,7 @@ std::uint32_t last_node(const Graph& graph, const std::vector<double>& times) {
 
 std::vector<CriticalPart> Replayer::critical_path(const Replayed& replayed) const {
   const std::vector<double>& times = replayed.times;
-  const std::vector<Owner> owners = owners_of(graph_);
+  const std::vector<NodeOwner> owners = owners_of(graph_);
   const Timeline& timeline = profile_.timeline;
   const double begin = static_cast<double>(graph_.window.begin - graph_.origin_ns);
   using Key = std::tuple<EdgeKind, bool, std::uint32_t, std::uint32_t>;
@@ -52,7 +52,7 @@ std::vector<CriticalPart> Replayer::critical_path(const Replayed& replayed) cons
     if (binding >= graph_.first_edge[node + 1]) break;
     const Edge& edge = graph_.edges[binding];
     const double ns = times[node] - std::max(begin, times[edge.from]);
-    const Owner owner = owners[node];
+    const NodeOwner owner = owners[node];
     Key key{edge.kind, false, kNone, kNone};
     if (edge.kind == EdgeKind::kRun || edge.kind == EdgeKind::kTransfer) {
       const Activity& activity = timeline.activities[owner.activity];

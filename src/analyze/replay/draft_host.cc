@@ -22,7 +22,7 @@ std::uint64_t key_of(std::uint32_t process, std::uint32_t thread) {
 
 struct HostThread {
   std::uint32_t last = kNone, before = kNone;  // outermost calls; the last one and that before
-  std::int64_t busy_until = 0;                 // end of the outermost call under way
+  std::int64_t busy_until = -kLatest;          // end of the outermost call under way
   std::vector<Interval> ops;                   // outermost, in order
   std::vector<std::int64_t> op_begins;         // of all ops
   std::size_t op = 0, op_begin = 0;            // how far both are read
@@ -64,16 +64,20 @@ class HostDraft {
     const Call& call = timeline_.calls[index];
     const auto host = host_.find(call.process);
     if (host == host_.end()) return;
-    if (begin_of(call) < host->second.begin || begin_of(call) > host->second.end) return;
     const std::uint64_t key = key_of(call.process, call.thread);
     HostThread& thread = threads_[key];
+    if (begin_of(call) < host->second.begin) {
+      thread.busy_until = std::max(thread.busy_until, end_of(call));
+      return;
+    }
+    if (begin_of(call) > host->second.end) return;
     if (thread.last != kNone && begin_of(call) < thread.busy_until) {
       draft_.graph.outer[index] = thread.last;
       return;
     }
     const NodePair nodes{draft_.add_node(begin_of(call)), draft_.add_node(end_of(call))};
     draft_.graph.calls[index] = nodes;
-    if (thread.last != kNone) follow(thread, key, call, nodes.begin);
+    follow(thread, key, call, nodes.begin);
     draft_.add_edge(nodes.begin, nodes.end, EdgeKind::kCall);
     if (thread.last == kNone) members_[call.process].push_back(key);
     thread.before = thread.last;
@@ -81,9 +85,17 @@ class HostDraft {
     thread.busy_until = end_of(call);
   }
 
+  // The first call of a thread comes after the window's begin, or after a call before it.
   void follow(HostThread& thread, std::uint64_t key, const Call& call, std::uint32_t node) {
-    const std::uint32_t from = draft_.graph.calls[thread.last].end;
-    const Interval pause{thread.busy_until, begin_of(call)};
+    std::uint32_t from = kNone;
+    Interval pause{thread.busy_until, begin_of(call)};
+    if (thread.last != kNone) {
+      from = draft_.graph.calls[thread.last].end;
+    } else {
+      pause.begin = std::max(pause.begin, draft_.graph.window.begin);
+      if (pause.begin >= pause.end) return;
+      from = draft_.add_node(pause.begin);
+    }
     const auto [own, begun] = read_pause(thread, pause);
     draft_.add_edge(from, node, EdgeKind::kHostTime, begun);
     if (pause.length() < kStoodStill) return;

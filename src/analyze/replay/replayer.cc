@@ -122,18 +122,21 @@ void Replayer::calibrate(double step_ns) {
 // Low: the worst of all recorder costs. What remains after the change is uncertain too, by as much
 // as constant delays miss the recording.
 Interval3 Replayer::saved_share(const Change& change) const {
-  const auto share = [&](Scenario scenario, Scenario cost) {
+  const auto share = [&](const Change& of, Scenario scenario, Scenario cost) {
     const double before = at(before_, cost);
     if (before <= 0) return 0.0;
-    const Applied after = applier_->apply(change, scenario, base_[index_of(cost)]);
+    const Applied after = applier_->apply(of, scenario, base_[index_of(cost)]);
     return 1 - step_of(after.weights, after.least_span_ns) / before;
   };
   Interval3 out;
-  out.mid = share(Scenario::kMid, Scenario::kMid);
+  out.mid = share(change, Scenario::kMid, Scenario::kMid);
   out.low = out.high = out.mid;
+  const Change limit = at_its_limit(change);
+  double most = out.mid;
   for (const Scenario cost : kScenarios) {
-    out.low = std::min(out.low, share(Scenario::kLow, cost));
-    out.high = std::max(out.high, share(Scenario::kHigh, cost));
+    out.low = std::min(out.low, share(change, Scenario::kLow, cost));
+    out.high = std::max(out.high, share(change, Scenario::kHigh, cost));
+    most = std::max(most, share(limit, Scenario::kMid, cost));
   }
   const double remains = std::clamp(quality_.constant_error, kLeastUncertain, kMostUncertain);
   const auto margin = [&](double saved) {
@@ -143,7 +146,7 @@ Interval3 Replayer::saved_share(const Change& change) const {
   out.low -= margin(out.low);
   out.high += margin(out.high);
   if (!loses) out.low = std::max(0.0, out.low);
-  return bounded(out, 1);
+  return bounded(out, std::clamp(most, out.mid, 1.0));
 }
 
 Replayed Replayer::before() const {

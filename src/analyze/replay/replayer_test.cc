@@ -90,9 +90,12 @@ TEST(Replay, NoChangeSavesNothing) {
   const Replayer replayer = replayer_of(profile);
   EXPECT_EQ(share_saved(replayer, {}), 0);
   EXPECT_NEAR(share_saved(replayer, scaled_by(profile, "a", 1)), 0, 1e-12);
-  const Interval3 share = replayer.saved_share({});
-  EXPECT_EQ(share.mid, 0);
-  EXPECT_LT(share.low, share.high);  // no width is zero
+  const Interval3 nothing = replayer.saved_share(scaled_by(profile, "a", 1));
+  EXPECT_EQ(nothing.mid, 0);
+  // No width is zero: what remains is uncertain too.
+  const Interval3 half = replayer.saved_share(scaled_by(profile, "a", 0.5));
+  EXPECT_LT(half.low, half.mid - 0.005);
+  EXPECT_GT(half.high, half.mid + 0.005);
 }
 
 TEST(Replay, KeepsAmdahlsLaw) {

@@ -131,10 +131,7 @@ void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Interventi
 }
 
 edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor) {
-  Affected work;
-  for (std::uint32_t i = 0; i < facts.row_of.size(); ++i)
-    if (facts.row_of[i] == row) work.kernel_rows.push_back(i);
-  return {std::move(work), factor};
+  return {Affected::of_rows(facts.profile_rows(row)), factor};
 }
 
 void name_kernel(const KernelStat& kernel, Intervention& out) {
