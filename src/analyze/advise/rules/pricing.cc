@@ -121,6 +121,7 @@ void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Int
   const Interval3 all = of_launches(facts, gone * ns, ns, exposed_ns) +
                         saved_calls(facts, kernels, exposed) + gone * in_one_unit(facts, copies_ns);
   out.saved_ns = out.saved_ns + bounded(all, all.high);
+  out.change.edits.emplace_back(edit::Remove{Affected::of(work), gone});
 }
 
 void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out) {

@@ -34,6 +34,11 @@ constexpr double kSmallLaunch = 10'000;  // ns
 constexpr double kFillAndDrain = 1'000;  // ns that a launch spends on it
 constexpr double kLongGap = 5'000;       // ns: not the device's own turn-around
 
+// A library's or framework's kernel cannot be changed.
+bool is_own(const KernelStat& kernel) {
+  return kernel.name.family == "custom" || kernel.name.family == "triton";
+}
+
 void add_persistent(Walk& walk, Advice& advice) {
   const Facts& facts = walk.facts();
   Chains chains(walk);
@@ -43,7 +48,7 @@ void add_persistent(Walk& walk, Advice& advice) {
       std::size_t end = begin + 1;
       while (end < run.size() && walk.at(run[end]).row == walk.at(run[begin]).row) ++end;
       if (end - begin >= kManyLaunches && walk.stat(run[begin]).duration.mean_ns() < kSmallLaunch &&
-          !walk.taken(run[begin]))
+          is_own(walk.stat(run[begin])) && !walk.taken(run[begin]))
         chains.add({run.data() + begin, end - begin});
       begin = end;
     }
@@ -59,12 +64,13 @@ void add_persistent(Walk& walk, Advice& advice) {
     const auto launches = static_cast<double>(chain->rows.size()) * chain->count();
     const double drained = launches * std::min(kFillAndDrain, 0.5 * chain->ns / launches);
     Intervention out = from_remedy(kPersistent);
-    out.saved_ns = facts.capped({0.3 * in_one_unit(facts, gaps), in_one_unit(facts, gaps),
-                                 in_one_unit(facts, gaps + drained)});
+    out.saved_ns =
+        facts.capped({0.3 * in_one_unit(facts, gaps), in_one_unit(facts, gaps + 0.3 * drained),
+                      in_one_unit(facts, gaps + drained)});
     const double each = chain->each_ns() + gaps / chain->count();
     const auto less = [&](double saved) { return each - saved / chain->count(); };
-    out.change.edits.emplace_back(
-        edit::Replace{chain->groups, {less(0.3 * gaps), less(gaps), less(gaps + drained)}});
+    out.change.edits.emplace_back(edit::Replace{
+        chain->groups, {less(0.3 * gaps), less(gaps + 0.3 * drained), less(gaps + drained)}});
     name_kernels(facts, {chain->rows.front()}, out);
     out.evidence.push_back(
         {"launches of one kernel in a row",

@@ -75,10 +75,11 @@ class Reuse {
     found.op = kernel.op;
     found.in_step[walk_.step_of(walk_.at(run[at]))]++;
     found.work.push_back(run[at]);
-    // What makes the table's input has its size.
+    // What makes the table's input from vectors has its size.
     if (at > 0 && !walk_.taken(run[at - 1]) &&
         walk_.touch(run[at - 1]).n == walk_.touch(run[at]).n &&
-        walk_.touch(run[at - 1]).kind == TouchKind::kPointwise)
+        walk_.touch(run[at - 1]).kind == TouchKind::kPointwise &&
+        walk_.touch(run[at - 1]).inputs < 1)
       found.work.push_back(run[at - 1]);
   }
 

@@ -44,7 +44,7 @@ void add_quantize(Walk& walk, Advice& advice) {
                        kernel.roof.memory_share >= kMemoryUsed &&
                        weights * kernel.duration.count() > 0 && touch.batch == 1;
     const Ceilings* ceilings = facts.ceilings_of(kernel);
-    const Ceiling *eight = ceilings ? ceilings->compute_for("f8e4m3", true) : nullptr,
+    const Ceiling *eight = ceilings ? ceilings->compute_for("f8", true) : nullptr,
                   *sixteen = ceilings ? ceilings->compute_for("bf16", true) : nullptr;
     const bool faster = eight != nullptr && sixteen != nullptr &&
                         eight->peak > 1.5 * sixteen->peak &&
