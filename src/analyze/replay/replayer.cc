@@ -2,10 +2,12 @@
 #include "analyze/replay/replayer.h"
 
 #include "analyze/timeline/host.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace purlin::analyze {
 namespace {
@@ -26,6 +28,23 @@ bool can_lose(const Change& change) {
   });
 }
 
+// The profiler's step() runs between one of its marks and the next.
+std::vector<Interval> between_marks(const Timeline& timeline, std::uint32_t process) {
+  constexpr std::string_view kMark = "ProfilerStep#";
+  constexpr std::int64_t kLongest = 200'000;  // ns; beyond, something else happens there
+  std::vector<Interval> out;
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  for (const Range& range : timeline.ranges) {
+    if (range.process != process || range.kind != RangeKind::kStep ||
+        !starts_with(timeline.names[range.name], kMark))
+      continue;
+    if (begin_of(range) > end && begin_of(range) - end <= kLongest)
+      out.push_back({end, begin_of(range)});
+    end = end_of(range);
+  }
+  return out;
+}
+
 // The recording tool's own work between the calls goes in every scenario.
 Change without_profiler(const Profile& profile) {
   Change out;
@@ -35,6 +54,8 @@ Change without_profiler(const Profile& profile) {
     for (const NamedInterval& one : host.process(process).profiler)
       edit.when.push_back(one.interval);
     if (!edit.when.empty()) out.edits.push_back(std::move(edit));
+    edit::ScaleHost marks{{0, 0, 0}, between_marks(profile.timeline, process), process};
+    if (!marks.when.empty()) out.edits.push_back(std::move(marks));
   }
   return out;
 }

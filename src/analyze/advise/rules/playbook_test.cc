@@ -175,20 +175,18 @@ TEST(Playbook, MisalignedExtentsAreNamedAndPadded) {
   EXPECT_EQ(find(advice_of("M=4096,N=4096,K=4000"), "align_dimensions"), nullptr);
 }
 
-KernelRow update(const char* op, const char* shape) {
-  return advised_row(
-      "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::"
-      "(anonymous namespace)::TensorListMetadata<2>, float>()",
-      op, shape, "f32");
+KernelRow update(const std::string& op, const char* shape) {
+  const std::string name =
+      "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<" + op + ">()";
+  return advised_row(name.c_str(), op.c_str(), shape, "f32");
 }
 Advice optimizer_advice(const char* op) {
   Program program;
   program.steps(kSteps, [op](Program& one) {
     const std::int64_t begin = one.host_now();
     for (const char* part : {"", "a", "b", "c", "d", "e", "f", "g", "h", "i"})
-      one.kernel(
-          update((std::string(op) + part).c_str(), "n=100000000,inputs=2,outputs=1,tensors=8"),
-          300'000);
+      one.kernel(update(std::string(op) + part, "n=100000000,inputs=2,outputs=1,tensors=8"),
+                 300'000);
     one.builder().range(RangeKind::kUser, "Optimizer.step#AdamW.step", begin,
                         one.host_now() - begin);
   });
