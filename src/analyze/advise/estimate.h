@@ -4,7 +4,6 @@
 // intervention. Pure functions. docs/guide/advise.md, "Where the intervals come from".
 #pragma once
 
-#include "analyze/replay/recorder.h"
 #include "analyze/replay/scenario.h"
 #include "analyze/roofline/roofline.h"
 #include "analyze/timeline/timeline.h"
@@ -16,6 +15,14 @@ namespace purlin::analyze {
 
 // What GPA's advisor achieved of what it predicted, over 26 published pairs: p10, median, p90.
 inline constexpr Interval3 kStallModel = {0.3, 0.85, 1.4};
+
+// What a recorder adds to each host call and op it records, ns: for estimates without a replay.
+// Kineto: 1.1 us a launch for activities alone, up to 4.5 with API records (H200); its ops with
+// shapes 0.5 to 2 us.
+struct RecorderOverhead {
+  Interval3 call, op;  // low cost first
+};
+RecorderOverhead recorder_overhead(const std::string& source);
 
 // What savings are of: a step where the timeline has steps, else the recording, else the kernels'
 // time alone.

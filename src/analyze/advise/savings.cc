@@ -40,6 +40,8 @@ std::vector<std::uint32_t> Facts::profile_rows(std::size_t row) const {
 
 void add_savings(const Facts& facts, std::vector<Intervention>& interventions) {
   const Replayer* replayer = facts.replayer.get();
+  const double step = replayer != nullptr ? replayer->quality().baseline_ns.mid : 0;
+  const double scale = step > 0 ? facts.unit.baseline_ns.mid / step : 1;  // to one unit
   for (Intervention& one : interventions) {
     if (one.change.empty() || replayer == nullptr) {
       one.estimate = "kernels";
@@ -47,11 +49,9 @@ void add_savings(const Facts& facts, std::vector<Intervention>& interventions) {
       continue;
     }
     one.estimate = "replay";
-    one.saved_share = replayer->saved_share(one.change);
-    const Interval3& base = facts.unit.baseline_ns;
-    one.saved_ns = bounded({one.saved_share.low * base.low, one.saved_share.mid * base.mid,
-                            one.saved_share.high * base.high},
-                           base.high);
+    const Saving saving = replayer->saving(one.change);
+    one.saved_share = saving.share;
+    one.saved_ns = saving.ns * scale;
     one.confidence = lowered(one.confidence, replayer->quality().lower_confidence);
   }
 }

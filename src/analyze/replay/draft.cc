@@ -231,7 +231,7 @@ class Finisher {
       reached[edge.to] = std::max(reached[edge.to], graph_.recorded[edge.from] + edge.weight);
     for (std::uint32_t node = 1; node < reached.size(); ++node)
       if (reached[node] < graph_.recorded[node])
-        edges.push_back({0, node, EdgeKind::kStart, 0, graph_.recorded[node]});
+        edges.push_back({0, node, EdgeKind::kStart, graph_.recorded[node]});
   }
 
   Draft draft_;
@@ -256,9 +256,9 @@ std::uint32_t Draft::add_node(std::int64_t at) {
   return static_cast<std::uint32_t>(times.size() - 1);
 }
 
-void Draft::add_edge(std::uint32_t from, std::uint32_t to, EdgeKind kind, std::uint32_t ops) {
+void Draft::add_edge(std::uint32_t from, std::uint32_t to, EdgeKind kind) {
   if (from == kNone || to == kNone || from == to) return;
-  edges.push_back({from, to, kind, ops, static_cast<double>(times[to] - times[from])});
+  edges.push_back({from, to, kind, static_cast<double>(times[to] - times[from])});
 }
 
 NodePair Draft::of_call(std::uint32_t call) const {

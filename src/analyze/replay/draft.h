@@ -23,7 +23,7 @@ struct Draft {
   std::vector<Edge> edges;          // weight: observed delay
 
   std::uint32_t add_node(std::int64_t at);
-  void add_edge(std::uint32_t from, std::uint32_t to, EdgeKind kind, std::uint32_t ops = 0);
+  void add_edge(std::uint32_t from, std::uint32_t to, EdgeKind kind);
   // Of the outermost call around it.
   NodePair of_call(std::uint32_t call) const;
   // When the host asked for it: the begin of its call; its own begin where that is not known.

@@ -24,8 +24,7 @@ struct HostThread {
   std::uint32_t last = kNone, before = kNone;  // outermost calls; the last one and that before
   std::int64_t busy_until = -kLatest;          // end of the outermost call under way
   std::vector<Interval> ops;                   // outermost, in order
-  std::vector<std::int64_t> op_begins;         // of all ops
-  std::size_t op = 0, op_begin = 0;            // how far both are read
+  std::size_t op = 0;                          // how far they are read
 };
 
 class HostDraft {
@@ -54,7 +53,6 @@ class HostDraft {
   void read_ops() {
     for (const Op& op : timeline_.ops) {
       HostThread& thread = threads_[key_of(op.process, op.thread)];
-      thread.op_begins.push_back(begin_of(op));
       if (thread.ops.empty() || begin_of(op) >= thread.ops.back().end)
         thread.ops.push_back(interval_of(op));
     }
@@ -96,8 +94,8 @@ class HostDraft {
       if (pause.begin >= pause.end) return;
       from = draft_.add_node(pause.begin);
     }
-    const auto [own, begun] = read_pause(thread, pause);
-    draft_.add_edge(from, node, EdgeKind::kHostTime, begun);
+    const std::int64_t own = own_time(thread, pause);
+    draft_.add_edge(from, node, EdgeKind::kHostTime);
     if (pause.length() < kStoodStill) return;
     if (static_cast<double>(own) > kOwnShare * static_cast<double>(pause.length())) return;
     const std::uint32_t other = last_of_others(call.process, key, pause);
@@ -106,18 +104,13 @@ class HostDraft {
     draft_.add_edge(draft_.graph.calls[other].end, node, EdgeKind::kHandOver);
   }
 
-  // The time in ops of the thread, and the number that begin.
-  std::pair<std::int64_t, std::uint32_t> read_pause(HostThread& thread, Interval pause) const {
+  // The time in ops of the thread.
+  static std::int64_t own_time(HostThread& thread, Interval pause) {
+    while (thread.op < thread.ops.size() && thread.ops[thread.op].end <= pause.begin) ++thread.op;
     std::int64_t own = 0;
-    std::uint32_t begun = 0;
-    auto& op = thread.op;
-    while (op < thread.ops.size() && thread.ops[op].end <= pause.begin) ++op;
-    for (std::size_t i = op; i < thread.ops.size() && thread.ops[i].begin < pause.end; ++i)
+    for (std::size_t i = thread.op; i < thread.ops.size() && thread.ops[i].begin < pause.end; ++i)
       own += clip(thread.ops[i], pause).length();
-    auto& next = thread.op_begin;
-    while (next < thread.op_begins.size() && thread.op_begins[next] < pause.begin) ++next;
-    for (; next < thread.op_begins.size() && thread.op_begins[next] < pause.end; ++next) ++begun;
-    return {own, begun};
+    return own;
   }
 
   // The call of another thread of the process that ended last in the pause.

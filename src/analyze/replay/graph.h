@@ -43,8 +43,7 @@ bool is_delay(EdgeKind kind);             // it has a usual length, whatever wai
 struct Edge {
   std::uint32_t from = 0, to = 0;  // nodes
   EdgeKind kind = EdgeKind::kStart;
-  std::uint32_t ops = 0;  // of kHostTime: ops that began in it
-  double weight = 0;      // ns
+  double weight = 0;  // ns
 };
 
 // An edge that no longer holds.

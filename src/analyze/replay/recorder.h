@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recorder adds to the host's time: a range, which a step's time outside of the recording
+// What a recorder does to the host's time, as a range, which a step's time outside of the recording
 // narrows. Pure functions.
 #pragma once
 
 #include "analyze/replay/graph.h"
 #include "analyze/replay/scenario.h"
-
-#include <string>
+#include "model/profile/profile.h"
 
 namespace purlin::analyze {
 
-// For each host call and op that it records, ns. Kineto: 1.1 us a launch for activities alone, up
-// to 4.5 with API records (H200); its ops with shapes 0.5 to 2 us.
-struct RecorderOverhead {
-  Interval3 call, op;  // low cost first
+// Recorded host time is `factor` times the program's own and `call_ns` more for each call, both
+// `amount` times over: least first.
+struct HostInflation {
+  double factor = 1, call_ns = 0;
+  Interval3 amount;
 };
-RecorderOverhead recorder_overhead(const std::string& source);
+// A recorder of a framework's ops slows all of the host: Kineto by 1.1 to 2.2 where the host sets
+// the pace. One of launches adds to each call.
+HostInflation host_inflation(const Profile& profile);
 
-// The host without its recorder. At least a fifth of each time is left.
-void take_off_recorder(const Graph& graph, double call_ns, double op_ns, Weights& weights);
+// The host's own time without the recorder; at least a fifth of each.
+void take_off_recorder(const Graph& graph, const HostInflation& inflation, double amount,
+                       Weights& weights);
 
 }  // namespace purlin::analyze

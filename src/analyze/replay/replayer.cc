@@ -14,12 +14,12 @@ namespace {
 
 constexpr double kMostUnlinked = 0.5;
 constexpr double kStepTolerance = 0.05;  // of a step's time outside of the recording
-constexpr double kMostRecorder = 4;      // times the usual overhead
-constexpr int kHalvings = 12;
+constexpr double kMostRecorder = 8;      // times the usual overhead
+constexpr int kHalvings = 14;
 // The least that what remains after a change is uncertain by, and the most; of the saving itself.
 constexpr double kLeastUncertain = 0.005, kMostUncertain = 0.05, kOfSaving = 0.1;
 
-constexpr std::size_t index_of(Scenario scenario) { return static_cast<std::size_t>(scenario); }
+constexpr std::size_t place_of(Scenario scenario) { return static_cast<std::size_t>(scenario); }
 
 bool can_lose(const Change& change) {
   return std::any_of(change.edits.begin(), change.edits.end(), [](const Edit& one) {
@@ -97,82 +97,73 @@ void Replayer::measure_quality(const ReplayWindow& window) {
   q.lower_confidence = bad ? 2 : poor ? 1 : 0;
 }
 
-// A recorder of unknown cost: the usual range. Where a step's time is known, the cost is what gives
-// that time.
+// The usual range. Where a step's time is known, one factor gives that time.
 void Replayer::calibrate(double step_ns) {
-  const RecorderOverhead usual = recorder_overhead(profile_.source);
+  HostInflation inflation = host_inflation(profile_);
+  if (step_ns > 0) inflation = {2, 0, {}};
   const Weights recorded =
       applier_->apply(without_profiler(profile_), Scenario::kMid, recorded_weights(graph_)).weights;
-  const auto with = [&](double call, double op) {
+  const auto with = [&](double amount) {
     Weights out = recorded;
-    take_off_recorder(graph_, call, op, out);
+    take_off_recorder(graph_, inflation, amount, out);
     return out;
   };
-  call_ns_ = usual.call;
-  op_ns_ = usual.op;
-  if (step_ns > 0) {
-    const auto factor_for = [&](double target) {
-      double low = 0, high = kMostRecorder;
-      for (int i = 0; i < kHalvings; ++i) {
-        const double middle = (low + high) / 2;
-        const bool slower = step_of(with(middle * usual.call.mid, middle * usual.op.mid)) > target;
-        (slower ? low : high) = middle;
-      }
-      return (low + high) / 2;
-    };
-    const Interval3 factor = {factor_for(step_ns * (1 + kStepTolerance)), factor_for(step_ns),
-                              factor_for(step_ns * (1 - kStepTolerance))};
-    const auto times = [&](double ns) {
-      return Interval3{factor.low * ns, factor.mid * ns, factor.high * ns};
-    };
-    call_ns_ = times(usual.call.mid);
-    op_ns_ = times(usual.op.mid);
-  }
-  Interval3 before;
-  for (const Scenario cost : kScenarios) {
-    base_[index_of(cost)] = with(at(call_ns_, cost), at(op_ns_, cost));
-    const double step = step_of(base_[index_of(cost)]);
-    (cost == Scenario::kLow   ? before.low
-     : cost == Scenario::kMid ? before.mid
-                              : before.high) = step;
-  }
-  before_ = before;
-  quality_.baseline_ns = {before.high, before.mid, before.low};
+  const auto amount_for = [&](double target) {
+    double low = 0, high = kMostRecorder;
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = (low + high) / 2;
+      (step_of(with(middle)) > target ? low : high) = middle;
+    }
+    return (low + high) / 2;
+  };
+  if (step_ns > 0)
+    inflation.amount = {amount_for(step_ns * (1 + kStepTolerance)), amount_for(step_ns),
+                        amount_for(step_ns * (1 - kStepTolerance))};
+  for (const Scenario cost : kScenarios) base_[place_of(cost)] = with(at(inflation.amount, cost));
+  before_ = {step_of(base_[0]), step_of(base_[1]), step_of(base_[2])};
+  quality_.baseline_ns = {before_.high, before_.mid, before_.low};
 }
 
 // Low: the worst of all recorder costs. What remains after the change is uncertain too, by as much
 // as constant delays miss the recording.
-Interval3 Replayer::saved_share(const Change& change) const {
-  const auto share = [&](const Change& of, Scenario scenario, Scenario cost) {
-    const double before = at(before_, cost);
-    if (before <= 0) return 0.0;
-    const Applied after = applier_->apply(of, scenario, base_[index_of(cost)]);
-    return 1 - step_of(after.weights, after.least_span_ns) / before;
+Saving Replayer::saving(const Change& change) const {
+  const auto after = [&](const Change& of, Scenario scenario, Scenario cost) {
+    const Applied applied = applier_->apply(of, scenario, base_[place_of(cost)]);
+    return step_of(applied.weights, applied.least_span_ns);
   };
-  Interval3 out;
-  out.mid = share(change, Scenario::kMid, Scenario::kMid);
-  out.low = out.high = out.mid;
-  const Change limit = at_its_limit(change);
-  double most = out.mid;
-  for (const Scenario cost : kScenarios) {
-    out.low = std::min(out.low, share(change, Scenario::kLow, cost));
-    out.high = std::max(out.high, share(change, Scenario::kHigh, cost));
-    most = std::max(most, share(limit, Scenario::kMid, cost));
-  }
+  Saving out;
+  if (before_.low <= 0 || before_.mid <= 0 || before_.high <= 0) return out;
+  const double mid = before_.mid - after(change, Scenario::kMid, Scenario::kMid);
+  out.ns = {mid, mid, mid};
+  out.share = out.ns * (1 / before_.mid);
+  double most = mid, most_share = out.share.mid;
+  const bool loses = can_lose(change);
   const double remains = std::clamp(quality_.constant_error, kLeastUncertain, kMostUncertain);
-  const auto margin = [&](double saved) {
-    return remains * (1 - std::clamp(saved, 0.0, 1.0)) + kOfSaving * std::abs(saved);
-  };
-  const bool loses = can_lose(change) || out.low < 0;
-  out.low -= margin(out.low);
-  out.high += margin(out.high);
-  if (!loses) out.low = std::max(0.0, out.low);
-  return bounded(out, std::clamp(most, out.mid, 1.0));
+  const Change limit = at_its_limit(change);
+  for (const Scenario cost : kScenarios) {
+    const double before = at(before_, cost);
+    const auto add = [&](double left, double sign, double Interval3::*end) {
+      double saved = before - left;
+      saved += sign * (remains * std::max(0.0, left) + kOfSaving * std::abs(saved));
+      if (!loses && before >= left) saved = std::max(0.0, saved);
+      const bool further = sign * saved > sign * out.ns.*end;
+      if (further) out.ns.*end = saved;
+      if (sign * saved / before > sign * out.share.*end) out.share.*end = saved / before;
+    };
+    add(after(change, Scenario::kLow, cost), -1, &Interval3::low);
+    add(after(change, Scenario::kHigh, cost), 1, &Interval3::high);
+    const double limit_ns = before - after(limit, Scenario::kMid, cost);
+    most = std::max(most, limit_ns);
+    most_share = std::max(most_share, limit_ns / before);
+  }
+  out.ns = bounded(out.ns, most);
+  out.share = bounded(out.share, std::min(1.0, most_share));
+  return out;
 }
 
 Replayed Replayer::before() const {
   Replayed out;
-  out.applied.weights = base_[index_of(Scenario::kMid)];
+  out.applied.weights = base_[place_of(Scenario::kMid)];
   out.times = replay(graph_, out.applied.weights);
   out.step_ns = before_.mid;
   return out;
@@ -180,7 +171,7 @@ Replayed Replayer::before() const {
 
 Replayed Replayer::after(const Change& change) const {
   Replayed out;
-  out.applied = applier_->apply(change, Scenario::kMid, base_[index_of(Scenario::kMid)]);
+  out.applied = applier_->apply(change, Scenario::kMid, base_[place_of(Scenario::kMid)]);
   out.times = replay(graph_, out.applied.weights);
   out.step_ns = std::max(out.applied.least_span_ns, span_of(graph_, out.times)) / steps_;
   return out;

@@ -41,6 +41,10 @@ struct CriticalPart {
   double count = 0;                // pieces, of one step
 };
 
+struct Saving {         // of one step, end to end
+  Interval3 ns, share;  // share: of the step in the same scenario
+};
+
 struct Replayed {
   std::vector<double> times;  // of each node of the graph
   Applied applied;            // empty weights: before
@@ -57,9 +61,9 @@ class Replayer {
   const ReplayQuality& quality() const { return quality_; }
   const Graph& graph() const { return graph_; }
 
-  // Of a step's time in the same scenario. Never of no width. Below 0 only where the change can
-  // make the program slower.
-  Interval3 saved_share(const Change& change) const;
+  // Below 0 only where the change can make the program slower; never more than if all that it
+  // touches took no time.
+  Saving saving(const Change& change) const;
   Replayed before() const;
   Replayed after(const Change& change) const;
   // Largest first, merged by kind and by kernel or host op.
@@ -70,16 +74,14 @@ class Replayer {
  private:
   void calibrate(double step_ns);
   void measure_quality(const ReplayWindow& window);
-  Weights host_without(Scenario cost) const;
   double step_of(const Weights& weights, double least = 0) const;
 
   const Profile& profile_;
   Graph graph_;
   std::unique_ptr<Applier> applier_;
   double steps_ = 1;
-  Interval3 call_ns_, op_ns_;  // taken off the host, least first
-  Weights base_[3];            // without the recorder: least cost first
-  Interval3 before_;           // a step with them
+  Weights base_[3];   // without the recorder: least cost first
+  Interval3 before_;  // a step with them
   ReplayQuality quality_;
   bool usable_ = false;
 };

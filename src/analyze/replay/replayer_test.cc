@@ -90,10 +90,10 @@ TEST(Replay, NoChangeSavesNothing) {
   const Replayer replayer = replayer_of(profile);
   EXPECT_EQ(share_saved(replayer, {}), 0);
   EXPECT_NEAR(share_saved(replayer, scaled_by(profile, "a", 1)), 0, 1e-12);
-  const Interval3 nothing = replayer.saved_share(scaled_by(profile, "a", 1));
+  const Interval3 nothing = replayer.saving(scaled_by(profile, "a", 1)).share;
   EXPECT_EQ(nothing.mid, 0);
   // No width is zero: what remains is uncertain too.
-  const Interval3 half = replayer.saved_share(scaled_by(profile, "a", 0.5));
+  const Interval3 half = replayer.saving(scaled_by(profile, "a", 0.5)).share;
   EXPECT_LT(half.low, half.mid - 0.005);
   EXPECT_GT(half.high, half.mid + 0.005);
 }
@@ -108,7 +108,7 @@ TEST(Replay, KeepsAmdahlsLaw) {
     EXPECT_LE(share, most * (1 - factor) + 1e-9);
     EXPECT_NEAR(share, most * (1 - factor), 0.03 * most + 1e-9) << factor;
   }
-  EXPECT_LE(replayer.saved_share(scaled_by(profile, "a", 0)).high, 1);
+  EXPECT_LE(replayer.saving(scaled_by(profile, "a", 0)).share.high, 1);
 }
 
 TEST(Replay, IsMonotone) {
@@ -129,7 +129,7 @@ TEST(Replay, FasterKernelsSaveNothingWhereTheHostSetsThePace) {
   const Replayer replayer = replayer_of(profile);
   for (const char* kernel : {"a", "b"}) {
     EXPECT_NEAR(share_saved(replayer, scaled_by(profile, kernel, 0.3)), 0, 0.01) << kernel;
-    const Interval3 share = replayer.saved_share(scaled_by(profile, kernel, 0.3));
+    const Interval3 share = replayer.saving(scaled_by(profile, kernel, 0.3)).share;
     EXPECT_EQ(share.low, 0);
     EXPECT_LT(share.high, 0.02);
   }
@@ -211,7 +211,7 @@ TEST(Replay, AReplacedGroupIsOneLaunch) {
   Change change;
   change.edits.emplace_back(edit::Replace{groups_of(profile, 2), {70'000, 50'000, 30'000}});
   EXPECT_NEAR(share_saved(replayer, change), 0.5, 0.02);
-  const Interval3 share = replayer.saved_share(change);
+  const Interval3 share = replayer.saving(change).share;
   EXPECT_LE(share.low, 0.3);
   EXPECT_GE(share.high, 0.7);
 }
@@ -224,7 +224,7 @@ TEST(Replay, AGraphLeavesItsLaunchAndItsGaps) {
   const double step = replayer.after(change).step_ns;
   const double expected = 15 * (3'000 + 5'000) + 29 * 500;  // the device now sets the pace
   EXPECT_NEAR(step, expected, 0.15 * expected);
-  EXPECT_LT(replayer.saved_share(change).low, replayer.saved_share(change).mid);
+  EXPECT_LT(replayer.saving(change).share.low, replayer.saving(change).share.mid);
 }
 
 TEST(Replay, AGraphOfOneKernelCanLose) {
@@ -232,7 +232,7 @@ TEST(Replay, AGraphOfOneKernelCanLose) {
   const Replayer replayer = replayer_of(profile);
   Change change;
   change.edits.emplace_back(edit::LaunchAsGraph{groups_of(profile, 1)});
-  EXPECT_LT(replayer.saved_share(change).low, 0);
+  EXPECT_LT(replayer.saving(change).share.low, 0);
 }
 
 TEST(Replay, ARemovedWaitLetsTheHostRunAhead) {
@@ -274,7 +274,7 @@ TEST(Replay, AnOverlapIsNoShorterThanWhatItMoves) {
   change.edits.emplace_back(
       edit::Overlap{Affected::of_row(machine_row(profile, "copy")), {0, 1, 1}});
   EXPECT_GE(replayer.after(change).step_ns, 180'000);
-  EXPECT_LE(replayer.saved_share(change).low, 0);
+  EXPECT_LE(replayer.saving(change).share.low, 0);
 }
 
 TEST(Replay, TheRecorderIsTakenOffTheHost) {
