@@ -247,6 +247,15 @@ class KernelRules {
         fmt::format("{} on the vector units: {} of f32, {} of {}", si(roof.flops_per_s, "FLOP/s"),
                     percent(roof.utilization), percent(roof.tensor_share), roof.tensor_ceiling),
         roof.flops_from == Provenance::kCounter ? "counters" : "shape model");
+    const Touch product =
+        touch_of(facts_.profile->kernels[facts_.profile_rows(row).front()], kernel);
+    if (const std::string odd = misaligned_extent(product, 16); !odd.empty())
+      evidence(to, "tensor cores want multiples of 16 bytes",
+               fmt::format("{}: pad it to {:.0f}, {:.0f}, {:.0f} (M, N, K)", odd,
+                           padded_extent(product.m, product, 16),
+                           padded_extent(product.columns, product, 16),
+                           padded_extent(product.depth, product, 16)),
+               "shapes");
     if (to.out.assumptions.empty())
       to.out.assumptions.push_back(
           fmt::format("mid: {} at {:.2f} of its peak; high: 16 bits at their roof; low: 0.3 of mid",

@@ -3,6 +3,8 @@
 
 #include "model/problem/problem.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -81,6 +83,21 @@ Touch touch_of(const KernelRow& row, const KernelStat& stat) {
   }
   out.compares = out.kind == TouchKind::kPointwise && out.out_size() < out.in_size;
   return out;
+}
+
+double padded_extent(double extent, const Touch& product, double bytes) {
+  const double step = product.in_size > 0 ? bytes / product.in_size : 1;
+  return std::ceil(extent / step) * step;
+}
+
+std::string misaligned_extent(const Touch& product, double bytes) {
+  if (product.kind != TouchKind::kProduct) return "";
+  for (const auto& [name, extent] :
+       {std::pair{"K", product.depth}, std::pair{"N", product.columns}, std::pair{"M", product.m}})
+    if (padded_extent(extent, product, bytes) != extent)
+      return fmt::format("{}={:.0f} is not a multiple of {:.0f}", name, extent,
+                         bytes / product.in_size);
+  return "";
 }
 
 }  // namespace purlin::analyze

@@ -8,6 +8,7 @@
 #include "model/profile/profile.h"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -50,5 +51,9 @@ struct Touch {
 };
 
 Touch touch_of(const KernelRow& row, const KernelStat& stat);
+// Of a product whose M, N or K is no multiple of so many bytes: "K=1001 is not a multiple of 8";
+// K before N before M. "" where all are.
+std::string misaligned_extent(const Touch& product, double bytes);
+double padded_extent(double extent, const Touch& product, double bytes);
 
 }  // namespace purlin::analyze

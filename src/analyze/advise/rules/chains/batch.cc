@@ -5,11 +5,13 @@
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
+#include "analyze/timeline/intervals.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace purlin::analyze {
 namespace {
@@ -29,6 +31,7 @@ constexpr Remedy kBatch = {
     "different sizes: grouped GEMM (torch._grouped_mm, cuBLASLt, CUTLASS)",
     ""};
 
+constexpr std::string_view kSlicing[] = {"aten::unbind", "aten::split", "aten::chunk"};
 constexpr std::size_t kFewest = 4;
 constexpr double kSmallProduct = 30'000;  // ns
 constexpr double kVectors = 16;           // rows that still count as vectors
@@ -65,6 +68,23 @@ class Batch {
     chains_.add(group);
   }
 
+  // The host's ops that take the operands apart, in the steps of the chain: they go as well.
+  std::vector<Interval> slicing_before(const Chain& chain) const {
+    const Timeline& timeline = walk_.facts().profile->timeline;
+    std::set<int> steps;
+    for (const Launches& group : chain.groups) steps.insert(walk_.step_of(walk_.at(group.front())));
+    std::vector<Interval> out;
+    for (const Op& op : timeline.ops) {
+      const std::string& name = timeline.names[op.name];
+      if (std::find(std::begin(kSlicing), std::end(kSlicing), name) == std::end(kSlicing)) continue;
+      Activity at;
+      at.start_ns = op.start_ns;
+      if (steps.contains(walk_.step_of(at)) && (out.empty() || out.back().end <= begin_of(op)))
+        out.push_back({begin_of(op), end_of(op)});
+    }
+    return out;
+  }
+
   void estimate(const Chain& chain) {
     const Facts& facts = walk_.facts();
     const Touch& touch = walk_.row_touch(chain.rows.front());
@@ -90,6 +110,8 @@ class Batch {
     if (dependent) batched = {each, 0.5 * (each + batched.mid), batched.high};
     Intervention out = from_remedy(kBatch);
     become(facts, chain, batched, 1, out);
+    edit::ScaleHost slicing{{0.5, 0.1, 0}, slicing_before(chain), kNone};
+    if (!slicing.when.empty()) out.change.edits.emplace_back(std::move(slicing));
     name_kernel(kernel, out);
     out.evidence.push_back(
         {"equal products in a row, no other kernel between them",

@@ -31,7 +31,7 @@ constexpr Remedy kEpilogue = {
 
 constexpr std::size_t kMostFused = 4;
 // The time of the product with its epilogue: another variant may be chosen for it.
-constexpr Interval3 kProductAfter = {1.25, 1.06, 0.97};
+constexpr Interval3 kProductAfter = {1.2, 1.06, 0.97};
 
 struct EpilogueBytes {
   double now = 0, fused = 0;

@@ -36,8 +36,6 @@ constexpr double kWellUsed = 0.6;  // of its roof: the kernel does well already
 // Of the two roofs, what an aligned product of a library reaches.
 constexpr Interval3 kAlignedCompute = {0.35, 0.6, 0.8}, kAlignedMemory = {0.5, 0.75, 0.92};
 
-double padded(double extent, double step) { return std::ceil(extent / step) * step; }
-
 std::string architecture_of(const Facts& facts, const KernelStat& kernel) {
   for (const DeviceInfo& device : facts.profile->environment.devices)
     if (device.name == kernel.device) return device.arch;
@@ -67,8 +65,9 @@ void align_row(Walk& walk, std::size_t row, Intervention& out) {
   const bool inner = off(touch.columns) || off(touch.depth);
   if (!inner && !(off(touch.m) && !why.empty())) return;
   if (kernel.roof.utilization >= kWellUsed) return;
-  const double m = why.empty() ? touch.m : padded(touch.m, step);
-  const double n = padded(touch.columns, step), k = padded(touch.depth, step);
+  const double m = why.empty() ? touch.m : padded_extent(touch.m, touch, kAlignedBytes);
+  const double n = padded_extent(touch.columns, touch, kAlignedBytes),
+               k = padded_extent(touch.depth, touch, kAlignedBytes);
   const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
   if (peaks.flops <= 0) return;
   const double flops = 2 * touch.batch * m * n * k;
@@ -84,14 +83,10 @@ void align_row(Walk& walk, std::size_t row, Intervention& out) {
   scale_row(facts, row, after, out);
   name_kernel(kernel, out);
   if (out.evidence.size() >= 6) return;
-  out.evidence.push_back(
-      {problem_text(kernel),
-       fmt::format("{} a multiple of {:.0f}; padded: M={:.0f}, N={:.0f}, K={:.0f}",
-                   off(touch.depth)     ? fmt::format("K={:.0f} is not", touch.depth)
-                   : off(touch.columns) ? fmt::format("N={:.0f} is not", touch.columns)
-                                        : fmt::format("M={:.0f} is not", touch.m),
-                   step, m, n, k),
-       "shapes"});
+  out.evidence.push_back({problem_text(kernel),
+                          fmt::format("{}; padded: M={:.0f}, N={:.0f}, K={:.0f}",
+                                      misaligned_extent(touch, kAlignedBytes), m, n, k),
+                          "shapes"});
   out.evidence.push_back({"the kernel that was chosen",
                           fmt::format("{}; {} of its roof", why.empty() ? short_label(kernel) : why,
                                       percent(kernel.roof.utilization)),
