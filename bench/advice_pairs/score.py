@@ -17,7 +17,8 @@ QUIET = 0.03
 
 def advice_of(purlin, trace):
     out = subprocess.run([purlin, "advise", "--json", trace], capture_output=True, text=True, check=False)
-    return json.loads(out.stdout)["interventions"]
+    advice = json.loads(out.stdout)
+    return advice["interventions"] + advice["trades"]  # as the text lists them
 
 
 def judge(pair, interventions):

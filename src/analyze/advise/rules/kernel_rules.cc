@@ -128,7 +128,8 @@ class KernelRules {
     if (roof.bytes_from == Provenance::kCounter && roof.model_bytes > 0 &&
         roof.bytes > kExcessTraffic * roof.model_bytes)
       return excess(row);
-    if (roof.utilization >= kDiminishing) return;
+    // Look-ups by index have a rule of their order.
+    if (roof.utilization >= kDiminishing || kernel.name.op_class == "embedding") return;
     const bool heavy = from_library(kernel);
     Found& to = found(heavy ? "tune_kernel" : "stream_wider", kernel.label, row);
     roof_evidence(to, kernel);

@@ -3,6 +3,7 @@
 
 #include "analyze/timeline/host.h"
 #include "analyze/timeline/streams.h"
+#include "base/text.h"
 
 #include <algorithm>
 
@@ -36,6 +37,8 @@ void Walk::cut(const HostFacts& host, std::span<const std::uint32_t> stream) {
   const Activity* last = nullptr;
   for (const std::uint32_t index : stream) {
     const Activity& activity = timeline.activities[index];
+    // Libraries clear their workspace before a kernel.
+    if (activity.kind == ActivityKind::kSet) continue;
     if (activity.kind != ActivityKind::kKernel || activity.row >= touches_.size()) {
       last = nullptr;
       continue;
@@ -56,6 +59,14 @@ const KernelStat& Walk::stat(std::uint32_t activity) const {
 }
 void Walk::take(std::span<const std::uint32_t> activities) {
   for (const std::uint32_t activity : activities) taken_[activity] = true;
+}
+
+bool Walk::trains() const {
+  const auto& names = facts_.profile->timeline.names;
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return starts_with(name, "autograd::engine::evaluate_function") ||
+           starts_with(name, "Optimizer.step#");
+  });
 }
 
 int Walk::step_of(const Activity& activity) const {

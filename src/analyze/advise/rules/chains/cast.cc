@@ -60,17 +60,9 @@ class Casts {
     }
     return false;
   }
-  bool trains() const {
-    const Timeline& timeline = walk_.facts().profile->timeline;
-    return std::any_of(timeline.names.begin(), timeline.names.end(), [](const std::string& name) {
-      return starts_with(name, "autograd::engine::evaluate_function") ||
-             starts_with(name, "Optimizer.step#");
-    });
-  }
-
   void finish() {
     Intervention out = from_remedy(kCast);
-    const bool training = trains();
+    const bool training = walk_.trains();
     remove_launches(walk_, work_, training ? Interval3{0.2, 0.7, 1} : Interval3{0.8, 0.97, 1}, out);
     std::set<std::size_t> rows;
     double bytes = 0;

@@ -31,6 +31,8 @@ constexpr std::string_view kBetweenLayouts[] = {"nchwToNhwc", "nhwcToNchw", "nch
                                                 "nhwc2nchw"};
 // A prior: what convolutions and the pointwise kernels between them gain beyond the conversions.
 constexpr Interval3 kConvolutionGain = {0, 0.15, 0.4};
+// In training, gradients of weights and norms may convert again, and norms may be slower.
+constexpr Interval3 kGone = {0.7, 1, 1}, kGoneTraining = {0, 0.5, 1};
 constexpr std::size_t kShown = 3;
 constexpr const char* kNotRecorded =
     "the profile does not record which of them the program needs: the low estimate keeps most";
@@ -123,7 +125,7 @@ class Layouts {
   void channels() {
     const Facts& facts = walk_.facts();
     Intervention out = from_remedy(kLayout[0]);
-    remove_launches(walk_, conversions_, {0.7, 1, 1}, out);
+    remove_launches(walk_, conversions_, walk_.trains() ? kGoneTraining : kGone, out);
     for (const std::uint32_t activity : conversions_) name_kernel(walk_.stat(activity), out);
     out.saved_ns =
         facts.capped(out.saved_ns + kConvolutionGain * in_one_unit(facts, convolutions_));

@@ -34,6 +34,7 @@ constexpr std::string_view kStepRange = "Optimizer.step#";
 constexpr double kFewKernels = 4;                     // in a step: already one pass or nearly so
 constexpr Interval3 kFusedMemory = {0.5, 0.75, 0.9};  // of the bandwidth
 constexpr double kFusedLaunches = 2;
+constexpr Interval3 kUnsized = {0.7, 0.4, 0.25};  // of the time, where sizes are not known
 
 class Optimizer {
  public:
@@ -109,6 +110,19 @@ class Optimizer {
     return out;
   }
 
+  // Long lists of parameters are recorded without their sizes: what a pass takes less then is known
+  // by the update's passes alone, some twenty values of each parameter against seven.
+  void unsized(const Chain& chain, Intervention& out) {
+    const Facts& facts = walk_.facts();
+    become(facts, chain, kUnsized * chain.each_ns(), kFusedLaunches, out);
+    name_kernels(facts, chain.rows, out);
+    out.evidence.push_back(
+        {fmt::format("{}: kernels of one step of the optimizer", clean(name_)),
+         fmt::format("{}, {}; sizes were not recorded", counted(chain.rows.size(), "kernel"),
+                     short_ns(chain.each_ns())),
+         "timeline"});
+  }
+
   void finish() {
     const Facts& facts = walk_.facts();
     Intervention out = from_remedy(kFusedOptimizer);
@@ -119,7 +133,12 @@ class Optimizer {
       const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain->rows.front()]];
       const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
       const Size size = size_of(chain->groups.front());
-      if (peaks.bandwidth <= 0 || size.elements <= 0) continue;
+      if (peaks.bandwidth <= 0) continue;
+      if (size.elements <= 0) {
+        unsized(*chain, out);
+        ns += chain->ns;
+        continue;
+      }
       const double bytes = size.elements * size.element_size * passes;
       const auto after = [&](double memory) {
         return std::min(chain->each_ns(),

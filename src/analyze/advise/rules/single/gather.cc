@@ -28,7 +28,8 @@ constexpr Remedy kGather = {"local_gathers",
                             "torch.where instead of a mask as index",
                             "an order that is changed must be changed back where it matters"};
 
-constexpr double kPoor = 0.35;  // of the bandwidth
+constexpr double kPoor = 0.5;   // of the bandwidth
+constexpr double kLeast = 0.4;  // of the bandwidth, that rows reach
 constexpr std::string_view kByIndex[] = {"index", "gather", "scatter", "take", "embedding"};
 
 bool by_index(const KernelStat& kernel) {
@@ -61,7 +62,7 @@ void add_gathers(Walk& walk, Advice& advice) {
     const double used = by_shape ? kernel.roof.memory_share : share_by_launch(facts, kernel);
     if (used <= 0 || used >= kPoor) continue;
     const auto factor = [&](double share) { return std::min(1.0, used / share); };
-    scale_row(facts, i, {factor(kPoor), factor(0.65), factor(0.92)}, out);
+    scale_row(facts, i, {factor(kLeast), factor(0.65), factor(0.92)}, out);
     name_kernel(kernel, out);
     out.evidence.push_back({problem_text(kernel),
                             fmt::format("{}{}, at {} of the bandwidth",
@@ -71,7 +72,7 @@ void add_gathers(Walk& walk, Advice& advice) {
   }
   if (out.evidence.empty()) return;
   out.assumptions.emplace_back(
-      "the order can be changed, and reaches 0.35 to 0.92 of the bandwidth, in the middle 0.65");
+      "the order can be changed, and reaches 0.4 to 0.92 of the bandwidth, in the middle 0.65");
   out.confidence = "C";
   advice.interventions.push_back(std::move(out));
 }
