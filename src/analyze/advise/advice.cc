@@ -122,7 +122,9 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_replay(facts, advice);
   judge_level(facts, advice);
   add_no_gain(facts, advice);
+  add_hardware(facts, advice);
   add_lists(facts, options, advice);
+  add_plan(facts, advice);
   add_alerts(facts, advice);
   add_notes(facts, advice);
   if (advice.interventions.empty()) advice.nothing = reason_for_nothing(facts, advice);
