@@ -149,7 +149,9 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_replay(facts, advice);
   judge_level(facts, advice);
   add_no_gain(facts, advice);
+  add_hardware(facts, advice);
   add_lists(facts, options, advice);
+  add_plan(facts, advice);
   add_alerts(facts, advice);
   add_notes(facts, advice);
   add_checklist(facts, advice);

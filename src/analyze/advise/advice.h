@@ -10,6 +10,8 @@
 
 #include "analyze/advise/estimate.h"
 #include "analyze/advise/learn/outcome.h"
+#include "analyze/advise/levels.h"
+#include "analyze/advise/plan.h"
 #include "analyze/diff/diff.h"
 #include "analyze/replay/change.h"
 #include "analyze/replay/replayer.h"
@@ -45,9 +47,11 @@ struct Intervention {
   std::string title;
   Pillar pillar = Pillar::kOverhead;
   Level level = Level::kTuning;
-  std::string regime;                // "memory", "compute", "latency", "host"
-  std::vector<std::string> kernels;  // labels, heaviest first; empty: not about kernels
-  double kernels_left_out = 0;       // beyond those
+  LossLevel at = LossLevel::kUnknown;  // where the time is that it saves
+  double roi = 0;                      // saved per cent for a day of work (effort_days)
+  std::string regime;                  // "memory", "compute", "latency", "host"
+  std::vector<std::string> kernels;    // labels, heaviest first; empty: not about kernels
+  double kernels_left_out = 0;         // beyond those
   // Where it is not empty and the host's calls are known, replay computes the saving from it;
   // what the rule put into saved_ns counts elsewhere.
   Change change;
@@ -82,10 +86,14 @@ struct StallNote {  // why the warps of a kernel wait
 };
 
 struct WhatIf {          // all kernels whose roof is known, with one resource doubled
-  std::string resource;  // "compute", "memory_bandwidth", "host"
+  std::string resource;  // "compute", "memory_bandwidth", "kernels", "host", "gpu", "gpus"
   double saved_ns = 0, saved_share = 0;
   std::string text;
+  std::string device;  // of "gpu": its name in the table
+  double factor = 2;   // of "gpus": how many times as many
 };
+
+LossLevel loss_level(const Intervention& one);
 
 struct CriticalWork {  // of the chain that the last work waits for, in one unit
   std::string kind;    // "device work", "host time", "launch", …
@@ -99,6 +107,7 @@ struct ListedKernel {  // of the two short lists
   double share = 0;       // tune: of the kernel time
   double saved_ns = 0;    // tune: to its target; slower: what it lost; of one unit, end to end
   double utilization = 0, target = 0;
+  std::size_t obsolete_after = 0;  // step of the plan that makes tuning it pointless; 0: none
   std::string why;
   std::string next;  // a command
 };
@@ -113,10 +122,12 @@ struct Advice {
   std::string verdict;  // "scheduling", "tune", "restructure", "grey", "scale_hardware", "unknown"
   std::string verdict_text;
   Unit unit;
+  LevelShares levels = {};        // of the unit, in order of LossLevel
   double idle_share = 0;          // of the unit, without the recorder's own; 0 also where not known
   double kernel_utilization = 0;  // of the kernels with a roof, by time; 0 = not known
   double judged_share = 0;        // of the kernel time that has a roof
   std::vector<Intervention> interventions;  // greatest saving first
+  std::vector<PlanStep> plan;               // in which order to do them
   // What costs something other than work: time for memory (a negative saving), precision for time.
   std::vector<Intervention> trades;
   std::size_t small_ones = 0;    // below the threshold, left out
@@ -156,6 +167,7 @@ Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
 // two are not of the same kind, or have no time.
 Result<Outcome> outcome_of(const Advice& before, const Advice& after, std::string_view id);
 
+Json to_json(const CriticalWork& one);
 Json to_json(const Advice& advice);  // purlin.advise/1
 std::string render_advice(const Advice& advice, const Terminal& terminal, int top = 0);
 // Verdict, alerts and the first interventions, for a report of the same profile.

@@ -9,10 +9,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 
 namespace purlin::analyze {
 namespace {
 
+constexpr std::size_t kShownPlan = 10;
 constexpr std::size_t kKernelsShown = 4, kShownAlerts = 8, kShownStalls = 8;
 
 std::string percents(const Interval3& share) {
@@ -42,6 +45,7 @@ class AdviceRenderer {
 
   std::string full(int top) {
     paragraph(Style::kBold, ">> " + advice_.verdict + ": " + clean(advice_.verdict_text), "");
+    levels();
     base();
     if (advice_.partial)
       paragraph(
@@ -67,6 +71,7 @@ class AdviceRenderer {
                 "");
     }
     for (const Intervention& one : advice_.trades) intervention("trade: ", one);
+    plan();
     stalls();
     no_gain();
     lists();
@@ -91,6 +96,38 @@ class AdviceRenderer {
       out_ += terminal_.paint(Style::kDim, head) + terminal_.paint(style, line) + "\n";
       first = false;
     }
+  }
+
+  void levels() {
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < kLossLevels; ++i)
+      if (advice_.levels[i] >= 0.005)
+        parts.push_back(fmt::format("{} {:.0f}%", spaced_words(to_text(static_cast<LossLevel>(i))),
+                                    100 * advice_.levels[i]));
+    if (!parts.empty()) paragraph(Style::kPlain, "time by level: " + join(parts, ", "), "");
+  }
+
+  // The order to do them in, with what is left of each after those before it.
+  void plan() {
+    if (advice_.plan.size() < 2) return;
+    out_ += "\n" + terminal_.paint(Style::kBold, "order of work") + "\n";
+    for (std::size_t i = 0; i < std::min(kShownPlan, advice_.plan.size()); ++i) {
+      const PlanStep& step = advice_.plan[i];
+      const Intervention& one = advice_.interventions[step.intervention];
+      std::string text = fmt::format("step {}: {}, ", i + 1, one.id);
+      if (!one.kernels.empty()) text += clean(elide_middle(one.kernels[0], 40)) + ", ";
+      text += step.obsolete_after > 0
+                  ? fmt::format("obsolete after step {}: {:.1f}% left", step.obsolete_after,
+                                100 * step.saved_share)
+                  : fmt::format("{:.1f}% on top of the steps before; {:.1f}% for a day of work",
+                                100 * step.saved_share, one.roi);
+      paragraph(Style::kPlain, "- " + text, "  ");
+    }
+    std::map<std::string_view, int> portable;
+    for (const Intervention& one : advice_.interventions) ++portable[one.portability];
+    std::vector<std::string> parts;
+    for (const auto& [kind, count] : portable) parts.push_back(fmt::format("{} {}", count, kind));
+    paragraph(Style::kDim, "- portability: " + join(parts, ", "), "  ");
   }
 
   void base() {
@@ -178,8 +215,10 @@ class AdviceRenderer {
       entry("memory", fmt::format("{} {}", one.freed_bytes > 0 ? "frees" : "takes",
                                   format_bytes(std::abs(one.freed_bytes))));
     entry("filed under",
-          fmt::format("{}; effort {}, risk {}, {}, by the {}", spaced_words(to_text(one.pillar)),
-                      one.effort, one.risk, one.portability, one.expertise));
+          fmt::format("{}, {}; effort {}, risk {}, {}, by the {}", spaced_words(to_text(one.at)),
+                      spaced_words(to_text(one.pillar)), one.effort, one.risk, one.portability,
+                      one.expertise));
+
     if (one.record) entry("record", record_in_words(*one.record));
     entry("more", one.doc);
   }
@@ -223,7 +262,10 @@ class AdviceRenderer {
     table.column("why");
     for (const ListedKernel& item : items)
       table.row({short_ns(item.saved_ns), clean(elide_middle(item.label, 36)),
-                 elide_middle(item.why, width() > 72 ? width() - 52 : 20)});
+                 elide_middle(item.obsolete_after > 0 ? fmt::format("obsolete after step {}; {}",
+                                                                    item.obsolete_after, item.why)
+                                                      : item.why,
+                              width() > 72 ? width() - 52 : 20)});
     out_ += table.render(terminal_, "  ");
   }
 

@@ -64,41 +64,46 @@ std::size_t drop_below_spread(const Facts& facts, std::vector<Intervention>& int
   });
 }
 
-void add_replay(const Facts& facts, Advice& advice) {
-  if (facts.replayer == nullptr) return;
-  const Replayer& replayer = *facts.replayer;
-  advice.replay = replayer.quality();
+std::vector<CriticalWork> name_critical_path(const Facts& facts, const Replayed& replayed) {
+  constexpr std::size_t kParts = 12;
+  constexpr double kSmallPart = 0.005;
   const Timeline& timeline = facts.profile->timeline;
   const auto name = [&](std::uint32_t index) {
     return index < timeline.names.size() ? timeline.names[index] : std::string();
   };
-  const double step = replayer.before().step_ns;
-  for (const CriticalPart& part : replayer.critical_path(replayer.before())) {
-    constexpr std::size_t kParts = 12;
-    constexpr double kSmallPart = 0.005;
-    if (advice.critical_path.size() == kParts || part.ns < kSmallPart * step) break;
-    CriticalWork out;
-    out.kind = to_text(part.kind);
-    out.ns = part.ns;
-    out.share = step > 0 ? part.ns / step : 0;
-    out.count = part.count;
+  const double step = replayed.step_ns;
+  std::vector<CriticalWork> out;
+  for (const CriticalPart& part : facts.replayer->critical_path(replayed)) {
+    if (out.size() == kParts || part.ns < kSmallPart * step) break;
+    CriticalWork one;
+    one.kind = to_text(part.kind);
+    one.ns = part.ns;
+    one.share = step > 0 ? part.ns / step : 0;
+    one.count = part.count;
     if (part.activity < timeline.activities.size() &&
         (part.kind == EdgeKind::kRun || part.kind == EdgeKind::kTransfer)) {
       const Activity& activity = timeline.activities[part.activity];
       if (activity.kind != ActivityKind::kKernel) {
         if (activity.row < facts.profile->copies.size())
-          out.name = facts.profile->copies[activity.row].kind;
+          one.name = facts.profile->copies[activity.row].kind;
       } else if (activity.row < facts.row_of.size()) {
-        out.name = facts.rows.kernels[facts.row_of[activity.row]].label;
+        one.name = facts.rows.kernels[facts.row_of[activity.row]].label;
       }
     } else if (part.call < timeline.calls.size()) {
       const Call& call = timeline.calls[part.call];
-      out.name = name(call.name);
+      one.name = name(call.name);
       if (call.op < timeline.ops.size())
-        out.name = name(timeline.ops[call.op].name) + " (" + out.name + ")";
+        one.name = name(timeline.ops[call.op].name) + " (" + one.name + ")";
     }
-    advice.critical_path.push_back(std::move(out));
+    out.push_back(std::move(one));
   }
+  return out;
+}
+
+void add_replay(const Facts& facts, Advice& advice) {
+  if (facts.replayer == nullptr) return;
+  advice.replay = facts.replayer->quality();
+  advice.critical_path = name_critical_path(facts, facts.replayer->before());
 }
 
 }  // namespace purlin::analyze

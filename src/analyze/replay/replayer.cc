@@ -17,7 +17,8 @@ constexpr double kStepTolerance = 0.05;  // of a step's time outside of the reco
 constexpr double kMostRecorder = 8;      // times the usual overhead
 constexpr int kHalvings = 14;
 // The least that what remains after a change is uncertain by, and the most; of the saving itself.
-constexpr double kLeastUncertain = 0.005, kMostUncertain = 0.05, kOfSaving = 0.1;
+constexpr double kLeastUncertain = 0.005, kMostUncertain = 0.05, kOfSaving = 0.1,
+                 kRestFaster = 0.03;
 
 constexpr std::size_t place_of(Scenario scenario) { return static_cast<std::size_t>(scenario); }
 
@@ -43,6 +44,14 @@ std::vector<Interval> between_marks(const Timeline& timeline, std::uint32_t proc
     end = end_of(range);
   }
   return out;
+}
+
+// Kernels that are gone no longer push the others' data out of the caches: what remains got faster
+// by up to 3 % in measured pairs.
+bool drops_launches(const Change& change) {
+  return std::any_of(change.edits.begin(), change.edits.end(), [](const Edit& one) {
+    return std::holds_alternative<edit::Remove>(one) || std::holds_alternative<edit::Replace>(one);
+  });
 }
 
 // The recording tool's own work between the calls goes in every scenario.
@@ -152,7 +161,9 @@ Saving Replayer::saving(const Change& change) const {
     };
     add(after(change, Scenario::kLow, cost), -1, &Interval3::low);
     add(after(change, Scenario::kHigh, cost), 1, &Interval3::high);
-    const double limit_ns = before - after(limit, Scenario::kMid, cost);
+    const double left = after(limit, Scenario::kMid, cost);
+    double limit_ns = before - left;
+    if (drops_launches(change)) limit_ns += std::min(kRestFaster * left, kOfSaving * limit_ns);
     most = std::max(most, limit_ns);
     most_share = std::max(most_share, limit_ns / before);
   }

@@ -33,7 +33,7 @@ constexpr std::string_view kBetweenLayouts[] = {"nchwToNhwc", "nhwcToNchw", "nch
 constexpr Interval3 kConvolutionGain = {0, 0.15, 0.4};
 // In training, gradients of weights and norms may convert again, and norms may be slower.
 constexpr Interval3 kGone = {0.7, 1, 1}, kGoneTraining = {0, 0.5, 1};
-constexpr std::size_t kShown = 3;
+constexpr std::size_t kExamples = 3;
 constexpr const char* kNotRecorded =
     "the profile does not record which of them the program needs: the low estimate keeps most";
 
@@ -168,7 +168,7 @@ class Layouts {
       for (const std::uint32_t activity : *work) {
         const std::size_t known = out.kernels.size();
         name_kernel(walk_.stat(activity), out);
-        if (out.kernels.size() > known && shown++ < kShown)
+        if (out.kernels.size() > known && shown++ < kExamples)
           out.evidence.push_back({"one of them", problem_text(walk_.stat(activity)), "shapes"});
       }
     out.assumptions.emplace_back(kNotRecorded);

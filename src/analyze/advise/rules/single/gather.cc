@@ -28,7 +28,8 @@ constexpr Remedy kGather = {"local_gathers",
                             "torch.where instead of a mask as index",
                             "an order that is changed must be changed back where it matters"};
 
-constexpr double kPoor = 0.5;   // of the bandwidth
+constexpr double kPoor = 0.5;  // of the bandwidth
+constexpr double kIndexBytes = 8;
 constexpr double kLeast = 0.4;  // of the bandwidth, that rows reach
 constexpr std::string_view kByIndex[] = {"index", "gather", "scatter", "take", "embedding"};
 
@@ -42,7 +43,7 @@ bool by_index(const KernelStat& kernel) {
 // PyTorch's kernel for indices handles four elements a thread; each reads its index as well. Where
 // the op's shape is not known, the launch tells the elements to within a block.
 double share_by_launch(const Facts& facts, const KernelStat& kernel) {
-  constexpr double kPerThread = 4, kIndexBytes = 8;
+  constexpr double kPerThread = 4;
   if (kernel.name.full.find("index_elementwise_kernel") == std::string::npos) return 0;
   const double size = std::max(1.0, bytes_per_element(kernel.dtype.empty() ? "f32" : kernel.dtype));
   const double elements = static_cast<double>(kernel.launch.blocks()) *
@@ -50,6 +51,12 @@ double share_by_launch(const Facts& facts, const KernelStat& kernel) {
   const double bandwidth = facts.bandwidth_of(kernel);
   if (bandwidth <= 0) return 0;
   return elements * (2 * size + kIndexBytes) / bandwidth * 1e9 / kernel.duration.mean_ns();
+}
+
+bool one_column(const KernelStat& kernel) {
+  Problem problem;
+  problem.dimensions = dimensions_from_text(kernel.shape);
+  return problem["indices"] > 0 && problem["cols"] == 1;
 }
 
 void add_gathers(Walk& walk, Advice& advice) {
@@ -61,8 +68,14 @@ void add_gathers(Walk& walk, Advice& advice) {
     const bool by_shape = kernel.roof.memory_share > 0;
     const double used = by_shape ? kernel.roof.memory_share : share_by_launch(facts, kernel);
     if (used <= 0 || used >= kPoor) continue;
-    const auto factor = [&](double share) { return std::min(1.0, used / share); };
-    scale_row(facts, i, {factor(kLeast), factor(0.65), factor(0.92)}, out);
+    // An index for each element may be one for each row, repeated: then it is not read each time.
+    const Touch& touch = walk.report_touch(i);
+    const double size = std::max(1.0, bytes_per_element(kernel.dtype));
+    const double least = touch.kind == TouchKind::kOther && by_shape && one_column(kernel)
+                             ? used * 2 * size / (2 * size + kIndexBytes)
+                             : used;
+    const auto factor = [](double of, double share) { return std::min(1.0, of / share); };
+    scale_row(facts, i, {factor(used, kLeast), factor(least, 0.65), factor(least, 0.92)}, out);
     name_kernel(kernel, out);
     out.evidence.push_back({problem_text(kernel),
                             fmt::format("{}{}, at {} of the bandwidth",
