@@ -16,6 +16,8 @@ namespace {
 
 // Share of the kernel time outside of the phase for which the rows are cut; of a guessed phase.
 constexpr double kWorthCutting = 0.05, kGuessWorthCutting = 0.2;
+// Few rounds are a thin reason to leave launches of a row out.
+constexpr std::size_t kMinGuessedSteps = 10;
 constexpr double kLaunchesMissing = 0.005;
 
 // Durations of a row's work inside of the window, and whether all of its work is there.
@@ -261,7 +263,8 @@ Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice) {
   const bool guessed = analysis.steps_from == kGuessedSteps;
   const bool little_outside =
       totals.outside_ns < (guessed ? kGuessWorthCutting : kWorthCutting) * totals.all_ns;
-  if (choice == PhaseChoice::kSteadyState && little_outside) return analysis;
+  const bool thin = guessed && analysis.steps.size() < kMinGuessedSteps;
+  if (choice == PhaseChoice::kSteadyState && (little_outside || thin)) return analysis;
   if (!of_windows && !has_every_launch(profile)) {
     analysis.limits.emplace_back(
         "kernel rows are of the whole run: the timeline does not hold every launch");
