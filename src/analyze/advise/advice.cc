@@ -15,20 +15,6 @@ namespace {
 
 constexpr double kLittleIdle = 0.05;  // of the unit: no reason to look for its causes
 
-// A saving in a scenario, of the unit's time in the same scenario: what the recorder added to the
-// one it also added to the other.
-void add_shares(const Unit& unit, std::vector<Intervention>& interventions) {
-  const Interval3& base = unit.baseline_ns;
-  const auto share = [](double saved, double whole) {
-    return whole > 0 ? std::min(1.0, saved / whole) : 0;
-  };
-  for (Intervention& one : interventions) {
-    const Interval3& saved = one.saved_ns;
-    one.saved_share = bounded(
-        {share(saved.low, base.low), share(saved.mid, base.mid), share(saved.high, base.high)}, 1);
-  }
-}
-
 bool before(const Intervention& a, const Intervention& b) {
   // Within a hundredth of each other, estimates are equal; the level decides.
   const double least = std::max(a.saved_ns.mid, b.saved_ns.mid) * 0.01;
@@ -125,16 +111,20 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
     add_kernel_rules(facts, advice);
   }
   add_stall_rules(facts, advice);
-  add_shares(facts.unit, advice.interventions);
+  add_savings(facts, advice.interventions);
   const std::size_t all = advice.interventions.size();
   std::erase_if(advice.interventions, [&](const Intervention& one) {
     return one.saved_share.mid < options.smallest || one.evidence.empty();
   });
   advice.small_ones = all - advice.interventions.size();
+  advice.below_spread = drop_below_spread(facts, advice.interventions);
   rank(advice.interventions);
+  add_replay(facts, advice);
   judge_level(facts, advice);
   add_no_gain(facts, advice);
+  add_hardware(facts, advice);
   add_lists(facts, options, advice);
+  add_plan(facts, advice);
   add_alerts(facts, advice);
   add_notes(facts, advice);
   if (advice.interventions.empty()) advice.nothing = reason_for_nothing(facts, advice);

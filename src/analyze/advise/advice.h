@@ -3,13 +3,17 @@
 //
 // Every statement has evidence from the profile. Every saving is an interval that Amdahl's law
 // bounds: a kernel's saving counts only where the device, not the host, sets the pace
-// (advise/exposure.h). Savings of several interventions do not add up. The rules are in *_rules.cc,
-// what they recommend is data (advise/remedies.h), how they estimate is advise/estimate.h. Method:
+// (advise/exposure.h). Savings of several interventions do not add up. The rules are in rules/,
+// what they recommend is data (rules/remedies.h), how they estimate is advise/estimate.h. Method:
 // docs/guide/advise.md; document: docs/formats/advise.md. Pure functions over values.
 #pragma once
 
 #include "analyze/advise/estimate.h"
+#include "analyze/advise/levels.h"
+#include "analyze/advise/plan.h"
 #include "analyze/diff/diff.h"
+#include "analyze/replay/change.h"
+#include "analyze/replay/replayer.h"
 #include "analyze/report/report.h"
 #include "analyze/roofline/target.h"
 #include "base/json/json.h"
@@ -42,12 +46,18 @@ struct Intervention {
   std::string title;
   Pillar pillar = Pillar::kOverhead;
   Level level = Level::kTuning;
-  std::string regime;                // "memory", "compute", "latency", "host"
-  std::vector<std::string> kernels;  // labels, heaviest first; empty: not about kernels
-  double kernels_left_out = 0;       // beyond those
-  Interval3 saved_ns;                // of one unit, end to end
-  Interval3 saved_share;             // of the unit's time in the same scenario
-  std::string confidence;            // "A" … "D", docs/guide/advise.md
+  LossLevel at = LossLevel::kUnknown;  // where the time is that it saves
+  double roi = 0;                      // saved per cent for a day of work (effort_days)
+  std::string regime;                  // "memory", "compute", "latency", "host"
+  std::vector<std::string> kernels;    // labels, heaviest first; empty: not about kernels
+  double kernels_left_out = 0;         // beyond those
+  // Where it is not empty and the host's calls are known, replay computes the saving from it;
+  // what the rule put into saved_ns counts elsewhere.
+  Change change;
+  Interval3 saved_ns;      // of one unit, end to end
+  Interval3 saved_share;   // of the unit's time in the same scenario
+  std::string estimate;    // "replay"; "kernels": the rule's own arithmetic
+  std::string confidence;  // "A" … "D", docs/guide/advise.md
   std::string effort, risk, portability, expertise;
   std::vector<Evidence> evidence;  // never empty
   std::vector<std::string> how;    // each names a tool or a call
@@ -71,9 +81,19 @@ struct StallNote {  // why the warps of a kernel wait
 };
 
 struct WhatIf {          // all kernels whose roof is known, with one resource doubled
-  std::string resource;  // "compute", "memory_bandwidth", "host"
+  std::string resource;  // "compute", "memory_bandwidth", "kernels", "host", "gpu", "gpus"
   double saved_ns = 0, saved_share = 0;
   std::string text;
+  std::string device;  // of "gpu": its name in the table
+  double factor = 2;   // of "gpus": how many times as many
+};
+
+LossLevel loss_level(const Intervention& one);
+
+struct CriticalWork {  // of the chain that the last work waits for, in one unit
+  std::string kind;    // "device work", "host time", "launch", …
+  std::string name;    // kernel, or op and call
+  double ns = 0, share = 0, count = 0;
 };
 
 struct ListedKernel {  // of the two short lists
@@ -82,6 +102,7 @@ struct ListedKernel {  // of the two short lists
   double share = 0;       // tune: of the kernel time
   double saved_ns = 0;    // tune: to its target; slower: what it lost; of one unit, end to end
   double utilization = 0, target = 0;
+  std::size_t obsolete_after = 0;  // step of the plan that makes tuning it pointless; 0: none
   std::string why;
   std::string next;  // a command
 };
@@ -90,14 +111,19 @@ struct Advice {
   std::string verdict;  // "scheduling", "tune", "restructure", "grey", "scale_hardware", "unknown"
   std::string verdict_text;
   Unit unit;
+  LevelShares levels = {};        // of the unit, in order of LossLevel
   double idle_share = 0;          // of the unit, without the recorder's own; 0 also where not known
   double kernel_utilization = 0;  // of the kernels with a roof, by time; 0 = not known
   double judged_share = 0;        // of the kernel time that has a roof
   std::vector<Intervention> interventions;  // greatest saving first
+  std::vector<PlanStep> plan;               // in which order to do them
   std::size_t small_ones = 0;               // below the threshold, left out
+  std::size_t below_spread = 0;             // of steps: left out too
   std::vector<NoGain> no_gain;
   std::vector<StallNote> stalls;
   std::vector<WhatIf> what_if;
+  std::optional<ReplayQuality> replay;  // nothing: the savings are of kernels
+  std::vector<CriticalWork> critical_path;
   std::vector<ListedKernel> tune, slower;
   std::string against;  // the file `slower` compares with; "" = none
   std::vector<Alert> alerts;
@@ -122,6 +148,7 @@ struct AdviceOptions {
 Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
               const std::vector<Ceilings>& measured = {}, const AdviceOptions& options = {});
 
+Json to_json(const CriticalWork& one);
 Json to_json(const Advice& advice);  // purlin.advise/1
 std::string render_advice(const Advice& advice, const Terminal& terminal, int top = 0);
 // Verdict, alerts and the first interventions, for a report of the same profile.

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace purlin::analyze {
 namespace {
@@ -41,12 +43,15 @@ Json intervention_json(const Intervention& one) {
   return Json::object({{"id", one.id},
                        {"title", one.title},
                        {"pillar", to_text(one.pillar)},
-                       {"level", to_text(one.level)},
+                       {"level", to_text(one.at)},
+                       {"work", to_text(one.level)},
+                       {"roi", share(one.roi)},
                        {"regime", one.regime},
                        {"kernels", Json::array_of(one.kernels)},
                        {"kernels_left_out", static_cast<std::int64_t>(one.kernels_left_out)},
                        {"saved_ns", ns(one.saved_ns)},
                        {"saved_share", share(one.saved_share)},
+                       {"estimate", one.estimate},
                        {"confidence", one.confidence},
                        {"effort", one.effort},
                        {"risk", one.risk},
@@ -56,6 +61,31 @@ Json intervention_json(const Intervention& one) {
                        {"how", Json::array_of(one.how)},
                        {"assumptions", Json::array_of(one.assumptions)},
                        {"guard", one.guard}});
+}
+
+Json replay_json(const ReplayQuality& q) {
+  return Json::object({{"steps", static_cast<std::int64_t>(q.steps)},
+                       {"recorded_ns", ns(q.recorded_ns)},
+                       {"baseline_ns", ns(q.baseline_ns)},
+                       {"constant_error", share(q.constant_error)},
+                       {"step_spread", share(q.step_spread)},
+                       {"residual_share", share(q.residuals)},
+                       {"unlinked_share", share(q.unlinked)},
+                       {"waits", static_cast<std::int64_t>(q.waits)},
+                       {"unrecovered_waits", static_cast<std::int64_t>(q.unrecovered)},
+                       {"events", static_cast<std::int64_t>(q.events)},
+                       {"edges", static_cast<std::int64_t>(q.edges)},
+                       {"lowers_confidence", q.lower_confidence}});
+}
+
+// How many of the interventions carry over to other devices.
+Json portability_json(const Advice& advice) {
+  Json out = Json::object({});
+  for (const std::string_view kind : {"api-independent", "cuda", "arch-specific"})
+    out.set(kind, static_cast<std::int64_t>(std::count_if(
+                      advice.interventions.begin(), advice.interventions.end(),
+                      [&](const Intervention& one) { return one.portability == kind; })));
+  return out;
 }
 
 Json listed_json(const ListedKernel& item, bool tune) {
@@ -68,6 +98,7 @@ Json listed_json(const ListedKernel& item, bool tune) {
     out.set("share", share(item.share));
     out.set("utilization", share(item.utilization));
     out.set("target", share(item.target));
+    out.set("obsolete_after", item.obsolete_after > 0 ? Json(item.obsolete_after) : Json());
   }
   out.set(tune ? "saved_ns" : "lost_ns", ns(item.saved_ns));
   out.set("why", item.why);
@@ -77,6 +108,14 @@ Json listed_json(const ListedKernel& item, bool tune) {
 
 }  // namespace
 
+Json to_json(const CriticalWork& one) {
+  return Json::object({{"kind", one.kind},
+                       {"name", one.name},
+                       {"ns", ns(one.ns)},
+                       {"share", share(one.share)},
+                       {"count", share(one.count)}});
+}
+
 Json to_json(const Advice& advice) {
   Json out = new_document("purlin.advise/1", advice.environment);
   out.set("profile", Json::object({{"id", advice.profile_id},
@@ -85,6 +124,10 @@ Json to_json(const Advice& advice) {
   out.set("verdict", advice.verdict);
   out.set("verdict_text", advice.verdict_text);
   out.set("unit", unit_json(advice.unit));
+  Json levels = Json::object({});
+  for (std::size_t i = 0; i < kLossLevels; ++i)
+    levels.set(to_text(static_cast<LossLevel>(i)), share(advice.levels[i]));
+  out.set("levels", std::move(levels));
   out.set("idle_share", share(advice.idle_share));
   out.set("kernel_utilization",
           advice.kernel_utilization > 0 ? share(advice.kernel_utilization) : Json());
@@ -92,7 +135,21 @@ Json to_json(const Advice& advice) {
   Json interventions = Json::array();
   for (const Intervention& one : advice.interventions) interventions.push(intervention_json(one));
   out.set("interventions", std::move(interventions));
+  Json plan = Json::array();
+  for (const PlanStep& step : advice.plan)
+    plan.push(Json::object(
+        {{"intervention", step.intervention},
+         {"id", advice.interventions[step.intervention].id},
+         {"saved_share", share(step.saved_share)},
+         {"obsolete_after", step.obsolete_after > 0 ? Json(step.obsolete_after) : Json()}}));
+  out.set("plan", std::move(plan));
+  out.set("portability", portability_json(advice));
   out.set("interventions_left_out", advice.small_ones);
+  out.set("below_spread", advice.below_spread);
+  out.set("replay", advice.replay ? replay_json(*advice.replay) : Json());
+  Json critical = Json::array();
+  for (const CriticalWork& one : advice.critical_path) critical.push(to_json(one));
+  out.set("critical_path", std::move(critical));
   out.set("nothing", advice.nothing.empty() ? Json() : Json(advice.nothing));
   Json no_gain = Json::array();
   for (const NoGain& one : advice.no_gain)
@@ -113,11 +170,13 @@ Json to_json(const Advice& advice) {
   out.set("stalls", std::move(stalls));
   Json what_if = Json::array();
   for (const WhatIf& one : advice.what_if)
-    what_if.push(Json::object({{"resource", one.resource},
-                               {"factor", one.resource == "host" ? Json() : Json(2)},
-                               {"saved_ns", ns(one.saved_ns)},
-                               {"saved_share", share(one.saved_share)},
-                               {"text", one.text}}));
+    what_if.push(Json::object(
+        {{"resource", one.resource},
+         {"factor", one.resource == "host" || one.resource == "gpu" ? Json() : Json(one.factor)},
+         {"device", one.device.empty() ? Json() : Json(one.device)},
+         {"saved_ns", ns(one.saved_ns)},
+         {"saved_share", share(one.saved_share)},
+         {"text", one.text}}));
   out.set("what_if", std::move(what_if));
   Json tune = Json::array(), slower = Json::array();
   for (const ListedKernel& item : advice.tune) tune.push(listed_json(item, true));

@@ -2,8 +2,8 @@
 // Synthetic profiles whose right answer is known. Savings against reality: measured_test.cc.
 #include "analyze/advise/advice.h"
 
-#include "analyze/advise/remedies.h"
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/remedies.h"
 #include "analyze/timeline/testing.h"
 #include "base/random.h"
 

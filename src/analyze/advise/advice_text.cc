@@ -8,10 +8,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 namespace purlin::analyze {
 namespace {
 
+constexpr std::size_t kShownPlan = 10;
 constexpr std::size_t kKernelsShown = 4, kShownAlerts = 8, kShownStalls = 8;
 
 std::string percents(const Interval3& share) {
@@ -34,6 +37,7 @@ class AdviceRenderer {
 
   std::string full(int top) {
     paragraph(Style::kBold, ">> " + advice_.verdict + ": " + clean(advice_.verdict_text), "");
+    levels();
     base();
     if (advice_.partial)
       paragraph(
@@ -57,6 +61,7 @@ class AdviceRenderer {
                 "again, and run advise again.",
                 "");
     }
+    plan();
     stalls();
     no_gain();
     lists();
@@ -82,6 +87,38 @@ class AdviceRenderer {
     }
   }
 
+  void levels() {
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < kLossLevels; ++i)
+      if (advice_.levels[i] >= 0.005)
+        parts.push_back(fmt::format("{} {:.0f}%", spaced_words(to_text(static_cast<LossLevel>(i))),
+                                    100 * advice_.levels[i]));
+    if (!parts.empty()) paragraph(Style::kPlain, "time by level: " + join(parts, ", "), "");
+  }
+
+  // The order to do them in, with what is left of each after those before it.
+  void plan() {
+    if (advice_.plan.size() < 2) return;
+    out_ += "\n" + terminal_.paint(Style::kBold, "order of work") + "\n";
+    for (std::size_t i = 0; i < std::min(kShownPlan, advice_.plan.size()); ++i) {
+      const PlanStep& step = advice_.plan[i];
+      const Intervention& one = advice_.interventions[step.intervention];
+      std::string text = fmt::format("step {}: {}, ", i + 1, one.id);
+      if (!one.kernels.empty()) text += clean(elide_middle(one.kernels[0], 40)) + ", ";
+      text += step.obsolete_after > 0
+                  ? fmt::format("obsolete after step {}: {:.1f}% left", step.obsolete_after,
+                                100 * step.saved_share)
+                  : fmt::format("{:.1f}% on top of the steps before; {:.1f}% for a day of work",
+                                100 * step.saved_share, one.roi);
+      paragraph(Style::kPlain, "- " + text, "  ");
+    }
+    std::map<std::string_view, int> portable;
+    for (const Intervention& one : advice_.interventions) ++portable[one.portability];
+    std::vector<std::string> parts;
+    for (const auto& [kind, count] : portable) parts.push_back(fmt::format("{} {}", count, kind));
+    paragraph(Style::kDim, "- portability: " + join(parts, ", "), "  ");
+  }
+
   void base() {
     const Unit& unit = advice_.unit;
     std::string text;
@@ -100,14 +137,42 @@ class AdviceRenderer {
     if (unit.kind != "kernel_time")
       text += fmt::format(", the device works {}", short_ns(unit.busy_ns));
     paragraph(Style::kPlain, text, "");
+    if (advice_.replay) paragraph(Style::kPlain, replay_line(*advice_.replay), "");
+    if (!advice_.critical_path.empty()) paragraph(Style::kPlain, critical_line(), "");
+  }
+
+  static std::string replay_line(const ReplayQuality& q) {
+    std::string text = fmt::format("replay of {}: constant delays miss it by {:.1f}%",
+                                   counted(q.steps, "step"), 100 * q.constant_error);
+    if (q.step_spread > 0) text += fmt::format(", steps differ by {:.1f}%", 100 * q.step_spread);
+    if (q.unlinked > 0) text += fmt::format(", {:.1f}% of the work has no call", 100 * q.unlinked);
+    if (q.residuals > 0)
+      text += fmt::format(", {:.1f}% of it began late for no known reason", 100 * q.residuals);
+    if (q.unrecovered > 0)
+      text += fmt::format(", {:.0f} of {} wait for unknown work", q.unrecovered,
+                          counted(q.waits, "wait"));
+    if (q.lower_confidence > 0) text += "; confidence is lower for it";
+    return text;
+  }
+
+  std::string critical_line() const {
+    constexpr std::size_t kNamed = 5;
+    std::vector<std::string> parts;
+    for (const CriticalWork& one : advice_.critical_path) {
+      if (parts.size() == kNamed) break;
+      parts.push_back(fmt::format("{:.0f}% {}{}", 100 * one.share, one.kind,
+                                  one.name.empty() ? "" : " " + clean(elide_middle(one.name, 50))));
+    }
+    return "critical path: " + join(parts, ", ");
   }
 
   void intervention(std::size_t i) {
     const Intervention& one = advice_.interventions[i];
     out_ += "\n" + terminal_.paint(Style::kBold, fmt::format("{}. {}", i + 1, one.title)) + "\n";
     entry("saves",
-          fmt::format("{}, {}; confidence {}", percents(one.saved_share),
-                      times(one.saved_ns, advice_.unit), one.confidence),
+          fmt::format("{}, {}; confidence {}, {}", percents(one.saved_share),
+                      times(one.saved_ns, advice_.unit), one.confidence,
+                      one.estimate == "replay" ? "by replay" : "by kernels"),
           Style::kGreen);
     if (!one.kernels.empty()) {
       std::vector<std::string> names;
@@ -137,8 +202,9 @@ class AdviceRenderer {
     }
     if (!one.guard.empty()) entry("check", one.guard);
     entry("filed under",
-          fmt::format("{}; effort {}, risk {}, {}, by the {}", spaced_words(to_text(one.pillar)),
-                      one.effort, one.risk, one.portability, one.expertise));
+          fmt::format("{}, {}; effort {}, risk {}, {}, by the {}", spaced_words(to_text(one.at)),
+                      spaced_words(to_text(one.pillar)), one.effort, one.risk, one.portability,
+                      one.expertise));
   }
 
   void stalls() {
@@ -180,7 +246,10 @@ class AdviceRenderer {
     table.column("why");
     for (const ListedKernel& item : items)
       table.row({short_ns(item.saved_ns), clean(elide_middle(item.label, 36)),
-                 elide_middle(item.why, width() > 72 ? width() - 52 : 20)});
+                 elide_middle(item.obsolete_after > 0 ? fmt::format("obsolete after step {}; {}",
+                                                                    item.obsolete_after, item.why)
+                                                      : item.why,
+                              width() > 72 ? width() - 52 : 20)});
     out_ += table.render(terminal_, "  ");
   }
 

@@ -25,13 +25,6 @@ double count_in(const std::vector<Record>& records, std::int64_t begin, std::int
 
 }  // namespace
 
-Interval3 bounded(Interval3 interval, double max) {
-  interval.high = std::min(std::max({interval.high, interval.mid, interval.low}), max);
-  interval.mid = std::clamp(interval.mid, std::min(interval.low, interval.high), interval.high);
-  interval.low = std::min(interval.low, interval.mid);
-  return interval;
-}
-
 RecorderOverhead recorder_overhead(const std::string& source) {
   if (source == "kineto") return {{1'100, 2'300, 4'500}, {500, 1'300, 2'000}};
   if (source == "purlin") return {{500, 1'100, 1'600}, {0, 0, 0}};

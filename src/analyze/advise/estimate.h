@@ -4,6 +4,7 @@
 // intervention. Pure functions. docs/guide/advise.md, "Where the intervals come from".
 #pragma once
 
+#include "analyze/replay/scenario.h"
 #include "analyze/roofline/roofline.h"
 #include "analyze/timeline/timeline.h"
 #include "model/profile/profile.h"
@@ -12,22 +13,12 @@
 
 namespace purlin::analyze {
 
-struct Interval3 {
-  double low = 0, mid = 0, high = 0;
-  Interval3 operator+(const Interval3& other) const {
-    return {low + other.low, mid + other.mid, high + other.high};
-  }
-  Interval3 operator*(double factor) const { return {low * factor, mid * factor, high * factor}; }
-  bool operator==(const Interval3&) const = default;
-};
-// Puts the ends in order and none above `max` (Amdahl). The low end may be negative: a loss.
-Interval3 bounded(Interval3 interval, double max);
-
 // What GPA's advisor achieved of what it predicted, over 26 published pairs: p10, median, p90.
 inline constexpr Interval3 kStallModel = {0.3, 0.85, 1.4};
 
-// What a recorder adds to each host call and op it records, ns. Kineto: 1.1 us a launch for
-// activities alone, up to 4.5 with API records (H200); its ops with shapes 0.5 to 2 us.
+// What a recorder adds to each host call and op it records, ns: for estimates without a replay.
+// Kineto: 1.1 us a launch for activities alone, up to 4.5 with API records (H200); its ops with
+// shapes 0.5 to 2 us.
 struct RecorderOverhead {
   Interval3 call, op;  // low cost first
 };

@@ -9,6 +9,25 @@
 
 namespace purlin::analyze {
 
+namespace {
+
+double known_step(const Profile& profile, const Unit& unit) {
+  return unit.kind == "step" ? profile.coverage.step_ns : 0;
+}
+
+// The unit without the recorder, as the replay has it.
+void take_baseline(const ReplayQuality& replay, Unit& unit) {
+  const double base = unit.recorded_ns - unit.profiler_ns;
+  // A run without steps is replayed with its one-off gaps, which are not in the unit.
+  const double scale = unit.kind == "step" ? 1 : base / replay.recorded_ns;
+  unit.baseline_ns = replay.baseline_ns * scale;
+  const auto cost = [&](double baseline) { return std::max(0.0, base - baseline); };
+  unit.recorder_ns = {cost(unit.baseline_ns.high), cost(unit.baseline_ns.mid),
+                      cost(unit.baseline_ns.low)};
+}
+
+}  // namespace
+
 Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
              const std::vector<Ceilings>& measured, const TargetFractions& targets) {
   Facts facts;
@@ -18,6 +37,12 @@ Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
   facts.rows = build_rows(profile, GroupBy::kShape, measured, &facts.row_of);
   facts.unit = unit_of(profile, timeline);
   facts.exposure = measure_exposure(profile);
+  const auto replayer =
+      std::make_shared<const Replayer>(profile, timeline, known_step(profile, facts.unit));
+  if (facts.unit.kind != "kernel_time" && replayer->usable()) {
+    facts.replayer = replayer;
+    take_baseline(replayer->quality(), facts.unit);
+  }
   const double all = facts.unit.recorded_ns;
   facts.max_by_kernels = {all, all, all};
   if (facts.exposure.known) {

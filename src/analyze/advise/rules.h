@@ -6,7 +6,10 @@
 
 #include "analyze/advise/advice.h"
 #include "analyze/advise/exposure.h"
+#include "analyze/replay/replayer.h"
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,7 @@ struct Facts {
   Exposure exposure;
   Unit unit;
   TargetFractions targets;
+  std::shared_ptr<const Replayer> replayer;  // nullptr: the host's calls are not known
 
   // Time of a row, or part of a profile's total, in one unit.
   double in_unit(double total_ns) const { return total_ns * unit.kernel_scale; }
@@ -34,6 +38,8 @@ struct Facts {
   // Without the recorder it would wait longer, by what that cost.
   Interval3 max_by_kernels;
   Interval3 capped(Interval3 saved) const;
+  // Rows of the profile that are in one of the report.
+  std::vector<std::uint32_t> profile_rows(std::size_t row) const;
   // Peak of the memory, B/s: 0 where unknown.
   double bandwidth_of(const KernelStat& kernel) const;
 };
@@ -44,6 +50,14 @@ void add_host_rules(const Facts& facts, Advice& advice);
 void add_fusion_rules(const Facts& facts, Advice& advice);
 void add_kernel_rules(const Facts& facts, Advice& advice);
 void add_stall_rules(const Facts& facts, Advice& advice);
+void add_savings(const Facts& facts, std::vector<Intervention>& interventions);
+// What is smaller than the difference between steps; returns how many.
+std::size_t drop_below_spread(const Facts& facts, std::vector<Intervention>& interventions);
+LevelShares measure_levels(const Facts& facts, const Advice& advice);
+void add_plan(const Facts& facts, Advice& advice);
+void add_hardware(const Facts& facts, Advice& advice);
+std::vector<CriticalWork> name_critical_path(const Facts& facts, const Replayed& replayed);
+void add_replay(const Facts& facts, Advice& advice);
 void add_no_gain(const Facts& facts, Advice& advice);
 void judge_level(const Facts& facts, Advice& advice);
 void add_lists(const Facts& facts, const AdviceOptions& options, Advice& advice);

@@ -15,13 +15,11 @@ namespace {
 constexpr double kDiminishingShare = 0.60, kTune = 0.30;
 constexpr double kMostlyIdle = 0.40, kSomeIdle = 0.15, kJudged = 0.20;
 constexpr double kAtTarget = 0.95, kNearlyAll = 0.80, kWorthIt = 0.05;
+constexpr double kDominant = 0.5;  // of the kernels' time
 
-const Intervention* best(const Advice& advice, bool tuning) {
+const Intervention* best(const Advice& advice, LossLevel level) {
   for (const Intervention& one : advice.interventions)  // in order of saving
-    if ((one.level == Level::kTuning || one.level == Level::kCompute ||
-         one.pillar == Pillar::kOccupancy) == tuning &&
-        one.pillar != Pillar::kOverhead)
-      return &one;
+    if (loss_level(one) == level) return &one;
   return nullptr;
 }
 
@@ -30,6 +28,67 @@ std::string candidate(const char* what, const Intervention* one) {
   return fmt::format("{}: {} saves {:.0f}% ({:.0f} to {:.0f})", what, one->id,
                      100 * one->saved_share.mid, 100 * one->saved_share.low,
                      100 * one->saved_share.high);
+}
+
+// The level outside of the kernels that takes most: idle time, copies or collectives that nothing
+// hides.
+LossLevel largest_outside(const LevelShares& levels) {
+  LossLevel best = LossLevel::kScheduling;
+  for (const LossLevel level : {LossLevel::kDataMovement, LossLevel::kCommunication})
+    if (levels[static_cast<std::size_t>(level)] > levels[static_cast<std::size_t>(best)])
+      best = level;
+  return best;
+}
+
+// The kind of copy that takes most: "h2d pageable at 25.3 GB/s", of the device's own with their
+// share of the bandwidth, each byte read and written.
+std::string copies_in_words(const Facts& facts) {
+  const CopyRow* most = nullptr;
+  for (const CopyRow& copy : facts.profile->copies)
+    if (most == nullptr || copy.duration.total_ns() > most->duration.total_ns()) most = &copy;
+  if (most == nullptr || most->duration.total_ns() <= 0) return "";
+  const double rate = most->bytes / most->duration.total_ns() * 1e9;
+  std::string text = ", most of it " + clean(most->kind);
+  if (rate > 0) text += " at " + si(rate, "B/s");
+  const bool inside = most->kind == "d2d" || most->kind == "memset";
+  const double traffic = rate * (most->kind == "d2d" ? 2 : 1);
+  for (const Ceilings& ceilings : facts.rows.ceilings)
+    if (const Ceiling* dram = ceilings.memory_for("dram"); inside && dram != nullptr && rate > 0)
+      return text + fmt::format(", {:.0f}% of the bandwidth", 100 * traffic / dram->peak);
+  return text;
+}
+
+// What a level above the kernels' is called, and what to do first.
+std::string outside_in_words(const Facts& facts, const Advice& advice, LossLevel level,
+                             double share) {
+  switch (level) {
+    case LossLevel::kDataMovement:
+      return fmt::format(
+          "move less data first: copies that no kernel hides take {:.0f}% of the "
+          "time{}",
+          100 * share, copies_in_words(facts));
+    case LossLevel::kCommunication:
+      return fmt::format(
+          "communicate less first, or hide it: collectives that no computation hides take {:.0f}% "
+          "of the time",
+          100 * share);
+    default:
+      return fmt::format(
+          "fix the schedule first: the device idles {:.0f}% of the time{}", 100 * advice.idle_share,
+          advice.idle_share >= kMostlyIdle ? ", faster kernels do not change that" : "");
+  }
+}
+
+// A kernel with most of the time is judged by itself, not in the mean.
+const KernelStat* dominant(const Facts& facts) {
+  double all = 0;
+  for (const KernelStat& kernel : facts.rows.kernels)
+    if (kernel.name.op_class != "communication") all += kernel.duration.total_ns();
+  for (const KernelStat& kernel : facts.rows.kernels)
+    if (kernel.name.op_class != "communication" && kernel.roof.utilization > 0 &&
+        kernel.duration.total_ns() >= kDominant * all)
+      return &kernel;
+  return nullptr;
 }
 
 }  // namespace
@@ -52,15 +111,25 @@ void judge_level(const Facts& facts, Advice& advice) {
   if (unit.kind != "kernel_time" && unit.baseline_ns.mid > 0)
     advice.idle_share =
         std::clamp((unit.baseline_ns.mid - unit.busy_ns) / unit.baseline_ns.mid, 0.0, 1.0);
-  const double busy_share = 1 - advice.idle_share;
-  const double kernels_to_gain = all > 0 ? busy_share * headroom / all : 0;
-  const double u = advice.kernel_utilization;
+  advice.levels = measure_levels(facts, advice);
+  const LossLevel outside = largest_outside(advice.levels);
+  const double lost = advice.levels[static_cast<std::size_t>(outside)];
+  double elsewhere = 0;
+  for (const LossLevel level :
+       {LossLevel::kScheduling, LossLevel::kDataMovement, LossLevel::kCommunication})
+    elsewhere += advice.levels[static_cast<std::size_t>(level)];
+  const double kernels_to_gain = all > 0 ? std::max(0.0, 1 - elsewhere) * headroom / all : 0;
+  const KernelStat* first = dominant(facts);
+  const double u = first != nullptr ? first->roof.utilization : advice.kernel_utilization;
   const std::string kernels =
-      judged > 0 ? fmt::format(
-                       "kernels with a known roof ({:.0f}% of the kernel time) are at {:.0f}% "
-                       "of it",
-                       100 * advice.judged_share, 100 * u)
-                 : std::string("the kernels' distance to their roofs is not known");
+      first != nullptr && facts.rows.kernels.size() > 1
+          ? fmt::format("{} takes {:.0f}% of the kernel time and is at {:.0f}% of its roof",
+                        short_label(*first), 100 * first->share, 100 * u)
+      : judged > 0 ? fmt::format(
+                         "kernels with a known roof ({:.0f}% of the kernel time) are at {:.0f}% "
+                         "of it",
+                         100 * advice.judged_share, 100 * u)
+                   : std::string("the kernels' distance to their roofs is not known");
 
   if (all <= 0) {
     advice.verdict = "unknown";
@@ -68,13 +137,9 @@ void judge_level(const Facts& facts, Advice& advice) {
         facts.rows.kernels.empty()
             ? "no kernels were recorded"
             : "no durations were recorded: the distribution of the time is not known";
-  } else if (advice.idle_share >= kMostlyIdle ||
-             (advice.idle_share >= kSomeIdle && advice.idle_share > kernels_to_gain)) {
-    advice.verdict = "scheduling";
-    advice.verdict_text = fmt::format(
-        "fix the schedule first: the device idles {:.0f}% of the time{}; {}",
-        100 * advice.idle_share,
-        advice.idle_share >= kMostlyIdle ? ", faster kernels do not change that" : "", kernels);
+  } else if (lost >= kMostlyIdle || (lost >= kSomeIdle && lost > kernels_to_gain)) {
+    advice.verdict = to_text(outside);
+    advice.verdict_text = outside_in_words(facts, advice, outside, lost) + "; " + kernels;
   } else if (advice.judged_share < kJudged) {
     advice.verdict = "unknown";
     advice.verdict_text = kernels + ": level not decided";
@@ -93,9 +158,10 @@ void judge_level(const Facts& facts, Advice& advice) {
         fmt::format("{}: two- or threefold is plausible, {:.1f} x the bound", kernels, 1 / u);
   } else {
     advice.verdict = "grey";
-    advice.verdict_text = fmt::format("{}, between tuning and restructuring. {}; {}", kernels,
-                                      candidate("Tuning", best(advice, true)),
-                                      candidate("restructuring", best(advice, false)));
+    advice.verdict_text =
+        fmt::format("{}, between tuning and restructuring. {}; {}", kernels,
+                    candidate("Tuning", best(advice, LossLevel::kTune)),
+                    candidate("restructuring", best(advice, LossLevel::kRestructure)));
   }
 }
 

@@ -211,6 +211,7 @@ std::vector<FoundSequence> find_sequences(const Profile& profile,
     }
     place->second.graphs = place->second.graphs || nodes * 2 > found.end() - found.begin;
     sequence.repeats += static_cast<int>(found.rounds);
+    sequence.stretches.emplace_back(begin_of(at(found.begin)), begin_of(at(found.end() - 1)));
     sequence.total_ns += end - begin_of(at(found.begin));
   }
   std::vector<FoundSequence> out;

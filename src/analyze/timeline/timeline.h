@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace purlin::analyze {
@@ -120,6 +121,8 @@ struct RepeatedSequence {            // a candidate for a CUDA graph
   std::string hindrance;                   // the obstacle to a capture; "" without one
   int device = 0;
   std::uint32_t process = 0, stream = 0;
+  // Where its rounds are: from the begin of a first to the begin of a last launch.
+  std::vector<std::pair<std::int64_t, std::int64_t>> stretches;
 };
 
 struct RankStats {  // of one device among those that take part in the same collectives

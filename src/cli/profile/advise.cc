@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin advise`: recommended changes, their savings, and the evidence.
 #include "analyze/advise/advice.h"
+#include "analyze/advise/applied.h"
 #include "analyze/phase/slice.h"
 #include "analyze/report/supplement.h"
+#include "base/files.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
 #include "cli/profile/phase_option.h"
+#include "profile/export/export.h"
 
 #include <optional>
 
@@ -32,7 +36,8 @@ class AdviseCommand : public Command {
                 "work, or the profile has too little data, the answer reports that.",
             .examples = {{"purlin advise trace.json.gz"},
                          {"purlin advise --json run.plprof | jq '.interventions[0]'"},
-                         {"purlin advise --against monday.json.gz tuesday.json.gz"}},
+                         {"purlin advise --against monday.json.gz tuesday.json.gz"},
+                         {"purlin advise trace.json.gz --apply cuda_graphs -o after.pftrace"}},
             .exit_codes = {{0, "Done"},
                            {2, "A file cannot be read"},
                            {3, "The profile holds no kernels"}},
@@ -41,6 +46,12 @@ class AdviseCommand : public Command {
   void declare(Flags& flags) override {
     flags.positionals("FILE", files_, "Profiles to read; - for stdin");
     flags.option("--against", against_, "Earlier profile: also show kernels that became slower",
+                 "FILE");
+    flags.option("--apply", apply_,
+                 {"Show the timeline replayed with one of the changes",
+                  "Give the change's id, or its number in the list."},
+                 "ID");
+    flags.option("-o,--output", output_, "With --apply: write the replayed timeline for Perfetto",
                  "FILE");
     flags.option("--top", top_, "Interventions in the text, 0 for all");
     flags.option("--list", list_, "Entries of the lists: kernels to tune, slower kernels");
@@ -60,6 +71,8 @@ class AdviseCommand : public Command {
   }
 
   Result<int> run(Context& context) override {
+    if (!output_.empty() && apply_.empty())
+      return error(Code::kInvalid, "-o '{}': only with --apply ID", output_);
     if (top_ < 0) return error(Code::kInvalid, "--top {}: give 0 for all, or how many", top_);
     if (list_ < 0) return error(Code::kInvalid, "--list {}: give how many entries", list_);
     if (!(smallest_ >= 0 && smallest_ < 1))
@@ -95,6 +108,7 @@ class AdviseCommand : public Command {
     analyze::Advice advice =
         analyze::advise(profile, timeline, measured_ceilings(profile.environment), options);
     advice.files = files_;
+    if (!apply_.empty()) return apply(context, profile, timeline, advice);
     if (json_) {
       context.print(to_json(advice).dump(2) + "\n");
     } else {
@@ -104,8 +118,29 @@ class AdviseCommand : public Command {
   }
 
  private:
+  Result<int> apply(Context& context, const Profile& profile,
+                    const analyze::TimelineAnalysis& timeline,
+                    const analyze::Advice& advice) const {
+    PURLIN_ASSIGN(const analyze::AppliedChange applied,
+                  analyze::apply_intervention(
+                      profile, timeline, measured_ceilings(profile.environment), advice, apply_));
+    if (!output_.empty()) {
+      PURLIN_ASSIGN(AtomicFile file, AtomicFile::create(output_));
+      PURLIN_ASSIGN(
+          const profile::ExportCounts counts,
+          profile::export_perfetto(applied.timeline, [&](std::string_view piece) -> Status {
+            return file.append(piece);
+          }));
+      PURLIN_TRY(file.commit());
+      context.log.info("{} written to {}", counted(counts.events, "event"), output_);
+    }
+    context.print(json_ ? to_json(applied, advice).dump(2) + "\n"
+                        : analyze::render_applied(applied, context.terminal));
+    return kExitOk;
+  }
+
   std::vector<std::string> files_, shapes_;
-  std::string against_, gpu_, stalls_, phase_ = "steady";
+  std::string apply_, output_, against_, gpu_, stalls_, phase_ = "steady";
   int top_ = 5, list_ = 5;
   double smallest_ = 0.01, compute_ = 0.78, memory_ = 0.92;
   bool json_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/advise/remedies.h"
+#include "analyze/advise/rules/remedies.h"
 
 #include "base/text.h"
 

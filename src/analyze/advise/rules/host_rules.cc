@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the timeline shows: the device waits for input, for launches, for the host that waits for
 // it, for copies, for communication.
-#include "analyze/advise/remedies.h"
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/graph_capture.h"
+#include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
+#include "analyze/timeline/device_sweep.h"
 #include "analyze/timeline/host.h"
 #include "base/text.h"
 #include "model/profile/copy_kind.h"
@@ -24,6 +26,7 @@ constexpr double kStarved = 0.05, kSynchronised = 0.02, kLaunchBound = 0.05, kEx
 // Of the starvation a PyTorch ResNet-50 had without workers, what four of them took away, twice
 // measured: 0.34 and 0.62 (pytorch/kineto's samples).
 constexpr Interval3 kFed = {0.3, 0.6, 1.0};
+constexpr double kLeastHost = 0.1;  // of the host's time that any program keeps
 constexpr Interval3 kOverlapped = {0.3, 0.7, 1.0}, kHalf = {0, 0.5, 1};
 // Between two nodes of a graph, and to launch one (H200: 0.4 us and 5 to 10 us); the least first.
 constexpr Interval3 kNodeGap = {300, 500, 1'000}, kGraphLaunch = {5'000, 10'000, 20'000};
@@ -100,6 +103,13 @@ class HostRules {
     out.assumptions.emplace_back(
         "the host has spare cores; at most the whole wait can be hidden: two measured cases hid "
         "34% and 62%");
+    const HostFacts host(facts_.profile->timeline);
+    for (std::uint32_t process = 0; process < facts_.profile->processes.size(); ++process) {
+      edit::ScaleHost edit{{1 - kFed.low, 1 - kFed.mid, 1 - kFed.high}, {}, process};
+      for (const NamedInterval& one : host.process(process).loading)
+        edit.when.push_back(one.interval);
+      if (!edit.when.empty()) out.change.edits.emplace_back(std::move(edit));
+    }
     add(std::move(out), kFed * starved, starved, "B");
   }
 
@@ -131,6 +141,7 @@ class HostRules {
   struct AlikeSequences {
     RepeatedSequence all;  // sums over the devices
     std::set<int> devices;
+    std::vector<const RepeatedSequence*> each;
   };
   std::vector<AlikeSequences> sequences_by_kernels() const {
     std::vector<AlikeSequences> out;
@@ -140,16 +151,32 @@ class HostRules {
                !known.devices.contains(sequence.device);
       });
       if (same == out.end()) {
-        out.push_back({sequence, {sequence.device}});
+        out.push_back({sequence, {sequence.device}, {&sequence}});
         continue;
       }
       same->devices.insert(sequence.device);
+      same->each.push_back(&sequence);
       same->all.repeats += sequence.repeats;
       same->all.total_ns += sequence.total_ns;
       same->all.busy_ns += sequence.busy_ns;
       if (same->all.hindrance.empty()) same->all.hindrance = sequence.hindrance;
     }
     return out;
+  }
+
+  // Adds what the graphs hold; returns the obstacle, "" without one. Nothing is added where a graph
+  // would hold one launch, or collectives only.
+  std::string captures(const AlikeSequences& alike, edit::LaunchAsGraph& edit) const {
+    if (!alike.all.hindrance.empty()) return alike.all.hindrance;
+    for (const RepeatedSequence* sequence : alike.each) {
+      GraphCapture found = find_capture(facts_, *sequence);
+      if (!found.hindrance.empty()) return found.hindrance;
+      if (!found.worth_it) continue;
+      for (WorkGroup& group : found.groups) edit.groups.push_back(std::move(group));
+    }
+    edit.node_gap_ns = {kNodeGap.high, kNodeGap.mid, kNodeGap.low};
+    edit.launch_ns = {kGraphLaunch.high, kGraphLaunch.mid, kGraphLaunch.low};
+    return "";
   }
 
   // Time that the host takes to launch a repeated sequence, which a graph would not take.
@@ -169,14 +196,18 @@ class HostRules {
           std::min(static_cast<double>(sequence.total_ns - sequence.busy_ns) * share_,
                    std::max(0.0, host - claimed));
       if (gap < kLaunchBound * length_) continue;
-      if (!sequence.hindrance.empty()) {
+      edit::LaunchAsGraph edit;
+      const std::string hindrance = captures(alike, edit);
+      if (!hindrance.empty()) {
+        hindrance_ = hindrance;
         advice_.no_gain.push_back(
             {"a CUDA graph of " + what,
              {},
              std::nullopt,
-             "it cannot be captured in its present form: " + clean(sequence.hindrance)});
+             "it cannot be captured in its present form: " + clean(hindrance)});
         continue;
       }
+      if (edit.groups.empty()) continue;
       claimed += gap;
       const double nodes = static_cast<double>(sequence.length) * sequence.repeats * share_;
       const double rounds = sequence.repeats * share_;
@@ -208,6 +239,7 @@ class HostRules {
                       kNodeGap.high / 1e3, kGraphLaunch.low / 1e3, kGraphLaunch.high / 1e3));
       if (unit_.kind == "step")
         out.assumptions.emplace_back("the whole step is captured as one graph");
+      out.change.edits.emplace_back(std::move(edit));
       add(std::move(out), saved, gap, "B");
     }
     graphed_ns_ = claimed;
@@ -234,17 +266,12 @@ class HostRules {
     Intervention out = from_remedy("cut_host_work");
     out.evidence.push_back({"device idle because the host launches late", part(gap), "timeline"});
     add_longest(IdleCause::kHostLaunch, out);
-    for (const RepeatedSequence& sequence : facts_.timeline->sequences)
-      if (!sequence.hindrance.empty()) {
-        out.how.push_back(
-            fmt::format("the sequence of {}, repeated {}, could be a CUDA graph without: {}",
-                        counted(sequence.length, "kernel"), counted(sequence.repeats, "time"),
-                        clean(sequence.hindrance)));
-        break;
-      }
+    if (!hindrance_.empty())
+      out.how.push_back("a repeated sequence could be a CUDA graph without: " + clean(hindrance_));
     out.assumptions.push_back(fmt::format(
         "half of the host's work can be removed; the recorder slowed the host by {} to {}",
         short_ns(recorder.low), short_ns(recorder.high)));
+    out.change.edits.emplace_back(edit::ScaleHost{{1, 0.5, kLeastHost}, {}, kNone});
     add(std::move(out), {0, 0.5 * (gap - recorder.mid), gap - recorder.low}, gap, "C");
   }
 
@@ -253,9 +280,13 @@ class HostRules {
     const Timeline& timeline = facts_.profile->timeline;
     if (waited < kSynchronised * length_) return;
     std::map<std::uint32_t, double> by_name;
-    for (const Call& call : timeline.calls)
-      if (waits_for_device(timeline, call) && call.name < timeline.names.size())
-        by_name[call.name] += 1;
+    edit::RemoveCalls edit{{}, kHalf};
+    for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
+      const Call& call = timeline.calls[i];
+      if (!waits_for_device(timeline, call)) continue;
+      edit.calls.push_back(i);
+      if (call.name < timeline.names.size()) by_name[call.name] += 1;
+    }
     std::vector<std::pair<double, std::uint32_t>> most;
     for (const auto& [name, count] : by_name) most.emplace_back(-count, name);
     std::sort(most.begin(), most.end());
@@ -279,6 +310,7 @@ class HostRules {
           {"memcpys to the host of a few bytes, such as .item()", format_count(small), "timeline"});
     add_longest(IdleCause::kSynchronization, out);
     out.assumptions.emplace_back("the wait may be a real dependency, so the low estimate is 0");
+    if (!edit.calls.empty()) out.change.edits.emplace_back(std::move(edit));
     add(std::move(out), kHalf * waited, waited, "C");
   }
 
@@ -290,6 +322,14 @@ class HostRules {
       if (is_host_copy(copy.kind)) host += copy.duration.total_ns();
     }
     return all > 0 ? host / all : 0;
+  }
+
+  template <class Fits>
+  std::vector<std::uint32_t> copy_rows(const Fits& fits) const {
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t i = 0; i < facts_.profile->copies.size(); ++i)
+      if (fits(facts_.profile->copies[i].kind)) out.push_back(i);
+    return out;
   }
 
   void copies() {
@@ -309,6 +349,8 @@ class HostRules {
         fmt::format("the {} of computation without a concurrent copy can hide one; data of a step "
                     "can be copied during the previous step",
                     short_ns(compute - hidden)));
+    out.change.edits.emplace_back(edit::Overlap{Affected::of_copies(copy_rows(is_host_copy)),
+                                                kOverlapped * (most / exposed)});
     add(std::move(out), kOverlapped * most, most, "B");
   }
 
@@ -316,8 +358,11 @@ class HostRules {
     const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * host_part();
     double ns = 0, bytes = 0, count = 0;
     bool recorded = true;
+    const auto slow = [](const std::string& kind) {
+      return copy_direction(kind) == "h2d" && copy_memory(kind) != "pinned";
+    };
     for (const CopyRow& copy : facts_.profile->copies)
-      if (copy_direction(copy.kind) == "h2d" && copy_memory(copy.kind) != "pinned") {
+      if (slow(copy.kind)) {
         recorded = recorded && copy_memory(copy.kind) == "pageable";
         ns += copy.duration.total_ns();
         bytes += copy.bytes;
@@ -338,6 +383,9 @@ class HostRules {
         std::string("copies from pinned memory reach 12, 24 and 48 GB/s (PCIe 3, 4 and 5 at 16 "
                     "lanes)") +
         (recorded ? "" : "; the profile does not record whether the memory is pinned"));
+    out.change.edits.emplace_back(
+        edit::Scale{Affected::of_copies(copy_rows(slow)),
+                    {rate / kPinned.low, rate / kPinned.mid, rate / kPinned.high}});
     add(std::move(out), {saved(kPinned.low), saved(kPinned.mid), saved(kPinned.high)}, exposed,
         "C");
   }
@@ -359,6 +407,11 @@ class HostRules {
              "timeline"});
     out.assumptions.emplace_back(
         "part of it is waiting for the slowest rank, which overlap does not shorten");
+    std::vector<std::uint32_t> rows;
+    const std::vector<bool> communicates = communication_rows(*facts_.profile);
+    for (std::uint32_t i = 0; i < communicates.size(); ++i)
+      if (communicates[i]) rows.push_back(i);
+    out.change.edits.emplace_back(edit::Overlap{Affected::of_rows(std::move(rows)), kHalf});
     add(std::move(out), kHalf * exposed, exposed, "C");
   }
 
@@ -367,6 +420,7 @@ class HostRules {
   const Unit& unit_;
   double share_, length_;
   double stalled_ns_ = 0, graphed_ns_ = 0;
+  std::string hindrance_;  // of a sequence that would be worth a graph
 };
 
 }  // namespace

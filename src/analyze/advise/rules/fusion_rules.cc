@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains of pointwise kernels: each reads what the one before wrote. Fused, the values in between
 // never leave the registers.
-#include "analyze/advise/remedies.h"
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
 #include "analyze/timeline/streams.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the roofline and the counters show of each kernel. Only what is far enough from its target,
 // and sets the pace, is worth work.
-#include "analyze/advise/remedies.h"
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/remedies.h"
 #include "analyze/roofline/counters.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
@@ -73,6 +73,11 @@ class KernelRules {
   }
   void add(Found& to, std::size_t row, Interval3 saved_total, std::string_view confidence) {
     to.saved = to.saved + facts_.end_to_end(row, saved_total);
+    const double t = total(at(row));
+    if (t > 0)
+      to.out.change.edits.emplace_back(edit::Scale{
+          Affected::of_rows(facts_.profile_rows(row)),
+          {1 - saved_total.low / t, 1 - saved_total.mid / t, 1 - saved_total.high / t}});
     // The weakest of what is added up.
     if (to.out.confidence.empty() || to.out.confidence < confidence) to.out.confidence = confidence;
   }

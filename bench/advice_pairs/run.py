@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the pairs of pairs.py on a GPU: `python3 run.py OUT [NAME…]` writes OUT/pairs.json and OUT/traces/NAME.json.gz.
+
+The time of a step is of the program without a profiler: before and after take turns in blocks of about a tenth of a
+second, the device is waited for at the end of a block. The trace is torch.profiler's, with shapes, 12 steps of the
+program as found, after everything was measured. A pair that fails is kept with its error.
+"""
+
+import gc
+import hashlib
+import json
+import os
+import platform
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import traceback
+
+import torch
+from torch.profiler import ProfilerActivity, profile, schedule
+
+from pairs import PAIRS
+
+ROUNDS, BLOCK_S, STEPS = 7, 0.08, 12
+MOST_S = 25  # of one pair
+
+
+def set_aside(name):
+    return hashlib.sha256(name.encode()).digest()[0] % 2 == 1
+
+
+def block(step, count):
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(count):
+        step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / count * 1e3
+
+
+def measure(before, after):
+    counts = []
+    for step in (before, after):
+        block(step, 3)
+        counts.append(max(2, min(3000, int(BLOCK_S * 1e3 / block(step, 3)))))
+    times = ([], [])
+    for number in range(ROUNDS):
+        for which in ((0, 1) if number % 2 == 0 else (1, 0)):
+            times[which].append(block((before, after)[which], counts[which]))
+    return times
+
+
+def record(step, path):
+    options = {"activities": [ProfilerActivity.CPU, ProfilerActivity.CUDA], "record_shapes": True}
+    with profile(schedule=schedule(wait=0, warmup=1, active=STEPS, repeat=1), **options) as profiler:
+        for _ in range(STEPS + 1):
+            step()
+            profiler.step()
+        torch.cuda.synchronize()
+    profiler.export_chrome_trace(path)
+
+
+def too_long(signum, frame):
+    raise TimeoutError(f"over {MOST_S} s")
+
+
+def one(name, entry, out):
+    row = {"name": name, "rule": entry["rule"], "also": entry["also"], "null": entry["null"],
+           "set_aside": set_aside(name)}
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(MOST_S)
+    try:
+        before, after = entry["make"]()
+        times = measure(before, after)
+        for which, values in zip(("before", "after"), times):
+            row[which + "_ms"] = statistics.median(values)
+            row[which + "_all_ms"] = values
+        row["saved_share"] = 1 - row["after_ms"] / row["before_ms"]
+        row["trace"] = f"traces/{name}.json.gz"
+        record(before, os.path.join(out, row["trace"]))
+        row["trace_bytes"] = os.path.getsize(os.path.join(out, row["trace"]))
+    except Exception as error:  # noqa: BLE001 - one pair's failure is not the others'
+        row["error"] = f"{type(error).__name__}: {error}"
+        traceback.print_exc(limit=4)
+    finally:
+        signal.alarm(0)
+    return row
+
+
+def environment():
+    smi = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.max.sm", "--format=csv,noheader"],
+                         capture_output=True, text=True, check=False).stdout.strip()
+    return {"gpu": torch.cuda.get_device_name(), "smi": smi, "torch": torch.__version__, "cuda": torch.version.cuda,
+            "python": platform.python_version(), "cpus": os.cpu_count(),
+            "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+
+
+def main():
+    out, names = sys.argv[1], sys.argv[2:] or list(PAIRS)
+    os.makedirs(os.path.join(out, "traces"), exist_ok=True)
+    document = {"schema": "purlin.advice_pairs/1", "command": "run.py OUT", "rounds": ROUNDS,
+                "environment": environment(), "pairs": []}
+    started = time.monotonic()
+    for name in names:
+        torch.manual_seed(0)
+        row = one(name, PAIRS[name], out)
+        document["pairs"].append(row)
+        what = row.get("error") or f"{row['before_ms']:.3f} -> {row['after_ms']:.3f} ms, {row['trace_bytes'] / 1e3:.0f} kB"
+        print(f"{time.monotonic() - started:6.1f} s  {name}: {what}", flush=True)
+        with open(os.path.join(out, "pairs.json"), "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+        gc.collect()
+        torch.cuda.empty_cache()
+    failed = [row["name"] for row in document["pairs"] if "error" in row]
+    print(f"{len(document['pairs'])} pairs, {len(failed)} failed: {', '.join(failed)}")
+    # Threads of a pair may still make batches.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

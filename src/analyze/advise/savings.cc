@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The saving of every intervention, in one place: by replay where its rule says what changes and
+// the host's calls are known, else by the rule's own arithmetic over kernels.
+#include "analyze/advise/rules.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+std::string lowered(std::string confidence, int letters) {
+  if (confidence.size() == 1)
+    confidence[0] = static_cast<char>(std::min<int>('D', confidence[0] + letters));
+  return confidence;
+}
+
+// Of the unit's time in the same scenario: what the recorder added to the one it also added to the
+// other.
+void share_of_unit(const Unit& unit, Intervention& one) {
+  const Interval3& base = unit.baseline_ns;
+  const auto share = [](double saved, double whole) {
+    return whole > 0 ? std::min(1.0, saved / whole) : 0;
+  };
+  const Interval3& saved = one.saved_ns;
+  one.saved_share = bounded(
+      {share(saved.low, base.low), share(saved.mid, base.mid), share(saved.high, base.high)}, 1);
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> Facts::profile_rows(std::size_t row) const {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t i = 0; i < row_of.size(); ++i)
+    if (row_of[i] == row) out.push_back(i);
+  return out;
+}
+
+void add_savings(const Facts& facts, std::vector<Intervention>& interventions) {
+  const Replayer* replayer = facts.replayer.get();
+  const double step = replayer != nullptr ? replayer->quality().baseline_ns.mid : 0;
+  const double scale = step > 0 ? facts.unit.baseline_ns.mid / step : 1;  // to one unit
+  for (Intervention& one : interventions) {
+    if (one.change.empty() || replayer == nullptr) {
+      one.estimate = "kernels";
+      share_of_unit(facts.unit, one);
+      continue;
+    }
+    one.estimate = "replay";
+    const Saving saving = replayer->saving(one.change);
+    one.saved_share = saving.share;
+    one.saved_ns = saving.ns * scale;
+    one.confidence = lowered(one.confidence, replayer->quality().lower_confidence);
+  }
+}
+
+std::size_t drop_below_spread(const Facts& facts, std::vector<Intervention>& interventions) {
+  if (facts.replayer == nullptr) return 0;
+  const double spread = facts.replayer->quality().step_spread;
+  return std::erase_if(interventions, [&](const Intervention& one) {
+    return one.estimate == "replay" && one.saved_share.mid < spread;
+  });
+}
+
+std::vector<CriticalWork> name_critical_path(const Facts& facts, const Replayed& replayed) {
+  constexpr std::size_t kParts = 12;
+  constexpr double kSmallPart = 0.005;
+  const Timeline& timeline = facts.profile->timeline;
+  const auto name = [&](std::uint32_t index) {
+    return index < timeline.names.size() ? timeline.names[index] : std::string();
+  };
+  const double step = replayed.step_ns;
+  std::vector<CriticalWork> out;
+  for (const CriticalPart& part : facts.replayer->critical_path(replayed)) {
+    if (out.size() == kParts || part.ns < kSmallPart * step) break;
+    CriticalWork one;
+    one.kind = to_text(part.kind);
+    one.ns = part.ns;
+    one.share = step > 0 ? part.ns / step : 0;
+    one.count = part.count;
+    if (part.activity < timeline.activities.size() &&
+        (part.kind == EdgeKind::kRun || part.kind == EdgeKind::kTransfer)) {
+      const Activity& activity = timeline.activities[part.activity];
+      if (activity.kind != ActivityKind::kKernel) {
+        if (activity.row < facts.profile->copies.size())
+          one.name = facts.profile->copies[activity.row].kind;
+      } else if (activity.row < facts.row_of.size()) {
+        one.name = facts.rows.kernels[facts.row_of[activity.row]].label;
+      }
+    } else if (part.call < timeline.calls.size()) {
+      const Call& call = timeline.calls[part.call];
+      one.name = name(call.name);
+      if (call.op < timeline.ops.size())
+        one.name = name(timeline.ops[call.op].name) + " (" + one.name + ")";
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+void add_replay(const Facts& facts, Advice& advice) {
+  if (facts.replayer == nullptr) return;
+  advice.replay = facts.replayer->quality();
+  advice.critical_path = name_critical_path(facts, facts.replayer->before());
+}
+
+}  // namespace purlin::analyze

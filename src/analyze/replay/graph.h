@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dependency graph of a window of the timeline. Nodes are begins and ends of host calls and of
+// device work; an edge says that `to` comes at least `weight` after `from`. A node's time is the
+// latest that its edges ask for, so unchanged weights give the recorded times exactly.
+//
+// Of the edges into a node, the one that held it up in the recording keeps its observed delay; the
+// others have the smaller of the observed delay and the constant of their kind. Which edges are
+// drawn: docs/design/replay.md. Nodes are numbered so that edges go upwards: one pass replays.
+// Values; immutable after build_graph.
+#pragma once
+
+#include "analyze/replay/window.h"
+#include "model/profile/profile.h"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace purlin::analyze {
+
+enum class EdgeKind : std::uint8_t {
+  kStart,        // from before the window: a fixed time
+  kHostTime,     // between two calls of a thread
+  kCall,         // within a call, without the wait for a device
+  kHandOver,     // from one host thread to another
+  kQueueFull,    // a launch waits for room in the queue
+  kWait,         // the end of device work -> the end of the call that waits for it
+  kLaunch,       // call -> the work that it launches
+  kGraphLaunch,  // …of a graph
+  kStream,       // the order of a stream
+  kGraphOrder,   // …between nodes of one graph
+  kEvent,        // between streams
+  kRun,          // device work under way
+  kTransfer,     // a collective: the last rank's begin -> each rank's end
+};
+inline constexpr std::size_t kEdgeKinds = 13;
+std::string_view to_text(EdgeKind kind);  // "host time"
+bool is_delay(EdgeKind kind);             // it has a usual length, whatever waits at its end
+
+struct Edge {
+  std::uint32_t from = 0, to = 0;  // nodes
+  EdgeKind kind = EdgeKind::kStart;
+  double weight = 0;  // ns
+};
+
+// An edge that no longer holds.
+inline constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+struct NodePair {  // of an activity or call; kNone: not in the window
+  std::uint32_t begin = kNone, end = kNone;
+};
+
+struct Graph {
+  Interval window;
+  std::int64_t origin_ns = 0;                    // node 0 is this time
+  std::vector<double> recorded;                  // of each node, ns after the origin
+  std::vector<Edge> edges;                       // by `to`
+  std::vector<std::uint32_t> first_edge;         // of each node, and one more
+  std::vector<NodePair> activities, calls;       // by index into the timeline
+  std::vector<std::uint32_t> outer;              // of each call: the outermost around it, or itself
+  std::array<double, kEdgeKinds> constant = {};  // ns; of the kinds that are delays
+  // What could not be explained.
+  double work = 0, unlinked = 0;      // activities in the window; without their call
+  double waits = 0, unrecovered = 0;  // calls that wait; without the work they wait for
+  double held = 0, residuals = 0;     // begins of work; held up > 20 us by nothing known
+  double early = 0;                   // work that begins before its call: clocks differ
+  double broken = 0;                  // edges left out, because they formed a circle
+  bool empty() const { return recorded.size() < 2; }
+  std::span<const Edge> into(std::uint32_t node) const {
+    return {edges.data() + first_edge[node], edges.data() + first_edge[node + 1]};
+  }
+};
+
+// The timeline must be sorted. Empty where no call of the host is known.
+Graph build_graph(const Profile& profile, const ReplayWindow& window);
+
+// Edge weights of one scenario, in the order of Graph::edges.
+using Weights = std::vector<double>;
+Weights recorded_weights(const Graph& graph);
+// Every delay is the constant of its kind: what is left is the error of the model.
+Weights constant_weights(const Graph& graph);
+
+// The time of each node. One pass.
+std::vector<double> replay(const Graph& graph, const Weights& weights);
+// The end of the last device work.
+double span_of(const Graph& graph, const std::vector<double>& times);
+
+}  // namespace purlin::analyze

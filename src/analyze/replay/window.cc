@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/replay/window.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr std::size_t kEnoughSteps = 10;
+constexpr std::size_t kEnoughEvents = 50'000;  // with enough steps, more make it slower only
+constexpr double kOutlier = 2;                 // of the median: something happened once
+
+std::size_t events_in(const Timeline& timeline, Interval window) {
+  const auto inside = [&](const auto& records) {
+    return std::count_if(records.begin(), records.end(), [&](const auto& record) {
+      return begin_of(record) >= window.begin && begin_of(record) < window.end;
+    });
+  };
+  return static_cast<std::size_t>(inside(timeline.activities) + inside(timeline.calls));
+}
+
+double quantile(const std::vector<double>& sorted, double q) {
+  return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+// The longest run of steps without an outlier.
+std::pair<std::size_t, std::size_t> even_run(const std::vector<StepTime>& steps, std::size_t first,
+                                             double median) {
+  std::pair<std::size_t, std::size_t> best{first, first};
+  for (std::size_t i = first, from = first; i <= steps.size(); ++i) {
+    if (i < steps.size() && static_cast<double>(steps[i].duration_ns) <= kOutlier * median)
+      continue;
+    if (i - from > best.second - best.first) best = {from, i};
+    from = i + 1;
+  }
+  return best;
+}
+
+Interval span_of(const std::vector<StepTime>& steps, std::size_t from, std::size_t to) {
+  return {begin_of(steps[from]), end_of(steps[to - 1])};
+}
+
+ReplayWindow whole(const Timeline& timeline) {
+  ReplayWindow out;
+  out.time = {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+  for (const Activity& activity : timeline.activities) {
+    out.time.begin = std::min(out.time.begin, begin_of(activity));
+    out.time.end = std::max(out.time.end, begin_of(activity) + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+ReplayWindow choose_window(const Profile& profile, const TimelineAnalysis& timeline) {
+  const std::vector<StepTime>& steps = timeline.steps;
+  if (steps.size() < 2) {
+    ReplayWindow out = whole(profile.timeline);
+    if (timeline.devices.empty()) return out;
+    out.time = {timeline.devices[0].begin_ns,
+                timeline.devices[0].begin_ns + timeline.devices[0].window_ns};
+    for (const DeviceTime& device : timeline.devices)
+      out.time = {std::min(out.time.begin, device.begin_ns),
+                  std::max(out.time.end, device.begin_ns + device.window_ns)};
+    return out;
+  }
+  const std::size_t first = steps.size() > 2 ? 1 : 0;
+  std::vector<double> lengths;
+  for (std::size_t i = first; i < steps.size(); ++i)
+    lengths.push_back(static_cast<double>(steps[i].duration_ns));
+  std::sort(lengths.begin(), lengths.end());
+  const double median = quantile(lengths, 0.5);
+  auto [from, to] = even_run(steps, first, median);
+  if (to - from < 2) from = first, to = steps.size();
+  const std::size_t events = events_in(profile.timeline, span_of(steps, from, to));
+  const std::size_t enough =
+      std::max(kEnoughSteps, (to - from) * kEnoughEvents / std::max<std::size_t>(1, events));
+  to = std::min(to, from + enough);
+  ReplayWindow out;
+  out.time = span_of(steps, from, to);
+  out.steps = static_cast<double>(to - from);
+  if (lengths.size() >= 3 && median > 0)
+    out.spread = (quantile(lengths, 0.75) - quantile(lengths, 0.25)) / 2 / median;
+  return out;
+}
+
+}  // namespace purlin::analyze
