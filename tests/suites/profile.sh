@@ -43,7 +43,7 @@ expect_exit 0 purlin profile --full -o full.plprof -- "$loop" launches 20000
 is "launches" "$(launches full.plprof scale)" 20000
 expect_json "$tmp/report.json" "d['timeline']['activities'] == sum(r['count'] for r in d['kernels'] + d['copies'])"
 expect_json "$tmp/report.json" "d['timeline']['overlap']['copy_ns'] == sum(c['total_ns'] for c in d['copies']) > 0"
-[ "$(stat -c %s full.plprof)" -le $((20001 * 8 + 20000)) ] || fail "more than 8 bytes a launch: $(stat -c %s full.plprof)"
+[ "$(stat -c %s full.plprof)" -le $((20001 * 12 + 20000)) ] || fail "more than 12 bytes a launch: $(stat -c %s full.plprof)"
 
 # --- several processes, fork, exec, crashes
 expect_exit 0 purlin profile -o a.plprof -- sh -c "'$loop' launches 100 & '$loop' launches 200; wait"

@@ -141,7 +141,7 @@ class Hook:
     def _stop_after_fault(self, window):
         try:
             with Own(self._guard, window):
-                window.profiler.stop()
+                window.stop()
         except Exception:
             pass
 
@@ -221,6 +221,7 @@ class Hook:
             last = last or now - window.recording_since > self.settings.longest_s * 1e9
         if last:
             window.end_ns = time.time_ns()
+            window.keep_raw()
             teardown.choose(window.keeps_cupti)
         if not last or warm >= self.settings.steps:
             with Own(self._guard, window):
@@ -331,7 +332,7 @@ class Hook:
         torch = self.torch
         activity = torch.profiler.ProfilerActivity
         named.update(activities=[activity.CPU, activity.CUDA], record_shapes=True)
-        try:
+        try:  # without acc_events, PyTorch warns
             return torch.profiler.profile(acc_events=True, **named)
         except TypeError:  # before 2.5
             return torch.profiler.profile(**named)
@@ -405,7 +406,7 @@ class Hook:
 
     def _drop(self, window, reason):
         with Own(self._guard, window):
-            window.profiler.stop()
+            window.stop()
         self._guard.remove()
         self.window = None
         window.over.set()
@@ -414,7 +415,7 @@ class Hook:
     def _close(self, window, wanted=None):
         """Ends the recording. False where it has no kernels of `wanted` kinds: it is dropped."""
         with Own(self._guard, window):
-            window.profiler.stop()
+            window.stop()
         window.closed = time.perf_counter_ns()
         window.end_ns = window.end_ns or time.time_ns()
         self._guard.remove()
@@ -463,6 +464,7 @@ class Hook:
             began = time.perf_counter_ns()
             compress(raw, os.path.join(self.settings.folder, name + ".gz"))
             behind = time.perf_counter_ns() - began
+            teardown.restore()  # before the note, with which the trace is complete
             self._note(window.mode, "", "", window, trace=name + ".gz", background_ns=behind)
         except Exception as fault:
             self._note("none", "fault", text_of(fault), window)

@@ -35,7 +35,7 @@ Exposure measure_exposure(const Profile& profile) {
   const Timeline& timeline = profile.timeline;
   Exposure out;
   out.share.assign(profile.kernels.size(), 1);
-  if (timeline.activities.empty() || timeline.calls.empty()) return out;
+  if (timeline.activities.empty() || !knows_calls(timeline)) return out;
   out.known = true;
   const HostFacts host(timeline);
   const Streams streams(timeline);

@@ -16,6 +16,8 @@ namespace {
 
 // Share of the kernel time outside of the phase for which the rows are cut; of a guessed phase.
 constexpr double kWorthCutting = 0.05, kGuessWorthCutting = 0.2;
+// Few rounds are a thin reason to leave launches of a row out.
+constexpr std::size_t kMinGuessedSteps = 10;
 constexpr double kLaunchesMissing = 0.005;
 
 // Durations of a row's work inside of the window, and whether all of its work is there.
@@ -44,6 +46,8 @@ std::vector<std::uint32_t> keep_rows(std::vector<Row>& rows, std::vector<RowPart
   std::vector<Row> kept;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (parts[i].duration.empty()) continue;
+    // Launches of the row that the timeline does not hold are outside, too.
+    parts[i].whole = parts[i].whole && parts[i].duration.count() > rows[i].duration.count() - 0.5;
     places[i] = static_cast<std::uint32_t>(kept.size());
     if (!parts[i].whole) rows[i].duration = std::move(parts[i].duration);
     if constexpr (requires { rows[i].bytes; })
@@ -192,6 +196,34 @@ bool has_start_up(const TimelineAnalysis& analysis) {
                      [](const Phase& phase) { return phase.kind == PhaseKind::kStartUp; });
 }
 
+bool has_torch_trace(const Profile& profile) {
+  const std::vector<CoverageNote>& notes = profile.coverage.notes;
+  return std::any_of(notes.begin(), notes.end(),
+                     [](const CoverageNote& note) { return note.cause == "torch_trace"; });
+}
+
+// Whether the timeline is that of a plain profile: all launches of a part of the run
+// (docs/design/timeline-windows.md). Its steady state then represents that of the run.
+bool is_of_windows(const Profile& profile) {
+  if (profile.source != "purlin" || has_torch_trace(profile)) return false;
+  return std::none_of(profile.processes.begin(), profile.processes.end(),
+                      [](const ProcessInfo& process) { return process.timeline_requested; });
+}
+
+// Launches of the rows that are not in the timeline are outside of the phase, too.
+void add_launches_beyond(const Profile& profile, KernelTotals& totals) {
+  double launches = 0, ns = 0, in_timeline = 0;
+  for (const KernelRow& row : profile.kernels) {
+    launches += row.duration.count();
+    ns += row.duration.total_ns();
+  }
+  for (const Activity& activity : profile.timeline.activities)
+    if (activity.kind == ActivityKind::kKernel) ++in_timeline;
+  totals.outside += std::max(0.0, launches - in_timeline);
+  totals.outside_ns += std::max(0.0, ns - totals.all_ns);
+  totals.all_ns = std::max(ns, totals.all_ns);
+}
+
 }  // namespace
 
 Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows) {
@@ -200,10 +232,7 @@ Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows) 
 
 bool has_every_launch(const Profile& profile) {
   // The trace of some steps can have more launches than capture recorded of the rest of the run.
-  const std::vector<CoverageNote>& notes = profile.coverage.notes;
-  if (std::any_of(notes.begin(), notes.end(),
-                  [](const CoverageNote& note) { return note.cause == "torch_trace"; }))
-    return false;
+  if (has_torch_trace(profile)) return false;
   double in_rows = 0, in_timeline = 0;
   for (const KernelRow& row : profile.kernels) in_rows += row.duration.count();
   for (const Activity& activity : profile.timeline.activities)
@@ -228,12 +257,15 @@ Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice) {
                                          : "the profile begins with its first step");
   if (choice == PhaseChoice::kAll || analysis.phases.empty()) return analysis;
   const std::vector<DeviceWindow> windows = windows_of(analysis);
-  const KernelTotals totals = totals_of(profile.timeline, windows);
+  KernelTotals totals = totals_of(profile.timeline, windows);
+  const bool of_windows = is_of_windows(profile);
+  if (of_windows) add_launches_beyond(profile, totals);
   const bool guessed = analysis.steps_from == kGuessedSteps;
   const bool little_outside =
       totals.outside_ns < (guessed ? kGuessWorthCutting : kWorthCutting) * totals.all_ns;
-  if (choice == PhaseChoice::kSteadyState && little_outside) return analysis;
-  if (!has_every_launch(profile)) {
+  const bool thin = guessed && analysis.steps.size() < kMinGuessedSteps;
+  if (choice == PhaseChoice::kSteadyState && (little_outside || thin)) return analysis;
+  if (!of_windows && !has_every_launch(profile)) {
     analysis.limits.emplace_back(
         "kernel rows are of the whole run: the timeline does not hold every launch");
     return analysis;

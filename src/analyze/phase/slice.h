@@ -35,8 +35,10 @@ std::optional<Profile> cut_to(const Profile& profile, const TimelineAnalysis& an
 // Analyses the timeline, and cuts `profile` to the chosen phase. The profile stays whole
 // - for PhaseChoice::kAll;
 // - where the phase holds 95 % of the kernel time and more, or 80 % where the steps are a guess;
+// - where it is a guess of fewer than 10 steps;
 // - where its timeline lacks launches, as of a sampled capture. The analysis says so in `limits`.
-// kNotFound: a start-up was asked for, and no steps are known or nothing comes before them.
+// The timeline of a plain profile is all launches of a part of the run: the rows are cut to its
+// phase. kNotFound: a start-up was asked for, and no steps are known or nothing comes before them.
 Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice);
 Result<PhaseChoice> phase_from_text(std::string_view text);  // "steady", "startup", "all"
 

@@ -116,6 +116,26 @@ TEST(SelectPhase, ATimelineThatLacksLaunchesLeavesTheRowsWhole) {
             std::string::npos);
 }
 
+// The timeline of a plain profile is a part of the run with all of its launches: a slow start-up
+// outside of it does not rank.
+TEST(SelectPhase, RowsOfAPlainProfileAreThoseOfItsTimeline) {
+  TimelineBuilder builder = with_start_up(0);
+  Profile profile = with_rows(builder);
+  profile.source = "purlin";
+  profile.processes[0].timeline_from_ns = 1'000'000;
+  for (int i = 0; i < 20; ++i) profile.kernels[0].duration.add(100'000);  // before the timeline
+  Profile requested = profile;
+  requested.processes[0].timeline_requested = true;
+  const Result<TimelineAnalysis> analysis = select_phase(profile, PhaseChoice::kSteadyState);
+  ASSERT_TRUE(analysis.is_ok());
+  EXPECT_TRUE(analysis->rows_of_phase);
+  EXPECT_EQ(launches_of(profile), 40);
+  EXPECT_EQ(analysis->launches_outside, 20);
+  EXPECT_NEAR(analysis->kernel_ns_outside, 2e6, 1e5);
+  ASSERT_TRUE(select_phase(requested, PhaseChoice::kSteadyState).is_ok());
+  EXPECT_EQ(launches_of(requested), 60);
+}
+
 // As many launches as the rows have, and yet others: capture had ended before.
 TEST(SelectPhase, ATraceOfSomeStepsLeavesTheRowsOfTheRunWhole) {
   TimelineBuilder builder = with_start_up(30);

@@ -261,10 +261,11 @@ class TimelineRenderer {
   void launches_and_queues() {
     const LaunchStats& stats = timeline_.launches;
     if (stats.launches > 0) {
-      std::string text =
-          fmt::format("{} with a known call: call p50 {}, from call to kernel p50 {} p95 {}",
-                      format_count(stats.launches), short_ns(stats.call_p50_ns),
-                      short_ns(stats.latency_p50_ns), short_ns(stats.latency_p95_ns));
+      const std::string call =
+          stats.call_p50_ns > 0 ? fmt::format("call p50 {}, ", short_ns(stats.call_p50_ns)) : "";
+      std::string text = fmt::format(
+          "{} with a known call: {}from call to kernel p50 {} p95 {}", format_count(stats.launches),
+          call, short_ns(stats.latency_p50_ns), short_ns(stats.latency_p95_ns));
       if (stats.tiny > 0)
         text += fmt::format("; {} ({}) shorter than the call that launched them",
                             counted(stats.tiny, "kernel"), percent(stats.tiny / stats.launches));

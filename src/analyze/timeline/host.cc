@@ -43,6 +43,12 @@ bool waits_for_device(const Timeline& timeline, const Call& call) {
                                      : std::string_view());
 }
 
+bool knows_calls(const Timeline& timeline) {
+  return std::any_of(timeline.calls.begin(), timeline.calls.end(), [](const Call& call) {
+    return call.kind != CallKind::kLaunch || call.duration_ns > 0;
+  });
+}
+
 HostFacts::HostFacts(const Timeline& timeline) {
   // The same for each name of a kind: asked once.
   std::vector<signed char> waits(timeline.names.size() * 2, -1);

@@ -37,6 +37,9 @@ inline bool is_graph_node(const Timeline& timeline, const Activity& activity) {
                                  timeline.calls[activity.call].kind == CallKind::kGraphLaunch);
 }
 
+// Whether calls of the host were recorded, and not only the times of launches.
+bool knows_calls(const Timeline& timeline);
+
 class HostFacts {
  public:
   explicit HostFacts(const Timeline& timeline);

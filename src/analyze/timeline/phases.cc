@@ -28,7 +28,7 @@ std::vector<HostCalls> longest_calls(const Timeline& timeline, std::uint32_t pro
   auto call = std::partition_point(timeline.calls.begin(), timeline.calls.end(),
                                    [&](const Call& c) { return begin_of(c) < window.begin; });
   for (; call != timeline.calls.end() && begin_of(*call) < window.end; ++call) {
-    if (call->process != process) continue;
+    if (call->process != process || call->duration_ns <= 0) continue;
     const Interval interval = interval_of(*call);
     const auto [end, first] = ends.try_emplace(call->thread, interval.end);
     if (!first) {

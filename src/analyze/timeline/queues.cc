@@ -75,14 +75,15 @@ LaunchStats measure_launches(const Timeline& timeline) {
     const Call& call = timeline.calls[activity.call];
     if (call.kind != CallKind::kLaunch) continue;
     const Interval work = interval_of(activity), launch = interval_of(call);
-    calls.push_back(clamped(launch.length()));
     latencies.push_back(clamped(work.begin - launch.end));
+    if (launch.length() <= 0) continue;  // only its time is known
+    calls.push_back(clamped(launch.length()));
     if (work.length() < launch.length()) {
       out.tiny += 1;
       out.tiny_ns += static_cast<double>(work.length());
     }
   }
-  out.launches = static_cast<double>(calls.size());
+  out.launches = static_cast<double>(latencies.size());
   out.call_p50_ns = quantile(calls, 0.50);
   out.latency_p50_ns = quantile(latencies, 0.50);
   out.latency_p95_ns = quantile(latencies, 0.95);

@@ -69,6 +69,9 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
         "synchronisation are not known");
     return;
   }
+  if (!knows_calls(timeline))
+    add("of the host only the times of launches were recorded: idle time after a wait of the host "
+        "counts as host launch; record waits with --full --ops on");
 
   std::vector<bool> used(timeline.calls.size());
   std::size_t unlinked = 0, nodes = 0;

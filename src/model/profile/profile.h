@@ -69,6 +69,10 @@ struct ProcessInfo {
   int world_size = 0;                     // ranks of that run, 0 = not known
   // Runs or ranks that this one was drawn from (`--sample`); 0: it was not drawn, and not recorded.
   int stands_for = 1;
+  // Its part of the timeline begins then, wall clock: earlier events were replaced by later ones.
+  // 0: with the first event.
+  std::int64_t timeline_from_ns = 0;
+  bool timeline_requested = false;  // of windows that the user requested
 };
 
 // One reason for which the profile does not hold everything.

@@ -41,6 +41,20 @@ void mend(std::uint32_t& index, const std::vector<std::uint32_t>& moved) {
   if (index < moved.size()) index = moved[index];
 }
 
+// Removes records for which `early` holds, and returns for each old index its new one or kNone.
+template <typename Record, typename Early>
+std::vector<std::uint32_t> remove_if_early(std::vector<Record>& records, Early early) {
+  std::vector<std::uint32_t> moved(records.size(), kNone);
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < records.size(); ++i) {
+    if (early(records[i])) continue;
+    moved[i] = kept;
+    records[kept++] = records[i];
+  }
+  records.resize(kept);
+  return moved;
+}
+
 }  // namespace
 
 std::size_t event_count(const Timeline& timeline) {
@@ -60,6 +74,24 @@ void sort_timeline(Timeline& timeline) {
   sort_by(timeline.ranges, by_start);
   sort_by(timeline.activities,
           [](const Activity& a) { return std::make_tuple(a.device, a.start_ns, a.stream); });
+}
+
+void drop_before(Timeline& timeline, const std::vector<std::int64_t>& from_ns) {
+  const auto early = [&](const auto& record) {
+    return record.process < from_ns.size() && record.start_ns < from_ns[record.process];
+  };
+  const std::vector<std::uint32_t> ops = remove_if_early(timeline.ops, early);
+  for (Op& op : timeline.ops) mend(op.parent, ops);
+  remove_if_early(timeline.activities, early);
+  std::vector<bool> used(timeline.calls.size());
+  for (const Activity& activity : timeline.activities)
+    if (activity.call < used.size()) used[activity.call] = true;
+  std::size_t index = 0;
+  const std::vector<std::uint32_t> calls = remove_if_early(
+      timeline.calls, [&](const Call& call) { return !used[index++] && early(call); });
+  for (Call& call : timeline.calls) mend(call.op, ops);
+  for (Activity& activity : timeline.activities) mend(activity.call, calls);
+  remove_if_early(timeline.ranges, early);
 }
 
 }  // namespace purlin

@@ -36,13 +36,16 @@ struct Activity {  // work of a device
 };
 
 enum class CallKind : std::uint8_t {
-  kLaunch,       // launches one kernel
+  kLaunch,       // launches one kernel; of duration 0 where only its time is known (kQueuedCall)
   kGraphLaunch,  // launches a graph
   kCopy,         // memcpy or memset, asynchronous or not
   kSync,         // waits for a stream, event, device or context
   kAllocation,   // malloc, free and their pools
   kOther,
 };
+
+// The name of a call that the recorder did not see, where the work says when it was enqueued.
+inline constexpr const char* kQueuedCall = "(launch)";
 
 struct Call {  // of the runtime's or driver's API, on the host
   std::int64_t start_ns = 0, duration_ns = 0;
@@ -93,5 +96,8 @@ struct Timeline {
 
 std::size_t event_count(const Timeline& timeline);  // of all four kinds
 void sort_timeline(Timeline& timeline);
+// Removes what began before that time in a process; `from_ns` by process, 0 = nothing. A call
+// whose work stays does so too.
+void drop_before(Timeline& timeline, const std::vector<std::int64_t>& from_ns);
 
 }  // namespace purlin

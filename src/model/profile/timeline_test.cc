@@ -78,5 +78,32 @@ TEST(SortTimeline, OrdersEventsStablyAndMendsTheirLinks) {
   }
 }
 
+TEST(DropBefore, KeepsTheCallsOfWorkThatStays) {
+  Timeline timeline;
+  const auto call = [&](std::int64_t start) {
+    Call one;
+    one.start_ns = start;
+    timeline.calls.push_back(one);
+  };
+  const auto work = [&](std::int64_t start, std::uint32_t of, std::uint32_t process) {
+    Activity one;
+    one.start_ns = start;
+    one.call = of;
+    one.process = process;
+    timeline.activities.push_back(one);
+  };
+  for (const std::int64_t start : {1, 8, 12}) call(start);
+  work(2, 0, 0);      // early, with its call
+  work(11, 1, 0);     // stays; its call began before
+  work(13, 2, 0);     // stays
+  work(3, kNone, 1);  // of a process without a bound
+  drop_before(timeline, {10});
+  ASSERT_EQ(timeline.activities.size(), 3u);
+  ASSERT_EQ(timeline.calls.size(), 2u);
+  EXPECT_EQ(timeline.calls[timeline.activities[0].call].start_ns, 8);
+  EXPECT_EQ(timeline.calls[timeline.activities[1].call].start_ns, 12);
+  EXPECT_EQ(timeline.activities[2].call, kNone);
+}
+
 }  // namespace
 }  // namespace purlin

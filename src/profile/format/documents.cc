@@ -17,6 +17,8 @@ Json to_json(const ProcessInfo& process) {
   if (process.rank >= 0) json.set("rank", process.rank);
   if (process.world_size > 0) json.set("world_size", process.world_size);
   if (process.stands_for != 1) json.set("stands_for", process.stands_for);
+  if (process.timeline_from_ns != 0) json.set("timeline_from_ns", process.timeline_from_ns);
+  if (process.timeline_requested) json.set("timeline_requested", true);
   return json;
 }
 
@@ -36,6 +38,8 @@ ProcessInfo process_from_json(const Json& json) {
       static_cast<int>(std::clamp<std::int64_t>(json["world_size"].as_int(0), 0, 1 << 30));
   process.stands_for =
       static_cast<int>(std::clamp<std::int64_t>(json["stands_for"].as_int(1), 0, 1 << 30));
+  process.timeline_from_ns = json["timeline_from_ns"].as_int();
+  process.timeline_requested = json["timeline_requested"].as_bool();
   return process;
 }
 

@@ -352,6 +352,10 @@ Status ProfileStream::mend() {
   for (const Range& range : timeline.ranges) process(range.process);
   profile_.environment.devices.resize(devices);
   profile_.processes.resize(processes);
+  std::vector<std::int64_t> from_ns;
+  for (const ProcessInfo& info : profile_.processes) from_ns.push_back(info.timeline_from_ns);
+  if (std::any_of(from_ns.begin(), from_ns.end(), [](std::int64_t from) { return from != 0; }))
+    drop_before(timeline, from_ns);
   return Status::ok();
 }
 

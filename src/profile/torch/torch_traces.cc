@@ -164,6 +164,15 @@ void note_no_hook(Profile& profile, const std::vector<std::string>& command) {
   }
 }
 
+// A trace has the host's calls and ops as well. Two parts of a run in one timeline would have a gap
+// between them.
+void drop_timeline_windows(Profile& profile) {
+  const bool requested =
+      std::any_of(profile.processes.begin(), profile.processes.end(),
+                  [](const ProcessInfo& process) { return process.timeline_requested; });
+  if (!requested) profile.timeline = Timeline();
+}
+
 }  // namespace
 
 std::map<std::string, std::string> torch_variables(const TorchOptions& options,
@@ -192,6 +201,7 @@ void add_torch_traces(Profile& profile, const std::string& spool,
     options.max_timeline_events = kMaxTraceEvents;
     const Result<Profile> trace = import_chrome_trace(join_path(spool, note.trace), options);
     if (trace.is_ok()) {
+      if (!traced) drop_timeline_windows(profile);
       add_trace(profile, note, *trace);
     } else {
       torch_note(profile, "torch_trace_unreadable",

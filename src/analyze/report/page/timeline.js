@@ -184,7 +184,7 @@ const timeline = (() => {
   function host() {
     const out = [], launches = data.launches;
     if (launches && launches.launches > 0)
-      out.push(['launches', `${count(launches.launches)} with a known call; call p50 ${ns(launches.call_p50_ns)}; from call to kernel p50 ${ns(launches.latency_p50_ns)}, p95 ${ns(launches.latency_p95_ns)}` +
+      out.push(['launches', `${count(launches.launches)} with a known call; ${launches.call_p50_ns > 0 ? `call p50 ${ns(launches.call_p50_ns)}; ` : ''}from call to kernel p50 ${ns(launches.latency_p50_ns)}, p95 ${ns(launches.latency_p95_ns)}` +
         (launches.tiny > 0 ? `; ${counted(launches.tiny, 'kernel')} (${percent(launches.tiny / launches.launches)}) shorter than the call that launched them` : '')]);
     if (data.syncs > 0) out.push(['synchronisation', `${counted(data.syncs, 'wait')} of the host, with ${ns(data.sync_idle_ns)} of idle time`]);
     for (const queue of data.queues.filter((q) => q.max_depth > 0).sort((a, b) => b.max_depth - a.max_depth).slice(0, 4))

@@ -32,7 +32,7 @@ Capture::Capture(const Cupti& cupti, const SessionOptions& options)
     : cupti_(cupti),
       session_(options, *this),
       attribution_(cupti, session_.recorder(),
-                   AttributionOptions::from_environment(session_.options().keeps_times())),
+                   AttributionOptions::from_environment()),
       aggregator_(cupti, session_, attribution_),
       scheduler_(
           controller_options(options),

@@ -180,6 +180,7 @@ bool Collector::settle(Pending& pending, double& failed) {
       facts.local_bytes = command.private_memory_bytes;
       facts.device = pending.device;
       facts.stream = pending.stream;
+      facts.queued_ns = pending.enqueued_ns;
       facts.start_ns = start + clock_offset(pending);
       facts.duration_ns = end - start;
       Recorder::Batch(session_.recorder()).launch(facts);

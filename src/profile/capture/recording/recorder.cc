@@ -21,6 +21,15 @@ namespace {
 constexpr std::string_view kOtherKernels = "(other kernels)";
 constexpr std::size_t kMaxName = 1 << 16;
 
+// The JSON of a process, with the facts of its timeline.
+std::string process_with_timeline(std::string process, std::int64_t from_ns, bool requested) {
+  if (process.size() < 2) return process;
+  process.pop_back();
+  if (from_ns != 0) process += ",\"timeline_from_ns\":" + std::to_string(from_ns);
+  if (requested) process += ",\"timeline_requested\":true";
+  return process + '}';
+}
+
 wire::KernelDefinition definition_of(const LaunchFacts& facts, std::uint32_t name) {
   wire::KernelDefinition definition;
   definition.name = name;
@@ -160,7 +169,7 @@ std::uint32_t Recorder::add_op(std::string_view op, std::string_view shape,
 }
 
 std::uint32_t Recorder::add_call(const CallFacts& facts) {
-  if (!has_room_for(true)) return kNone;
+  if (!has_room()) return kNone;
   Call call;
   call.name = host_.name(string_id(facts.name));
   call.kind = facts.kind;
@@ -171,7 +180,7 @@ std::uint32_t Recorder::add_call(const CallFacts& facts) {
 }
 
 void Recorder::add_range(const RangeFacts& facts) {
-  if (!has_room_for(true)) return;
+  if (!has_room()) return;
   Range range;
   range.name = host_.name(string_id(facts.name));
   range.thread = facts.thread;
@@ -319,22 +328,39 @@ void Recorder::add_ended(const LaunchFacts& facts) {
   seen_ += seen;
   sampled_out_ += facts.weight - seen;
   dirty_ = true;
-  if (!has_room_for(facts.timed)) return;
-  if (facts.call == kNone && facts.graph == 0)
+  if (!in_timeline(facts)) return;
+  const std::uint32_t call = call_of(facts);
+  if (call == kNone && facts.graph == 0)
     return launches_.add(id, facts.stream, facts.start_ns, facts.duration_ns);
   Activity activity;
   activity.row = id;
   activity.device = static_cast<std::uint16_t>(facts.device);
   activity.stream = facts.stream;
-  activity.call = facts.call;
+  activity.call = call;
   activity.graph = facts.graph;
   activity.start_ns = facts.start_ns;
   activity.duration_ns = facts.duration_ns;
   timed_.add(activity);
 }
 
-bool Recorder::has_room_for(bool timed) {
-  if (!timeline_ || !timed) return false;
+template <class Facts>
+bool Recorder::in_timeline(const Facts& facts) {
+  if (!facts.timed || !has_room()) return false;
+  if (every_launch_) return true;
+  if (!facts.requested) return windows_.admit(facts.start_ns);
+  windows_.request(facts.start_ns);
+  return true;
+}
+
+// The call that made a launch. Where only its time is known, it is a call named kQueuedCall
+// without a duration.
+std::uint32_t Recorder::call_of(const LaunchFacts& facts) {
+  if (facts.call != kNone || facts.queued_ns <= 0 || facts.queued_ns > facts.start_ns)
+    return facts.call;
+  return add_call({kQueuedCall, CallKind::kLaunch, 0, facts.queued_ns, 0});
+}
+
+bool Recorder::has_room() {
   if (launches_.size() + timed_.size() + host_.size() < kMaxTimelineBytes) return true;
   add_note("timeline_full",
            "launches, memcpy, memset, calls and ranges missing from the timeline: more than 64 MiB "
@@ -352,7 +378,7 @@ void Recorder::add_copy(const CopyFacts& facts) {
   totals.bytes += static_cast<double>(facts.bytes) * facts.weight;
   totals.added.add(static_cast<double>(facts.duration_ns), facts.weight);
   dirty_ = true;
-  if (!has_room_for(facts.timed)) return;
+  if (!in_timeline(facts)) return;
   Activity activity;
   activity.kind =
       facts.kind == "memset" || facts.kind == "fill" ? ActivityKind::kSet : ActivityKind::kCopy;
@@ -513,20 +539,32 @@ std::string Recorder::coverage() const {
   return json.raw("notes", '[' + notes + ']').finish();
 }
 
+void Recorder::update_meta() {
+  const std::int64_t from_ns = every_launch_ ? 0 : windows_.from_ns();
+  const bool requested = every_launch_ || windows_.requested();
+  meta_changed_ = meta_changed_ || from_ns != timeline_from_ns_ || requested != timeline_requested_;
+  timeline_from_ns_ = from_ns;
+  timeline_requested_ = requested;
+}
+
 std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool final) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string out;
   if (!dirty_ && !final) return out;
   settle_unended(final);
+  update_meta();
   if (offset == 0) wire::append_header(out);
   if (meta_changed_)
-    wire::append_chunk(out, wire::ChunkType::kMeta,
-                       JsonText()
-                           .text("schema", "purlin.profile/1")
-                           .text("tool_version", PURLIN_VERSION)
-                           .raw("processes", '[' + process_ + ']')
-                           .raw("environment", "{\"devices\":" + devices_ + '}')
-                           .finish());
+    wire::append_chunk(
+        out, wire::ChunkType::kMeta,
+        JsonText()
+            .text("schema", "purlin.profile/1")
+            .text("tool_version", PURLIN_VERSION)
+            .raw(
+                "processes",
+                '[' + process_with_timeline(process_, timeline_from_ns_, timeline_requested_) + ']')
+            .raw("environment", "{\"devices\":" + devices_ + '}')
+            .finish());
   meta_changed_ = dirty_ = false;
   std::string stalls;  // made first: it brings strings
   if (!stalls_.empty())

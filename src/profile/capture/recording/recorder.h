@@ -12,6 +12,7 @@
 #include "profile/capture/recording/counter_sums.h"
 #include "profile/capture/recording/host_events.h"
 #include "profile/capture/recording/stall_log.h"
+#include "profile/capture/recording/timeline_windows.h"
 #include "profile/format/events.h"
 #include "profile/format/wire.h"
 
@@ -50,11 +51,13 @@ struct LaunchFacts {
   std::int64_t start_ns = 0, duration_ns = 0;  // Wall clock.
   std::uint32_t op = 0;                        // From Recorder::add_op.
   std::uint32_t call = kNone;                  // From Recorder::add_call, for a timeline.
-  std::uint32_t graph = 0;                     // The graph of a node; 0 = none.
-  double weight = 1;                           // Launches that this one represents.
-  bool timed = true;                           // It belongs in the timeline, where there is one.
-  bool ended = true;                           // False: its duration is not known.
-  bool again = false;  // It was added before, and represents `weight` more launches.
+  std::int64_t queued_ns = 0;  // The host made the launch then; 0: not known. Wall clock.
+  std::uint32_t graph = 0;     // The graph of a node; 0 = none.
+  double weight = 1;           // Launches that this one represents.
+  bool timed = true;           // Its times are right, and no launch around it is left out.
+  bool requested = false;      // The user requested the window that it belongs to.
+  bool ended = true;           // False: its duration is not known.
+  bool again = false;          // It was added before, and represents `weight` more launches.
   LaunchOrigin origin = LaunchOrigin::kStream;
 };
 
@@ -65,7 +68,7 @@ struct CopyFacts {
   std::int64_t start_ns = 0, duration_ns = 0;  // wall clock
   std::uint32_t call = kNone;
   double weight = 1;
-  bool timed = true;
+  bool timed = true, requested = false;
 };
 
 // Of the host, for a timeline: calls that launch or wait, ranges that the program marked.
@@ -86,7 +89,6 @@ struct WaitFacts {
   std::string_view kind;  // "stream", "event", "context": what the host waited for
   std::int64_t start_ns = 0, duration_ns = 0;
   double weight = 1;
-  bool timed = true;
 };
 
 class Recorder {
@@ -132,7 +134,9 @@ class Recorder {
     std::lock_guard<std::mutex> lock_;
   };
 
-  explicit Recorder(bool timeline) : timeline_(timeline) {}
+  // `every_launch`: the timeline is of the whole run. Otherwise it is of requested windows, or,
+  // where none was requested, of the last TimelineWindows.
+  explicit Recorder(bool every_launch) : every_launch_(every_launch) {}
 
   // The JSON of META; it is written with the next period. `devices` is a JSON array.
   void set_meta(std::string process, std::string devices);
@@ -215,7 +219,11 @@ class Recorder {
   std::uint32_t add_call(const CallFacts& facts);
   void add_range(const RangeFacts& facts);
   void add_wait(const WaitFacts& facts);
-  bool has_room_for(bool timed);
+  bool has_room();
+  template <class Facts>
+  bool in_timeline(const Facts& facts);
+  std::uint32_t call_of(const LaunchFacts& facts);
+  void update_meta();
   void add_note(std::string_view cause, std::string_view text, double count, double seconds);
   RowKey key_of(const LaunchFacts& facts, std::uint32_t name) const;
   static RowKey shape_of(const wire::KernelDefinition& definition);
@@ -229,7 +237,11 @@ class Recorder {
   std::string coverage() const;
 
   std::mutex mutex_;
-  const bool timeline_;
+  const bool every_launch_;
+  TimelineWindows windows_;
+  // As META says.
+  std::int64_t timeline_from_ns_ = 0;
+  bool timeline_requested_ = false;
   bool dirty_ = true;
   std::uint64_t sequence_ = 0;
   std::string process_, devices_;

@@ -36,6 +36,48 @@ Profile decode(const std::string& bytes) {
   return profile.value_or(Profile());
 }
 
+// A plain profile: the timeline is of the last windows, and the rows are of all launches.
+TEST(Recorder, LaterTimelineWindowsReplaceEarlierOnes) {
+  constexpr std::int64_t kStart = 1'700'000'000'000'000'000, kMs = 1'000'000;
+  Recorder recorder(false);
+  with_process(recorder);
+  std::string bytes;
+  for (std::int64_t ms = 0; ms < 1500; ++ms) {
+    LaunchFacts facts = launch("k", 1, kStart + ms * kMs);
+    facts.queued_ns = facts.start_ns - 5'000;
+    Recorder::Batch(recorder).launch(facts);
+    if (ms % 100 == 99) bytes += recorder.drain(bytes.size(), kStart + ms * kMs, ms == 1499);
+  }
+  const Profile profile = decode(bytes);
+  ASSERT_EQ(profile.kernels.size(), 1u);
+  EXPECT_EQ(profile.kernels[0].duration.count(), 1500);
+  ASSERT_EQ(profile.timeline.activities.size(), 1100u);
+  EXPECT_EQ(profile.timeline.activities[0].start_ns, kStart + 400 * kMs);
+  EXPECT_FALSE(profile.processes[0].timeline_requested);
+  for (const Activity& activity : profile.timeline.activities) {
+    ASSERT_LT(activity.call, profile.timeline.calls.size());
+    const Call& call = profile.timeline.calls[activity.call];
+    EXPECT_EQ(call.start_ns, activity.start_ns - 5'000);
+    EXPECT_EQ(call.duration_ns, 0);
+    EXPECT_EQ(profile.timeline.names[call.name], kQueuedCall);
+  }
+}
+
+TEST(Recorder, ARequestedWindowIsTheTimeline) {
+  constexpr std::int64_t kStart = 1'700'000'000'000'000'000, kMs = 1'000'000;
+  Recorder recorder(false);
+  with_process(recorder);
+  for (std::int64_t ms = 0; ms < 300; ++ms) {
+    LaunchFacts facts = launch("k", 1, kStart + ms * kMs);
+    facts.requested = ms >= 200 && ms < 250;
+    Recorder::Batch(recorder).launch(facts);
+  }
+  const Profile profile = decode(recorder.drain(0, kStart, true));
+  EXPECT_EQ(profile.kernels[0].duration.count(), 300);
+  EXPECT_EQ(profile.timeline.activities.size(), 50u);
+  EXPECT_TRUE(profile.processes[0].timeline_requested);
+}
+
 TEST(Recorder, PeriodsAddUp) {
   Recorder recorder(true);
   with_process(recorder);

@@ -112,7 +112,7 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
 }
 
 CaptureSession::CaptureSession(SessionOptions options, Source& source)
-    : options_(std::move(options)), source_(source), recorder_(options_.keeps_times()) {
+    : options_(std::move(options)), source_(source), recorder_(options_.every_launch) {
   const ProcessSampler& sampler = options_.sampler;
   for (const ProcessSampler::Note& note : sampler.notes) recorder_.note(note.cause, note.text);
   if (!sampler.path.empty() && sampler.left_out.empty())

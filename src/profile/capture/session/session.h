@@ -53,9 +53,7 @@ struct SessionOptions {
   // later launch, for another CUPTI than that of cost_model.h; -1: as there.
   double lasting_launch_ns = -1;
   ProcessSampler sampler;  // PURLIN_SAMPLE
-  // CUDA's records have a flag that shows whether they are for the timeline.
   bool has_control() const { return layer == "cuda" && sampler.left_out.empty(); }
-  bool keeps_times() const { return every_launch || layer == "cuda"; }
   // False if PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
   static bool from_environment(const char* layer, SessionOptions& options);
 };

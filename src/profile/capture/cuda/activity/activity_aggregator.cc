@@ -70,9 +70,9 @@ void ActivityAggregator::leave_out_from(std::int64_t from_ns) {
   begin_period_at({from_ns, 0, true, false, 0});
 }
 
-void ActivityAggregator::begin_period(double weight, bool final, bool timed) {
-  begin_period_at({wall_ns(), weight, final, timed, 0});
-  attribution_.keep_times(timed);
+void ActivityAggregator::begin_period(double weight, bool final, bool requested) {
+  begin_period_at({wall_ns(), weight, final, requested, 0});
+  attribution_.keep_times(requested);
 }
 
 void ActivityAggregator::begin_window() {

@@ -39,7 +39,7 @@ class ActivityAggregator {
 
   ActivityAggregator(const Cupti& cupti, CaptureSession& session, Attribution& attribution)
       : cupti_(cupti), session_(session), recorder_(session.recorder()), attribution_(attribution) {
-    periods_.front().timed = session.options().every_launch;
+    periods_.front().requested = session.options().every_launch;
   }
 
   bool owns(const std::uint8_t* buffer) { return buffers_.owns(buffer); }
@@ -50,8 +50,9 @@ class ActivityAggregator {
   // The buffers that CUPTI asked for until now were not for work.
   void await_work() { work_began_ = false; }
 
-  // Records of work that begins from now on are of a new period; `final`: their weight is known.
-  void begin_period(double weight, bool final, bool timed);
+  // Records of work that begins from now on are of a new period; `final`: their weight is known;
+  // `requested`: by the user.
+  void begin_period(double weight, bool final, bool requested);
   // Around the time that the kinds are enabled: graph nodes that run when a window ends have a
   // wrong end (node_times.h).
   void begin_window();
@@ -111,7 +112,9 @@ class ActivityAggregator {
   struct Period {
     std::int64_t from_ns = 0;  // wall clock
     double weight = 1;
-    bool final = true, timed = true;
+    bool final = true, requested = false;
+    // Its launches are all recorded, so they can be part of a timeline.
+    bool timed() const { return requested || (final && weight == 1); }
     double kernel_ns = 0;  // recorded in it so far
   };
   struct Buffer {

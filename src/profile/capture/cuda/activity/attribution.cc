@@ -26,12 +26,11 @@ std::string_view variable(const char* name) {
 
 }  // namespace
 
-AttributionOptions AttributionOptions::from_environment(bool timeline) {
+AttributionOptions AttributionOptions::from_environment() {
   AttributionOptions options;
   const std::string_view ops = variable("PURLIN_OPS");
   options.ops = ops == "off" ? OpsMode::kOff : ops == "on" ? OpsMode::kOn : OpsMode::kAuto;
   options.gemm_shapes = variable("PURLIN_GEMM_SHAPES") == "1";
-  options.timeline = timeline;
   return options;
 }
 
@@ -40,7 +39,7 @@ Attribution::Attribution(const Cupti& cupti, Recorder& recorder, const Attributi
       recorder_(recorder),
       options_(options),
       log_(RangeLog::instance()),
-      records_(options.timeline ? CallRecords::kLaunchesCopiesWaits : CallRecords::kLaunches),
+      records_(CallRecords::kLaunchesCopiesWaits),
       correlation_(log_) {}
 
 bool Attribution::wanted() {
@@ -95,13 +94,12 @@ void Attribution::close() {
 
 void Attribution::keep_times(bool keep) {
   keep_times_ = keep;
-  if (log_ != nullptr && options_.timeline && options_.ops != OpsMode::kOff)
-    log_->spans().keep(keep);
+  if (log_ != nullptr && options_.ops != OpsMode::kOff) log_->spans().keep(keep);
 }
 
 // They need no calls recorded.
 void Attribution::write_spans(bool final) {
-  if (log_ == nullptr || !options_.timeline) return;
+  if (log_ == nullptr) return;
   const std::vector<SpanLog::Span> spans = log_->spans().take(final);
   if (!spans.empty()) {
     Recorder::Batch recorder(recorder_);

@@ -28,9 +28,8 @@ enum class OpsMode { kOff, kAuto, kOn };
 struct AttributionOptions {
   OpsMode ops = OpsMode::kAuto;  // PURLIN_OPS; auto: once the program names ranges
   bool gemm_shapes = false;      // PURLIN_GEMM_SHAPES=1
-  bool timeline = false;
 
-  static AttributionOptions from_environment(bool timeline);
+  static AttributionOptions from_environment();
 };
 
 class Attribution {
@@ -49,7 +48,7 @@ class Attribution {
   // Whether records may belong to calls: then, and only then, a buffer needs a Batch.
   bool active() const { return active_.load(std::memory_order_acquire); }
 
-  // Whether what windows see from here on is for a timeline, where one is kept.
+  // Whether the user requested the windows from here on: the timeline then has calls and ranges.
   void keep_times(bool keep);
 
   class Batch {
@@ -80,7 +79,7 @@ class Attribution {
 
   bool wanted();
   void watch_libraries();
-  bool timed() const { return options_.timeline && keep_times_; }
+  bool timed() const { return keep_times_; }
   void choose_records();
   void write_spans(bool final);
   bool try_place(LaunchFacts& facts, std::uint32_t correlation, Recorder::Batch& recorder);

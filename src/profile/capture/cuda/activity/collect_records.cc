@@ -169,7 +169,7 @@ void ActivityAggregator::aggregate(const Buffer& buffer, bool uncounted, const A
     period.kernel_ns = 0;
     if (again != nullptr) {
       period.weight = period.from_ns == again->from_ns ? again->weight : 0;
-      period.timed = false;
+      period.requested = false;
     }
   }
   const auto period_of = [&](std::int64_t start_ns) -> Period& {
@@ -182,7 +182,10 @@ void ActivityAggregator::aggregate(const Buffer& buffer, bool uncounted, const A
     if constexpr (std::is_same_v<decltype(facts), LaunchFacts>)
       period.kernel_ns += static_cast<double>(std::max<std::int64_t>(0, facts.duration_ns));
     facts.weight = period.weight;
-    facts.timed = facts.timed && period.timed;
+    if constexpr (!std::is_same_v<decltype(facts), WaitFacts>) {
+      facts.timed = facts.timed && again == nullptr && period.timed();
+      facts.requested = period.requested;
+    }
     return facts;
   };
   CUpti_Activity* record = nullptr;

@@ -13,6 +13,7 @@ namespace {
   static_assert(offsetof(newer, field) == offsetof(older, field))
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, registersPerThread);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, start);
+PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, queued);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, deviceId);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, contextId);
 PURLIN_SAME_PLACE(CUpti_ActivityKernel10, CUpti_ActivityKernel8, streamId);
@@ -90,6 +91,8 @@ LaunchFacts facts_of(const CUpti_ActivityKernel10& record) {
   facts.graph = record.graphId;
   facts.start_ns = static_cast<std::int64_t>(record.start);
   facts.duration_ns = static_cast<std::int64_t>(record.end - record.start);
+  // Of a node CUPTI reports a time of the graph's making.
+  if (record.graphId == 0) facts.queued_ns = static_cast<std::int64_t>(record.queued);
   if (record.graphId != 0) facts.origin = LaunchOrigin::kGraph;
   return facts;
 }

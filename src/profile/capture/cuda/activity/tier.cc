@@ -24,6 +24,10 @@ Tier::Opened ActivityTier::open(const Window&) {
     for (const CUpti_ActivityKind kind : kCopies)
       if (result == CUPTI_SUCCESS) result = cupti_.enable(kind);
   }
+  // The time at which the host made a launch: it has no overhead that could be measured
+  // (bench/results/cupti_calls_cost.md). Without it the timeline has no cause of idle time.
+  if (!std::exchange(latencies_on_, true) && cupti_.latency_timestamps != nullptr)
+    cupti_.latency_timestamps(1);
   if (result == CUPTI_SUCCESS) result = cupti_.enable(kKernels);
   if (waits_ && result == CUPTI_SUCCESS) result = cupti_.enable(kWaits);
   if (result == CUPTI_SUCCESS) return Opened::kYes;

@@ -43,7 +43,7 @@ class ActivityTier : public Tier {
   ActivityAggregator& aggregator_;
   Attribution& attribution_;
   const bool waits_, copies_;
-  bool open_ = false, copies_on_ = false;
+  bool open_ = false, copies_on_ = false, latencies_on_ = false;
 };
 
 }  // namespace purlin::profile::capture::cuda

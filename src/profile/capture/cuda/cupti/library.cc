@@ -124,6 +124,7 @@ bool bind_all(void* handle, Cupti& cupti, std::string& reason) {
   whole &= bind(handle, "cuptiActivityGetNumDroppedRecords", cupti.dropped_records);
   whole &= bind(handle, "cuptiFinalize", cupti.finalize);
   bind(handle, "cuptiActivityRegisterTimestampCallback", cupti.register_timestamp);
+  bind(handle, "cuptiActivityEnableLatencyTimestamps", cupti.latency_timestamps);
   bind(handle, "cuptiSubscribe", cupti.subscribe);
   bind(handle, "cuptiSubscribe_v2", cupti.subscribe_v2);
   bind(handle, "cuptiRangeProfilerEnable", cupti.range_profiler);

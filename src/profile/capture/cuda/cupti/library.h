@@ -28,6 +28,7 @@ struct Cupti {
   decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
   decltype(&cuptiFinalize) finalize = nullptr;
   // These may be missing.
+  decltype(&cuptiActivityEnableLatencyTimestamps) latency_timestamps = nullptr;
   decltype(&cuptiActivityRegisterTimestampCallback) register_timestamp = nullptr;
   decltype(&cuptiActivityEnableAndDump) enable_and_dump = nullptr;
   CUptiResult (*enable_runtime_api)(CUpti_CallbackId, std::uint8_t) = nullptr;  // 12.5
