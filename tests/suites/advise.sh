@@ -106,6 +106,7 @@ expect_json "$tmp/out" '{c["id"]: c["state"] for c in d["checklist"]}["fusion"] 
 for i in 1 2 3 4; do printf '%s\n' "$line" >>"$tmp/state/advice_outcomes.jsonl"; done
 expect_exit 0 purlin advise --json "$before"
 expect_json "$tmp/out" 'd["interventions"][0]["record"]["factor"]["mid"] > 0'
-python3 "$root/tests/suites/json_schema.py" --closed "$root/docs/formats/advise.schema.json" "$tmp/out"
+cp "$tmp/out" "$tmp/learned.json"
+expect_exit 0 python3 "$suites/json_schema.py" --closed "$schema" "$tmp/learned.json"
 expect_exit 0 purlin advise "$before"
 expect_contains "$tmp/out" "5 outcomes of this rule" "the interval is theirs" "checklist"
