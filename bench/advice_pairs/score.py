@@ -17,8 +17,7 @@ QUIET = 0.03
 
 def advice_of(purlin, trace):
     out = subprocess.run([purlin, "advise", "--json", trace], capture_output=True, text=True, check=False)
-    advice = json.loads(out.stdout)
-    return advice["interventions"] + advice["trades"]  # as the text lists them
+    return json.loads(out.stdout)
 
 
 def judge(pair, interventions):
@@ -78,14 +77,22 @@ def main():
     with open(os.path.join(folder, "pairs.json"), encoding="utf-8") as file:
         pairs = json.load(file)["pairs"]
     pairs = [pair for pair in pairs if "error" not in pair and not (seen_only and pair["set_aside"])]
+    errors = []
     for pair in pairs:
-        judge(pair, advice_of(purlin, os.path.join(folder, pair["trace"])))
+        advice = advice_of(purlin, os.path.join(folder, pair["trace"]))
+        judge(pair, advice["interventions"] + advice["trades"])  # as the text lists them
+        if advice["replay"]:
+            errors.append(advice["replay"]["constant_error"])
     for aside, where in ((False, "seen while the constants were chosen"), (True, "set aside")):
         if aside and seen_only:
             continue
         chosen = [pair for pair in pairs if pair["set_aside"] == aside]
         table(f"Pairs {where}", [pair for pair in chosen if not pair["null"]])
         nulls(f"Null pairs {where}", [pair for pair in chosen if pair["null"]])
+    errors.sort()
+    if errors:
+        print(f"\nReplay with constant delays misses the span of {len(errors)} traces by {100 * statistics.median(errors):.2f} % in "
+              f"the median, {100 * errors[min(len(errors) - 1, int(0.95 * len(errors)))]:.2f} % at 95 %.")
 
 
 if __name__ == "__main__":
