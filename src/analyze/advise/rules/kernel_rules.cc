@@ -19,6 +19,7 @@ namespace {
 constexpr double kDiminishing = 0.60;                    // of its roof: above it tuning pays little
 constexpr double kExcessTraffic = 1.5;                   // moved against what must be moved
 constexpr double kWideRequest = 16, kNarrowRequest = 4;  // sectors: 16 and 4 bytes a thread
+constexpr double kWideLoads = 12;                        // sectors of a load request
 constexpr double kDiverged = 24;                         // threads per instruction, of 32
 constexpr std::size_t kKernelsNamed = 8;
 
@@ -122,6 +123,12 @@ class KernelRules {
     return bounded(kept * model, t * (1 - kernel.roof.utilization));
   }
 
+  static double sectors_per_load(const KernelStat& kernel) {
+    const auto sectors = counter(kernel, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum");
+    const auto requests = counter(kernel, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum");
+    return sectors && requests && *requests > 0 ? *sectors / *requests : 0;
+  }
+
   void memory(std::size_t row) {
     const KernelStat& kernel = at(row);
     const Roof& roof = kernel.roof;
@@ -130,6 +137,8 @@ class KernelRules {
       return excess(row);
     // Look-ups by index have a rule of their order.
     if (roof.utilization >= kDiminishing || kernel.name.op_class == "embedding") return;
+    const double width = sectors_per_load(kernel);
+    if (width >= kWideLoads) return;  // 16 bytes a thread already
     const bool heavy = from_library(kernel);
     Found& to = found(heavy ? "tune_kernel" : "stream_wider", kernel.label, row);
     roof_evidence(to, kernel);
@@ -138,6 +147,9 @@ class KernelRules {
                "elementwise_kernel, not vectorized_elementwise_kernel: an input is broadcast, "
                "strided or of another type",
                "kernel name");
+    if (width > 0)
+      evidence(to, "sectors of a load request, 16 with 16 bytes a thread",
+               fmt::format("{:.1f}", width), "counters");
     const Ceilings* ceilings = facts_.ceilings_of(kernel);
     const bool cached = roof.bytes_from == Provenance::kShapeModel && ceilings != nullptr &&
                         roof.bytes < ceilings->l2_bytes;

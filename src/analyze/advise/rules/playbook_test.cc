@@ -222,6 +222,52 @@ TEST(Playbook, VectorsTimesOneMatrixAreAProduct) {
   EXPECT_EQ(find(advice_of(3), "batch_products"), nullptr);
 }
 
+// A matrix times vectors has the vectors on the right.
+TEST(Playbook, AMatrixTimesVectorsIsTheSame) {
+  const auto advice_of = [](const char* shape) {
+    return Program()
+        .steps(kSteps,
+               [shape](Program& program) {
+                 for (int k = 0; k < 32; ++k) program.kernel(product(shape), 8'000);
+               })
+        .advice();
+  };
+  const Interval3 left = share_of(advice_of("M=1,N=4096,K=2048"), "batch_products");
+  const Interval3 right = share_of(advice_of("M=4096,N=1,K=2048"), "batch_products");
+  EXPECT_GT(left.mid, 0.5);
+  EXPECT_NEAR(left.mid, right.mid, 0.01);
+}
+
+TEST(Playbook, LargeEqualProductsInARowMayBeOne) {
+  const auto advice_of = [](const char* shape) {
+    return Program()
+        .steps(kSteps,
+               [shape](Program& program) {
+                 for (int k = 0; k < 3; ++k) program.kernel(product(shape), 400'000);
+                 program.kernel(functor("Exp", "n=1024,inputs=1"), 8'000);
+               })
+        .advice();
+  };
+  EXPECT_NE(find(advice_of("M=4096,N=8192,K=4096"), "reuse_result"), nullptr);
+  // Here each may read the one before.
+  EXPECT_EQ(find(advice_of("M=4096,N=4096,K=4096"), "reuse_result"), nullptr);
+}
+
+TEST(Playbook, WideLoadsAreNotWidened) {
+  const auto advice_of = [](double sectors) {
+    const KernelRow row =
+        with_counters(functor("Exp", "n=268435456,inputs=1"),
+                      {{"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", sectors * 1e6},
+                       {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", 1e6}});
+    return Program()
+        .steps(kSteps,
+               [&row](Program& program) { program.kernel(row, pointwise_time(268435456, 0.4)); })
+        .advice();
+  };
+  EXPECT_NE(find(advice_of(4), "stream_wider"), nullptr);
+  EXPECT_EQ(find(advice_of(16), "stream_wider"), nullptr);
+}
+
 TEST(Playbook, RowsThatNobodyReadsAreNotComputed) {
   const auto advice_of = [](const char* selecting) {
     return Program()

@@ -37,6 +37,10 @@ struct Touch {
   bool compares = false;  // writes one byte an element
   double out_size() const { return out > 0 ? written / out : 0; }
   double bytes() const { return read + written; }
+  // The lesser of a product's outer extents, and the elements of the operand that does not have it:
+  // the vectors, and the matrix that they are multiplied by.
+  double vectors() const { return m < columns ? m : columns; }
+  double matrix() const { return batch * depth * (m < columns ? columns : m); }
   double flops() const { return 2 * batch * m * columns * depth; }
   bool light() const {
     return kind == TouchKind::kPointwise || kind == TouchKind::kReduction ||

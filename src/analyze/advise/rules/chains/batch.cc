@@ -92,9 +92,9 @@ class Batch {
     const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
     if (peaks.flops <= 0 || peaks.bandwidth <= 0) return;
     const auto k = static_cast<double>(chain.rows.size());
-    const double matrix = touch.batch * touch.depth * touch.columns * touch.in_size;
+    const double matrix = touch.matrix() * touch.in_size;
     const double apart = k * touch.bytes(), shared = apart - (k - 1) * matrix;
-    const bool vectors = touch.m <= kVectors;
+    const bool vectors = touch.vectors() <= kVectors;
     const double mean = kernel.duration.mean_ns();
     // Faster than the memory could deliver it: the matrix is the same one, in the cache.
     const bool cached = touch.bytes() / mean * 1e9 > peaks.bandwidth;

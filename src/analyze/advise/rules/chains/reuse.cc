@@ -83,23 +83,27 @@ class Reuse {
       found.work.push_back(run[at - 1]);
   }
 
-  // Equal products, each followed by one kernel that reads its result; none can read another's.
+  // Equal products in a row, or each followed by one kernel that reads its result; none can read
+  // another's.
   void products(const Launches& run) {
     std::size_t begin = 0;
-    while (begin + 1 < run.size()) {
+    while (begin < run.size()) {
+      const std::size_t stride = read_at_once(run, begin) ? 2 : 1;
       std::size_t end = begin;
-      while (end + 1 < run.size() && read_at_once(run, end) &&
-             walk_.at(run[end]).row == walk_.at(run[begin]).row)
-        end += 2;
-      if (end - begin >= 2 * kFewestProducts)
-        for (std::size_t i = begin + 2; i < end; i += 2)
+      while (end < run.size() && independent(run[end]) &&
+             walk_.at(run[end]).row == walk_.at(run[begin]).row &&
+             (stride == 1 || read_at_once(run, end)))
+        end += stride;
+      if (end >= begin + kFewestProducts * stride)
+        for (std::size_t i = begin + stride; i < end; i += stride)
           products_[walk_.facts().row_of[walk_.at(run[i]).row]].push_back(run[i]);
       begin = std::max(end, begin + 1);
     }
   }
   bool read_at_once(const Launches& run, std::size_t at) const {
+    if (at + 1 >= run.size() || !independent(run[at])) return false;
     const Touch& reader = walk_.touch(run[at + 1]);
-    return independent(run[at]) && reader.light() && reader.n == walk_.touch(run[at]).n;
+    return reader.light() && reader.n == walk_.touch(run[at]).n;
   }
   bool independent(std::uint32_t activity) const {
     const Touch& touch = walk_.touch(activity);
@@ -134,7 +138,7 @@ class Reuse {
     Intervention out = from_remedy(kReuse);
     remove_launches(walk_, work, {0, 0.3, 1}, out);
     name_kernel(kernel, out);
-    out.evidence.push_back({"equal products, each read before the next",
+    out.evidence.push_back({"equal products next to each other",
                             fmt::format("{}: {} more than one", problem_text(kernel),
                                         format_count(static_cast<double>(work.size()))),
                             "timeline and shapes"});

@@ -39,8 +39,8 @@ void add_quantize(Walk& walk, Advice& advice) {
     const KernelStat& kernel = facts.rows.kernels[i];
     const Touch& touch = walk.report_touch(i);
     if (touch.kind != TouchKind::kProduct || touch.in_size != 2) continue;
-    const double weights = touch.batch * touch.depth * touch.columns * touch.in_size;
-    const bool waits = touch.m <= kMostRows && weights >= kWeightsShare * touch.bytes() &&
+    const double weights = touch.matrix() * touch.in_size;
+    const bool waits = touch.vectors() <= kMostRows && weights >= kWeightsShare * touch.bytes() &&
                        kernel.roof.memory_share >= kMemoryUsed &&
                        weights * kernel.duration.count() > 0 && touch.batch == 1;
     const Ceilings* ceilings = facts.ceilings_of(kernel);
@@ -56,7 +56,8 @@ void add_quantize(Walk& walk, Advice& advice) {
     out.evidence.push_back(
         {problem_text(kernel),
          waits ? fmt::format("{} of weights for {:.0f} rows, at {} of the bandwidth",
-                             format_bytes(weights), touch.m, percent(kernel.roof.memory_share))
+                             format_bytes(weights), touch.vectors(),
+                             percent(kernel.roof.memory_share))
                : fmt::format("at {} of its roof; 8 bits have twice the peak",
                              percent(kernel.roof.utilization)),
          "shape model"});
