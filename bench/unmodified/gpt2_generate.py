@@ -6,7 +6,7 @@ import time
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 torch.manual_seed(0)
 model = GPT2LMHeadModel(GPT2Config()).cuda().half().eval()
 prompt = torch.randint(0, 50257, (4, 64)).cuda()

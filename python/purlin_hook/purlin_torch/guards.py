@@ -61,6 +61,9 @@ class Guard:
 class Captures:
     """Captures of CUDA graphs. To start or stop a profiler waits for the device, which breaks one."""
 
+    class Busy(Exception):
+        """One is open."""
+
     def __init__(self):
         self.open = 0
         self._idle = threading.Condition()

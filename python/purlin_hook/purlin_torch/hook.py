@@ -8,6 +8,7 @@ import time
 
 from . import teardown
 from .guards import Captures, Guard, WithoutKinetosLine, is_the_programs
+from .main_thread import MainThread
 from .window import CaptureAnswer, Own, Steps, Window, compress
 
 
@@ -56,6 +57,8 @@ class Hook:
         self._guard = Guard(torch, self._give_way)
         self._captures = Captures()
         self._thread = self._exporting = self._answer = None
+        self._main = MainThread()
+        self._ending = False
 
     # --- life
 
@@ -95,22 +98,23 @@ class Hook:
     def _at_exit(self):
         if self.forked:
             return
+        self._ending = True
         try:
             window = self.window
             if window is None:
                 if not self.finished:
                     self._note("none", "not_steady")
             elif window.mode == "time":
-                self._wake.set()  # an early end
-                window.over.wait(10)
+                self._end_early(window, 10)
             elif window.steps > 0:
-                teardown.choose(window.keeps_cupti)
+                teardown.choose(keeps_cupti=True)
                 self._close(window)
                 self._export(window)
             else:
                 self._drop(window, "ended")
             if self._exporting is not None:
                 self._exporting.written.wait(30)
+            teardown.finish(self.torch)
         except Exception as fault:
             self.fail(fault)
 
@@ -301,22 +305,49 @@ class Hook:
         answer = CaptureAnswer(self.settings.folder)
         answer.ask()
         window = self._new_window("time", answer)
-        with self._captures.none(), WithoutKinetosLine(self._importer), Own(self._guard, window):
-            window.profiler = self._profiler(experimental_config=everywhere)
-            window.profiler.start()
+        self._on_its_thread(window, lambda: self._start(window, everywhere))
         window.start_ns = time.time_ns()
         self._wake.wait(self.settings.window_s)
         self._wake.clear()
         window.end_ns = time.time_ns()
-        with self._captures.none():
-            if window.given_up:
-                self._drop(window, window.given_up)
-                return True
-            teardown.choose(window.keeps_cupti)
-            if not self._close(window, wanted=() if anything else self.WORK):
-                return False
+        if window.given_up:
+            self._drop(window, window.given_up)
+            return True
+        teardown.choose(window.keeps_cupti or self._ending)
+        if not self._close(window, wanted=() if anything else self.WORK):
+            return False
         self._export(window)
         return True
+
+    def _start(self, window, everywhere):
+        with WithoutKinetosLine(self._importer), Own(self._guard, window):
+            window.profiler = self._profiler(experimental_config=everywhere)
+            window.profiler.start()
+
+    def _on_its_thread(self, window, work):
+        """Starts or stops a profiler. Neither may meet a capture, nor be in the middle of one."""
+        if window.mode == "steps":
+            work()
+            return
+        open_captures = True
+        while open_captures:
+            with self._captures.none():
+                pass  # a capture that is open has ended
+
+            def outside_of_captures():
+                if threading.current_thread() is not threading.main_thread():
+                    with self._captures.none():
+                        work()
+                elif self._captures.open == 0:
+                    work()
+                else:
+                    raise Captures.Busy
+
+            try:
+                self._main.run(outside_of_captures)
+                open_captures = False
+            except Captures.Busy:
+                pass
 
     def _all_threads(self):
         try:
@@ -401,12 +432,21 @@ class Hook:
         if window.mode == "steps" and window.thread == threading.get_ident():
             self._drop(window, reason)
         elif window.mode == "time":
-            self._wake.set()
-            window.over.wait(5)
+            self._end_early(window, 5)
 
-    def _drop(self, window, reason):
+    def _end_early(self, window, patience_s):
+        """On the main thread, or where it waits: what is to run there runs between two waits."""
+        self._wake.set()
+        end = time.monotonic() + patience_s
+        while not window.over.wait(0.02) and time.monotonic() < end:
+            pass
+
+    def _stop(self, window):
         with Own(self._guard, window):
             window.stop()
+
+    def _drop(self, window, reason):
+        self._on_its_thread(window, lambda: self._stop(window))
         self._guard.remove()
         self.window = None
         window.over.set()
@@ -414,8 +454,7 @@ class Hook:
 
     def _close(self, window, wanted=None):
         """Ends the recording. False where it has no kernels of `wanted` kinds: it is dropped."""
-        with Own(self._guard, window):
-            window.stop()
+        self._on_its_thread(window, lambda: self._stop(window))
         window.closed = time.perf_counter_ns()
         window.end_ns = window.end_ns or time.time_ns()
         self._guard.remove()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TEARDOWN_CUPTI, by which Kineto leaves CUPTI after a trace. The program's own value wins."""
 import os
+import time
 
 _NAME = "TEARDOWN_CUPTI"
 _set_here = _requested = False
@@ -25,6 +26,15 @@ def choose(keeps_cupti):
     leaves = not keeps_cupti and not _requested
     _requested = _requested or leaves
     os.environ[_NAME] = "1" if leaves else "0"
+
+
+def finish(torch):
+    """At exit: Kineto leaves CUPTI at the next call of CUDA. In the exit handlers of CUDA that hangs."""
+    if not _requested:
+        return
+    for _ in range(10):
+        torch.cuda.current_device()
+        time.sleep(0.01)
 
 
 def restore():

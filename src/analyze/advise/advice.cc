@@ -4,6 +4,7 @@
 #include "analyze/advise/rules.h"
 #include "analyze/phase/slice.h"
 #include "analyze/report/identity.h"
+#include "analyze/timeline/host.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -79,7 +80,7 @@ std::string idle_in_words(const Facts& facts, const Advice& advice) {
                        100 * recorded);
   const std::string share =
       fmt::format("the device idles {:.0f}% of the time", 100 * advice.idle_share);
-  if (facts.profile->timeline.calls.empty())
+  if (!knows_calls(facts.profile->timeline))
     return share + ", but the host's calls were not recorded, so the cause is not known";
   return share + ", but no cause that can be removed takes enough of it";
 }

@@ -2,6 +2,7 @@
 #include "analyze/replay/graph.h"
 
 #include "analyze/replay/draft.h"
+#include "analyze/timeline/host.h"
 
 #include <algorithm>
 #include <utility>
@@ -95,7 +96,7 @@ double span_of(const Graph& graph, const std::vector<double>& times) {
 }
 
 Graph build_graph(const Profile& profile, const ReplayWindow& window) {
-  if (profile.timeline.calls.empty() || profile.timeline.activities.empty()) return {};
+  if (!knows_calls(profile.timeline) || profile.timeline.activities.empty()) return {};
   Draft draft(profile, window);
   draft_host(draft);
   draft_device(draft);

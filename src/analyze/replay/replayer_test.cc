@@ -78,6 +78,18 @@ TEST(Replay, IsExactForAProgram) {
   }
 }
 
+// A plain profile knows when launches were made, and no wait of the host. Without the waits each
+// host would seem to set the pace.
+TEST(Replay, TimesOfLaunchesAloneAreNotReplayed) {
+  TimelineBuilder builder;
+  for (int i = 0; i < 40; ++i) {
+    const std::uint32_t call = builder.call(CallKind::kLaunch, kQueuedCall, i * 20'000 + 1'000, 0);
+    builder.kernel("k", i * 20'000 + 2'000, 10'000, call);
+  }
+  const Profile profile = builder.sorted();
+  EXPECT_FALSE(replayer_of(profile).usable());
+}
+
 TEST(Replay, TheFirstStepIsLeftOut) {
   const Profile profile = machine_program(kDeviceBound);
   const ReplayWindow window = choose_window(profile, analyze_timeline(profile));
