@@ -46,6 +46,19 @@ std::vector<Interval> between_marks(const Timeline& timeline, std::uint32_t proc
   return out;
 }
 
+// Loading input is work outside of what a recorder of ops and calls slows.
+Change slower_loading(const Profile& profile, double factor) {
+  Change out;
+  const HostFacts host(profile.timeline);
+  for (std::uint32_t process = 0; process < profile.processes.size(); ++process) {
+    edit::ScaleHost edit{{factor, factor, factor}, {}, process};
+    for (const NamedInterval& one : host.process(process).loading)
+      edit.when.push_back(one.interval);
+    if (!edit.when.empty()) out.edits.push_back(std::move(edit));
+  }
+  return out;
+}
+
 // Kernels that are gone no longer push the others' data out of the caches: what remains got faster
 // by up to 3 % in measured pairs.
 bool drops_launches(const Change& change) {
@@ -115,7 +128,9 @@ void Replayer::calibrate(double step_ns) {
   const auto with = [&](double amount) {
     Weights out = recorded;
     take_off_recorder(graph_, inflation, amount, out);
-    return out;
+    const double factor = 1 + amount * (inflation.factor - 1);
+    return applier_->apply(slower_loading(profile_, factor), Scenario::kMid, std::move(out))
+        .weights;
   };
   const auto amount_for = [&](double target) {
     double low = 0, high = kMostRecorder;
