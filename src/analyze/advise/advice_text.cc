@@ -36,7 +36,8 @@ class AdviceRenderer {
       : advice_(advice), terminal_(terminal) {}
 
   std::string full(int top) {
-    paragraph(Style::kBold, ">> " + advice_.verdict + ": " + clean(advice_.verdict_text), "");
+    paragraph(Style::kBold,
+              ">> " + spaced_words(advice_.verdict) + ": " + clean(advice_.verdict_text), "");
     levels();
     base();
     if (advice_.partial)
@@ -64,6 +65,7 @@ class AdviceRenderer {
     plan();
     stalls();
     no_gain();
+    hardware();
     lists();
     alerts();
     notes();
@@ -224,7 +226,8 @@ class AdviceRenderer {
   void no_gain() {
     if (advice_.no_gain.empty() && advice_.what_if.empty()) return;
     out_ += "\n" + terminal_.paint(Style::kBold, "changes with little or no gain") + "\n";
-    for (const WhatIf& one : advice_.what_if) paragraph(Style::kPlain, "- " + one.text, "  ");
+    for (const WhatIf& one : advice_.what_if)
+      if (!is_hardware(one)) paragraph(Style::kPlain, "- " + one.text, "  ");
     for (const NoGain& one : advice_.no_gain) {
       std::vector<std::string> names;
       for (const std::string& name : one.kernels) names.push_back(clean(elide_middle(name, 40)));
@@ -234,6 +237,19 @@ class AdviceRenderer {
                             *one.saved_ns > 0 ? short_ns(*one.saved_ns) : std::string("0"));
       if (!names.empty()) text += " for " + join(names, ", ");
       paragraph(Style::kPlain, "- " + text + "; " + one.why, "  ");
+    }
+  }
+
+  static bool is_hardware(const WhatIf& one) {
+    return one.resource == "gpu" || one.resource == "gpus";
+  }
+  void hardware() {
+    bool first = true;
+    for (const WhatIf& one : advice_.what_if) {
+      if (!is_hardware(one)) continue;
+      if (first) out_ += "\n" + terminal_.paint(Style::kBold, "other hardware") + "\n";
+      first = false;
+      paragraph(Style::kPlain, "- " + one.text, "  ");
     }
   }
 

@@ -166,8 +166,8 @@ std::string render_applied(const AppliedChange& applied, const Terminal& termina
     sides.row({name, short_ns(a), short_ns(b), change(a, b)});
   };
   row("step", before.step_ns, after.step_ns);
-  row("device works", before.busy_ns, after.busy_ns);
-  row("device idles", std::max(0.0, before.step_ns - before.busy_ns),
+  row("devices work", before.busy_ns, after.busy_ns);
+  row("devices idle", std::max(0.0, before.step_ns - before.busy_ns),
       std::max(0.0, after.step_ns - after.busy_ns));
   sides.row({"calls of the host", fmt::format("{:.0f}", before.calls),
              fmt::format("{:.0f}", after.calls), change(before.calls, after.calls)});

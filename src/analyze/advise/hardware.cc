@@ -10,11 +10,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 namespace purlin::analyze {
 namespace {
 
-constexpr double kWorthShowing = 0.02;
+constexpr double kWorthShowing = 0.02, kAlike = 0.01;  // of the unit
 constexpr std::size_t kShownGpus = 3;
 constexpr int kCounts[] = {2, 4, 8};
 
@@ -23,6 +24,12 @@ std::optional<double> ratio(const Ceiling* now, const Ceiling* then) {
   if (now == nullptr) return 1;
   if (then == nullptr || then->peak <= 0) return std::nullopt;
   return now->peak / then->peak;
+}
+
+// A program for one maker's devices does not run on another's. No architecture: CUDA's.
+bool same_maker(std::string_view gpu, std::string_view own) {
+  const auto amd = [](std::string_view arch) { return arch.substr(0, 3) == "gfx"; };
+  return amd(gpu) == amd(own);
 }
 
 class HardwareWhatIf {
@@ -97,14 +104,20 @@ class HardwareWhatIf {
     const GpuModel* own = find_gpu(devices.front().name, devices.front().memory_bytes);
     std::vector<WhatIf> all;
     for (const GpuModel& gpu : gpu_table())
-      if (&gpu != own)
+      if (&gpu != own && same_maker(gpu.arch, devices.front().arch))
         if (auto one = on(gpu, *now)) all.push_back(std::move(*one));
     std::erase_if(all, [](const WhatIf& one) { return one.saved_share < kWorthShowing; });
     std::stable_sort(all.begin(), all.end(), [](const WhatIf& a, const WhatIf& b) {
       return a.saved_share > b.saved_share;
     });
-    if (all.size() > kShownGpus) all.resize(kShownGpus);
-    for (WhatIf& one : all) advice_.what_if.push_back(std::move(one));
+    std::size_t shown = 0;
+    double before = 0;
+    for (WhatIf& one : all) {
+      if (shown > 0 && before - one.saved_share < kAlike) continue;
+      before = one.saved_share;
+      advice_.what_if.push_back(std::move(one));
+      if (++shown == kShownGpus) break;
+    }
   }
 
   void more_gpus() {
@@ -122,6 +135,7 @@ class HardwareWhatIf {
       out.resource = "gpus";
       out.factor = count;
       out.saved_share = saved_by(change, {});
+      if (out.saved_share < kWorthShowing) continue;
       out.saved_ns = out.saved_share * facts_.unit.baseline_ns.mid;
       out.text = fmt::format(
           "{} times as many GPUs would save at most {:.1f}%, without what they would communicate",

@@ -42,16 +42,16 @@ class Planner {
  private:
   const Intervention& at(std::size_t index) const { return advice_.interventions[index]; }
 
+  // Tuning a kernel that an earlier step restructures saves nothing that is known.
   void add(std::size_t index) {
     const Intervention& one = at(index);
     PlanStep step{index, one.saved_share.mid, 0};
-    if (one.estimate == "replay" && facts_.replayer != nullptr) {
+    if (comes_late(one)) step.obsolete_after = restructured_before(one.kernels);
+    if (step.obsolete_after > 0) {
+      step.saved_share = 0;
+    } else if (one.estimate == "replay" && facts_.replayer != nullptr) {
       step.saved_share = by_replay(one);
       if (step.saved_share < kObsolete * one.saved_share.mid) step.obsolete_after = culprit(one);
-    } else {
-      step.obsolete_after = restructured_before(one.kernels);
-      if (step.obsolete_after > 0 && comes_late(one)) step.saved_share = 0;
-      if (!comes_late(one)) step.obsolete_after = 0;
     }
     advice_.plan.push_back(step);
   }

@@ -86,7 +86,7 @@ const KernelStat* dominant(const Facts& facts) {
     if (kernel.name.op_class != "communication") all += kernel.duration.total_ns();
   for (const KernelStat& kernel : facts.rows.kernels)
     if (kernel.name.op_class != "communication" && kernel.roof.utilization > 0 &&
-        kernel.duration.total_ns() >= kDominant * all)
+        kernel.duration.total_ns() > kDominant * all)
       return &kernel;
   return nullptr;
 }
@@ -149,7 +149,7 @@ void judge_level(const Facts& facts, Advice& advice) {
         (advice.interventions.empty() || advice.interventions[0].saved_share.mid < kWorthIt);
     advice.verdict = hardware ? "scale_hardware" : "restructure";
     advice.verdict_text =
-        fmt::format("{}, so tuning them gains little (at most {:.2f} x): {}", kernels, 1 / u,
+        fmt::format("{}, so tuning gains little (at most {:.2f} x): {}", kernels, 1 / u,
                     hardware ? "do less work, or take faster or more devices"
                              : "do less work or move less data");
   } else if (u < kTune) {
