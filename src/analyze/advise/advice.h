@@ -108,10 +108,11 @@ struct ListedKernel {  // of the two short lists
 };
 
 struct Advice {
-  std::string verdict;  // "scheduling", "tune", "restructure", "grey", "scale_hardware", "unknown"
+  // A level, or "grey": between tune and restructure. "scale_hardware", "unknown".
+  std::string verdict;
   std::string verdict_text;
   Unit unit;
-  LevelShares levels = {};        // of the unit, in order of LossLevel
+  LevelShares levels = {};        // In order of LossLevel.
   double idle_share = 0;          // of the unit, without the recorder's own; 0 also where not known
   double kernel_utilization = 0;  // of the kernels with a roof, by time; 0 = not known
   double judged_share = 0;        // of the kernel time that has a roof

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other hardware would give: kernels keep their share of the roof on another GPU of the table;
-// of several GPUs, each takes its part of the kernels and copies, and nothing is communicated, so
-// that is the most they can give. The host stays.
+// What other hardware would give. On another GPU of the table, kernels keep their share of the
+// roof. Of several GPUs, each takes its part of the kernels and copies. What they communicate is
+// not known, so that is the most they can give. The host stays.
 #include "analyze/advise/rules.h"
 #include "analyze/timeline/device_sweep.h"
 #include "model/device/gpu_table.h"

@@ -10,13 +10,13 @@
 namespace purlin::analyze {
 
 enum class LossLevel {
-  kScheduling,     // the device idles
-  kDataMovement,   // copies that no kernel hides
-  kCommunication,  // collectives that no computation hides
-  kRestructure,    // kernels near their roofs: do less work, move less data
-  kTune,           // the distance of kernels to their targets
-  kHardware,       // kernels at their targets, and no change known that needs less of them
-  kUnknown,        // kernels whose roof is not known
+  kScheduling,     // The device idles.
+  kDataMovement,   // Copies that no kernel hides.
+  kCommunication,  // Collectives that no computation hides.
+  kRestructure,    // Kernels near their roofs: do less work, move less data.
+  kTune,           // The distance of kernels to their targets.
+  kHardware,       // Kernels at their targets, and no change known that needs less of them.
+  kUnknown,        // Kernels whose roof is not known.
 };
 inline constexpr std::size_t kLossLevels = 7;
 std::string_view to_text(LossLevel level);  // "data_movement"

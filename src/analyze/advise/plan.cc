@@ -9,7 +9,7 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kObsolete = 0.3;  // of its own saving is left
+constexpr double kObsolete = 0.3;  // of a step's saving is left
 
 bool comes_late(const Intervention& one) { return loss_level(one) == LossLevel::kTune; }
 

@@ -61,7 +61,7 @@ struct Replace {
 };
 
 // The host no longer makes these calls: waits, allocations, queries. What they waited for, it does
-// not wait for any more. `gone` is the share of their own time and of their wait.
+// not wait for any more. `gone` is the share of the calls that goes.
 struct RemoveCalls {
   std::vector<std::uint32_t> calls;
   Interval3 gone = {1, 1, 1};

@@ -72,7 +72,8 @@ class CollectiveDraft {
     }
   }
 
-  // From any rank's begin the transfer takes what it took from the last one's; clocks may differ.
+  // From any rank's begin the transfer takes as long as from that of the last rank; clocks may
+  // differ.
   void add(std::uint32_t from, std::uint32_t to, std::int64_t transfer) {
     const std::uint32_t end = draft_.graph.activities[to].end;
     if (from == to) {

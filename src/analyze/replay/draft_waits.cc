@@ -73,7 +73,7 @@ class WaitDraft {
     }
   }
 
-  // A copy to pageable memory returns when it has ended, whatever its name says.
+  // A copy to pageable memory returns when it has ended, also where its name has "Async".
   void gather_copies() {
     for (std::uint32_t i = 0; i < timeline_.activities.size(); ++i) {
       const Activity& activity = timeline_.activities[i];

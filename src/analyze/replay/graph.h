@@ -22,23 +22,23 @@
 namespace purlin::analyze {
 
 enum class EdgeKind : std::uint8_t {
-  kStart,        // from before the window: a fixed time
-  kHostTime,     // between two calls of a thread
-  kCall,         // within a call, without the wait for a device
-  kHandOver,     // from one host thread to another
-  kQueueFull,    // a launch waits for room in the queue
-  kWait,         // the end of device work -> the end of the call that waits for it
-  kLaunch,       // call -> the work that it launches
-  kGraphLaunch,  // …of a graph
-  kStream,       // the order of a stream
-  kGraphOrder,   // …between nodes of one graph
-  kEvent,        // between streams
-  kRun,          // device work under way
-  kTransfer,     // a collective: the last rank's begin -> each rank's end
+  kStart,        // From before the window: a fixed time.
+  kHostTime,     // Between two calls of a thread.
+  kCall,         // Within a call, without the wait for a device.
+  kHandOver,     // From one host thread to another.
+  kQueueFull,    // A launch waits for room in the queue.
+  kWait,         // The end of device work -> the end of the call that waits for it.
+  kLaunch,       // Call -> the work that it launches.
+  kGraphLaunch,  // Of a graph.
+  kStream,       // The order of a stream.
+  kGraphOrder,   // Between nodes of one graph.
+  kEvent,        // Between streams.
+  kRun,          // Device work under way.
+  kTransfer,     // A collective: the last rank's begin -> each rank's end.
 };
 inline constexpr std::size_t kEdgeKinds = 13;
 std::string_view to_text(EdgeKind kind);  // "host time"
-bool is_delay(EdgeKind kind);             // it has a usual length, whatever waits at its end
+bool is_delay(EdgeKind kind);             // it has a usual length
 
 struct Edge {
   std::uint32_t from = 0, to = 0;  // nodes
@@ -55,19 +55,19 @@ struct NodePair {  // of an activity or call; kNone: not in the window
 
 struct Graph {
   Interval window;
-  std::int64_t origin_ns = 0;                    // node 0 is this time
-  std::vector<double> recorded;                  // of each node, ns after the origin
-  std::vector<Edge> edges;                       // by `to`
-  std::vector<std::uint32_t> first_edge;         // of each node, and one more
-  std::vector<NodePair> activities, calls;       // by index into the timeline
-  std::vector<std::uint32_t> outer;              // of each call: the outermost around it, or itself
-  std::array<double, kEdgeKinds> constant = {};  // ns; of the kinds that are delays
+  std::int64_t origin_ns = 0;               // Node 0 is this time.
+  std::vector<double> recorded;             // Of each node, ns after the origin.
+  std::vector<Edge> edges;                  // By `to`.
+  std::vector<std::uint32_t> first_edge;    // Of each node, and one more.
+  std::vector<NodePair> activities, calls;  // By index into the timeline.
+  std::vector<std::uint32_t> outer;         // Of each call: the outermost around it, or itself.
+  std::array<double, kEdgeKinds> constant = {};  // Ns; of the kinds that are delays.
   // What could not be explained.
-  double work = 0, unlinked = 0;      // activities in the window; without their call
-  double waits = 0, unrecovered = 0;  // calls that wait; without the work they wait for
-  double held = 0, residuals = 0;     // begins of work; held up > 20 us by nothing known
-  double early = 0;                   // work that begins before its call: clocks differ
-  double broken = 0;                  // edges left out, because they formed a circle
+  double work = 0, unlinked = 0;      // Activities in the window; without their call.
+  double waits = 0, unrecovered = 0;  // Calls that wait; without the work they wait for.
+  double held = 0, residuals = 0;     // Begins of work; held up > 20 us by nothing known.
+  double early = 0;                   // Work that begins before its call: clocks differ.
+  double broken = 0;                  // Edges left out, because they formed a circle.
   bool empty() const { return recorded.size() < 2; }
   std::span<const Edge> into(std::uint32_t node) const {
     return {edges.data() + first_edge[node], edges.data() + first_edge[node + 1]};

@@ -20,16 +20,16 @@ namespace purlin::analyze {
 
 // What the figures of a replay rest on.
 struct ReplayQuality {
-  double steps = 0;           // in the window
-  double recorded_ns = 0;     // one step, replayed unchanged: as recorded
-  Interval3 baseline_ns;      // one step without the recorder: low is the fastest host
-  double step_spread = 0;     // of the recorded steps, as a share; below it nothing is claimed
-  double constant_error = 0;  // of the span, with every delay the constant of its kind
-  double residuals = 0;       // share of the begins of work that were held up by nothing known
-  double unlinked = 0;        // share of the work whose call is not known
-  double waits = 0, unrecovered = 0;  // calls that wait; those whose work was not found
-  double events = 0, edges = 0;       // calls and work of the window; dependencies
-  int lower_confidence = 0;           // by how many letters
+  double steps = 0;           // In the window.
+  double recorded_ns = 0;     // One step, replayed unchanged: as recorded.
+  Interval3 baseline_ns;      // One step without the recorder: low is the fastest host.
+  double step_spread = 0;     // Of the recorded steps, as a share; below it nothing is claimed.
+  double constant_error = 0;  // Of the span, with every delay the constant of its kind.
+  double residuals = 0;       // Share of the begins of work that were held up by nothing known.
+  double unlinked = 0;        // Share of the work whose call is not known.
+  double waits = 0, unrecovered = 0;  // Calls that wait; those whose work was not found.
+  double events = 0, edges = 0;       // Calls and work of the window; dependencies.
+  int lower_confidence = 0;           // By how many letters.
 };
 
 // One piece of the chain of work and delays that the last work waits for.

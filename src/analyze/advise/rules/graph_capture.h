@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a CUDA graph of a repeated sequence would hold: its launches, step by step, or round by
-// round where no steps are known. And what hinders a capture in most of them, wherever in the step
-// it falls. Pure functions.
+// round where no steps are known. And what hinders a capture in most of them, at any place in the
+// step. Pure functions.
 #pragma once
 
 #include "analyze/advise/rules.h"
