@@ -90,6 +90,26 @@ class SideReader {
   std::map<std::string, AppliedWork> work_;
 };
 
+std::vector<GoneCalls> gone_calls(const Timeline& timeline, const std::vector<bool>& gone,
+                                  double steps) {
+  std::map<std::string, double> counts;
+  const auto name = [&](std::uint32_t index) {
+    return index < timeline.names.size() ? timeline.names[index] : std::string();
+  };
+  for (std::size_t i = 0; i < std::min(gone.size(), timeline.calls.size()); ++i) {
+    if (!gone[i]) continue;
+    const Call& call = timeline.calls[i];
+    const std::string own = name(call.name);
+    counts[call.op < timeline.ops.size() ? name(timeline.ops[call.op].name) + " (" + own + ")"
+                                         : own] += 1 / steps;
+  }
+  std::vector<GoneCalls> out;
+  for (const auto& [text, count] : counts) out.push_back({text, count});
+  std::stable_sort(out.begin(), out.end(),
+                   [](const GoneCalls& a, const GoneCalls& b) { return a.count > b.count; });
+  return out;
+}
+
 Json side_json(const AppliedSide& side) {
   Json path = Json::array();
   for (const CriticalWork& one : side.critical_path) path.push(to_json(one));
@@ -126,6 +146,7 @@ Result<AppliedChange> apply_intervention(const Profile& whole, const TimelineAna
   out.before = reader.read(before, replayer.timeline_of(before), false);
   out.after = reader.read(after, out.timeline, true);
   out.work = reader.work();
+  out.gone = gone_calls(profile.timeline, after.applied.gone_calls, std::max(1.0, out.steps));
   return out;
 }
 
@@ -147,6 +168,10 @@ Json to_json(const AppliedChange& applied, const Advice& advice) {
                             {"before_count", one.before_count},
                             {"after_count", one.after_count}}));
   out.set("work", std::move(work));
+  Json gone = Json::array();
+  for (const GoneCalls& one : applied.gone)
+    gone.push(Json::object({{"name", one.name}, {"count", one.count}}));
+  out.set("gone", std::move(gone));
   return out;
 }
 
@@ -183,6 +208,17 @@ std::string render_applied(const AppliedChange& applied, const Terminal& termina
               clean(elide_middle(one.name, 50))});
   }
   out += "\n" + work.render(terminal, "  ");
+  if (!applied.gone.empty()) {
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < std::min(kPathShown, applied.gone.size()); ++i)
+      parts.push_back(fmt::format("{:.0f} {}", applied.gone[i].count,
+                                  clean(elide_middle(applied.gone[i].name, 60))));
+    const std::size_t more = applied.gone.size() - parts.size();
+    out += "\n" + painted(Style::kPlain,
+                          "host calls that go along, in a step: " + join(parts, ", ") +
+                              (more > 0 ? fmt::format(" and {} more", more) : ""),
+                          "", terminal);
+  }
   for (const auto& [name, side] : {std::pair{"before", &before}, std::pair{"after", &after}}) {
     out += "\n" + terminal.paint(Style::kBold, fmt::format("critical path {}", name)) + "\n";
     for (std::size_t i = 0; i < std::min(kPathShown, side->critical_path.size()); ++i) {

@@ -16,6 +16,10 @@ struct AppliedWork {  // of one kernel or kind of copy, in one step
   std::string name;
   double before_ns = 0, after_ns = 0, before_count = 0, after_count = 0;
 };
+struct GoneCalls {
+  std::string name;  // op and call
+  double count = 0;  // in one step
+};
 struct AppliedSide {  // of one step
   double step_ns = 0, busy_ns = 0, calls = 0;
   std::vector<CriticalWork> critical_path;
@@ -25,6 +29,7 @@ struct AppliedChange {
   double steps = 0;
   AppliedSide before, after;
   std::vector<AppliedWork> work;  // greatest difference first
+  std::vector<GoneCalls> gone;    // calls of the host that go along, most first
   Profile timeline;               // the window after the change
 };
 

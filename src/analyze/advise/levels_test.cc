@@ -264,6 +264,9 @@ TEST(Applied, ShowsBothSides) {
   EXPECT_NEAR(applied->after.busy_ns, applied->before.busy_ns, 1);
   EXPECT_LT(applied->after.calls, 0.2 * applied->before.calls);
   EXPECT_FALSE(applied->timeline.timeline.activities.empty());
+  ASSERT_FALSE(applied->gone.empty());
+  EXPECT_EQ(applied->gone[0].name, "cudaLaunchKernel");
+  EXPECT_NEAR(applied->gone[0].count, 39, 1);
   const std::string text = render_applied(*applied, Terminal(false, false, false, 100));
   EXPECT_NE(text.find("critical path after"), std::string::npos);
   EXPECT_FALSE(to_json(*applied, advice).dump().empty());

@@ -74,7 +74,6 @@ std::vector<CriticalWork> name_critical_path(const Facts& facts, const Replayed&
   const double step = replayed.step_ns;
   std::vector<CriticalWork> out;
   for (const CriticalPart& part : facts.replayer->critical_path(replayed)) {
-    if (out.size() == kParts || part.ns < kSmallPart * step) break;
     CriticalWork one;
     one.kind = to_text(part.kind);
     one.ns = part.ns;
@@ -95,8 +94,21 @@ std::vector<CriticalWork> name_critical_path(const Facts& facts, const Replayed&
       if (call.op < timeline.ops.size())
         one.name = name(timeline.ops[call.op].name) + " (" + one.name + ")";
     }
-    out.push_back(std::move(one));
+    const auto same = std::find_if(out.begin(), out.end(), [&](const CriticalWork& known) {
+      return known.kind == one.kind && known.name == one.name;
+    });
+    if (same == out.end()) {
+      out.push_back(std::move(one));
+    } else {
+      same->ns += one.ns;
+      same->share += one.share;
+      same->count += one.count;
+    }
   }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const CriticalWork& a, const CriticalWork& b) { return a.ns > b.ns; });
+  std::erase_if(out, [&](const CriticalWork& one) { return one.ns < kSmallPart * step; });
+  if (out.size() > kParts) out.resize(kParts);
   return out;
 }
 

@@ -11,10 +11,10 @@ constexpr double kUnexplained = 20'000;  // ns; a delay beyond its kind's consta
 constexpr std::int64_t kLongBefore = 50'000;
 constexpr double kWaitsOwn = 5'000;  // ns that a waiting call takes itself
 
-// What an edge has where the recording shows too few of its kind, ns.
+// What an edge has where the recording shows none of its kind, ns.
 constexpr std::array<double, kEdgeKinds> kUsual = {0,      0,     0,   20'000, 0, 5'000, 5'000,
                                                    10'000, 1'000, 500, 2'000,  0, 0};
-constexpr std::size_t kFew = 5;
+constexpr std::size_t kFew = 5;  // edges: with fewer that are clear, the likely ones count too
 
 class Finisher {
  public:
@@ -77,16 +77,18 @@ class Finisher {
           binding = &edge;
       if (binding == nullptr || !is_delay(binding->kind)) continue;
       const auto kind = static_cast<std::size_t>(binding->kind);
-      const bool waited = std::all_of(edges.begin(), edges.end(), [&](const Edge& edge) {
-        return edge.kind != EdgeKind::kCall || edge.weight > binding->weight;
+      // Not where the call itself, or what came before the window, took longer.
+      const bool held = std::all_of(edges.begin(), edges.end(), [&](const Edge& edge) {
+        return edge.kind == EdgeKind::kCall ? edge.weight > binding->weight
+                                            : edge.kind != EdgeKind::kStart;
       });
-      if (!waited) continue;
+      if (!held) continue;
       likely[kind].push_back(binding->weight);
       if (is_clear(*binding, edges)) clear[kind].push_back(binding->weight);
     }
     for (std::size_t kind = 0; kind < kEdgeKinds; ++kind) {
       auto& values = clear[kind].size() >= kFew ? clear[kind] : likely[kind];
-      if (values.size() < kFew) continue;
+      if (values.empty()) continue;
       const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
       std::nth_element(values.begin(), middle, values.end());
       graph_.constant[kind] = *middle;

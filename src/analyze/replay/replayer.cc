@@ -26,6 +26,19 @@ bool can_lose(const Change& change) {
   });
 }
 
+// Loading input is work outside of what a recorder of ops and calls slows.
+Change slower_loading(const Profile& profile, double factor) {
+  Change out;
+  const HostFacts host(profile.timeline);
+  for (std::uint32_t process = 0; process < profile.processes.size(); ++process) {
+    edit::ScaleHost edit{{factor, factor, factor}, {}, process};
+    for (const NamedInterval& one : host.process(process).loading)
+      edit.when.push_back(one.interval);
+    if (!edit.when.empty()) out.edits.push_back(std::move(edit));
+  }
+  return out;
+}
+
 // The recording tool's own work between the calls goes in every scenario.
 Change without_profiler(const Profile& profile) {
   Change out;
@@ -85,7 +98,9 @@ void Replayer::calibrate(double step_ns) {
   const auto with = [&](double amount) {
     Weights out = recorded;
     take_off_recorder(graph_, inflation, amount, out);
-    return out;
+    const double factor = 1 + amount * (inflation.factor - 1);
+    return applier_->apply(slower_loading(profile_, factor), Scenario::kMid, std::move(out))
+        .weights;
   };
   const auto amount_for = [&](double target) {
     double low = 0, high = kMostRecorder;

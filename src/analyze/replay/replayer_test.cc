@@ -305,6 +305,22 @@ TEST(Replay, TheRecorderIsTakenOffTheHost) {
   EXPECT_NEAR(told.quality().baseline_ns.high / known, 1.05, 0.01);
 }
 
+// It slows ops and calls, not the work that loads input.
+TEST(Replay, TheRecorderIsNotTakenOffTheLoadingOfInput) {
+  Machine m;
+  m.builder.profile.source = "kineto";
+  for (int step = 0; step < kProgramSteps; ++step) {
+    m.step(step);
+    m.builder.range(RangeKind::kDataLoader, "next", m.host(1), 900'000);
+    m.work(900'000);
+    m.launch("a", 20'000);
+    m.wait();
+  }
+  const Profile& profile = m.finish();
+  const Replayer replayer = replayer_of(profile);
+  EXPECT_NEAR(replayer.quality().baseline_ns.low / replayer.quality().recorded_ns, 1, 0.02);
+}
+
 TEST(Replay, TheCriticalPathNamesWhatSetsThePace) {
   const Profile device = machine_program(kDeviceBound), host = machine_program(kHostBound);
   {
