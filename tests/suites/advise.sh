@@ -96,3 +96,29 @@ expect_contains "$tmp/out" "no profile"
 expect_exit 2 purlin advise --target-memory 2 "$tmp/stalls.csv"
 expect_exit 2 purlin advise --smallest 3 "$tmp/stalls.csv"
 expect_exit 2 purlin advise "$tmp/none.plprof"
+
+# What a change saved is recorded once, shown beside the rule, and believed from five on.
+export PURLIN_STATE=$tmp/state
+before=$traces/kineto_h200_fusion_before.json.gz after=$traces/kineto_h200_fusion_after.json.gz
+expect_exit 0 purlin advise --outcome "$before" "$after" --id fuse_pointwise
+expect_contains "$tmp/out" "measured" "inside the interval" "advice_outcomes.jsonl"
+expect_exit 2 purlin advise --outcome "$before" "$after" --id fuse_pointwise
+expect_contains "$tmp/err" "recorded already"
+expect_exit 2 purlin advise --outcome "$before" "$after" --id cuda_graphs
+expect_contains "$tmp/err" "not advised" "fuse_pointwise"
+expect_exit 2 purlin advise --outcome "$before" --id fuse_pointwise
+expect_exit 2 purlin advise --id fuse_pointwise "$before"
+line=$(cat "$tmp/state/advice_outcomes.jsonl")
+printf '{"schema":"purlin.outcome/1","rule":"\\u001b[2J"}\nno json\n' >>"$tmp/state/advice_outcomes.jsonl"
+expect_exit 0 purlin advise --json "$before"
+expect_contains "$tmp/err" "2 lines left out"
+expect_json "$tmp/out" 'd["interventions"][0]["record"]["outcomes"] == 1 and d["interventions"][0]["record"]["factor"] is None'
+expect_json "$tmp/out" 'd["interventions"][0]["doc"] == "docs/guide/playbook.md#fuse-pointwise"'
+expect_json "$tmp/out" '{c["id"]: c["state"] for c in d["checklist"]}["fusion"] == "found"'
+for i in 1 2 3 4; do printf '%s\n' "$line" >>"$tmp/state/advice_outcomes.jsonl"; done
+expect_exit 0 purlin advise --json "$before"
+expect_json "$tmp/out" 'd["interventions"][0]["record"]["factor"]["mid"] > 0'
+cp "$tmp/out" "$tmp/learned.json"
+expect_exit 0 python3 "$suites/json_schema.py" --closed "$schema" "$tmp/learned.json"
+expect_exit 0 purlin advise "$before"
+expect_contains "$tmp/out" "5 outcomes of this rule" "the interval is theirs" "checklist"

@@ -16,6 +16,23 @@ namespace {
 
 constexpr double kLittleIdle = 0.05;  // of the unit: no reason to look for its causes
 
+// A rule with enough outcomes is no longer believed by its model but by them.
+void apply_records(const TrackRecords& records, const Unit& unit,
+                   std::vector<Intervention>& interventions) {
+  for (Intervention& one : interventions) {
+    const auto record = records.find(one.id);
+    if (record == records.end()) continue;
+    one.record = record->second;
+    if (!one.record->factor || one.saved_share.mid <= 0) continue;
+    const Interval3& factor = *one.record->factor;
+    const double mid = one.saved_ns.mid;
+    one.saved_ns =
+        bounded({mid * factor.low, mid * factor.mid, mid * factor.high}, unit.baseline_ns.mid);
+    const double share = one.saved_share.mid;
+    one.saved_share = bounded({share * factor.low, share * factor.mid, share * factor.high}, 1);
+  }
+}
+
 bool before(const Intervention& a, const Intervention& b) {
   // Within a hundredth of each other, estimates are equal; the level decides.
   const double least = std::max(a.saved_ns.mid, b.saved_ns.mid) * 0.01;
@@ -85,6 +102,12 @@ std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
 
 }  // namespace
 
+std::string section_of(std::string_view remedy) {
+  std::string anchor(remedy);
+  std::replace(anchor.begin(), anchor.end(), '_', '-');
+  return "docs/guide/playbook.md#" + anchor;
+}
+
 // Insertion keeps what is given in order of saving; "equal" is not transitive, so no sort with it.
 void rank(std::vector<Intervention>& interventions) {
   std::stable_sort(
@@ -108,11 +131,15 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   advice.profile_id = profile_id(profile);
   if (facts.rows.kernel_ns > 0) {
     add_host_rules(facts, advice);
-    add_fusion_rules(facts, advice);
+    add_playbook(facts, advice);
     add_kernel_rules(facts, advice);
   }
   add_stall_rules(facts, advice);
+  for (Intervention& one : advice.interventions) one.doc = section_of(one.id);
+  for (Intervention& one : advice.trades) one.doc = section_of(one.id);
   add_savings(facts, advice.interventions);
+  add_savings(facts, advice.trades);
+  if (options.records != nullptr) apply_records(*options.records, facts.unit, advice.interventions);
   const std::size_t all = advice.interventions.size();
   std::erase_if(advice.interventions, [&](const Intervention& one) {
     return one.saved_share.mid < options.smallest || one.evidence.empty();
@@ -128,8 +155,33 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_plan(facts, advice);
   add_alerts(facts, advice);
   add_notes(facts, advice);
+  add_checklist(facts, advice);
   if (advice.interventions.empty()) advice.nothing = reason_for_nothing(facts, advice);
   return advice;
+}
+
+Result<Outcome> outcome_of(const Advice& before, const Advice& after, std::string_view id) {
+  const auto one = std::find_if(before.interventions.begin(), before.interventions.end(),
+                                [id](const Intervention& known) { return known.id == id; });
+  if (one == before.interventions.end() || one->saved_share.mid <= 0) {
+    std::vector<std::string> ids;
+    for (const Intervention& known : before.interventions) ids.push_back(known.id);
+    return error(Code::kNotFound, "{}: not advised for the profile before the change; advised: {}",
+                 id, ids.empty() ? "nothing" : join(ids, ", "));
+  }
+  const double was = before.unit.baseline_ns.mid, is = after.unit.baseline_ns.mid;
+  if (before.unit.kind != after.unit.kind || was <= 0 || is <= 0)
+    return error(Code::kInvalid, "times of a {} and of a {} cannot be compared: record both alike",
+                 before.unit.kind, after.unit.kind);
+  Outcome out;
+  out.rule = id;
+  out.device = before.environment.devices.empty() ? "" : before.environment.devices.front().name;
+  out.confidence = one->confidence;
+  out.predicted = one->saved_share;
+  out.measured = 1 - is / was;
+  out.before = before.profile_id;
+  out.after = after.profile_id;
+  return out;
 }
 
 void put_advice(const Advice& advice, Report& report, std::size_t most) {

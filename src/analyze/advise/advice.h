@@ -9,6 +9,7 @@
 #pragma once
 
 #include "analyze/advise/estimate.h"
+#include "analyze/advise/learn/outcome.h"
 #include "analyze/advise/levels.h"
 #include "analyze/advise/plan.h"
 #include "analyze/diff/diff.h"
@@ -62,8 +63,12 @@ struct Intervention {
   std::vector<Evidence> evidence;  // never empty
   std::vector<std::string> how;    // each names a tool or a call
   std::vector<std::string> assumptions;
-  std::string guard;  // what must be checked before it is kept; "" = results are the same
+  std::string guard;       // what must be checked before it is kept; "" = results are the same
+  double freed_bytes = 0;  // memory of the device, in one unit; negative: it takes that much more
+  std::string doc;         // its section: "docs/guide/playbook.md#flash-attention"
+  std::optional<TrackRecord> record;  // of its rule's earlier outcomes
 };
+std::string section_of(std::string_view remedy);
 
 // What would not help, and why.
 struct NoGain {
@@ -107,6 +112,12 @@ struct ListedKernel {  // of the two short lists
   std::string next;  // a command
 };
 
+struct CheckItem {  // of a workflow: what was looked at, and what came of it
+  std::string id, area, text;
+  std::string state;  // "done", "found" (an intervention answers it), "open", "unknown" (no data)
+  std::string why;
+};
+
 struct Advice {
   // A level, or "grey": between tune and restructure. "scale_hardware", "unknown".
   std::string verdict;
@@ -118,8 +129,10 @@ struct Advice {
   double judged_share = 0;        // of the kernel time that has a roof
   std::vector<Intervention> interventions;  // greatest saving first
   std::vector<PlanStep> plan;               // in which order to do them
-  std::size_t small_ones = 0;               // below the threshold, left out
-  std::size_t below_spread = 0;             // of steps: left out too
+  // What costs something other than work: time for memory (a negative saving), precision for time.
+  std::vector<Intervention> trades;
+  std::size_t small_ones = 0;    // below the threshold, left out
+  std::size_t below_spread = 0;  // of steps: left out too
   std::vector<NoGain> no_gain;
   std::vector<StallNote> stalls;
   std::vector<WhatIf> what_if;
@@ -128,6 +141,7 @@ struct Advice {
   std::vector<ListedKernel> tune, slower;
   std::string against;  // the file `slower` compares with; "" = none
   std::vector<Alert> alerts;
+  std::vector<CheckItem> checklist;
   std::vector<std::string> notes;  // what could not be judged, and what to record for it
   std::string nothing;             // why there are no interventions; "" where there are some
   std::string profile_id;
@@ -142,12 +156,17 @@ struct AdviceOptions {
   std::size_t list = 5;    // at most so many in each of the two lists
   double smallest = 0.01;  // share below which an intervention is not listed
   const Diff* against = nullptr;
+  const TrackRecords* records = nullptr;  // of earlier outcomes
 };
 
 // `timeline` is the profile's own (analyze_timeline). The advice is of its window: a step of the
 // steady state where the steps are known.
 Advice advise(const Profile& profile, const TimelineAnalysis& timeline,
               const std::vector<Ceilings>& measured = {}, const AdviceOptions& options = {});
+
+// What the change `id`, advised for `before`, saved. kNotFound: it was not advised; kInvalid: the
+// two are not of the same kind, or have no time.
+Result<Outcome> outcome_of(const Advice& before, const Advice& after, std::string_view id);
 
 Json to_json(const CriticalWork& one);
 Json to_json(const Advice& advice);  // purlin.advise/1

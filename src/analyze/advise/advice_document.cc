@@ -36,6 +36,24 @@ Json unit_json(const Unit& unit) {
                        {"baseline_ns", ns(unit.baseline_ns)}});
 }
 
+Json record_json(const TrackRecord& record) {
+  return Json::object({{"outcomes", static_cast<std::int64_t>(record.outcomes)},
+                       {"inside", static_cast<std::int64_t>(record.inside)},
+                       {"median_ratio", share(record.median_ratio)},
+                       {"factor", record.factor ? share(*record.factor) : Json()}});
+}
+
+Json checklist_json(const std::vector<CheckItem>& items) {
+  Json out = Json::array();
+  for (const CheckItem& item : items)
+    out.push(Json::object({{"id", item.id},
+                           {"area", item.area},
+                           {"text", item.text},
+                           {"state", item.state},
+                           {"why", item.why}}));
+  return out;
+}
+
 Json intervention_json(const Intervention& one) {
   Json evidence = Json::array();
   for (const Evidence& item : one.evidence)
@@ -60,7 +78,10 @@ Json intervention_json(const Intervention& one) {
                        {"evidence", std::move(evidence)},
                        {"how", Json::array_of(one.how)},
                        {"assumptions", Json::array_of(one.assumptions)},
-                       {"guard", one.guard}});
+                       {"guard", one.guard},
+                       {"freed_bytes", one.freed_bytes != 0 ? ns(one.freed_bytes) : Json()},
+                       {"doc", one.doc},
+                       {"record", one.record ? record_json(*one.record) : Json()}});
 }
 
 Json replay_json(const ReplayQuality& q) {
@@ -135,6 +156,9 @@ Json to_json(const Advice& advice) {
   Json interventions = Json::array();
   for (const Intervention& one : advice.interventions) interventions.push(intervention_json(one));
   out.set("interventions", std::move(interventions));
+  Json trades = Json::array();
+  for (const Intervention& one : advice.trades) trades.push(intervention_json(one));
+  out.set("trades", std::move(trades));
   Json plan = Json::array();
   for (const PlanStep& step : advice.plan)
     plan.push(Json::object(
@@ -195,6 +219,7 @@ Json to_json(const Advice& advice) {
                               {"profile", advice.profile_id},
                               {"text", alert.text}}));
   out.set("alerts", std::move(alerts));
+  out.set("checklist", checklist_json(advice.checklist));
   out.set("notes", Json::array_of(advice.notes));
   out.set("coverage",
           Json::object(

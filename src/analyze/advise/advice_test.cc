@@ -4,7 +4,7 @@
 
 #include "analyze/advise/rules.h"
 #include "analyze/advise/rules/remedies.h"
-#include "analyze/timeline/testing.h"
+#include "analyze/advise/testing.h"
 #include "base/random.h"
 
 #include <gtest/gtest.h>
@@ -15,101 +15,6 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kBandwidth = 4.8e12;  // H200
-constexpr const char* kGemm =
-    "void cutlass::Kernel<cutlass_80_simt_sgemm_128x128_8x4_nn_align1>(Params)";
-
-DeviceInfo h200() {
-  DeviceInfo device;
-  device.id = "cuda:0";
-  device.kind = "gpu";
-  device.name = "NVIDIA H200";
-  device.arch = "sm_90";
-  device.compute_units = 132;
-  device.memory_bytes = 150'000'000'000;
-  return device;
-}
-
-// A program of rounds: one stream, one host thread, launches as given.
-class Program {
- public:
-  Program() {
-    builder_.profile.environment.devices = {h200()};
-    builder_.profile.source = "purlin";
-  }
-  // The host launches at once and runs ahead.
-  Program& kernel(const KernelRow& row, double ns) {
-    const auto length = static_cast<std::int64_t>(ns);
-    return run(row, std::max(device_, host_ + 4'000), length, host_, 1'000);
-  }
-  // The host comes after the last kernel has ended, `late` ns.
-  Program& late_kernel(const KernelRow& row, double ns, std::int64_t late) {
-    const std::int64_t at = device_ + late;
-    host_ = at - 4'000;
-    return run(row, at, static_cast<std::int64_t>(ns), host_, 1'000);
-  }
-  Program& copy(const char* kind, std::int64_t ns, std::uint64_t bytes, bool overlapped = false) {
-    const std::uint32_t call = builder_.call(CallKind::kCopy, "cudaMemcpyAsync", host_, 1'000);
-    host_ += 1'000;
-    const std::int64_t at = overlapped ? device_ - ns : std::max(device_, host_);
-    Activity& activity = builder_.copy(kind, at, ns, call, overlapped ? 9 : 7);
-    activity.bytes = bytes;
-    CopyRow& copies = builder_.profile.copies[activity.row];
-    copies.bytes += static_cast<double>(bytes);
-    copies.duration.add(static_cast<double>(ns));
-    device_ = std::max(device_, at + ns);
-    return *this;
-  }
-  Program& wait() {  // until the device is done
-    builder_.call(CallKind::kSync, "cudaDeviceSynchronize", host_, device_ - host_ + 500);
-    host_ = std::max(host_, device_) + 500;
-    return *this;
-  }
-  Program& step(std::int64_t begin, const std::string& name) {
-    builder_.range(RangeKind::kStep, name, begin, std::max(host_, device_) - begin);
-    return *this;
-  }
-  std::int64_t now() const { return std::max(host_, device_); }
-  const Profile& profile() { return builder_.sorted(); }
-  Advice advice(const AdviceOptions& options = {}) {
-    const Profile& profile = builder_.sorted();
-    return advise(profile, analyze_timeline(profile), {}, options);
-  }
-
- private:
-  Program& run(const KernelRow& row, std::int64_t at, std::int64_t length, std::int64_t call_at,
-               std::int64_t call_length) {
-    const std::uint32_t call = builder_.launch(call_at, call_length);
-    builder_.kernel("", at, length, call).row = place(row);
-    builder_.profile.kernels[place(row)].duration.add(static_cast<double>(length));
-    host_ = std::max(host_, call_at) + call_length;
-    device_ = at + length;
-    return *this;
-  }
-  std::uint32_t place(const KernelRow& row) {
-    auto& rows = builder_.profile.kernels;
-    std::erase_if(rows, [](const KernelRow& one) { return one.name.empty(); });
-    for (std::uint32_t i = 0; i < rows.size(); ++i)
-      if (rows[i].name == row.name && rows[i].shape == row.shape) return i;
-    rows.push_back(row);
-    return static_cast<std::uint32_t>(rows.size() - 1);
-  }
-  TimelineBuilder builder_;
-  std::int64_t host_ = 0, device_ = 0;
-};
-
-KernelRow advised_row(const char* name, const char* op, std::string shape, const char* dtype) {
-  KernelRow out;
-  out.name = name;
-  out.op = op;
-  out.shape = std::move(shape);
-  out.dtype = dtype;
-  out.launch.grid = {4096, 1, 1};
-  out.launch.block = {256, 1, 1};
-  out.registers = 32;
-  return out;
-}
-
 constexpr double kElements = 1 << 28;
 KernelRow pointwise(const char* name) {
   return advised_row(name, "aten::mul", "n=268435456,inputs=1", "f32");
@@ -117,12 +22,6 @@ KernelRow pointwise(const char* name) {
 double pointwise_ns(double utilization) { return 8 * kElements / kBandwidth * 1e9 / utilization; }
 KernelRow gemm() { return advised_row(kGemm, "aten::mm", "M=4096,N=4096,K=4096", "f32"); }
 double gemm_ns(double flops_per_s) { return 2.0 * 4096 * 4096 * 4096 / flops_per_s * 1e9; }
-
-const Intervention* find(const Advice& advice, std::string_view id) {
-  for (const Intervention& one : advice.interventions)
-    if (one.id == id) return &one;
-  return nullptr;
-}
 
 TEST(Advise, NothingWithoutAProfile) {
   const Profile empty;

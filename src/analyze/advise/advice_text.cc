@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
 
@@ -28,6 +29,13 @@ std::string times(const Interval3& ns, const Unit& unit) {
   };
   return fmt::format("{} ({} to {}){}", signed_ns(ns.mid), signed_ns(ns.low), signed_ns(ns.high),
                      unit.kind == "step" ? " a step" : "");
+}
+
+std::string record_in_words(const TrackRecord& record) {
+  std::string out = fmt::format(
+      "{} of this rule, {} in the interval, measured {:.2f} of what was predicted",
+      counted(static_cast<double>(record.outcomes), "outcome"), record.inside, record.median_ratio);
+  return record.factor ? out + "; the interval is theirs" : out;
 }
 
 class AdviceRenderer {
@@ -51,7 +59,8 @@ class AdviceRenderer {
     }
     const std::size_t all = advice_.interventions.size();
     const std::size_t shown = top > 0 ? std::min(all, static_cast<std::size_t>(top)) : all;
-    for (std::size_t i = 0; i < shown; ++i) intervention(i);
+    for (std::size_t i = 0; i < shown; ++i)
+      intervention(fmt::format("{}. ", i + 1), advice_.interventions[i]);
     if (shown < all)
       out_ +=
           terminal_.paint(Style::kDim, fmt::format("\n{} more; --top 0 shows all\n", all - shown));
@@ -62,12 +71,14 @@ class AdviceRenderer {
                 "again, and run advise again.",
                 "");
     }
+    for (const Intervention& one : advice_.trades) intervention("trade: ", one);
     plan();
     stalls();
     no_gain();
     hardware();
     lists();
     alerts();
+    checklist();
     notes();
     return std::move(out_);
   }
@@ -168,9 +179,8 @@ class AdviceRenderer {
     return "critical path: " + join(parts, ", ");
   }
 
-  void intervention(std::size_t i) {
-    const Intervention& one = advice_.interventions[i];
-    out_ += "\n" + terminal_.paint(Style::kBold, fmt::format("{}. {}", i + 1, one.title)) + "\n";
+  void intervention(const std::string& number, const Intervention& one) {
+    out_ += "\n" + terminal_.paint(Style::kBold, number + one.title) + "\n";
     entry("saves",
           fmt::format("{}, {}; confidence {}, {}", percents(one.saved_share),
                       times(one.saved_ns, advice_.unit), one.confidence,
@@ -203,10 +213,16 @@ class AdviceRenderer {
       first = false;
     }
     if (!one.guard.empty()) entry("check", one.guard);
+    if (one.freed_bytes != 0)
+      entry("memory", fmt::format("{} {}", one.freed_bytes > 0 ? "frees" : "takes",
+                                  format_bytes(std::abs(one.freed_bytes))));
     entry("filed under",
           fmt::format("{}, {}; effort {}, risk {}, {}, by the {}", spaced_words(to_text(one.at)),
                       spaced_words(to_text(one.pillar)), one.effort, one.risk, one.portability,
                       one.expertise));
+
+    if (one.record) entry("record", record_in_words(*one.record));
+    entry("more", one.doc);
   }
 
   void stalls() {
@@ -283,6 +299,22 @@ class AdviceRenderer {
       const Alert& alert = advice_.alerts[i];
       paragraph(alert.severity == "critical" ? Style::kRed : Style::kYellow,
                 fmt::format("! {} {}: {}", alert.severity, alert.id, clean(alert.text)), "  ");
+    }
+  }
+
+  // What is done takes one line: it asks for nothing.
+  void checklist() {
+    if (advice_.checklist.empty()) return;
+    out_ += "\n" + terminal_.paint(Style::kBold, "checklist") + "\n";
+    std::vector<std::string> done;
+    for (const CheckItem& item : advice_.checklist)
+      if (item.state == "done") done.push_back(spaced_words(item.id));
+    if (!done.empty()) paragraph(Style::kPlain, "[x] " + join(done, ", "), "  ");
+    for (const CheckItem& item : advice_.checklist) {
+      if (item.state == "done") continue;
+      const char* mark = item.state == "found" ? "[!]" : item.state == "open" ? "[ ]" : "[?]";
+      paragraph(item.state == "found" ? Style::kYellow : Style::kPlain,
+                fmt::format("{} {}: {}", mark, item.text, clean(item.why)), "  ");
     }
   }
 

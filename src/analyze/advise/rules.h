@@ -47,7 +47,7 @@ Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
              const std::vector<Ceilings>& measured, const TargetFractions& targets);
 
 void add_host_rules(const Facts& facts, Advice& advice);
-void add_fusion_rules(const Facts& facts, Advice& advice);
+void add_playbook(const Facts& facts, Advice& advice);  // rules/playbook.h
 void add_kernel_rules(const Facts& facts, Advice& advice);
 void add_stall_rules(const Facts& facts, Advice& advice);
 void add_savings(const Facts& facts, std::vector<Intervention>& interventions);
@@ -61,6 +61,7 @@ void add_replay(const Facts& facts, Advice& advice);
 void add_no_gain(const Facts& facts, Advice& advice);
 void judge_level(const Facts& facts, Advice& advice);
 void add_lists(const Facts& facts, const AdviceOptions& options, Advice& advice);
+void add_checklist(const Facts& facts, Advice& advice);
 void add_alerts(const Facts& facts, Advice& advice);
 // Most saved first; what saves as much, within a hundredth, by level.
 void rank(std::vector<Intervention>& interventions);

@@ -2,10 +2,12 @@
 #include "analyze/replay/replayer.h"
 
 #include "analyze/timeline/host.h"
+#include "base/text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace purlin::analyze {
 namespace {
@@ -15,7 +17,8 @@ constexpr double kStepTolerance = 0.05;  // of a step's time outside of the reco
 constexpr double kMostRecorder = 8;      // times the usual overhead
 constexpr int kHalvings = 14;
 // The least that what remains after a change is uncertain by, and the most; of the saving itself.
-constexpr double kLeastUncertain = 0.005, kMostUncertain = 0.05, kOfSaving = 0.1;
+constexpr double kLeastUncertain = 0.005, kMostUncertain = 0.05, kOfSaving = 0.1,
+                 kRestFaster = 0.03;
 
 constexpr std::size_t place_of(Scenario scenario) { return static_cast<std::size_t>(scenario); }
 
@@ -39,6 +42,31 @@ Change slower_loading(const Profile& profile, double factor) {
   return out;
 }
 
+// The profiler's step() runs between one of its marks and the next.
+std::vector<Interval> between_marks(const Timeline& timeline, std::uint32_t process) {
+  constexpr std::string_view kMark = "ProfilerStep#";
+  constexpr std::int64_t kLongest = 200'000;  // ns; beyond, something else happens there
+  std::vector<Interval> out;
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  for (const Range& range : timeline.ranges) {
+    if (range.process != process || range.kind != RangeKind::kStep ||
+        range.name >= timeline.names.size() || !starts_with(timeline.names[range.name], kMark))
+      continue;
+    if (begin_of(range) > end && begin_of(range) - end <= kLongest)
+      out.push_back({end, begin_of(range)});
+    end = end_of(range);
+  }
+  return out;
+}
+
+// Kernels that are gone no longer push the others' data out of the caches: what remains got faster
+// by up to 3 % in measured pairs.
+bool drops_launches(const Change& change) {
+  return std::any_of(change.edits.begin(), change.edits.end(), [](const Edit& one) {
+    return std::holds_alternative<edit::Remove>(one) || std::holds_alternative<edit::Replace>(one);
+  });
+}
+
 // The recording tool's own work between the calls goes in every scenario.
 Change without_profiler(const Profile& profile) {
   Change out;
@@ -48,6 +76,8 @@ Change without_profiler(const Profile& profile) {
     for (const NamedInterval& one : host.process(process).profiler)
       edit.when.push_back(one.interval);
     if (!edit.when.empty()) out.edits.push_back(std::move(edit));
+    edit::ScaleHost marks{{0, 0, 0}, between_marks(profile.timeline, process), process};
+    if (!marks.when.empty()) out.edits.push_back(std::move(marks));
   }
   return out;
 }
@@ -146,7 +176,9 @@ Saving Replayer::saving(const Change& change) const {
     };
     add(after(change, Scenario::kLow, cost), -1, &Interval3::low);
     add(after(change, Scenario::kHigh, cost), 1, &Interval3::high);
-    const double limit_ns = before - after(limit, Scenario::kMid, cost);
+    const double left = after(limit, Scenario::kMid, cost);
+    double limit_ns = before - left;
+    if (drops_launches(change)) limit_ns += std::min(kRestFaster * left, kOfSaving * limit_ns);
     most = std::max(most, limit_ns);
     most_share = std::max(most_share, limit_ns / before);
   }

@@ -6,12 +6,16 @@
 #include "analyze/report/supplement.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
+#include "cli/profile/outcomes.h"
 #include "cli/profile/phase_option.h"
 #include "profile/export/export.h"
+
+#include <fmt/format.h>
 
 #include <optional>
 
@@ -25,28 +29,36 @@ class AdviseCommand : public Command {
     return "Recommend changes, with the end-to-end time each would save";
   }
   VerbText text() const override {
-    return {.description =
-                "Reads profiles of Purlin or of other tools (see `purlin import`). It reports the "
-                "level at which time is lost: schedule, kernels, algorithm or hardware. It then "
-                "lists changes, largest saving first.",
-            .more =
-                "Each saving is an interval of the end-to-end time, bounded by Amdahl's law, with "
-                "its evidence. The answer also lists changes that would not help, kernels to tune, "
-                "and with --against the kernels that became slower. Where no change is worth the "
-                "work, or the profile has too little data, the answer reports that.",
-            .examples = {{"purlin advise trace.json.gz"},
-                         {"purlin advise --json run.plprof | jq '.interventions[0]'"},
-                         {"purlin advise --against monday.json.gz tuesday.json.gz"},
-                         {"purlin advise trace.json.gz --apply cuda_graphs -o after.pftrace"}},
-            .exit_codes = {{0, "Done"},
-                           {2, "A file cannot be read"},
-                           {3, "The profile holds no kernels"}},
-            .see = {"docs/guide/advise.md", "docs/formats/advise.md"}};
+    return {
+        .description =
+            "Reads profiles of Purlin or of other tools (see `purlin import`). It reports the "
+            "level at which time is lost: schedule, kernels, algorithm or hardware. It then "
+            "lists changes, largest saving first.",
+        .more =
+            "Each saving is an interval of the end-to-end time, bounded by Amdahl's law, with "
+            "its evidence. The answer also lists changes that would not help, kernels to tune, "
+            "and with --against the kernels that became slower. Where no change is worth the "
+            "work, or the profile has too little data, the answer reports that. --outcome records "
+            "what a change saved, by a profile before it and one after it; five outcomes of a "
+            "rule replace its model's interval.",
+        .examples = {{"purlin advise trace.json.gz"},
+                     {"purlin advise --json run.plprof | jq '.interventions[0]'"},
+                     {"purlin advise --against monday.json.gz tuesday.json.gz"},
+                     {"purlin advise trace.json.gz --apply cuda_graphs -o after.pftrace"},
+                     {"purlin advise --outcome before.json.gz after.json.gz --id cuda_graphs"}},
+        .exit_codes = {{0, "Done"},
+                       {2, "A file cannot be read"},
+                       {3, "The profile holds no kernels"}},
+        .see = {"docs/guide/advise.md", "docs/formats/advise.md"}};
   }
   void declare(Flags& flags) override {
     flags.positionals("FILE", files_, "Profiles to read; - for stdin");
     flags.option("--against", against_, "Earlier profile: also show kernels that became slower",
                  "FILE");
+    flags.flag("--outcome", outcome_,
+               {"Record what a change saved: FILE before it, FILE after it, and --id",
+                "Kept in the state folder, and used by later advice of the same rule."});
+    flags.option("--id", id_, "With --outcome: the change that was carried out", "REMEDY");
     flags.option("--apply", apply_,
                  {"Show the timeline replayed with one of the changes",
                   "Give the change's id, or its number in the list."},
@@ -82,7 +94,10 @@ class AdviseCommand : public Command {
       if (!(value > 0 && value <= 1))
         return error(Code::kInvalid, "{} {}: give a share of the roof above 0, at most 1", flag,
                      value);
+    if (outcome_ != !id_.empty() || (outcome_ && files_.size() != 2))
+      return error(Code::kInvalid, "--outcome: give a profile before, one after, and --id");
     PURLIN_ASSIGN(const analyze::PhaseChoice phase, analyze::phase_from_text(phase_));
+    if (outcome_) return record(context, phase);
     PURLIN_ASSIGN(Profile profile, read_profiles(context, files_));
     if (!gpu_.empty()) PURLIN_TRY(analyze::name_gpu(profile, gpu_).with_context("--gpu"));
     for (const std::string& shape : shapes_)
@@ -92,7 +107,9 @@ class AdviseCommand : public Command {
                     read_profiles(context, std::vector<std::string>{stalls_}));
       PURLIN_TRY(analyze::give_stalls(profile, samples).with_context("--stalls"));
     }
+    const analyze::TrackRecords records = analyze::track_records(read_outcomes(context));
     analyze::AdviceOptions options;
+    options.records = &records;
     options.targets = {compute_, memory_};
     options.list = static_cast<std::size_t>(list_);
     options.smallest = smallest_;
@@ -118,6 +135,39 @@ class AdviseCommand : public Command {
   }
 
  private:
+  // The advice of one file, by the rules' models alone.
+  Result<analyze::Advice> advice_of(Context& context, analyze::PhaseChoice phase,
+                                    const std::string& file) const {
+    PURLIN_ASSIGN(Profile profile, read_profiles(context, std::vector<std::string>{file}));
+    if (!gpu_.empty()) PURLIN_TRY(analyze::name_gpu(profile, gpu_).with_context("--gpu"));
+    PURLIN_ASSIGN(const analyze::TimelineAnalysis timeline, analyze::select_phase(profile, phase));
+    analyze::AdviceOptions options;
+    options.targets = {compute_, memory_};
+    options.smallest = 0;
+    return analyze::advise(profile, timeline, measured_ceilings(profile.environment), options);
+  }
+
+  Result<int> record(Context& context, analyze::PhaseChoice phase) {
+    PURLIN_ASSIGN(const analyze::Advice before, advice_of(context, phase, files_[0]));
+    PURLIN_ASSIGN(const analyze::Advice after, advice_of(context, phase, files_[1]));
+    PURLIN_ASSIGN(analyze::Outcome outcome, analyze::outcome_of(before, after, id_));
+    outcome.recorded = format_rfc3339(system_clock().wall_ns());
+    PURLIN_TRY(append_outcome(outcome));
+    if (json_) {
+      context.print(to_json(outcome).dump(2) + "\n");
+      return kExitOk;
+    }
+    const analyze::TrackRecords records = analyze::track_records(read_outcomes(context));
+    const analyze::TrackRecord& record = records.at(id_);
+    context.print(fmt::format(
+        "{}: predicted {:.1f}% ({:.1f} to {:.1f}), measured {:.1f}%: {} the interval\n"
+        "{} of {} are in their interval; recorded in {}\n",
+        id_, 100 * outcome.predicted.mid, 100 * outcome.predicted.low, 100 * outcome.predicted.high,
+        100 * outcome.measured, outcome.inside() ? "inside" : "outside", record.inside,
+        counted(record.outcomes, "outcome"), outcomes_path()));
+    return kExitOk;
+  }
+
   Result<int> apply(Context& context, const Profile& profile,
                     const analyze::TimelineAnalysis& timeline,
                     const analyze::Advice& advice) const {
@@ -140,10 +190,10 @@ class AdviseCommand : public Command {
   }
 
   std::vector<std::string> files_, shapes_;
-  std::string apply_, output_, against_, gpu_, stalls_, phase_ = "steady";
+  std::string id_, apply_, output_, against_, gpu_, stalls_, phase_ = "steady";
   int top_ = 5, list_ = 5;
   double smallest_ = 0.01, compute_ = 0.78, memory_ = 0.92;
-  bool json_ = false;
+  bool json_ = false, outcome_ = false;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // it, for copies, for communication.
 #include "analyze/advise/rules.h"
 #include "analyze/advise/rules/graph_capture.h"
+#include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/device_sweep.h"
@@ -31,7 +32,7 @@ constexpr Interval3 kOverlapped = {0.3, 0.7, 1.0}, kHalf = {0, 0.5, 1};
 // Between two nodes of a graph, and to launch one (H200: 0.4 us and 5 to 10 us); the least first.
 constexpr Interval3 kNodeGap = {300, 500, 1'000}, kGraphLaunch = {5'000, 10'000, 20'000};
 // Of a copy from pinned memory: PCIe 3, 4 and 5 at 16 lanes, as measured with pinned memory.
-constexpr Interval3 kPinned = {12e9, 24e9, 48e9};
+constexpr Interval3 kPinned = {12e9, 24e9, 48e9}, kPinnedHopper = {24e9, 45e9, 56e9};
 // A gap that counts as a separate stall: share of the idle time for the host, and ns.
 constexpr double kStallShare = 0.2, kLongStall = 1e6, kFewSteps = 5;
 constexpr double kLargeCopy = 256 * 1024, kSmallCopy = 64;
@@ -370,8 +371,9 @@ class HostRules {
       }
     if (ns <= 0 || count <= 0 || bytes / count < kLargeCopy) return;
     const double rate = bytes / ns * 1e9;
-    if (rate >= kPinned.low) return;
-    const auto saved = [&](double pinned) { return exposed * (1 - rate / pinned); };
+    const Interval3 pinned_rate = pinned_bandwidth();
+    if (rate >= pinned_rate.low) return;
+    const auto saved = [&](double pinned) { return exposed * std::max(0.0, 1 - rate / pinned); };
     Intervention out = from_remedy("pin_memory");
     out.evidence.push_back(
         {"copies to the device",
@@ -380,14 +382,34 @@ class HostRules {
     out.evidence.push_back({"part that nothing hides", part(exposed), "timeline"});
     if (recorded) out.evidence.push_back({"memory of the host", "pageable", "timeline"});
     out.assumptions.push_back(
-        std::string("copies from pinned memory reach 12, 24 and 48 GB/s (PCIe 3, 4 and 5 at 16 "
-                    "lanes)") +
+        fmt::format("copies from pinned memory reach {:.0f}, {:.0f} and {:.0f} GB/s (PCIe at 16 "
+                    "lanes)",
+                    pinned_rate.low / 1e9, pinned_rate.mid / 1e9, pinned_rate.high / 1e9) +
         (recorded ? "" : "; the profile does not record whether the memory is pinned"));
     out.change.edits.emplace_back(
         edit::Scale{Affected::of_copies(copy_rows(slow)),
-                    {rate / kPinned.low, rate / kPinned.mid, rate / kPinned.high}});
-    add(std::move(out), {saved(kPinned.low), saved(kPinned.mid), saved(kPinned.high)}, exposed,
-        "C");
+                    {rate / pinned_rate.low, rate / pinned_rate.mid, rate / pinned_rate.high}});
+    // The host copies from pageable memory itself: its calls get shorter as well.
+    edit::ScaleHost calls{{rate / pinned_rate.low, rate / pinned_rate.mid, 0.1}, {}, kNone};
+    for (const Activity& activity : facts_.profile->timeline.activities)
+      if (activity.kind == ActivityKind::kCopy && activity.row < facts_.profile->copies.size() &&
+          slow(facts_.profile->copies[activity.row].kind) &&
+          activity.call < facts_.profile->timeline.calls.size()) {
+        const Call& call = facts_.profile->timeline.calls[activity.call];
+        if (calls.when.empty() || calls.when.back().end <= begin_of(call))
+          calls.when.push_back({begin_of(call), end_of(call)});
+      }
+    if (!calls.when.empty()) out.change.edits.emplace_back(std::move(calls));
+    add(std::move(out), {saved(pinned_rate.low), saved(pinned_rate.mid), saved(pinned_rate.high)},
+        exposed, "C");
+  }
+
+  // PCIe 5 from Hopper on, 4 from Ampere on.
+  Interval3 pinned_bandwidth() const {
+    int newest = 0;
+    for (const DeviceInfo& device : facts_.profile->environment.devices)
+      newest = std::max(newest, architecture_number(device.arch));
+    return newest >= 90 ? kPinnedHopper : kPinned;
   }
 
   void communication() {

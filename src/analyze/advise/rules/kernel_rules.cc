@@ -2,6 +2,7 @@
 // What the roofline and the counters show of each kernel. Only what is far enough from its target,
 // and sets the pace, is worth work.
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/roofline/counters.h"
 #include "analyze/text/layout.h"
@@ -15,11 +16,10 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kSmallRow = 0.002;     // of the unit; smaller rows cannot matter
-constexpr double kDiminishing = 0.60;   // of its roof: above it tuning pays little
-constexpr double kShort = 5'000;        // ns; below it a launch is mostly starting and draining
-constexpr double kExcessTraffic = 1.5;  // moved against what must be moved
+constexpr double kDiminishing = 0.60;                    // of its roof: above it tuning pays little
+constexpr double kExcessTraffic = 1.5;                   // moved against what must be moved
 constexpr double kWideRequest = 16, kNarrowRequest = 4;  // sectors: 16 and 4 bytes a thread
+constexpr double kWideLoads = 12;                        // sectors of a load request
 constexpr double kDiverged = 24;                         // threads per instruction, of 32
 constexpr std::size_t kKernelsNamed = 8;
 
@@ -32,7 +32,7 @@ class KernelRules {
     for (std::size_t i = 0; i < kernels.size(); ++i) {
       const KernelStat& kernel = kernels[i];
       if (kernel.name.op_class == "communication") continue;
-      if (facts_.in_unit(kernel.duration.total_ns()) < kSmallRow * facts_.unit.baseline_ns.mid)
+      if (facts_.in_unit(kernel.duration.total_ns()) < kSmallestRow * facts_.unit.baseline_ns.mid)
         continue;
       look_at(i);
     }
@@ -73,13 +73,14 @@ class KernelRules {
   }
   void add(Found& to, std::size_t row, Interval3 saved_total, std::string_view confidence) {
     to.saved = to.saved + facts_.end_to_end(row, saved_total);
-    const double t = total(at(row));
-    if (t > 0)
-      to.out.change.edits.emplace_back(edit::Scale{
-          Affected::of_rows(facts_.profile_rows(row)),
-          {1 - saved_total.low / t, 1 - saved_total.mid / t, 1 - saved_total.high / t}});
+    to.out.change.edits.emplace_back(scale_of(facts_, row, left_of(at(row), saved_total)));
     // The weakest of what is added up.
     if (to.out.confidence.empty() || to.out.confidence < confidence) to.out.confidence = confidence;
+  }
+  // What a saving leaves of a row's time.
+  static Interval3 left_of(const KernelStat& kernel, Interval3 saved) {
+    const double t = total(kernel);
+    return {1 - saved.low / t, 1 - saved.mid / t, 1 - saved.high / t};
   }
   static void evidence(Found& to, std::string what, std::string value, std::string from) {
     constexpr std::size_t kMax = 4;
@@ -97,7 +98,6 @@ class KernelRules {
 
   void look_at(std::size_t row) {
     const KernelStat& kernel = at(row);
-    if (kernel.name.op_class == "copy" || kernel.name.op_class == "layout") copies(row);
     if (coalescing(row)) return;
     if (divergence(row)) return;
     if (kernel.roof.utilization <= 0) {
@@ -111,15 +111,9 @@ class KernelRules {
       case Bound::kCompute:
         return compute(row);
       case Bound::kLatency:
-        return latency(row);
       case Bound::kUnknown:
         return;
     }
-  }
-
-  static bool from_library(const KernelStat& kernel) {
-    const std::string_view family = kernel.name.family;
-    return family == "cublas" || family == "cudnn" || family == "rocblas" || family == "miopen";
   }
 
   // t (1 - u / target), of which stall and layout rules keep 0.3 to 1.4; never below the roof.
@@ -129,13 +123,22 @@ class KernelRules {
     return bounded(kept * model, t * (1 - kernel.roof.utilization));
   }
 
+  static double sectors_per_load(const KernelStat& kernel) {
+    const auto sectors = counter(kernel, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum");
+    const auto requests = counter(kernel, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum");
+    return sectors && requests && *requests > 0 ? *sectors / *requests : 0;
+  }
+
   void memory(std::size_t row) {
     const KernelStat& kernel = at(row);
     const Roof& roof = kernel.roof;
     if (roof.bytes_from == Provenance::kCounter && roof.model_bytes > 0 &&
         roof.bytes > kExcessTraffic * roof.model_bytes)
       return excess(row);
-    if (roof.utilization >= kDiminishing) return;
+    // Look-ups by index have a rule of their order.
+    if (roof.utilization >= kDiminishing || kernel.name.op_class == "embedding") return;
+    const double width = sectors_per_load(kernel);
+    if (width >= kWideLoads) return;  // 16 bytes a thread already
     const bool heavy = from_library(kernel);
     Found& to = found(heavy ? "tune_kernel" : "stream_wider", kernel.label, row);
     roof_evidence(to, kernel);
@@ -144,6 +147,9 @@ class KernelRules {
                "elementwise_kernel, not vectorized_elementwise_kernel: an input is broadcast, "
                "strided or of another type",
                "kernel name");
+    if (width > 0)
+      evidence(to, "sectors of a load request, 16 with 16 bytes a thread",
+               fmt::format("{:.1f}", width), "counters");
     const Ceilings* ceilings = facts_.ceilings_of(kernel);
     const bool cached = roof.bytes_from == Provenance::kShapeModel && ceilings != nullptr &&
                         roof.bytes < ceilings->l2_bytes;
@@ -254,6 +260,15 @@ class KernelRules {
         fmt::format("{} on the vector units: {} of f32, {} of {}", si(roof.flops_per_s, "FLOP/s"),
                     percent(roof.utilization), percent(roof.tensor_share), roof.tensor_ceiling),
         roof.flops_from == Provenance::kCounter ? "counters" : "shape model");
+    const Touch product =
+        touch_of(facts_.profile->kernels[facts_.profile_rows(row).front()], kernel);
+    if (const std::string odd = misaligned_extent(product, 16); !odd.empty())
+      evidence(to, "tensor cores want multiples of 16 bytes",
+               fmt::format("{}: pad it to {:.0f}, {:.0f}, {:.0f} (M, N, K)", odd,
+                           padded_extent(product.m, product, 16),
+                           padded_extent(product.columns, product, 16),
+                           padded_extent(product.depth, product, 16)),
+               "shapes");
     if (to.out.assumptions.empty())
       to.out.assumptions.push_back(
           fmt::format("mid: {} at {:.2f} of its peak; high: 16 bits at their roof; low: 0.3 of mid",
@@ -267,7 +282,7 @@ class KernelRules {
     const KernelStat& kernel = at(row);
     const std::string_view c = kernel.name.op_class;
     if (kernel.name.tensor != TensorCores::kNo || kernel.name.dtype != "f32" ||
-        (c != "gemm" && c != "conv") || kernel.duration.mean_ns() < kShort)
+        (c != "gemm" && c != "conv") || kernel.duration.mean_ns() < kShortLaunch)
       return false;
     const Ceilings* ceilings = facts_.ceilings_of(kernel);
     const Ceiling* tensor = ceilings != nullptr ? tensor_ceiling_for_f32(*ceilings) : nullptr;
@@ -306,45 +321,6 @@ class KernelRules {
       to.out.assumptions.emplace_back(
           "a better variant at this shape may not exist, so the low estimate is 0");
     add(to, row, to_target(kernel, {0, 0.3, 1}), "C");
-  }
-
-  void latency(std::size_t row) {
-    const KernelStat& kernel = at(row);
-    const int units = units_of(kernel);
-    const auto blocks = static_cast<double>(kernel.launch.blocks());
-    const double mean = kernel.duration.mean_ns();
-    if (units <= 0 || blocks >= units || mean < kShort) return;
-    Found& to = found("fill_the_device", kernel.label, row);
-    evidence(to, problem_text(kernel),
-             fmt::format("{} for {}, at {} of the {} roof", counted(blocks, "block"),
-                         counted(units, "SM"), percent(kernel.roof.utilization),
-                         clean(kernel.roof.ceiling)),
-             "launch");
-    if (to.out.assumptions.empty())
-      to.out.assumptions.emplace_back("the work can be split or joined with other work");
-    const double most = total(kernel) * std::min(1 - blocks / units, 1 - kernel.roof.utilization);
-    add(to, row, {0, 0.3 * most, most}, "C");
-  }
-
-  int units_of(const KernelStat& kernel) const {
-    for (const DeviceInfo& device : facts_.profile->environment.devices)
-      if (device.name == kernel.device) return device.compute_units;
-    return 0;
-  }
-
-  // Kernels that compute nothing: conversions of type and layout, copies.
-  void copies(std::size_t row) {
-    const KernelStat& kernel = at(row);
-    Found& to = found("remove_copies", "", row);
-    evidence(to, problem_text(kernel),
-             fmt::format("{} a {}, {}", short_ns(facts_.in_unit(total(kernel))),
-                         facts_.unit.kind == "step" ? "step" : "run",
-                         counted(kernel.duration.count(), "launch")),
-             "kernel name");
-    if (to.out.assumptions.empty())
-      to.out.assumptions.emplace_back(
-          "the profile does not record which of them the program needs, so the low estimate is 0");
-    add(to, row, Interval3{0, 0.5, 1} * total(kernel), "C");
   }
 
   void finish(Found found) {

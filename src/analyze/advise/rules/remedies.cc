@@ -61,17 +61,6 @@ constexpr Remedy kRemedies[] = {
      "prefetch|NCCL on a separate stream, with a higher priority than the computation",
      ""},
     // Memory.
-    {"fuse_pointwise", "Fuse the chain of pointwise kernels into one", kArithmeticIntensity,
-     kMemory, "memory", "hours", "low", kAny, "framework",
-     "PyTorch: torch.compile fuses pointwise chains (TorchInductor, Triton)|"
-     "Triton or CUDA: one kernel that keeps intermediate values in registers",
-     "rounding may differ where intermediate results were stored in 16 bits"},
-    {"remove_copies", "Remove copies and conversions", kMemoryEfficiency, kAlgorithm, "memory",
-     "days", "low", kAny, "framework",
-     "keep one element type and one layout through the model: cast parameters once, "
-     "channels_last for convolutions|no .contiguous(), .clone() or .to(dtype) between ops that can "
-     "read the present layout; torch.compile fuses the remaining casts",
-     ""},
     {"coalesce", "Coalesce the accesses to global memory", kMemoryEfficiency, kMemory, "memory",
      "days", "low", kAny, "kernel",
      "neighbouring threads read neighbouring addresses; transpose through shared memory|"
@@ -135,12 +124,6 @@ constexpr Remedy kRemedies[] = {
      "count less",
      ""},
     // Latency.
-    {"fill_the_device", "Give the device more blocks at a time", kOccupancy, kParallelism,
-     "latency", "days", "low", kAny, "kernel",
-     "a larger batch, or several problems in one launch (batched or grouped GEMM)|"
-     "split the reduction (split-K, stream-K) so that there are more blocks than SMs|"
-     "independent kernels on several streams",
-     ""},
     {"raise_occupancy", "Fit more warps on an SM", kOccupancy, kParallelism, "latency", "days",
      "low", kAny, "kernel",
      "fewer registers (__launch_bounds__, smaller tiles) or less shared memory per block|"
@@ -182,24 +165,26 @@ std::string_view to_text(Level level) {
 
 std::span<const Remedy> remedies() { return kRemedies; }
 
-Intervention from_remedy(std::string_view id) {
+Intervention from_remedy(const Remedy& remedy) {
   Intervention out;
-  for (const Remedy& remedy : kRemedies) {
-    if (remedy.id != id) continue;
-    out.id = remedy.id;
-    out.title = remedy.title;
-    out.pillar = remedy.pillar;
-    out.level = remedy.level;
-    out.regime = remedy.regime;
-    out.effort = remedy.effort;
-    out.risk = remedy.risk;
-    out.portability = remedy.portability;
-    out.expertise = remedy.expertise;
-    out.how = split(remedy.how, '|');
-    out.guard = remedy.guard;
-    break;
-  }
+  out.id = remedy.id;
+  out.title = remedy.title;
+  out.pillar = remedy.pillar;
+  out.level = remedy.level;
+  out.regime = remedy.regime;
+  out.effort = remedy.effort;
+  out.risk = remedy.risk;
+  out.portability = remedy.portability;
+  out.expertise = remedy.expertise;
+  out.how = split(remedy.how, '|');
+  out.guard = remedy.guard;
   return out;
+}
+
+Intervention from_remedy(std::string_view id) {
+  for (const Remedy& remedy : kRemedies)
+    if (remedy.id == id) return from_remedy(remedy);
+  return {};
 }
 
 }  // namespace purlin::analyze

@@ -23,8 +23,10 @@ struct Remedy {
   std::string_view guard;  // what must be checked before it is kept
 };
 
+// Of the rules about the host, the roofline and the stalls; the playbook's are in its rules.
 std::span<const Remedy> remedies();
-// An intervention with everything the table knows of it.
+// An intervention with everything that is known of its remedy.
+Intervention from_remedy(const Remedy& remedy);
 Intervention from_remedy(std::string_view id);
 
 }  // namespace purlin::analyze

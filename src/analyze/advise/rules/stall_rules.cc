@@ -2,6 +2,7 @@
 // What warps wait for. What is gained is bounded by the slots that are free: a kernel whose busiest
 // unit is at 80 % gains no more than the other 20 %.
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/stalls/stalls.h"
 #include "analyze/text/layout.h"
@@ -83,11 +84,10 @@ void add_stall_rules(const Facts& facts, Advice& advice) {
     out.assumptions.emplace_back(
         "0.3, 0.85 and 1.4 of the model: the accuracy of GPA's advisor over 26 published pairs");
     const double model = t * std::min(most.stalled, 1 - busiest);
-    const Interval3 left = bounded(kStallModel * (model / t), 1 - busiest);
-    out.change.edits.emplace_back(edit::Scale{Affected::of_rows(facts.profile_rows(i)),
-                                              {1 - left.low, 1 - left.mid, 1 - left.high}});
-    out.saved_ns =
-        facts.capped(facts.end_to_end(i, bounded(kStallModel * model, t * (1 - busiest))));
+    const Interval3 saved = bounded(kStallModel * model, t * (1 - busiest));
+    out.change.edits.emplace_back(
+        scale_of(facts, i, {1 - saved.low / t, 1 - saved.mid / t, 1 - saved.high / t}));
+    out.saved_ns = facts.capped(facts.end_to_end(i, saved));
     out.confidence = "B";
     advice.interventions.push_back(std::move(out));
   }

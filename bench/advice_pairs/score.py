@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What advice says of the pairs that run.py measured: `python3 score.py PURLIN FOLDER [--seen]` prints tables in Markdown.
+
+FOLDER has pairs.json and traces/. `--seen` leaves the pairs that are set aside out: the constants of the rules are chosen
+with it. A pair counts as named where its rule, or one of those that would do as well, is first or second; as inside where
+the measured saving lies in that rule's interval. A null pair counts as quiet where its rule promises at most 3 %.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+QUIET = 0.03
+
+
+def advice_of(purlin, trace):
+    out = subprocess.run([purlin, "advise", "--json", trace], capture_output=True, text=True, check=False)
+    return json.loads(out.stdout)
+
+
+def judge(pair, interventions):
+    """Adds rank, predicted, inside and, of a null pair, quiet."""
+    wanted = [pair["rule"], *pair["also"]]
+    pair["first"] = interventions[0]["id"] if interventions else ""
+    found = [(rank, one) for rank, one in enumerate(interventions, 1) if one["id"] in wanted]
+    pair["promise"] = max((one["saved_share"]["mid"] for _, one in found), default=0)
+    pair["any_promise"] = max((one["saved_share"]["mid"] for one in interventions), default=0)
+    pair["quiet"] = pair["promise"] <= QUIET
+    if found:
+        pair["rank"], one = found[0]
+        pair["named"] = one["id"]
+        pair["predicted"] = [one["saved_share"][end] for end in ("low", "mid", "high")]
+        low, _, high = pair["predicted"]
+        pair["inside"] = low <= pair["saved_share"] <= high
+        pair["width"] = high - low
+    return pair
+
+
+def percent(value):
+    return f"{100 * value:.0f}"
+
+
+def table(title, pairs):
+    print(f"\n### {title}\n")
+    print("| pair | rule | measured, % | predicted, % | inside | rank | first |\n|---|---|--:|--:|---|--:|---|")
+    for pair in pairs:
+        predicted = "–"
+        if "predicted" in pair:
+            low, mid, high = map(percent, pair["predicted"])
+            predicted = f"{mid} ({low} to {high})"
+        print(f"| {pair['name']} | {pair['rule']} | {percent(pair['saved_share'])} | {predicted} "
+              f"| {'yes' if pair.get('inside') else 'no'} | {pair.get('rank', '–')} | {pair['first']} |")
+    real = [pair for pair in pairs if pair["saved_share"] > QUIET]
+    named = [pair for pair in real if pair.get("rank", 9) <= 2]
+    inside = [pair for pair in real if pair.get("inside")]
+    widths = [pair["width"] for pair in real if "width" in pair]
+    if real:
+        print(f"\nOf {len(real)} with a gain above 3 %: named first or second {len(named)} ({percent(len(named) / len(real))} %), "
+              f"inside {len(inside)} ({percent(len(inside) / len(real))} %), mean width "
+              f"{100 * statistics.mean(widths) if widths else 0:.0f} points.")
+
+
+def nulls(title, pairs):
+    print(f"\n### {title}\n")
+    print("| pair | tempting rule | measured, % | promised, % | quiet | highest promise of another rule |\n|---|---|--:|--:|---|---|")
+    for pair in pairs:
+        print(f"| {pair['name']} | {pair['rule']} | {percent(pair['saved_share'])} | {percent(pair['promise'])} "
+              f"| {'yes' if pair['quiet'] else 'no'} | {pair['first']} {percent(pair['any_promise'])} % |")
+    print(f"\nQuiet: {sum(pair['quiet'] for pair in pairs)} of {len(pairs)}.")
+
+
+def main():
+    purlin, folder = sys.argv[1], sys.argv[2]
+    seen_only = "--seen" in sys.argv
+    with open(os.path.join(folder, "pairs.json"), encoding="utf-8") as file:
+        pairs = json.load(file)["pairs"]
+    pairs = [pair for pair in pairs if "error" not in pair and not (seen_only and pair["set_aside"])]
+    errors = []
+    for pair in pairs:
+        advice = advice_of(purlin, os.path.join(folder, pair["trace"]))
+        judge(pair, advice["interventions"] + advice["trades"])  # as the text lists them
+        if advice["replay"]:
+            errors.append(advice["replay"]["constant_error"])
+    for aside, where in ((False, "seen while the constants were chosen"), (True, "set aside")):
+        if aside and seen_only:
+            continue
+        chosen = [pair for pair in pairs if pair["set_aside"] == aside]
+        table(f"Pairs {where}", [pair for pair in chosen if not pair["null"]])
+        nulls(f"Null pairs {where}", [pair for pair in chosen if pair["null"]])
+    errors.sort()
+    if errors:
+        print(f"\nReplay with constant delays misses the span of {len(errors)} traces by {100 * statistics.median(errors):.2f} % in "
+              f"the median, {100 * errors[min(len(errors) - 1, int(0.95 * len(errors)))]:.2f} % at 95 %.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workflow as a list with automatic ticks: what this profile was checked for, what was found,
+// and what could not be checked for lack of data.
+#include "analyze/advise/rules.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr double kEnoughSteps = 10, kMostJudged = 0.5;
+
+enum class Needs { kKernels, kTimeline, kRoofs, kCounters };
+
+struct Check {
+  const char *id, *area, *text;
+  Needs needs;
+  std::string_view remedies;  // separated by '|': one of them is a finding
+};
+constexpr Check kChecks[] = {
+    {"coalescing", "memory", "accesses to global memory are coalesced", Needs::kCounters,
+     "coalesce|local_gathers"},
+    {"bandwidth", "memory", "memory-bound kernels reach the bandwidth", Needs::kRoofs,
+     "stream_wider|more_loads_in_flight|local_gathers"},
+    {"cache", "memory", "data is used while it is in the cache", Needs::kCounters,
+     "raise_cache_hits|reuse_data"},
+    {"shared_memory", "memory", "shared memory has no bank conflicts", Needs::kCounters,
+     "avoid_bank_conflicts|shared_memory_conflicts"},
+    {"transfers", "memory", "host and device exchange no more than needed", Needs::kTimeline,
+     "keep_on_device|pin_memory|overlap_copies"},
+    {"tensor_cores", "compute", "products run on the tensor cores", Needs::kKernels,
+     "tensor_cores"},
+    {"alignment", "compute", "extents are multiples of 16 bytes", Needs::kRoofs,
+     "align_dimensions"},
+    {"divergence", "compute", "the threads of a warp take one branch", Needs::kCounters,
+     "unify_branches"},
+    {"precision", "compute", "the element type is as short as it may be", Needs::kRoofs,
+     "quantize|cast_weights_once"},
+    {"occupancy", "occupancy", "enough warps fit on an SM", Needs::kKernels,
+     "raise_occupancy|fewer_registers|remove_spills"},
+    {"grid", "occupancy", "launches fill the device", Needs::kKernels,
+     "fill_the_device|whole_waves|batch_products"},
+    {"fusion", "advanced", "chains of kernels are fused", Needs::kTimeline,
+     "fuse_pointwise|fuse_norm|fuse_epilogue|flash_attention|fused_optimizer"},
+    {"launches", "advanced", "the host launches in time", Needs::kTimeline,
+     "cuda_graphs|cut_host_work|remove_syncs|remove_stalls|stop_allocating|persistent_kernel"},
+    {"input", "advanced", "the device does not wait for input", Needs::kTimeline,
+     "feed_the_device"},
+    {"communication", "advanced", "communication is hidden", Needs::kTimeline,
+     "overlap_communication"},
+};
+
+// Of the hardware; Kineto's figures are estimates.
+bool has_counters(const KernelStat& kernel) {
+  return std::any_of(kernel.counters.begin(), kernel.counters.end(),
+                     [](const Counter& counter) { return !starts_with(counter.name, "kineto."); });
+}
+
+bool has(const Facts& facts, const Advice& advice, Needs needs) {
+  switch (needs) {
+    case Needs::kKernels:
+      return facts.rows.kernel_ns > 0;
+    case Needs::kTimeline:
+      return !facts.timeline->devices.empty();
+    case Needs::kRoofs:
+      return advice.judged_share >= kMostJudged;
+    case Needs::kCounters:
+      return std::any_of(facts.rows.kernels.begin(), facts.rows.kernels.end(),
+                         [](const KernelStat& kernel) { return has_counters(kernel); });
+  }
+  return false;
+}
+
+const char* lacks(Needs needs) {
+  switch (needs) {
+    case Needs::kKernels:
+      return "no kernels were recorded";
+    case Needs::kTimeline:
+      return "record a timeline (--full, or import a trace)";
+    case Needs::kRoofs:
+      return "record shapes, and name the GPU (--gpu)";
+    case Needs::kCounters:
+      return "record counters (ncu, --counters)";
+  }
+  return "";
+}
+
+CheckItem tick(const Facts& facts, const Advice& advice, const Check& check) {
+  CheckItem out{check.id, check.area, check.text, "done", "nothing found"};
+  const auto ids = split(check.remedies, '|');
+  for (const auto* list : {&advice.interventions, &advice.trades})
+    for (const Intervention& one : *list)
+      if (std::find(ids.begin(), ids.end(), one.id) != ids.end()) {
+        out.state = "found";
+        out.why = fmt::format("{} saves {:.0f}%", one.id, 100 * one.saved_share.mid);
+        return out;
+      }
+  if (has(facts, advice, check.needs)) return out;
+  out.state = "unknown";
+  out.why = lacks(check.needs);
+  return out;
+}
+
+// Profile, baseline, target: what comes before any change.
+void add_preparation(const Facts& facts, Advice& advice) {
+  const Unit& unit = facts.unit;
+  advice.checklist.push_back(
+      {"profile", "measure", "a profile of the kernels", facts.rows.kernel_ns > 0 ? "done" : "open",
+       facts.rows.kernel_ns > 0 ? counted(static_cast<double>(facts.rows.kernels.size()), "row")
+                                : std::string("no durations were recorded")});
+  const bool steps = unit.kind == "step" && unit.count >= kEnoughSteps;
+  advice.checklist.push_back(
+      {"baseline", "measure", "a baseline of ten steps or more", steps ? "done" : "open",
+       unit.kind == "step" ? counted(unit.count, "step") : std::string("no steps are known")});
+  const bool roofs = advice.judged_share >= kMostJudged;
+  advice.checklist.push_back(
+      {"target", "measure", "a target for the kernels", roofs ? "done" : "open",
+       fmt::format("the roof of {:.0f}% of the kernel time is known", 100 * advice.judged_share)});
+}
+
+}  // namespace
+
+void add_checklist(const Facts& facts, Advice& advice) {
+  add_preparation(facts, advice);
+  for (const Check& check : kChecks) advice.checklist.push_back(tick(facts, advice, check));
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention written as product, softmax, product: each step moves the scores, S x S for each head,
+// through the memory. A fused kernel computes as many FLOPs and never writes them.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kFlash = {
+    "flash_attention",
+    "Compute attention in one kernel",
+    Pillar::kArithmeticIntensity,
+    Level::kAlgorithm,
+    "memory",
+    "hours",
+    "medium",
+    "api-independent",
+    "framework",
+    "PyTorch: torch.nn.functional.scaled_dot_product_attention (FlashAttention or cuDNN for 16 "
+    "bits), FlexAttention for other masks|"
+    "JAX: jax.nn.dot_product_attention(implementation=\"cudnn\"); Triton or CUTLASS: "
+    "FlashAttention",
+    "the scores are no longer stored: check code that reads them, and compare the outputs"};
+
+// Of the peak, what fused attention reaches; FlashAttention's authors: 0.5 to 0.75 forward.
+constexpr Interval3 kFlashCompute = {0.2, 0.45, 0.75};
+constexpr double kRecomputed = 1.25;  // backward: five products instead of four
+constexpr std::size_t kMostBetween = 12;
+
+class Attention {
+ public:
+  Attention(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk) {}
+
+  void run() {
+    for (const Launches& run : walk_.runs())
+      for (std::size_t i = 0; i < run.size(); ++i)
+        if (walk_.stat(run[i]).name.op_class == "softmax" &&
+            walk_.touch(run[i]).kind == TouchKind::kNorm && !walk_.taken(run[i]))
+          around(run, i);
+    Intervention out = from_remedy(kFlash);
+    for (const Chain* chain : chains_.all()) estimate(*chain, out);
+    if (!out.evidence.empty()) finish(std::move(out));
+  }
+
+ private:
+  bool in_scores(std::uint32_t activity, double scores) const {
+    const Touch& touch = walk_.touch(activity);
+    return touch.light() && touch.n == scores;
+  }
+  // From the softmax to the nearest product on one side, over kernels that touch the scores; the
+  // position of the product, or run.size().
+  std::size_t product(const Launches& run, std::size_t at, int side, double scores) const {
+    for (std::size_t between = 0; between < kMostBetween; ++between) {
+      if (side < 0 && at == 0) return run.size();
+      at = side < 0 ? at - 1 : at + 1;
+      if (at >= run.size() || walk_.taken(run[at])) return run.size();
+      const Touch& touch = walk_.touch(run[at]);
+      const bool written = touch.kind == TouchKind::kProduct && touch.n == scores;
+      const bool read = touch.holds(scores) && !written;
+      if (side < 0 ? written : read) return at;
+      if (touch.kind == TouchKind::kProduct || (!in_scores(run[at], scores) && touch.n > scores))
+        return run.size();
+    }
+    return run.size();
+  }
+  void around(const Launches& run, std::size_t at) {
+    const double scores = walk_.touch(run[at]).n;
+    std::size_t first = product(run, at, -1, scores), last = product(run, at, +1, scores);
+    if (first == run.size() || last == run.size()) return;
+    if (walk_.touch(run[at]).backward) {
+      // The gradients of value and key: products with the scores, next to the other two.
+      if (first > 0 && reads(run[first - 1], scores)) --first;
+      if (last + 1 < run.size() && reads(run[last + 1], scores)) ++last;
+    }
+    Launches group;
+    for (std::size_t i = first; i <= last; ++i)
+      if (in_scores(run[i], scores) || walk_.touch(run[i]).kind == TouchKind::kProduct)
+        group.push_back(run[i]);
+    walk_.take(group);
+    chains_.add(group);
+  }
+  bool reads(std::uint32_t activity, double scores) const {
+    const Touch& touch = walk_.touch(activity);
+    return touch.holds(scores) && touch.n != scores && !walk_.taken(activity);
+  }
+
+  void estimate(const Chain& chain, Intervention& out) {
+    const Facts& facts = walk_.facts();
+    double flops = 0, scores = 0, bytes = 0, outer = 0;
+    bool backward = false;
+    const Touch* first = nullptr;
+    for (const std::uint32_t row : chain.rows) {
+      const Touch& touch = walk_.row_touch(row);
+      bytes += touch.bytes();
+      if (touch.kind == TouchKind::kNorm) scores = touch.n;
+      backward = backward || touch.backward;
+      if (touch.kind == TouchKind::kProduct && first == nullptr) first = &touch;
+    }
+    for (const std::uint32_t row : chain.rows) {
+      const Touch& touch = walk_.row_touch(row);
+      if (touch.kind != TouchKind::kProduct) continue;
+      flops += touch.flops();
+      const double b = touch.batch;
+      for (const double elements : {b * touch.m * touch.depth, b * touch.depth * touch.columns,
+                                    b * touch.m * touch.columns})
+        if (elements != scores) outer += elements * touch.in_size;
+    }
+    const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows.front()]];
+    const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
+    if (peaks.flops <= 0 || peaks.bandwidth <= 0 || first == nullptr) return;
+    const double work = flops * (backward ? kRecomputed : 1);
+    const auto after = [&](double compute) {
+      return roof_ns(peaks, work, outer, compute, facts.targets.memory);
+    };
+    const double each = chain.each_ns();
+    const Interval3 fused = {std::min(each, after(kFlashCompute.low)),
+                             std::min(each, after(kFlashCompute.mid)),
+                             std::min(each, after(kFlashCompute.high))};
+    become(facts, chain, fused, 1, out);
+    name_kernels(facts, chain.rows, out);
+    total_ += in_one_unit(facts, chain.ns);
+    if (out.evidence.size() > 4) return;
+    out.evidence.push_back({fmt::format("product, softmax, product over {} scores{}",
+                                        si(scores, ""), backward ? ", backward" : ""),
+                            fmt::format("{} of {}, {} each", counted(chain.count(), "time"),
+                                        counted(chain.rows.size(), "kernel"), short_ns(each)),
+                            "timeline and shapes"});
+    out.evidence.push_back({"bytes moved, and bytes of query, key, value and result",
+                            fmt::format("{} and {}; {} in both cases", format_bytes(bytes),
+                                        format_bytes(outer), si(flops, "FLOP")),
+                            "shape model"});
+  }
+
+  void finish(Intervention out) {
+    out.evidence.push_back({"time of these kernels",
+                            of_total(total_, walk_.facts().unit.baseline_ns.mid), "timeline"});
+    out.assumptions.push_back(
+        fmt::format("the fused kernel reaches {:.2f} to {:.2f} of the peak; its backward pass "
+                    "computes five products instead of four",
+                    kFlashCompute.low, kFlashCompute.high));
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  Walk& walk_;
+  Advice& advice_;
+  Chains chains_;
+  double total_ = 0;
+};
+
+}  // namespace
+
+const Rule kAttentionRule = {{&kFlash, 1},
+                             [](Walk& walk, Advice& advice) { Attention(walk, advice).run(); }};
+
+}  // namespace purlin::analyze

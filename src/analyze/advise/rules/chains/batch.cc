@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small products launched one by one: vectors times a matrix, one after the other, read the matrix
+// each time; products too small for the device leave most of it idle. One batched product does
+// both at once.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "analyze/timeline/intervals.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kBatch = {
+    "batch_products",
+    "Compute the small products in one launch",
+    Pillar::kOccupancy,
+    Level::kAlgorithm,
+    "latency",
+    "hours",
+    "low",
+    "api-independent",
+    "application",
+    "the same matrix for many vectors: stack the vectors and multiply once|"
+    "different matrices: torch.bmm, torch.func.vmap, or concatenate the weights into one matrix|"
+    "different sizes: grouped GEMM (torch._grouped_mm, cuBLASLt, CUTLASS)",
+    ""};
+
+constexpr std::string_view kSlicing[] = {"aten::unbind", "aten::split", "aten::chunk"};
+constexpr std::size_t kFewest = 4;
+constexpr double kSmallProduct = 30'000;  // ns
+constexpr double kVectors = 16;           // rows that still count as vectors
+constexpr std::size_t kManyAlike = 8;     // vectors in a row: rarely of different matrices
+
+class Batch {
+ public:
+  Batch(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk) {}
+
+  void run() {
+    for (const Launches& run : walk_.runs()) {
+      std::size_t begin = 0;
+      while (begin < run.size()) {
+        std::size_t end = begin + 1;
+        while (end < run.size() && same(run[end], run[begin])) ++end;
+        if (end - begin >= kFewest && small(run[begin])) keep({run.data() + begin, end - begin});
+        begin = end;
+      }
+    }
+    for (const Chain* chain : chains_.all()) estimate(*chain);
+  }
+
+ private:
+  bool same(std::uint32_t a, std::uint32_t b) const {
+    const Facts& facts = walk_.facts();
+    return facts.row_of[walk_.at(a).row] == facts.row_of[walk_.at(b).row] && !walk_.taken(a);
+  }
+  bool small(std::uint32_t activity) const {
+    return walk_.touch(activity).kind == TouchKind::kProduct && !walk_.taken(activity) &&
+           walk_.stat(activity).duration.mean_ns() < kSmallProduct;
+  }
+  void keep(std::span<const std::uint32_t> group) {
+    walk_.take(group);
+    chains_.add(group);
+  }
+
+  // The host's ops that take the operands apart, in the steps of the chain: they go as well.
+  std::vector<Interval> slicing_before(const Chain& chain) const {
+    const Timeline& timeline = walk_.facts().profile->timeline;
+    std::set<int> steps;
+    for (const Launches& group : chain.groups) steps.insert(walk_.step_of(walk_.at(group.front())));
+    std::vector<Interval> out;
+    for (const Op& op : timeline.ops) {
+      const std::string& name = timeline.names[op.name];
+      if (std::find(std::begin(kSlicing), std::end(kSlicing), name) == std::end(kSlicing)) continue;
+      Activity at;
+      at.start_ns = op.start_ns;
+      if (steps.contains(walk_.step_of(at)) && (out.empty() || out.back().end <= begin_of(op)))
+        out.push_back({begin_of(op), end_of(op)});
+    }
+    return out;
+  }
+
+  void estimate(const Chain& chain) {
+    const Facts& facts = walk_.facts();
+    const Touch& touch = walk_.row_touch(chain.rows.front());
+    const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows.front()]];
+    const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
+    if (peaks.flops <= 0 || peaks.bandwidth <= 0) return;
+    const auto k = static_cast<double>(chain.rows.size());
+    const double matrix = touch.matrix() * touch.in_size;
+    const double apart = k * touch.bytes(), shared = apart - (k - 1) * matrix;
+    const bool vectors = touch.vectors() <= kVectors;
+    const double mean = kernel.duration.mean_ns();
+    // Faster than the memory could deliver it: the matrix is the same one, in the cache.
+    const bool cached = touch.bytes() / mean * 1e9 > peaks.bandwidth;
+    const bool alike = vectors && (cached || chain.rows.size() >= kManyAlike);
+    const double each = chain.each_ns();
+    const auto after = [&](double bytes, double compute, double memory) {
+      return std::min(each, roof_ns(peaks, k * touch.flops(), bytes, compute, memory));
+    };
+    const bool dependent = touch.columns == touch.depth && !alike;
+    Interval3 batched = {after(cached ? shared : apart, 0.2, 0.4),
+                         after(alike ? shared : apart, 0.4, 0.6),
+                         after(vectors ? shared : apart, 0.7, 0.9)};
+    if (dependent) batched = {each, 0.5 * (each + batched.mid), batched.high};
+    Intervention out = from_remedy(kBatch);
+    become(facts, chain, batched, 1, out);
+    edit::ScaleHost slicing{{0.5, 0.1, 0}, slicing_before(chain), kNone};
+    if (!slicing.when.empty()) out.change.edits.emplace_back(std::move(slicing));
+    name_kernel(kernel, out);
+    out.evidence.push_back(
+        {"equal products in a row, no other kernel between them",
+         fmt::format("{} x {}, {} together, {}", chain.rows.size(), problem_text(kernel),
+                     short_ns(each), counted(chain.count(), "time")),
+         "timeline and shapes"});
+    out.evidence.push_back({"bytes moved",
+                            fmt::format("{} now; {} if all share one matrix", format_bytes(apart),
+                                        format_bytes(shared)),
+                            "shape model"});
+    if (cached)
+      out.evidence.push_back(
+          {"the matrix comes from the cache, so it is one",
+           fmt::format("{}, above the memory's {}", si(touch.bytes() / mean * 1e9, "B/s"),
+                       si(peaks.bandwidth, "B/s")),
+           "shape model"});
+    out.assumptions.emplace_back(
+        dependent ? "the result has an operand's shape, so each product may read the one before: "
+                    "the low estimate is 0"
+                  : "the products do not depend on one another");
+    if (vectors && !cached)
+      out.assumptions.emplace_back(
+          "whether the matrix is the same one was not recorded: the low "
+          "estimate reads one for each");
+    out.confidence = dependent ? "D" : cached ? "B" : "C";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  Walk& walk_;
+  Advice& advice_;
+  Chains chains_;
+};
+
+}  // namespace
+
+const Rule kBatchRule = {{&kBatch, 1},
+                         [](Walk& walk, Advice& advice) { Batch(walk, advice).run(); }};
+
+}  // namespace purlin::analyze

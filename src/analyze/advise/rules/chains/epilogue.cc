@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pointwise kernels right behind a product, over its result: its epilogue can do them before the
+// result leaves the registers. The product stays, so the time goes down by less than the
+// traffic.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kEpilogue = {
+    "fuse_epilogue",
+    "Compute bias and activation in the product's kernel",
+    Pillar::kArithmeticIntensity,
+    Level::kMemory,
+    "memory",
+    "hours",
+    "low",
+    "api-independent",
+    "framework",
+    "PyTorch: nn.Linear or torch.addmm instead of a product and an addition, "
+    "torch._addmm_activation, torch.compile(mode=\"max-autotune\")|"
+    "cuBLASLt: CUBLASLT_EPILOGUE_RELU_BIAS, _GELU_BIAS; CUTLASS: epilogue visitor trees",
+    "rounding may differ where the product's result was stored in 16 bits"};
+
+constexpr std::size_t kMostFused = 4;
+// The time of the product with its epilogue: another variant may be chosen for it.
+constexpr Interval3 kProductAfter = {1.2, 1.06, 0.97};
+
+struct EpilogueBytes {
+  double now = 0, fused = 0;
+};
+
+class Epilogue {
+ public:
+  Epilogue(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk) {}
+
+  void run() {
+    for (const Launches& run : walk_.runs())
+      for (std::size_t i = 0; i + 1 < run.size(); ++i) behind(run, i);
+    Intervention out = from_remedy(kEpilogue);
+    for (const Chain* chain : chains_.all()) estimate(*chain, out);
+    if (out.evidence.empty()) return;
+    out.assumptions.push_back(fmt::format(
+        "each kernel reads the previous kernel's result and no other kernel needs it; the product "
+        "takes {:.2f} to {:.2f} of its time with the epilogue",
+        kProductAfter.high, kProductAfter.low));
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+ private:
+  void behind(const Launches& run, std::size_t at) {
+    const Touch& product = walk_.touch(run[at]);
+    if (product.kind != TouchKind::kProduct || walk_.taken(run[at])) return;
+    std::size_t end = at + 1;
+    while (end < run.size() && end - at <= kMostFused && !walk_.taken(run[end]) &&
+           walk_.touch(run[end]).kind == TouchKind::kPointwise &&
+           walk_.touch(run[end]).n == product.n && walk_.touch(run[end]).inputs >= 1 &&
+           walk_.touch(run[end]).inputs <= 2)
+      ++end;
+    if (end == at + 1) return;
+    const std::span<const std::uint32_t> group{run.data() + at, end - at};
+    walk_.take(group);
+    chains_.add(group);
+  }
+
+  EpilogueBytes bytes_of(const Chain& chain) const {
+    EpilogueBytes out;
+    const Touch& product = walk_.row_touch(chain.rows.front());
+    out.now = out.fused = product.bytes();
+    for (std::size_t i = 1; i < chain.rows.size(); ++i) {
+      const Touch& touch = walk_.row_touch(chain.rows[i]);
+      out.now += touch.bytes();
+      out.fused += touch.read - touch.n * touch.in_size;
+    }
+    out.fused += walk_.row_touch(chain.rows.back()).written - product.written;
+    return out;
+  }
+
+  void estimate(const Chain& chain, Intervention& out) {
+    const Facts& facts = walk_.facts();
+    double product_ns = 0;
+    for (const Launches& group : chain.groups) product_ns += walk_.duration(group.front());
+    const double one = product_ns / chain.count();
+    become(facts, chain, kProductAfter * one, 1, out);
+    name_kernels(facts, chain.rows, out);
+    if (out.evidence.size() > 5) return;
+    const Touch& product = walk_.row_touch(chain.rows.front());
+    const EpilogueBytes bytes = bytes_of(chain);
+    out.evidence.push_back(
+        {fmt::format("a product and {} over its {} results",
+                     counted(chain.rows.size() - 1, "pointwise kernel"), si(product.n, "")),
+         fmt::format("{}, {} each, of which the product takes {}", counted(chain.count(), "time"),
+                     short_ns(chain.each_ns()), short_ns(one)),
+         "timeline and shapes"});
+    out.evidence.push_back(
+        {"bytes moved",
+         fmt::format("{:.3f} MB now, {:.3f} MB fused: {:.0f}% less", bytes.now / 1e6,
+                     bytes.fused / 1e6, 100 * (1 - bytes.fused / bytes.now)),
+         "shape model"});
+    put_roofs(chain, bytes, out);
+  }
+
+  // All kernels at their roofs, now and fused: what the traffic is worth in time.
+  void put_roofs(const Chain& chain, const EpilogueBytes& bytes, Intervention& out) const {
+    const Facts& facts = walk_.facts();
+    const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows.front()]];
+    const Touch& product = walk_.row_touch(chain.rows.front());
+    const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
+    if (peaks.flops <= 0 || peaks.bandwidth <= 0) return;
+    double now = 0;
+    for (const std::uint32_t row : chain.rows)
+      now += roof_ns(peaks, walk_.row_touch(row).flops(), walk_.row_touch(row).bytes(), 1, 1);
+    const double fused = roof_ns(peaks, product.flops(), bytes.fused, 1, 1);
+    out.evidence.push_back(
+        {"every kernel at its roof",
+         fmt::format("{:.1f} us now, {:.1f} us fused; {:.0f} and {:.0f} FLOP/B, the ridge is at "
+                     "{:.0f}",
+                     now / 1e3, fused / 1e3, product.flops() / bytes.now,
+                     product.flops() / bytes.fused, peaks.flops / peaks.bandwidth),
+         "shape model"});
+  }
+
+  Walk& walk_;
+  Advice& advice_;
+  Chains chains_;
+};
+
+}  // namespace
+
+const Rule kEpilogueRule = {{&kEpilogue, 1},
+                            [](Walk& walk, Advice& advice) { Epilogue(walk, advice).run(); }};
+
+}  // namespace purlin::analyze

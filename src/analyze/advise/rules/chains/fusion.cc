@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chains of kernels over equally many elements, each of which reads what the one before wrote: of
+// pointwise kernels alone, and with the reductions of a softmax or a norm. Fused, the values in
+// between never leave the registers.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kFusion[] = {
+    {"fuse_pointwise", "Fuse the chain of pointwise kernels into one", Pillar::kArithmeticIntensity,
+     Level::kMemory, "memory", "hours", "low", "api-independent", "framework",
+     "PyTorch: torch.compile fuses pointwise chains (TorchInductor, Triton); F.gelu, F.silu, "
+     "torch.addcmul where one op says it|"
+     "Triton or CUDA: one kernel that keeps intermediate values in registers",
+     "rounding may differ where intermediate results were stored in 16 bits"},
+    {"fuse_norm", "Compute the softmax or norm in one kernel", Pillar::kArithmeticIntensity,
+     Level::kMemory, "memory", "hours", "low", "api-independent", "framework",
+     "PyTorch: F.softmax, F.layer_norm, F.rms_norm, or torch.compile over the chain|"
+     "Triton or CUDA: one block a row, the row stays in registers or shared memory",
+     "sums are taken in another order: compare within a tolerance"}};
+
+constexpr std::size_t kLongest = 32;     // kernels of one chain: more do not fit in registers
+constexpr double kFewElements = 32'768;  // below, launches are what matters: other rules'
+constexpr double kMinEfficiency = 0.5, kFullEfficiency = 1.0;
+constexpr double kMemoryBound =
+    0.5;  // of the bandwidth: below, the traffic does not explain the time
+constexpr double kLaunchFloor = 2'000;  // ns that even an empty kernel takes
+
+class Fusion {
+ public:
+  Fusion(Walk& walk, Advice& advice)
+      : walk_(walk), advice_(advice), facts_(walk.facts()), pointwise_(walk), norms_(walk) {}
+
+  void run() {
+    for (const Launches& run : walk_.runs()) {
+      std::size_t begin = 0;
+      while (begin < run.size()) {
+        const std::size_t end = end_of_chain(run, begin);
+        if (end - begin >= 2) rounds({run.data() + begin, end - begin});
+        begin = std::max(end, begin + 1);
+      }
+    }
+    for (const Chain* chain : norms_.all()) estimate(*chain, true);
+    for (const Chain* chain : pointwise_.all()) estimate(*chain, false);
+  }
+
+ private:
+  // How far a chain goes on from `begin`: what the last one wrote may be what the next one reads,
+  // as many elements of the same size, or a reduction's results.
+  std::size_t end_of_chain(const Launches& run, std::size_t begin) const {
+    const double n = walk_.touch(run[begin]).n;
+    if (walk_.taken(run[begin]) || !walk_.touch(run[begin]).light() || n < kFewElements)
+      return begin;
+    double size = walk_.touch(run[begin]).out_size();
+    std::set<double> results;  // of reductions
+    if (walk_.touch(run[begin]).out < n) results.insert(walk_.touch(run[begin]).out);
+    std::size_t end = begin + 1;
+    for (; end < run.size() && !walk_.taken(run[end]); ++end) {
+      const Touch& touch = walk_.touch(run[end]);
+      if (!touch.light()) break;
+      if (touch.n == n) {
+        // One that makes its elements from fewer reads nothing of the chain.
+        if (touch.kind == TouchKind::kPointwise && touch.inputs < 1) break;
+        if (touch.in_size != size && results.empty()) break;
+        if (touch.out < n) {
+          results.insert(touch.out);
+        } else {
+          size = touch.out_size();
+        }
+      } else if (touch.n > n || !results.contains(touch.n)) {
+        break;
+      }
+    }
+    // Statistics that no kernel of the chain reads belong to what follows.
+    while (end > begin && walk_.touch(run[end - 1]).n != n) --end;
+    return end;
+  }
+
+  // A loop runs one chain again and again: one round of it is what can be fused.
+  void rounds(std::span<const std::uint32_t> chain) {
+    const std::size_t period = period_of(chain);
+    for (std::size_t at = 0; at < chain.size(); at += period)
+      keep(chain.subspan(at, std::min({period, chain.size() - at, kLongest})));
+  }
+  std::size_t period_of(std::span<const std::uint32_t> chain) const {
+    const auto row = [&](std::size_t i) { return facts_.row_of[walk_.at(chain[i]).row]; };
+    for (std::size_t period = 1; 2 * period <= chain.size(); ++period) {
+      std::size_t i = period;
+      while (i < chain.size() && row(i) == row(i - period)) ++i;
+      if (i == chain.size()) return period;
+    }
+    return std::min(chain.size(), kLongest);
+  }
+
+  void keep(std::span<const std::uint32_t> group) {
+    std::set<std::size_t> distinct;
+    bool reduces = false, joins = false;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const Touch& touch = walk_.touch(group[i]);
+      distinct.insert(facts_.row_of[walk_.at(group[i]).row]);
+      reduces = reduces || touch.kind == TouchKind::kReduction;
+      joins = joins || touch.kind == TouchKind::kNorm;
+      joins =
+          joins || (i > 0 && (touch.inputs >= 2 || touch.in_size != walk_.touch(group[0]).in_size));
+    }
+    // One kernel again and again is as likely to work on one tensor after another, and two that
+    // take turns too, unless one reads two tensors or another type.
+    if (distinct.size() < 2 || (!reduces && !joins && distinct.size() < 3)) return;
+    walk_.take(group);
+    (reduces ? norms_ : pointwise_).add(group);
+  }
+
+  struct Traffic {
+    double now = 0, least = 0, most = 0;  // bytes of a round: now, and fused
+    double floor_ns = 0;                  // of the kernels at their bandwidth
+    double unexplained_ns = 0;            // of kernels that the traffic does not hold up
+    double arithmetic_ns = 0;             // of that: what likely stays
+    double between = 0;                   // bytes of an intermediate result
+  };
+  Traffic traffic_of(const Chain& chain, const Peaks& peaks, bool reduces) const {
+    Traffic out;
+    const Touch &head = walk_.row_touch(chain.rows.front()),
+                &tail = walk_.row_touch(chain.rows.back());
+    for (std::size_t i = 0; i < chain.rows.size(); ++i) {
+      const Touch& touch = walk_.row_touch(chain.rows[i]);
+      const double floor = touch.bytes() / peaks.bandwidth * 1e9;
+      const double mean = facts_.profile->kernels[chain.rows[i]].duration.mean_ns();
+      out.now += touch.bytes();
+      out.floor_ns += floor;
+      // The general variant's strides cost time too, and go with the kernel.
+      const std::string& brief = facts_.rows.kernels[facts_.row_of[chain.rows[i]]].name.brief;
+      if (mean > kShortLaunch && floor < kMemoryBound * mean &&
+          !starts_with(brief, "elementwise ")) {
+        out.unexplained_ns += mean - floor;
+        out.arithmetic_ns += 0.5 * (mean - floor / kMemoryBound);
+      }
+      // Every input but the one from the kernel before; the least: all of them are the first's.
+      if (touch.n == head.n) out.most += touch.read - (i > 0 ? touch.n * touch.in_size : 0);
+    }
+    out.between = head.n * walk_.row_touch(chain.rows[1]).in_size;
+    out.least = head.n * head.in_size + tail.written;
+    out.most += tail.written + (reduces ? out.between : 0);
+    out.most = std::max(out.least, std::min(out.most, out.now));
+    return out;
+  }
+
+  void estimate(const Chain& chain, bool reduces) {
+    const KernelStat& first = facts_.rows.kernels[facts_.row_of[chain.rows.front()]];
+    const Peaks peaks = peaks_of(facts_, first, first.dtype);
+    if (peaks.bandwidth <= 0 || chain.ns <= 0) return;
+    const Traffic bytes = traffic_of(chain, peaks, reduces);
+    const double each = chain.each_ns();
+    const double efficiency =
+        std::clamp(bytes.floor_ns / each, kMinEfficiency, facts_.targets.memory);
+    const auto fused = [&](double moved, double share, double stays) {
+      return stays + std::max(kLaunchFloor, moved / peaks.bandwidth * 1e9 / share);
+    };
+    Interval3 after = {
+        fused(bytes.most, efficiency, bytes.unexplained_ns),
+        fused(0.5 * (bytes.least + bytes.most), facts_.targets.memory, bytes.arithmetic_ns),
+        fused(bytes.least, kFullEfficiency, 0)};
+    const auto fewer = static_cast<double>(chain.rows.size() - 1);
+    const bool cached = peaks.l2_bytes > 0 && bytes.between < 0.5 * peaks.l2_bytes;
+    if (cached) after.low = std::max(after.low, each - std::min(fewer * kLaunchFloor, 0.5 * each));
+    Intervention out = from_remedy(kFusion[reduces ? 1 : 0]);
+    name_kernels(facts_, chain.rows, out);
+    put_evidence(chain, bytes, cached, out);
+    after = {std::min(after.low, each), std::min(after.mid, each), std::min(after.high, each)};
+    become(facts_, chain, after, 1, out);
+    out.confidence = bytes.unexplained_ns > 0 ? "D" : cached ? "C" : "B";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  void put_evidence(const Chain& chain, const Traffic& bytes, bool cached,
+                    Intervention& out) const {
+    const Touch& head = walk_.row_touch(chain.rows.front());
+    const double each = chain.each_ns(), one = head.n * head.in_size;
+    out.evidence.push_back(
+        {"consecutive kernels on one stream over equally many elements",
+         fmt::format("{} of {}, {}, {} each", counted(chain.rows.size(), "kernel"),
+                     counted(head.n, "element"), counted(chain.count(), "time"), short_ns(each)),
+         "timeline and shapes"});
+    out.evidence.push_back(
+        {"bytes moved",
+         fmt::format("{} now; fused {} to {}: from {:.1f} to {:.1f} times the elements",
+                     format_bytes(bytes.now), format_bytes(bytes.least), format_bytes(bytes.most),
+                     bytes.now / one, bytes.least / one),
+         "shape model"});
+    out.evidence.push_back({"share of the bandwidth reached",
+                            fmt::format("{:.0f}%", 100 * std::min(1.0, bytes.floor_ns / each)),
+                            "shape model"});
+    out.assumptions.emplace_back(
+        "each kernel reads the previous kernel's output, and no other kernel needs it: shapes and "
+        "order suggest this, tensor addresses were not recorded");
+    if (bytes.unexplained_ns > 0)
+      out.assumptions.push_back(fmt::format(
+          "the traffic does not explain {} of the {}: that part may be arithmetic, which fusion "
+          "keeps; the low estimate keeps all of it",
+          short_ns(bytes.unexplained_ns), short_ns(each)));
+    if (cached)
+      out.assumptions.push_back(
+          fmt::format("the intermediate values ({}) may stay in the L2 cache: the low estimate "
+                      "counts the launches alone",
+                      format_bytes(bytes.between)));
+  }
+
+  Walk& walk_;
+  Advice& advice_;
+  const Facts& facts_;
+  Chains pointwise_, norms_;
+};
+
+}  // namespace
+
+const Rule kFusionRule = {kFusion, [](Walk& walk, Advice& advice) { Fusion(walk, advice).run(); }};
+
+}  // namespace purlin::analyze

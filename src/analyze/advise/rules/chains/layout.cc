@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that compute nothing: conversions between layouts next to convolutions, and copies.
+#include "analyze/text/layout.h"
+
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "base/text.h"
+#include "model/profile/copy_kind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kLayout[] = {
+    {"channels_last", "Keep images in the layout of the tensor cores", Pillar::kMemoryEfficiency,
+     Level::kMemory, "memory", "hours", "low", "cuda", "framework",
+     "PyTorch: model.to(memory_format=torch.channels_last), and the input once|"
+     "cuDNN: NHWC descriptors for images and filters",
+     "ops without an NHWC variant convert back: look for new copies afterwards"},
+    {"remove_copies", "Remove copies and conversions", Pillar::kMemoryEfficiency, Level::kAlgorithm,
+     "memory", "days", "low", "api-independent", "framework",
+     "keep one element type and one layout through the model|"
+     "no .contiguous(), .clone() or .to(dtype) between ops that can read the present layout; "
+     "torch.compile fuses the remaining casts",
+     ""}};
+
+constexpr std::string_view kBetweenLayouts[] = {"nchwToNhwc", "nhwcToNchw", "nchw2nhwc",
+                                                "nhwc2nchw"};
+// A prior: what convolutions and the pointwise kernels between them gain beyond the conversions.
+constexpr Interval3 kConvolutionGain = {0, 0.15, 0.4};
+// In training, gradients of weights and norms may convert again, and norms may be slower.
+constexpr Interval3 kGone = {0.7, 1, 1}, kGoneTraining = {0, 0.5, 1};
+constexpr std::size_t kExamples = 3;
+constexpr const char* kNotRecorded =
+    "the profile does not record which of them the program needs: the low estimate keeps most";
+
+bool between_layouts(const KernelStat& kernel) {
+  if (kernel.name.op_class != "layout" && kernel.name.op_class != "copy") return false;
+  if (kernel.op.find("conv") != std::string::npos) return true;
+  return std::any_of(
+      std::begin(kBetweenLayouts), std::end(kBetweenLayouts),
+      [&](std::string_view word) { return kernel.name.full.find(word) != std::string::npos; });
+}
+
+class Layouts {
+ public:
+  Layouts(Walk& walk, Advice& advice) : walk_(walk), advice_(advice) {}
+
+  void run() {
+    if (walk_.runs().empty()) return rows();
+    for (const Launches& run : walk_.runs())
+      for (const std::uint32_t activity : run) place(activity);
+    if (!conversions_.empty()) channels();
+    within_device();
+    if (!clones_.empty() || !casts_.empty() || !within_.empty()) copies();
+  }
+
+ private:
+  void place(std::uint32_t activity) {
+    if (walk_.taken(activity)) return;
+    const KernelStat& kernel = walk_.stat(activity);
+    const std::string_view c = kernel.name.op_class;
+    if (c == "conv") convolutions_ += walk_.duration(activity);
+    if (between_layouts(kernel)) {
+      conversions_.push_back(activity);
+    } else if (c == "copy" || c == "layout") {
+      const Touch& touch = walk_.touch(activity);
+      (touch.kind == TouchKind::kPointwise && touch.read == touch.written ? clones_ : casts_)
+          .push_back(activity);
+    }
+  }
+  // Without a timeline: the rows' totals.
+  void rows() {
+    const Facts& facts = walk_.facts();
+    Intervention out = from_remedy(kLayout[1]);
+    for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
+      const KernelStat& kernel = facts.rows.kernels[i];
+      if (kernel.name.op_class != "copy" && kernel.name.op_class != "layout") continue;
+      scale_row(facts, i, {1, 0.5, 0}, out);
+      name_kernel(kernel, out);
+      out.evidence.push_back({problem_text(kernel),
+                              fmt::format("{}, {}", short_ns(kernel.duration.total_ns()),
+                                          counted(kernel.duration.count(), "launch")),
+                              "kernel name"});
+    }
+    if (out.evidence.empty()) return;
+    out.assumptions.emplace_back(kNotRecorded);
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
+  }
+  std::string time_of(const Launches& work) const {
+    const Facts& facts = walk_.facts();
+    return fmt::format(
+        "{}{}, {}", counted(in_one_unit(facts, static_cast<double>(work.size())), "launch"),
+        a_unit(facts),
+        of_total(in_one_unit(facts, walk_.duration(work)), facts.unit.baseline_ns.mid));
+  }
+
+  // Copies by the copy engine from the device to itself.
+  void within_device() {
+    const Profile& profile = *walk_.facts().profile;
+    for (std::uint32_t i = 0; i < profile.timeline.activities.size(); ++i) {
+      const Activity& activity = profile.timeline.activities[i];
+      if (activity.kind != ActivityKind::kCopy || activity.row >= profile.copies.size() ||
+          copy_direction(profile.copies[activity.row].kind) != "d2d")
+        continue;
+      within_.push_back(i);
+      within_bytes_ += static_cast<double>(activity.bytes);
+    }
+  }
+  std::string rate_of_copies() const {
+    const double ns = walk_.duration(within_);
+    double peak = 0;
+    for (const Ceilings& ceilings : walk_.facts().rows.ceilings)
+      if (const Ceiling* dram = ceilings.memory_for("dram")) peak = std::max(peak, dram->peak);
+    const double rate = ns > 0 ? 2 * within_bytes_ / ns * 1e9 : 0;  // each byte is read and written
+    return rate > 0 && peak > 0
+               ? fmt::format(", {} of the memory's {}", percent(rate / peak), si(peak, "B/s"))
+               : std::string();
+  }
+
+  void channels() {
+    const Facts& facts = walk_.facts();
+    Intervention out = from_remedy(kLayout[0]);
+    remove_launches(walk_, conversions_, walk_.trains() ? kGoneTraining : kGone, out);
+    for (const std::uint32_t activity : conversions_) name_kernel(walk_.stat(activity), out);
+    out.saved_ns =
+        facts.capped(out.saved_ns + kConvolutionGain * in_one_unit(facts, convolutions_));
+    for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i)
+      if (facts.rows.kernels[i].name.op_class == "conv")
+        out.change.edits.emplace_back(scale_of(
+            facts, i,
+            {1 - kConvolutionGain.low, 1 - kConvolutionGain.mid, 1 - kConvolutionGain.high}));
+    walk_.take(conversions_);
+    out.evidence.push_back(
+        {"conversions between layouts next to convolutions", time_of(conversions_), "kernel name"});
+    out.evidence.push_back({"time of the convolutions",
+                            of_total(in_one_unit(facts, convolutions_), facts.unit.baseline_ns.mid),
+                            "timeline"});
+    out.assumptions.push_back(fmt::format(
+        "the conversions go; the convolutions and the kernels between them gain {:.0f}% "
+        "to {:.0f}% of their time, a prior",
+        100 * kConvolutionGain.low, 100 * kConvolutionGain.high));
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  void copies() {
+    Intervention out = from_remedy(kLayout[1]);
+    if (!clones_.empty()) {
+      remove_launches(walk_, clones_, {0.5, 0.95, 1}, out);
+      out.evidence.push_back({"copies within one type", time_of(clones_), "kernel name"});
+    }
+    if (!casts_.empty()) {
+      remove_launches(walk_, casts_, {0, 0.5, 1}, out);
+      out.evidence.push_back({"conversions and changes of layout", time_of(casts_), "kernel name"});
+    }
+    if (!within_.empty()) {
+      remove_launches(walk_, within_, {0.5, 0.95, 1}, out);
+      out.evidence.push_back(
+          {"memcpys from the device to itself", time_of(within_) + rate_of_copies(), "timeline"});
+    }
+    std::size_t shown = 0;
+    for (const Launches* work : {&clones_, &casts_})
+      for (const std::uint32_t activity : *work) {
+        const std::size_t known = out.kernels.size();
+        name_kernel(walk_.stat(activity), out);
+        if (out.kernels.size() > known && shown++ < kExamples)
+          out.evidence.push_back({"one of them", problem_text(walk_.stat(activity)), "shapes"});
+      }
+    out.assumptions.emplace_back(kNotRecorded);
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  Walk& walk_;
+  Advice& advice_;
+  Launches conversions_, clones_, casts_, within_;
+  double convolutions_ = 0, within_bytes_ = 0;
+};
+
+}  // namespace
+
+const Rule kLayoutRule = {kLayout, [](Walk& walk, Advice& advice) { Layouts(walk, advice).run(); }};
+
+}  // namespace purlin::analyze

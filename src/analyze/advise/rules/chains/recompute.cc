@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time for memory: activations that the backward pass computes again (checkpointing) could be
+// stored; activations that fill the memory could be computed again, at a loss of time.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kRecompute[] = {
+    {"recompute_less", "Store activations instead of computing them again",
+     Pillar::kArithmeticIntensity, Level::kAlgorithm, "compute", "hours", "low", "api-independent",
+     "application",
+     "where memory is left: no torch.utils.checkpoint around these blocks, or around fewer|"
+     "selective checkpointing: recompute pointwise ops, store products "
+     "(create_selective_checkpoint_contexts)",
+     "memory: the stored activations must fit at the greatest batch"},
+    {"checkpointing", "Compute activations again instead of storing them",
+     Pillar::kArithmeticIntensity, Level::kAlgorithm, "compute", "hours", "low", "api-independent",
+     "application",
+     "torch.utils.checkpoint around each block: its forward pass runs twice|"
+     "use the freed memory: a larger batch, or a longer sequence",
+     "time: this costs time, and pays only where the memory is needed"}};
+
+// What only a forward pass runs; the gradients' formulas call other ops.
+constexpr std::string_view kForward[] = {
+    "aten::linear",     "aten::gelu",    "aten::relu",       "aten::silu",
+    "aten::layer_norm", "aten::conv2d",  "aten::batch_norm", "aten::scaled_dot_product_attention",
+    "aten::softmax",    "aten::dropout", "aten::embedding",  "aten::rms_norm"};
+constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
+constexpr double kMuchMemory = 0.10;  // of the device's, by one step's activations
+constexpr double kMostParents = 64;
+
+class Recompute {
+ public:
+  Recompute(Walk& walk, Advice& advice) : walk_(walk), advice_(advice) {}
+
+  void run() {
+    const Timeline& timeline = walk_.facts().profile->timeline;
+    for (const Launches& run : walk_.runs())
+      for (const std::uint32_t activity : run) {
+        const std::uint32_t call = walk_.at(activity).call;
+        if (call < timeline.calls.size()) place(activity, timeline.calls[call].op);
+      }
+    if (!backward_) return;
+    if (!again_.empty()) {
+      store();
+    } else {
+      offer();
+    }
+  }
+
+ private:
+  void place(std::uint32_t activity, std::uint32_t op) {
+    const Timeline& timeline = walk_.facts().profile->timeline;
+    bool forward = false, within = false;
+    double seen = 0;
+    for (; op < timeline.ops.size() && ++seen < kMostParents; op = timeline.ops[op].parent) {
+      const std::string& name = timeline.names[timeline.ops[op].name];
+      forward = forward ||
+                std::find(std::begin(kForward), std::end(kForward), name) != std::end(kForward);
+      within = within || starts_with(name, kBackward);
+    }
+    backward_ = backward_ || within;
+    if (within && forward) again_.push_back(activity);
+    if (!within) forward_.push_back(activity);
+  }
+  double written(const Launches& work) const {
+    double bytes = 0;
+    for (const std::uint32_t activity : work) bytes += walk_.touch(activity).written;
+    return in_one_unit(walk_.facts(), bytes);
+  }
+
+  void store() {
+    const Facts& facts = walk_.facts();
+    Intervention out = from_remedy(kRecompute[0]);
+    remove_launches(walk_, again_, {0.8, 1, 1}, out);
+    for (const std::uint32_t activity : again_) name_kernel(walk_.stat(activity), out);
+    out.freed_bytes = -written(again_);
+    out.evidence.push_back(
+        {"forward ops within the backward pass",
+         fmt::format(
+             "{}{}, {}", counted(in_one_unit(facts, static_cast<double>(again_.size())), "launch"),
+             a_unit(facts),
+             of_total(in_one_unit(facts, walk_.duration(again_)), facts.unit.baseline_ns.mid)),
+         "timeline"});
+    out.evidence.push_back({"memory that storing their results takes, at most",
+                            format_bytes(-out.freed_bytes), "shape model"});
+    out.assumptions.emplace_back("the device has the memory; how much is free was not recorded");
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  // The other way round: a trade that costs time.
+  void offer() {
+    const Facts& facts = walk_.facts();
+    const auto& devices = facts.profile->environment.devices;
+    const double memory = devices.empty() ? 0 : static_cast<double>(devices.front().memory_bytes);
+    const double stored = written(forward_);
+    if (memory <= 0 || stored < kMuchMemory * memory) return;
+    Intervention out = from_remedy(kRecompute[1]);
+    const double forward = in_one_unit(facts, walk_.duration(forward_));
+    out.saved_ns = {-forward, -0.9 * forward, -0.5 * forward};
+    out.freed_bytes = 0.6 * stored;
+    out.evidence.push_back({"forward pass, which would run twice",
+                            of_total(forward, facts.unit.baseline_ns.mid), "timeline"});
+    out.evidence.push_back({"results that the forward pass writes",
+                            fmt::format("{} of {}", format_bytes(stored), format_bytes(memory)),
+                            "shape model"});
+    out.confidence = "C";
+    advice_.trades.push_back(std::move(out));
+  }
+
+  Walk& walk_;
+  Advice& advice_;
+  Launches again_, forward_;
+  bool backward_ = false;
+};
+
+}  // namespace
+
+const Rule kRecomputeRule = {kRecompute,
+                             [](Walk& walk, Advice& advice) { Recompute(walk, advice).run(); }};
+
+}  // namespace purlin::analyze

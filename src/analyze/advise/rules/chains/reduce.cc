@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of which only some rows are used: the last position of a vocabulary product. The rows
+// can be selected before the product.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "analyze/timeline/intervals.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kReduce = {
+    "reduce_problem",
+    "Select before computing: only part of the result is used",
+    Pillar::kArithmeticIntensity,
+    Level::kAlgorithm,
+    "compute",
+    "hours",
+    "low",
+    "api-independent",
+    "application",
+    "index the input of the product instead of its result: head(x[:, -1]) for head(x)[:, -1]|"
+    "Hugging Face: logits_to_keep=1 (num_logits_to_keep) when generating",
+    "make sure that no other code reads the rest of the result"};
+
+constexpr std::string_view kSelecting[] = {"aten::select", "aten::slice",        "aten::index",
+                                           "aten::narrow", "aten::index_select", "aten::gather"};
+constexpr double kMostKept = 0.5;  // of the rows
+constexpr Interval3 kSelectedCompute = {0.25, 0.5, 0.8}, kSelectedMemory = {0.4, 0.7, 0.92};
+
+// The name of an op that selects, between two calls on the host; "" without one.
+std::string selection_between(const Timeline& timeline, const Activity& a, const Activity& b) {
+  if (a.call >= timeline.calls.size() || b.call >= timeline.calls.size()) return "";
+  const Call &from = timeline.calls[a.call], &to = timeline.calls[b.call];
+  if (from.thread != to.thread || from.process != to.process) return "";
+  auto op = std::partition_point(timeline.ops.begin(), timeline.ops.end(),
+                                 [&](const Op& one) { return one.start_ns < end_of(from); });
+  for (; op != timeline.ops.end() && op->start_ns < to.start_ns; ++op) {
+    if (op->thread != from.thread || op->process != from.process) continue;
+    const std::string& name = timeline.names[op->name];
+    if (std::find(std::begin(kSelecting), std::end(kSelecting), name) != std::end(kSelecting))
+      return name;
+  }
+  return "";
+}
+
+class Reduce {
+ public:
+  Reduce(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk) {}
+
+  void run() {
+    for (const Launches& run : walk_.runs())
+      for (std::size_t i = 0; i + 1 < run.size(); ++i) look_at(run[i], run[i + 1]);
+    for (const Chain* chain : chains_.all()) estimate(*chain);
+  }
+
+ private:
+  double rows_read(const Touch& product, const Touch& reader) const {
+    return reader.n / (product.batch * product.columns);
+  }
+  void look_at(std::uint32_t product, std::uint32_t reader) {
+    const Touch &a = walk_.touch(product), &b = walk_.touch(reader);
+    if (a.kind != TouchKind::kProduct || !b.light() || walk_.taken(product)) return;
+    const double kept = rows_read(a, b);
+    if (kept < 1 || kept != std::floor(kept) || kept > kMostKept * a.m) return;
+    const std::string op =
+        selection_between(walk_.facts().profile->timeline, walk_.at(product), walk_.at(reader));
+    if (op.empty()) return;
+    op_ = op;
+    const std::uint32_t pair[] = {product, reader};
+    walk_.take({pair, 1});
+    chains_.add(pair);
+  }
+
+  void estimate(const Chain& both) {
+    const Facts& facts = walk_.facts();
+    Chain chain = both;  // of the product alone
+    chain.rows.resize(1);
+    chain.ns = chain.exposed_ns = 0;
+    for (Launches& group : chain.groups) {
+      group.resize(1);
+      chain.ns += walk_.duration(group.front());
+    }
+    chain.exposed_ns = chain.ns * facts.exposure.share[chain.rows.front()];
+    const Touch& touch = walk_.row_touch(chain.rows.front());
+    const double kept = rows_read(touch, walk_.row_touch(both.rows.back()));
+    const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows.front()]];
+    const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
+    if (peaks.flops <= 0 || peaks.bandwidth <= 0) return;
+    const double flops = touch.flops() * kept / touch.m;
+    const double bytes = touch.in_size * touch.batch *
+                         (kept * touch.depth + touch.depth * touch.columns + kept * touch.columns);
+    const auto after = [&](double compute, double memory) {
+      return std::min(chain.each_ns(), roof_ns(peaks, flops, bytes, compute, memory));
+    };
+    Intervention out = from_remedy(kReduce);
+    become(facts, chain,
+           {after(kSelectedCompute.low, kSelectedMemory.low),
+            after(kSelectedCompute.mid, kSelectedMemory.mid),
+            after(kSelectedCompute.high, kSelectedMemory.high)},
+           1, out);
+    name_kernel(kernel, out);
+    out.evidence.push_back(
+        {problem_text(kernel),
+         fmt::format("{}, {} each", counted(chain.count(), "time"), short_ns(chain.each_ns())),
+         "timeline and shapes"});
+    out.evidence.push_back({fmt::format("rows that the next kernel reads, after {}", op_),
+                            fmt::format("{:.0f} of {:.0f}", kept, touch.m), "shapes"});
+    out.evidence.push_back({"work",
+                            fmt::format("{} now, {} of the rows that are read",
+                                        si(touch.flops(), "FLOP"), si(flops, "FLOP")),
+                            "shape model"});
+    out.assumptions.emplace_back("no other kernel reads the rest of the result");
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  Walk& walk_;
+  Advice& advice_;
+  Chains chains_;
+  std::string op_;
+};
+
+}  // namespace
+
+const Rule kReduceRule = {{&kReduce, 1},
+                          [](Walk& walk, Advice& advice) { Reduce(walk, advice).run(); }};
+
+}  // namespace purlin::analyze

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same result computed again: tables that depend on no data (positions, masks), and large equal
+// products next to each other.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kReuse = {
+    "reuse_result",
+    "Compute the repeated result once",
+    Pillar::kArithmeticIntensity,
+    Level::kAlgorithm,
+    "compute",
+    "hours",
+    "low",
+    "api-independent",
+    "application",
+    "compute masks, position tables and projections of one input once, and pass them on; "
+    "register_buffer for constants|"
+    "torch.compile removes equal expressions within one graph",
+    "a result that is changed in place must not be shared"};
+
+// Ops whose inputs are rarely data: tables of positions and masks.
+constexpr std::string_view kTables[] = {"aten::cos",      "aten::sin",    "aten::arange",
+                                        "aten::linspace", "aten::triu",   "aten::tril",
+                                        "aten::eye",      "aten::one_hot"};
+constexpr std::size_t kFewestProducts = 3;
+constexpr double kLargeProduct = 30'000;  // ns; smaller ones are the rule's for batches
+
+class Reuse {
+ public:
+  Reuse(Walk& walk, Advice& advice) : walk_(walk), advice_(advice) {}
+
+  void run() {
+    for (const Launches& run : walk_.runs()) {
+      for (std::size_t i = 0; i < run.size(); ++i) table(run, i);
+      products(run);
+    }
+    for (const auto& [key, found] : tables_) add_table(found);
+    for (const auto& [row, found] : products_) add_product(row, found);
+  }
+
+ private:
+  struct Found {
+    std::string op;
+    std::map<int, std::size_t> in_step;  // how often, by step
+    Launches work;
+  };
+
+  static bool is_table(const std::string& op) {
+    return std::find(std::begin(kTables), std::end(kTables), op) != std::end(kTables);
+  }
+  void table(const Launches& run, std::size_t at) {
+    const KernelStat& kernel = walk_.stat(run[at]);
+    if (!is_table(kernel.op) || kernel.shape.empty() || walk_.taken(run[at])) return;
+    const std::size_t row = walk_.facts().row_of[walk_.at(run[at]).row];
+    // One after the other they read each other's result.
+    const auto row_at = [&](std::size_t i) { return walk_.facts().row_of[walk_.at(run[i]).row]; };
+    if ((at > 0 && row_at(at - 1) == row) || (at + 1 < run.size() && row_at(at + 1) == row)) return;
+    // A table meets the data in its reader; where that reads nothing else, this is data as well.
+    if (at + 1 < run.size() && walk_.touch(run[at + 1]).n == walk_.touch(run[at]).n &&
+        walk_.touch(run[at + 1]).kind == TouchKind::kPointwise &&
+        walk_.touch(run[at + 1]).inputs < 2)
+      return;
+    Found& found = tables_[row];
+    found.op = kernel.op;
+    found.in_step[walk_.step_of(walk_.at(run[at]))]++;
+    found.work.push_back(run[at]);
+    // What makes the table's input from vectors has its size.
+    if (at > 0 && !walk_.taken(run[at - 1]) &&
+        walk_.touch(run[at - 1]).n == walk_.touch(run[at]).n &&
+        walk_.touch(run[at - 1]).kind == TouchKind::kPointwise &&
+        walk_.touch(run[at - 1]).inputs < 1)
+      found.work.push_back(run[at - 1]);
+  }
+
+  // Equal products in a row, or each followed by one kernel that reads its result; none can read
+  // another's.
+  void products(const Launches& run) {
+    std::size_t begin = 0;
+    while (begin < run.size()) {
+      const std::size_t stride = read_at_once(run, begin) ? 2 : 1;
+      std::size_t end = begin;
+      while (end < run.size() && independent(run[end]) &&
+             walk_.at(run[end]).row == walk_.at(run[begin]).row &&
+             (stride == 1 || read_at_once(run, end)))
+        end += stride;
+      if (end >= begin + kFewestProducts * stride)
+        for (std::size_t i = begin + stride; i < end; i += stride)
+          products_[walk_.facts().row_of[walk_.at(run[i]).row]].push_back(run[i]);
+      begin = std::max(end, begin + 1);
+    }
+  }
+  bool read_at_once(const Launches& run, std::size_t at) const {
+    if (at + 1 >= run.size() || !independent(run[at])) return false;
+    const Touch& reader = walk_.touch(run[at + 1]);
+    return reader.light() && reader.n == walk_.touch(run[at]).n;
+  }
+  bool independent(std::uint32_t activity) const {
+    const Touch& touch = walk_.touch(activity);
+    return touch.kind == TouchKind::kProduct && touch.columns != touch.depth &&
+           walk_.stat(activity).duration.mean_ns() >= kLargeProduct && !walk_.taken(activity);
+  }
+
+  void add_table(const Found& found) {
+    std::size_t most = 0;
+    for (const auto& [step, count] : found.in_step) most = std::max(most, count);
+    if (most < 2) return;
+    // At least the repetitions within a step go; made once in all, every launch does.
+    const double again = 1 - 1 / static_cast<double>(most);
+    Intervention out = from_remedy(kReuse);
+    remove_launches(walk_, found.work, {0.6 * again, 0.5 * (again + 1), 1}, out);
+    for (const std::uint32_t activity : found.work) name_kernel(walk_.stat(activity), out);
+    const std::uint32_t last = found.work.back();
+    out.evidence.push_back(
+        {fmt::format("{} of one size more than once{}", clean(found.op), a_unit(walk_.facts())),
+         fmt::format("{}, {} in all", counted(found.work.size(), "launch"),
+                     short_ns(walk_.duration(found.work))),
+         "timeline and shapes"});
+    out.evidence.push_back({"one of them", problem_text(walk_.stat(last)), "shapes"});
+    out.assumptions.emplace_back("the table depends on no data, so each launch computes the same");
+    out.confidence = "C";
+    walk_.take(found.work);
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  void add_product(std::size_t row, const Launches& work) {
+    const KernelStat& kernel = walk_.facts().rows.kernels[row];
+    Intervention out = from_remedy(kReuse);
+    remove_launches(walk_, work, {0, 0.3, 1}, out);
+    name_kernel(kernel, out);
+    out.evidence.push_back({"equal products next to each other",
+                            fmt::format("{}: {} more than one", problem_text(kernel),
+                                        format_count(static_cast<double>(work.size()))),
+                            "timeline and shapes"});
+    out.assumptions.emplace_back(
+        "the inputs may be the same ones, which was not recorded: the low estimate is 0");
+    out.confidence = "D";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  Walk& walk_;
+  Advice& advice_;
+  std::map<std::size_t, Found> tables_;
+  std::map<std::size_t, Launches> products_;
+};
+
+}  // namespace
+
+const Rule kReuseRule = {{&kReuse, 1},
+                         [](Walk& walk, Advice& advice) { Reuse(walk, advice).run(); }};
+
+}  // namespace purlin::analyze

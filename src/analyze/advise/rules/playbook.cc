@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules/playbook.h"
+
+namespace purlin::analyze {
+
+std::span<const Rule* const> playbook() {
+  // What goes as a whole comes before what would be done to a part of it.
+  static constexpr const Rule* kRules[] = {
+      &kAttentionRule, &kOptimizerRule,  &kRecomputeRule, &kReduceRule,   &kReuseRule,
+      &kBatchRule,     &kCastRule,       &kEpilogueRule,  &kFusionRule,   &kLayoutRule,
+      &kAlignRule,     &kGatherRule,     &kGridRule,      &kQuantizeRule, &kAllocationRule,
+      &kRoundTripRule, &kPersistentRule, &kCounterRule};
+  return kRules;
+}
+
+void add_playbook(const Facts& facts, Advice& advice) {
+  Walk walk(facts);
+  for (const Rule* rule : playbook()) rule->add(walk, advice);
+}
+
+}  // namespace purlin::analyze

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The playbook: every rule about what the device runs, in the order in which they may take kernels.
+// A rule has its remedies and a function that looks for them; each rule is one file here. A rule
+// that lacks evidence adds nothing. Its section for users: docs/guide/playbook.md#REMEDY.
+#pragma once
+
+#include "analyze/advise/rules/remedies.h"
+#include "analyze/advise/rules/walk.h"
+
+#include <span>
+
+namespace purlin::analyze {
+
+struct Rule {
+  std::span<const Remedy> remedies;
+  void (*add)(Walk& walk, Advice& advice);
+};
+std::span<const Rule* const> playbook();
+void add_playbook(const Facts& facts, Advice& advice);
+
+extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, kReuseRule,
+    kBatchRule, kCastRule, kEpilogueRule, kFusionRule, kLayoutRule, kAlignRule, kGatherRule,
+    kGridRule, kQuantizeRule, kAllocationRule, kRoundTripRule, kPersistentRule, kCounterRule;
+
+}  // namespace purlin::analyze

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules/pricing.h"
+
+#include "analyze/text/layout.h"
+#include "analyze/timeline/intervals.h"
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr double kLeastLaunch = 2'000;  // ns that even an empty kernel takes
+constexpr double kLaunchCost = 8'000;   // ns of the host for a launch through a framework
+constexpr double kHostBound = 0.3;      // idle part of a chain: the host sets its pace
+constexpr std::size_t kMostNamed = 8;
+
+// Where the host sets the pace, each launch less is a call less.
+Interval3 saved_calls(const Facts& facts, double launches, double exposed) {
+  const RecorderOverhead recorder = recorder_overhead(facts.profile->source);
+  const double call = facts.timeline->launches.call_p50_ns;
+  const double calls = in_one_unit(facts, launches) * (1 - exposed);
+  return {0, calls * std::max(0.0, call - recorder.call.mid),
+          calls * std::max(0.0, call - recorder.call.low)};
+}
+
+// What launches save that took `ns` in all, of which `exposed_ns` set the pace.
+Interval3 of_launches(const Facts& facts, Interval3 saved, double ns, double exposed_ns) {
+  const Interval3 x = facts.without_recorder(ns > 0 ? exposed_ns / ns : 1);
+  const double most = in_one_unit(facts, ns);
+  const Interval3 one = bounded({in_one_unit(facts, saved.low), in_one_unit(facts, saved.mid),
+                                 in_one_unit(facts, saved.high)},
+                                most);
+  const Interval3 scaled = {one.low * (one.low > 0 ? x.low : 1), one.mid * x.mid,
+                            std::min(one.high, most * x.high)};
+  return facts.capped(scaled);
+}
+
+// The device's idle time within one occurrence, without what the recorder added to the host's part.
+Interval3 idle_within(const Facts& facts, const Chain& chain) {
+  const auto& activities = facts.profile->timeline.activities;
+  double idle = 0;
+  for (const Launches& group : chain.groups)
+    for (std::size_t i = 1; i < group.size(); ++i)
+      idle += std::max(0.0, static_cast<double>(begin_of(activities[group[i]]) -
+                                                end_of(activities[group[i - 1]])));
+  const double each = chain.groups.empty() ? 0 : idle / chain.count();
+  const Unit& unit = facts.unit;
+  const auto left = [&](double recorder) {
+    return unit.host_ns > 0 ? std::clamp(1 - recorder / unit.host_ns, 0.0, 1.0) : 1.0;
+  };
+  return {each * left(unit.recorder_ns.high), each * left(unit.recorder_ns.mid),
+          each * left(unit.recorder_ns.low)};
+}
+
+}  // namespace
+
+double in_one_unit(const Facts& facts, double total) {
+  return total / (facts.unit.count * facts.unit.devices);
+}
+
+Peaks peaks_of(const Facts& facts, const KernelStat& kernel, std::string_view dtype) {
+  Peaks out;
+  const Ceilings* ceilings = facts.ceilings_of(kernel);
+  if (ceilings == nullptr) return out;
+  if (const Ceiling* peak = ceilings->compute_for(dtype, true)) out.flops = peak->peak;
+  out.bandwidth = facts.bandwidth_of(kernel);
+  out.l2_bytes = ceilings->l2_bytes;
+  return out;
+}
+
+double roof_ns(const Peaks& peaks, double flops, double bytes, double compute, double memory) {
+  const double arithmetic = peaks.flops > 0 ? flops / (peaks.flops * compute) * 1e9 : 0;
+  const double traffic = peaks.bandwidth > 0 ? bytes / (peaks.bandwidth * memory) * 1e9 : 0;
+  return std::max({arithmetic, traffic, kLeastLaunch});
+}
+
+void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
+            Intervention& out) {
+  const double each = chain.each_ns(), count = chain.count();
+  const double exposed = facts.without_recorder(chain.ns > 0 ? chain.exposed_ns / chain.ns : 1).mid;
+  const Interval3 idle = idle_within(facts, chain);
+  Interval3 all;
+  if (idle.mid > kHostBound * (idle.mid + each)) {
+    // The host's pace: the whole span goes, and what is left takes its launches at least.
+    const auto after = [&](double device) { return std::max(device, launches * kLaunchCost); };
+    all = Interval3{each + idle.low - after(after_ns.low), each + idle.mid - after(after_ns.mid),
+                    each + idle.high - after(after_ns.high)} *
+          count;
+    all = {in_one_unit(facts, all.low), in_one_unit(facts, all.mid), in_one_unit(facts, all.high)};
+  } else {
+    const Interval3 saved = {(each - after_ns.low) * count, (each - after_ns.mid) * count,
+                             (each - after_ns.high) * count};
+    const Interval3 turns = idle * in_one_unit(facts, count);
+    all = of_launches(facts, saved, chain.ns, chain.exposed_ns) +
+          Interval3{0, turns.mid * exposed, turns.high};
+  }
+  out.saved_ns = out.saved_ns + bounded(all, all.high);
+  out.change.edits.emplace_back(edit::Replace{chain.groups, after_ns});
+  if (facts.exposure.known && exposed < 0.9)
+    out.evidence.push_back(
+        {"share of their time that sets the pace", percent(exposed), "timeline"});
+}
+
+void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Intervention& out) {
+  const Facts& facts = walk.facts();
+  double ns = 0, exposed_ns = 0, kernels = 0, copies_ns = 0;
+  for (const std::uint32_t activity : work) {
+    const Activity& one = walk.at(activity);
+    const double length = walk.duration(activity);
+    if (one.kind != ActivityKind::kKernel) {
+      copies_ns += length;
+      continue;
+    }
+    ns += length;
+    kernels += 1;
+    exposed_ns += length * facts.exposure.share[one.row];
+  }
+  const double exposed = facts.without_recorder(ns > 0 ? exposed_ns / ns : 1).mid;
+  // The host stands still in most copies, so they count in full.
+  const Interval3 all = of_launches(facts, gone * ns, ns, exposed_ns) +
+                        saved_calls(facts, kernels, exposed) + gone * in_one_unit(facts, copies_ns);
+  out.saved_ns = out.saved_ns + bounded(all, all.high);
+  out.change.edits.emplace_back(edit::Remove{Affected::of(work), gone});
+}
+
+void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out) {
+  const double t = facts.rows.kernels[row].duration.total_ns();
+  const Interval3 saved = {t * (1 - factor.low), t * (1 - factor.mid), t * (1 - factor.high)};
+  out.saved_ns = facts.capped(out.saved_ns + facts.end_to_end(row, saved));
+  out.change.edits.emplace_back(scale_of(facts, row, factor));
+}
+
+edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor) {
+  return {Affected::of_rows(facts.profile_rows(row)), factor};
+}
+
+void name_kernel(const KernelStat& kernel, Intervention& out) {
+  if (std::find(out.kernels.begin(), out.kernels.end(), kernel.label) != out.kernels.end()) return;
+  if (out.kernels.size() < kMostNamed) {
+    out.kernels.push_back(kernel.label);
+  } else {
+    out.kernels_left_out += 1;
+  }
+}
+
+void name_kernels(const Facts& facts, const std::vector<std::uint32_t>& rows, Intervention& out) {
+  for (const std::uint32_t row : rows) name_kernel(facts.rows.kernels[facts.row_of[row]], out);
+}
+
+bool from_library(const KernelStat& kernel) {
+  const std::string_view family = kernel.name.family;
+  return family == "cublas" || family == "cudnn" || family == "rocblas" || family == "miopen";
+}
+
+int architecture_number(std::string_view arch) {
+  if (!starts_with(arch, "sm_")) return 0;
+  const auto number = parse_int(arch.substr(3));
+  return number ? static_cast<int>(*number) : 0;
+}
+
+std::string a_unit(const Facts& facts) { return facts.unit.kind == "step" ? " a step" : ""; }
+
+}  // namespace purlin::analyze

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pricing: what a rule wants changed, turned into the saving of one unit. Every interval here is
+// written low saving first: a duration's low is its longest. Pure functions over values.
+#pragma once
+
+#include "analyze/advise/rules/walk.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin::analyze {
+
+inline constexpr double kShortLaunch = 5'000;  // ns; below it a launch mostly starts and drains
+inline constexpr double kSmallestRow = 0.002;  // of the unit; smaller rows cannot matter
+
+// Roofs of a device for an estimate, in FLOP/s and B/s; 0 where not known.
+struct Peaks {
+  double flops = 0, bandwidth = 0, l2_bytes = 0;
+};
+Peaks peaks_of(const Facts& facts, const KernelStat& kernel, std::string_view dtype);
+// Time at shares of the two roofs, with a floor that even an empty launch takes; ns.
+double roof_ns(const Peaks& peaks, double flops, double bytes, double compute, double memory);
+
+// Each occurrence of a chain becomes `launches` launches that take `after_ns` in all.
+void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
+            Intervention& out);
+// Some launches, the host's part included, go: the share `gone` of each.
+void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Intervention& out);
+// The launches of some report rows take `factor` of their time.
+void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out);
+edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor);
+
+// Labels of the kernels of some rows, each once.
+void name_kernels(const Facts& facts, const std::vector<std::uint32_t>& rows, Intervention& out);
+void name_kernel(const KernelStat& kernel, Intervention& out);
+bool from_library(const KernelStat& kernel);
+int architecture_number(std::string_view arch);  // "sm_90" -> 90, 0 for what is none
+std::string a_unit(const Facts& facts);          // " a step", ""
+double in_one_unit(const Facts& facts, double total);
+
+}  // namespace purlin::analyze

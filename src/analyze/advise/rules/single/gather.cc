@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Look-ups by index far below the bandwidth: neighbours in the result are not neighbours in the
+// source, so each access moves a sector for a few of its bytes.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+#include "model/problem/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kGather = {"local_gathers",
+                            "Read whole rows: order the data as it is looked up",
+                            Pillar::kMemoryEfficiency,
+                            Level::kAlgorithm,
+                            "memory",
+                            "days",
+                            "low",
+                            "api-independent",
+                            "application",
+                            "gather along the first axis: store the transposed table once|"
+                            "sort or bin the indices, or reorder the data, once|"
+                            "torch.where instead of a mask as index",
+                            "an order that is changed must be changed back where it matters"};
+
+constexpr double kPoor = 0.5;  // of the bandwidth
+constexpr double kIndexBytes = 8;
+constexpr double kLeast = 0.4;  // of the bandwidth, that rows reach
+constexpr std::string_view kByIndex[] = {"index", "gather", "scatter", "take", "embedding"};
+
+bool by_index(const KernelStat& kernel) {
+  if (kernel.name.op_class == "embedding") return true;
+  for (const std::string_view word : kByIndex)
+    if (kernel.op.find(word) != std::string::npos || kernel.name.brief.find(word) == 0) return true;
+  return false;
+}
+
+// PyTorch's kernel for indices handles four elements a thread; each reads its index as well. Where
+// the op's shape is not known, the launch tells the elements to within a block.
+double share_by_launch(const Facts& facts, const KernelStat& kernel) {
+  constexpr double kPerThread = 4;
+  if (kernel.name.full.find("index_elementwise_kernel") == std::string::npos) return 0;
+  const double size = std::max(1.0, bytes_per_element(kernel.dtype.empty() ? "f32" : kernel.dtype));
+  const double elements = static_cast<double>(kernel.launch.blocks()) *
+                          static_cast<double>(kernel.launch.block[0]) * kPerThread;
+  const double bandwidth = facts.bandwidth_of(kernel);
+  if (bandwidth <= 0) return 0;
+  return elements * (2 * size + kIndexBytes) / bandwidth * 1e9 / kernel.duration.mean_ns();
+}
+
+bool one_column(const KernelStat& kernel) {
+  Problem problem;
+  problem.dimensions = dimensions_from_text(kernel.shape);
+  return problem["indices"] > 0 && problem["cols"] == 1;
+}
+
+void add_gathers(Walk& walk, Advice& advice) {
+  const Facts& facts = walk.facts();
+  Intervention out = from_remedy(kGather);
+  for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
+    const KernelStat& kernel = facts.rows.kernels[i];
+    if (!by_index(kernel) || kernel.duration.mean_ns() < kShortLaunch) continue;
+    const bool by_shape = kernel.roof.memory_share > 0;
+    const double used = by_shape ? kernel.roof.memory_share : share_by_launch(facts, kernel);
+    if (used <= 0 || used >= kPoor) continue;
+    // An index for each element may be one for each row, repeated: then it is not read each time.
+    const Touch& touch = walk.report_touch(i);
+    const double size = std::max(1.0, bytes_per_element(kernel.dtype));
+    const double least = touch.kind == TouchKind::kOther && by_shape && one_column(kernel)
+                             ? used * 2 * size / (2 * size + kIndexBytes)
+                             : used;
+    const auto factor = [](double of, double share) { return std::min(1.0, of / share); };
+    scale_row(facts, i, {factor(used, kLeast), factor(least, 0.65), factor(least, 0.92)}, out);
+    name_kernel(kernel, out);
+    out.evidence.push_back({problem_text(kernel),
+                            fmt::format("{}{}, at {} of the bandwidth",
+                                        short_ns(facts.in_unit(kernel.duration.total_ns())),
+                                        a_unit(facts), percent(used)),
+                            by_shape ? "shape model" : "launch"});
+  }
+  if (out.evidence.empty()) return;
+  out.assumptions.emplace_back(
+      "the order can be changed, and reaches 0.4 to 0.92 of the bandwidth, in the middle 0.65");
+  out.confidence = "C";
+  advice.interventions.push_back(std::move(out));
+}
+
+}  // namespace
+
+const Rule kGatherRule = {{&kGather, 1}, add_gathers};
+
+}  // namespace purlin::analyze

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches that cannot fill the device: fewer blocks than multiprocessors, down to a single thread;
+// and launches whose last wave is nearly empty.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kGrid[] = {
+    {"fill_the_device", "Give the device more blocks at a time", Pillar::kOccupancy,
+     Level::kParallelism, "latency", "days", "low", "api-independent", "kernel",
+     "a larger batch, or several problems in one launch|"
+     "split the reduction: split-K, stream-K, two passes|"
+     "one thread for each element instead of a loop; several streams",
+     ""},
+    {"whole_waves", "Fit the blocks into whole waves", Pillar::kOccupancy, Level::kTuning,
+     "latency", "days", "low", "cuda", "kernel",
+     "another tile size, so that the number of blocks is just below a multiple of what fits|"
+     "stream-K or a persistent kernel shares the last wave out; a batch of another size",
+     ""}};
+
+constexpr double kFewThreads = 1'024;
+constexpr double kWorstTail = 0.15;  // of the launch, idle in its last wave
+constexpr double kMostWaves = 6;
+
+const DeviceInfo* device_of(const Facts& facts, const KernelStat& kernel) {
+  for (const DeviceInfo& device : facts.profile->environment.devices)
+    if (device.name == kernel.device && device.compute_units > 0) return &device;
+  return nullptr;
+}
+
+double threads_of(const KernelStat& kernel) {
+  const auto& block = kernel.launch.block;
+  return static_cast<double>(kernel.launch.blocks()) * static_cast<double>(block[0]) *
+         static_cast<double>(block[1]) * static_cast<double>(block[2]);
+}
+
+// Whether a known roof says that it does well in spite of its size.
+bool does_well(const KernelStat& kernel) { return kernel.roof.utilization >= 0.6; }
+
+void add_small(const Facts& facts, std::size_t row, double units, Advice& advice) {
+  const KernelStat& kernel = facts.rows.kernels[row];
+  const auto blocks = static_cast<double>(kernel.launch.blocks());
+  const double threads = threads_of(kernel);
+  const bool few = threads > 0 && threads <= kFewThreads;
+  const double most =
+      std::min(1 - blocks / units, kernel.roof.utilization > 0 ? 1 - kernel.roof.utilization : 1.0);
+  Intervention out = from_remedy(kGrid[0]);
+  scale_row(facts, row, {1, 1 - (few ? 0.85 : 0.35) * most, 1 - most}, out);
+  name_kernel(kernel, out);
+  out.evidence.push_back({problem_text(kernel),
+                          fmt::format("{} of {} for {}, {} a launch", counted(blocks, "block"),
+                                      counted(threads / std::max(1.0, blocks), "thread"),
+                                      counted(units, "SM"), short_ns(kernel.duration.mean_ns())),
+                          "launch"});
+  if (kernel.roof.utilization > 0)
+    out.evidence.push_back(
+        {"of its roof",
+         fmt::format("{} of {}", percent(kernel.roof.utilization), clean(kernel.roof.ceiling)),
+         "shape model"});
+  out.assumptions.emplace_back(
+      "the work can be split or joined with other work: if not, the low "
+      "estimate holds, which is 0");
+  out.confidence = few ? "B" : "C";
+  advice.interventions.push_back(std::move(out));
+}
+
+// Blocks that run at a time, by the occupancy that the launch permits.
+double at_a_time(const KernelStat& kernel, const DeviceInfo& device) {
+  const double warps = std::ceil(
+      threads_of(kernel) / std::max<double>(1, static_cast<double>(kernel.launch.blocks())) / 32);
+  const double slots = 64 * kernel.roof.occupancy_theoretical;
+  return warps > 0 && slots > 0 ? std::max(1.0, std::floor(slots / warps)) * device.compute_units
+                                : 0;
+}
+
+void add_waves(const Facts& facts, std::size_t row, const DeviceInfo& device, Intervention& out) {
+  const KernelStat& kernel = facts.rows.kernels[row];
+  const double wave = at_a_time(kernel, device);
+  if (wave <= 0 || kernel.roof.bound != Bound::kCompute || kernel.launch_shapes > 1) return;
+  const double waves = static_cast<double>(kernel.launch.blocks()) / wave;
+  const double tail = 1 - waves / std::ceil(waves);
+  if (waves <= 1 || waves > kMostWaves || tail < kWorstTail) return;
+  scale_row(facts, row, {1, 1 - 0.5 * tail, 1 - tail}, out);
+  name_kernel(kernel, out);
+  out.evidence.push_back(
+      {problem_text(kernel),
+       fmt::format("{} in waves of {:.0f}: {:.2f} waves, the last one idles {:.0f}% of the launch",
+                   counted(static_cast<double>(kernel.launch.blocks()), "block"), wave, waves,
+                   100 * tail),
+       "launch"});
+}
+
+void add_grids(Walk& walk, Advice& advice) {
+  const Facts& facts = walk.facts();
+  Intervention waves = from_remedy(kGrid[1]);
+  for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
+    const KernelStat& kernel = facts.rows.kernels[i];
+    const DeviceInfo* device = device_of(facts, kernel);
+    if (device == nullptr || kernel.name.op_class == "communication" || does_well(kernel) ||
+        kernel.duration.mean_ns() < kShortLaunch || kernel.launch.blocks() <= 0)
+      continue;
+    if (static_cast<double>(kernel.launch.blocks()) < 0.75 * device->compute_units) {
+      add_small(facts, i, device->compute_units, advice);
+    } else {
+      add_waves(facts, i, *device, waves);
+    }
+  }
+  if (waves.evidence.empty()) return;
+  waves.assumptions.emplace_back("a tile that fits exists: the middle estimate wins half the tail");
+  waves.confidence = "C";
+  advice.interventions.push_back(std::move(waves));
+}
+
+}  // namespace
+
+const Rule kGridRule = {kGrid, add_grids};
+
+}  // namespace purlin::analyze

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shorter types: a product that only waits for its weights gets faster with them; a product at
+// its roof takes half as long with 8 bits. Both trade precision, so the second is a trade only.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kQuantize = {
+    "quantize",
+    "Store the weights in 8 or 4 bits",
+    Pillar::kArithmeticIntensity,
+    Level::kAlgorithm,
+    "memory",
+    "days",
+    "high",
+    "arch-specific",
+    "framework",
+    "FP8: torch._scaled_mm, Transformer Engine, torchao, with a scale for each row|"
+    "INT8 and INT4: custom kernel required (torchao, Marlin, CUTLASS mixed-input GEMM)|"
+    "quantise ahead of time, accumulate in 32 bits",
+    "numerics: compare accuracy on the task, layer by layer; keep sensitive layers in 16 bits"};
+
+constexpr double kMostRows = 64, kMemoryUsed = 0.35, kComputeUsed = 0.5, kWeightsShare = 0.8;
+// Of the time: 8-bit weights with a poor kernel, with a good one, at the ratio of the bytes.
+constexpr Interval3 kShorter = {0.85, 0.60, 0.5}, kFaster = {0.85, 0.62, 0.5};
+
+void add_quantize(Walk& walk, Advice& advice) {
+  const Facts& facts = walk.facts();
+  Intervention vectors = from_remedy(kQuantize), products = from_remedy(kQuantize);
+  for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
+    const KernelStat& kernel = facts.rows.kernels[i];
+    const Touch& touch = walk.report_touch(i);
+    if (touch.kind != TouchKind::kProduct || touch.in_size != 2) continue;
+    const double weights = touch.matrix() * touch.in_size;
+    const bool waits = touch.vectors() <= kMostRows && weights >= kWeightsShare * touch.bytes() &&
+                       kernel.roof.memory_share >= kMemoryUsed &&
+                       weights * kernel.duration.count() > 0 && touch.batch == 1;
+    const Ceilings* ceilings = facts.ceilings_of(kernel);
+    const Ceiling *eight = ceilings ? ceilings->compute_for("f8", true) : nullptr,
+                  *sixteen = ceilings ? ceilings->compute_for("bf16", true) : nullptr;
+    const bool faster = eight != nullptr && sixteen != nullptr &&
+                        eight->peak > 1.5 * sixteen->peak &&
+                        kernel.roof.compute_share >= kComputeUsed;
+    if (!waits && !faster) continue;
+    Intervention& out = waits ? vectors : products;
+    scale_row(facts, i, waits ? kShorter : kFaster, out);
+    name_kernel(kernel, out);
+    out.evidence.push_back(
+        {problem_text(kernel),
+         waits ? fmt::format("{} of weights for {:.0f} rows, at {} of the bandwidth",
+                             format_bytes(weights), touch.vectors(),
+                             percent(kernel.roof.memory_share))
+               : fmt::format("at {} of its roof; 8 bits have twice the peak",
+                             percent(kernel.roof.utilization)),
+         "shape model"});
+  }
+  for (Intervention* out : {&vectors, &products}) {
+    if (out->evidence.empty()) continue;
+    out->assumptions.emplace_back(
+        "8 bits for the weights; the high estimate is the ratio of bytes "
+        "or of peaks; converting the input is not counted");
+    out->confidence = "C";
+    (out == &vectors ? advice.interventions : advice.trades).push_back(std::move(*out));
+  }
+}
+
+}  // namespace
+
+const Rule kQuantizeRule = {{&kQuantize, 1}, add_quantize};
+
+}  // namespace purlin::analyze

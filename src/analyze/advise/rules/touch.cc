@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules/touch.h"
+
+#include "model/problem/problem.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace purlin::analyze {
+namespace {
+
+double extent(const Problem& problem, std::string_view name) {
+  return static_cast<double>(std::max<std::int64_t>(0, problem[name]));
+}
+
+void touch_product(const Problem& problem, Touch& out) {
+  out.batch = std::max(1.0, extent(problem, "B"));
+  out.m = extent(problem, "M");
+  out.columns = extent(problem, "N");
+  out.depth = extent(problem, "K");
+  if (out.m <= 0 || out.columns <= 0 || out.depth <= 0) return;
+  out.kind = TouchKind::kProduct;
+  out.n = out.out = out.batch * out.m * out.columns;
+  out.read = out.in_size * out.batch * out.depth * (out.m + out.columns);
+  out.written = out.in_size * out.out;
+}
+
+void touch_pointwise(const Problem& problem, Touch& out) {
+  out.n = out.out = extent(problem, "n");
+  const double in = extent(problem, "in");
+  const double inputs = std::max(1.0, extent(problem, "inputs"));
+  out.written = out.n * out.in_size;
+  out.read = out.in_size * (in > 0 ? in : inputs * out.n);
+  if (out.n <= 0 || problem["write"] > 0) out.written = extent(problem, "write");
+  if (problem["read"] > 0) out.read = extent(problem, "read");
+  // A broadcast input holds fewer elements; what it adds is not a whole one.
+  out.inputs = out.n > 0 ? std::floor(out.read / (out.in_size * out.n)) : 0;
+  if (out.n > 0) out.kind = TouchKind::kPointwise;
+}
+
+void touch_reduction(const Problem& problem, Touch& out) {
+  out.n = extent(problem, "n");
+  out.out = std::max(1.0, extent(problem, "out"));
+  if (out.n <= 0) return;
+  out.kind = TouchKind::kReduction;
+  out.read = problem["read"] > 0 ? extent(problem, "read") : out.n * out.in_size;
+  out.written = problem["write"] > 0 ? extent(problem, "write") : out.out * out.in_size;
+}
+
+void touch_norm(const Problem& problem, Touch& out) {
+  out.n = extent(problem, "n");
+  if (out.n <= 0) out.n = extent(problem, "rows") * extent(problem, "cols");
+  if (out.n <= 0) return;
+  out.kind = TouchKind::kNorm;
+  out.out = out.n;
+  out.backward = problem["backward"] > 0;
+  out.read =
+      problem["read"] > 0 ? extent(problem, "read") : out.n * out.in_size * (out.backward ? 2 : 1);
+  out.written = problem["write"] > 0 ? extent(problem, "write") : out.n * out.in_size;
+}
+
+}  // namespace
+
+Touch touch_of(const KernelRow& row, const KernelStat& stat) {
+  Touch out;
+  Problem problem;
+  problem.dimensions = dimensions_from_text(row.shape);
+  out.in_size = bytes_per_element(row.dtype);
+  if (problem.empty() || out.in_size <= 0) return out;
+  const std::string_view c = stat.name.op_class;
+  if (c == "gemm") {
+    touch_product(problem, out);
+  } else if (c == "elementwise" || c == "copy") {
+    touch_pointwise(problem, out);
+  } else if (c == "reduction") {
+    touch_reduction(problem, out);
+  } else if (c == "softmax" || c == "norm") {
+    touch_norm(problem, out);
+  } else {
+    out.kind = TouchKind::kOther;
+  }
+  out.compares = out.kind == TouchKind::kPointwise && out.out_size() < out.in_size;
+  return out;
+}
+
+double padded_extent(double extent, const Touch& product, double bytes) {
+  const double step = product.in_size > 0 ? bytes / product.in_size : 1;
+  return std::ceil(extent / step) * step;
+}
+
+std::string misaligned_extent(const Touch& product, double bytes) {
+  if (product.kind != TouchKind::kProduct) return "";
+  for (const auto& [name, extent] :
+       {std::pair{"K", product.depth}, std::pair{"N", product.columns}, std::pair{"M", product.m}})
+    if (padded_extent(extent, product, bytes) != extent)
+      return fmt::format("{}={:.0f} is not a multiple of {:.0f}", name, extent,
+                         bytes / product.in_size);
+  return "";
+}
+
+}  // namespace purlin::analyze

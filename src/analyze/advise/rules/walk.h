@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walk: the launches of a profile in the order in which the device ran them, stream by stream. They
+// are cut at the border of a step, where the host waited, and at a memcpy. Rules about chains walk
+// these runs; what one rule has taken, the next leaves alone. Built once per advice; the facts must
+// outlive it.
+#pragma once
+
+#include "analyze/advise/rules.h"
+#include "analyze/advise/rules/touch.h"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace purlin::analyze {
+
+class HostFacts;
+
+using Launches = std::vector<std::uint32_t>;  // indices into Timeline::activities, in order
+
+// One sequence of rows, and all its occurrences.
+struct Chain {
+  std::vector<std::uint32_t> rows;  // of the profile, one for each kernel
+  std::vector<Launches> groups;     // its occurrences
+  double ns = 0, exposed_ns = 0;    // of all of them
+  double count() const { return static_cast<double>(groups.size()); }
+  double each_ns() const { return groups.empty() ? 0 : ns / count(); }
+};
+
+class Walk {
+ public:
+  explicit Walk(const Facts& facts);
+
+  const std::vector<Launches>& runs() const { return runs_; }
+  const Touch& touch(std::uint32_t activity) const;
+  const Touch& row_touch(std::uint32_t row) const { return touches_[row]; }
+  const Touch& report_touch(std::size_t row) const { return report_touches_[row]; }
+  const Activity& at(std::uint32_t activity) const;
+  const KernelStat& stat(std::uint32_t activity) const;
+  bool taken(std::uint32_t activity) const { return taken_[activity]; }
+  void take(std::span<const std::uint32_t> activities);
+  bool trains() const;  // the program runs a backward pass or an optimizer
+  // Index of the step that holds it; -1 outside of all.
+  int step_of(const Activity& activity) const;
+  double duration(std::uint32_t activity) const;
+  // Of all work of some activities.
+  double duration(std::span<const std::uint32_t> activities) const;
+  const Facts& facts() const { return facts_; }
+
+ private:
+  void cut(const HostFacts& host, std::span<const std::uint32_t> stream);
+
+  const Facts& facts_;
+  std::vector<Touch> touches_;         // of each profile row
+  std::vector<Touch> report_touches_;  // of each row of the report
+  std::vector<Launches> runs_;
+  std::vector<bool> taken_;
+};
+
+// Chains by their rows.
+class Chains {
+ public:
+  explicit Chains(const Walk& walk) : walk_(walk) {}
+  void add(std::span<const std::uint32_t> group);
+  // Most time first.
+  std::vector<const Chain*> all() const;
+
+ private:
+  const Walk& walk_;
+  std::map<std::vector<std::size_t>, Chain> chains_;
+};
+
+}  // namespace purlin::analyze
