@@ -46,18 +46,6 @@ PY
 held kineto_h200_fusion_before.json.gz fusion_pointwise fuse_pointwise
 held kineto_h200_decode_before.json.gz graphs_decode cuda_graphs
 
-# One of the changes, replayed: as text, as a document, as a trace for a viewer.
-decode="$traces/kineto_h200_decode_before.json.gz"
-expect_exit 0 purlin advise "$decode" --apply cuda_graphs -o "$tmp/after.pftrace"
-expect_contains "$tmp/out" "critical path after" "host calls that go along"
-[ -s "$tmp/after.pftrace" ] || fail "the replayed timeline was not written"
-expect_exit 0 purlin advise --json "$decode" --apply 1
-expect_json "$tmp/out" 'd["schema"] == "purlin.applied/1" and d["after"]["step_ns"] < d["before"]["step_ns"]'
-expect_exit 2 purlin advise "$decode" --apply tune_everything
-expect_contains "$tmp/err" "1 cuda_graphs"
-expect_exit 2 purlin advise "$decode" -o "$tmp/after.pftrace"
-expect_contains "$tmp/err" "only with --apply"
-
 # The report has the first of it, and says where the rest is.
 expect_exit 0 purlin report "$traces/kineto_h200_decode_before.json.gz"
 expect_contains "$tmp/out" "CU" "purlin advise" "shows reasons"
@@ -121,4 +109,4 @@ expect_json "$tmp/out" 'd["interventions"][0]["record"]["factor"]["mid"] > 0'
 cp "$tmp/out" "$tmp/learned.json"
 expect_exit 0 python3 "$suites/json_schema.py" --closed "$schema" "$tmp/learned.json"
 expect_exit 0 purlin advise "$before"
-expect_contains "$tmp/out" "5 outcomes of this rule" "the interval is theirs" "checklist"
+expect_contains "$tmp/out" "5 outcomes of this rule" "checklist"

@@ -29,6 +29,23 @@ bool can_lose(const Change& change) {
   });
 }
 
+// The profiler's step() runs between one of its marks and the next.
+std::vector<Interval> between_marks(const Timeline& timeline, std::uint32_t process) {
+  constexpr std::string_view kMark = "ProfilerStep#";
+  constexpr std::int64_t kLongest = 200'000;  // ns; beyond, something else happens there
+  std::vector<Interval> out;
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  for (const Range& range : timeline.ranges) {
+    if (range.process != process || range.kind != RangeKind::kStep ||
+        !starts_with(timeline.names[range.name], kMark))
+      continue;
+    if (begin_of(range) > end && begin_of(range) - end <= kLongest)
+      out.push_back({end, begin_of(range)});
+    end = end_of(range);
+  }
+  return out;
+}
+
 // Loading input is work outside of what a recorder of ops and calls slows.
 Change slower_loading(const Profile& profile, double factor) {
   Change out;
@@ -38,23 +55,6 @@ Change slower_loading(const Profile& profile, double factor) {
     for (const NamedInterval& one : host.process(process).loading)
       edit.when.push_back(one.interval);
     if (!edit.when.empty()) out.edits.push_back(std::move(edit));
-  }
-  return out;
-}
-
-// The profiler's step() runs between one of its marks and the next.
-std::vector<Interval> between_marks(const Timeline& timeline, std::uint32_t process) {
-  constexpr std::string_view kMark = "ProfilerStep#";
-  constexpr std::int64_t kLongest = 200'000;  // ns; beyond, something else happens there
-  std::vector<Interval> out;
-  std::int64_t end = std::numeric_limits<std::int64_t>::max();
-  for (const Range& range : timeline.ranges) {
-    if (range.process != process || range.kind != RangeKind::kStep ||
-        range.name >= timeline.names.size() || !starts_with(timeline.names[range.name], kMark))
-      continue;
-    if (begin_of(range) > end && begin_of(range) - end <= kLongest)
-      out.push_back({end, begin_of(range)});
-    end = end_of(range);
   }
   return out;
 }
