@@ -37,7 +37,7 @@ std::vector<Interval> between_marks(const Timeline& timeline, std::uint32_t proc
   std::int64_t end = std::numeric_limits<std::int64_t>::max();
   for (const Range& range : timeline.ranges) {
     if (range.process != process || range.kind != RangeKind::kStep ||
-        !starts_with(timeline.names[range.name], kMark))
+        range.name >= timeline.names.size() || !starts_with(timeline.names[range.name], kMark))
       continue;
     if (begin_of(range) > end && begin_of(range) - end <= kLongest)
       out.push_back({end, begin_of(range)});

@@ -321,6 +321,14 @@ TEST(Replay, TheRecorderIsNotTakenOffTheLoadingOfInput) {
   EXPECT_NEAR(replayer.quality().baseline_ns.low / replayer.quality().recorded_ns, 1, 0.02);
 }
 
+// Records are foreign: a name may be out of range.
+TEST(Replay, AnUnknownNameDoesNoHarm) {
+  Profile profile = machine_program(kHostBound);
+  for (Range& range : profile.timeline.ranges) range.name = kNone;
+  for (Call& call : profile.timeline.calls) call.name = kNone;
+  EXPECT_TRUE(replayer_of(profile).usable());
+}
+
 TEST(Replay, TheCriticalPathNamesWhatSetsThePace) {
   const Profile device = machine_program(kDeviceBound), host = machine_program(kHostBound);
   {
