@@ -243,6 +243,29 @@ TEST(GraphCapture, WithoutSuchACallItIsAGraph) {
   EXPECT_GT(graph->saved_share.mid, 0.5);
 }
 
+// Loading input is not work that another way of launching would save.
+TEST(HostWork, LeavesTheLoadingOfInput) {
+  TimelineBuilder builder;
+  builder.profile.source = "kineto";
+  for (int step = 0; step < kLevelSteps; ++step) {
+    const std::int64_t at = step * 1'000'000;
+    builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(step), at, 1'000'000);
+    builder.range(RangeKind::kDataLoader, "next", at, 800'000);
+    for (int i = 0; i < 10; ++i)
+      builder.kernel("small", at + 808'000 + i * 20'000, 2'000,
+                     builder.launch(at + 800'000 + i * 20'000, 5'000));
+  }
+  builder.profile.kernels[0].duration.add(2'000, 10.0 * kLevelSteps);
+  const Profile& profile = builder.sorted();
+  const Advice advice = advise(profile, analyze_timeline(profile));
+  const Intervention* feed = advised(advice, "feed_the_device");
+  ASSERT_NE(feed, nullptr);
+  EXPECT_EQ(advice.interventions[0].id, "feed_the_device");
+  if (const Intervention* host = advised(advice, "cut_host_work")) {
+    EXPECT_LT(host->saved_share.high, 0.25);
+  }
+}
+
 // Nothing is promised for one large kernel a step.
 TEST(GraphCapture, NotForOneKernel) {
   LevelProgram program;

@@ -70,7 +70,7 @@ void add_allocation(Walk& walk, Advice& advice) {
     const Call& call = timeline.calls[i];
     if (call.kind != CallKind::kAllocation || call.start_ns < begin || call.start_ns >= end)
       continue;
-    const std::string& name = timeline.names[call.name];
+    const std::string name(name_in(timeline, call.name));
     if (!from_driver(name)) continue;
     count[name] += 1;
     removed.calls.push_back(i);

@@ -21,6 +21,7 @@ class CaptureFinder {
       : facts_(facts), sequence_(sequence), timeline_(facts.profile->timeline) {}
 
   GraphCapture run() {
+    find_steps();
     group();
     std::size_t launches = 0;
     for (const WorkGroup& one : out_.groups) launches += one.size();
@@ -42,14 +43,21 @@ class CaptureFinder {
         });
   }
 
+  // By the step in which its process launched it; ranks come to a step at different times.
   std::size_t step_of(const Activity& activity) const {
-    const auto& steps = facts_.timeline->steps;
-    return static_cast<std::size_t>(std::partition_point(steps.begin(), steps.end(),
-                                                         [&](const StepTime& step) {
-                                                           return step.start_ns <=
-                                                                  begin_of(activity);
-                                                         }) -
+    const bool on_host = host_steps_.size() >= 2 && activity.call < timeline_.calls.size();
+    const std::int64_t time =
+        on_host ? begin_of(timeline_.calls[activity.call]) : begin_of(activity);
+    const std::vector<std::int64_t>& steps = on_host ? host_steps_ : device_steps_;
+    return static_cast<std::size_t>(std::upper_bound(steps.begin(), steps.end(), time) -
                                     steps.begin());
+  }
+
+  void find_steps() {
+    for (const Range& range : timeline_.ranges)
+      if (range.kind == RangeKind::kStep && range.process == sequence_.process)
+        host_steps_.push_back(begin_of(range));
+    for (const StepTime& step : facts_.timeline->steps) device_steps_.push_back(begin_of(step));
   }
 
   void group() {
@@ -109,6 +117,7 @@ class CaptureFinder {
   const Facts& facts_;
   const RepeatedSequence& sequence_;
   const Timeline& timeline_;
+  std::vector<std::int64_t> host_steps_, device_steps_;  // begins, in order
   GraphCapture out_;
 };
 

@@ -260,6 +260,22 @@ class HostRules {
     return out;
   }
 
+  // All of the host's time except that in which it loads input: another rule is for that.
+  void scale_host_work(Change& change) const {
+    const Timeline& timeline = facts_.profile->timeline;
+    const HostFacts host(timeline);
+    for (std::uint32_t process = 0; process < facts_.profile->processes.size(); ++process) {
+      edit::ScaleHost edit{{1, 0.5, kLeastHost}, {}, process};
+      std::int64_t begin = -kLatest;
+      for (const NamedInterval& one : host.process(process).loading) {
+        if (one.interval.begin > begin) edit.when.push_back({begin, one.interval.begin});
+        begin = one.interval.end;
+      }
+      edit.when.push_back({begin, kLatest});
+      change.edits.emplace_back(std::move(edit));
+    }
+  }
+
   void host_work() {
     const double gap = unit_.host_ns - stalled_ns_ - graphed_ns_;
     if (gap < kLaunchBound * length_) return;
@@ -272,7 +288,7 @@ class HostRules {
     out.assumptions.push_back(fmt::format(
         "half of the host's work can be removed; the recorder slowed the host by {} to {}",
         short_ns(recorder.low), short_ns(recorder.high)));
-    out.change.edits.emplace_back(edit::ScaleHost{{1, 0.5, kLeastHost}, {}, kNone});
+    scale_host_work(out.change);
     add(std::move(out), {0, 0.5 * (gap - recorder.mid), gap - recorder.low}, gap, "C");
   }
 

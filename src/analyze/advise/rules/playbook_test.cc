@@ -573,6 +573,26 @@ TEST(Playbook, CountersOfOneKernel) {
     EXPECT_EQ(find(plain, id), nullptr) << id;
 }
 
+// Records are foreign: a name may be out of range, a parent may be its own.
+TEST(Playbook, ForeignRecordsDoNoHarm) {
+  Program program;
+  program.steps(kSteps, [](Program& one) {
+    for (int k = 0; k < 6; ++k) {
+      one.op("aten::unbind");
+      one.kernel(product("M=1,N=4096,K=4096"), 8'000);
+    }
+    one.builder().call(CallKind::kAllocation, "cudaFree", one.host_now(), 1'000);
+    one.builder().range(RangeKind::kUser, "Optimizer.step#SGD.step", one.host_now(), 1'000);
+    one.kernel(reduction("n=512,out=1"), 8'000);
+  });
+  Timeline& timeline = program.builder().profile.timeline;
+  for (Op& op : timeline.ops) op.name = kNone, op.parent = 0;
+  for (Call& call : timeline.calls) call.name = kNone, call.op = 0;
+  for (Range& range : timeline.ranges)
+    if (range.kind == RangeKind::kUser) range.name = kNone;
+  EXPECT_FALSE(to_json(program.advice()).dump().empty());
+}
+
 // Every remedy is complete, known once, and has its section in the guide.
 TEST(Playbook, EveryRemedyHasASection) {
   const auto guide = read_file(std::string(PURLIN_SOURCE_DIR) + "/docs/guide/playbook.md");

@@ -9,6 +9,10 @@
 
 namespace purlin::analyze {
 
+std::string_view name_in(const Timeline& timeline, std::uint32_t name) {
+  return name < timeline.names.size() ? std::string_view(timeline.names[name]) : std::string_view();
+}
+
 Walk::Walk(const Facts& facts) : facts_(facts) {
   const Profile& profile = *facts.profile;
   for (std::size_t i = 0; i < profile.kernels.size(); ++i)

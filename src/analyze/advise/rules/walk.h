@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace purlin::analyze {
@@ -27,6 +28,9 @@ struct Chain {
   double count() const { return static_cast<double>(groups.size()); }
   double each_ns() const { return groups.empty() ? 0 : ns / count(); }
 };
+
+// "" where the record has none.
+std::string_view name_in(const Timeline& timeline, std::uint32_t name);
 
 class Walk {
  public:

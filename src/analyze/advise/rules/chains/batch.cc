@@ -75,7 +75,7 @@ class Batch {
     for (const Launches& group : chain.groups) steps.insert(walk_.step_of(walk_.at(group.front())));
     std::vector<Interval> out;
     for (const Op& op : timeline.ops) {
-      const std::string& name = timeline.names[op.name];
+      const std::string_view name = name_in(timeline, op.name);
       if (std::find(std::begin(kSlicing), std::end(kSlicing), name) == std::end(kSlicing)) continue;
       Activity at;
       at.start_ns = op.start_ns;

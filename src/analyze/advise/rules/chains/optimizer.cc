@@ -45,7 +45,7 @@ class Optimizer {
     const Timeline& timeline = walk_.facts().profile->timeline;
     std::vector<const Range*> ranges;
     for (const Range& range : timeline.ranges)
-      if (starts_with(timeline.names[range.name], kStepRange)) ranges.push_back(&range);
+      if (starts_with(name_in(timeline, range.name), kStepRange)) ranges.push_back(&range);
     if (ranges.empty()) return;
     for (const Launches& run : walk_.runs())
       for (const std::uint32_t activity : run)

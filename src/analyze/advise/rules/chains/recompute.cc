@@ -62,7 +62,7 @@ class Recompute {
     bool forward = false, within = false;
     double seen = 0;
     for (; op < timeline.ops.size() && ++seen < kMostParents; op = timeline.ops[op].parent) {
-      const std::string& name = timeline.names[timeline.ops[op].name];
+      const std::string_view name = name_in(timeline, timeline.ops[op].name);
       forward = forward ||
                 std::find(std::begin(kForward), std::end(kForward), name) != std::end(kForward);
       within = within || starts_with(name, kBackward);

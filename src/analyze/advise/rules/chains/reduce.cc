@@ -43,9 +43,9 @@ std::string selection_between(const Timeline& timeline, const Activity& a, const
                                  [&](const Op& one) { return one.start_ns < end_of(from); });
   for (; op != timeline.ops.end() && op->start_ns < to.start_ns; ++op) {
     if (op->thread != from.thread || op->process != from.process) continue;
-    const std::string& name = timeline.names[op->name];
+    const std::string_view name = name_in(timeline, op->name);
     if (std::find(std::begin(kSelecting), std::end(kSelecting), name) != std::end(kSelecting))
-      return name;
+      return std::string(name);
   }
   return "";
 }
