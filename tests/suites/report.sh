@@ -111,6 +111,9 @@ draw() {  # PAGE TEXT…
 }
 if [ -x /usr/bin/chromium ]; then
   draw "$tmp/run.html" 'id="kernel-0"' 'id="kernel-1"' 'aria-label="Roofline"' 'id="coverage"' '2 of 2 rows'
+  # A change links to the kernels that it is about.
+  expect_exit 0 purlin report --html "$tmp/advised.html" "$PURLIN_SOURCE/tests/data/traces/kineto_h200_fusion_before.json.gz"
+  draw "$tmp/advised.html" 'Fuse the chain of pointwise kernels into one: <a href="#kernel='
   # The policy would stop the test's own script, so it goes from the copy.
   python3 - "$tmp/many.html" "$suites/report_page_use.js" "$tmp/used.html" <<'EOF'
 import re, sys

@@ -20,11 +20,21 @@
     return el('div', {class: 'tiles'}, items.filter(Boolean).map(([value, text]) => el('div', {class: 'tile'}, el('b', null, value), el('span', null, text))));
   }
 
+  // The kernels that a change is about, as links to their rows.
+  function evidence(names) {
+    const shown = names.slice(0, 3).map((name) => {
+      const row = doc.kernels.find((kernel) => kernel.label === name);
+      return [': ', row ? el('a', {href: `#kernel=${row.id}`}, name) : name];
+    });
+    shown.slice(1).forEach((part) => { part[0] = ', '; });
+    return [shown.flat(), names.length > shown.length ? ` and ${names.length - shown.length} more` : ''].flat();
+  }
+
   function advice() {
     const whole = (share) => `${Math.round(100 * share)}%`;
     if (!doc.advice.length && !doc.alerts.length) return null;
     return el('ul', {class: 'findings', id: 'advice'},
-      doc.advice.map((one) => el('li', null, `${one.title}${one.kernels.length ? `: ${one.kernels[0]}${one.kernels.length > 1 ? ` and ${one.kernels.length - 1} more` : ''}` : ''} saves ${whole(one.saved_share.mid)} (${whole(one.saved_share.low)} to ${whole(one.saved_share.high)})`)),
+      doc.advice.map((one) => el('li', null, one.title, evidence(one.kernels), ` saves ${whole(one.saved_share.mid)} (${whole(one.saved_share.low)} to ${whole(one.saved_share.high)})`)),
       doc.alerts.map((alert) => el('li', {class: 'warning'}, alert.kernel_id ? el('a', {href: `#kernel=${alert.kernel_id}`}, alert.text) : alert.text)));
   }
 
