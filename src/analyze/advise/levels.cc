@@ -87,11 +87,16 @@ LevelShares measure_levels(const Facts& facts, const Advice& advice) {
     copies += static_cast<double>(device.exposed_copy_ns);
     communication += static_cast<double>(device.exposed_communication_ns);
   }
+  // In a collective a rank waits for the last one before anything is transferred.
+  const Graph* graph = facts.replayer != nullptr ? &facts.replayer->graph() : nullptr;
+  const double waits = graph != nullptr && graph->collective_ns > 0
+                           ? graph->collective_wait_ns / graph->collective_ns
+                           : 0;
   const double share = 1 / (unit.count * unit.devices * unit.baseline_ns.mid);
   LevelShares outside = {};
-  outside[place(LossLevel::kScheduling)] = advice.idle_share;
+  outside[place(LossLevel::kScheduling)] = advice.idle_share + waits * communication * share;
   outside[place(LossLevel::kDataMovement)] = copies * share;
-  outside[place(LossLevel::kCommunication)] = communication * share;
+  outside[place(LossLevel::kCommunication)] = (1 - waits) * communication * share;
   double taken = 0;
   for (const double one : outside) taken += one;
   // The steps differ, so the parts may come to more than the whole.

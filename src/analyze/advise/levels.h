@@ -10,7 +10,7 @@
 namespace purlin::analyze {
 
 enum class LossLevel {
-  kScheduling,     // The device idles.
+  kScheduling,     // The device idles, or waits in a collective for the last rank.
   kDataMovement,   // Copies that no kernel hides.
   kCommunication,  // Collectives that no computation hides.
   kRestructure,    // Kernels near their roofs: do less work, move less data.

@@ -6,6 +6,7 @@
 #include "analyze/advise/applied.h"
 #include "analyze/advise/rules.h"
 #include "analyze/advise/rules/remedies.h"
+#include "analyze/replay/testing.h"
 #include "analyze/timeline/testing.h"
 
 #include <gtest/gtest.h>
@@ -151,6 +152,25 @@ TEST(Levels, ExposedCollectivesAreCommunication) {
   const Advice advice = program.advice();
   EXPECT_EQ(advice.verdict, "communication");
   EXPECT_GT(level(advice, LossLevel::kCommunication), 0.9);
+}
+
+// One rank computes three times as long: the other waits in the collective, not for the network.
+TEST(Levels, WaitingForTheLastRankIsNoCommunication) {
+  Machine m({}, 2);
+  for (DeviceInfo& device : m.builder.profile.environment.devices) device.name = "NVIDIA H200";
+  for (int step = 0; step < kLevelSteps; ++step) {
+    m.step(step);
+    for (int rank = 0; rank < 2; ++rank) {
+      m.work(5'000, 1, rank);
+      m.launch("a", rank == 0 ? 300'000 : 900'000, 20, 1, rank);
+    }
+    m.collective(50'000);
+    for (int rank = 0; rank < 2; ++rank) m.wait(1, rank);
+  }
+  const Profile& profile = m.finish();
+  const Advice advice = advise(profile, analyze_timeline(profile));
+  EXPECT_LT(level(advice, LossLevel::kCommunication), 0.1);
+  EXPECT_NEAR(level(advice, LossLevel::kScheduling), 0.3, 0.08);
 }
 
 TEST(Levels, AnIdleDeviceIsScheduling) {

@@ -15,7 +15,8 @@ namespace {
 constexpr double kDiminishingShare = 0.60, kTune = 0.30;
 constexpr double kMostlyIdle = 0.40, kSomeIdle = 0.15, kJudged = 0.20;
 constexpr double kAtTarget = 0.95, kNearlyAll = 0.80, kWorthIt = 0.05;
-constexpr double kDominant = 0.5;  // of the kernels' time
+constexpr double kRankWaits = 0.02;  // of the unit: worth a word
+constexpr double kDominant = 0.5;    // of the kernels' time
 
 const Intervention* best(const Advice& advice, LossLevel level) {
   for (const Intervention& one : advice.interventions)  // in order of saving
@@ -73,6 +74,11 @@ std::string outside_in_words(const Facts& facts, const Advice& advice, LossLevel
           "of the time",
           100 * share);
     default:
+      if (share > advice.idle_share + kRankWaits)
+        return fmt::format(
+            "fix the schedule first: the devices idle {:.0f}% of the time and wait "
+            "{:.0f}% of it in collectives for the last rank",
+            100 * advice.idle_share, 100 * (share - advice.idle_share));
       return fmt::format(
           "fix the schedule first: the device idles {:.0f}% of the time{}", 100 * advice.idle_share,
           advice.idle_share >= kMostlyIdle ? ", faster kernels do not change that" : "");

@@ -68,6 +68,8 @@ class CollectiveDraft {
       const Activity& own = draft_.timeline.activities[list[k]];
       const std::int64_t transfer = end_of(own) - begin_of(own) - (begin(last) - begin(list[k]));
       if (transfer <= 0) continue;  // it ended before the last began: no barrier
+      draft_.graph.collective_ns += static_cast<double>(end_of(own) - begin_of(own));
+      draft_.graph.collective_wait_ns += static_cast<double>(begin(last) - begin(list[k]));
       for (const auto& other : members) add(other[k], list[k], transfer);
     }
   }

@@ -68,6 +68,8 @@ struct Graph {
   double held = 0, residuals = 0;     // Begins of work; held up > 20 us by nothing known.
   double early = 0;                   // Work that begins before its call: clocks differ.
   double broken = 0;                  // Edges left out, because they formed a circle.
+  // Of collectives that are coupled over ranks: their time, and the part until the last rank came.
+  double collective_ns = 0, collective_wait_ns = 0;
   bool empty() const { return recorded.size() < 2; }
   std::span<const Edge> into(std::uint32_t node) const {
     return {edges.data() + first_edge[node], edges.data() + first_edge[node + 1]};
