@@ -137,6 +137,8 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_stall_rules(facts, advice);
   for (Intervention& one : advice.interventions) one.doc = section_of(one.id);
   for (Intervention& one : advice.trades) one.doc = section_of(one.id);
+  join_alike(advice.interventions);
+  join_alike(advice.trades);
   add_savings(facts, advice.interventions);
   add_savings(facts, advice.trades);
   if (options.records != nullptr) apply_records(*options.records, facts.unit, advice.interventions);

@@ -356,5 +356,25 @@ TEST(Unit, TheStepBeforeTheTraceIsTheBaseline) {
   EXPECT_NEAR(advice.idle_share, 1 - 36.0 / 48, 0.01);
 }
 
+TEST(JoinAlike, ProblemsOfOneKernelAreOneIntervention) {
+  const auto of = [](const char* id, const char* kernel, double saved, const char* value) {
+    Intervention one;
+    one.id = id;
+    one.kernels = {kernel};
+    one.saved_ns = {saved, saved, saved};
+    one.confidence = saved > 5 ? "C" : "B";
+    one.evidence = {{"registers of a thread", value, "launch"}, {"device", "H100", "launch"}};
+    return one;
+  };
+  std::vector<Intervention> all = {
+      of("fewer_registers", "k", 3, "255"), of("fewer_registers", "other", 2, "255"),
+      of("fewer_registers", "k", 10, "128"), of("remove_spills", "k", 1, "255")};
+  join_alike(all);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].saved_ns, (Interval3{13, 13, 13}));
+  EXPECT_EQ(all[0].confidence, "C");
+  EXPECT_EQ(all[0].evidence.size(), 3u);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

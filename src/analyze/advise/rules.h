@@ -65,6 +65,8 @@ void add_checklist(const Facts& facts, Advice& advice);
 void add_alerts(const Facts& facts, Advice& advice);
 // Most saved first; what saves as much, within a hundredth, by level.
 void rank(std::vector<Intervention>& interventions);
+// Alike interventions for problems of the same kernels become one.
+void join_alike(std::vector<Intervention>& interventions);
 
 // Words that the rules share.
 std::string of_total(double part_ns, double whole_ns);  // "4.21 ms of 6.78 ms (62%)"

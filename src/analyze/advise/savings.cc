@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace purlin::analyze {
 namespace {
@@ -58,7 +59,9 @@ void add_savings(const Facts& facts, std::vector<Intervention>& interventions) {
 
 std::size_t drop_below_spread(const Facts& facts, std::vector<Intervention>& interventions) {
   if (facts.replayer == nullptr) return 0;
-  const double spread = facts.replayer->quality().step_spread;
+  // A saving is one of the mean step, so the mean's spread is what hides it.
+  const ReplayQuality& quality = facts.replayer->quality();
+  const double spread = quality.step_spread / std::sqrt(std::max(1.0, quality.steps));
   return std::erase_if(interventions, [&](const Intervention& one) {
     return one.estimate == "replay" && one.saved_share.mid < spread;
   });

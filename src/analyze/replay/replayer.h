@@ -23,7 +23,7 @@ struct ReplayQuality {
   double steps = 0;           // In the window.
   double recorded_ns = 0;     // One step, replayed unchanged: as recorded.
   Interval3 baseline_ns;      // One step without the recorder: low is the fastest host.
-  double step_spread = 0;     // Of the recorded steps, as a share; below it nothing is claimed.
+  double step_spread = 0;     // Of the recorded steps, as a share. Of their mean: by √steps less.
   double constant_error = 0;  // Of the span, with every delay the constant of its kind.
   double residuals = 0;       // Share of the begins of work that were held up by nothing known.
   double unlinked = 0;        // Share of the work whose call is not known.

@@ -79,6 +79,16 @@ TEST(Playbook, AttentionInThreeKernelsIsOne) {
   EXPECT_NEAR(share_of(advice, "flash_attention").mid, 1 - work / 6e6, 0.02);
   EXPECT_TRUE(says(find(advice, "flash_attention"), "48 times of 4 kernels"));
   EXPECT_EQ(find(Program().steps(kSteps, body(false)).advice(), "flash_attention"), nullptr);
+  // The softmax of a classifier lies between two products as well, over the model's width.
+  const Advice classifier = Program()
+                                .steps(kSteps,
+                                       [](Program& program) {
+                                         program.kernel(product("M=4096,N=50257,K=768"), 1e6);
+                                         program.kernel(softmax("rows=4096,cols=50257"), 2e6);
+                                         program.kernel(product("M=4096,N=768,K=50257"), 1e6);
+                                       })
+                                .advice();
+  EXPECT_EQ(find(classifier, "flash_attention"), nullptr);
 }
 
 // S46, S47: 40 % of the traffic, but not of the time.

@@ -33,6 +33,9 @@ constexpr Remedy kFlash = {
 constexpr Interval3 kFlashCompute = {0.2, 0.45, 0.75};
 constexpr double kRecomputed = 1.25;  // backward: five products instead of four
 constexpr std::size_t kMostBetween = 12;
+// The largest head dimension of fused kernels (DeepSeek's MLA). The products around the softmax of
+// a classifier have the model's width there.
+constexpr double kMaxHead = 576;
 
 class Attention {
  public:
@@ -74,6 +77,7 @@ class Attention {
     const double scores = walk_.touch(run[at]).n;
     std::size_t first = product(run, at, -1, scores), last = product(run, at, +1, scores);
     if (first == run.size() || last == run.size()) return;
+    if (walk_.touch(run[first]).depth > kMaxHead || has_loss(run, first, last)) return;
     if (walk_.touch(run[at]).backward) {
       // The gradients of value and key: products with the scores, next to the other two.
       if (first > 0 && reads(run[first - 1], scores)) --first;
@@ -85,6 +89,18 @@ class Attention {
         group.push_back(run[i]);
     walk_.take(group);
     chains_.add(group);
+  }
+  // A loss between the products: the softmax is that of a classifier.
+  bool has_loss(const Launches& run, std::size_t first, std::size_t last) const {
+    const Profile& profile = *walk_.facts().profile;
+    return std::any_of(run.begin() + static_cast<std::ptrdiff_t>(first),
+                       run.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                       [&](std::uint32_t activity) {
+                         const std::uint32_t row = profile.timeline.activities[activity].row;
+                         return row < profile.kernels.size() &&
+                                (profile.kernels[row].op.find("loss") != std::string::npos ||
+                                 profile.kernels[row].name.find("loss") != std::string::npos);
+                       });
   }
   bool reads(std::uint32_t activity, double scores) const {
     const Touch& touch = walk_.touch(activity);
