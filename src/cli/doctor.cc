@@ -13,6 +13,7 @@
 #include "measure/ceilings/ceilings.h"
 #include "model/document.h"
 #include "profile/capability.h"
+#include "profile/spool.h"
 
 namespace purlin::cli {
 namespace {
@@ -80,6 +81,7 @@ class DoctorCommand : public Command {
     const std::vector<DeviceInfo>& devices = environment.devices;
     std::vector<Capability> capabilities = gpu::examine_devices(devices, problems);
     capabilities.push_back(profile::examine_capture_libraries());
+    capabilities.push_back(profile::examine_spool());
     capabilities.push_back(cache::examine_directory());
     capabilities.push_back(kernel_samples());
     if (json_) {

@@ -103,7 +103,7 @@ expect_json "$tmp/out" 'd["launches"] == 3 + 4 + 1 + 3 and len(d["environment"][
 head -c -700 "$data/ncu_raw_h200.csv" >"$tmp/cut.csv"
 expect_exit 0 purlin import "$tmp/cut.csv" --json
 expect_json "$tmp/out" 'd["partial"] and d["launches"] == 3'
-expect_contains "$tmp/err" "cut.csv is damaged"
+expect_contains "$tmp/err" "damaged or cut short" cut.csv
 head -c -60 "$run/9_kernel_trace.csv" >"$tmp/cut_kernel_trace.csv"
 expect_exit 2 purlin report "$tmp/cut_kernel_trace.csv"
 expect_contains "$tmp/err" "line 2" "cut short"

@@ -290,7 +290,8 @@ Json process_json(const ProcessInfo& process) {
                        {"layer", process.layer},
                        {"start_ns", process.start_ns},
                        {"end_ns", process.end_ns},
-                       {"complete", process.complete}});
+                       {"complete", process.complete},
+                       {"labels", to_json(process.labels)}});
 }
 
 }  // namespace
@@ -299,6 +300,9 @@ Json to_json(const Report& report, std::size_t max_rows) {
   Json out = new_document("purlin.report/1", report.environment);
   out.set("profile",
           Json::object({{"id", report.profile_id}, {"files", Json::array_of(report.files)}}));
+  Json runs = Json::array();
+  for (const RunLabels& labels : report.runs) runs.push(to_json(labels));
+  out.set("runs", std::move(runs));
   out.set("command", report.command);
   out.set("source", report.source);
   out.set("exit_code", report.exit_code);

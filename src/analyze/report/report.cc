@@ -2,6 +2,7 @@
 #include "analyze/report/report.h"
 
 #include "analyze/report/identity.h"
+#include "analyze/report/notes.h"
 #include "model/problem/problem.h"
 
 #include <algorithm>
@@ -260,7 +261,9 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
   report.wall_ns = profile.wall_ns;
   report.exit_code = profile.exit_code;
   report.processes = profile.processes;
+  report.runs = run_labels(profile);
   report.coverage = profile.coverage;
+  report.coverage.notes = group_notes(report.coverage.notes);
   report.partial = profile.partial;
   report.ceilings = ceilings_of(profile, measured);
 

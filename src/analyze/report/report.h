@@ -94,6 +94,7 @@ struct Report {
   TargetFractions targets;
   GroupBy group_by = GroupBy::kKernel;
   Environment environment;
+  std::vector<RunLabels> runs;  // where it ran
   std::string command;
   std::string source;  // what recorded it: Profile::source
   std::int64_t wall_ns = 0;

@@ -92,7 +92,17 @@ class Renderer {
     if (!report_.source.empty() && report_.source != "purlin")
       line += ", recorded by " + clean(report_.source);
     paragraph(Style::kPlain, line, "");
+    runs();
     devices();
+  }
+
+  void runs() {
+    constexpr std::size_t kShownRuns = 3;
+    const std::vector<RunLabels>& all = report_.runs;
+    for (std::size_t i = 0; i < std::min(all.size(), kShownRuns); ++i)
+      out_ += dim(elide_middle(clean(to_text(all[i])), width())) + "\n";
+    if (all.size() > kShownRuns)
+      out_ += dim(fmt::format("and {} more places", all.size() - kShownRuns)) + "\n";
   }
 
   static std::string device_facts(const DeviceInfo& device) {
