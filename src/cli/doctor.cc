@@ -7,6 +7,7 @@
 #include "cli/capability_table.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/tune/kernels_directory.h"
 #include "gpu/capabilities.h"
 #include "gpu/registry.h"
@@ -100,6 +101,8 @@ class DoctorCommand : public Command {
                           context.terminal.paint(Style::kBold, devices.front().id),
                           devices.front().name);
     context.print("\n" + prose_line(last, context.terminal));
+    context.print(devices.empty() ? next_step({"purlin", "tune", "--device", "replay:FILE"})
+                                  : next_step({"purlin", "demo"}));
     return kExitOk;
   }
 

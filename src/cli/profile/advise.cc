@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
 #include "cli/profile/outcomes.h"
@@ -130,6 +131,7 @@ class AdviseCommand : public Command {
       context.print(to_json(advice).dump(2) + "\n");
     } else {
       context.print(analyze::render_advice(advice, context.terminal, top_));
+      context.print(next_after(profile));
     }
     return profile.kernels.empty() ? kExitInconclusive : kExitOk;
   }
@@ -187,6 +189,16 @@ class AdviseCommand : public Command {
     context.print(json_ ? to_json(applied, advice).dump(2) + "\n"
                         : analyze::render_applied(applied, context.terminal));
     return kExitOk;
+  }
+
+  // A change is made, then measured.
+  std::string next_after(const Profile& profile) const {
+    if (profile.kernels.empty()) return next_step({"purlin", "doctor"});
+    if (!against_.empty()) return next_step({"purlin", "diff", against_, files_.front()});
+    if (profile.source != "purlin")
+      return next_step(
+          {"purlin", "diff", files_.front() == "-" ? "FILE" : files_.front(), "AFTER"});
+    return next_step({"purlin", "profile", "-o", "after.plprof", "--", "COMMAND"});
   }
 
   std::vector<std::string> files_, shapes_;

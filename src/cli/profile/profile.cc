@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/profile/measured_ceilings.h"
 #include "model/device/counter_cards.h"
 #include "profile/format/file.h"
@@ -167,6 +168,9 @@ class ProfileCommand : public Command {
                               measured_ceilings(result.profile.environment));
     context.print(json_ ? to_json(report).dump(2) + "\n"
                         : analyze::render_text(report, context.terminal));
+    if (!json_)
+      context.print(report.kernels.empty() ? next_step({"purlin", "doctor"})
+                                           : next_step({"purlin", "advise", output_}));
     return result.exit_code;
   }
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
+#include "cli/frame/next_step.h"
 #include "cli/tune/progress_line.h"
 #include "cli/tune/target.h"
 #include "cli/tune/watch.h"
@@ -183,6 +184,7 @@ class TuneCommand : public Command {
       stopped |= outcome.stopped;
       worked |= outcome.worked;
     }
+    if (!json_ && worked && !stopped) context.print(next_step(next_after()));
     if (!html_.empty() && worked) {
       PURLIN_ASSIGN(const std::string page, tune::render_page(document));
       PURLIN_TRY(write_atomic(html_, page));
@@ -194,6 +196,17 @@ class TuneCommand : public Command {
                                             ? "a replay keeps no journal"
                                             : "the same command continues (--fresh starts again)");
     return kExitInconclusive;
+  }
+
+  std::vector<std::string> next_after() const {
+    if (is_replay()) return {"purlin", "space", "--device", device_};
+    if (backlog_ > 0) return {"purlin", "backlog"};
+    if (no_store_) return {"purlin", "guard", "run", "SUITE"};
+    std::vector<std::string> words = {"purlin", "cache", "get", spec_};
+    if (!shapes_.empty()) words.insert(words.end(), {"--shape", shapes_.front()});
+    if (device_ != "auto") words.insert(words.end(), {"--device", device_names().front()});
+    if (!cache_.directory.empty()) words.insert(words.end(), {"--cache", cache_.directory});
+    return words;
   }
 
   static std::string binary_cache() { return join_path(user_cache_directory(), "binaries"); }

@@ -26,7 +26,7 @@ constexpr std::size_t kMaxValues = 65536;  // of one parameter
 constexpr std::size_t kMaxArguments = 256;
 constexpr std::size_t kMaxConstraints = 4096;
 constexpr std::size_t kMaxSourceBytes = std::size_t{16} << 20;
-constexpr const char* kLanguages[] = {"cuda", "opencl"};
+constexpr const char* kLanguages[] = {"cuda", "opencl", "triton"};
 constexpr const char* kDeviceFacts[] = {"device_max_threads", "device_shared_memory",
                                         "device_units", "device_warp_size", "device_is_cpu"};
 
@@ -695,6 +695,11 @@ Result<KernelSpec> parse_spec(std::string_view text, const std::string& path,
 }
 
 Result<KernelSpec> load_spec(const std::string& path, SpecUse use) {
+  for (const char* source : {".cl", ".cu", ".cuh", ".py"})
+    if (ends_with(path, source))
+      return error(Code::kInvalid,
+                   "'{}' is the source of a kernel, not its spec; `purlin init {}` writes a spec",
+                   path, path);
   PURLIN_ASSIGN(const std::string text, read_file(path, kMaxSourceBytes));
   const SourceReader read = [](const std::string& source) {
     return read_file(source, kMaxSourceBytes);
