@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/files.h"
 
-#include "base/descriptor.h"
+#include "base/os/descriptor.h"
 
 #include <algorithm>
 #include <atomic>

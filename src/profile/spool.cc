@@ -2,7 +2,7 @@
 #include "profile/spool.h"
 
 #include "base/files.h"
-#include "base/folder_space.h"
+#include "base/os/folder_space.h"
 #include "base/text.h"
 #include "profile/stall_lines.h"
 #include "profile/torch/torch_traces.h"

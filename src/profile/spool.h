@@ -6,7 +6,7 @@
 // the cause and what to do; where a part is missing, a coverage note.
 #pragma once
 
-#include "base/descriptor.h"
+#include "base/os/descriptor.h"
 #include "base/status.h"
 #include "model/device/capability.h"
 #include "model/profile/profile.h"

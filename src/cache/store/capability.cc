@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store/capability.h"
 
-#include "base/folder_space.h"
+#include "base/os/folder_space.h"
 #include "cache/store/store.h"
 
 namespace purlin::cache {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile/files.h"
 
-#include "base/descriptor.h"
 #include "base/files.h"
+#include "base/os/descriptor.h"
 #include "base/text.h"
 #include "profile/format/merge.h"
 #include "profile/import/rocm/rocprof_csv.h"

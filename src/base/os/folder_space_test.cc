@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/folder_space.h"
+#include "base/os/folder_space.h"
 
 #include "base/files.h"
 
