@@ -38,7 +38,7 @@ struct NsysTables {
   Profile& profile;
   Assembly& assembly;
   NsysSession& session;
-  std::string_view order;  // column by which rows must come, "" = as they are
+  std::string_view order;  // column by which rows must come, "" = in any order
   std::uint64_t done = 0, total = 0, device_events = 0;
 
   // A damaged table costs what is behind the damage, and no other table.
