@@ -167,6 +167,7 @@ class AdviseCommand : public Command {
         id_, 100 * outcome.predicted.mid, 100 * outcome.predicted.low, 100 * outcome.predicted.high,
         100 * outcome.measured, outcome.inside() ? "inside" : "outside", record.inside,
         counted(record.outcomes, "outcome"), outcomes_path()));
+    context.print(next_step({"purlin", "advise", files_[1]}));
     return kExitOk;
   }
 
@@ -187,7 +188,7 @@ class AdviseCommand : public Command {
       context.log.info("{} written to {}", counted(counts.events, "event"), output_);
     }
     context.print(json_ ? to_json(applied, advice).dump(2) + "\n"
-                        : analyze::render_applied(applied, context.terminal));
+                        : analyze::render_applied(applied, context.terminal) + next_after(profile));
     return kExitOk;
   }
 
