@@ -36,4 +36,5 @@ expect_exit 2 purlin diff "$tmp/a.plprof"
 expect_exit 2 purlin diff "$tmp/a.plprof" "$tmp/absent.plprof"
 expect_contains "$tmp/err" absent.plprof
 expect_exit 2 purlin diff --per launch "$tmp/a.plprof" "$tmp/b.plprof"
-expect_exit 2 purlin diff --per step "$tmp/a.plprof" "$tmp/b.plprof"
+ncu=$PURLIN_SOURCE/tests/data/imports/ncu_raw_h200.csv  # it has no timeline
+expect_exit 2 purlin diff --per step "$ncu" "$ncu"
