@@ -8,7 +8,7 @@
 // is imported instead. Per core: by CPU time of the whole import. Results: one JSON document.
 #include "base/files.h"
 #include "base/json/json.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "model/document.h"

@@ -6,7 +6,7 @@
 // PyTorch's emit_nvtx's and a short one. Each figure is the least of 40 rounds, beside that of a
 // clock read in the same process. Results: one JSON document.
 #include "base/files.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "model/document.h"
 #include "profile/capture/ranges/range_log.h"
 #include "profile/launcher.h"

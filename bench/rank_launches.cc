@@ -9,7 +9,7 @@
 // launches as text: awk and SQLite, which give count and total only. Results: one JSON document.
 #include "base/files.h"
 #include "base/json/json.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "model/document.h"

@@ -12,7 +12,7 @@
 // is then pulled and counted: exit 1 where a record is missing. The budget is DESIGN.md's: 1,000
 // agents of a 10 s period on two cores, 100 requests/s.
 #include "base/files.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "blobs/curl_http.h"

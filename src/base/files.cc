@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/files.h"
 
-#include "base/descriptor.h"
+#include "base/os/descriptor.h"
 
 #include <algorithm>
 #include <atomic>
@@ -243,7 +243,11 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
 Result<std::string> make_temporary_directory(std::string_view prefix) {
   std::string pattern = fmt::format("{}/{}.XXXXXX", environment_variable("TMPDIR", "/tmp"), prefix);
   if (::mkdtemp(pattern.data()) == nullptr)
-    return os_error("create a directory like", pattern, errno);
+    return error(
+        Code::kIo,
+        "cannot make a folder in '{}': {}; set TMPDIR to a folder that exists, is writable "
+        "and has space",
+        parent_path(pattern), std::strerror(errno));
   return pattern;
 }
 

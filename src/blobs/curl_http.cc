@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blobs/curl_http.h"
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "base/text.h"
 
 #define CURL_DISABLE_TYPECHECK  // its macros would get in the way of function pointers

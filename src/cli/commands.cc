@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_advise_command());
   commands.push_back(make_import_command());
   commands.push_back(make_export_command());
+  commands.push_back(make_init_command());
   commands.push_back(make_tune_command());
   commands.push_back(make_space_command());
   commands.push_back(make_cache_ls_command());

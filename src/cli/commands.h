@@ -16,6 +16,7 @@ std::unique_ptr<Command> make_diff_command();
 std::unique_ptr<Command> make_advise_command();
 std::unique_ptr<Command> make_import_command();
 std::unique_ptr<Command> make_export_command();
+std::unique_ptr<Command> make_init_command();
 std::unique_ptr<Command> make_tune_command();
 std::unique_ptr<Command> make_space_command();
 std::unique_ptr<Command> make_cache_ls_command();

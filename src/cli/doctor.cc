@@ -7,12 +7,14 @@
 #include "cli/capability_table.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/tune/kernels_directory.h"
 #include "gpu/capabilities.h"
 #include "gpu/registry.h"
 #include "measure/ceilings/ceilings.h"
 #include "model/document.h"
 #include "profile/capability.h"
+#include "profile/spool.h"
 
 namespace purlin::cli {
 namespace {
@@ -80,6 +82,7 @@ class DoctorCommand : public Command {
     const std::vector<DeviceInfo>& devices = environment.devices;
     std::vector<Capability> capabilities = gpu::examine_devices(devices, problems);
     capabilities.push_back(profile::examine_capture_libraries());
+    capabilities.push_back(profile::examine_spool());
     capabilities.push_back(cache::examine_directory());
     capabilities.push_back(kernel_samples());
     if (json_) {
@@ -98,6 +101,8 @@ class DoctorCommand : public Command {
                           context.terminal.paint(Style::kBold, devices.front().id),
                           devices.front().name);
     context.print("\n" + prose_line(last, context.terminal));
+    context.print(devices.empty() ? next_step({"purlin", "tune", "--device", "replay:FILE"})
+                                  : next_step({"purlin", "demo"}));
     return kExitOk;
   }
 

@@ -2,7 +2,7 @@
 #include "gpu/capabilities.h"
 
 #include "base/files.h"
-#include "base/library.h"
+#include "base/os/library.h"
 #include "base/text.h"
 #include "gpu/nvml.h"
 #include "gpu/vendor_libraries.h"

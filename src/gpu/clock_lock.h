@@ -2,11 +2,11 @@
 // ClockLock: locks the clock of a GPU while the object lives. The clock is unlocked even if this
 // process is killed or crashes.
 //
-// A keeper (base/keeper.h) unlocks it then. Thread-safety: belongs to one thread. Failure:
+// A keeper (base/os/keeper.h) unlocks it then. Thread-safety: belongs to one thread. Failure:
 // kUnavailable, with the reason; the clock is then unchanged.
 #pragma once
 
-#include "base/keeper.h"
+#include "base/os/keeper.h"
 #include "base/status.h"
 #include "gpu/monitor.h"
 

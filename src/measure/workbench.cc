@@ -124,6 +124,11 @@ class DeviceWorkbench : public Workbench {
     if (device_.language().empty()) return &kNone;
     const auto found = sources.find(std::string(device_.language()));
     if (found != sources.end()) return &found->second;
+    if (sources.contains("triton"))
+      return error(Code::kInvalid,
+                   "{}: the kernel is one of Triton, which compiles and tunes it in the program: "
+                   "@purlin.autotune (docs/guide/python.md)",
+                   spec_.file);
     return error(Code::kInvalid, "{}: there is no [{}.{}], and {} compiles nothing else",
                  spec_.file, table, device_.language(), device_.info().id);
   }

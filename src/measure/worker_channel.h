@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/json/json.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/status.h"
 
 #include <atomic>

@@ -2,10 +2,11 @@
 #include "profile/launcher.h"
 
 #include "base/files.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "profile/format/file.h"
+#include "profile/run_facts.h"
+#include "profile/spool.h"
 #include "profile/stall_lines.h"
 
 #include <algorithm>
@@ -64,26 +65,6 @@ class SignalsOfTheChild {
  private:
   static constexpr int kSignals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
   struct sigaction before_[std::size(kSignals)];
-};
-
-// Removed when the run is over, unless its contents could not be read.
-class Spool {
- public:
-  static Result<Spool> make() {
-    PURLIN_ASSIGN(std::string path, make_temporary_directory("purlin-spool"));
-    return Spool(std::move(path));
-  }
-  Spool(Spool&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  Spool& operator=(Spool&&) = delete;
-  ~Spool() {
-    if (!path_.empty()) (void)remove_tree(path_);
-  }
-  const std::string& path() const { return path_; }
-  void keep() { path_.clear(); }
-
- private:
-  explicit Spool(std::string path) : path_(std::move(path)) {}
-  std::string path_;
 };
 
 std::vector<std::string> library_places(const CaptureOptions& options) {
@@ -159,6 +140,7 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
       {"PURLIN_RUN_ID", run_id()},
       {"PURLIN_SEAL_PERIOD_MS",
        std::to_string(std::clamp(std::llround(options.seal_period_s * 1000), 10ll, 3'600'000ll))}};
+  if (options.anonymous) result["PURLIN_ANONYMOUS"] = "1";
   if (options.sample_auto) result["PURLIN_STATE"] = absolute_path(user_state_directory());
   result["PURLIN_STALLS"] = std::to_string(options.stall_period_log2);
   if (!options.counters.empty()) {
@@ -272,6 +254,19 @@ void explain(Profile& profile, double seal_period_s) {
   }
 }
 
+// A command holds folders of a home and names of hosts: the program's name stays.
+void make_anonymous(Profile& profile) {
+  const auto program = [](const std::string& command) {
+    return base_name(command.substr(0, command.find(' ')));
+  };
+  profile.labels = {};
+  profile.command = program(profile.command);
+  for (ProcessInfo& process : profile.processes) {
+    process.labels = {};
+    process.command = program(process.command);
+  }
+}
+
 // Facts of the run that the spool's files do not hold.
 void describe(Profile& profile, const CaptureOptions& options, const Environment& host,
               std::int64_t wall_ns, const std::vector<CoverageNote>& notes) {
@@ -282,6 +277,8 @@ void describe(Profile& profile, const CaptureOptions& options, const Environment
   for (KernelRow& row : profile.kernels) row.build = options.build;
   for (StallFunction& function : profile.stalls.functions) function.build = options.build;
   profile.command = quoted_command(options.command);
+  for (const auto& [key, value] : facts_of_this_run()) set_label(profile.labels, key, value);
+  if (options.anonymous) make_anonymous(profile);
   profile.wall_ns = wall_ns;
   profile.coverage.notes.insert(profile.coverage.notes.end(), notes.begin(), notes.end());
   explain(profile, options.seal_period_s);
@@ -337,12 +334,10 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
   }
   const std::int64_t ended = system_clock().monotonic_ns();
 
-  Result<Profile> gathered = read_spool(spool.path());
-  if (!gathered.is_ok()) {
-    const std::string kept = spool.path();
-    spool.keep();
-    return gathered.status().with_context(fmt::format("the run's files are kept in {}", kept));
-  }
+  Result<Profile> gathered = spool.gather();
+  if (!gathered.is_ok())
+    return gathered.status().with_context(
+        fmt::format("the command ended with exit code {}", result.exit_code));
   result.profile = std::move(gathered).value();
   find_lines(result.profile, spool.path());
   if (options.torch.on) add_torch_traces(result.profile, spool.path(), options.command);
@@ -361,7 +356,7 @@ Result<Profile> capture_children(const CaptureOptions& options,
     const ScopedEnvironment injected(injection(options, spool.path(), notes));
     PURLIN_TRY(act());
   }
-  PURLIN_ASSIGN(Profile profile, read_spool(spool.path()));
+  PURLIN_ASSIGN(Profile profile, spool.gather());
   find_lines(profile, spool.path());
   if (options.torch.on) add_torch_traces(profile, spool.path(), options.command);
   describe(profile, options, host, system_clock().monotonic_ns() - began, notes);

@@ -45,6 +45,7 @@ struct CaptureOptions {
   int counter_replays = 3;   // "full": launches of each kernel that are run again
   double seal_period_s = 1;  // what a kill -9 can lose
   std::string build;         // label
+  bool anonymous = false;    // without host, user, job, container and pod
   // Stalls are sampled, one of an SM in 2^this GPU cycles; 0 = not.
   std::uint32_t stall_period_log2 = 0;
   TorchOptions torch;             // ops and shapes of PyTorch programs, from a trace of some steps
@@ -63,7 +64,8 @@ struct CaptureResult {
   int exit_code = 0;  // the command's, as a shell reports it
 };
 
-// kNotFound when the command does not exist. A capture library that cannot be found or loaded is a
+// kNotFound when the command does not exist, kIo where nothing can be recorded: the spool's folder
+// is full, missing or not writable. A capture library that cannot be found or loaded is a
 // coverage note, not an error: the program still runs.
 Result<CaptureResult> run_capture(const CaptureOptions& options);
 

@@ -3,7 +3,7 @@
 # depends on.
 # labels: install slow
 # timeout: 900
-source "$PURLIN_SOURCE/tests/suites/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../suites/lib.sh"
 : "${PURLIN_BUILD:?the build directory}"
 command -v dpkg-deb >/dev/null || { echo "not a Debian system: nothing to check"; exit 0; }
 

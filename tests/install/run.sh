@@ -2,7 +2,7 @@
 # Installs into a folder, moves it to prove that it is relocatable, and builds a consumer against it
 # with find_package and with pkg-config. The built library's symbols and dependencies are checked too.
 # labels: install
-source "$PURLIN_SOURCE/tests/suites/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../suites/lib.sh"
 : "${PURLIN_BUILD:?the build directory}"
 
 cmake --install "$PURLIN_BUILD" --prefix "$tmp/first" >"$tmp/install.log" || { cat "$tmp/install.log"; fail "install"; }

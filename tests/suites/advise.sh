@@ -22,6 +22,7 @@ document["tool_version"] = "0"
 document["profile"]["files"] = []
 json.dump(document, open(sys.argv[2], "w"), indent=2, ensure_ascii=False)
 PY
+  sed -i "s|$traces/||" "$tmp/advise_$name.txt"
   for file in "advise_$name.txt" "advise_$name.json"; do
     if [ -n "${PURLIN_UPDATE_GOLDEN:-}" ]; then cp "$tmp/$file" "$golden/$file"; fi
     diff "$golden/$file" "$tmp/$file" >&2 || fail "$file is not the golden one"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `purlin cache`: put, get, ls over a directory; each outcome; bad input; and a program that uses the
 # stored config through the C interface.
-source "$PURLIN_SOURCE/tests/suites/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 spec=$PURLIN_SOURCE/kernels/gemm/gemm.toml
 export PURLIN_CACHE=$tmp/configs PURLIN_DEVICE=opencl:0
 config=BM=32,BN=32,BK=16,TM=4,TN=4,LANES=8,VECTOR=4,PAD=0,STAGES=1,UNROLL=true,GROUP=1,MIN_BLOCKS=1

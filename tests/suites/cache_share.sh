@@ -2,7 +2,7 @@
 # timeout: 600
 # Caches that are shared: push, pull, merge, export, import and gc; over a directory and over S3 (our own
 # small server, which checks signatures and injects faults). Pushers at once, killed and on a full disk.
-source "$PURLIN_SOURCE/tests/suites/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 spec=$PURLIN_SOURCE/kernels/gemm/gemm.toml
 export PURLIN_DEVICE=opencl:0
 config=BM=32,BN=32,BK=16,TM=4,TN=4,LANES=8,VECTOR=4,PAD=0,STAGES=1,UNROLL=true,GROUP=1,MIN_BLOCKS=1

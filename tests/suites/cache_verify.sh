@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `purlin cache verify`: winners checked again on a scripted device, whose times and mistakes are exact:
 # validated, validated under another driver, replaced, demoted, quarantined; and a damaged file.
-source "$PURLIN_SOURCE/tests/suites/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cp -r "$PURLIN_SOURCE/tests/data/tune" "$tmp/specs"
 spec=$tmp/specs/scale.toml
 sed -i 's/^MISTAKE = .*/MISTAKE = [0]/; s/^ITEMS = .*/ITEMS = [1]/' "$spec"

@@ -36,5 +36,5 @@ expect_exit 2 purlin diff "$tmp/a.plprof"
 expect_exit 2 purlin diff "$tmp/a.plprof" "$tmp/absent.plprof"
 expect_contains "$tmp/err" absent.plprof
 expect_exit 2 purlin diff --per launch "$tmp/a.plprof" "$tmp/b.plprof"
-no_timeline=$PURLIN_SOURCE/tests/data/imports/ncu_raw_h200.csv
-expect_exit 2 purlin diff --per step "$no_timeline" "$no_timeline"
+ncu=$PURLIN_SOURCE/tests/data/imports/ncu_raw_h200.csv  # it has no timeline
+expect_exit 2 purlin diff --per step "$ncu" "$ncu"

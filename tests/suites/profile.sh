@@ -144,6 +144,55 @@ expect_contains err "the profile is kept in" "$tmp/purlin-profile"
 expect_exit 2 purlin profile --seal-period nonsense -- true
 expect_exit 2 purlin profile
 
+# --- a spool that cannot be written: nothing recorded is never success
+for unfit in "$tmp/absent" /dev/null; do
+  TMPDIR=$unfit expect_exit 2 purlin profile -o a2.plprof -- touch started
+  expect_contains err "$unfit" "set TMPDIR"
+  TMPDIR=$unfit expect_exit 0 purlin doctor --json
+  expect_json out "[(c['state'], bool(c['fix'])) for c in d['capabilities'] if c['id'] == 'spool'] == [('missing', True)]"
+done
+expect_exit 2 bash -c "trap '' XFSZ; ulimit -f 1; exec '$PURLIN' profile -o a2.plprof -- touch started"
+expect_contains err "the command was not started" "set TMPDIR"
+if mkdir full && mount -t tmpfs -o size=32k none full 2>err; then
+  TMPDIR=$tmp/full expect_exit 2 purlin profile -o a2.plprof -- touch started
+  expect_contains err "the command was not started" "No space left on device"
+  umount full
+else
+  echo "left out: a full tmpfs, since this user may not mount one"
+fi
+[ ! -e started ] || fail "a command was started that could not be recorded"
+for breaks in 'rm -rf "$PURLIN_SPOOL"; touch "$PURLIN_SPOOL"' 'rm -rf "$PURLIN_SPOOL"'; do
+  expect_exit 2 purlin profile -o a2.plprof -- sh -c "$breaks; exec '$loop' launches 20 >/dev/null"
+  expect_contains err "nothing was recorded"
+done
+[ ! -e a2.plprof ] || fail "a profile was written of nothing"
+# A relative TMPDIR is that of the launcher, wherever the program goes.
+TMPDIR=. expect_exit 0 purlin profile -o a.plprof -- sh -c "cd /; exec '$loop' launches 20"
+is "launches with a relative TMPDIR" "$(launches a.plprof scale)" 20
+
+# --- labels, and a folder that processes wrote to without a launcher
+mkdir left
+for job in 1 2; do
+  SLURM_JOB_ID=471$job SLURM_STEP_ID=0 OPENCL_LAYERS=$libraries/libpurlin_opencl.so PURLIN_SPOOL=$tmp/left "$loop" launches 20 >/dev/null
+done
+report left
+is "launches of a spool" "$(launches left scale)" 40
+expect_json report.json "[r['job'] for r in d['runs']] == ['4711.0', '4712.0'] and all(r['host'] and r['user'] for r in d['runs'])"
+expect_exit 0 purlin report left
+expect_contains out "slurm job 4711.0" "host $(uname -n)"
+for i in $(seq 1000); do echo nothing >"left/opencl-$i-1.plprof"; done
+expect_exit 0 purlin report left
+expect_contains out "and 999 more notes of this kind"
+[ "$(grep -c unreadable_process_file out)" = 1 ] || fail "a thousand alike notes must be one"
+for i in $(seq 20); do head -c -40 full.plprof >"cut$i.plprof"; done
+expect_exit 0 purlin report cut*.plprof
+is "warnings about 20 files" "$(grep -c warning err)" 2
+expect_contains err "cut1.plprof" "and 17 more"
+SLURM_JOB_ID=4711 expect_exit 0 purlin profile --anonymous -o a.plprof -- "$loop" launches 20
+report a.plprof
+expect_json report.json "d['runs'] == [] and d['command'] == 'opencl_loop' and d['processes'][0]['labels'] == {} and d['processes'][0]['command'] == 'opencl_loop'"
+grep -qaF -e "$(uname -n)" -e 4711 -e "$PURLIN_BUILD" a.plprof && fail "an anonymous profile names the host, the job or a folder"
+
 # --- damaged files
 head -c 100 full.plprof >cut.plprof
 expect_exit 2 purlin report cut.plprof
@@ -173,8 +222,13 @@ if [ -x "$PURLIN_BUILD/tests/cupti_client_linked" ]; then
   done
   # A program that may not write to files.
   client=$PURLIN_BUILD/tests/cupti_client_linked
-  expect_exit 0 purlin profile -o cuda.plprof -- sh -c "ulimit -f 0; exec '$client' 10 0 0 >/dev/null"
-  notes cuda.plprof 2>/dev/null | grep -q unreadable_process_file || fail "what could not be written must be noted"
+  expect_exit 2 purlin profile -o cuda.plprof -- sh -c "ulimit -f 0; exec '$client' 10 0 0 >/dev/null"
+  expect_contains err "nothing was recorded" "(cuda: File too large)" "ended with exit code 0"
+  # One of two.
+  expect_exit 0 purlin profile -o cuda.plprof -- sh -c "'$client' 10 0 0 >/dev/null; ulimit -f 0; exec '$client' 30 0 0 >/dev/null"
+  expect_contains err "not recorded: 1 process could not write to the spool"
+  is "launches of the process that could write" "$(launches cuda.plprof train_step)" 10
+  notes cuda.plprof 2>/dev/null | grep -q spool_failed || fail "a process that could not write must be noted"
   # A profiler with a clock of its own: Purlin's pending records are flushed first, its later ones
   # are in nanoseconds again, and each run of the profiler has its ticks.
   for kind in linked opened; do

@@ -3,7 +3,7 @@
 # loop from what it launched untuned to an entry it picks up.
 # labels: runtime
 # timeout: 300
-source "$PURLIN_SOURCE/tests/suites/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 program="$PURLIN_BUILD/tests/dispatch_gemm"
 [ -x "$program" ] || { echo "built without OpenCL: nothing to check"; exit 0; }
 spec="$PURLIN_SOURCE/kernels/gemm/gemm.toml"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # timeout: 300
 # A Purlin server: two pushers at once, also while it is killed; tokens; what it refuses.
-source "$PURLIN_SOURCE/tests/suites/lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 spec=$PURLIN_SOURCE/kernels/gemm/gemm.toml
 export PURLIN_DEVICE=opencl:0
 unset "${!PURLIN_SERVER_@}" http_proxy HTTP_PROXY all_proxy ALL_PROXY || true

@@ -169,6 +169,19 @@ expect_json "$tmp/out" 'd["best"]["config"]["MISTAKE"] == 0 and d["best"]["gbyte
 expect_exit 0 purlin tune "$spec" --device opencl --budget 6 --shape N=4096 --shape N=8192 --no-store
 expect_contains "$tmp/out" "N=4096" "N=8192" "default"
 
+# --missing: the second call looks up and neither compiles nor measures.
+for call in 1 2; do
+  expect_exit 0 purlin tune "$spec" --device "fake:$tmp/fast.json" --budget 5 --missing --cache "$tmp/missing" --json
+  if [ "$call" = 1 ]; then
+    expect_json "$tmp/out" 'd["best"]["config"]'
+    expect_contains "$tmp/err" ": miss"
+  else
+    expect_json "$tmp/out" 'd["schema"] == "purlin.tune-set/1" and d["results"] == []'
+    expect_contains "$tmp/err" "exact; nothing is measured"
+  fi
+done
+expect_exit 2 purlin tune --backlog 1 --missing
+
 # Bad input: a clear error, exit 2.
 expect_exit 2 purlin tune
 expect_contains "$tmp/err" "no spec given"

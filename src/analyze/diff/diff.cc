@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/diff/diff.h"
 
+#include "analyze/diff/build_changes.h"
 #include "analyze/diff/causes.h"
 #include "base/text.h"
 #include "model/problem/problem.h"
@@ -63,6 +64,13 @@ DiffSide side_of(std::vector<Entry*> entries, double units) {
   side.count = side.duration.count() / units;
   side.total = side.duration.total_ns() / units;
   if (clock_ns > 0) side.clock_mhz = clock_sum / clock_ns;
+  if (!entries.empty()) {
+    const Roof& roof = entries.front()->stat->roof;
+    side.flops_per_s = roof.flops_per_s;
+    side.bytes_per_s = roof.bytes_per_s;
+    side.occupancy = roof.occupancy_achieved;
+    side.tensor_share = roof.tensor_share;
+  }
   return side;
 }
 
@@ -124,7 +132,17 @@ class Differ {
     item.b = side_of(to, diff_.b.units);
     name_item(item, from, to);
     attribute(item, diff_, memory_bound(from) && memory_bound(to));
+    if (!from.empty() && !to.empty() && item.match != Match::kOpClass) {
+      std::vector<std::string> changes = build_changes(*heaviest(from)->stat, *heaviest(to)->stat);
+      item.why.insert(item.why.end(), changes.begin(), changes.end());
+    }
     diff_.items.push_back(std::move(item));
+  }
+
+  static const Entry* heaviest(const List& entries) {
+    return *std::max_element(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) {
+      return a->duration.total_ns() < b->duration.total_ns();
+    });
   }
 
   static bool memory_bound(const List& entries) {

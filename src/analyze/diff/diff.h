@@ -53,6 +53,8 @@ struct DiffSide {    // of one item in one profile
   double count = 0;  // launches per unit
   double total = 0;  // ns per unit
   double clock_mhz = 0;
+  // Of the heaviest kernel; 0 where not known.
+  double flops_per_s = 0, bytes_per_s = 0, occupancy = 0, tensor_share = 0;
   Sketch duration;                           // of all launches
   std::vector<std::string> kernels, shapes;  // unabridged names; heaviest first
   double mean() const { return count > 0 ? total / count : 0; }

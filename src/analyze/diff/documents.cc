@@ -33,12 +33,17 @@ Json causes_json(const Causes& causes) {
 
 Json side_json(const DiffSide& side) {
   if (side.count <= 0) return {};
+  const auto known = [](double value) { return value > 0 ? number(value) : Json(); };
   return Json::object({{"count", number(side.count)},
                        {"total_ns", whole_ns(side.total)},
                        {"mean_ns", whole_ns(side.mean())},
                        {"p50_ns", whole_ns(side.duration.quantile(0.5))},
                        {"p95_ns", whole_ns(side.duration.quantile(0.95))},
-                       {"clock_mhz", side.clock_mhz > 0 ? number(side.clock_mhz) : Json()},
+                       {"clock_mhz", known(side.clock_mhz)},
+                       {"flops_per_s", known(side.flops_per_s)},
+                       {"bytes_per_s", known(side.bytes_per_s)},
+                       {"occupancy", known(side.occupancy)},
+                       {"tensor_share", known(side.tensor_share)},
                        {"kernels", Json::array_of(side.kernels)},
                        {"shapes", Json::array_of(side.shapes)}});
 }

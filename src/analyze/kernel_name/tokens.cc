@@ -476,13 +476,19 @@ bool read_miopen(const Tokens& tokens, KernelName& out) {
   return true;
 }
 
-// ncclDevKernel_AllReduce_Sum_bf16_RING_LL. AllGather and its like move bytes of any type.
+// ncclDevKernel_AllReduce_Sum_bf16_RING_LL. AllGather and its like move bytes of any type: the
+// type in the name is that of their only build. A generic kernel does either.
 bool read_nccl(const Tokens& tokens, KernelName& out) {
   if (!starts_with(tokens[0], "ncclDevKernel") && !starts_with(tokens[0], "ncclKernel"))
     return false;
   const bool reduces = tokens.size() > 1 && tokens[1].find("Reduce") != std::string::npos;
   for (const std::string& token : tokens)
     if (reduces && out.dtype.empty()) out.dtype = element_type(token);
+  const bool moves = std::any_of(tokens.begin(), tokens.end(), [](const std::string& token) {
+    return token == "AllGather" || token == "SendRecv" || token == "Broadcast" ||
+           token == "AllToAll" || token == "Gather" || token == "Scatter";
+  });
+  if (moves) out.dtype = "bytes";
   out.tensor = TensorCores::kNo;
   return true;
 }

@@ -81,11 +81,14 @@ Json roof_json(const KernelStat& kernel) {
 }
 
 Json occupancy_json(const Roof& roof) {
-  if (roof.occupancy_theoretical <= 0 && roof.occupancy_achieved <= 0) return {};
-  return Json::object({{"theoretical", rounded(roof.occupancy_theoretical)},
-                       {"achieved", rounded(roof.occupancy_achieved)},
-                       {"measured", roof.occupancy_measured},
-                       {"limiter", roof.occupancy_limiter}});
+  if (roof.occupancy_theoretical <= 0 && roof.occupancy_achieved <= 0 && roof.cannot_launch.empty())
+    return {};
+  return Json::object(
+      {{"cannot_launch", roof.cannot_launch.empty() ? Json() : Json(roof.cannot_launch)},
+       {"theoretical", rounded(roof.occupancy_theoretical)},
+       {"achieved", rounded(roof.occupancy_achieved)},
+       {"measured", roof.occupancy_measured},
+       {"limiter", roof.occupancy_limiter}});
 }
 
 Json counters_json(const std::vector<Counter>& counters) {
@@ -290,7 +293,8 @@ Json process_json(const ProcessInfo& process) {
                        {"layer", process.layer},
                        {"start_ns", process.start_ns},
                        {"end_ns", process.end_ns},
-                       {"complete", process.complete}});
+                       {"complete", process.complete},
+                       {"labels", to_json(process.labels)}});
 }
 
 }  // namespace
@@ -299,6 +303,9 @@ Json to_json(const Report& report, std::size_t max_rows) {
   Json out = new_document("purlin.report/1", report.environment);
   out.set("profile",
           Json::object({{"id", report.profile_id}, {"files", Json::array_of(report.files)}}));
+  Json runs = Json::array();
+  for (const RunLabels& labels : report.runs) runs.push(to_json(labels));
+  out.set("runs", std::move(runs));
   out.set("command", report.command);
   out.set("source", report.source);
   out.set("exit_code", report.exit_code);
@@ -326,6 +333,8 @@ Json to_json(const Report& report, std::size_t max_rows) {
     Json item = Json::object({{"kind", copy.kind}, {"device", copy.device}});
     add_durations(item, copy.duration);
     item.set("bytes", number(copy.bytes));
+    item.set("traffic_bytes", known(copy.traffic_bytes));
+    item.set("utilization", rounded(copy.utilization));
     copies.push(std::move(item));
   }
   out.set("copies", std::move(copies));

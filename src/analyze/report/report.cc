@@ -2,7 +2,9 @@
 #include "analyze/report/report.h"
 
 #include "analyze/report/identity.h"
+#include "analyze/report/notes.h"
 #include "model/problem/problem.h"
+#include "model/profile/copy_kind.h"
 
 #include <algorithm>
 #include <map>
@@ -249,6 +251,27 @@ Report build_report(const Profile& profile, TimelineAnalysis timeline, GroupBy g
   return report;
 }
 
+namespace {
+
+// Copies between host and device are limited by a link, whose rate no table has.
+void rate_copy(CopyStat& copy, const std::vector<Ceilings>& all) {
+  const std::string_view direction = copy_direction(copy.kind);
+  const double passes = direction == "d2d"                             ? 2
+                        : direction == "memset" || direction == "fill" ? 1
+                                                                       : 0;
+  copy.traffic_bytes = passes * copy.bytes;
+  const double count = copy.duration.count(), ns = copy.duration.total_ns();
+  if (copy.traffic_bytes <= 0 || count <= 0 || ns <= 0) return;
+  for (const Ceilings& device : all) {
+    const Ceiling* dram = device.memory_for("dram");
+    const bool in_cache = copy.traffic_bytes / count <= device.l2_bytes;
+    if (device.device == copy.device && dram != nullptr && !in_cache)
+      copy.utilization = copy.traffic_bytes / ns * 1e9 / dram->peak;
+  }
+}
+
+}  // namespace
+
 Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ceilings>& measured,
                   std::vector<std::size_t>* row_of) {
   Report report;
@@ -260,7 +283,9 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
   report.wall_ns = profile.wall_ns;
   report.exit_code = profile.exit_code;
   report.processes = profile.processes;
+  report.runs = run_labels(profile);
   report.coverage = profile.coverage;
+  report.coverage.notes = group_notes(report.coverage.notes);
   report.partial = profile.partial;
   report.ceilings = ceilings_of(profile, measured);
 
@@ -327,7 +352,10 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
     copy.duration.merge(row.duration);
     report.copy_ns += row.duration.total_ns();
   }
-  for (auto& [key, copy] : copies) report.copies.push_back(std::move(copy));
+  for (auto& [key, copy] : copies) {
+    rate_copy(copy, report.ceilings);
+    report.copies.push_back(std::move(copy));
+  }
   std::stable_sort(report.copies.begin(), report.copies.end(), heavier<CopyStat>);
   report.waits = profile.waits;
   std::stable_sort(report.waits.begin(), report.waits.end(), heavier<WaitRow>);

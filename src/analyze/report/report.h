@@ -66,6 +66,10 @@ struct CopyStat {
   std::string kind;
   std::string device;
   double bytes = 0;
+  // Read and written in the device's memory: twice the bytes of d2d. 0 where a link limits the
+  // copy.
+  double traffic_bytes = 0;
+  double utilization = 0;  // of the device's bandwidth; 0 where not known, or in the L2 cache
   Sketch duration;
 };
 
@@ -94,6 +98,7 @@ struct Report {
   TargetFractions targets;
   GroupBy group_by = GroupBy::kKernel;
   Environment environment;
+  std::vector<RunLabels> runs;  // where it ran
   std::string command;
   std::string source;  // what recorded it: Profile::source
   std::int64_t wall_ns = 0;

@@ -68,5 +68,26 @@ TEST(Report, AnEmptyProfileIsAReportToo) {
   EXPECT_TRUE(to_json(report)["kernels"].is_array());
 }
 
+CopyStat only_copy(const char* kind, double bytes, double ns) {
+  Profile profile = sketches_only();
+  CopyRow copy;
+  copy.kind = kind;
+  copy.bytes = bytes;
+  copy.duration.add(ns);
+  profile.copies = {copy};
+  return build_report(profile, GroupBy::kKernel).copies.at(0);
+}
+
+TEST(ReportCopies, ACopyOnTheDeviceReadsAndWrites) {
+  constexpr double kGib = 1 << 30;
+  const CopyStat d2d = only_copy("d2d", kGib, 500'000);
+  EXPECT_EQ(d2d.traffic_bytes, 2 * kGib);
+  EXPECT_NEAR(d2d.utilization, 4.29e12 / 4.8e12, 0.005);  // H200
+  EXPECT_NEAR(only_copy("memset", kGib, 500'000).utilization, 2.147e12 / 4.8e12, 0.005);
+  // Of a link's rate nothing is known; small copies stay in the L2 cache.
+  EXPECT_EQ(only_copy("h2d pinned", kGib, 500'000).utilization, 0);
+  EXPECT_EQ(only_copy("d2d", 1 << 20, 1'000).utilization, 0);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -92,7 +92,17 @@ class Renderer {
     if (!report_.source.empty() && report_.source != "purlin")
       line += ", recorded by " + clean(report_.source);
     paragraph(Style::kPlain, line, "");
+    runs();
     devices();
+  }
+
+  void runs() {
+    constexpr std::size_t kShownRuns = 3;
+    const std::vector<RunLabels>& all = report_.runs;
+    for (std::size_t i = 0; i < std::min(all.size(), kShownRuns); ++i)
+      out_ += dim(elide_middle(clean(to_text(all[i])), width())) + "\n";
+    if (all.size() > kShownRuns)
+      out_ += dim(fmt::format("and {} more places", all.size() - kShownRuns)) + "\n";
   }
 
   static std::string device_facts(const DeviceInfo& device) {
@@ -308,14 +318,25 @@ class Renderer {
     table.column("memcpy, memset");
     for (const char* title : {"total", "count", "p50", "bytes", "rate"})
       table.column(title, Table::Align::kRight);
+    const bool peaks = std::any_of(report_.copies.begin(), report_.copies.end(),
+                                   [](const CopyStat& copy) { return copy.utilization > 0; });
+    if (peaks) table.column("of peak", Table::Align::kRight);
+    bool twice = false;
     for (const CopyStat& copy : report_.copies) {
       const double ns = copy.duration.total_ns();
-      table.row({clean(copy.kind), short_ns(ns), format_count(copy.duration.count()),
-                 short_ns(copy.duration.quantile(0.5)),
-                 copy.bytes > 0 ? format_bytes(copy.bytes) : "-",
-                 ns > 0 && copy.bytes > 0 ? si(copy.bytes / ns * 1e9, "B/s") : "-"});
+      const double moved = std::max(copy.bytes, copy.traffic_bytes);
+      twice |= copy.traffic_bytes > copy.bytes;
+      std::vector<std::string> cells = {clean(copy.kind),
+                                        short_ns(ns),
+                                        format_count(copy.duration.count()),
+                                        short_ns(copy.duration.quantile(0.5)),
+                                        copy.bytes > 0 ? format_bytes(copy.bytes) : "-",
+                                        ns > 0 && moved > 0 ? si(moved / ns * 1e9, "B/s") : "-"};
+      if (peaks) cells.push_back(copy.utilization > 0 ? percent(copy.utilization) : "-");
+      table.row(std::move(cells));
     }
     out_ += "\n" + table.render(terminal_);
+    if (twice) paragraph(Style::kDim, "the rate of d2d counts the read and the write", "");
   }
 
   void advice() {

@@ -147,6 +147,8 @@ class KernelRenderer {
 
   void occupancy() {
     const Roof& roof = kernel_.roof;
+    if (!roof.cannot_launch.empty())
+      line("occupancy", "cannot launch on this GPU: " + clean(roof.cannot_launch));
     if (roof.occupancy_theoretical <= 0 && roof.occupancy_achieved <= 0) return;
     std::string text;
     if (roof.occupancy_theoretical > 0)

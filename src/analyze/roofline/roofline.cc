@@ -239,7 +239,12 @@ void RoofSum::add_occupancy(const KernelRow& row, double ns) {
   const auto occupancy =
       occupancy_of(row.launch, static_cast<int>(std::min(row.registers, 10'000u)),
                    row.static_shared_bytes, *limits, device_->compute_units);
-  if (!occupancy) return;
+  if (!occupancy) {
+    if (cannot_launch_.empty())
+      cannot_launch_ = beyond_limits(row.launch, static_cast<int>(std::min(row.registers, 10'000u)),
+                                     row.static_shared_bytes, *limits);
+    return;
+  }
   const double weight = std::max(ns, 1.0);
   occupancy_ns_ += weight;
   theoretical_ += weight * occupancy->theoretical;
@@ -252,6 +257,7 @@ void RoofSum::add_occupancy(const KernelRow& row, double ns) {
 
 Roof RoofSum::roof() const {
   Roof roof;
+  roof.cannot_launch = cannot_launch_;
   const bool counted_flops = counted_flops_.launches > 0,
              counted_bytes = counted_bytes_.launches > 0;
   const Amount& flops = counted_flops ? counted_flops_ : model_flops_;

@@ -52,6 +52,7 @@ struct Roof {                   // of one report row
   double occupancy_theoretical = 0, occupancy_achieved = 0;  // share of warp slots; 0 = unknown
   bool occupancy_measured = false;  // achieved is a counter's, not the estimate of the grid
   std::string occupancy_limiter;    // "registers", "shared memory", …
+  std::string cannot_launch;        // the limit that a recorded launch is beyond; "" = none
 };
 
 // Bands: of memory bandwidth above 60 % is good and below 30 % wants work; of compute 80 % and 50
@@ -105,6 +106,7 @@ class RoofSum {
   double occupancy_ns_ = 0, theoretical_ = 0, estimated_ = 0, measured_ns_ = 0, measured_ = 0;
   double small_grid_ns_ = 0;  // launches with fewer blocks than there are SMs
   std::map<std::string, double> limiters_;
+  std::string cannot_launch_;
   std::string op_class_;
 };
 

@@ -69,8 +69,11 @@ TEST(Ceilings, FromAttributesWhereTheTableHasNone) {
   EXPECT_EQ(c.memory_for("dram")->provenance, "device attributes");
   unknown.memory_bytes_per_s = 1.5e12;  // as a recording says
   EXPECT_DOUBLE_EQ(build_ceilings(unknown).memory_for("dram")->peak, 1.5e12);
-  unknown.arch = "sm_86";  // its SKUs differ in all but FP32
-  EXPECT_EQ(build_ceilings(unknown).compute.size(), 1u);
+  unknown.arch = "sm_86";  // its SKUs differ in their tensor rates
+  EXPECT_EQ(build_ceilings(unknown).compute.size(), 4u);
+  EXPECT_EQ(build_ceilings(unknown).compute_for("bf16", true)->name, "bf16");
+  unknown.arch = "sm_87";
+  EXPECT_DOUBLE_EQ(build_ceilings(unknown).compute_for("f16", true)->peak, 100.0 * 2048 * 2000e6);
   EXPECT_TRUE(build_ceilings(DeviceInfo{}).empty());
 }
 

@@ -10,7 +10,7 @@
 // ours or newer.
 #pragma once
 
-#include "base/descriptor.h"
+#include "base/os/descriptor.h"
 #include "base/status.h"
 
 #include <cstddef>

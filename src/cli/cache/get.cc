@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/tune/target.h"
 #include "model/document.h"
 
@@ -61,11 +62,20 @@ class CacheGet : public Command {
     if (!lookup.entry)
       document.set("why", cache::why_missed(layers.stores(), key, target.problem).text);
     answer(context, json_, document,
-           text(context.terminal, key, target.problem, lookup, layers.stores()));
+           text(context.terminal, key, target.problem, lookup, layers.stores()) +
+               next_step(next_after(lookup, target.problem)));
     return lookup.entry ? kExitOk : kExitInconclusive;
   }
 
  private:
+  std::vector<std::string> next_after(const cache::Lookup& lookup,
+                                      const ProblemShape& problem) const {
+    if (lookup.entry) return {"purlin", "cache", "verify", target_.spec};
+    std::vector<std::string> words = {"purlin", "tune", target_.spec};
+    if (!problem.empty()) words.insert(words.end(), {"--shape", problem.text()});
+    return words;
+  }
+
   std::string text(const Terminal& terminal, const cache::CacheKey& key,
                    const ProblemShape& problem, const cache::Lookup& lookup,
                    std::span<const cache::Store> stores) const {
@@ -78,7 +88,7 @@ class CacheGet : public Command {
     if (explain_)
       for (const std::string& line : lookup.explain) text += "  " + line + "\n";
     else if (!lookup.entry)
-      text += fmt::format("  {}\n  --explain shows the whole key; `purlin tune` fills the cache\n",
+      text += fmt::format("  {}\n  --explain shows the whole key\n",
                           cache::why_missed(stores, key, problem).text);
     return text;
   }

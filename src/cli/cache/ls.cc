@@ -5,6 +5,7 @@
 #include "cache/store/retention.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/tune/target.h"
 #include "model/document.h"
 
@@ -58,6 +59,7 @@ class CacheLs : public Command {
                        store.directory());
     } else {
       print_table(context, lines);
+      context.print(next_step({"purlin", "cache", "verify", "SPEC"}));
     }
     return kExitOk;
   }

@@ -2,7 +2,7 @@
 #include "cli/demo/run.h"
 
 #include "base/files.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/text.h"
 #include "cli/frame/command.h"
 

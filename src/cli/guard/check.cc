@@ -67,7 +67,7 @@ class GuardCheck : public Command {
     guard_.end_progress();
     scratch.close(context);
     if (!report.is_ok()) return report.status();
-    const Result<int> code = outputs_.write(context, *report);
+    const Result<int> code = outputs_.write(context, *report, next_after(report->verdict()));
     // After the verdict: an error of the backlog must not lose it.
     const std::vector<backlog::Task> tasks =
         guard::findings(*report, guard_.suite(), guard_.device().info,
@@ -94,10 +94,29 @@ class GuardCheck : public Command {
       report.items.push_back(std::move(one));
     }
     return outputs_.write(
-        context, guard::undecided(std::move(report),
-                                  fmt::format("there is no baseline at '{}'; record one with "
-                                              "`purlin guard baseline`",
-                                              path)));
+        context,
+        guard::undecided(std::move(report),
+                         fmt::format("there is no baseline at '{}'; record one with "
+                                     "`purlin guard baseline`",
+                                     path)),
+        {"purlin", "guard", "baseline", guard_.suite_path()});
+  }
+
+  std::vector<std::string> next_after(guard::Verdict verdict) const {
+    const std::string& suite = guard_.suite_path();
+    switch (verdict) {
+      case guard::Verdict::kRegression:
+        return {"purlin", "guard", "bisect", "GOOD", "HEAD", "--suite", suite};
+      case guard::Verdict::kImprovement:
+        return {"purlin", "guard", "baseline", suite, "--replace", "--note", "REASON"};
+      case guard::Verdict::kInvalid:
+        return {"purlin", "guard", "run", suite};
+      case guard::Verdict::kInconclusive:
+        return {"purlin", "guard", "check", suite};
+      case guard::Verdict::kPass:
+        return {"purlin", "guard", "run", suite, "--record", "HISTORY"};
+    }
+    return {"purlin", "guard", "check", suite};
   }
 
   SuiteRun guard_;

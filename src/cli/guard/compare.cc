@@ -101,7 +101,7 @@ class GuardCompare : public Command {
                                          verdict.rejected.size(), verdict.rejected.back()));
       report.items.push_back(std::move(item));
     }
-    return outputs_.write(context, report);
+    return outputs_.write(context, report, next_after(report.verdict()));
   }
 
   Result<int> run_live(Context& context) {
@@ -111,7 +111,15 @@ class GuardCompare : public Command {
     const Result<guard::Report> report = compare(context, workload, work);
     workload_.clean_up(context);
     if (!report.is_ok()) return report.status();
-    return outputs_.write(context, *report);
+    return outputs_.write(context, *report, next_after(report->verdict()));
+  }
+
+  std::vector<std::string> next_after(guard::Verdict verdict) const {
+    if (verdict == guard::Verdict::kRegression && is_revisions() && !samples_)
+      return {"purlin", "guard", "bisect", a_, b_, "--help"};
+    if (verdict == guard::Verdict::kInconclusive && !samples_)
+      return {"purlin", "guard", "compare", a_, b_, "--help"};
+    return {"purlin", "guard", "baseline", "SUITE"};
   }
 
   bool is_revisions() const { return !commands_ && !environments_ && !caches_; }

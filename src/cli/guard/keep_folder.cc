@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin keep-folder DIR`: removes the folder of a guard verb when that verb has been killed.
 #include "base/files.h"
-#include "base/keeper.h"
+#include "base/os/keeper.h"
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // GuardScratch: a temporary folder of a guard verb, for worktrees and files of commands. It goes
-// with the object. A keeper (base/keeper.h) removes it and git's notes of its worktrees when a
+// with the object. A keeper (base/os/keeper.h) removes it and git's notes of its worktrees when a
 // signal ends the verb, as CI systems do. Belongs to one thread.
 #pragma once
 
-#include "base/keeper.h"
+#include "base/os/keeper.h"
 #include "base/status.h"
 #include "cli/frame/command.h"
 

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/time.h"
 #include "cache/store/store.h"
+#include "cli/frame/next_step.h"
 #include "guard/report/sarif.h"
 
 #include <unistd.h>
@@ -97,10 +98,11 @@ std::string GuardOutputs::profiles() const {
   return profiles_.empty() ? join_path(user_cache_directory(), "guard-profiles") : profiles_;
 }
 
-Result<int> GuardOutputs::write(Context& context, const guard::Report& report) const {
+Result<int> GuardOutputs::write(Context& context, const guard::Report& report,
+                                const std::vector<std::string>& next) const {
   // The verdict comes first: an error of a report must not lose a measurement of minutes.
   context.print(json_ ? guard::to_json(report).dump(2) + "\n"
-                      : guard::render_table(report, context.terminal));
+                      : guard::render_table(report, context.terminal) + next_step(next));
   if (!junit_.empty()) PURLIN_TRY(write_atomic(junit_, guard::render_junit(report)));
   if (!sarif_.empty()) {
     // Names are relative to the checkout, as the code host shows them.

@@ -33,6 +33,7 @@ class SuiteRun {
   const guard::Suite& suite() const { return suite_; }
   const guard::ResolvedDevice& device() const { return device_; }
   void end_progress() { progress_.reset(); }
+  const std::string& suite_path() const { return suite_path_; }
   // The default path of the baseline: NAME.baseline.json next to the suite.
   std::string default_baseline() const;
 
@@ -54,8 +55,10 @@ class GuardOutputs {
   void declare(Flags& flags);
   // The folder for profiles of regressions; "" = take none.
   std::string profiles() const;
-  // Writes every requested output and returns the exit code of the verdict.
-  Result<int> write(Context& context, const guard::Report& report) const;
+  // Writes every requested output and returns the exit code of the verdict. `next`: the words of
+  // the command that follows.
+  Result<int> write(Context& context, const guard::Report& report,
+                    const std::vector<std::string>& next) const;
 
  private:
   bool json_ = false, github_ = false, no_profiles_ = false;

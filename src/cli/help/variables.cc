@@ -43,7 +43,8 @@ VariableGroup capture() {
   return {"Programs under a profile",
           "`purlin profile` sets most of them from its options. Where the libraries are injected "
           "without it, set them yourself.",
-          {{"PURLIN_BUDGET", "Share of the program's time that recording may take (--budget)"},
+          {{"PURLIN_ANONYMOUS", "1: no host, user, job, container and pod (--anonymous)"},
+           {"PURLIN_BUDGET", "Share of the program's time that recording may take (--budget)"},
            {"PURLIN_CONTEXT_WAIT_MS", "Wait for the first CUDA context before CUPTI starts"},
            {"PURLIN_COPIES", "Copies and fills: auto, on or off (--copies)"},
            {"PURLIN_COUNTERS", "Hardware counters: topics or names (--counters)"},

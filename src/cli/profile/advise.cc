@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
 #include "cli/profile/outcomes.h"
@@ -130,6 +131,7 @@ class AdviseCommand : public Command {
       context.print(to_json(advice).dump(2) + "\n");
     } else {
       context.print(analyze::render_advice(advice, context.terminal, top_));
+      context.print(next_after(profile));
     }
     return profile.kernels.empty() ? kExitInconclusive : kExitOk;
   }
@@ -165,6 +167,7 @@ class AdviseCommand : public Command {
         id_, 100 * outcome.predicted.mid, 100 * outcome.predicted.low, 100 * outcome.predicted.high,
         100 * outcome.measured, outcome.inside() ? "inside" : "outside", record.inside,
         counted(record.outcomes, "outcome"), outcomes_path()));
+    context.print(next_step({"purlin", "advise", files_[1]}));
     return kExitOk;
   }
 
@@ -185,8 +188,18 @@ class AdviseCommand : public Command {
       context.log.info("{} written to {}", counted(counts.events, "event"), output_);
     }
     context.print(json_ ? to_json(applied, advice).dump(2) + "\n"
-                        : analyze::render_applied(applied, context.terminal));
+                        : analyze::render_applied(applied, context.terminal) + next_after(profile));
     return kExitOk;
+  }
+
+  // A change is made, then measured.
+  std::string next_after(const Profile& profile) const {
+    if (profile.kernels.empty()) return next_step({"purlin", "doctor"});
+    if (!against_.empty()) return next_step({"purlin", "diff", against_, files_.front()});
+    if (profile.source != "purlin")
+      return next_step(
+          {"purlin", "diff", files_.front() == "-" ? "FILE" : files_.front(), "AFTER"});
+    return next_step({"purlin", "profile", "-o", "after.plprof", "--", "COMMAND"});
   }
 
   std::vector<std::string> files_, shapes_;

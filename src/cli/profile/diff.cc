@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/profile/files.h"
 
 namespace purlin::cli {
@@ -73,6 +74,7 @@ class DiffCommand : public Command {
       context.print(analyze::to_csv(diff));
     } else {
       context.print(analyze::render_diff(diff, context.terminal, top_));
+      context.print(next_step({"purlin", "advise", files_[1], "--against", files_[0]}));
     }
     return kExitOk;
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile/files.h"
 
-#include "base/descriptor.h"
 #include "base/files.h"
+#include "base/os/descriptor.h"
+#include "base/text.h"
 #include "profile/format/merge.h"
 #include "profile/import/rocm/rocprof_csv.h"
 
@@ -64,6 +65,26 @@ Result<std::shared_ptr<const StreamCopy>> copied_stream(const std::string& name)
   return StreamCopy::read(pipe.get(), name);
 }
 
+// Warnings of one kind, as one line: a fleet has thousands of files.
+class AlikeWarnings {
+ public:
+  void add(std::string what) {
+    if (shown_.size() < kShownWarnings) shown_.push_back(std::move(what));
+    ++count_;
+  }
+  void print(Log& log, std::string_view what) const {
+    if (count_ == 0) return;
+    std::string list = join(shown_, ", ");
+    if (count_ > shown_.size()) list += fmt::format(" and {} more", count_ - shown_.size());
+    log.warn("{}: {}", what, list);
+  }
+
+ private:
+  static constexpr std::size_t kShownWarnings = 3;
+  std::vector<std::string> shown_;
+  std::size_t count_ = 0;
+};
+
 // The failure with the name that the user gave. The copy's path says nothing, and its file is gone.
 Status in_words_of_user(const Status& status, const ProfileFile& file) {
   if (file.stream == nullptr) return status;
@@ -113,28 +134,23 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
   // A file named twice, or a glob with a profile and its spool: an easy mistake that the sums do
   // not show.
   std::set<std::tuple<std::int64_t, std::int64_t, std::string>> taken;
-  const auto warn_of_doubles = [&](const std::string& path, const Profile& profile) {
+  AlikeWarnings damaged, doubled;
+  const auto note_doubles = [&](const std::string& path, const Profile& profile) {
     const auto known = [&](const ProcessInfo& process) {
       return process.start_ns != 0 &&
              taken.count({process.pid, process.start_ns, process.layer}) > 0;
     };
     const auto& processes = profile.processes;
     if (const auto twice = std::find_if(processes.begin(), processes.end(), known);
-        twice != processes.end()) {
-      progress.clear();
-      context.log.warn("{}: process {} was in a file before: what it did counts twice", path,
-                       twice->pid);
-    }
+        twice != processes.end())
+      doubled.add(fmt::format("{}: process {}", path, twice->pid));
     for (const ProcessInfo& process : processes)
       taken.emplace(process.pid, process.start_ns, process.layer);
   };
   const auto take = [&](const ProfileFile& file, Result<Profile> read) -> Status {
     if (!read.is_ok()) return in_words_of_user(read.status(), file);
-    if (read->partial) {
-      progress.clear();
-      context.log.warn("{} is damaged or was cut short; taken as far as it reads", file.name);
-    }
-    warn_of_doubles(file.name, *read);
+    if (read->partial) damaged.add(file.name);
+    note_doubles(file.name, *read);
     if (std::exchange(first, false)) {
       merged = std::move(read).value();
       return Status::ok();
@@ -159,6 +175,9 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
     }
   }
   if (first) return error(Code::kInvalid, "no profile given");
+  progress.clear();
+  damaged.print(context.log, "damaged or cut short, taken as far as it reads");
+  doubled.print(context.log, "in a file before, so that what it did counts twice");
   if (merger) merger->finish();
   merger.reset();
   return merged;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/profile/measured_ceilings.h"
 #include "model/device/counter_cards.h"
 #include "profile/format/file.h"
@@ -41,7 +42,9 @@ class ProfileCommand : public Command {
                      {"purlin report run.plprof"}},
         .exit_codes = {{0,
                         "The command succeeded; other codes are its own, 128 + N after signal N"},
-                       {2, "The command cannot start, or the profile cannot be written"}},
+                       {2,
+                        "The command cannot start, nothing can be recorded, or the profile cannot "
+                        "be written"}},
         .see = {"docs/guide/profiling.md"}};
   }
   void declare(Flags& flags) override {
@@ -81,6 +84,9 @@ class ProfileCommand : public Command {
                          "TOPICS");
     flags.option("--kernel", kernels_, "Counters only of kernels whose name matches", "REGEX");
     flags.option("--launches", replays_, "Launches of each kernel that --counters full repeats");
+    flags.flag("--anonymous", anonymous_,
+               {"Leave out host, user, job, container and pod",
+                "Of commands, only the program's name is stored."});
     flags.option("--build", build_, "Label of the code under test, stored in the profile", "LABEL");
     flags.option("--ops", ops_,
                  {"Record the op of each launch, from NVTX ranges",
@@ -123,6 +129,7 @@ class ProfileCommand : public Command {
     PURLIN_TRY(parse_counters(options));
     options.stdout_to_stderr = json_;
     options.build = build_;
+    options.anonymous = anonymous_;
     options.gemm_shapes = gemm_shapes_;
     PURLIN_TRY(parse_choice("--ops", ops_, options.ops));
     PURLIN_TRY(parse_choice("--copies", copies_, options.copies));
@@ -152,7 +159,8 @@ class ProfileCommand : public Command {
     PURLIN_TRY(write(result.profile));
     context.log.info("profile: {}", output_);
     for (const CoverageNote& note : result.profile.coverage.notes)
-      if (note.cause == "not_sampled") context.log.warn("not recorded: {}", note.text);
+      if (note.cause == "not_sampled" || note.cause == "spool_failed")
+        context.log.warn("not recorded: {}", note.text);
     PURLIN_ASSIGN(analyze::TimelineAnalysis timeline,
                   analyze::select_phase(result.profile, analyze::PhaseChoice::kSteadyState));
     const analyze::Report report =
@@ -160,6 +168,9 @@ class ProfileCommand : public Command {
                               measured_ceilings(result.profile.environment));
     context.print(json_ ? to_json(report).dump(2) + "\n"
                         : analyze::render_text(report, context.terminal));
+    if (!json_)
+      context.print(report.kernels.empty() ? next_step({"purlin", "doctor"})
+                                           : next_step({"purlin", "advise", output_}));
     return result.exit_code;
   }
 
@@ -311,7 +322,8 @@ class ProfileCommand : public Command {
                                counters_, kernels_;
   int torch_rank_ = 0;
   int replays_ = profile::CaptureOptions().counter_replays;
-  bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false, waits_ = false;
+  bool full_ = false, json_ = false, gemm_shapes_ = false, idle_ = false, waits_ = false,
+       anonymous_ = false;
   std::vector<std::string> command_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
 #include "cli/profile/phase_option.h"
@@ -134,10 +135,18 @@ class ReportCommand : public Command {
       context.print(analyze::render_text(
           report, context.terminal, {top_, sort == analyze::SortBy::kHeadroom, report.targets}));
     }
+    if (!json_ && !csv_ && html_.empty()) context.print(next_after(report));
     return kExitOk;
   }
 
  private:
+  std::string next_after(const analyze::Report& report) const {
+    if (report.kernels.empty() && report.rows_left_out == 0) return next_step({"purlin", "doctor"});
+    std::vector<std::string> words = {"purlin", "advise"};
+    for (const std::string& file : files_) words.push_back(file == "-" ? "FILE" : file);
+    return next_step(words);
+  }
+
   Status check_options() const {
     if (top_ < 0) return error(Code::kInvalid, "--top {}: give 0 for all, or how many", top_);
     if (static_cast<int>(json_) + static_cast<int>(csv_) + static_cast<int>(!html_.empty()) > 1)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/profile/stream.h"
 
-#include "base/descriptor.h"
 #include "base/files.h"
+#include "base/os/descriptor.h"
 #include "base/text.h"
 
 #include <cerrno>

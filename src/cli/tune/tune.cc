@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
+#include "cli/frame/next_step.h"
 #include "cli/tune/progress_line.h"
 #include "cli/tune/target.h"
 #include "cli/tune/watch.h"
@@ -134,6 +135,10 @@ class TuneCommand : public Command {
                "Do not start from results in the folder of the cache");
     cache_.declare(flags);
     flags.flag("--no-store", no_store_, "Do not store the winner");
+    flags.flag("--missing", missing_,
+               {"Tune only the shapes without a winner in the cache",
+                "Each shape is looked up first. One with an exact winner, or the winner of its "
+                "bucket, is neither compiled nor measured."});
     flags.option("--bucket-regret", regret_shapes_,
                  {"Compare the winner with the best at N other shapes",
                   "The shapes are of the winner's bucket. The ratios are stored with the winner. A "
@@ -160,19 +165,23 @@ class TuneCommand : public Command {
       return kExitInconclusive;
     }
     PURLIN_TRY(made.status());
+    if (made->empty() && missing_ && json_) context.print(set_document({}).dump(1) + "\n");
     return made->empty() ? Result<int>(kExitOk) : print(context, *made);
   }
 
  private:
+  static Json set_document(const std::vector<Outcome>& outcomes) {
+    Json results = Json::array();
+    for (const Outcome& outcome : outcomes) results.push(outcome.document);
+    Json document = Json::object({{"schema", "purlin.tune-set/1"}, {"tool_version", version()}});
+    document.set("environment", outcomes.empty() ? purlin::to_json(host_environment())
+                                                 : outcomes.front().document["environment"]);
+    document.set("results", std::move(results));
+    return document;
+  }
+
   Result<int> print(Context& context, const std::vector<Outcome>& outcomes) const {
-    Json document = outcomes.front().document;
-    if (outcomes.size() > 1) {
-      document = Json::object({{"schema", "purlin.tune-set/1"}, {"tool_version", version()}});
-      Json results = Json::array();
-      for (const Outcome& outcome : outcomes) results.push(outcome.document);
-      document.set("environment", outcomes.front().document["environment"])
-          .set("results", std::move(results));
-    }
+    const Json document = outcomes.size() > 1 ? set_document(outcomes) : outcomes.front().document;
     // The results are printed before anything else can fail.
     if (json_) context.print(document.dump(1) + "\n");
     bool stopped = false, worked = false;
@@ -183,6 +192,7 @@ class TuneCommand : public Command {
       stopped |= outcome.stopped;
       worked |= outcome.worked;
     }
+    if (!json_ && worked && !stopped) context.print(next_step(next_after()));
     if (!html_.empty() && worked) {
       PURLIN_ASSIGN(const std::string page, tune::render_page(document));
       PURLIN_TRY(write_atomic(html_, page));
@@ -194,6 +204,17 @@ class TuneCommand : public Command {
                                             ? "a replay keeps no journal"
                                             : "the same command continues (--fresh starts again)");
     return kExitInconclusive;
+  }
+
+  std::vector<std::string> next_after() const {
+    if (is_replay()) return {"purlin", "space", "--device", device_};
+    if (backlog_ > 0) return {"purlin", "backlog"};
+    if (no_store_) return {"purlin", "guard", "run", "SUITE"};
+    std::vector<std::string> words = {"purlin", "cache", "get", spec_};
+    if (!shapes_.empty()) words.insert(words.end(), {"--shape", shapes_.front()});
+    if (device_ != "auto") words.insert(words.end(), {"--device", device_names().front()});
+    if (!cache_.directory.empty()) words.insert(words.end(), {"--cache", cache_.directory});
+    return words;
   }
 
   static std::string binary_cache() { return join_path(user_cache_directory(), "binaries"); }
@@ -287,6 +308,9 @@ class TuneCommand : public Command {
     if (is_replay() && !shapes_.empty())
       return error(Code::kInvalid, "a replay was recorded for one shape; leave out --shape");
     if (backlog_ < 0) return error(Code::kInvalid, "--backlog takes 1 or more, not {}", backlog_);
+    if (missing_ && (is_replay() || backlog_ > 0))
+      return error(Code::kInvalid,
+                   "--missing looks shapes up in the cache; leave out --backlog and a replay");
     if (backlog_ > 0 && (is_replay() || !spec_.empty() || !shapes_.empty() || no_store_))
       return error(Code::kInvalid,
                    "--backlog brings its specs and shapes and stores its winners; leave out the "
@@ -314,6 +338,24 @@ class TuneCommand : public Command {
     return std::vector<Outcome>{std::move(outcome)};
   }
 
+  Result<std::vector<ProblemShape>> without_winner(
+      Context& context, const KernelSpec& spec, const std::vector<ProblemShape>& problems) const {
+    PURLIN_ASSIGN(const auto device, gpu::open_device(device_names().front()));
+    CacheFlag flag = cache_;
+    flag.directory = cache_directory();
+    PURLIN_ASSIGN(const cache::Layers layers, flag.open_layers());
+    std::vector<ProblemShape> missing;
+    for (const ProblemShape& problem : problems) {
+      PURLIN_ASSIGN(const cache::CacheKey key,
+                    cache::make_key(spec, problem, device->info(), cold_));
+      const cache::Lookup found = layers.get(key, problem, {});
+      if (!found.entry) missing.push_back(problem);
+      context.log.info("{} {}: {}{}", spec.name, problem.text(), cache::outcome_name(found.outcome),
+                       found.entry ? "; nothing is measured" : "");
+    }
+    return missing;
+  }
+
   Result<std::vector<Outcome>> tune_spec(Context& context) {
     PURLIN_ASSIGN(const KernelSpec spec, load_spec(spec_));
     std::vector<ProblemShape> problems;
@@ -322,6 +364,9 @@ class TuneCommand : public Command {
       problems.push_back(std::move(problem));
     }
     std::vector<Outcome> outcomes;
+    if (missing_) {
+      PURLIN_ASSIGN(problems, without_winner(context, spec, problems));
+    }
     for (const ProblemShape& problem : problems) {
       Result<Outcome> outcome = tune_shape(context, spec, problem);
       if (!outcome.is_ok()) {
@@ -457,7 +502,8 @@ class TuneCommand : public Command {
   CacheFlag cache_;
   int seed_ = 1, samples_ = measure::Policy{}.max_samples, finals_ = tune::FinalsOptions{}.rounds;
   int jobs_ = -1, top_ = 10, backlog_ = 0, regret_shapes_ = 0;
-  bool cold_ = false, fresh_ = false, no_store_ = false, json_ = false, no_transfer_ = false;
+  bool cold_ = false, fresh_ = false, no_store_ = false, json_ = false, missing_ = false,
+       no_transfer_ = false;
   tune::TuneRequest request_;  // of all shapes
 };
 

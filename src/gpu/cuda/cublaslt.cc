@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/cuda/cublaslt.h"
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "base/text.h"
 #include "gpu/vendor_libraries.h"
 

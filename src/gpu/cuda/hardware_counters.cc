@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/cuda/hardware_counters.h"
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "gpu/cuda/range_profiler.h"
 #include "gpu/vendor_libraries.h"
 #include "model/device/counter_cards.h"

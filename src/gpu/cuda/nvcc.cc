@@ -2,7 +2,7 @@
 #include "gpu/cuda/nvcc.h"
 
 #include "base/files.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "gpu/launching.h"

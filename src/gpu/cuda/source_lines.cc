@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/source_lines.h"
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "gpu/vendor_libraries.h"
 
 #include <cupti_pcsampling.h>

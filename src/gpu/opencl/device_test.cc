@@ -3,7 +3,7 @@
 #include "gpu/device.h"
 
 #include "base/files.h"
-#include "base/process.h"
+#include "base/os/process.h"
 
 #include <gtest/gtest.h>
 

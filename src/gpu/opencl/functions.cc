@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/opencl/functions.h"
 
-#include "base/library.h"
+#include "base/os/library.h"
 
 namespace purlin::gpu {
 

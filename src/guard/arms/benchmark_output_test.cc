@@ -229,9 +229,16 @@ TEST(BenchmarkOutput, WhatHoldsNoTimesSaysWhatWasExpected) {
       EXPECT_FALSE(parse_benchmark_output(text, rules(format), "").is_ok()) << text;
     EXPECT_EQ(*parse_output_format(to_text(format)), format);
   }
-  EXPECT_FALSE(parse_benchmark_output(R"({"results": [{"command": "./a", "times": [-1]}]})",
-                                      rules(OutputFormat::kHyperfine), "")
-                   .is_ok());
+}
+
+TEST(BenchmarkOutput, ABenchmarkWithoutATimeFailsAlone) {
+  const auto parsed = parse_benchmark_output(
+      R"({"results": [{"command": "./a", "times": [0]}, {"command": "./b", "times": [1]}]})",
+      rules(OutputFormat::kHyperfine), "");
+  ASSERT_TRUE(parsed.is_ok());
+  ASSERT_EQ(parsed->size(), 2u);
+  EXPECT_EQ((*parsed)[0].failure, "it has a time of 0 ns; times must be positive");
+  EXPECT_EQ((*parsed)[1].failure, "");
 }
 
 }  // namespace

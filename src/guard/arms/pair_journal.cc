@@ -3,6 +3,7 @@
 
 #include "model/document.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace purlin::guard {
@@ -10,8 +11,15 @@ namespace {
 
 constexpr std::string_view kSchema = "purlin.guard-pairs";
 
+constexpr double kLeastTime = 1e-6, kMostSize = 1e30;
+
+// What is written must be read again: a figure that no device has is clamped.
 Json to_json(const ArmReading& reading) {
-  return Json::array({reading.time_ns, reading.cycles, reading.resolution_ns});
+  const auto size = [](double value, double least) {
+    return value >= least ? std::min(value, kMostSize) : least;  // NaN is least, too
+  };
+  return Json::array(
+      {size(reading.time_ns, kLeastTime), size(reading.cycles, 0), size(reading.resolution_ns, 0)});
 }
 
 Result<ArmReading> reading_from_json(const Json& json) {
@@ -19,9 +27,9 @@ Result<ArmReading> reading_from_json(const Json& json) {
   // Ratios of numbers between these limits are finite.
   const auto is_size = [](const Json& number, double least) {
     const double value = number.as_double(-1);
-    return value >= least && value <= 1e30;
+    return value >= least && value <= kMostSize;
   };
-  if (numbers.size() != 3 || !is_size(numbers[0], 1e-6) || !is_size(numbers[1], 0) ||
+  if (numbers.size() != 3 || !is_size(numbers[0], kLeastTime) || !is_size(numbers[1], 0) ||
       !is_size(numbers[2], 0))
     return error(Code::kCorrupt, "a reading is [time_ns, cycles, resolution_ns], not {}",
                  json.dump());

@@ -2,7 +2,7 @@
 #include "guard/arms/worktree.h"
 
 #include "base/files.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/text.h"
 
 #include <vector>

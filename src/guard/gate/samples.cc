@@ -175,12 +175,16 @@ Result<ProcessReading> summarise(std::vector<double> times_ns, std::vector<doubl
                                  double nominal_mhz) {
   ProcessReading process;
   const std::size_t taken = times_ns.size();
+  std::size_t untimed = 0;
+  double last_untimed = 0;
   if (clocks_mhz.size() != taken) clocks_mhz.assign(taken, 0);
   for (std::size_t i = 0; i < taken; ++i) {
     if (!is_clock(clocks_mhz[i])) clocks_mhz[i] = 0;
-    if (!is_time(times_ns[i]))
-      return error(Code::kFailed, "a time of {} ns: the process's clock cannot be used",
-                   times_ns[i]);
+    if (!is_time(times_ns[i])) {  // below the timer's resolution, or of a clock that jumped
+      ++untimed;
+      last_untimed = times_ns[i];
+      continue;
+    }
     if (clocks_mhz[i] > 0 && clocks_mhz[i] < kMinClockShare * nominal_mhz) continue;
     process.times_ns.push_back(times_ns[i]);
     process.clocks_mhz.push_back(clocks_mhz[i]);
@@ -188,7 +192,10 @@ Result<ProcessReading> summarise(std::vector<double> times_ns, std::vector<doubl
   process.iterations = static_cast<int>(process.times_ns.size());
   process.rejected = static_cast<int>(taken) - process.iterations;
   if (taken == 0) return error(Code::kFailed, "the process gave no sample");
-  if (process.iterations * 2 < static_cast<int>(taken))
+  if (untimed * 2 > taken)
+    process.unfit = fmt::format("{} of {} samples have times that are none, such as {} ns", untimed,
+                                taken, last_untimed);
+  else if (process.iterations * 2 < static_cast<int>(taken))
     process.unfit = fmt::format("{} of {} samples ran below {:.0f} % of the nominal {:.0f} MHz",
                                 process.rejected, taken, kMinClockShare * 100, nominal_mhz);
   if (process.iterations == 0) return process;

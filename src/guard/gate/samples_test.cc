@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 
 namespace purlin::guard {
@@ -172,7 +173,11 @@ TEST(Samples, WhatCannotBeATimeOrAClockIsNone) {
   const auto samples = read("10,1e300");
   ASSERT_TRUE(samples.is_ok());
   EXPECT_EQ(samples->front().processes.front().clocks_mhz, std::vector<double>{0});
-  EXPECT_FALSE(summarise({1e307}, {}, 0).is_ok());
+  // A sample that is no time is left out; without others, the process does not count.
+  EXPECT_EQ(summarise({10, 0, 10, 10}, {}, 0)->rejected, 1);
+  EXPECT_EQ(summarise({10, 0, 10, 10}, {}, 0)->unfit, "");
+  for (const double none : {0.0, -1.0, 1e307, std::nan("")})
+    EXPECT_NE(summarise({none}, {}, 0)->unfit.find("times that are none"), std::string::npos);
   EXPECT_EQ(summarise({10, 10}, {1e300, 1e300}, 1980)->reading.cycles, 0);
 }
 

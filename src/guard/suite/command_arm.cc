@@ -3,7 +3,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/text.h"
 
 #include <algorithm>

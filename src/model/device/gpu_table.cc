@@ -79,6 +79,18 @@ constexpr GpuRate kRtx3090[] = {{"f64", false, 4, 0.556},     {"f32", false, 256
                                 {"f16", false, 256, 35.6},    {"bf16", false, 256, 35.6},
                                 {"tf32", kTensor, 256, 35.6}, {"f16", kTensor, 512, 71},
                                 {"bf16", kTensor, 512, 71},   {"i8", kTensor, 2048, 284}};
+constexpr GpuRate kOrin64[] = {{"f64", false, 4, 0},       {"f32", false, 256, 5.3},
+                               {"f16", false, 512, 10.6},  {"bf16", false, 512, 0},
+                               {"tf32", kTensor, 1024, 0}, {"f16", kTensor, 2048, 42.5},
+                               {"bf16", kTensor, 2048, 0}, {"i8", kTensor, 4096, 85}};
+// The same SM at other clocks.
+constexpr GpuRate kArch87[] = {{"f64", false, 4, 0},       {"f32", false, 256, 0},
+                               {"f16", false, 512, 0},     {"bf16", false, 512, 0},
+                               {"tf32", kTensor, 1024, 0}, {"f16", kTensor, 2048, 0},
+                               {"bf16", kTensor, 2048, 0}, {"i8", kTensor, 4096, 0}};
+// What all models of sm_86 and sm_89 have; their tensor rates differ by model.
+constexpr GpuRate kArch86[] = {
+    {"f64", false, 4, 0}, {"f32", false, 256, 0}, {"f16", false, 256, 0}, {"bf16", false, 256, 0}};
 constexpr GpuRate kL4[] = {
     {"f64", false, 4, 0.473},     {"f32", false, 256, 30.3},  {"f16", false, 256, 30.3},
     {"bf16", false, 256, 30.3},   {"tf32", kTensor, 512, 60}, {"f16", kTensor, 1024, 121},
@@ -259,6 +271,9 @@ constexpr GpuModel kTable[] = {
     {"RTX A4000", "rtx a4000|a4000", "sm_86", 48, 1560, 1560, 448, 4, 16, kA4000},
     {"RTX A6000", "rtx a6000|a6000", "sm_86", 84, 1800, 1800, 768, 6, 48, kA6000},
     {"RTX 3090", "rtx 3090", "sm_86", 82, 1695, 1695, 936, 6, 24, kRtx3090},
+    {"Jetson AGX Orin 64GB", "orin", "sm_87", 16, 1300, 1300, 204.8, 4, 64, kOrin64},
+    {"Jetson AGX Orin 32GB", "orin", "sm_87", 14, 930, 930, 204.8, 4, 32, kArch87},
+    {"Jetson Orin NX 16GB", "orin", "sm_87", 8, 918, 918, 102.4, 4, 16, kArch87},
     {"L4", "l4", "sm_89", 58, 2040, 2040, 300, 48, 24, kL4},
     {"L40", "l40", "sm_89", 142, 2490, 2490, 864, 96, 48, kL40},
     {"L40S", "l40s", "sm_89", 142, 2520, 2520, 864, 96, 48, kL40s},
@@ -393,6 +408,8 @@ std::span<const GpuRate> rates_of_arch(std::string_view arch) {
   if (arch == "sm_60") return kArch60;
   if (arch == "sm_70") return kArch70;
   if (arch == "sm_80") return kArch80;
+  if (arch == "sm_87") return kArch87;
+  if (arch == "sm_86" || arch == "sm_89") return kArch86;
   if (arch.substr(0, 5) == "sm_90") return kArch90;
   if (fp32_lanes(arch) == 64) return kFp32Of64Lanes;
   if (fp32_lanes(arch) == 128) return kFp32Of128Lanes;

@@ -58,6 +58,8 @@ TEST(GpuTable, RowsAreDistinctAndComplete) {
 
 TEST(GpuTable, ADeviceIsFoundByTheNameItsDriverGives) {
   EXPECT_EQ(name_of("NVIDIA H200"), "H200 SXM");
+  EXPECT_EQ(name_of("Orin", 65'000'000'000), "Jetson AGX Orin 64GB");
+  EXPECT_EQ(name_of("Orin (nvgpu)", 32'000'000'000), "Jetson AGX Orin 32GB");
   EXPECT_EQ(name_of("NVIDIA H200 NVL"), "H200 NVL");
   EXPECT_EQ(name_of("NVIDIA H100 80GB HBM3"), "H100 SXM5");
   EXPECT_EQ(name_of("NVIDIA H100 PCIe"), "H100 PCIe");

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/device/occupancy.h"
 
+#include "base/text.h"
+
 #include <climits>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -78,21 +81,61 @@ std::string_view to_text(OccupancyLimiter limiter) {
   return "";
 }
 
-std::optional<Occupancy> occupancy_of(const LaunchShape& launch, int registers,
-                                      std::int64_t static_shared_bytes, const SmLimits& limits,
-                                      int sms) {
+namespace {
+
+int registers_per_warp(int registers, const SmLimits& limits) {
+  return static_cast<int>(
+      round_up(std::int64_t{registers} * kWarpSize, limits.register_granularity));
+}
+
+// Warps are dealt to the partitions in turn, so a block is charged as if it filled all of them.
+std::int64_t charged_registers(const LaunchShape& launch, int registers, const SmLimits& limits) {
+  const auto threads = static_cast<int>(launch.threads_per_block());
+  const int warps = (threads + kWarpSize - 1) / kWarpSize;
+  return std::int64_t{registers_per_warp(registers, limits)} * round_up(warps, limits.partitions);
+}
+
+}  // namespace
+
+std::string beyond_limits(const LaunchShape& launch, int registers,
+                          std::int64_t static_shared_bytes, const SmLimits& limits) {
+  const auto beyond = [](double asked, double most, std::string_view what) {
+    return fmt::format("{:.0f} {}, at most {:.0f}", asked, what, most);
+  };
   // Foreign figures: each dimension first, so that no product can overflow.
   for (const std::uint32_t extent : launch.block)
-    if (extent == 0 || extent > kMaxThreadsPerBlock) return std::nullopt;
-  if (launch.threads_per_block() > kMaxThreadsPerBlock) return std::nullopt;
-  if (launch.blocks() == 0 || registers < 0 || static_shared_bytes < 0) return std::nullopt;
-  if (registers > limits.registers_per_thread) return std::nullopt;
+    if (extent > kMaxThreadsPerBlock) return beyond(extent, kMaxThreadsPerBlock, "threads a block");
+  if (launch.threads_per_block() > kMaxThreadsPerBlock)
+    return beyond(static_cast<double>(launch.threads_per_block()), kMaxThreadsPerBlock,
+                  "threads a block");
+  if (registers > limits.registers_per_thread)
+    return beyond(registers, limits.registers_per_thread, "registers a thread");
   for (const std::uint32_t extent : launch.cluster)
-    if (extent == 0 || extent > kMaxThreadsPerBlock) return std::nullopt;
+    if (extent > kMaxThreadsPerBlock)
+      return beyond(extent, limits.cluster_blocks, "blocks a cluster");
   const std::uint64_t cluster =
       std::uint64_t{launch.cluster[0]} * launch.cluster[1] * launch.cluster[2];
   if (cluster > 1 && cluster > static_cast<std::uint64_t>(limits.cluster_blocks))
-    return std::nullopt;
+    return beyond(static_cast<double>(cluster), limits.cluster_blocks, "blocks a cluster");
+  if (const std::int64_t charged = charged_registers(launch, registers, limits);
+      charged > limits.registers_per_block)
+    return beyond(static_cast<double>(charged), limits.registers_per_block, "registers a block");
+  if (const std::int64_t asked = static_shared_bytes + launch.dynamic_shared_bytes;
+      asked > limits.shared_per_block)
+    return fmt::format("{} of shared memory a block, at most {}",
+                       format_bytes(static_cast<double>(asked)),
+                       format_bytes(static_cast<double>(limits.shared_per_block)));
+  return "";
+}
+
+std::optional<Occupancy> occupancy_of(const LaunchShape& launch, int registers,
+                                      std::int64_t static_shared_bytes, const SmLimits& limits,
+                                      int sms) {
+  for (const Dim3& extents : {launch.block, launch.cluster})
+    for (const std::uint32_t extent : extents)
+      if (extent == 0) return std::nullopt;
+  if (launch.blocks() == 0 || registers < 0 || static_shared_bytes < 0) return std::nullopt;
+  if (!beyond_limits(launch, registers, static_shared_bytes, limits).empty()) return std::nullopt;
 
   const int threads = static_cast<int>(launch.threads_per_block());
   const int warps = (threads + kWarpSize - 1) / kWarpSize;
@@ -102,18 +145,13 @@ std::optional<Occupancy> occupancy_of(const LaunchShape& launch, int registers,
 
   out.by_registers = INT_MAX;
   if (registers > 0) {
-    const int per_warp = static_cast<int>(
-        round_up(std::int64_t{registers} * kWarpSize, limits.register_granularity));
-    // Warps are dealt to the partitions in turn, so a block is charged as if it filled all of them.
-    const std::int64_t charged = per_warp * round_up(warps, limits.partitions);
-    if (charged > limits.registers_per_block) return std::nullopt;
+    const int per_warp = registers_per_warp(registers, limits);
     const int warps_per_partition = limits.registers / limits.partitions / per_warp;
     out.by_registers = warps_per_partition * limits.partitions / warps;
   }
 
   out.by_shared = INT_MAX;
   const std::int64_t asked = static_shared_bytes + launch.dynamic_shared_bytes;
-  if (asked > limits.shared_per_block) return std::nullopt;
   const std::int64_t taken = round_up(asked + limits.shared_reserved, limits.shared_granularity);
   // The driver gives shared memory the carve-out it needs: the largest is what counts.
   if (taken > 0) out.by_shared = static_cast<int>(limits.shared_bytes / taken);

@@ -45,8 +45,11 @@ struct Occupancy {
   double waves = 0;  // of full SMs the grid makes; 0 without the number of SMs
 };
 
-// Nothing where the launch cannot run on that architecture: block, registers or shared memory
-// beyond its limits, or no block at all.
+// The first limit of the architecture that the launch is beyond, so that it cannot run: "4.0 MiB of
+// shared memory a block, at most 227.0 KiB"; "" = none.
+std::string beyond_limits(const LaunchShape& launch, int registers,
+                          std::int64_t static_shared_bytes, const SmLimits& limits);
+// Nothing where the launch cannot run on that architecture, or there is no block at all.
 std::optional<Occupancy> occupancy_of(const LaunchShape& launch, int registers,
                                       std::int64_t static_shared_bytes, const SmLimits& limits,
                                       int sms = 0);

@@ -137,6 +137,15 @@ TEST(Occupancy, WhatCannotRunHasNone) {
   EXPECT_FALSE(occupancy_of(clusters, 32, 0, h100));
 }
 
+TEST(Occupancy, TheLimitThatALaunchIsBeyondIsNamed) {
+  const SmLimits h100 = *sm_limits("sm_90");
+  EXPECT_EQ(beyond_limits(shape(1, 128), 32, 0, h100), "");
+  EXPECT_EQ(beyond_limits(shape(1, 128), 32, 4 << 20, h100),
+            "4.0 MiB of shared memory a block, at most 227.0 KiB");
+  EXPECT_EQ(beyond_limits(shape(1, 2048), 32, 0, h100), "2048 threads a block, at most 1024");
+  EXPECT_EQ(beyond_limits(shape(1, 1024), 128, 0, h100), "131072 registers a block, at most 65536");
+}
+
 TEST(Occupancy, ArchitecturesKnown) {
   for (const char* arch : {"sm_50", "sm_52", "sm_60", "sm_61", "sm_70", "sm_75", "sm_80", "sm_86",
                            "sm_89", "sm_90", "sm_90a", "sm_100", "sm_103", "sm_120", "sm_120f"})

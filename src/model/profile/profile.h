@@ -5,6 +5,7 @@
 
 #include "model/device/device.h"
 #include "model/device/launch.h"
+#include "model/profile/run_labels.h"
 #include "model/profile/sampled_stalls.h"
 #include "model/profile/sketch.h"
 #include "model/profile/timeline.h"
@@ -73,6 +74,7 @@ struct ProcessInfo {
   // 0: with the first event.
   std::int64_t timeline_from_ns = 0;
   bool timeline_requested = false;  // of windows that the user requested
+  RunLabels labels;  // where it ran
 };
 
 // One reason for which the profile does not hold everything.
@@ -131,6 +133,7 @@ struct Profile {
   std::string source;   // what recorded it: "purlin", "kineto", "nsys", "ncu", "rocprof", "xla"
   std::int64_t wall_ns = 0;  // its wall time, 0 where unknown
   int exit_code = 0;
+  RunLabels labels;  // where the command was started
   std::vector<ProcessInfo> processes;
   std::vector<KernelRow> kernels;
   std::vector<CopyRow> copies;
@@ -140,5 +143,8 @@ struct Profile {
   Coverage coverage;
   bool partial = false;  // damaged or cut short: what is here was read up to the last seal
 };
+
+// Of the processes, each once; without any, of the place where the command was started.
+std::vector<RunLabels> run_labels(const Profile& profile);
 
 }  // namespace purlin

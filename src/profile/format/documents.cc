@@ -19,6 +19,7 @@ Json to_json(const ProcessInfo& process) {
   if (process.stands_for != 1) json.set("stands_for", process.stands_for);
   if (process.timeline_from_ns != 0) json.set("timeline_from_ns", process.timeline_from_ns);
   if (process.timeline_requested) json.set("timeline_requested", true);
+  if (!process.labels.empty()) json.set("labels", to_json(process.labels));
   return json;
 }
 
@@ -40,6 +41,7 @@ ProcessInfo process_from_json(const Json& json) {
       static_cast<int>(std::clamp<std::int64_t>(json["stands_for"].as_int(1), 0, 1 << 30));
   process.timeline_from_ns = json["timeline_from_ns"].as_int();
   process.timeline_requested = json["timeline_requested"].as_bool();
+  process.labels = labels_from_json(json["labels"]);
   return process;
 }
 

@@ -43,6 +43,7 @@ bool HeadReader::meta(std::string_view payload) {
   profile_.wall_ns = json["wall_ns"].as_int(profile_.wall_ns);
   profile_.exit_code = static_cast<int>(json["exit_code"].as_int(profile_.exit_code));
   profile_.partial = json["partial"].as_bool(profile_.partial);
+  if (json.find("labels") != nullptr) profile_.labels = labels_from_json(json["labels"]);
   if (json.find("source") != nullptr) profile_.source = json["source"].as_string();
   const Json& timeline = json["timeline"];
   profile_.timeline.begin_ns = timeline["begin_ns"].as_int(profile_.timeline.begin_ns);

@@ -178,6 +178,7 @@ void Merger::add(const Profile& from) {
   into_.wall_ns = std::max(into_.wall_ns, from.wall_ns);
   into_.exit_code = std::max(into_.exit_code, from.exit_code);
   settle(into_.command, from.command);
+  if (into_.labels.empty()) into_.labels = from.labels;
   // "mixed" stays mixed.
   if (into_.source.empty()) into_.source = from.source;
   if (!from.source.empty() && from.source != into_.source) into_.source = "mixed";

@@ -58,6 +58,7 @@ Json meta(const Profile& profile) {
   document.set("wall_ns", profile.wall_ns);
   document.set("exit_code", profile.exit_code);
   document.set("partial", profile.partial);
+  if (!profile.labels.empty()) document.set("labels", to_json(profile.labels));
   const Timeline& timeline = profile.timeline;
   if (timeline.begin_ns != 0 || timeline.end_ns != 0 || timeline.left_out != 0)
     document.set("timeline", Json::object({{"begin_ns", timeline.begin_ns},

@@ -26,6 +26,7 @@ enum class Format {
   kChrome,  // any other Chrome trace with device work in it
   kNsysSqlite,
   kNcuCsv,
+  kSpool,  // a folder of our own files: the processes of a run
   kRocprofCsv,
   kRocprofJson,  // rocprofv3's
   kRocpd,        // rocprofv3's and rocprof-sys's database

@@ -15,6 +15,8 @@
 #include "profile/import/rocm/rocpd.h"
 #include "profile/import/rocm/rocprof_csv.h"
 #include "profile/import/rocm/rocprof_json.h"
+#include "profile/ops/op_names.h"
+#include "profile/spool.h"
 
 #include <algorithm>
 #include <array>
@@ -125,6 +127,8 @@ std::string_view to_text(Format format) {
   switch (format) {
     case Format::kPurlin:
       return "purlin";
+    case Format::kSpool:
+      return "spool";
     case Format::kKineto:
       return "kineto";
     case Format::kXla:
@@ -151,11 +155,12 @@ std::string_view to_text(Format format) {
 
 Result<Format> detect_format(const std::string& path) {
   if (is_directory(path)) {
+    if (looks_like_spool(path)) return Format::kSpool;
     PURLIN_ASSIGN(const std::vector<std::string> files, rocprof_files(path));
     if (!files.empty()) return Format::kRocprofCsv;
     return error(Code::kInvalid,
-                 "{}: a folder without CSV files of rocprof; give .db, .json and other files by "
-                 "their names; {}",
+                 "{}: a folder without .plprof files of a spool or CSV files of rocprof; give .db, "
+                 ".json and other files by their names; {}",
                  path, kSupported);
   }
   if (!file_exists(path)) return error(Code::kNotFound, "{}: no such file", path);
@@ -186,7 +191,18 @@ Result<Profile> open_profile(const std::string& path, const ImportOptions& optio
     case Format::kPurlin: {
       ReadOptions read;
       read.max_timeline_events = options.max_timeline_events;
-      return read_profile(path, read);
+      PURLIN_ASSIGN(Profile profile, read_profile(path, read));
+      // A file of a spool: only the launcher writes a source.
+      if (profile.source.empty()) {
+        name_ops(profile);
+        profile.source = "purlin";
+      }
+      return profile;
+    }
+    case Format::kSpool: {
+      ReadOptions read;
+      read.max_timeline_events = options.max_timeline_events;
+      return open_spool(path, read);
     }
     case Format::kKineto:
     case Format::kXla:

@@ -41,9 +41,9 @@
   function copies() {
     if (!doc.copies.length) return null;
     return section('copies', 'memcpy and memset', table(
-      [['kind'], ['device'], ['total', 1], ['count', 1], ['p50', 1], ['p95', 1], ['bytes', 1], ['rate', 1]],
+      [['kind'], ['device'], ['total', 1], ['count', 1], ['p50', 1], ['p95', 1], ['bytes', 1], ['rate', 1], ['of peak', 1]],
       doc.copies.map((c) => [c.kind, c.device, ns(c.total_ns), count(c.count), ns(c.p50_ns), ns(c.p95_ns),
-        c.bytes > 0 ? bytes(c.bytes) : '–', c.bytes > 0 && c.total_ns > 0 ? si(c.bytes / c.total_ns * 1e9, 'B/s') : '–'])));
+        c.bytes > 0 ? bytes(c.bytes) : '–', c.bytes > 0 && c.total_ns > 0 ? si(Math.max(c.bytes, c.traffic_bytes ?? 0) / c.total_ns * 1e9, 'B/s') : '–', c.utilization ? percent(c.utilization) : '–'])));
   }
 
   function waits() {

@@ -2,6 +2,8 @@
 #include "profile/capture/session/session.h"
 
 #include "profile/capture/recording/json_text.h"
+#include "profile/run_facts.h"
+#include "profile/spool_fault.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -46,6 +48,12 @@ std::string command_line() {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
+}
+
+std::string labels() {
+  JsonText text;
+  for (const auto& [key, value] : facts_of_this_run()) text.text(key, value);
+  return text.finish();
 }
 
 // Not strtod: whether it takes a point is for the program's locale to say.
@@ -134,13 +142,14 @@ void CaptureSession::open_file() {
                  .text("layer", options_.layer)
                  .integer("start_ns", start)
                  .integer("stands_for", options_.sampler.one_in)
+                 .raw("labels", labels())
                  .finish();
   recorder_.set_meta(process_, "[]");
   path_ = options_.spool + '/' + options_.layer + '-' + std::to_string(::getpid()) + '-' +
           std::to_string(start) + ".plprof";
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   struct stat created = {};
-  if (fd_ < 0 || ::fstat(fd_, &created) != 0) return;
+  if (fd_ < 0 || ::fstat(fd_, &created) != 0) return report_fault(errno);
   device_ = created.st_dev;
   inode_ = created.st_ino;
 }
@@ -154,6 +163,7 @@ bool CaptureSession::reach_file() {
   };
   if (fd_ < 0 || ours(fd_)) return fd_ >= 0;
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd_ < 0) report_fault(errno);
   if (fd_ < 0 || ours(fd_)) return fd_ >= 0;
   ::close(std::exchange(fd_, -1));
   return false;
@@ -167,6 +177,7 @@ bool CaptureSession::write_pending() {
                                  static_cast<off_t>(offset_ + written));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
+      report_fault(got < 0 ? errno : ENOSPC);
       (void)!::ftruncate(fd_, static_cast<off_t>(offset_));
       return false;
     }
@@ -176,6 +187,12 @@ bool CaptureSession::write_pending() {
   recorder_.add_bytes_written(pending_.size());
   pending_.clear();
   return true;
+}
+
+// The launcher says it to the user. It judges by the file whether later writes replaced it.
+void CaptureSession::report_fault(int code) {
+  if (!std::exchange(reported_, true))
+    send_spool_fault(options_.spool, {options_.layer, ::getpid(), code});
 }
 
 void CaptureSession::start() {

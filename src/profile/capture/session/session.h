@@ -81,6 +81,7 @@ class CaptureSession {
   void open_file();
   bool reach_file();
   bool write_pending();
+  void report_fault(int code);
 
   const SessionOptions options_;
   Source& source_;
@@ -95,6 +96,7 @@ class CaptureSession {
   std::int64_t began_ns_ = 0;
   Control control_;
   std::string path_, pending_;  // pending_: a period that could not be written yet
+  bool reported_ = false;
   int fd_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;

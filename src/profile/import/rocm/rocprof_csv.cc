@@ -6,6 +6,7 @@
 #include "profile/import/assembly.h"
 #include "profile/import/csv.h"
 #include "profile/import/rocm/devices.h"
+#include "profile/import/rocm/passes.h"
 #include "profile/import/rocm/tables.h"
 #include "profile/ops/api_calls.h"
 #include "profile/ops/host_links.h"
@@ -36,69 +37,6 @@ std::string group_of(const std::string& path) {
         "rccl_", "scratch_", "rocdecode_", "kokkos_"})
     end = std::min(end, base.find(table));
   return join_path(parent_path(path), base.substr(0, end));
-}
-
-struct Header {
-  std::size_t file = 0;  // index into the list given
-  std::string group;
-  RocprofTable table = RocprofTable::kNone;
-  bool hip = false;  // of calls: the runtime's, not HSA's below it
-  // Of a launch's row: the counters, and whether the launch has a number.
-  std::string counters;
-  bool numbered = false;
-  // The program ran again for other counters: its launches have been counted.
-  bool later_pass = false;
-};
-
-// "/run/pass_2/host/1_kernel_trace.csv" -> "/run//host", "pass_2": the folder of one pass.
-std::pair<std::string, std::string> pass_of(const std::string& path) {
-  std::pair<std::string, std::string> found;
-  for (const std::string& part : split(parent_path(path), '/')) {
-    const std::size_t digits = part.find_last_not_of("0123456789") + 1;
-    const bool is_pass = digits < part.size() &&
-                         (part.substr(0, digits) == "pass_" || part.substr(0, digits) == "pmc_");
-    if (is_pass && found.second.empty())
-      found.second = part;
-    else
-      found.first += "/" + part;
-  }
-  return found;
-}
-
-// Folders pass_1, pass_2, … and pmc_1, pmc_2, … hold one run each of the same program.
-void mark_pass_folders(const std::vector<RocprofFile>& files, std::vector<Header>& headers) {
-  std::map<std::string, std::pair<std::size_t, std::string>> first;  // by length, then by text
-  const auto order = [](const std::string& pass) { return std::pair(pass.size(), pass); };
-  for (const Header& header : headers) {
-    const auto [run, pass] = pass_of(files[header.file].name);
-    if (pass.empty()) continue;
-    const auto [at, added] = first.try_emplace(run, order(pass));
-    if (!added) at->second = std::min(at->second, order(pass));
-  }
-  for (Header& header : headers) {
-    const auto [run, pass] = pass_of(files[header.file].name);
-    if (!pass.empty() && order(pass) != first.at(run)) header.later_pass = true;
-  }
-}
-
-// rocprof-compute writes one table for each set of counters, all of the same launches.
-void mark_pass_tables(const std::vector<RocprofFile>& files, std::vector<Header>& headers) {
-  std::map<std::string, std::vector<Header*>> folders;
-  for (Header& header : headers)
-    if (header.table == RocprofTable::kKernels && header.numbered && !header.later_pass &&
-        files[header.file].name.find("kernel_trace") == std::string::npos)
-      folders[parent_path(files[header.file].name)].push_back(&header);
-  for (auto& [folder, tables] : folders) {
-    const Header* counted = tables.front();
-    const auto rank = [&](const Header& header) {  // which table the launches are taken from
-      if (base_name(files[header.file].name) == "pmc_perf.csv") return 0;
-      return base_name(files[header.file].name) == "timestamps.csv" ? 1 : 2;
-    };
-    for (const Header* table : tables)
-      if (rank(*table) < rank(*counted)) counted = table;
-    // Tables with the same counters are those of several processes.
-    for (Header* table : tables) table->later_pass = table->counters != counted->counters;
-  }
 }
 
 class RocprofImporter {
@@ -151,7 +89,7 @@ class RocprofImporter {
       const Result<bool> found = reader.next();
       if (!found.is_ok()) return in_file(found.status(), files_[i].name);
       const Columns columns(reader.fields());
-      Header header;
+      RocprofHeader header;
       header.file = i;
       header.group = group_of(files_[i].name);
       header.table = columns.table();
@@ -172,7 +110,7 @@ class RocprofImporter {
   }
 
   void read_all(RocprofTable table, Reader read) {
-    for (const Header& header : headers_) {
+    for (const RocprofHeader& header : headers_) {
       if (header.table != table) continue;
       // HSA's calls are what HIP's consist of.
       if (table == RocprofTable::kCalls && hip_calls_ && !header.hip) continue;
@@ -188,7 +126,7 @@ class RocprofImporter {
     }
   }
 
-  Status read_file(const Header& header, Reader read) {
+  Status read_file(const RocprofHeader& header, Reader read) {
     PURLIN_ASSIGN(Input input, files_[header.file].open());
     CsvReader reader(std::move(input));
     PURLIN_ASSIGN(const bool found, reader.next());
@@ -546,7 +484,7 @@ class RocprofImporter {
   Profile profile_;
   Assembly assembly_;
   RocprofDevices devices_;
-  std::vector<Header> headers_;
+  std::vector<RocprofHeader> headers_;
   std::map<std::string, std::size_t> groups_;
   std::size_t group_ = 0;
   std::pair<std::size_t, std::uint64_t> place_;  // file, line: for messages

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/keeper.h"
+#include "base/os/keeper.h"
 
 #include <cerrno>
 #include <csignal>

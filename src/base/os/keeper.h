@@ -6,7 +6,7 @@
 // Thread-safety: belongs to one thread. Failure: kUnavailable, with the reason.
 #pragma once
 
-#include "base/process.h"
+#include "base/os/process.h"
 #include "base/status.h"
 
 #include <functional>
