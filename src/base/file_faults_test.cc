@@ -109,7 +109,8 @@ TEST_F(FileFaultsTest, NewFoldersAreSyncedInTheirParents) {
   EXPECT_TRUE(is_directory(path("there/a/b/c")));
   for (const char* parent : {"there", "there/a", "there/a/b"})
     EXPECT_TRUE(faults.synced(path(parent))) << parent;
-  EXPECT_FALSE(faults.synced(folder_)) << "nothing was made there";
+  // Who made the deepest that was there may have been killed before its sync.
+  EXPECT_TRUE(faults.synced(folder_));
   faults.synced_folders.clear();
   ASSERT_TRUE(make_directories_durably(path("there/a/b/c")).is_ok());
   EXPECT_TRUE(faults.synced_folders.empty());
