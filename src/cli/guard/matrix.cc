@@ -113,7 +113,7 @@ class GuardMatrix : public Command {
   }
 
   Status record(const guard::Matrix& matrix, const guard::MatrixResult& result) const {
-    PURLIN_TRY(make_directories(record_));
+    PURLIN_TRY(make_directories_durably(record_));
     for (const guard::MatrixCell& cell : result.cells)
       if (!cell.elsewhere && cell.problem.empty())
         PURLIN_TRY(write_atomic(join_path(record_, matrix.text(cell.cell) + ".csv"),

@@ -112,12 +112,12 @@ class ReportCommand : public Command {
     if (json_) {
       context.print(to_json(report).dump(2) + "\n");
     } else if (csv_) {
-      context.print(analyze::to_csv(report));
+      context.print_data(analyze::to_csv(report));
     } else if (!html_.empty()) {
       const std::string page = analyze::render_html(
           report, analyze::build_report(profile, analyze::GroupBy::kLaunch, measured));
       if (html_ == "-") {
-        context.print(page);
+        context.write(page);
       } else {
         PURLIN_TRY(write_atomic(html_, page));
         context.log.info("page: {}", html_);
