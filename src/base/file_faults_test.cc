@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What files.h promises where the file system lacks something or fails.
+#include "base/file_fault_calls_testing.h"
 #include "base/file_faults_testing.h"
 #include "base/files.h"
 

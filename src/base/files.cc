@@ -241,6 +241,11 @@ bool is_directory(const std::string& path) {
   return fs::is_directory(path, code);
 }
 
+bool is_link(const std::string& path) {
+  std::error_code code;
+  return fs::is_symlink(path, code);
+}
+
 Result<std::uint64_t> file_size(const std::string& path) {
   std::error_code code;
   const auto size = fs::file_size(path, code);

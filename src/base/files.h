@@ -60,6 +60,7 @@ Status sync_folder(const std::string& path);
 int open_or_create(const std::string& path);
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);
+bool is_link(const std::string& path);
 Result<std::uint64_t> file_size(const std::string& path);
 Status remove_file(const std::string& path);  // a file that is already gone is no error
 Status remove_tree(const std::string& path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cache and a shared cache on a disk that forgets what was not synced, and on one whose calls
 // fail, each in turn: what was acknowledged is there afterwards, and nothing is left behind.
+#include "base/file_fault_calls_testing.h"
 #include "base/file_faults_testing.h"
 #include "base/random.h"
 #include "blobs/directory_blobs.h"

@@ -60,7 +60,7 @@ class ReportCommand : public Command {
                  "ORDER");
     flags.option("--filter", filter_, "Only rows whose name, op or class matches", "REGEX");
     flags.option("--phase", phase_, kPhaseOption, "PHASE");
-    flags.option("--device", device_, "Only work of this device: cuda:0, its index or its model",
+    flags.own_option("--device", device_, "Only work of this device: cuda:0, its index or its model",
                  "DEVICE");
     flags.option("--kernel", kernel_, "Details of one kernel, by name or a part of the name",
                  "NAME");
