@@ -56,7 +56,7 @@ Status make_directories_durably(const std::string& path);
 // So that names made or removed in it are on the disk; where its file system cannot, ok.
 Status sync_folder(const std::string& path);
 // The descriptor of a file to read and write, made where it does not exist; -1 with errno set. A
-// link that leads to nothing is ELOOP: it would make a file wherever it points.
+// link that leads to nothing is ELOOP: it would make a file where it points.
 int open_or_create(const std::string& path);
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);
@@ -78,11 +78,11 @@ std::string module_path(const void* address);
 // Whether this process has rights that its caller has not (setuid, setgid, file capabilities). Its
 // environment is then not read: environment_variable() returns the fallback.
 bool is_privileged_process();
-// A folder, and no link to one, that belongs to this user and that nobody else can enter.
+// A folder, and no link to one, that belongs to this user and that no other can enter.
 bool is_private_directory(const std::string& path);
 // Makes it so, with its parents; a folder of this user is closed to others. kIo where it cannot be.
 Status make_private_directory(const std::string& path);
-// Whether what is in it is this user's own: its folder, no link, where nobody else can write.
+// Whether what is in it is this user's own: its folder, no link, where no other can write.
 bool is_own_directory(const std::string& path);
 // $TMPDIR/purlin-UID or /tmp/purlin-UID, made private. Where that name is another's, a link or open
 // to others, a path below which no file can be.

@@ -221,7 +221,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     read_more_head();
   }
 
-  // The whole head as it was sent: the parser does not tell what it made of a folded line.
+  // The whole head, unchanged: the parser does not say what it made of a folded line.
   void read_more_head() {
     const auto data = buffer_.data();
     const std::string_view sent(static_cast<const char*>(data.data()), data.size());
@@ -311,7 +311,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     read_more();
   }
 
-  // Piece by piece: what was not sent yet takes nobody's share, and the time that it may take grows
+  // Piece by piece: what was not sent yet takes no share, and the time that it may take grows
   // with what came.
   void read_more() {
     const std::uint64_t came = parser_->get().body().size();
@@ -526,54 +526,52 @@ class HttpServer::Impl {
   }
 
   void accept() {
-    if (!has_room()) return wait();
     acceptor_.async_accept(
         asio::make_strand(shared_.io), [this](ErrorCode code, tcp::socket socket) {
           if (shared_.stopping.load()) return;
           if (code) return wait();  // no descriptors left, say
           try {
-            admit(std::move(socket));
+            next_ = std::make_shared<Connection>(std::move(socket), shared_);
+            admit();
           } catch (...) {  // out of memory: that connection is lost, the next one is not
-            return wait();
+            next_.reset();
+            wait();
           }
-          accept();
         });
   }
 
-  void admit(tcp::socket socket) {
-    const auto connection = std::make_shared<Connection>(std::move(socket), shared_);
-    shared_.accepted.fetch_add(1);
-    if (!make_room(connection->peer())) return;  // it is closed: others have requests under way
-    {
-      const std::lock_guard lock(shared_.mutex);
-      shared_.open.emplace(connection.get(), connection);
-      connection->count();
+  // While all that are open have requests under way, the next one waits, and further ones in the
+  // system's queue.
+  void admit() {
+    const Room room = make_room(next_->peer());
+    if (room == Room::kLater) return wait();
+    const std::shared_ptr<Connection> connection = std::exchange(next_, nullptr);
+    if (room == Room::kYes) {
+      shared_.accepted.fetch_add(1);
+      {
+        const std::lock_guard lock(shared_.mutex);
+        shared_.open.emplace(connection.get(), connection);
+        connection->count();
+      }
+      connection->start();
     }
-    connection->start();
+    accept();
   }
 
-  // Further ones wait in the system's queue while all that are open have requests under way.
-  bool has_room() {
-    std::vector<std::shared_ptr<Connection>> seen;  // none may end under the mutex, which it takes
-    const std::lock_guard lock(shared_.mutex);
-    if (shared_.open.size() < shared_.options.max_connections) return true;
-    return std::any_of(shared_.open.begin(), shared_.open.end(), [&](const auto& open) {
-      seen.push_back(open.second.lock());
-      return seen.back() && seen.back()->idle_since();
-    });
-  }
-
+  enum class Room { kYes, kLater, kNever };
   // Where the peer has its share of connections, or all have theirs, the one that has been idle
-  // longest makes room: of that peer, or of the peer that has most. False without an idle one.
-  bool make_room(const std::string& peer) {
+  // longest makes room: of that peer, or of the peer that has most. Without an idle one, a peer
+  // that has its share gets no more.
+  Room make_room(const std::string& peer) {
     std::shared_ptr<Connection> idlest;
     std::vector<std::shared_ptr<Connection>> seen;  // none may end under the mutex, which it takes
+    bool too_many = false;
     {
       const std::lock_guard lock(shared_.mutex);
       const auto& of_peer = shared_.open_of_peer;
       const auto mine = of_peer.find(peer);
-      const bool too_many = mine != of_peer.end() && mine->second >= shared_.options.max_of_peer;
-      if (!too_many && shared_.open.size() < shared_.options.max_connections) return true;
+      too_many = mine != of_peer.end() && mine->second >= shared_.options.max_of_peer;
+      if (!too_many && shared_.open.size() < shared_.options.max_connections) return Room::kYes;
       const auto most =
           std::max_element(of_peer.begin(), of_peer.end(),
                            [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -587,16 +585,16 @@ class HttpServer::Impl {
           idlest = std::move(alive);
       }
     }
-    if (!idlest) return false;
+    if (!idlest) return too_many ? Room::kNever : Room::kLater;
     idlest->displace();
     shared_.displaced.fetch_add(1);
-    return true;
+    return Room::kYes;
   }
 
   void wait() {
     pause_.expires_after(kAcceptPause);
     pause_.async_wait([this](ErrorCode) {
-      if (!shared_.stopping.load()) accept();
+      if (!shared_.stopping.load()) next_ ? admit() : accept();
     });
   }
 
@@ -605,6 +603,7 @@ class HttpServer::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> stay_{shared_.io.get_executor()};
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
+  std::shared_ptr<Connection> next_;  // accepted, and waits for room
   std::vector<std::thread> threads_;
   std::uint16_t port_ = 0;
 };

@@ -276,7 +276,7 @@ TEST_F(HttpServerTest, TheIdlestConnectionMakesRoom) {
   EXPECT_TRUE(starts_with(idle.back()->read_answer("GET /c "), "HTTP/1.1 200")) << "the youngest";
 }
 
-// Bodies that were announced and do not come take nobody's share; one peer has half at most.
+// Bodies that were announced and do not come take no share; one peer has half at most.
 TEST_F(HttpServerTest, SlowBodiesLeaveRoomForOthers) {
   options_.max_buffered_bytes = std::size_t{4} << 20;
   options_.max_body_bytes = std::size_t{1} << 20;

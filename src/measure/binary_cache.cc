@@ -71,7 +71,7 @@ std::string BinaryCache::path_of(const std::string& key) const {
 
 // SCHEMA CHECKSUM\nHEADER\nIMAGE; the checksum is of all that follows the first line.
 std::optional<gpu::Binary> BinaryCache::get(const std::string& key) const {
-  // Under a CPU driver, images are code that this process runs: nobody else may put them there.
+  // Under a CPU driver, images are code that this process runs: no other user may put them there.
   if (!is_own_directory(directory_)) return std::nullopt;
   const Result<std::string> contents = read_file(path_of(key), kMaxBinaryBytes);
   if (!contents.is_ok()) return std::nullopt;

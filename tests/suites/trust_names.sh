@@ -34,9 +34,12 @@ done
 shown csv export_csv export trace.json --format csv
 shown json export_chrome export trace.json --format chrome
 
-shown text guard guard compare --commands 'cat a.csv' 'cat b.csv' --github --junit g.xml --sarif g.sarif \
-  --markdown g.md --no-profiles
-evil check annotations guard.err
+shown text guard guard compare --commands 'cat a.csv' 'cat b.csv' --junit g.xml --sarif g.sarif --markdown g.md \
+  --no-profiles
+expect_exit 1 env GITHUB_STEP_SUMMARY="$tmp/summary.md" "$PURLIN" guard compare --commands 'cat a.csv' 'cat b.csv' \
+  --github --no-profiles -q
+evil check annotations "$tmp/err"
+evil check markdown summary.md
 evil check xml g.xml
 evil check json g.sarif
 evil check markdown g.md

@@ -3,8 +3,8 @@
 // some die at one. Each history must be that of a set that only grows: there is an order of all
 // operations that agrees with their times, in which each pull sees exactly the pushes before it.
 //
-// For such a set it is enough that the sets of the pulls form a chain, that a pull sees each push
-// that ended before it began and none that began after it ended, and that later pulls see no less.
+// For such a set, three things are enough. The sets of the pulls form a chain. A pull sees each push
+// that ended before it began, and none that began after it ended. Later pulls see no less.
 #include "base/file_faults_testing.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -70,7 +70,7 @@ std::string flaw_of_history(const std::vector<Operation>& history) {
     const Entry entry = sample_entry(1 + process * kSteps + step);
     const CacheRecord record = make_record(entry);
     if (pushes) operation.push = bits.at(record.id);
-    // Told before it begins: it may die in it.
+    // Reported before it begins: it may die in it.
     if (::write(out, &operation, sizeof operation) != sizeof operation) ::_exit(10);
     if (pushes) {
       if (!share.push({record}).is_ok()) ::_exit(11);
@@ -90,7 +90,7 @@ std::string flaw_of_history(const std::vector<Operation>& history) {
   ::_exit(0);
 }
 
-// The operations of one process: each as told before and, where it did not die, after.
+// The operations of one process: each reported before and, where it did not die, after.
 void read_operations(int in, std::vector<Operation>& history) {
   Operation operation;
   std::optional<Operation> begun;

@@ -225,7 +225,7 @@ Result<std::vector<Segment>> Share::find_segments(std::vector<std::string>* prob
   return found;
 }
 
-// Sizes of the segments that are there. What is remembered of a segment does not tell of its loss.
+// Sizes of the segments that are there. What is remembered of a segment does not show its loss.
 Result<std::map<std::string, std::uint64_t>> Share::sizes() {
   PURLIN_ASSIGN(const std::vector<blobs::BlobInfo> objects, store_.list(kSegmentFolder));
   std::map<std::string, std::uint64_t> sizes;

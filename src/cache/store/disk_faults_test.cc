@@ -107,7 +107,7 @@ TEST_F(DiskFaults, APutSurvivesAPowerCut) {
       });
 }
 
-// Killed between its write and its sync: the next to be told that the record is there relies on it.
+// Killed between its write and its sync: the next writer that finds the record relies on it.
 TEST_F(DiskFaults, AKnownRecordIsDurable) {
   ASSERT_TRUE(Store::open(cache_)->put(sample_entry(1)).is_ok());
   const CacheRecord record = make_record(sample_entry(2));

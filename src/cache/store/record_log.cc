@@ -267,8 +267,8 @@ Status RecordLog::append(const std::function<std::string()>& encode, const Recor
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
   PURLIN_TRY(poll(visit, restart));
   const std::string records = encode();
-  // Whoever is told that a record is there relies on it, and its writer may have been killed before
-  // its sync.
+  // The caller relies on a record that is there, and its writer may have been killed before its
+  // sync.
   if (records.empty()) return position_ == 0 ? Status::ok() : sync_file();
   PURLIN_ASSIGN(AppendedFile file, AppendedFile::open(path_));
   // Wrong bytes stay for a user to examine, and readers skip them. A record that a crash cut short

@@ -425,9 +425,9 @@ Status Store::rewrite(const std::function<bool(const CacheRecord&)>& keep) {
     return keep(
         {static_cast<RecordKind>(record.kind), record_id(*json), std::string(record.payload)});
   };
-  PURLIN_TRY(examine());  // what the file does not hold any more is not told by the next one
+  PURLIN_TRY(examine());  // the next file does not show what this one lost
   const std::string index = join_path(directory_, "entries.index");
-  // An index of another log would tell of lost records: it goes first, and durably.
+  // An index of another log would name lost records: it goes first, and durably.
   const auto before_replace = [&] {
     PURLIN_TRY(save_lost());
     PURLIN_TRY(remove_file(index));

@@ -119,9 +119,9 @@ class Store {
   // Compares the index with every byte of the log: an index would hide damage that came after it.
   // Then lost(), damaged() and the known records match the log. Writes nothing.
   Status examine();
-  // Reads every record again, with or without an index, and writes what is lost and a new index.
+  // Reads every record again, with or without an index, and writes the lost ones and a new index.
   Status reread();
-  // Forgets which records were lost; after a rewrite, nothing tells of them any more.
+  // Forgets which records were lost; after a rewrite, nothing names them any more.
   Status forget_lost();
   // Rereads what other processes appended since.
   Status refresh();

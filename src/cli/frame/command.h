@@ -36,7 +36,7 @@ struct Context {
   void print(std::string_view text) const { write(shown_text(text, terminal.color())); }
   // Data in another format, such as CSV: only without control characters.
   void print_data(std::string_view text) const { write(shown_data(text)); }
-  // Bytes as they are.
+  // Bytes, unchanged.
   void write(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), out); }
 };
 
