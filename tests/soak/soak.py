@@ -42,7 +42,6 @@ class Part:
     def __init__(self, folder, rng):
         self.folder, self.rng = folder, rng
         self.serial = self.kills = self.lost = self.doubled = self.foreign = self.damaged = 0
-        self.longest_s = 0.05
         self.ledger, self.tried = set(), set()
 
     def path(self, name):
@@ -55,14 +54,14 @@ class Part:
         self.tried |= marks
         began = time.monotonic()
         try:
-            process.wait(self.rng.uniform(0, 1.2 * self.longest_s))
+            process.wait(self.rng.uniform(0, 1.5 * self.usual_s))
         except subprocess.TimeoutExpired:
             self.kills += 1
             self.kill(process)
         code = process.wait()
         if code == 0:
             self.ledger |= marks
-            self.longest_s = max(self.longest_s, min(time.monotonic() - began, 2 * self.longest_s))
+            self.usual_s = 0.7 * self.usual_s + 0.3 * (time.monotonic() - began)
         elif code != -signal.SIGKILL and not self.was_killed(code):
             sys.exit(f"soak: a writer ended with {code}: {self.errors()}")
         self.compare()
@@ -94,6 +93,7 @@ class Part:
                 "doubled": self.doubled, "foreign": self.foreign, "damaged": self.damaged}
 
     acknowledged = 0  # in directories before this one
+    usual_s = 0.05    # what a writer takes
 
     def forget(self):
         self.acknowledged += len(self.ledger)
@@ -221,6 +221,7 @@ class Spool(Part):
     """A profiled program is killed: what was sealed is read, and no launch is counted that was not made."""
 
     launches = 200
+    usual_s = 1.0
 
     def fresh(self):
         self.forget()

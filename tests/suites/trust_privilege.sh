@@ -39,14 +39,14 @@ if as_nobody test -r "$spec" -a -x "$PURLIN" 2>/dev/null; then
 fi
 
 # --- A directory that may be read alone, and one of another group.
-mkdir -m 755 cache
-expect_exit 0 purlin cache put "$spec" --device opencl:0 --cache cache --shape M=256,N=256,K=256 \
+mkdir -m 755 store
+expect_exit 0 purlin cache put "$spec" --device opencl:0 --cache store --shape M=256,N=256,K=256 \
   --config BM=32,BN=32,BK=16,TM=4,TN=4,LANES=8,VECTOR=4,PAD=0,STAGES=1,UNROLL=true,GROUP=1,MIN_BLOCKS=1
 if as_nobody test -x "$PURLIN" 2>/dev/null; then
-  as_nobody env HOME="$tmp/nowhere" "$PURLIN" cache ls --cache cache --json >out 2>err || fail "a cache of another user cannot be read: $(cat err)"
+  as_nobody env HOME="$tmp/nowhere" "$PURLIN" cache ls --cache store --json >out 2>err || fail "a cache of another user cannot be read: $(cat err)"
   expect_json out 'len(d["entries"]) == 1'
-  ! as_nobody env HOME="$tmp/nowhere" "$PURLIN" cache repair --cache cache --drop >out 2>err || fail "another's cache was rewritten"
-  expect_exit 0 purlin cache ls --cache cache --json
+  ! as_nobody env HOME="$tmp/nowhere" "$PURLIN" cache repair --cache store --drop >out 2>err || fail "another's cache was rewritten"
+  expect_exit 0 purlin cache ls --cache store --json
   expect_json "$tmp/out" 'len(d["entries"]) == 1 and d["damaged_records"] == 0'
 fi
 echo "trust_privilege: privileged programs, other users' folders, read-only caches"
