@@ -41,6 +41,11 @@ std::string shown(std::string_view text, Kept kept) {
       text.remove_prefix(color);
       continue;
     }
+    if (kept.lines && starts_with(text, "\r\n")) {  // the end of a line of CSV
+      out += "\r\n";
+      text.remove_prefix(2);
+      continue;
+    }
     const Utf8 next = first_utf8(text);
     if (!next.valid)
       out += fmt::format("\\u{:04x}", static_cast<unsigned char>(text.front()));

@@ -48,6 +48,7 @@ TEST(Escaped, NothingThatATerminalOrARunnerObeysIsShown) {
     EXPECT_FALSE(has_command(cell)) << cell;
     EXPECT_EQ(split(cell, '\n').size(), 3u) << "a row is one line: " << cell;
   }
+  EXPECT_EQ(shown_data("a,b\r\nc\rd\r\n"), "a,b\r\nc\\u000dd\r\n");
   EXPECT_EQ(shown_text("gemm<float> µs\t1\n", false), "gemm<float> µs\t1\n");
   EXPECT_EQ(shown_text("\x1b[31mred\x1b[0m", true), "\x1b[31mred\x1b[0m");
   EXPECT_EQ(shown_text("\x1b[31mred\x1b[0m", false), "\\u001b[31mred\\u001b[0m");

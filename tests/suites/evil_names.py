@@ -86,6 +86,8 @@ def check(kind, path, text):
                 assert re.match(r"^::(error|warning) title=[^:,]*(,file=[^:,]*)?::[^\n]*$", line), f"{path}: {line!r}"
         assert not CONTROL.search(text), f"{path}: a control character"
         return
+    if kind == "csv":
+        text = text.replace("\r\n", "\n")
     found = CONTROL.search(text)
     assert not found, f"{path}: {text[max(0, found.start() - 30):found.end() + 30]!r}"
     if kind == "text":
