@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.max_body_bytes = 4096;
     options.max_buffered_bytes = 1 << 20;
     options.network_threads = options.handler_threads = 1;
-    options.first_head_timeout_s = options.idle_timeout_s = options.transfer_timeout_s = 2;
+    options.first_head_timeout_s = options.idle_timeout_s = options.transfer_timeout_s = 60;
     return HttpServer::start(options, judge).value().release();
   }();
   if (size < 1) return 0;

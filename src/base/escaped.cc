@@ -24,8 +24,8 @@ std::size_t color_bytes(std::string_view text) {
 
 bool is_hostile(char32_t point) {
   return point < 0x20 || (point >= 0x7f && point < 0xa0) ||  // C0, DEL, C1
-         (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-         (point >= 0x2060 && point <= 0x206f) || point == 0xfeff;
+         point == 0x61c || point == 0x200e || point == 0x200f ||
+         (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
 }
 
 struct Kept {
@@ -90,6 +90,8 @@ std::string percent_escaped(std::string_view text, bool property) {
       out += "%25";
     else if (c == '\n')
       out += "%0A";
+    else if (c == '\t')
+      out += ' ';
     else if (property && c == ':')
       out += "%3A";
     else if (property && c == ',')

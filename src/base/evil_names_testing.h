@@ -18,6 +18,7 @@ inline std::vector<std::string> evil_names() {
           "  ::warning title=x::pwn",
           "##[error]pwn",
           "%0A::warning::x",
+          "tab\t\x1e",
           "carriage\rover",
           "bidi\xe2\x80\xaegnp.exe",
           "bytes\xff\xfe\x80",

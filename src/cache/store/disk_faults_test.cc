@@ -178,9 +178,9 @@ int open_descriptors() {
 template <class Work>
 void fail_each_call(const TemporaryDirectory& folder, const Work& work) {
   const int before = open_descriptors();
-  int rounds = 0;
+  std::map<std::string, int> struck_calls;
   for (const int code : {EIO, ENOSPC})
-    for (int n = 0;; ++n, ++rounds) {
+    for (int n = 0;; ++n) {
       const std::string disk = folder.file(fmt::format("{}-{}", code, n));
       ASSERT_LT(n, 3000);
       std::string struck;
@@ -188,8 +188,9 @@ void fail_each_call(const TemporaryDirectory& folder, const Work& work) {
       EXPECT_EQ(open_descriptors(), before) << "descriptors leak at call " << n << ", " << struck;
       EXPECT_TRUE(remove_tree(disk).is_ok());
       if (finished) break;
+      ++struck_calls[struck];
     }
-  testing::Test::RecordProperty("failed_calls", rounds);
+  for (const auto& [call, count] : struck_calls) testing::Test::RecordProperty(call, count);
 }
 
 // A failure is an error, or it cost nothing; what was acknowledged is there, and a second try
