@@ -29,7 +29,7 @@ bool is_hostile(char32_t point) {
 }
 
 struct Kept {
-  bool colors = false, lines = false;
+  bool colors = false, lines = false, carriage_returns = false;  // these at the end of a line
 };
 
 std::string shown(std::string_view text, Kept kept) {
@@ -41,7 +41,7 @@ std::string shown(std::string_view text, Kept kept) {
       text.remove_prefix(color);
       continue;
     }
-    if (kept.lines && starts_with(text, "\r\n")) {  // the end of a line of CSV
+    if (kept.carriage_returns && starts_with(text, "\r\n")) {
       out += "\r\n";
       text.remove_prefix(2);
       continue;
@@ -113,7 +113,9 @@ std::string shown_line(std::string_view text) { return shown(text, {.colors = tr
 
 std::string one_line(std::string_view text) { return shown(text, {}); }
 
-std::string shown_data(std::string_view text) { return shown(text, {.lines = true}); }
+std::string shown_data(std::string_view text) {
+  return shown(text, {.lines = true, .carriage_returns = true});
+}
 
 std::string markdown_text(std::string_view text) {
   constexpr std::string_view kHarmless = ".,:;'\"/%?=-+()";
@@ -136,10 +138,13 @@ std::string markdown_text(std::string_view text) {
 std::string markdown_code(std::string_view text) {
   constexpr std::string_view kHarmless = ".,=-+/";
   std::string out;
-  for (const char c : shown(text, {}))
-    out += is_plain(c) || kHarmless.find(c) != std::string_view::npos ? std::string(1, c)
-                                                                      : reference(c);
-  return out.empty() ? out : "<code>" + out + "</code>";
+  bool plain = true;
+  for (const char c : shown(text, {})) {
+    const bool harmless = is_plain(c) || kHarmless.find(c) != std::string_view::npos;
+    plain = plain && harmless;
+    out += harmless ? std::string(1, c) : reference(c);
+  }
+  return plain ? out : "<code>" + out + "</code>";
 }
 
 std::string workflow_message(std::string_view text) { return percent_escaped(text, false); }

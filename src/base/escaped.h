@@ -22,7 +22,7 @@ std::string shown_data(std::string_view text);
 
 // As text in Markdown of GitHub and GitLab, also within a table: no markup, link, mention or HTML.
 std::string markdown_text(std::string_view text);
-// The same as code: a name.
+// The same for a name: as code, unless it is plain.
 std::string markdown_code(std::string_view text);
 
 // A message, or a property such as "title", of `::error …`.

@@ -48,6 +48,7 @@ TEST(Escaped, NothingThatATerminalOrARunnerObeysIsShown) {
     EXPECT_FALSE(has_command(cell)) << cell;
     EXPECT_EQ(split(cell, '\n').size(), 3u) << "a row is one line: " << cell;
   }
+  EXPECT_EQ(shown_text("a\r\nb", false), "a\\u000d\nb");
   EXPECT_EQ(shown_data("a,b\r\nc\rd\r\n"), "a,b\r\nc\\u000dd\r\n");
   EXPECT_EQ(shown_text("gemm<float> µs\t1\n", false), "gemm<float> µs\t1\n");
   EXPECT_EQ(shown_text("\x1b[31mred\x1b[0m", true), "\x1b[31mred\x1b[0m");
@@ -69,6 +70,7 @@ TEST(Escaped, MarkdownShowsANameAndDoesNothingElse) {
       EXPECT_EQ(text.find("://"), std::string::npos) << text;
     }
   EXPECT_EQ(markdown_code("gemm<float>"), "<code>gemm&#60;float&#62;</code>");
+  EXPECT_EQ(markdown_code("gemm M=1"), "gemm M=1");
   EXPECT_EQ(markdown_code(""), "");
   EXPECT_EQ(markdown_text("1.5 times, see (a)"), "1.5 times, see (a)");
 }

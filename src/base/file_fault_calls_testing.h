@@ -5,6 +5,8 @@
 
 #include "base/file_faults_testing.h"
 
+// Also for the calls of the C++ library, where it is a shared one.
+#pragma GCC visibility push(default)
 extern "C" {
 
 int open(const char* path, int flags, ...) {
@@ -113,3 +115,4 @@ int fdatasync(int fd) {
 }
 
 }  // extern "C"
+#pragma GCC visibility pop
