@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "cache/entry/bucket_regret.h"
+#include "cli/frame/command.h"
 #include "gpu/library_kernel.h"
 #include "gpu/registry.h"
 
