@@ -36,7 +36,7 @@ std::vector<Task> replay(const std::vector<Json>& lines) {
 // Calls `use(file, lines)` under the lock of the file.
 template <typename Use>
 Status with_file(const std::string& cache_directory, Use use) {
-  PURLIN_TRY(make_directories(cache_directory));
+  PURLIN_TRY(make_directories_durably(cache_directory));
   const std::string path = backlog_path(cache_directory);
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path + ".lock"));
   PURLIN_ASSIGN(JsonLines file, JsonLines::open(path));

@@ -130,7 +130,7 @@ Result<WorkList> WorkList::read(const std::string& cache_directory) {
 
 Status WorkList::merge_into(const std::string& cache_directory, const std::vector<WorkRow>& rows) {
   if (rows.empty()) return Status::ok();
-  PURLIN_TRY(make_directories(cache_directory));
+  PURLIN_TRY(make_directories_durably(cache_directory));
   const std::string file = path(cache_directory);
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(file + ".lock"));
   PURLIN_ASSIGN(WorkList list, read(cache_directory));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/columns.h"
 
+#include "base/utf8.h"
+
 #include <algorithm>
 #include <cwchar>
 #include <locale.h>
@@ -27,13 +29,6 @@ class WideLocale {
   locale_t before_ = nullptr;
 };
 
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
-// The bytes that the first one announces; 1 for what begins no sequence.
-std::size_t announced(unsigned char lead) {
-  return lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 1;
-}
-
 bool is_color(std::string_view text) { return text.front() == '\x1b'; }
 
 // The end of the first line: after it, blanks are left out. Positions are of glyphs.
@@ -50,22 +45,15 @@ std::size_t break_before(std::string_view text, std::size_t end) {
 }  // namespace
 
 Glyph first_glyph(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
   if (is_color(text)) {
     const std::size_t end = text.find('m');
     return {end == std::string_view::npos ? text.size() : end + 1, 0};
   }
-  if (lead < 0x80) return {1, 1};
-  const std::size_t bytes = announced(lead);
-  if (bytes == 1 || bytes > text.size() ||
-      !std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(bytes), continues))
-    return {1, 1};
-  auto code = static_cast<char32_t>(lead & (0x7F >> bytes));
-  for (const char c : text.substr(1, bytes - 1))
-    code = (code << 6) | (static_cast<unsigned char>(c) & 0x3F);
+  const Utf8 character = first_utf8(text);
+  if (!character.valid || character.bytes == 1) return {1, 1};
   const WideLocale locale;
-  const int columns = ::wcwidth(static_cast<wchar_t>(code));
-  return {bytes, columns < 0 ? 1 : static_cast<std::size_t>(columns)};
+  const int columns = ::wcwidth(static_cast<wchar_t>(character.point));
+  return {character.bytes, columns < 0 ? 1 : static_cast<std::size_t>(columns)};
 }
 
 std::size_t visible_width(std::string_view text) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/csv.h"
 
+#include "base/escaped.h"
 #include "base/text.h"
-
-#include <fmt/format.h>
 
 namespace purlin {
 
@@ -20,8 +19,9 @@ std::string csv_cell(std::string_view text) {
 std::string csv_text(std::string_view text) {
   const bool formula =
       !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
-  if (!formula || parse_double(text)) return csv_cell(text);
-  return csv_cell(fmt::format("'{}", text));
+  // One row is one line, and no control character reaches a terminal that shows the file.
+  const std::string line = one_line(text);
+  return csv_cell(!formula || parse_double(text) ? line : "'" + line);
 }
 
 std::vector<std::string> csv_cells(std::string_view line) {

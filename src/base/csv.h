@@ -13,7 +13,7 @@ namespace purlin {
 // In quotes only where it must be.
 std::string csv_cell(std::string_view text);
 // The same for a file that people open: a spreadsheet runs what begins with = + - or @. Such a text
-// gets an apostrophe in front; a number stays.
+// gets an apostrophe in front; a number stays. Control characters become \uXXXX.
 std::string csv_text(std::string_view text);
 // At least one; a carriage return outside of quotes is left out.
 std::vector<std::string> csv_cells(std::string_view line);

@@ -11,10 +11,13 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <linux/magic.h>
 #include <pwd.h>
 #include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 namespace purlin {
@@ -65,12 +68,32 @@ Status sync_folder(const std::string& path) {
   }
 }
 
-Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return os_error("read", path, errno);
+Result<int> open_to_read(const std::string& path) {
+  // Neither the opening of a pipe nor that of a terminal may wait for anybody.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return os_error("read", path, errno);
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return os_error("read", path, errno);
-  if (S_ISDIR(info.st_mode)) return error(Code::kIo, "cannot read '{}': it is a directory", path);
+  struct statfs system {};
+  const char* kind = nullptr;
+  if (::fstat(fd, &info) != 0 || ::fstatfs(fd, &system) != 0)
+    kind = "no file that can be examined";
+  else if (S_ISDIR(info.st_mode))
+    kind = "a directory";
+  else if (S_ISCHR(info.st_mode) && info.st_rdev != makedev(1, 3))  // /dev/null is an empty file
+    kind = "a device";
+  else if (S_ISBLK(info.st_mode))
+    kind = "a device";
+  else if (S_ISFIFO(info.st_mode) && system.f_type != PIPEFS_MAGIC)
+    kind = "a named pipe";
+  if (kind == nullptr && ::fcntl(fd, F_SETFL, 0) == 0) return fd;
+  if (kind == nullptr) kind = "no file that can be read";
+  ::close(fd);
+  return error(Code::kIo, "cannot read '{}': it is {}; name a regular file", path, kind);
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+  PURLIN_ASSIGN(const int fd, open_to_read(path));
+  const Descriptor file(fd);
   std::string contents;
   char buffer[1 << 16];
   while (true) {
@@ -190,11 +213,22 @@ Status make_directories(const std::string& path) {
 Status make_directories_durably(const std::string& path) {
   if (is_directory(path)) return Status::ok();
   const std::string parent = parent_path(path);
-  if (parent != path) PURLIN_TRY(make_directories_durably(parent));
+  if (parent != path && is_directory(parent))
+    PURLIN_TRY(sync_folder(parent_path(parent)));
+  else if (parent != path)
+    PURLIN_TRY(make_directories_durably(parent));
   std::error_code code;
   const bool made = fs::create_directory(path, code);
   if (code) return error(Code::kIo, "cannot create the directory '{}': {}", path, code.message());
   return made ? sync_folder(parent) : Status::ok();
+}
+
+int open_or_create(const std::string& path) {
+  // A pipe must not be waited for.
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NONBLOCK;
+  const int fd = ::open(path.c_str(), kFlags);
+  if (fd >= 0 || errno != ENOENT) return fd;
+  return ::open(path.c_str(), kFlags | O_CREAT | O_NOFOLLOW, 0666);
 }
 
 bool file_exists(const std::string& path) {
@@ -205,6 +239,11 @@ bool file_exists(const std::string& path) {
 bool is_directory(const std::string& path) {
   std::error_code code;
   return fs::is_directory(path, code);
+}
+
+bool is_link(const std::string& path) {
+  std::error_code code;
+  return fs::is_symlink(path, code);
 }
 
 Result<std::uint64_t> file_size(const std::string& path) {
@@ -283,23 +322,62 @@ std::string module_path(const void* address) {
   return absolute_path(info.dli_fname);
 }
 
+bool is_privileged_process() { return ::getauxval(AT_SECURE) != 0; }
+
 std::string environment_variable(const char* name, std::string_view fallback) {
-  const char* value = std::getenv(name);
+  const char* value = ::secure_getenv(name);
   return value == nullptr || *value == '\0' ? std::string(fallback) : std::string(value);
 }
 
-// HOME, else the account's: a folder under /tmp could be somebody else's.
+// HOME, else the account's: a folder under /tmp could be somebody else's. A privileged process acts
+// for the account whose rights it has, and must not believe files of its caller.
 static std::string home_directory() {
   if (std::string home = environment_variable("HOME"); !home.empty()) return home;
-  const passwd* account = ::getpwuid(::getuid());
-  return account != nullptr && account->pw_dir != nullptr ? account->pw_dir : "";
+  const passwd* account = ::getpwuid(::geteuid());
+  const std::string home = account != nullptr && account->pw_dir != nullptr ? account->pw_dir : "";
+  return is_directory(home) ? home : "";
+}
+
+bool is_private_directory(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
+         (info.st_mode & 0077) == 0;
+}
+
+bool is_own_directory(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
+         (info.st_mode & 0022) == 0;
+}
+
+Status make_private_directory(const std::string& path) {
+  PURLIN_TRY(make_directories(parent_path(path)));
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return os_error("create the directory", path, errno);
+  // By descriptor: between two looks at a name, another may stand there.
+  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (folder.get() < 0 || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid() ||
+      ::fchmod(folder.get(), 0700) != 0)
+    return error(Code::kIo,
+                 "'{}' must be a folder of this user, and no link; remove it, or name another",
+                 path);
+  return Status::ok();
+}
+
+std::string private_temporary_directory() {
+  const std::string path =
+      join_path(environment_variable("TMPDIR", "/tmp"), fmt::format("purlin-{}", ::geteuid()));
+  if (::mkdir(path.c_str(), 0700) == 0 || is_private_directory(path)) return path;
+  // Nothing can be made below a file: reading finds nothing, and writing says where it failed.
+  return fmt::format("/dev/null/not-private{}", path);
 }
 
 std::string user_cache_directory() {
   if (std::string home = environment_variable("XDG_CACHE_HOME"); !home.empty())
     return home + "/purlin";
   if (std::string home = home_directory(); !home.empty()) return home + "/.cache/purlin";
-  return fmt::format("/tmp/purlin-{}", ::getuid());
+  return private_temporary_directory();
 }
 
 std::string user_state_directory() {
@@ -308,7 +386,7 @@ std::string user_state_directory() {
     return home + "/purlin";
   if (const std::string home = home_directory(); !home.empty())
     return home + "/.local/state/purlin";
-  return fmt::format("/tmp/purlin-{}", ::getuid());
+  return private_temporary_directory();
 }
 
 std::string user_config_directory() {
@@ -320,7 +398,7 @@ std::string user_config_directory() {
 }
 
 Result<FileLock> FileLock::acquire(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int fd = open_or_create(path);
   if (fd < 0) return os_error("open the lock", path, errno);
   while (::flock(fd, LOCK_EX) != 0) {
     if (errno == EINTR) continue;
@@ -332,7 +410,7 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
 }
 
 Result<FileLock> FileLock::acquire(const std::string& path, double seconds, Clock& clock) {
-  int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  int fd = open_or_create(path);
   // Another user made it. A lock needs only an open file, not the permission to write.
   if (fd < 0 && errno == EACCES) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return os_error("open the lock", path, errno);

@@ -17,6 +17,9 @@
 
 namespace purlin {
 
+// A descriptor of a regular file, of /dev/null, or of a pipe that a shell made (`<(…)`). A named
+// pipe or a device would keep a reader waiting, or never end: kIo, at once.
+Result<int> open_to_read(const std::string& path);
 // The whole file. Refuses one larger than max_bytes rather than running out of memory.
 Result<std::string> read_file(const std::string& path,
                               std::size_t max_bytes = std::size_t{1} << 30);
@@ -47,13 +50,17 @@ class AtomicFile {
   int fd_ = -1;
 };
 Status make_directories(const std::string& path);
-// The same; those that it makes are on the disk when it returns. If another process makes one at
-// this moment, that process syncs it.
+// The same; those that it makes are on the disk when it returns. Where it makes one, it also syncs
+// the name of the deepest that was there: who made that one may have been killed before its sync.
 Status make_directories_durably(const std::string& path);
 // So that names made or removed in it are on the disk; where its file system cannot, ok.
 Status sync_folder(const std::string& path);
+// The descriptor of a file to read and write, made where it does not exist; -1 with errno set. A
+// link that leads to nothing is ELOOP: it would make a file where it points.
+int open_or_create(const std::string& path);
 bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);
+bool is_link(const std::string& path);
 Result<std::uint64_t> file_size(const std::string& path);
 Status remove_file(const std::string& path);  // a file that is already gone is no error
 Status remove_tree(const std::string& path);
@@ -68,10 +75,23 @@ std::string absolute_path(const std::string& path);
 // The folder of the running executable or, from a library, of the file that holds `address`.
 std::string executable_directory();
 std::string module_path(const void* address);
-// $XDG_CACHE_HOME/purlin, else $HOME/.cache/purlin, else /tmp/purlin-UID.
+// Whether this process has rights that its caller has not (setuid, setgid, file capabilities). Its
+// environment is then not read: environment_variable() returns the fallback.
+bool is_privileged_process();
+// A folder, and no link to one, that belongs to this user and that no other can enter.
+bool is_private_directory(const std::string& path);
+// Makes it so, with its parents; a folder of this user is closed to others. kIo where it cannot be.
+Status make_private_directory(const std::string& path);
+// Whether what is in it is this user's own: its folder, no link, where no other can write.
+bool is_own_directory(const std::string& path);
+// $TMPDIR/purlin-UID or /tmp/purlin-UID, made private. Where that name is another's, a link or open
+// to others, a path below which no file can be.
+std::string private_temporary_directory();
+// $XDG_CACHE_HOME/purlin, else $HOME/.cache/purlin, else private_temporary_directory().
 std::string user_cache_directory();
 std::string user_config_directory();
-// $PURLIN_STATE, else $XDG_STATE_HOME/purlin, else $HOME/.local/state/purlin, else /tmp/purlin-UID.
+// $PURLIN_STATE, else $XDG_STATE_HOME/purlin, else $HOME/.local/state/purlin, else
+// private_temporary_directory().
 std::string user_state_directory();
 std::string environment_variable(const char* name, std::string_view fallback = "");
 

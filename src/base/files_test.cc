@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/files.h"
 
+#include "base/appended_file.h"
+
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -129,6 +131,78 @@ TEST_F(Files, ALockMayBeAnotherUsers) {
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
+}
+
+// A folder under /tmp may have been made by somebody else, to be used by this user.
+TEST(SharedFolders, AreUsedOnlyWhereTheyArePrivate) {
+  const std::string folder = make_temporary_directory("purlin-private").value();
+  const std::string before = environment_variable("TMPDIR");
+  ::setenv("TMPDIR", folder.c_str(), 1);
+  const std::string path = private_temporary_directory();
+  EXPECT_EQ(path, join_path(folder, fmt::format("purlin-{}", ::geteuid())));
+  EXPECT_TRUE(is_private_directory(path));
+  EXPECT_EQ(private_temporary_directory(), path) << "and again";
+
+  const auto refused = [&](const char* how) {
+    const std::string instead = private_temporary_directory();
+    EXPECT_NE(instead, path) << how;
+    EXPECT_FALSE(make_directories(instead).is_ok()) << how;
+  };
+  ASSERT_EQ(::chmod(path.c_str(), 0777), 0);
+  refused("open to all");
+  ASSERT_EQ(::rmdir(path.c_str()), 0);
+  ASSERT_TRUE(make_directories(join_path(folder, "elsewhere")).is_ok());
+  ASSERT_EQ(::symlink("elsewhere", path.c_str()), 0);
+  refused("a link");
+  EXPECT_FALSE(make_private_directory(path).is_ok());
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
+    ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+    refused("another user's");
+    EXPECT_FALSE(is_own_directory(path));
+    EXPECT_FALSE(make_private_directory(path).is_ok());
+  }
+  before.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before.c_str(), 1);
+  ASSERT_TRUE(remove_tree(folder).is_ok());
+}
+
+TEST(SharedFolders, ALinkToNothingMakesNoFile) {
+  const std::string folder = make_temporary_directory("purlin-links").value();
+  const std::string link = join_path(folder, "link"), aim = join_path(folder, "aim");
+  ASSERT_EQ(::symlink(aim.c_str(), link.c_str()), 0);
+  EXPECT_FALSE(FileLock::acquire(link).is_ok());
+  EXPECT_FALSE(AppendedFile::open(link).is_ok());
+  EXPECT_FALSE(file_exists(aim));
+  ASSERT_TRUE(write_atomic(aim, "x").is_ok());
+  EXPECT_TRUE(AppendedFile::open(link).is_ok()) << "a link to a file is the user's to make";
+  ASSERT_TRUE(remove_tree(folder).is_ok());
+}
+
+// None of these may keep the reader waiting, or fill its memory.
+TEST(OpenToRead, TakesRegularFilesAndPipesOfAShell) {
+  const std::string folder = make_temporary_directory("purlin-fifo").value();
+  const std::string fifo = join_path(folder, "fifo"), link = join_path(folder, "link");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(::symlink("fifo", link.c_str()), 0);
+  for (const std::string& path : {fifo, link, std::string("/dev/zero"), folder}) {
+    const Status status = read_file(path, 1 << 20).status();
+    EXPECT_EQ(status.code(), Code::kIo) << path;
+    EXPECT_NE(status.message().find("name a regular file"), std::string::npos) << status.message();
+  }
+  EXPECT_EQ(read_file("/dev/null").value(), "");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    ::usleep(20'000);  // the reader finds it empty first
+    ::_exit(::write(ends[1], "text", 4) == 4 ? 0 : 1);
+  }
+  ::close(ends[1]);
+  EXPECT_EQ(read_file(fmt::format("/dev/fd/{}", ends[0])).value(), "text");
+  ::close(ends[0]);
+  ASSERT_EQ(::waitpid(writer, nullptr, 0), writer);
+  ASSERT_TRUE(remove_tree(folder).is_ok());
 }
 
 }  // namespace

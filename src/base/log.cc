@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
+#include "base/escaped.h"
+
 #include <cstdio>
 
 namespace purlin {
@@ -14,7 +16,8 @@ void Log::write(Level level, std::string_view text) {
 void Log::emit(Level level, std::string_view text) {
   constexpr std::string_view kPrefix[] = {
       "purlin: debug: ", "purlin: ", "purlin: warning: ", "purlin: error: ", ""};
-  const std::string line = fmt::format("{}{}\n", kPrefix[static_cast<int>(level)], text);
+  const std::string line =
+      fmt::format("{}{}\n", kPrefix[static_cast<int>(level)], shown_text(text, false));
   // Not fmt::print, which throws where stderr is closed or full.
   std::fwrite(line.data(), 1, line.size(), stderr);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/terminal.h"
 
+#include "base/escaped.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "base/time.h"
@@ -77,6 +78,11 @@ std::string Terminal::bar(double share, int cells) const {
   const int eighths = static_cast<int>(std::lround(share * cells * 8));
   for (int i = 0; i < eighths / 8; ++i) out += "█";
   return out + kEighths[eighths % 8];
+}
+
+void Table::row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = shown_line(cell);
+  rows_.push_back(std::move(cells));
 }
 
 std::vector<std::size_t> Table::natural_widths() const {
@@ -158,13 +164,14 @@ void Progress::update(std::string_view text) {
   const std::int64_t interval = terminal_.interactive() ? 50'000'000 : 5'000'000'000;
   if (last_ns_ != 0 && now - last_ns_ < interval) return;
   last_ns_ = now;
+  const std::string shown = shown_text(shown_line(text), terminal_.color());
   if (terminal_.interactive()) {
     const std::string line =
-        elide_middle(text, static_cast<std::size_t>(std::max(20, terminal_.width() - 1)));
+        elide_middle(shown, static_cast<std::size_t>(std::max(20, terminal_.width() - 1)));
     std::fprintf(stream_, "\r\x1b[K%s", line.c_str());
     drawn_ = true;
   } else {
-    std::fprintf(stream_, "%.*s\n", static_cast<int>(text.size()), text.data());
+    std::fprintf(stream_, "%s\n", shown.c_str());
   }
   std::fflush(stream_);
 }

@@ -53,7 +53,8 @@ class Table {
   void column(std::string title, Align align = Align::kLeft) {
     columns_.push_back({std::move(title), align});
   }
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // Names from files come unchanged: a cell is one line, without control characters.
+  void row(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
   std::string render(const Terminal& terminal, std::string_view indent = "") const;
 

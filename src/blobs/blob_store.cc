@@ -50,7 +50,8 @@ Status check_key(std::string_view key) {
   };
   bool ok = !key.empty() && key.size() <= 512;
   for (const std::string& part : split(key, '/'))
-    ok = ok && !part.empty() && part != "." && part != ".." &&
+    // A file system's names have 255 bytes, of which a writer's temporary takes some.
+    ok = ok && !part.empty() && part != "." && part != ".." && part.size() <= 200 &&
          std::all_of(part.begin(), part.end(), plain);
   return ok ? Status::ok() : error(Code::kInvalid, "'{}' is not a key of a shared object", key);
 }

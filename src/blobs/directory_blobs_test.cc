@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blobs/directory_blobs.h"
 
+#include "base/file_fault_calls_testing.h"
 #include "base/file_faults_testing.h"
 #include "base/files.h"
 #include "blobs/testing.h"

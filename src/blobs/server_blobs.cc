@@ -155,9 +155,9 @@ class ServerBlobs : public BlobStore {
 };
 
 Result<std::string> token_of_environment() {
-  if (const char* token = std::getenv("PURLIN_SERVER_TOKEN"); token != nullptr && *token != '\0')
+  if (const char* token = ::secure_getenv("PURLIN_SERVER_TOKEN"); token != nullptr && *token != '\0')
     return std::string(trim(token));
-  if (const char* file = std::getenv("PURLIN_SERVER_TOKEN_FILE");
+  if (const char* file = ::secure_getenv("PURLIN_SERVER_TOKEN_FILE");
       file != nullptr && *file != '\0') {
     const Result<std::string> text = read_file(file, kMaxToken + 1);
     if (!text.is_ok()) return text.status().with_context("PURLIN_SERVER_TOKEN_FILE");
@@ -218,7 +218,7 @@ Result<ServerConfig> load_server_config(const std::string& target) {
                  "PURLIN_SERVER_TOKEN, or the file of PURLIN_SERVER_TOKEN_FILE, is no token: one "
                  "word of up to {} characters",
                  kMaxToken);
-  if (const char* only = std::getenv("PURLIN_SERVER"); only != nullptr && *only != '\0') {
+  if (const char* only = ::secure_getenv("PURLIN_SERVER"); only != nullptr && *only != '\0') {
     const std::string server = plain_address(only);
     if (server.empty())
       return error(Code::kInvalid,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/cache_api.h"
 
+#include "base/file_fault_calls_testing.h"
 #include "base/file_faults_testing.h"
 #include "base/files.h"
 #include "base/json/json.h"
@@ -13,7 +14,9 @@
 #include <atomic>
 #include <csignal>
 #include <fcntl.h>
+#include <map>
 #include <memory>
+#include <set>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
@@ -215,6 +218,44 @@ TEST_F(CacheApiTest, ARepeatedPutIsToldWhatIsDurable) {
   EXPECT_TRUE(faults.synced(join_path(root_, "team/segments")));
   faults.sync_folder = EIO;
   EXPECT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 500);
+}
+
+// At each sync of the server, what a power cut would leave holds every object that was
+// acknowledged.
+TEST_F(CacheApiTest, WhatIsAcknowledgedSurvivesAPowerCut) {
+  std::map<std::string, std::string> acknowledged;
+  std::set<std::string> indexes;
+  DroppingDisk disk(root_);
+  const std::string after = make_temporary_directory("purlin-power-cut").value();
+  int points = 0;
+  disk.at_each_point = [&] {
+    const std::string to = join_path(after, std::to_string(points++));
+    disk.cut_power(to);
+    std::unique_ptr<CacheApi> at_work = std::move(api_);
+    api_ = CacheApi::open({to, 0}, clock_).value();
+    for (const auto& [key, bytes] : acknowledged)
+      EXPECT_EQ(ask("GET", at(key)).body, bytes) << "power cut at point " << points;
+    const HttpAnswer index = ask("GET", at("index.json"));
+    EXPECT_TRUE(indexes.empty() || indexes.count(index.status == 404 ? "" : index.body) > 0)
+        << points;
+    api_ = std::move(at_work);
+  };
+  for (std::uint64_t generation = 1; generation < 4; ++generation) {
+    const std::string bytes = bundle();
+    ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 201);
+    acknowledged[key_of(bytes)] = bytes;
+    const HttpAnswer now = ask("GET", at("index.json"));
+    indexes = {now.status == 404 ? "" : now.body, index(generation)};  // one of both
+    ASSERT_EQ(ask("PUT", at("index.json"), index(generation), now.status == 404 ? "*" : tag_of(now))
+                  .status,
+              201);
+    indexes = {index(generation)};
+    disk.at_each_point();
+    ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 412);
+  }
+  disk.at_each_point = {};
+  EXPECT_GT(points, 10);
+  ASSERT_TRUE(remove_tree(after).is_ok());
 }
 
 TEST_F(CacheApiTest, AQuotaHoldsAndWhatIsRemovedCountsNoMore) {

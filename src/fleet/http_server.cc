@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/http_server.h"
 
+#include "base/hash.h"
+
 #define BOOST_ERROR_CODE_HEADER_ONLY
 #define BOOST_ASIO_NO_DEPRECATED
 #include <algorithm>
@@ -31,7 +33,7 @@ using tcp = asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
 
 constexpr std::uint32_t kMaxHeadBytes = 16 * 1024;
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = 64 * 1024, kHeadPieceBytes = 4096;
 constexpr std::size_t kMaxDiscardedBytes = std::size_t{1} << 20;
 constexpr std::chrono::milliseconds kDiscardTime{2000}, kAcceptPause{100};
 
@@ -50,6 +52,81 @@ HttpAnswer problem(int status, std::string_view message) {
   return answer;
 }
 
+// Bytes of bodies and answers that are held, by who they are held for. [MT]
+class BodyBudget {
+ public:
+  explicit BodyBudget(std::uint64_t most) : most_(most) {}
+  // Whether all of `holders` may hold so much more.
+  bool take(const std::vector<std::string>& holders, std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (bytes > most_ || held_ > most_ - bytes) return false;
+    for (const std::string& holder : holders)
+      if (const auto found = held_by_.find(holder);
+          found != held_by_.end() && found->second + bytes > most_ / 2)
+        return false;
+    held_ += bytes;
+    for (const std::string& holder : holders) held_by_[holder] += bytes;
+    return true;
+  }
+  void give_back(const std::vector<std::string>& holders, std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    held_ -= bytes;
+    for (const std::string& holder : holders)
+      if ((held_by_[holder] -= bytes) == 0) held_by_.erase(holder);
+  }
+  std::uint64_t held() {
+    const std::lock_guard lock(mutex_);
+    return held_;
+  }
+
+ private:
+  std::mutex mutex_;
+  const std::uint64_t most_;
+  std::uint64_t held_ = 0;
+  std::map<std::string, std::uint64_t> held_by_;
+};
+
+// What one request holds of it.
+class Held {
+ public:
+  explicit Held(BodyBudget& budget) : budget_(budget) {}
+  ~Held() { release(); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  // From now on; nothing may be held.
+  void count_for(std::vector<std::string> holders) { holders_ = std::move(holders); }
+  bool grow_to(std::uint64_t bytes) {
+    if (bytes <= bytes_) return true;
+    if (!budget_.take(holders_, bytes - bytes_)) return false;
+    bytes_ = bytes;
+    return true;
+  }
+  void release() {
+    if (bytes_ > 0) budget_.give_back(holders_, std::exchange(bytes_, 0));
+  }
+
+ private:
+  BodyBudget& budget_;
+  std::vector<std::string> holders_;
+  std::uint64_t bytes_ = 0;
+};
+
+// What a head must not be although a lenient parser reads it: two servers in a row could take it
+// for different requests. "" where it is right.
+std::string_view flaw_of(std::string_view head, const http::request_header<>& request) {
+  if (head.find("\r\n ") != head.npos || head.find("\r\n\t") != head.npos)
+    return "a header that goes on in the next line is not taken";
+  const auto count = [&](http::field field) {
+    return std::distance(request.equal_range(field).first, request.equal_range(field).second);
+  };
+  if (count(http::field::host) > 1 || (request.version() >= 11 && count(http::field::host) == 0))
+    return "a request has one Host";
+  if (count(http::field::content_length) > 1) return "a request has one Content-Length";
+  if (count(http::field::transfer_encoding) > 0 && count(http::field::content_length) > 0)
+    return "a request has a Content-Length or a Transfer-Encoding, not both";
+  return {};
+}
+
 class Connection;
 
 // What the connections have in common.
@@ -62,47 +139,23 @@ struct Shared {
   const HttpServerOptions options;
   HttpHandler& handler;
   std::atomic<bool> stopping{false};
-  std::atomic<std::uint64_t> accepted{0}, malformed{0}, overloaded{0}, buffered{0};
+  std::atomic<std::uint64_t> accepted{0}, malformed{0}, overloaded{0}, displaced{0};
   std::mutex mutex;
   std::condition_variable fewer;
   std::map<const Connection*, std::weak_ptr<Connection>> open;  // under the mutex
+  std::map<std::string, std::size_t> open_of_peer;              // under the mutex
+  BodyBudget bodies{options.max_buffered_bytes};
   // Both may hold connections to the end, which refer to what is above, and whose sockets need
   // `io`: so what the handlers never came to goes before it.
   asio::io_context io;
   asio::thread_pool handlers;
 };
 
-// Bytes of bodies and answers, while they are held.
-class Buffered {
- public:
-  explicit Buffered(Shared& shared) : shared_(shared) {}
-  ~Buffered() { release(); }
-  Buffered(const Buffered&) = delete;
-  Buffered& operator=(const Buffered&) = delete;
-  bool reserve(std::uint64_t bytes) {
-    if (shared_.buffered.fetch_add(bytes) + bytes > shared_.options.max_buffered_bytes) {
-      shared_.buffered.fetch_sub(bytes);
-      shared_.overloaded.fetch_add(1);
-      return false;
-    }
-    bytes_ += bytes;
-    return true;
-  }
-  void release() {
-    shared_.buffered.fetch_sub(bytes_);
-    bytes_ = 0;
-  }
-
- private:
-  Shared& shared_;
-  std::uint64_t bytes_ = 0;
-};
-
 // One client. All of it but `work` runs on the strand of its stream.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, Shared& shared)
-      : stream_(std::move(socket)), shared_(shared), buffered_(shared) {
+      : stream_(std::move(socket)), shared_(shared), held_(shared.bodies) {
     ErrorCode ignored;
     stream_.socket().set_option(tcp::no_delay(true), ignored);
     const auto peer = stream_.socket().remote_endpoint(ignored);
@@ -111,6 +164,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ~Connection() {
     const std::lock_guard lock(shared_.mutex);
     shared_.open.erase(this);
+    if (counted_ && --shared_.open_of_peer[peer_] == 0) shared_.open_of_peer.erase(peer_);
     shared_.fewer.notify_all();
   }
   Connection(const Connection&) = delete;
@@ -118,6 +172,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void start() {
     asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_head(); });
+  }
+  // Under the mutex.
+  void count() {
+    ++shared_.open_of_peer[peer_];
+    counted_ = true;
+  }
+  const std::string& peer() const { return peer_; }
+  // Since when it has waited for a request; none while it has one. [MT]
+  std::optional<std::int64_t> idle_since() const {
+    const std::int64_t since = idle_since_.load();
+    return since == 0 ? std::nullopt : std::optional(since);
+  }
+  // To make room: it is not chosen twice.
+  void displace() {
+    idle_since_.store(0);
+    close_if_idle();
   }
   void close_if_idle() {
     asio::post(stream_.get_executor(), [self = shared_from_this()] {
@@ -143,16 +213,42 @@ class Connection : public std::enable_shared_from_this<Connection> {
     head_ = {};
     head_.peer = peer_;
     asked_.reset();
-    idle_ = true;
+    held_.release();
+    held_.count_for({"peer " + peer_});
+    set_idle(true);
     stream_.expires_after(milliseconds(served_ ? shared_.options.idle_timeout_s
                                                : shared_.options.first_head_timeout_s));
-    http::async_read_header(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](ErrorCode code, std::size_t) { self->on_head(code); });
+    read_more_head();
   }
 
-  void on_head(ErrorCode code) {
-    idle_ = false;
+  // The whole head, unchanged: the parser does not say what it made of a folded line.
+  void read_more_head() {
+    const auto data = buffer_.data();
+    const std::string_view sent(static_cast<const char*>(data.data()), data.size());
+    if (const std::size_t end = sent.find("\r\n\r\n"); end != sent.npos && end < kMaxHeadBytes)
+      return parse_head(std::string(sent.substr(0, end)));
+    if (sent.size() >= kMaxHeadBytes) return on_head(http::error::header_limit, {});
+    stream_.async_read_some(buffer_.prepare(kHeadPieceBytes),
+                            [self = shared_from_this()](ErrorCode code, std::size_t bytes) {
+                              self->buffer_.commit(bytes);
+                              code ? self->on_head(code, {}) : self->read_more_head();
+                            });
+  }
+
+  void set_idle(bool idle) {
+    idle_ = idle;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    idle_since_.store(idle ? std::max<std::int64_t>(now.count(), 1) : 0);
+  }
+
+  void parse_head(std::string raw) {
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = shared_from_this(), raw = std::move(raw)](
+                                ErrorCode code, std::size_t) { self->on_head(code, raw); });
+  }
+
+  void on_head(ErrorCode code, std::string_view raw) {
+    set_idle(false);
     served_ = true;
     if (code == http::error::header_limit || code == http::error::buffer_overflow)
       return refuse(problem(431, "the request's head is over 16 KiB"));
@@ -170,6 +266,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
       head_.headers.emplace_back(std::move(name), text(field.value()));
     }
     keep_alive_ = request.keep_alive();
+    if (const std::string_view flaw = flaw_of(raw, request); !flaw.empty())
+      return refuse(problem(400, flaw));
+    if (request.count(http::field::transfer_encoding) > 0 && !parser_->chunked())
+      return refuse(problem(501, "no Transfer-Encoding is known here"));
     if (parser_->chunked())
       return refuse(problem(411, "a body needs a Content-Length; chunks are not taken"));
     head_.body_bytes = parser_->content_length().value_or(0);
@@ -180,11 +280,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
       keep_alive_ = keep_alive_ && head_.body_bytes == 0;
       return respond(std::move(*early));
     }
+    held_.count_for(holders());
     if (head_.body_bytes == 0) return work("");
-    if (!buffered_.reserve(head_.body_bytes)) {
-      keep_alive_ = false;
-      return respond(overload());
-    }
     if (http::token_list(request[http::field::expect]).exists("100-continue"))
       return say_continue();
     read_body();
@@ -200,14 +297,36 @@ class Connection : public std::enable_shared_from_this<Connection> {
                       });
   }
 
+  // Who is to have no more than a share: the address, and who a token says it is.
+  std::vector<std::string> holders() const {
+    std::vector<std::string> all = {"peer " + peer_};
+    if (const std::string_view token = head_.header("authorization"); !token.empty())
+      all.push_back("token " + hash128_hex(token));
+    return all;
+  }
+
   void read_body() {
     parser_->body_limit(head_.body_bytes);
-    expect_transfer(head_.body_bytes);
-    http::async_read(stream_, buffer_, *parser_,
-                     [self = shared_from_this()](ErrorCode code, std::size_t) {
-                       if (code) return self->close();
-                       self->work(std::move(self->parser_->get().body()));
-                     });
+    body_began_ = std::chrono::steady_clock::now();
+    read_more();
+  }
+
+  // Piece by piece: what was not sent yet takes no share, and the time that it may take grows
+  // with what came.
+  void read_more() {
+    const std::uint64_t came = parser_->get().body().size();
+    if (!held_.grow_to(std::min(came + kReadBytes, head_.body_bytes))) {
+      shared_.overloaded.fetch_add(1);
+      keep_alive_ = false;
+      return respond(overload());
+    }
+    stream_.expires_at(body_began_ + transfer_time(came));
+    http::async_read_some(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](ErrorCode code, std::size_t) {
+                            if (code) return self->close();
+                            if (!self->parser_->is_done()) return self->read_more();
+                            self->work(std::move(self->parser_->get().body()));
+                          });
   }
 
   void work(std::string body) {
@@ -222,10 +341,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
       }
       std::string().swap(body);
       asio::post(self->stream_.get_executor(), [self, answer = std::move(answer)]() mutable {
-        self->buffered_.release();
+        self->held_.release();
         // A short one always fits: what was stored is not to be called refused.
-        if (answer.body.size() > kReadBytes && !self->buffered_.reserve(answer.body.size()))
+        if (answer.body.size() > kReadBytes && !self->held_.grow_to(answer.body.size())) {
+          self->shared_.overloaded.fetch_add(1);
           answer = overload();
+        }
         self->respond(std::move(answer));
       });
     });
@@ -263,7 +384,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     http::async_write(stream_, *response_,
                       [self = shared_from_this()](ErrorCode code, std::size_t) {
                         self->response_.reset();
-                        self->buffered_.release();
+                        self->held_.release();
                         if (code) return self->close();
                         if (self->keep_alive_) return self->read_head();
                         self->discard();
@@ -291,10 +412,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
                             });
   }
 
-  void expect_transfer(std::uint64_t bytes) {
-    stream_.expires_after(
-        milliseconds(shared_.options.transfer_timeout_s +
-                     static_cast<double>(bytes) / shared_.options.slowest_bytes_per_s));
+  void expect_transfer(std::uint64_t bytes) { stream_.expires_after(transfer_time(bytes)); }
+  std::chrono::milliseconds transfer_time(std::uint64_t bytes) const {
+    return milliseconds(shared_.options.transfer_timeout_s +
+                        static_cast<double>(bytes) / shared_.options.slowest_bytes_per_s);
   }
 
   beast::tcp_stream stream_;
@@ -305,9 +426,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   HttpHead head_{};
   std::optional<std::chrono::steady_clock::time_point> asked_;  // when the handler was
   std::string peer_;
-  Buffered buffered_;
+  Held held_;
+  std::chrono::steady_clock::time_point body_began_;
+  std::atomic<std::int64_t> idle_since_{0};
   std::size_t discarded_ = 0;
   bool keep_alive_ = false, idle_ = false, served_ = false;
+  bool counted_ = false;  // in open_of_peer; under the mutex
 };
 
 }  // namespace
@@ -371,7 +495,8 @@ class HttpServer::Impl {
     counts.accepted = shared_.accepted.load();
     counts.malformed = shared_.malformed.load();
     counts.overloaded = shared_.overloaded.load();
-    counts.buffered_bytes = shared_.buffered.load();
+    counts.displaced = shared_.displaced.load();
+    counts.buffered_bytes = shared_.bodies.held();
     const std::lock_guard lock(shared_.mutex);
     counts.open = shared_.open.size();
     return counts;
@@ -401,37 +526,75 @@ class HttpServer::Impl {
   }
 
   void accept() {
-    {
-      const std::lock_guard lock(shared_.mutex);
-      if (shared_.open.size() >= shared_.options.max_connections) return wait();
-    }
     acceptor_.async_accept(
         asio::make_strand(shared_.io), [this](ErrorCode code, tcp::socket socket) {
           if (shared_.stopping.load()) return;
           if (code) return wait();  // no descriptors left, say
           try {
-            admit(std::move(socket));
+            next_ = std::make_shared<Connection>(std::move(socket), shared_);
+            admit();
           } catch (...) {  // out of memory: that connection is lost, the next one is not
-            return wait();
+            next_.reset();
+            wait();
           }
-          accept();
         });
   }
 
-  void admit(tcp::socket socket) {
-    const auto connection = std::make_shared<Connection>(std::move(socket), shared_);
-    shared_.accepted.fetch_add(1);
+  // While all that are open have requests under way, the next one waits, and further ones in the
+  // system's queue.
+  void admit() {
+    const Room room = make_room(next_->peer());
+    if (room == Room::kLater) return wait();
+    const std::shared_ptr<Connection> connection = std::exchange(next_, nullptr);
+    if (room == Room::kYes) {
+      shared_.accepted.fetch_add(1);
+      {
+        const std::lock_guard lock(shared_.mutex);
+        shared_.open.emplace(connection.get(), connection);
+        connection->count();
+      }
+      connection->start();
+    }
+    accept();
+  }
+
+  enum class Room { kYes, kLater, kNever };
+  // Where the peer has its share of connections, or all have theirs, the one that has been idle
+  // longest makes room: of that peer, or of the peer that has most. Without an idle one, a peer
+  // that has its share gets no more.
+  Room make_room(const std::string& peer) {
+    std::shared_ptr<Connection> idlest;
+    std::vector<std::shared_ptr<Connection>> seen;  // none may end under the mutex, which it takes
+    bool too_many = false;
     {
       const std::lock_guard lock(shared_.mutex);
-      shared_.open.emplace(connection.get(), connection);
+      const auto& of_peer = shared_.open_of_peer;
+      const auto mine = of_peer.find(peer);
+      too_many = mine != of_peer.end() && mine->second >= shared_.options.max_of_peer;
+      if (!too_many && shared_.open.size() < shared_.options.max_connections) return Room::kYes;
+      const auto most =
+          std::max_element(of_peer.begin(), of_peer.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      const std::string& whose = too_many || most == of_peer.end() ? peer : most->first;
+      for (const auto& [address, open] : shared_.open) {
+        std::shared_ptr<Connection> alive = open.lock();
+        if (!alive) continue;
+        seen.push_back(alive);
+        if (alive->peer() != whose || !alive->idle_since()) continue;
+        if (!idlest || *alive->idle_since() < idlest->idle_since().value_or(INT64_MAX))
+          idlest = std::move(alive);
+      }
     }
-    connection->start();
+    if (!idlest) return too_many ? Room::kNever : Room::kLater;
+    idlest->displace();
+    shared_.displaced.fetch_add(1);
+    return Room::kYes;
   }
 
   void wait() {
     pause_.expires_after(kAcceptPause);
     pause_.async_wait([this](ErrorCode) {
-      if (!shared_.stopping.load()) accept();
+      if (!shared_.stopping.load()) next_ ? admit() : accept();
     });
   }
 
@@ -440,6 +603,7 @@ class HttpServer::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> stay_{shared_.io.get_executor()};
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
+  std::shared_ptr<Connection> next_;  // accepted, and waits for room
   std::vector<std::thread> threads_;
   std::uint16_t port_ = 0;
 };

@@ -22,13 +22,16 @@ struct HttpServerOptions {
   std::string address = "127.0.0.1";  // IPv4 or IPv6, no name
   std::uint16_t port = 0;             // 0: one that is free
   int network_threads = 2, handler_threads = 8;
-  std::size_t max_connections = 4096;  // further ones wait in the system's queue
+  std::size_t max_connections = 4096;  // one more costs the idlest of the peer that has most
+  std::size_t max_of_peer = 1024;      // of them, of one address: one more costs its idlest
   std::size_t max_body_bytes = std::size_t{64} << 20;
-  std::size_t max_buffered_bytes = std::size_t{512} << 20;  // beyond it: 503, come back
+  // Beyond it: 503, come back. One peer, or one token, holds half of it at most. A body counts as
+  // it arrives, so a slow one holds what it sent.
+  std::size_t max_buffered_bytes = std::size_t{512} << 20;
   double first_head_timeout_s = 15;          // From connecting to the end of the first head.
   double idle_timeout_s = 75;                // From one request to the end of the next head.
   double transfer_timeout_s = 30;            // Of a body or an answer, plus the time of
-  double slowest_bytes_per_s = 64 * 1024.0;  // its size at this speed.
+  double slowest_bytes_per_s = 64 * 1024.0;  // what came so far at this speed.
 };
 
 struct HttpServerCounts {
@@ -36,6 +39,7 @@ struct HttpServerCounts {
   std::uint64_t open = 0;            // of them, now
   std::uint64_t malformed = 0;       // requests that were answered without asking the handler
   std::uint64_t overloaded = 0;      // requests refused for max_buffered_bytes
+  std::uint64_t displaced = 0;       // idle connections closed to make room for others
   std::uint64_t buffered_bytes = 0;  // of bodies and answers, now
 };
 

@@ -25,8 +25,14 @@ namespace {
 // One connection, over a plain socket.
 class Client {
  public:
-  explicit Client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Client(std::uint16_t port, const char* from = nullptr)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
+    if (from != nullptr) {  // all of 127.0.0.0/8 is this machine
+      address.sin_family = AF_INET;
+      ::inet_pton(AF_INET, from, &address.sin_addr);
+      EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    }
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -167,14 +173,15 @@ TEST_F(HttpServerTest, WhatIsRefusedCostsItsHeadAlone) {
   start();
   Client client(port());
   // The body never comes, and is not waited for; nor is it asked for.
-  client.send("PUT /refuse HTTP/1.1\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n");
+  client.send(
+      "PUT /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n");
   const std::string text =
       client.read_until([](const std::string& all) { return ends_with(all, "no"); });
   EXPECT_TRUE(starts_with(text, "HTTP/1.1 401")) << text;
   EXPECT_EQ(echo_.asked, 0);
 
   Client welcome(port());
-  welcome.send("PUT /a HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  welcome.send("PUT /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(welcome.read_answer(""), "HTTP/1.1 100 Continue\r\n\r\n");
   welcome.send("hi");
   EXPECT_TRUE(starts_with(welcome.read_answer("PUT /a hi"), "HTTP/1.1 200"));
@@ -183,7 +190,7 @@ TEST_F(HttpServerTest, WhatIsRefusedCostsItsHeadAlone) {
 TEST_F(HttpServerTest, WhatIsNoRequestIsSaidAndClosed) {
   options_.max_body_bytes = 10;
   start();
-  const std::string chunked = "PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n";
+  const std::string chunked = "PUT /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n";
   const struct {
     std::string text;
     const char* status;
@@ -233,23 +240,94 @@ TEST_F(HttpServerTest, HoldsNoMoreBytesThanItMay) {
                                                     "PUT /a 200 timed", "GET /large 503 timed"}));
 }
 
-TEST_F(HttpServerTest, FurtherConnectionsWait) {
+TEST_F(HttpServerTest, FurtherConnectionsWaitForThoseThatHaveRequests) {
   options_.max_connections = 1;
   start();
-  auto first = std::make_unique<Client>(port());
-  first->send(get("/a"));
-  first->read_answer("GET /a ");
+  Client first(port());
+  first.send(get("/wait"));
+  echo_.await_waiting(1);
   Client second(port());
   second.send(get("/b"));
-  // A connection is taken or not when it comes, so by the next answer to the first one.
-  for (int i = 0; i < 20; ++i) {
-    first->send(get("/a"));
-    first->read_answer("GET /a ");
-  }
   EXPECT_FALSE(second.has_something());
   EXPECT_EQ(server_->counts().accepted, 1u);
-  first.reset();
+  echo_.let_go();
+  first.read_answer("GET /wait ");
   EXPECT_TRUE(starts_with(second.read_answer("GET /b "), "HTTP/1.1 200"));
+}
+
+// Connections that are kept open and ask nothing cost others nothing.
+TEST_F(HttpServerTest, TheIdlestConnectionMakesRoom) {
+  options_.max_connections = 6;
+  options_.max_of_peer = 4;
+  options_.idle_timeout_s = options_.first_head_timeout_s = 3600;
+  start();
+  std::vector<std::unique_ptr<Client>> idle;
+  for (int i = 0; i < 12; ++i) {
+    idle.push_back(std::make_unique<Client>(port()));
+    idle.back()->send(get("/a"));
+    idle.back()->read_answer("GET /a ");
+  }
+  EXPECT_EQ(idle[0]->read_to_end(), "<end>");
+  EXPECT_EQ(server_->counts().displaced, 8u);
+  Client other(port(), "127.0.0.2");
+  other.send(get("/b"));
+  EXPECT_TRUE(starts_with(other.read_answer("GET /b "), "HTTP/1.1 200"));
+  idle.back()->send(get("/c"));
+  EXPECT_TRUE(starts_with(idle.back()->read_answer("GET /c "), "HTTP/1.1 200")) << "the youngest";
+}
+
+// Bodies that were announced and do not come take no share; one peer has half at most.
+TEST_F(HttpServerTest, SlowBodiesLeaveRoomForOthers) {
+  options_.max_buffered_bytes = std::size_t{4} << 20;
+  options_.max_body_bytes = std::size_t{1} << 20;
+  start();
+  const auto begun = [&](std::size_t sent) {
+    auto client = std::make_unique<Client>(port());
+    client->send(fmt::format("PUT /a HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n",
+                             options_.max_body_bytes) +
+                 std::string(sent, 'x'));
+    return client;
+  };
+  std::vector<std::unique_ptr<Client>> slow;
+  for (int i = 0; i < 16; ++i) slow.push_back(begun(1));
+  Client same(port());
+  same.send(put("/a", std::string(500'000, 'y')));
+  EXPECT_TRUE(starts_with(same.read_answer("PUT /a " + std::string(500'000, 'y')), "HTTP/1.1 200"));
+  // Nearly whole ones hold what they sent: no more than half of all.
+  for (int i = 0; i < 8; ++i) slow.push_back(begun(1'000'000));
+  Client other(port(), "127.0.0.2");
+  other.send(put("/b", std::string(1 << 20, 'z')));
+  EXPECT_TRUE(
+      starts_with(other.read_answer("PUT /b " + std::string(1 << 20, 'z')), "HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, TakesNoRequestThatTwoServersCouldReadDifferently) {
+  start();
+  const struct {
+    std::string head;
+    const char* status;
+  } cases[] = {{"GET /a HTTP/1.1\r\n\r\n", " 400 "},
+               {"GET /a HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", " 400 "},
+               {"GET /a HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", " 400 "},
+               {"GET /a HTTP/1.1\r\nHost: x\r\nA: b\r\n\tc\r\n\r\n", " 400 "},
+               {"PUT /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n", " 501 "},
+               {"PUT /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n", " 501 "},
+               {"PUT /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: "
+                "xchunked\r\n\r\n",
+                " 400 "},
+               {"PUT /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: "
+                "1\r\n\r\nx",
+                " 400 "}};
+  for (const auto& c : cases) {
+    Client client(port());
+    client.send(c.head);
+    const std::string text = client.read_to_end();
+    EXPECT_NE(text.substr(0, 20).find(c.status), std::string::npos) << c.head << text;
+  }
+  EXPECT_EQ(echo_.asked, 0);
+  Client old(port());
+  old.send("GET /a HTTP/1.0\r\n\r\n");
+  EXPECT_NE(old.read_to_end().find(" 200 "), std::string::npos);
 }
 
 TEST_F(HttpServerTest, WhoSendsNothingOrTooSlowlyIsClosed) {
@@ -260,7 +338,7 @@ TEST_F(HttpServerTest, WhoSendsNothingOrTooSlowlyIsClosed) {
   start();
   Client silent(port()), half(port()), slow(port());
   half.send("GET / HT");
-  slow.send("PUT /a HTTP/1.1\r\nContent-Length: 1000\r\n\r\nnot all of it");
+  slow.send("PUT /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nnot all of it");
   EXPECT_EQ(silent.read_to_end(), "<end>");
   EXPECT_EQ(half.read_to_end(), "<end>");
   EXPECT_EQ(slow.read_to_end(), "<end>");
@@ -282,7 +360,8 @@ TEST_F(HttpServerTest, WhoNeverAsksIsClosedSooner) {
 TEST_F(HttpServerTest, AnAnswerToHeadHasNoBody) {
   start();
   Client client(port());
-  client.send("HEAD /refuse HTTP/1.1\r\n\r\nHEAD /a HTTP/1.1\r\n\r\n" + get("/b"));
+  client.send("HEAD /refuse HTTP/1.1\r\nHost: x\r\n\r\nHEAD /a HTTP/1.1\r\nHost: x\r\n\r\n" +
+              get("/b"));
   const std::string text = client.read_answer("GET /b ");
   EXPECT_NE(text.find("Content-Length: 2\r\n\r\nHTTP/1.1 200"), std::string::npos) << text;
   EXPECT_NE(text.find("Content-Length: 8\r\n\r\nHTTP/1.1 200"), std::string::npos) << text;

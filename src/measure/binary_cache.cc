@@ -71,6 +71,8 @@ std::string BinaryCache::path_of(const std::string& key) const {
 
 // SCHEMA CHECKSUM\nHEADER\nIMAGE; the checksum is of all that follows the first line.
 std::optional<gpu::Binary> BinaryCache::get(const std::string& key) const {
+  // Under a CPU driver, images are code that this process runs: no other user may put them there.
+  if (!is_own_directory(directory_)) return std::nullopt;
   const Result<std::string> contents = read_file(path_of(key), kMaxBinaryBytes);
   if (!contents.is_ok()) return std::nullopt;
   const std::string_view text = *contents;
@@ -106,6 +108,7 @@ Status BinaryCache::put(const std::string& key, const gpu::Binary& binary) const
     return error(Code::kInvalid, "a binary of {} is too large to keep",
                  format_bytes(static_cast<double>(body.size())));
   const std::string path = path_of(key);
+  PURLIN_TRY(make_private_directory(directory_));
   PURLIN_TRY(make_directories(parent_path(path)));
   return write_atomic(path, fmt::format("{} {}\n", kSchema, hash128_hex(body)) + body);
 }

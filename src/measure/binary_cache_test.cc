@@ -74,6 +74,22 @@ TEST_F(BinaryCacheTest, AFileUnderAnotherKeysNameIsAMiss) {
   EXPECT_FALSE(cache.get(other));
 }
 
+// Under a CPU driver, images are native code.
+TEST_F(BinaryCacheTest, WhatOthersCouldHavePutThereIsAMiss) {
+  const std::string folder = join_path(directory_, "shared"), link = join_path(directory_, "link");
+  const std::string key = BinaryCache::key({}, {});
+  ASSERT_TRUE(BinaryCache(folder).put(key, sample()).is_ok());
+  EXPECT_TRUE(BinaryCache(folder).get(key));
+  EXPECT_TRUE(is_private_directory(folder));
+  std::filesystem::permissions(folder, std::filesystem::perms(0775));
+  EXPECT_FALSE(BinaryCache(folder).get(key));
+  ASSERT_TRUE(BinaryCache(folder).put(key, sample()).is_ok()) << "it is closed to others again";
+  EXPECT_TRUE(BinaryCache(folder).get(key));
+  std::filesystem::create_directory_symlink(folder, link);
+  EXPECT_FALSE(BinaryCache(link).get(key));
+  EXPECT_FALSE(BinaryCache(link).put(key, sample()).is_ok());
+}
+
 TEST_F(BinaryCacheTest, AFolderThatCannotBeWrittenIsAnError) {
   const std::string file = join_path(directory_, "file");
   ASSERT_TRUE(write_atomic(file, "").is_ok());

@@ -5,8 +5,10 @@
 #include "base/os/process.h"
 #include "base/text.h"
 #include "base/time.h"
+#include "profile/format/file.h"
 #include "profile/run_facts.h"
 #include "profile/spool.h"
+#include "profile/spool_reaper.h"
 #include "profile/stall_lines.h"
 
 #include <algorithm>
@@ -18,6 +20,8 @@
 #include <map>
 #include <optional>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace purlin::profile {
@@ -201,6 +205,34 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
   return result;
 }
 
+// The system starts such a program without its caller's libraries, and the capture libraries stay
+// off in it: it has rights that its caller has not.
+bool is_privileged_program(const std::vector<std::string>& command) {
+  if (command.empty()) return false;
+  std::vector<std::string> places = {command.front()};
+  if (command.front().find('/') == std::string::npos) {
+    places.clear();
+    for (const std::string& folder : split(environment_variable("PATH"), ':'))
+      places.push_back(join_path(folder, command.front()));
+  }
+  for (const std::string& place : places) {
+    struct stat info {};
+    if (::stat(place.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    return ((info.st_mode & S_ISUID) != 0 && info.st_uid != ::getuid()) ||
+           ((info.st_mode & S_ISGID) != 0 && info.st_gid != ::getgid()) ||
+           ::getxattr(place.c_str(), "security.capability", nullptr, 0) > 0;
+  }
+  return false;
+}
+
+CoverageNote privileged_program(const std::vector<std::string>& command) {
+  return {"privileged_program",
+          fmt::format("not captured: {} is setuid, setgid or has file capabilities, and capture "
+                      "stays off in it; profile a copy without these",
+                      command.front()),
+          0, 0};
+}
+
 std::string quoted_command(const std::vector<std::string>& command) {
   std::vector<std::string> words;
   for (const std::string& word : command) {
@@ -240,11 +272,16 @@ void explain(Profile& profile, double seal_period_s) {
          0, 0});
     return;
   }
+  const bool explained = std::any_of(notes.begin(), notes.end(), [](const CoverageNote& note) {
+    return note.cause == "privileged_program";
+  });
+  if (profile.processes.empty() && explained) return;
   if (profile.processes.empty()) {
     notes.push_back(
         {"no_gpu_use",
-         "no process of this command was seen to initialise CUDA or OpenCL (or its OpenCL loader "
-         "is older than OPENCL_LAYERS); `purlin doctor` shows what this machine has",
+         "no process of this command was seen to initialise CUDA or OpenCL. One is not seen where "
+         "it is setuid, sets OPENCL_LAYERS or CUDA_INJECTION64_PATH itself, or has an OpenCL "
+         "loader older than OPENCL_LAYERS; `purlin doctor` shows what this machine has",
          0, 0});
   } else {
     notes.push_back(
@@ -315,7 +352,10 @@ CaptureLibraries find_capture_libraries(const std::string& library_directory) {
 
 Result<CaptureResult> run_capture(const CaptureOptions& options) {
   PURLIN_ASSIGN(Spool spool, Spool::make());
+  const SpoolLock lock(spool.path());
+  (void)reap_spools(spool.path(), system_clock().wall_ns());
   std::vector<CoverageNote> notes;
+  if (is_privileged_program(options.command)) notes.push_back(privileged_program(options.command));
   Process::Options child;
   child.argv = options.command;
   child.environment = injection(options, spool.path(), notes);

@@ -33,7 +33,7 @@ std::string spec_beside(const CacheSession& session, const LibraryOperation& ope
       operation.batched ? "BATCH = 1\n" : "", operation.library, name_of(operation.a),
       name_of(operation.b), name_of(operation.d), operation.transpose_a, operation.transpose_b,
       operation.batched, operation.compute, operation.epilogue, operation.workspace_bytes >> 20);
-  const bool written = make_directories(folder).is_ok() && write_atomic(path, text).is_ok();
+  const bool written = make_directories_durably(folder).is_ok() && write_atomic(path, text).is_ok();
   return written ? path : "";
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json/json.h"
 
+#include "base/utf8.h"
+
 #include <nlohmann/json.hpp>
 
 #include <charconv>
@@ -99,25 +101,6 @@ void append_double(std::string& out, double value) {
   if (text.find_first_of(".en") == std::string_view::npos) out += ".0";
 }
 
-// Length of the UTF-8 sequence at text[at]; 0 without a valid sequence.
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(at);
-  std::size_t length = first < 0x80                    ? 1
-                       : first >= 0xC2 && first < 0xE0 ? 2
-                       : first >= 0xE0 && first < 0xF0 ? 3
-                       : first >= 0xF0 && first < 0xF5 ? 4
-                                                       : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  if (first == 0xE0 && byte(at + 1) < 0xA0) return 0;
-  if (first == 0xED && byte(at + 1) > 0x9F) return 0;
-  if (first == 0xF0 && byte(at + 1) < 0x90) return 0;
-  if (first == 0xF4 && byte(at + 1) > 0x8F) return 0;
-  return length;
-}
-
 }  // namespace
 
 std::string json_quote(std::string_view text) {
@@ -142,9 +125,9 @@ std::string json_quote(std::string_view text) {
           out += fmt::format("\\u{:04x}", c);
       }
       ++i;
-    } else if (std::size_t length = utf8_length(text, i); length > 0) {
-      out.append(text.substr(i, length));
-      i += length;
+    } else if (const Utf8 next = first_utf8(text.substr(i)); next.valid) {
+      out.append(text.substr(i, next.bytes));
+      i += next.bytes;
     } else {
       out += "\xEF\xBF\xBD";  // U+FFFD, the replacement character
       ++i;

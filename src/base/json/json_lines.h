@@ -7,6 +7,7 @@
 // the line's number, when it is damaged anywhere but at its end.
 #pragma once
 
+#include "base/appended_file.h"
 #include "base/json/json.h"
 #include "base/status.h"
 
@@ -20,9 +21,7 @@ class JsonLines {
  public:
   // Creates the file, and its folder, where they do not exist.
   static Result<JsonLines> open(const std::string& path);
-  JsonLines(JsonLines&& other) noexcept;
-  JsonLines& operator=(JsonLines&&) = delete;
-  ~JsonLines();
+  JsonLines(JsonLines&&) = default;
 
   const std::string& path() const { return path_; }
   // What was in the file when it was opened.
@@ -32,11 +31,12 @@ class JsonLines {
   Status clear();                   // the file is empty afterwards
 
  private:
-  JsonLines(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  JsonLines(std::string path, AppendedFile file) : path_(std::move(path)), file_(std::move(file)) {}
   Status load();
 
   std::string path_;
-  int fd_;
+  AppendedFile file_;      // and with it goes the lock
+  std::uint64_t end_ = 0;  // of the last whole line
   std::vector<Json> lines_;
 };
 

@@ -93,7 +93,7 @@ Lookup Layers::get(const CacheKey& key, const ProblemShape& problem,
     return all.validated(record, toolkit, driver);
   };
   Lookup best;
-  std::vector<std::string> withdrawn;
+  std::vector<std::string> withdrawn, damaged;
   for (std::size_t i = 0; i < stores_.size(); ++i) {
     Lookup lookup = stores_[i].get(key, problem, together);
     const Store* by =
@@ -101,9 +101,11 @@ Lookup Layers::get(const CacheKey& key, const ProblemShape& problem,
     if (by != nullptr && by != &stores_[i])
       withdrawn.push_back(fmt::format("layer '{}': its entry was withdrawn in '{}'",
                                       stores_[i].directory(), by->directory()));
+    damaged.insert(damaged.end(), lookup.damaged.begin(), lookup.damaged.end());
     // Outcomes are in the order of their worth.
     if (i == 0 || (lookup.outcome < best.outcome && lookup.entry)) best = std::move(lookup);
   }
+  best.damaged = std::move(damaged);
   for (std::string& line : withdrawn) best.explain.push_back(std::move(line));
   if (best.entry && stores_.size() > 1)
     best.explain.push_back(fmt::format("layer: '{}'", best.layer));
@@ -145,6 +147,7 @@ Result<std::size_t> Layers::repair() {
       if (about != nullptr && keys.count(about->key) > 0 && !first.record_set().has(summary.record))
         ids.push_back(summary.record);
     });
+    for (const LostRecord& record : first.lost()) ids.push_back(Id128::parse(record.record));
     for (const Id128& id : ids)
       if (Result<CacheRecord> record = stores_[i].record(id.hex()); record.is_ok())
         lost.push_back(std::move(record).value());

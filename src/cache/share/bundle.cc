@@ -9,6 +9,7 @@
 #include "cache/store/record_log.h"
 #include "model/document.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <optional>
@@ -102,7 +103,8 @@ std::string SigningKey::sign(std::string_view text) const {
 
 bool is_bundle(std::string_view bytes) { return starts_with(bytes, kStart); }
 
-Result<std::string> encode_bundle(std::span<const CacheRecord> records, const SigningKey* key) {
+Result<std::string> encode_bundle(std::span<const CacheRecord> records, const SigningKey* key,
+                                  std::size_t damaged) {
   std::string lines;
   for (const CacheRecord& record : records)
     lines += fmt::format("{{\"kind\":\"{}\",\"id\":\"{}\",\"payload\":{}}}\n",
@@ -120,6 +122,7 @@ Result<std::string> encode_bundle(std::span<const CacheRecord> records, const Si
   header.set("plain_bytes", lines.size());
   header.set("payload_bytes", payload.size());
   header.set("payload_sha256", sha256_hex(payload));
+  if (damaged > 0) header.set("damaged_records", damaged);
   const std::string first = header.dump();
   Json signature = Json::object();
   if (key != nullptr)
@@ -157,6 +160,8 @@ Result<Bundle> decode_bundle(std::string_view bytes, const SigningKey* key) {
   Bundle bundle;
   bundle.signed_by = (*signature)["key"].as_string();
   bundle.written_at = (*header)["written_at"].as_string();
+  bundle.damaged =
+      static_cast<std::size_t>(std::max<std::int64_t>((*header)["damaged_records"].as_int(0), 0));
   bundle.tool_version = (*header)["tool_version"].as_string();
   std::string_view rest = *plain;
   std::uint64_t lines = 0;

@@ -38,6 +38,7 @@ struct Bundle {
   std::vector<CacheRecord> records;
   std::size_t newer = 0;    // records of kinds this Purlin does not know
   std::size_t refused = 0;  // records without their id
+  std::size_t damaged = 0;  // records that damage kept out of it
   std::string signed_by;    // id of the key its header names; "" = not signed
   std::string written_at, tool_version;
 };
@@ -45,7 +46,8 @@ struct Bundle {
 bool is_bundle(std::string_view bytes);
 // `key` nullptr: not signed. The same records give other bytes each time: a bundle says when and
 // by what it was written, and its name is then never one that somebody is about to remove.
-Result<std::string> encode_bundle(std::span<const CacheRecord> records, const SigningKey* key);
+Result<std::string> encode_bundle(std::span<const CacheRecord> records, const SigningKey* key,
+                                  std::size_t damaged = 0);
 // With a key, a bundle that it did not sign is kInvalid.
 Result<Bundle> decode_bundle(std::string_view bytes, const SigningKey* key);
 

@@ -5,6 +5,8 @@
 #include "base/time.h"
 #include "model/document.h"
 
+#include <algorithm>
+
 namespace purlin::cache {
 namespace {
 
@@ -23,6 +25,8 @@ Result<Bundle> from_export(const Json& document) {
   if (!records.is_array()) return error(Code::kInvalid, "'records' is not a list");
   Bundle bundle;
   bundle.written_at = document["written_at"].as_string();
+  bundle.damaged =
+      static_cast<std::size_t>(std::max<std::int64_t>(document["damaged_records"].as_int(0), 0));
   bundle.tool_version = document["tool_version"].as_string();
   for (const Json& item : records.items()) {
     const Json& payload = item["payload"];

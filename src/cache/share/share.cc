@@ -225,6 +225,14 @@ Result<std::vector<Segment>> Share::find_segments(std::vector<std::string>* prob
   return found;
 }
 
+// Sizes of the segments that are there. What is remembered of a segment does not show its loss.
+Result<std::map<std::string, std::uint64_t>> Share::sizes() {
+  PURLIN_ASSIGN(const std::vector<blobs::BlobInfo> objects, store_.list(kSegmentFolder));
+  std::map<std::string, std::uint64_t> sizes;
+  for (const blobs::BlobInfo& object : objects) sizes[object.key] = object.size;
+  return sizes;
+}
+
 Result<PushReport> Share::push(const std::vector<CacheRecord>& records) {
   PushReport result;
   PURLIN_ASSIGN(Version version, read_index());
@@ -233,10 +241,13 @@ Result<PushReport> Share::push(const std::vector<CacheRecord>& records) {
     PURLIN_ASSIGN(found, find_segments(&result.problems));
     version.index.segments = found;
   }
+  PURLIN_ASSIGN(const auto there_now, sizes());
   Ids there;
   for (std::size_t i = 0; i < version.index.segments.size(); ++i) {
     const Segment& segment = version.index.segments[i];
-    std::optional<Ids> ids = remembered(segment);
+    const auto object = there_now.find(segment.key());
+    const bool whole = object != there_now.end() && object->second == segment.bytes;
+    std::optional<Ids> ids = whole ? remembered(segment) : std::nullopt;
     if (!ids) {
       report("reading what is shared", i, version.index.segments.size());
       Result<Bundle> bundle = fetch(segment);

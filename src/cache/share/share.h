@@ -15,6 +15,7 @@
 #include "cache/share/share_index.h"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -96,6 +97,7 @@ class Share {
   Result<Version> read_index();
   Result<std::string> fetch_bytes(const Segment& segment);
   Result<std::vector<Segment>> find_segments(std::vector<std::string>* problems);
+  Result<std::map<std::string, std::uint64_t>> sizes();
   Result<Bundle> fetch(const Segment& segment);
   std::optional<Ids> remembered(const Segment& segment) const;
   void remember(const Segment& segment, const Bundle& bundle) const;

@@ -75,6 +75,25 @@ TEST(Share, NothingIsFetchedTwice) {
   EXPECT_EQ(b.have.size(), 12u);
 }
 
+// What a pusher remembers of a segment says nothing of whether it is still there.
+TEST(Share, ARememberedSegmentThatIsGoneOrCutIsPushedAgain) {
+  for (const bool gone : {true, false}) {
+    blobs::Memory memory;
+    TemporaryDirectory memo;
+    Machine a(memory, {.memo_directory = memo.file("share")}), b(memory);
+    ASSERT_TRUE(a.share.push(records_of(0, 10)).is_ok());
+    const std::string key = index_of(memory).segments[0].key();
+    if (gone)
+      memory.objects.erase(key);
+    else
+      memory.objects.at(key).bytes.resize(100);
+    const PushReport again = a.share.push(records_of(0, 10)).value();
+    EXPECT_EQ(again.pushed, 10u) << gone;
+    EXPECT_EQ(again.problems.size(), 1u) << gone;
+    EXPECT_EQ(b.pull()->records, 10u) << gone;
+  }
+}
+
 // Between reading the index and writing it, others push: no records are lost.
 TEST(Share, AFasterPusherLosesNobody) {
   blobs::Memory memory;

@@ -27,6 +27,7 @@ struct Lookup {
   std::string decided_by;  // On a miss: the field of the key, or "status", "problem", "nothing".
   std::string layer;       // The store of the entry, if the lookup asked several.
   std::string withdrawn;   // Id of the entry's record that only its status excluded.
+  std::vector<std::string> damaged;  // Ids of records that were to be read and could not be.
   // A line for each field of the key against the entry served or, on a miss, the nearest there is.
   std::vector<std::string> explain;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store/record_log.h"
 
+#include "base/appended_file.h"
 #include "base/files.h"
 #include "base/hash.h"
 
@@ -84,17 +85,6 @@ Status read_range(int fd, const std::string& path, std::uint64_t offset, std::si
     have += static_cast<std::size_t>(got);
   }
   out->resize(before + have);
-  return Status::ok();
-}
-
-Status write_range(int fd, const std::string& path, std::uint64_t offset, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return os_error("write", path, errno);
-    offset += static_cast<std::uint64_t>(put);
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
   return Status::ok();
 }
 
@@ -196,7 +186,7 @@ void RecordLog::rewind() {
 }
 
 Status RecordLog::poll(const RecordVisitor& visit, const std::function<void()>& restart) {
-  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     if (errno != ENOENT && errno != ENOTDIR) return os_error("read", path_, errno);
     if (position_ != 0) restart();
@@ -273,36 +263,28 @@ Status RecordLog::append(std::uint16_t kind, std::string_view payload, const Rec
 
 Status RecordLog::append(const std::function<std::string()>& encode, const RecordVisitor& visit,
                          const std::function<void()>& restart) {
-  PURLIN_TRY(make_directories(parent_path(path_)));
+  PURLIN_TRY(make_directories_durably(parent_path(path_)));
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
   PURLIN_TRY(poll(visit, restart));
   const std::string records = encode();
-  if (records.empty()) return Status::ok();
-  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (file.get() < 0) return os_error("write", path_, errno);
-
+  // The caller relies on a record that is there, and its writer may have been killed before its
+  // sync.
+  if (records.empty()) return position_ == 0 ? Status::ok() : sync_file();
+  PURLIN_ASSIGN(AppendedFile file, AppendedFile::open(path_));
   // Wrong bytes stay for a user to examine, and readers skip them. A record that a crash cut short
   // is removed.
   const std::uint64_t end = append_at_;
-  const std::string bytes = (end == 0 ? encode_log_header() : std::string()) + records;
-  if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0)
-    return os_error("repair", path_, errno);
-  Status done = write_range(file.get(), path_, end, bytes);
-  if (done.is_ok() && ::fdatasync(file.get()) != 0) done = os_error("sync", path_, errno);
-  if (!done.is_ok()) {
-    if (::ftruncate(file.get(), static_cast<off_t>(end)) != 0) {
-      // Nothing more can be done here: the next writer cuts the tail off.
-    }
-    return done;
-  }
-  if (end == 0) {
-    Descriptor folder(::open(parent_path(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder.get() >= 0) ::fsync(folder.get());
-  }
+  PURLIN_TRY(file.append(end, (end == 0 ? encode_log_header() : std::string()) + records));
   return poll(visit, restart);
 }
 
-Status RecordLog::rewrite(const std::function<bool(const Record&)>& keep) {
+Status RecordLog::sync_file() const {
+  PURLIN_ASSIGN(AppendedFile file, AppendedFile::open(path_));
+  return file.sync();
+}
+
+Status RecordLog::rewrite(const std::function<bool(const Record&)>& keep,
+                          const std::function<Status()>& before_replace) {
   if (!file_exists(path_)) return Status::ok();
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
   PURLIN_ASSIGN(AtomicFile file, AtomicFile::create(path_));
@@ -316,20 +298,19 @@ Status RecordLog::rewrite(const std::function<bool(const Record&)>& keep) {
       },
       [] {}));
   PURLIN_TRY(written);
+  PURLIN_TRY(before_replace());
   return file.commit();
 }
 
 Status RecordLog::check_writable() {
-  PURLIN_TRY(make_directories(parent_path(path_)));
+  PURLIN_TRY(make_directories_durably(parent_path(path_)));
   PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(path_ + ".lock"));
-  Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (file.get() < 0) return os_error("write", path_, errno);
-  return Status::ok();
+  return AppendedFile::open(path_).status();
 }
 
 Result<LogMark> RecordLog::mark() const {
   if (last_record_ == 0) return error(Code::kNotFound, "'{}' holds no record", path_);
-  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return os_error("read", path_, errno);
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return os_error("read", path_, errno);
@@ -341,7 +322,7 @@ Result<LogMark> RecordLog::mark() const {
 }
 
 bool RecordLog::resume(const LogMark& mark) {
-  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
   if (mark.last_record < kHeaderBytes || mark.position <= mark.last_record ||
@@ -371,7 +352,7 @@ Result<std::string> RecordLog::read_at(std::uint64_t offset) const {
 }
 
 RecordReader::RecordReader(const std::string& path)
-    : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (file_.get() < 0) error_ = errno;
 }
 

@@ -92,9 +92,13 @@ class RecordLog {
                 const std::function<void()>& restart);
   // Replaces the file by one with the records that `keep` accepts, in their order. The new file is
   // whole and durable before it replaces the old file. Readers notice it at their next poll.
-  Status rewrite(const std::function<bool(const Record&)>& keep);
+  // `before_replace` is called under the lock, and nothing is replaced where it fails.
+  Status rewrite(const std::function<bool(const Record&)>& keep,
+                 const std::function<Status()>& before_replace);
   // Whether append could work: takes the lock and opens the file for writing.
   Status check_writable();
+  // What was written is on the disk afterwards, also what a killed writer wrote. Under the lock.
+  Status sync_file() const;
   // Where reading stands. kNotFound before the first record.
   Result<LogMark> mark() const;
   // Goes on from a mark without reading what is before it. False, and nothing changed, where the

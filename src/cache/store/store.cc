@@ -3,9 +3,11 @@
 
 #include "base/files.h"
 #include "base/time.h"
+#include "cache/store/lost_records.h"
 #include "cache/store/retention.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -82,8 +84,10 @@ Result<Store> Store::open(const std::string& directory) {
   if (file_exists(directory) && !is_directory(directory))
     return error(Code::kIo, "cannot use '{}' as a cache: it is not a directory", directory);
   Store store(directory);
-  store.adopt_index();
+  const bool adopted = store.adopt_index();
   PURLIN_TRY(store.refresh());
+  if (!adopted) PURLIN_TRY(store.note_lost());
+  store.keep_lost(lost_records::load(directory));
   store.changes_ = {};  // no caller follows them yet
   return store;
 }
@@ -147,7 +151,12 @@ bool Store::adopt_index(const LogMark* expected) {
 }
 
 Status Store::write_index() {
+  // Under the lock: a rewrite removes the index first, and none of the old log may come after it.
+  PURLIN_ASSIGN(const FileLock lock, FileLock::acquire(log_.path() + ".lock"));
   PURLIN_ASSIGN(const LogMark mark, log_.mark());
+  // An index must not outlive what it names.
+  PURLIN_TRY(log_.sync_file());
+  PURLIN_TRY(save_lost());
   PURLIN_TRY(write_atomic(join_path(directory_, "entries.index"),
                           record_set_.encode({mark, unreadable_, newer_})));
   // Another writer may have put an older one in its place since; that would take back what is
@@ -180,19 +189,105 @@ void Store::visit(const Record& record, Parsing& parsing) {
 void Store::restart() {
   record_set_.clear();
   changes_.clear();
+  lost_.clear();
   unreadable_ = newer_ = unindexed_ = 0;
   ++generation_;
 }
 
 Status Store::refresh() {
   Parsing parsing;
-  return log_.poll([&](const Record& record) { visit(record, parsing); }, [this] { restart(); });
+  const std::uint64_t before = generation_;
+  PURLIN_TRY(
+      log_.poll([&](const Record& record) { visit(record, parsing); }, [this] { restart(); }));
+  if (generation_ != before) keep_lost(lost_records::load(directory_));
+  return Status::ok();
 }
 
-Status Store::reread() {
+std::vector<LostRecord> Store::named() const {
+  std::vector<LostRecord> all = lost_;
+  const auto take = [&](const auto& summary) {
+    all.push_back({summary.record.hex(), summary.offset});
+  };
+  record_set_.each_entry(take);
+  record_set_.each_status(take);
+  return all;
+}
+
+// Of the records that were named, those that are not here.
+void Store::keep_lost(std::vector<LostRecord> named) {
+  std::unordered_set<std::string> taken;
+  for (const LostRecord& lost : lost_) taken.insert(lost.record);
+  for (LostRecord& record : named)
+    if (!has(record.record) && taken.insert(record.record).second)
+      lost_.push_back(std::move(record));
+  std::erase_if(lost_, [this](const LostRecord& lost) { return has(lost.record); });
+  std::sort(lost_.begin(), lost_.end(), [](const LostRecord& a, const LostRecord& b) {
+    return std::tie(a.offset, a.record) < std::tie(b.offset, b.record);
+  });
+}
+
+// An index that does not fit the log tells what the log held. If the log was rewritten, its index
+// went first: one that is still there after the log was read is no remainder.
+Status Store::note_lost() {
+  while (true) {
+    const Result<std::shared_ptr<const SummaryIndex>> index =
+        SummaryIndex::map(join_path(directory_, "entries.index"));
+    if (!index.is_ok()) return Status::ok();
+    const std::uint64_t seen = generation_;
+    PURLIN_TRY(refresh());  // it may name records that were appended since
+    if (seen != generation_) continue;
+    std::vector<LostRecord> named;
+    const auto take = [&](const auto& summary) {
+      named.push_back({summary.record.hex(), summary.offset});
+    };
+    std::for_each((*index)->entries().begin(), (*index)->entries().end(), take);
+    std::for_each((*index)->statuses().begin(), (*index)->statuses().end(), take);
+    keep_lost(std::move(named));
+    return Status::ok();
+  }
+}
+
+// For after a new index, which names them no more.
+Status Store::save_lost() const {
+  return lost_.empty() ? Status::ok() : lost_records::save(directory_, lost_);
+}
+
+Status Store::forget_lost() {
+  lost_.clear();
+  return lost_records::remove(directory_);
+}
+
+Status Store::read_all() {
+  std::vector<LostRecord> before = named();
   restart();
   log_ = RecordLog(log_.path());
   PURLIN_TRY(refresh());
+  keep_lost(std::move(before));
+  return Status::ok();
+}
+
+Status Store::examine() {
+  for (std::uint64_t seen = generation_ + 1; seen != generation_;) {
+    PURLIN_TRY(refresh());
+    seen = generation_;
+    std::unordered_set<std::uint64_t> whole;
+    RecordLog log(log_.path());
+    PURLIN_TRY(log.poll([&](const Record& record) { whole.insert(record.offset); },
+                        [&] { whole.clear(); }));
+    PURLIN_TRY(refresh());
+    if (seen != generation_) continue;  // replaced meanwhile
+    const std::vector<LostRecord> all = named();
+    if (std::any_of(all.begin() + static_cast<std::ptrdiff_t>(lost_.size()), all.end(),
+                    [&](const LostRecord& one) { return whole.count(one.offset) == 0; })) {
+      PURLIN_TRY(read_all());
+      seen = generation_;
+    }
+  }
+  return Status::ok();
+}
+
+Status Store::reread() {
+  PURLIN_TRY(read_all());
   // An index that lists what was lost would keep it from being taken in again.
   if (file_exists(join_path(directory_, "entries.index"))) (void)write_index().is_ok();
   return Status::ok();
@@ -204,7 +299,11 @@ Status Store::append(const std::function<std::string()>& encode) {
   PURLIN_TRY(log_.append(encode, take, [this] { restart(); })
                  .with_context(fmt::format("the cache in '{}'", directory_)));
   const std::size_t all = record_set_.entries() + record_set_.statuses();
-  if (unindexed_ < kIndexAt || unindexed_ * 8 < all) return Status::ok();
+  // An old index names lost records at places where they are not: a new one finds those that came
+  // back.
+  const std::size_t lost = lost_.size();
+  keep_lost({});
+  if (lost_.size() == lost && (unindexed_ < kIndexAt || unindexed_ * 8 < all)) return Status::ok();
   // The records are safe; without an index the next to open is slower, no more.
   if (!write_index().is_ok()) unindexed_ = 0;
   return Status::ok();
@@ -326,10 +425,18 @@ Status Store::rewrite(const std::function<bool(const CacheRecord&)>& keep) {
     return keep(
         {static_cast<RecordKind>(record.kind), record_id(*json), std::string(record.payload)});
   };
-  PURLIN_TRY(log_.rewrite(keep_record).with_context(fmt::format("the cache in '{}'", directory_)));
+  PURLIN_TRY(examine());  // the next file does not show what this one lost
+  const std::string index = join_path(directory_, "entries.index");
+  // An index of another log would name lost records: it goes first, and durably.
+  const auto before_replace = [&] {
+    PURLIN_TRY(save_lost());
+    PURLIN_TRY(remove_file(index));
+    return sync_folder(directory_);
+  };
+  PURLIN_TRY(log_.rewrite(keep_record, before_replace)
+                 .with_context(fmt::format("the cache in '{}'", directory_)));
   PURLIN_TRY(refresh());
-  if (record_set_.entries() + record_set_.statuses() < kIndexAt)
-    return remove_file(join_path(directory_, "entries.index"));
+  if (record_set_.entries() + record_set_.statuses() < kIndexAt) return Status::ok();
   return write_index();
 }
 
@@ -374,10 +481,17 @@ std::vector<EntryStatus> Store::statuses(const Id128& record) const {
 
 Lookup Store::get(const CacheKey& key, const ProblemShape& problem,
                   const LookupOptions& options) const {
+  std::set<std::string> damaged;
+  const auto noting = [&](const auto& summary) {
+    auto record = read(summary);
+    if (!record.is_ok()) damaged.insert(summary.record.hex());
+    return record;
+  };
   Lookup lookup =
-      look_up({record_set_, [this](const EntrySummary& summary) { return read(summary); },
-               [this](const StatusSummary& summary) { return read(summary); }},
+      look_up({record_set_, [&](const EntrySummary& summary) { return noting(summary); },
+               [&](const StatusSummary& summary) { return noting(summary); }},
               key, problem, options);
+  lookup.damaged.assign(damaged.begin(), damaged.end());
   if (record_set_.entries() == 0)
     lookup.explain.push_back(fmt::format("the cache in '{}' is empty", directory_));
   lookup.layer = directory_;

@@ -17,6 +17,7 @@
 #include "cache/store/record_log.h"
 #include "cache/store/record_set.h"
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <string>
@@ -59,6 +60,12 @@ struct RecordFilter {
 struct Absorbed {
   std::size_t added = 0, known = 0, refused = 0;
   std::vector<std::string> reasons;  // for the first refusals
+};
+
+// A record that an index named and that the log does not hold whole any more.
+struct LostRecord {
+  std::string record;
+  std::uint64_t offset = 0;  // where it was
 };
 
 class Store {
@@ -109,9 +116,13 @@ class Store {
   // makes the next open slower and has no other effect.
   Status write_index();
 
-  // Reads every record again, with or without an index. Then damaged() and the known records match
-  // the file.
+  // Compares the index with every byte of the log: an index would hide damage that came after it.
+  // Then lost(), damaged() and the known records match the log. Writes nothing.
+  Status examine();
+  // Reads every record again, with or without an index, and writes the lost ones and a new index.
   Status reread();
+  // Forgets which records were lost; after a rewrite, nothing names them any more.
+  Status forget_lost();
   // Rereads what other processes appended since.
   Status refresh();
 
@@ -129,8 +140,11 @@ class Store {
   };
   const std::vector<Change>& changes() const { return changes_; }
   std::uint64_t generation() const { return generation_; }
-  // Records that failed their checksum or could not be read, and were skipped.
-  std::size_t damaged() const { return log_.damaged() + unreadable_; }
+  // Records that failed their checksum or could not be read, and were skipped. Where an index is
+  // in use, only examine() finds those of the part that it covers.
+  std::size_t damaged() const { return std::max(log_.damaged(), lost_.size()) + unreadable_; }
+  // Those of them that an index names, by their place.
+  const std::vector<LostRecord>& lost() const { return lost_; }
   // Records of a newer Purlin, skipped.
   std::size_t newer() const { return newer_; }
 
@@ -142,6 +156,11 @@ class Store {
   void take(const Entry& entry, const Id128& id, std::uint64_t offset);
   void restart();
   bool adopt_index(const LogMark* expected = nullptr);
+  Status read_all();
+  std::vector<LostRecord> named() const;
+  void keep_lost(std::vector<LostRecord> named);
+  Status note_lost();
+  Status save_lost() const;
   void date(EntryStatus* status) const;
   void fold();
   Status append(const std::function<std::string()>& encode);
@@ -155,6 +174,7 @@ class Store {
   RecordSet record_set_;
   std::vector<Change> changes_;
   std::uint64_t generation_ = 0;
+  std::vector<LostRecord> lost_;
   std::size_t unreadable_ = 0, newer_ = 0;
   std::size_t unindexed_ = 0;  // records read that the index file does not cover
 };

@@ -161,7 +161,7 @@ Result<std::shared_ptr<const SummaryIndex>> SummaryIndex::parse(std::string byte
 }
 
 Result<std::shared_ptr<const SummaryIndex>> SummaryIndex::map(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     return error(errno == ENOENT || errno == ENOTDIR ? Code::kNotFound : Code::kIo,
                  "cannot read '{}': {}", path, std::strerror(errno));

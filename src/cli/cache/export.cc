@@ -23,7 +23,9 @@ class CacheExport : public Command {
             .examples = {{"purlin cache export -o h100.bundle --arch sm_90"},
                          {"purlin cache export --op gemm | jq .records"},
                          {"purlin cache export --format vllm-moe -o configs"}},
-            .exit_codes = {{0, "Written"}, {2, "Error"}},
+            .exit_codes = {{0, "Written"},
+                           {2, "Error"},
+                           {3, "Written in part: damaged records of this cache are missing"}},
             .see = {"docs/guide/cache.md", "docs/formats/foreign.md"}};
   }
   void declare(Flags& flags) override {
@@ -56,24 +58,24 @@ class CacheExport : public Command {
       return error(Code::kInvalid, "a bundle is not for a terminal; give -o FILE");
     if (format == "json" && signing_.key() != nullptr)
       return error(Code::kInvalid, "only a bundle can be signed; use --format bundle");
-    PURLIN_ASSIGN(const cache::Store store, cache_.open());
-    warn_of_damage(store, context.log);
+    PURLIN_ASSIGN(const cache::Store store, cache_.open_examined(context.log));
     PURLIN_ASSIGN(const auto records, store.records(records_.filter));
     std::string bytes;
     if (format == "bundle") {
-      PURLIN_ASSIGN(bytes, cache::encode_bundle(records, signing_.key()));
+      PURLIN_ASSIGN(bytes, cache::encode_bundle(records, signing_.key(), store.damaged()));
     } else {
-      PURLIN_ASSIGN(const Json document, cache::export_document(records));
+      PURLIN_ASSIGN(Json document, cache::export_document(records));
+      report_damage(store, &document);
       bytes = document.dump(1) + "\n";
     }
     if (output_.empty()) {
-      context.print(bytes);
-      return kExitOk;
+      context.print_data(bytes);
+      return partial_exit(store);
     }
     PURLIN_TRY(write_atomic(output_, bytes));
     context.log.info("{} of '{}' written to '{}' ({})", count_text(records.size(), "record"),
                      store.directory(), output_, format_bytes(static_cast<double>(bytes.size())));
-    return kExitOk;
+    return partial_exit(store);
   }
 
  private:
@@ -81,8 +83,7 @@ class CacheExport : public Command {
     if (output_.empty())
       return error(Code::kInvalid, "{} names its files itself; give -o FOLDER", format);
     PURLIN_ASSIGN(const cache::ForeignFormat wanted, cache::parse_foreign_format(format));
-    PURLIN_ASSIGN(const cache::Store store, cache_.open());
-    warn_of_damage(store, context.log);
+    PURLIN_ASSIGN(const cache::Store store, cache_.open_examined(context.log));
     std::vector<cache::Entry> entries;
     for (const cache::StoredEntry& stored : store.current()) {
       bool chosen = true;
@@ -96,14 +97,14 @@ class CacheExport : public Command {
         if (cache::is_served(other.state)) entries.push_back(other.entry);
     }
     PURLIN_ASSIGN(const cache::NamedFiles files, cache::write_foreign(wanted, entries));
-    PURLIN_TRY(make_directories(output_));
+    PURLIN_TRY(make_directories_durably(output_));
     for (const auto& [name, text] : files) {
       if (const std::size_t slash = name.rfind('/'); slash != std::string::npos)
-        PURLIN_TRY(make_directories(join_path(output_, name.substr(0, slash))));
+        PURLIN_TRY(make_directories_durably(join_path(output_, name.substr(0, slash))));
       PURLIN_TRY(write_atomic(join_path(output_, name), text));
       context.print(join_path(output_, name) + "\n");
     }
-    return kExitOk;
+    return partial_exit(store);
   }
 
   std::string output_, format_;

@@ -105,8 +105,7 @@ class CacheGc : public Command {
                      max_bytes_);
       retention_.max_bytes = *bytes;
     }
-    PURLIN_ASSIGN(cache::Store store, cache_.open());
-    warn_of_damage(store, context.log);
+    PURLIN_ASSIGN(cache::Store store, cache_.open_examined(context.log));
     PURLIN_ASSIGN(const cache::RetentionPlan plan,
                   cache::plan_retention(store, retention_, system_clock().wall_ns()));
     // A file with damaged stretches is rewritten without them even if nothing else goes.

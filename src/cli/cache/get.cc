@@ -50,6 +50,9 @@ class CacheGet : public Command {
       context.log.warn("{}; the layer was skipped", reason);
     const cache::Lookup lookup = layers.get(
         key, target.problem, {.allow_transferred = allow_transferred_, .nearest = nearest_});
+    for (const std::string& record : lookup.damaged)
+      context.log.warn("record {} is damaged and was not considered; see: purlin cache repair",
+                       record);
     Json document = new_document("purlin.lookup/1", environment_of(target.device));
     document.set("outcome", cache::outcome_name(lookup.outcome));
     document.set("key", to_json(key));
@@ -57,6 +60,7 @@ class CacheGet : public Command {
     document.set("entry", lookup.entry ? to_json(*lookup.entry) : Json());
     document.set("record", lookup.record);
     document.set("decided_by", lookup.decided_by);
+    document.set("damaged", Json::array_of(lookup.damaged));
     document.set("explain", Json::array_of(lookup.explain));
     document.set("directory", lookup.layer);
     if (!lookup.entry)

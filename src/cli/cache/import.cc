@@ -32,7 +32,9 @@ class CacheImport : public Command {
             {{"purlin cache import h100.bundle --sign-key team.key"},
              {"purlin cache import 'E=8,N=7168,device_name=NVIDIA_H200.json'"},
              {"purlin cache import matmul.autotune.json --dimensions M,N,K --with arch=sm_90"}},
-        .exit_codes = {{0, "Imported"}, {2, "Error"}},
+        .exit_codes = {{0, "Imported"},
+                       {2, "Error"},
+                       {3, "Imported in part: damage took records before the export"}},
         .see = {"docs/guide/cache.md", "docs/formats/foreign.md"}};
   }
   void declare(Flags& flags) override {
@@ -53,7 +55,7 @@ class CacheImport : public Command {
 
   Result<int> run(Context& context) override {
     PURLIN_TRY(signing_.load());
-    PURLIN_ASSIGN(cache::Store store, cache_.open());
+    PURLIN_ASSIGN(cache::Store store, cache_.open_examined(context.log));
     PURLIN_ASSIGN(const cache::ForeignFacts facts, this->facts());
     std::vector<cache::Bundle> bundles;
     for (const std::string& file : files_) {

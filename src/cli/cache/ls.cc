@@ -40,8 +40,7 @@ class CacheLs : public Command {
   }
 
   Result<int> run(Context& context) override {
-    PURLIN_ASSIGN(const cache::Store store, cache_.open());
-    warn_of_damage(store, context.log);
+    PURLIN_ASSIGN(const cache::Store store, cache_.open_examined(context.log));
     PURLIN_ASSIGN(const std::vector<Line> lines, read(store));
     PURLIN_ASSIGN(const std::uint64_t quota, cache::cache_quota());
     const std::uint64_t bytes = cache::bytes_in_use(store);
@@ -121,7 +120,7 @@ class CacheLs : public Command {
                          const std::vector<Line>& lines, std::uint64_t bytes, std::uint64_t quota) {
     Json document = new_document("purlin.cache/1", host_environment());
     document.set("directory", store.directory());
-    document.set("damaged_records", store.damaged());
+    report_damage(store, &document);
     document.set("newer_records", store.newer());
     document.set("bytes", bytes);
     document.set("quota_bytes", quota);

@@ -23,7 +23,9 @@ class CacheMerge : public Command {
                 "the faster one. All entries stay in the history. The order of merging makes no "
                 "difference.",
             .examples = {{"purlin cache merge node1/configs node2/configs"}},
-            .exit_codes = {{0, "Merged"}, {2, "Error"}},
+            .exit_codes = {{0, "Merged"},
+                           {2, "Error"},
+                           {3, "Merged in part: damage took records of OTHER"}},
             .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
@@ -35,7 +37,7 @@ class CacheMerge : public Command {
 
   Result<int> run(Context& context) override {
     PURLIN_TRY(signing_.load());
-    PURLIN_ASSIGN(cache::Store store, cache_.open());
+    PURLIN_ASSIGN(cache::Store store, cache_.open_examined(context.log));
     // All are read before the first is added: a wrong name leaves the cache unchanged.
     std::vector<cache::Bundle> bundles;
     for (const std::string& other : others_) {
@@ -58,11 +60,13 @@ class CacheMerge : public Command {
     if (!file_exists(join_path(other, "entries.log")) &&
         file_exists(join_path(other, "index.json")))
       return error(Code::kInvalid, "it is a shared cache; use `purlin cache pull`");
-    PURLIN_ASSIGN(const cache::Store store, cache::Store::open(other));
+    PURLIN_ASSIGN(cache::Store store, cache::Store::open(other));
+    PURLIN_TRY(store.examine());
     warn_of_damage(store, context.log);
     cache::Bundle bundle;
     PURLIN_ASSIGN(bundle.records, store.records());
     bundle.newer = store.newer();
+    bundle.damaged = store.damaged();
     return bundle;
   }
 

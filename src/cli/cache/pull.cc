@@ -34,7 +34,7 @@ class CachePull : public Command {
 
   Result<int> run(Context& context) override {
     PURLIN_TRY(signing_.load());
-    PURLIN_ASSIGN(cache::Store store, cache_.open());
+    PURLIN_ASSIGN(cache::Store store, cache_.open_examined(context.log));
     PURLIN_ASSIGN(const auto shared,
                   OpenShare::open(context, target_, store.directory(), signing_));
     cache::Absorbed absorbed;

@@ -28,7 +28,9 @@ class CachePush : public Command {
             .examples = {{"purlin cache push /mnt/team/purlin"},
                          {"purlin cache push s3://team/purlin --op gemm --sign-key team.key"},
                          {"purlin cache push http://build7:8717/team"}},
-            .exit_codes = {{0, "Done"}, {2, "Error"}},
+            .exit_codes = {{0, "Done"},
+                           {2, "Error"},
+                           {3, "Done in part: damaged records of this cache are missing"}},
             .see = {"docs/guide/cache.md"}};
   }
   void declare(Flags& flags) override {
@@ -41,8 +43,7 @@ class CachePush : public Command {
 
   Result<int> run(Context& context) override {
     PURLIN_TRY(signing_.load());
-    PURLIN_ASSIGN(const cache::Store store, cache_.open());
-    warn_of_damage(store, context.log);
+    PURLIN_ASSIGN(const cache::Store store, cache_.open_examined(context.log));
     PURLIN_ASSIGN(const auto records, store.records(records_.filter));
     PURLIN_ASSIGN(const auto shared,
                   OpenShare::open(context, target_, store.directory(), signing_));
@@ -50,19 +51,21 @@ class CachePush : public Command {
     shared->clear_progress();
     if (!pushed.is_ok()) return pushed.status();
     warn_of_problems(pushed->problems, context.log);
-    answer(context, json_,
-           document_of("purlin.cache-push/1", {{"target", shared->name()},
-                                               {"pushed", pushed->pushed},
-                                               {"known", pushed->known},
-                                               {"segments", pushed->segments},
-                                               {"bytes", pushed->bytes},
-                                               {"conflicts", pushed->conflicts},
-                                               {"generation", pushed->generation},
-                                               {"problems", Json::array_of(pushed->problems)}}),
+    Json document =
+        document_of("purlin.cache-push/1", {{"target", shared->name()},
+                                            {"pushed", pushed->pushed},
+                                            {"known", pushed->known},
+                                            {"segments", pushed->segments},
+                                            {"bytes", pushed->bytes},
+                                            {"conflicts", pushed->conflicts},
+                                            {"generation", pushed->generation},
+                                            {"problems", Json::array_of(pushed->problems)}});
+    report_damage(store, &document);
+    answer(context, json_, document,
            fmt::format("pushed {} to {} ({}); {} there already\n",
                        count_text(pushed->pushed, "record"), shared->name(),
                        format_bytes(static_cast<double>(pushed->bytes)), pushed->known));
-    return kExitOk;
+    return partial_exit(store);
   }
 
  private:

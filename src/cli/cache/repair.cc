@@ -36,13 +36,17 @@ class CacheRepair : public Command {
     PURLIN_ASSIGN(const std::size_t restored, layers.repair());
     cache::Store& store = layers.stores().front();
     const std::size_t damaged = store.damaged();
-    if (drop_) PURLIN_TRY(store.rewrite([](const cache::CacheRecord&) { return true; }));
+    Json document = document_of("purlin.cache-repair/1", {{"directory", store.directory()}});
+    report_damage(store, &document);
+    warn_of_damage(store, context.log);
+    if (drop_) {
+      PURLIN_TRY(store.rewrite([](const cache::CacheRecord&) { return true; }));
+      PURLIN_TRY(store.forget_lost());
+    }
     const std::size_t records = store.record_set().entries() + store.record_set().statuses();
-    answer(context, json_,
-           document_of("purlin.cache-repair/1", {{"directory", store.directory()},
-                                                 {"records", records},
-                                                 {"damaged_records", damaged},
-                                                 {"restored_records", restored}}),
+    document.set("records", records);
+    document.set("restored_records", restored);
+    answer(context, json_, document,
            fmt::format("{}: {} records, {} damaged stretches, {} records restored\n",
                        store.directory(), records, damaged, restored));
     if (damaged > 0 && restored == 0)

@@ -74,21 +74,26 @@ Result<int> absorb_bundles(Context& context, cache::Store& store,
                            const std::vector<cache::Bundle>& bundles, std::string_view schema,
                            bool json) {
   cache::Absorbed absorbed;
-  std::size_t newer = 0;
+  std::size_t newer = 0, damaged = 0;
   for (const cache::Bundle& bundle : bundles) {
     PURLIN_ASSIGN(cache::Absorbed part, store.absorb(bundle.records));
     part.refused += bundle.refused;
     newer += bundle.newer;
+    damaged += bundle.damaged;
     add(&absorbed, part);
   }
   Json document = document_of(schema, {{"directory", store.directory()}});
   report_absorbed(absorbed, &document, context.log);
   document.set("newer", newer);
+  document.set("damaged_records", damaged);
   if (newer > 0) context.log.warn("{} of a newer Purlin left out", count_text(newer, "record"));
+  if (damaged > 0)
+    context.log.warn("{} missing: damage took them where these records come from",
+                     count_text(damaged, "record"));
   answer(context, json, document,
          fmt::format("{} in {}, {} known\n", count_text(absorbed.added, "new record"),
                      store.directory(), absorbed.known));
-  return kExitOk;
+  return damaged > 0 ? kExitInconclusive : kExitOk;
 }
 
 void report_absorbed(const cache::Absorbed& absorbed, Json* document, Log& log) {

@@ -69,11 +69,12 @@ class CacheVerify : public Command {
     time_limit_s_ = parse_duration_s(time_limit_);
     if (!time_limit_.empty() && !time_limit_s_)
       return error(Code::kInvalid, "--time-limit '{}' is not a duration such as 90s", time_limit_);
-    PURLIN_ASSIGN(cache::Store store, cache_.open());
+    PURLIN_ASSIGN(cache::Store store, cache_.open_examined(context.log));
     PURLIN_ASSIGN(const Integrity integrity, check_integrity(store));
     Json document = new_document("purlin.cache-verify/1", host_environment());
     document.set("directory", store.directory());
     document.set("records", integrity.records);
+    report_damage(store, &document);
     document.set("damaged_records", integrity.damaged);
     document.set("newer_records", integrity.newer);
     if (!json_)

@@ -6,6 +6,7 @@
 // everything else through Context::log. A Status that is not ok is printed, with exit code 2.
 #pragma once
 
+#include "base/escaped.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/terminal.h"
@@ -31,7 +32,12 @@ struct Context {
   Terminal error_terminal;
   Log& log;
   bool quiet = false;
-  void print(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), out); }
+  // A text for people, or JSON: without what a terminal or a job's log would obey.
+  void print(std::string_view text) const { write(shown_text(text, terminal.color())); }
+  // Data in another format, such as CSV: only without control characters.
+  void print_data(std::string_view text) const { write(shown_data(text)); }
+  // Bytes, unchanged.
+  void write(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), out); }
 };
 
 class Command {

@@ -97,6 +97,11 @@ Flags::~Flags() = default;
 void Flags::option(const std::string& names, std::string& variable, const OptionText& text,
                    const std::string& value_name) {
   if (const auto preset = impl_->preset(names)) variable = *preset;
+  own_option(names, variable, text, value_name);
+}
+
+void Flags::own_option(const std::string& names, std::string& variable, const OptionText& text,
+                       const std::string& value_name) {
   impl_->add(names, text, value_name).default_value = variable;
   impl_->app.add_option(names, variable)->type_name(value_name);
 }

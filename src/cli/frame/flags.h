@@ -31,6 +31,9 @@ class Flags {
               const std::string& value_name = "TEXT");
   void option(const std::string& names, int& variable, const OptionText& text);
   void option(const std::string& names, double& variable, const OptionText& text);
+  // The same, and no setting sets it: its name means something else here.
+  void own_option(const std::string& names, std::string& variable, const OptionText& text,
+                  const std::string& value_name);
   void list(const std::string& names, std::vector<std::string>& variable, const OptionText& text,
             const std::string& value_name = "TEXT");  // may be repeated
   void flag(const std::string& names, bool& variable, const OptionText& text);

@@ -2,6 +2,7 @@
 #include "cli/frame/settings.h"
 
 #include "base/files.h"
+#include "cli/frame/flags.h"
 
 #include <gtest/gtest.h>
 
@@ -44,6 +45,20 @@ TEST_F(SettingsTest, NearerSourcesWinAndNameThemselves) {
   settings = load();
   EXPECT_EQ(settings->find("device"), "opencl:7");
   EXPECT_EQ(settings->all()[0].origin, "environment PURLIN_DEVICE");
+}
+
+// "--device" of report chooses rows, and "--build" of guard is a command of the shell.
+TEST_F(SettingsTest, ASettingDoesNotSetAnOptionThatOnlyHasItsName) {
+  ::setenv("PURLIN_DEVICE", "opencl:7", 1);
+  const Settings settings = load().value();
+  Flags flags("verb", "summary", &settings);
+  std::string setting, own;
+  flags.option("--device", setting, "a device", "DEVICE");
+  flags.own_option("-d,--device-of-rows", own, "rows", "DEVICE");
+  Flags other("verb", "summary", &settings);
+  other.own_option("--device", own, "rows", "DEVICE");
+  EXPECT_EQ(setting, "opencl:7");
+  EXPECT_EQ(own, "");
 }
 
 TEST_F(SettingsTest, UnknownKeyIsRefusedWithAHint) {

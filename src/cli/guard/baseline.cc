@@ -59,7 +59,7 @@ class GuardBaseline : public Command {
       replaces = old.is_ok() ? old->recorded_at : "unreadable";
       previous = guard::previous_path(path, old.is_ok() ? old->recorded_at : "");
     }
-    PURLIN_TRY(make_directories(parent_path(path)));
+    PURLIN_TRY(make_directories_durably(parent_path(path)));
     if (rounds_ < 0 || rounds_ > 1000)
       return error(Code::kInvalid, "--rounds takes 1 to 1000, not {}", rounds_);
     PURLIN_ASSIGN(
@@ -77,7 +77,7 @@ class GuardBaseline : public Command {
     const std::string document = to_json(baseline).dump(2) + "\n";
     PURLIN_TRY(write_atomic(path, document));
     if (json_) {
-      context.print(document);
+      context.write(document);
       return kExitOk;
     }
     Table table;

@@ -47,7 +47,7 @@ class GuardMatrix : public Command {
         {"Level of a factor on this machine; repeatable", "It replaces the level in the file."},
         "FACTOR=LEVEL");
     flags.option("--repo", repository_, "Git repository of the revisions", "DIR");
-    flags.option("--build", build_, "Shell command that builds a revision, run at its root", "CMD");
+    flags.own_option("--build", build_, "Shell command that builds a revision, run at its root", "CMD");
     flags.option("--work", work_, "Folder for worktrees; built worktrees are used again", "DIR");
     flags.option("--device", device_, "Device, instead of the suite's", "DEVICE");
     flags.option("--cache", cache_, "Directory of the config cache", "DIR");
@@ -113,7 +113,7 @@ class GuardMatrix : public Command {
   }
 
   Status record(const guard::Matrix& matrix, const guard::MatrixResult& result) const {
-    PURLIN_TRY(make_directories(record_));
+    PURLIN_TRY(make_directories_durably(record_));
     for (const guard::MatrixCell& cell : result.cells)
       if (!cell.elsewhere && cell.problem.empty())
         PURLIN_TRY(write_atomic(join_path(record_, matrix.text(cell.cell) + ".csv"),

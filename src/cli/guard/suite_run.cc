@@ -108,7 +108,7 @@ Result<int> GuardOutputs::write(Context& context, const guard::Report& report,
     // Names are relative to the checkout, as the code host shows them.
     const std::string root =
         environment_variable("GITHUB_WORKSPACE", environment_variable("CI_PROJECT_DIR", "."));
-    PURLIN_TRY(write_atomic(sarif_, guard::to_sarif(report, root).dump(2) + "\n"));
+    PURLIN_TRY(write_atomic(sarif_, shown_data(guard::to_sarif(report, root).dump(2) + "\n")));
   }
   if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
   if (github_) {

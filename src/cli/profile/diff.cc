@@ -71,7 +71,7 @@ class DiffCommand : public Command {
     if (json_) {
       context.print(analyze::to_json(diff).dump(2) + "\n");
     } else if (csv_) {
-      context.print(analyze::to_csv(diff));
+      context.print_data(analyze::to_csv(diff));
     } else {
       context.print(analyze::render_diff(diff, context.terminal, top_));
       context.print(next_step({"purlin", "advise", files_[1], "--against", files_[0]}));

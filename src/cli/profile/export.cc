@@ -125,7 +125,7 @@ class ExportCommand : public Command {
                        recordings.front().problem.text());
     PURLIN_ASSIGN(const std::string text, tune::export_recording(recordings.front(), format_));
     if (output_.empty()) {
-      context.print(text);
+      context.write(text);
     } else {
       PURLIN_TRY(write_atomic(output_, text));
     }

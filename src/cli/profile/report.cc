@@ -61,7 +61,7 @@ class ReportCommand : public Command {
                  "ORDER");
     flags.option("--filter", filter_, "Only rows whose name, op or class matches", "REGEX");
     flags.option("--phase", phase_, kPhaseOption, "PHASE");
-    flags.option("--device", device_, "Only work of this device: cuda:0, its index or its model",
+    flags.own_option("--device", device_, "Only work of this device: cuda:0, its index or its model",
                  "DEVICE");
     flags.option("--kernel", kernel_, "Details of one kernel, by name or a part of the name",
                  "NAME");
@@ -113,12 +113,12 @@ class ReportCommand : public Command {
     if (json_) {
       context.print(to_json(report).dump(2) + "\n");
     } else if (csv_) {
-      context.print(analyze::to_csv(report));
+      context.print_data(analyze::to_csv(report));
     } else if (!html_.empty()) {
       const std::string page = analyze::render_html(
           report, analyze::build_report(profile, analyze::GroupBy::kLaunch, measured));
       if (html_ == "-") {
-        context.print(page);
+        context.write(page);
       } else {
         PURLIN_TRY(write_atomic(html_, page));
         context.log.info("page: {}", html_);

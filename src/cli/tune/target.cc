@@ -3,10 +3,16 @@
 
 #include "base/text.h"
 #include "cache/entry/bucket_regret.h"
+#include "cli/frame/command.h"
 #include "gpu/library_kernel.h"
 #include "gpu/registry.h"
 
 namespace purlin::cli {
+namespace {
+
+constexpr std::size_t kMaxNamesBytes = 600;  // of lost records in one warning
+
+}  // namespace
 
 void CacheFlag::declare(Flags& flags) {
   flags.option("--cache", directory, "Config cache (default: $PURLIN_CACHE or the user's)", "DIR");
@@ -14,6 +20,13 @@ void CacheFlag::declare(Flags& flags) {
 
 Result<cache::Store> CacheFlag::open() const {
   return cache::Store::open(directory.empty() ? cache::Store::default_directory() : directory);
+}
+
+Result<cache::Store> CacheFlag::open_examined(Log& log) const {
+  PURLIN_ASSIGN(cache::Store store, open());
+  PURLIN_TRY(store.examine());
+  warn_of_damage(store, log);
+  return store;
 }
 
 void CacheFlag::declare_layers(Flags& flags) {
@@ -82,12 +95,36 @@ std::string describe(const cache::Entry& entry, const Terminal& terminal) {
 }
 
 void warn_of_damage(const cache::Store& store, Log& log) {
-  if (store.damaged() > 0)
-    log.warn("{} damaged record(s) in '{}' were skipped; tune again what is missing",
-             store.damaged(), store.directory());
+  if (store.damaged() > 0) {
+    std::string names;
+    for (const cache::LostRecord& lost : store.lost()) {
+      if (names.size() > kMaxNamesBytes) {
+        names += ", …";
+        break;
+      }
+      names += fmt::format("{} {} at byte {}", names.empty() ? ":" : ",", lost.record, lost.offset);
+    }
+    log.warn(
+        "{} damaged record(s) in '{}' were skipped{}; get them back with: purlin cache repair "
+        "--cache '{}' --cache-layers DIR, or purlin cache pull",
+        store.damaged(), store.directory(), names, store.directory());
+  }
   if (store.newer() > 0)
     log.warn("{} record(s) of a newer Purlin in '{}' were skipped", store.newer(),
              store.directory());
+}
+
+void report_damage(const cache::Store& store, Json* document) {
+  document->set("damaged_records", store.damaged());
+  Json lost = Json::array();
+  for (const cache::LostRecord& record : store.lost())
+    lost.push(Json::object({{"record", record.record}, {"offset", record.offset}}));
+  document->set("lost_records", std::move(lost));
+  document->set("partial", store.damaged() > 0);
+}
+
+int partial_exit(const cache::Store& store) {
+  return store.damaged() > 0 ? kExitInconclusive : kExitOk;
 }
 
 }  // namespace purlin::cli

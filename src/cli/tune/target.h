@@ -20,6 +20,9 @@ namespace purlin::cli {
 struct CacheFlag {
   void declare(Flags& flags);
   Result<cache::Store> open() const;
+  // The same with every record read, and said on stderr what could not be: for verbs that speak of
+  // all records.
+  Result<cache::Store> open_examined(Log& log) const;
   // "--cache-layers DIR:DIR", for verbs that read through to caches below.
   void declare_layers(Flags& flags);
   Result<cache::Layers> open_layers() const;
@@ -49,5 +52,9 @@ std::string describe(const cache::Entry& entry, const Terminal& terminal);
 
 // Says on stderr what of the cache could not be read.
 void warn_of_damage(const cache::Store& store, Log& log);
+// "damaged_records" and "lost_records" of a document, and whether it is "partial".
+void report_damage(const cache::Store& store, Json* document);
+// What a verb that passes records on returns: less than all is not done.
+int partial_exit(const cache::Store& store);
 
 }  // namespace purlin::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/report/report.h"
 
+#include "base/escaped.h"
 #include "base/markup.h"
 #include "base/text.h"
 #include "model/document.h"
@@ -36,10 +37,10 @@ std::string title(const ReportItem& item) {
   return item.shape.empty() ? item.kernel : item.kernel + " " + item.shape;
 }
 
-// One line on an item, complete without the rest of the report.
-std::string sentence(const ReportItem& item) {
+// What follows an item's name.
+std::string facts(const ReportItem& item) {
   const ItemResult& result = item.result;
-  std::string text = fmt::format("{}: {}", title(item), verdict_name(result.verdict));
+  std::string text = fmt::format(": {}", verdict_name(result.verdict));
   if (result.effect.pairs > 0)
     text +=
         fmt::format(", {} of the baseline's time ({} to {}), p = {:.2g}, {}",
@@ -50,34 +51,8 @@ std::string sentence(const ReportItem& item) {
   return text;
 }
 
-std::string markdown_cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
-}
-
-// The escapes of GitHub's workflow commands.
-std::string annotation_escaped(std::string_view text, bool property) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '%')
-      out += "%25";
-    else if (c == '\n')
-      out += "%0A";
-    else if (c == '\r')
-      out += "%0D";
-    else if (property && c == ':')
-      out += "%3A";
-    else if (property && c == ',')
-      out += "%2C";
-    else
-      out += c;
-  }
-  return out;
-}
+// One line on an item, complete without the rest of the report.
+std::string sentence(const ReportItem& item) { return title(item) + facts(item); }
 
 Json ratio_json(const Effect& effect) {
   if (effect.pairs == 0) return {};
@@ -242,22 +217,22 @@ std::string render_junit(const Report& report) {
 }
 
 std::string render_markdown(const Report& report) {
-  std::string text = fmt::format("### purlin guard `{}`: {}\n\n{}\n\n", report.suite,
+  std::string text = fmt::format("### purlin guard {}: {}\n\n{}\n\n", markdown_code(report.suite),
                                  verdict_name(report.verdict()), counts(report));
   text +=
       "| kernel | shape | verdict | ratio [95 %] | p | pairs | cause |\n"
       "|---|---|---|---|---|---|---|\n";
   for (const ReportItem& item : report.items)
     text += fmt::format(
-        "| {} | {} | {} | {} | {} | {} | {} |\n", markdown_cell(item.kernel),
-        markdown_cell(item.shape), verdict_name(item.result.verdict),
+        "| {} | {} | {} | {} | {} | {} | {} |\n", markdown_code(item.kernel),
+        markdown_code(item.shape), verdict_name(item.result.verdict),
         ratio_text(item.result.effect),
         item.result.effect.pairs > 0 ? fmt::format("{:.2g}", p_value(item.result)) : "-",
-        item.result.pairs, markdown_cell(item.result.cause));
+        item.result.pairs, markdown_text(item.result.cause));
   for (const ReportItem& item : report.items)
     if (item.result.verdict != Verdict::kPass)
-      text += fmt::format("\n- {}", markdown_cell(sentence(item)));
-  for (const std::string& note : report.notes) text += "\n- " + note;
+      text += fmt::format("\n- {}{}", markdown_code(title(item)), markdown_text(facts(item)));
+  for (const std::string& note : report.notes) text += "\n- " + markdown_text(note);
   return text + "\n";
 }
 
@@ -268,9 +243,9 @@ std::string render_annotations(const Report& report) {
     if (verdict == Verdict::kPass || verdict == Verdict::kImprovement) continue;
     text += fmt::format("::{} title={}{}::{}\n",
                         verdict == Verdict::kInconclusive ? "warning" : "error",
-                        annotation_escaped("purlin guard: " + item.kernel, true),
-                        item.file.empty() ? "" : ",file=" + annotation_escaped(item.file, true),
-                        annotation_escaped(sentence(item), false));
+                        workflow_property("purlin guard: " + item.kernel),
+                        item.file.empty() ? "" : ",file=" + workflow_property(item.file),
+                        workflow_message(sentence(item)));
   }
   return text;
 }

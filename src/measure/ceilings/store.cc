@@ -50,7 +50,7 @@ Result<std::string> store_ceilings(const Json& document, const DeviceInfo& devic
                                    const std::string& directory) {
   const std::string key =
       fmt::format("{}\n{}\n{}\n{}", device.backend, device.name, device.uuid, device.driver);
-  PURLIN_TRY(make_directories(directory));
+  PURLIN_TRY(make_directories_durably(directory));
   const std::string path = join_path(directory, fmt::format("{:016x}.json", hash64(key)));
   PURLIN_TRY(write_atomic(path, document.dump(2) + "\n"));
   return path;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chrome's trace event format with PyTorch's categories and argument names, so that what reads
 // PyTorch's traces reads these: ours, chrome://tracing, ui.perfetto.dev, HTA.
+#include "base/escaped.h"
 #include "base/json/json.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -12,6 +13,9 @@
 
 namespace purlin::profile {
 namespace {
+
+// JSON that a terminal may show: controls of Unicode and marks of direction are escaped, too.
+std::string quoted(std::string_view text) { return shown_data(json_quote(text)); }
 
 // Tracks without a number get one from here on.
 constexpr std::uint64_t kFirstTrackNumber = 1'000'000'000;
@@ -43,9 +47,8 @@ class ChromeWriter {
   std::string& text() { return buffer_.text(); }
 
   void quote_names() {
-    for (const std::string& name : timeline_.names) names_.push_back(json_quote(name));
-    for (const KernelRow& row : profile_.kernels)
-      kernels_.push_back(json_quote(demangle(row.name)));
+    for (const std::string& name : timeline_.names) names_.push_back(quoted(name));
+    for (const KernelRow& row : profile_.kernels) kernels_.push_back(quoted(demangle(row.name)));
   }
 
   // Devices are processes 0, 1, … as in PyTorch's traces; a host process whose number is one of
@@ -71,12 +74,12 @@ class ChromeWriter {
         "{{\"schemaVersion\": 1,\n\"displayTimeUnit\": \"ns\",\n\"baseTimeNanoseconds\": {},\n"
         "\"otherData\": {{\"schema\": \"purlin.chrome/1\", \"tool_version\": {}, \"source\": {}, "
         "\"command\": {}}},\n\"deviceProperties\": [",
-        base_, json_quote(version()), json_quote(profile_.source), json_quote(profile_.command));
+        base_, quoted(version()), quoted(profile_.source), quoted(profile_.command));
     const auto& devices = profile_.environment.devices;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const DeviceInfo& device = devices[i];
-      text() += fmt::format("{}{{\"id\": {}, \"name\": {}}}", i == 0 ? "" : ", ", i,
-                            json_quote(device.name));
+      text() +=
+          fmt::format("{}{{\"id\": {}, \"name\": {}}}", i == 0 ? "" : ", ", i, quoted(device.name));
     }
     text() += "],\n\"traceEvents\": [\n";
   }
@@ -164,7 +167,7 @@ class ChromeWriter {
     if (kind == "d2d") return "\"Memcpy DtoD (Device -> Device)\"";
     if (kind == "h2h") return "\"Memcpy HtoH (Host -> Host)\"";
     if (kind == "p2p") return "\"Memcpy PtoP (Device -> Device)\"";
-    return json_quote(fmt::format("Memcpy {}", kind));
+    return quoted(fmt::format("Memcpy {}", kind));
   }
   std::string_view copy_kind(const Activity& activity) const {
     return activity.row < profile_.copies.size()
@@ -206,7 +209,7 @@ class ChromeWriter {
     if (row.registers > 0)
       fmt::format_to(std::back_inserter(text()), ", \"registers per thread\": {}", row.registers);
     if (!row.shape.empty())
-      fmt::format_to(std::back_inserter(text()), ", \"shape\": {}", json_quote(row.shape));
+      fmt::format_to(std::back_inserter(text()), ", \"shape\": {}", quoted(row.shape));
   }
 
   void name_tracks() {
@@ -224,15 +227,15 @@ class ChromeWriter {
       const std::int64_t pid = pid_of(track);
       if (named.insert(pid).second) {
         metadata("process_name", pid, 0, "name",
-                 json_quote(track.on_device ? device_title(profile_, track.owner)
-                                            : process_title(profile_, track.owner)));
+                 quoted(track.on_device ? device_title(profile_, track.owner)
+                                        : process_title(profile_, track.owner)));
         metadata("process_labels", pid, 0, "labels",
                  track.on_device ? fmt::format("\"GPU {}\"", track.owner) : "\"CPU\"");
         metadata("process_sort_index", pid, 0, "sort_index",
                  fmt::format("{}", (track.on_device ? 5'000'000 : 0) + track.owner));
       }
       metadata("thread_name", pid, tid_of(i), "name",
-               json_quote(track_title(track, shared_.contains(track.owner))));
+               quoted(track_title(track, shared_.contains(track.owner))));
     }
   }
 

@@ -31,7 +31,7 @@ Status refused(const std::string& path, int code) {
 Result<Bytes> Bytes::open(const std::string& path) {
   Bytes bytes;
   bytes.path_ = path;
-  bytes.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  bytes.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   struct stat info = {};
   if (bytes.fd_ < 0 || ::fstat(bytes.fd_, &info) != 0) return refused(path, errno);
   if (S_ISREG(info.st_mode)) {

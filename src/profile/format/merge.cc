@@ -387,7 +387,11 @@ Result<Profile> read_spool(const std::string& directory, const ReadOptions& opti
     if (!ends_with(name, ".plprof")) continue;
     ReadOptions rest = options;
     rest.max_timeline_events -= std::min(rest.max_timeline_events, merger.timeline_events());
-    Result<Profile> part = read_profile(join_path(directory, name), rest);
+    const std::string path = join_path(directory, name);
+    // A process of the command may have put a link there, out of the folder.
+    Result<Profile> part = is_link(path)
+                               ? error(Code::kIo, "'{}' is a link, no file of a process", path)
+                               : read_profile(path, rest);
     if (part.is_ok()) {
       name_ops(*part);
       merger.add(*part);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/import/input.h"
 
+#include "base/files.h"
 #include "base/gzip.h"
 
 #include <algorithm>
@@ -134,15 +135,12 @@ Input::~Input() = default;
 Result<Input> Input::open(const std::string& path) {
   auto state = std::make_unique<State>();
   state->name = path;
-  state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (state->fd < 0)
-    return error(errno == ENOENT ? Code::kNotFound : Code::kIo, "{}: cannot be opened: {}", path,
-                 std::strerror(errno));
   struct stat facts {};
-  if (::fstat(state->fd, &facts) == 0) {
-    if (S_ISDIR(facts.st_mode)) return error(Code::kInvalid, "{}: is a folder, not a file", path);
-    if (S_ISREG(facts.st_mode)) state->size = static_cast<std::uint64_t>(facts.st_size);
-  }
+  if (::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))
+    return error(Code::kInvalid, "{}: is a folder, not a file", path);
+  PURLIN_ASSIGN(state->fd, open_to_read(path));
+  if (::fstat(state->fd, &facts) == 0 && S_ISREG(facts.st_mode))
+    state->size = static_cast<std::uint64_t>(facts.st_size);
   ::posix_fadvise(state->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
   PURLIN_TRY(state->start());
   return Input(std::move(state));

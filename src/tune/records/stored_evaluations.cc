@@ -144,7 +144,7 @@ std::string evaluations_path(const std::string& directory, const std::string& ke
 }
 
 Status store_evaluations(const std::string& path, const gpu::Recording& recording) {
-  PURLIN_TRY(make_directories(parent_path(path)));
+  PURLIN_TRY(make_directories_durably(parent_path(path)));
   PURLIN_ASSIGN(const std::string packed, gzip(stored_evaluations_json(recording).dump() + "\n"));
   return write_atomic(path, packed);
 }

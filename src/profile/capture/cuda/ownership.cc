@@ -53,9 +53,9 @@ Ownership::Ownership(const Cupti& cupti, Recorder& recorder, ActivityAggregator&
       aggregator_(aggregator),
       tenant_(tenant),
       programs_thread_(pthread_self()) {
-  if (const char* grace = std::getenv("PURLIN_CUPTI_GRACE_MS"))
+  if (const char* grace = ::secure_getenv("PURLIN_CUPTI_GRACE_MS"))
     grace_ns_ = std::strtoll(grace, nullptr, 10) * 1'000'000;
-  if (const char* wait = std::getenv("PURLIN_CONTEXT_WAIT_MS"))
+  if (const char* wait = ::secure_getenv("PURLIN_CONTEXT_WAIT_MS"))
     longest_wait_ns_ = std::strtoll(wait, nullptr, 10) * 1'000'000;
 }
 

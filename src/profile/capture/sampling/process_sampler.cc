@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxProgramName = 1000;  // bytes of a line of the identity
 
 std::string environment_variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = ::secure_getenv(name);
   return value != nullptr ? value : "";
 }
 

@@ -20,7 +20,7 @@ constexpr std::uint64_t kEnoughLaunches = 100;
 constexpr std::int64_t kKeptNs = 30'000'000'000;
 
 std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = ::secure_getenv(name);
   return value != nullptr ? value : "";
 }
 

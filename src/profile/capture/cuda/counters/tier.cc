@@ -35,7 +35,7 @@ double value_of(const CounterCard& card, const std::vector<double>& values,
 
 bool CounterOptions::from_environment(CounterOptions& options) {
   const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
+    const char* value = ::secure_getenv(name);
     return std::string(value != nullptr ? value : "");
   };
   const std::string wanted = variable("PURLIN_COUNTERS");

@@ -50,7 +50,7 @@ std::vector<std::string> candidates(const std::vector<std::string>& loaded) {
   if (major == 12) files = {"libcupti.so.12", "libcupti.so.13"};
   if (major > 13) files.insert(files.begin(), "libcupti.so." + std::to_string(major));
   std::vector<std::string> result;
-  if (const char* named = std::getenv("PURLIN_CUPTI"); named != nullptr) result.emplace_back(named);
+  if (const char* named = ::secure_getenv("PURLIN_CUPTI"); named != nullptr) result.emplace_back(named);
   std::vector<std::string> folders;
   for (const std::string& path : loaded) {
     const std::string file = file_of(path);
@@ -66,7 +66,7 @@ std::vector<std::string> candidates(const std::vector<std::string>& loaded) {
     }
   }
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* home = std::getenv(variable)) {
+    if (const char* home = ::secure_getenv(variable)) {
       folders.push_back(std::string(home) + "/lib64");
       folders.push_back(std::string(home) + "/extras/CUPTI/lib64");
     }

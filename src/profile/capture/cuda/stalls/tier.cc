@@ -88,8 +88,8 @@ struct StallTier::Sampled {
 };
 
 bool StallOptions::from_environment(StallOptions& options) {
-  const char* asked = std::getenv("PURLIN_STALLS");
-  const char* spool = std::getenv("PURLIN_SPOOL");
+  const char* asked = ::secure_getenv("PURLIN_STALLS");
+  const char* spool = ::secure_getenv("PURLIN_SPOOL");
   const long period = asked != nullptr ? std::strtol(asked, nullptr, 10) : 0;
   if (period < 5 || period > 31 || spool == nullptr) return false;
   options.period_log2 = static_cast<std::uint32_t>(period);

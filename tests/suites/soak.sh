@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Kills at random moments with a ledger of what was acknowledged: some rounds of tests/soak/soak.py.
+# labels: opencl
+source "$(dirname "$0")/lib.sh"
+export PURLIN_DEVICE=opencl:0
+python3 "$PURLIN_SOURCE/tests/soak/soak.py" --rounds "${PURLIN_SOAK_ROUNDS:-12}" --seed "${PURLIN_SOAK_SEED:-1}" || fail "a kill lost something, or doubled it"
