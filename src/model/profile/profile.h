@@ -74,7 +74,7 @@ struct ProcessInfo {
   // 0: with the first event.
   std::int64_t timeline_from_ns = 0;
   bool timeline_requested = false;  // of windows that the user requested
-  RunLabels labels;  // where it ran
+  RunLabels labels;                 // where it ran
 };
 
 // One reason for which the profile does not hold everything.
