@@ -82,7 +82,7 @@ struct AggregatorRig {
   const Cupti cupti;
   NoSource source;
   CaptureSession session;
-  Attribution attribution{cupti, session.recorder(), {OpsMode::kOff, false, true}};
+  Attribution attribution{cupti, session.recorder(), {OpsMode::kOff, false}};
   ActivityAggregator aggregator{cupti, session, attribution};
 };
 
