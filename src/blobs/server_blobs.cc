@@ -155,7 +155,8 @@ class ServerBlobs : public BlobStore {
 };
 
 Result<std::string> token_of_environment() {
-  if (const char* token = ::secure_getenv("PURLIN_SERVER_TOKEN"); token != nullptr && *token != '\0')
+  if (const char* token = ::secure_getenv("PURLIN_SERVER_TOKEN");
+      token != nullptr && *token != '\0')
     return std::string(trim(token));
   if (const char* file = ::secure_getenv("PURLIN_SERVER_TOKEN_FILE");
       file != nullptr && *file != '\0') {

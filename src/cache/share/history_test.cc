@@ -3,8 +3,8 @@
 // some die at one. Each history must be that of a set that only grows: there is an order of all
 // operations that agrees with their times, in which each pull sees exactly the pushes before it.
 //
-// For such a set, three things are enough. The sets of the pulls form a chain. A pull sees each push
-// that ended before it began, and none that began after it ended. Later pulls see no less.
+// For such a set, three things are enough. The sets of the pulls form a chain. A pull sees each
+// push that ended before it began, and none that began after it ended. Later pulls see no less.
 #include "base/file_faults_testing.h"
 #include "base/random.h"
 #include "base/text.h"

@@ -47,7 +47,8 @@ class GuardMatrix : public Command {
         {"Level of a factor on this machine; repeatable", "It replaces the level in the file."},
         "FACTOR=LEVEL");
     flags.option("--repo", repository_, "Git repository of the revisions", "DIR");
-    flags.own_option("--build", build_, "Shell command that builds a revision, run at its root", "CMD");
+    flags.own_option("--build", build_, "Shell command that builds a revision, run at its root",
+                     "CMD");
     flags.option("--work", work_, "Folder for worktrees; built worktrees are used again", "DIR");
     flags.option("--device", device_, "Device, instead of the suite's", "DEVICE");
     flags.option("--cache", cache_, "Directory of the config cache", "DIR");

@@ -23,7 +23,8 @@ void GuardWorkload::declare(Flags& flags) {
   flags.option("--suite", suite_path_, "Suite of kernels and commands to run", "SUITE");
   flags.list("--tag", tags_, "Only items of the suite with this tag; repeatable", "TAG");
   flags.option("--repo", repository_, "Git repository of the revisions", "DIR");
-  flags.own_option("--build", build_, "Shell command that builds a revision, run at its root", "CMD");
+  flags.own_option("--build", build_, "Shell command that builds a revision, run at its root",
+                   "CMD");
   flags.option("--work", work_, "Folder for worktrees; built worktrees are used again", "DIR");
   flags.option("--device", device_name_, "Device, instead of the suite's", "DEVICE");
   flags.option("--cache", cache_, "Directory of the config cache", "DIR");

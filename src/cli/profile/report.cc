@@ -61,8 +61,8 @@ class ReportCommand : public Command {
                  "ORDER");
     flags.option("--filter", filter_, "Only rows whose name, op or class matches", "REGEX");
     flags.option("--phase", phase_, kPhaseOption, "PHASE");
-    flags.own_option("--device", device_, "Only work of this device: cuda:0, its index or its model",
-                 "DEVICE");
+    flags.own_option("--device", device_,
+                     "Only work of this device: cuda:0, its index or its model", "DEVICE");
     flags.option("--kernel", kernel_, "Details of one kernel, by name or a part of the name",
                  "NAME");
     flags.option("--gpu", gpu_, "GPU of a profile that does not name it: V100-SXM2, H200", "NAME");

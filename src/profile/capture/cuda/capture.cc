@@ -31,8 +31,7 @@ ControllerOptions controller_options(const SessionOptions& options) {
 Capture::Capture(const Cupti& cupti, const SessionOptions& options)
     : cupti_(cupti),
       session_(options, *this),
-      attribution_(cupti, session_.recorder(),
-                   AttributionOptions::from_environment()),
+      attribution_(cupti, session_.recorder(), AttributionOptions::from_environment()),
       aggregator_(cupti, session_, attribution_),
       scheduler_(
           controller_options(options),

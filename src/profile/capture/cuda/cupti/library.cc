@@ -50,7 +50,8 @@ std::vector<std::string> candidates(const std::vector<std::string>& loaded) {
   if (major == 12) files = {"libcupti.so.12", "libcupti.so.13"};
   if (major > 13) files.insert(files.begin(), "libcupti.so." + std::to_string(major));
   std::vector<std::string> result;
-  if (const char* named = ::secure_getenv("PURLIN_CUPTI"); named != nullptr) result.emplace_back(named);
+  if (const char* named = ::secure_getenv("PURLIN_CUPTI"); named != nullptr)
+    result.emplace_back(named);
   std::vector<std::string> folders;
   for (const std::string& path : loaded) {
     const std::string file = file_of(path);
