@@ -4,6 +4,7 @@
 // the first recording must find. Tests only.
 #pragma once
 
+#include "analyze/timeline/intervals.h"
 #include "analyze/timeline/testing.h"
 
 #include <algorithm>
