@@ -102,6 +102,7 @@ Graph build_graph(const Profile& profile, const ReplayWindow& window) {
   draft_device(draft);
   draft_waits(draft);
   draft_collectives(draft);
+  if (draft.times.size() < 2) return {};  // nothing happens in the window
   return finish(std::move(draft));
 }
 

@@ -90,6 +90,13 @@ TEST(Replay, TimesOfLaunchesAloneAreNotReplayed) {
   EXPECT_FALSE(replayer_of(profile).usable());
 }
 
+TEST(Replay, AWindowWithoutEventsHasNoGraph) {
+  const Profile profile = machine_program(kHostBound);
+  ReplayWindow window;
+  window.time = {-2'000, -1'000};
+  EXPECT_TRUE(build_graph(profile, window).empty());
+}
+
 TEST(Replay, TheFirstStepIsLeftOut) {
   const Profile profile = machine_program(kDeviceBound);
   const ReplayWindow window = choose_window(profile, analyze_timeline(profile));
