@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the pairs of pairs.py on a GPU: `python3 run.py OUT [NAME…]` writes OUT/pairs.json and OUT/traces/NAME.json.gz.
-`--later` takes those of pairs_later.py, all of which are set aside.
+`--later` takes those of pairs_later.py, `--unseen` those of pairs_unseen.py; all of these are set aside.
 
 The time of a step is of the program without a profiler: before and after take turns in blocks of about a tenth of a
 second, the device is waited for at the end of a block. The trace is torch.profiler's, with shapes, 12 steps of the
@@ -9,6 +9,7 @@ program as found, after everything was measured. A pair that fails is kept with 
 
 import gc
 import hashlib
+import importlib
 import json
 import os
 import platform
@@ -22,19 +23,18 @@ import traceback
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
-LATER = "--later" in sys.argv
-if LATER:
-    sys.argv.remove("--later")
-    from pairs_later import PAIRS
-else:
-    from pairs import PAIRS
+SETS = {"--later": "pairs_later", "--unseen": "pairs_unseen"}
+OF_SET = [option for option in SETS if option in sys.argv]
+for option in OF_SET:
+    sys.argv.remove(option)
+PAIRS = importlib.import_module(SETS[OF_SET[0]] if OF_SET else "pairs").PAIRS
 
 ROUNDS, BLOCK_S, STEPS = 7, 0.08, 12
 MOST_S = 25  # of one pair
 
 
 def set_aside(name):
-    return LATER or hashlib.sha256(name.encode()).digest()[0] % 2 == 1
+    return bool(OF_SET) or hashlib.sha256(name.encode()).digest()[0] % 2 == 1
 
 
 def block(step, count):

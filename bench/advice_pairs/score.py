@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What advice says of the pairs that run.py measured: `python3 score.py PURLIN FOLDER [--seen]` prints tables in Markdown.
+"""What advice says of the pairs that run.py measured: `python3 score.py PURLIN FOLDER [--seen] [--rule-alone]` prints tables in
+Markdown.
 
 FOLDER has pairs.json and traces/. `--seen` leaves the pairs that are set aside out: the constants of the rules are chosen
 with it. A pair counts as named where its rule, or one of those that would do as well, is first or second; as inside where
@@ -20,9 +21,9 @@ def advice_of(purlin, trace):
     return json.loads(out.stdout)
 
 
-def judge(pair, interventions):
+def judge(pair, interventions, rule_alone):
     """Adds rank, predicted, inside and, of a null pair, quiet."""
-    wanted = [pair["rule"], *pair["also"]]
+    wanted = [pair["rule"]] if rule_alone else [pair["rule"], *pair["also"]]
     pair["first"] = interventions[0]["id"] if interventions else ""
     found = [(rank, one) for rank, one in enumerate(interventions, 1) if one["id"] in wanted]
     pair["promise"] = max((one["saved_share"]["mid"] for _, one in found), default=0)
@@ -80,7 +81,7 @@ def main():
     errors = []
     for pair in pairs:
         advice = advice_of(purlin, os.path.join(folder, pair["trace"]))
-        judge(pair, advice["interventions"] + advice["trades"])  # as the text lists them
+        judge(pair, advice["interventions"] + advice["trades"], "--rule-alone" in sys.argv)  # as the text lists them
         if advice["replay"]:
             errors.append(advice["replay"]["constant_error"])
     for aside, where in ((False, "seen while the constants were chosen"), (True, "set aside")):

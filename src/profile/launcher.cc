@@ -389,6 +389,7 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
 Result<Profile> capture_children(const CaptureOptions& options,
                                  const std::function<Status()>& act) {
   PURLIN_ASSIGN(Spool spool, Spool::make());
+  const SpoolLock lock(spool.path());  // a later run leaves it alone
   std::vector<CoverageNote> notes;
   const Environment host = host_environment();
   const std::int64_t began = system_clock().monotonic_ns();
