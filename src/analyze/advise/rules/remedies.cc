@@ -34,6 +34,12 @@ constexpr Remedy kRemedies[] = {
      "move Python work, logging and .item() out of the step; launch from one thread ahead of the "
      "device",
      ""},
+    {"slow_op", "Avoid the operator that takes milliseconds on the host", kOverhead, kParallelism,
+     "host", "hours", "low", kAny, "framework",
+     "see what it does on the host (py-spy, perf): compiling, planning or searching for each new "
+     "shape is avoided by constant shapes|"
+     "move it out of the step, or select another backend of the operator",
+     ""},
     {"remove_stalls", "Take the long host stalls out of the loop", kOverhead, kParallelism, "host",
      "hours", "low", kAny, "application",
      "do it once, before the loop, or on another thread: allocating and pinning memory, compiling, "
