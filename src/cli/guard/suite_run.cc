@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "cache/store/store.h"
 #include "cli/frame/next_step.h"
+#include "guard/report/benchmark_formats.h"
 #include "guard/report/sarif.h"
 
 #include <unistd.h>
@@ -88,6 +89,9 @@ void GuardOutputs::declare(Flags& flags) {
   flags.flag("--no-profiles", no_profiles_, "Take no profiles of slower kernels");
   flags.option("--sarif", sarif_, "Also write SARIF 2.1.0, for code hosts", "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
+  flags.option("--action-benchmark", action_benchmark_,
+               "Also write the times for github-action-benchmark", "FILE");
+  flags.option("--bencher", bencher_, "Also write the times for Bencher (BMF)", "FILE");
   flags.flag("--github", github_,
              {"Also annotate the GitHub job",
               "Where GITHUB_STEP_SUMMARY is set, the summary of the job is extended, too."});
@@ -103,14 +107,19 @@ Result<int> GuardOutputs::write(Context& context, const guard::Report& report,
   // The verdict comes first: an error of a report must not lose a measurement of minutes.
   context.print(json_ ? guard::to_json(report).dump(2) + "\n"
                       : guard::render_table(report, context.terminal) + next_step(next));
+  const auto write_json = [](const std::string& path, const Json& document) {
+    return path.empty() ? Status::ok() : write_atomic(path, shown_data(document.dump(2) + "\n"));
+  };
   if (!junit_.empty()) PURLIN_TRY(write_atomic(junit_, guard::render_junit(report)));
   if (!sarif_.empty()) {
     // Names are relative to the checkout, as the code host shows them.
     const std::string root =
         environment_variable("GITHUB_WORKSPACE", environment_variable("CI_PROJECT_DIR", "."));
-    PURLIN_TRY(write_atomic(sarif_, shown_data(guard::to_sarif(report, root).dump(2) + "\n")));
+    PURLIN_TRY(write_json(sarif_, guard::to_sarif(report, root)));
   }
   if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
+  PURLIN_TRY(write_json(action_benchmark_, guard::to_action_benchmark(report)));
+  PURLIN_TRY(write_json(bencher_, guard::to_bencher(report)));
   if (github_) {
     // The runner reads both streams. stdout is for the data.
     fmt::print(stderr, "{}", guard::render_annotations(report));

@@ -63,7 +63,7 @@ class GuardOutputs {
  private:
   bool json_ = false, github_ = false, no_profiles_ = false;
   std::string profiles_;
-  std::string junit_, sarif_, markdown_;
+  std::string junit_, sarif_, markdown_, action_benchmark_, bencher_;
 };
 
 }  // namespace purlin::cli
