@@ -21,8 +21,9 @@ constexpr Remedy kCounters[] = {
     {"remove_spills", "Keep the working set in registers", Pillar::kMemoryEfficiency,
      Level::kMemory, "memory", "days", "low", "cuda", "kernel",
      "smaller tiles or fewer accumulators per thread; constant indices into local arrays|"
-     "raise the register limit: a larger __launch_bounds__ or maxrregcount, fewer warps a block|"
-     "check: nvcc -Xptxas -v reports spill stores and loads",
+     "CUDA: raise the register limit: a larger __launch_bounds__ or maxrregcount, fewer warps a "
+     "block|"
+     "CUDA: check with nvcc -Xptxas -v reports spill stores and loads",
      "more registers may mean fewer warps: measure both"},
     {"avoid_bank_conflicts", "Spread shared-memory accesses over the banks",
      Pillar::kMemoryEfficiency, Level::kMemory, "memory", "days", "low", "cuda", "kernel",
