@@ -13,7 +13,7 @@ namespace purlin::blobs {
 namespace {
 
 constexpr std::int64_t kRenewBeforeNs = std::int64_t{5} * 60 * 1'000'000'000;
-constexpr std::size_t kMaxAnswer = std::size_t{1} << 20;
+constexpr std::size_t kMaxKeyAnswer = std::size_t{1} << 20;
 constexpr double kTokenServiceTimeoutS = 20;
 // A machine outside of the cloud has no metadata service: nothing answers there.
 constexpr double kMetadataTimeoutS = 1;
@@ -24,7 +24,7 @@ std::string credential_variable(const char* name) { return environment_variable(
 
 // The first line of a small file, such as a token.
 Result<std::string> token_in(const std::string& path) {
-  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxAnswer));
+  PURLIN_ASSIGN(const std::string text, read_file(path, kMaxKeyAnswer));
   return std::string(trim(text));
 }
 
@@ -108,7 +108,7 @@ Result<Credentials> CredentialSource::fetch() {
 }
 
 Result<std::string> CredentialSource::ask(HttpRequest request, std::string_view who) {
-  request.max_bytes = kMaxAnswer;
+  request.max_bytes = kMaxKeyAnswer;
   request.direct =
       ambient_ != Ambient::kWebIdentity;  // the others are in this machine's own network
   PURLIN_ASSIGN(HttpResponse answer, http_->send(request));

@@ -49,7 +49,7 @@ class CredentialSourceTest : public testing::Test {
   CredentialSource source(Ambient ambient) {
     return {ambient, "eu-west-1", std::make_unique<ScriptedHttp>(script_), clock_};
   }
-  std::int64_t in_an_hour() const { return clock_.wall_ns() + kHourNs; }
+  std::int64_t in_an_hour() { return clock_.wall_ns() + kHourNs; }
 
   std::string folder_;
   Script script_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a bucket is and who we are there, found as other S3 tools find it: AWS_ACCESS_KEY_ID,
+// Where a bucket is and who we are there, found as other S3 tools find it. First AWS_ACCESS_KEY_ID,
 // AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL(_S3), AWS_PROFILE, a web
 // identity, then ~/.aws/credentials and ~/.aws/config (AWS_SHARED_CREDENTIALS_FILE,
 // AWS_CONFIG_FILE), then what the machine gives (credentials.h). Value types. Failure: kInvalid for

@@ -27,6 +27,13 @@ std::string guard_progress_line(const guard::PairProgress& progress) {
   return text;
 }
 
+void write_progress(Events& events, const guard::PairProgress& progress) {
+  events.write("progress", {{"doing", progress.doing},
+                            {"done", progress.done},
+                            {"at_most", progress.at_most},
+                            {"left_s", progress.left_s}});
+}
+
 Random unguessable_random() {
   return Random(static_cast<std::uint64_t>(system_clock().wall_ns()) ^
                 (static_cast<std::uint64_t>(::getpid()) << 40));
@@ -68,6 +75,7 @@ Status SuiteRun::open(Context& context, Commands commands) {
   pairs.locked_mhz = watched_.locked_mhz();
   pairs.progress = [this](const guard::PairProgress& progress) {
     if (progress_) progress_->update(guard_progress_line(progress));
+    if (events_ != nullptr) write_progress(*events_, progress);
   };
   run_.emplace(guard::GuardRun{suite_, device_,
                                cache_.empty() ? cache::Store::default_directory() : cache_,
@@ -81,6 +89,7 @@ std::string SuiteRun::default_baseline() const {
 
 void GuardOutputs::declare(Flags& flags) {
   flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.guard/1."});
+  events_.declare(flags);
   flags.option("--junit", junit_, "Also write a JUnit report", "FILE");
   flags.option("--profiles", profiles_,
                {"Folder for profiles of slower kernels",
@@ -103,10 +112,13 @@ std::string GuardOutputs::profiles() const {
 }
 
 Result<int> GuardOutputs::write(Context& context, const guard::Report& report,
-                                const std::vector<std::string>& next) const {
+                                const std::vector<std::string>& next) {
   // The verdict comes first: an error of a report must not lose a measurement of minutes.
-  context.print(json_ ? guard::to_json(report).dump(2) + "\n"
-                      : guard::render_table(report, context.terminal) + next_step(next));
+  if (events_.on())
+    events_.result(guard::to_json(report), guard::exit_code(report.verdict()));
+  else
+    context.print(json_ ? guard::to_json(report).dump(2) + "\n"
+                        : guard::render_table(report, context.terminal) + next_step(next));
   const auto write_json = [](const std::string& path, const Json& document) {
     return path.empty() ? Status::ok() : write_atomic(path, shown_data(document.dump(2) + "\n"));
   };
