@@ -11,7 +11,7 @@ if [ "${3:-}" != inside ]; then
   exec unshare --mount --net "$here" "$root" "$dist" inside
 fi
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+trap 'umount "$scratch" && rmdir "$scratch"' EXIT
 mount -t tmpfs tmpfs "$scratch"
 
 # measure NAME PACKAGE COMMANDS: runs the commands in a fresh layer; prints the seconds and the first row of the report.
@@ -20,6 +20,7 @@ measure() {
   mkdir -p "$layer"/{up,work,root}
   mount -t overlay overlay -o "lowerdir=$root,upperdir=$layer/up,workdir=$layer/work" "$layer/root"
   mount -t proc proc "$layer/root/proc"
+  mount --bind /sys "$layer/root/sys"  # PoCL reads the processor there
   mount -t tmpfs tmpfs "$layer/root/tmp"
   cp $package "$layer/root/tmp/"
   local begin end code=0
@@ -29,7 +30,7 @@ measure() {
   end=$(date +%s.%N)
   printf '%-8s exit %d  %.1f s  ' "$name" "$code" "$(awk "BEGIN {print $end - $begin}")"
   grep -m1 -E '^ *1 |[0-9]+(\.[0-9]+)? ?%' "$scratch/$name.log" || tail -3 "$scratch/$name.log"
-  umount "$layer/root/tmp" "$layer/root/proc" "$layer/root"
+  umount "$layer/root/tmp" "$layer/root/sys" "$layer/root/proc" "$layer/root"
 }
 # The sample needs a kernel: the smallest, a few steps.
 profile='purlin profile -o run.plprof --'

@@ -24,7 +24,7 @@ constexpr Remedy kQuantize = {
     "arch-specific",
     "framework",
     "PyTorch: FP8 by torch._scaled_mm, Transformer Engine, torchao, with a scale for each row|"
-    "CUDA: INT8 and INT4 need a custom kernel (torchao, Marlin, CUTLASS mixed-input GEMM)|"
+    "CUDA: INT8 and INT4, custom kernel required (torchao, Marlin, CUTLASS mixed-input GEMM)|"
     "quantise ahead of time, accumulate in 32 bits",
     "numerics: compare accuracy on the task, layer by layer; keep sensitive layers in 16 bits"};
 
