@@ -10,6 +10,19 @@ find_package(ZLIB REQUIRED)
 # library's version.
 find_path(SQLITE_INCLUDE sqlite3.h REQUIRED)
 find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3 REQUIRED)
+# The archives too, if RE2 is one of those that need nothing more (before 2023-06); a newer one needs Abseil's
+# many libraries, which the bundle then takes along.
+find_path(RE2_INCLUDE re2/re2.h REQUIRED)
+file(STRINGS ${RE2_INCLUDE}/re2/re2.h re2_needs_abseil REGEX "include \"absl/" LIMIT_COUNT 1)
+if(re2_needs_abseil)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+  set(RE2_LIBRARY PkgConfig::RE2)
+else()
+  find_library(RE2_LIBRARY NAMES libre2.a re2 REQUIRED)
+endif()
+find_path(PUGIXML_INCLUDE pugixml.hpp REQUIRED)
+find_library(PUGIXML_LIBRARY NAMES libpugixml.a pugixml REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
 find_path(CURL_INCLUDE curl/curl.h REQUIRED)  # its header alone: the library is opened at run time

@@ -91,8 +91,12 @@ HttpAnswer Service::answer(const HttpHead& head, const std::string& body) {
   if (!route.is_ok()) return error_answer(route.status());
   if (route->action != Action::kMetrics) return caches_.answer(*route, head, body);
   HttpAnswer answer;
-  answer.content_type = "text/plain; version=0.0.4";
   answer.body = metrics();
+  answer.content_type = "text/plain; version=0.0.4";
+  if (wants_openmetrics(head.header("accept"))) {
+    answer.content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    answer.body = to_openmetrics(answer.body);
+  }
   return answer;
 }
 
@@ -107,7 +111,7 @@ void Service::answered(const HttpHead& head, const HttpAnswer& answer,
 }
 
 std::string Service::metrics() const {
-  std::string text = metrics_.text();
+  std::string text = build_info() + metrics_.text();
   const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
     text += RequestMetrics::single(name, "gauge", help, static_cast<double>(value));
   };
@@ -132,8 +136,18 @@ std::string Service::metrics() const {
 
 void Service::log(const HttpHead& head, const HttpAnswer& answer, double seconds,
                   std::size_t sent) {
-  if (answer.status < 500 && !log_requests_) return;
+  if (answer.status < 500 && !log_requests_ && !on_request_) return;
   const std::string name = tokens()->find(head.header("authorization")).name;
+  if (on_request_)
+    on_request_(Json::object({{"peer", head.peer},
+                              {"client", name},
+                              {"method", head.method},
+                              {"target", head.target},
+                              {"status", answer.status},
+                              {"received_bytes", head.body_bytes},
+                              {"sent_bytes", sent},
+                              {"answer_s", seconds}}));
+  if (answer.status < 500 && !log_requests_) return;
   const std::string who = fmt::format("{} ({})", head.peer, name.empty() ? "unknown" : name);
   const std::string what =
       head.method.empty() ? "(no request)" : fmt::format("{} {}", head.method, head.target);

@@ -6,6 +6,7 @@
 // answer's status.
 #pragma once
 
+#include "base/json/json.h"
 #include "base/log.h"
 #include "fleet/cache_api.h"
 #include "fleet/http_server.h"
@@ -21,6 +22,7 @@ namespace purlin::fleet {
 struct ServiceOptions {
   Tokens tokens;
   bool log_requests = false;
+  std::function<void(const Json&)> on_request;  // for each answer; [MT]; may be empty
 };
 
 class Service : public HttpHandler {
@@ -28,6 +30,7 @@ class Service : public HttpHandler {
   Service(ServiceOptions options, CacheApi& caches, Log& log)
       : tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
         log_requests_(options.log_requests),
+        on_request_(std::move(options.on_request)),
         caches_(caches),
         log_(log) {}
   // For metrics; before the first request.
@@ -51,6 +54,7 @@ class Service : public HttpHandler {
   mutable std::mutex mutex_;
   std::shared_ptr<const Tokens> tokens_;  // under the mutex
   const bool log_requests_;
+  const std::function<void(const Json&)> on_request_;
   CacheApi& caches_;
   Log& log_;
   RequestMetrics metrics_;

@@ -28,7 +28,8 @@ constexpr double kStarved = 0.05, kSynchronised = 0.02, kLaunchBound = 0.05, kEx
 // Of the starvation a PyTorch ResNet-50 had without workers, what four of them took away, twice
 // measured: 0.34 and 0.62 (pytorch/kineto's samples).
 constexpr Interval3 kFed = {0.3, 0.6, 1.0};
-constexpr double kLeastHost = 0.1;  // of the host's time that any program keeps
+constexpr Interval3 kMapped = {0.5, 0.9, 1.0};  // of copies between a host and itself
+constexpr double kLeastHost = 0.1;              // of the host's time that any program keeps
 // Of a slow operator's own time; it is slow in this share of the steps, and most of the late time.
 constexpr Interval3 kSlowOp = {0.3, 0.8, 1};
 constexpr double kOftenSlow = 0.5, kMainOp = 0.3;
@@ -58,8 +59,12 @@ class HostRules {
     graphs();
     host_work();
     syncs();
-    copies();
-    pinned();
+    if (facts_.platform.cpu) {
+      mapped();
+    } else {
+      copies();
+      pinned();
+    }
     communication();
   }
 
@@ -329,7 +334,8 @@ class HostRules {
     out.evidence.push_back({"device idle because the host launches late", part(gap), "timeline"});
     add_longest(IdleCause::kHostLaunch, out);
     if (!hindrance_.empty())
-      out.how.push_back("a repeated sequence could be a CUDA graph without: " + clean(hindrance_));
+      out.how.push_back("CUDA: a repeated sequence could be a CUDA graph without: " +
+                        clean(hindrance_));
     out.assumptions.push_back(fmt::format(
         "half of the host's work can be removed; the recorder slowed the host by {} to {}",
         short_ns(recorder.low), short_ns(recorder.high)));
@@ -463,6 +469,21 @@ class HostRules {
     if (!calls.when.empty()) out.change.edits.emplace_back(std::move(calls));
     add(std::move(out), {saved(pinned_rate.low), saved(pinned_rate.mid), saved(pinned_rate.high)},
         exposed, "C");
+  }
+
+  // A processor as device has the host's memory: a copy between them moves nothing further away.
+  void mapped() {
+    const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * host_part();
+    if (exposed < kExposedCopies * length_) return;
+    Intervention out = from_remedy("map_buffers");
+    out.evidence.push_back(
+        {"copies between host and device that nothing hides", part(exposed), "timeline"});
+    out.evidence.push_back({"device", "a processor: its memory is the host's", "timeline"});
+    out.assumptions.emplace_back("a mapped buffer is not copied; at worst one copy of two remains");
+    out.change.edits.emplace_back(
+        edit::Scale{Affected::of_copies(copy_rows(is_host_copy)),
+                    {1 - kMapped.low, 1 - kMapped.mid, 1 - kMapped.high}});
+    add(std::move(out), kMapped * exposed, exposed, "C");
   }
 
   // PCIe 5 from Hopper on, 4 from Ampere on.

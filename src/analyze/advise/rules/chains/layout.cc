@@ -23,7 +23,8 @@ constexpr Remedy kLayout[] = {
     {"remove_copies", "Remove copies and conversions", Pillar::kMemoryEfficiency, Level::kAlgorithm,
      "memory", "days", "low", "api-independent", "framework",
      "keep one element type and one layout through the model|"
-     "no .contiguous(), .clone() or .to(dtype) between ops that can read the present layout; "
+     "PyTorch: no .contiguous(), .clone() or .to(dtype) between ops that can read the present "
+     "layout; "
      "torch.compile fuses the remaining casts",
      ""}};
 
