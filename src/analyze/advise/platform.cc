@@ -37,7 +37,12 @@ bool uses_torch(const Profile& profile, const std::vector<KernelStat>& rows) {
   const bool traced =
       std::any_of(profile.coverage.notes.begin(), profile.coverage.notes.end(),
                   [](const CoverageNote& note) { return note.cause == "torch_trace"; });
-  return traced || std::any_of(rows.begin(), rows.end(), [](const KernelStat& row) {
+  const std::vector<std::string>& names = profile.timeline.names;
+  const bool runs_ops = !profile.timeline.ops.empty() &&
+                        std::any_of(names.begin(), names.end(), [](const std::string& name) {
+                          return starts_with(name, "aten::");
+                        });
+  return traced || runs_ops || std::any_of(rows.begin(), rows.end(), [](const KernelStat& row) {
            return starts_with(row.op, "aten::") || row.name.family == "pytorch" ||
                   row.name.family == "triton";
          });
