@@ -2,6 +2,7 @@
 #include "analyze/advise/levels.h"
 
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
 
 #include <algorithm>
 #include <set>
@@ -33,11 +34,13 @@ LevelShares shares_of_kernels(const Facts& facts, const Advice& advice) {
       continue;
     }
     const Target target = target_of(kernel.roof, facts.targets);
-    const double gap = u < kTuningPays ? ns * target.saved_share : 0;
+    const double most = std::min(target.saved_share, most_by_tuning(kernel));
+    const double gap = u < kTuningPays && !is_short_launch(kernel) ? ns * most : 0;
     const bool there = target.fraction <= 0 || u >= kThere * target.fraction;
     out[place(LossLevel::kTune)] += gap;
-    out[place(less || (u >= kTuningPays && !there) ? LossLevel::kRestructure
-                                                   : LossLevel::kHardware)] += ns - gap;
+    const bool other = u >= kTuningPays || is_short_launch(kernel);
+    out[place(less || (other && !there) ? LossLevel::kRestructure : LossLevel::kHardware)] +=
+        ns - gap;
   }
   for (double& share : out) share = all > 0 ? share / all : 0;
   return out;
