@@ -102,6 +102,12 @@ std::string far_kernel(const Facts& facts) {
 }
 
 std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
+  if (const double copies = advice.levels[static_cast<std::size_t>(LossLevel::kDataMovement)];
+      copies >= kFar)
+    return fmt::format(
+        "copies that no kernel hides take {:.0f}% of the time, but the profile does "
+        "not show which of them are needed",
+        100 * copies);
   if (facts.rows.kernels.empty()) return "no profile of kernels: nothing was recorded";
   if (facts.rows.kernel_ns <= 0)
     return "durations were not recorded, so savings cannot be estimated";
