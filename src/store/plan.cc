@@ -8,7 +8,6 @@ namespace purlin::store {
 namespace {
 
 constexpr std::int64_t kPlanHourNs = 3'600'000'000'000, kPlanDayNs = 24 * kPlanHourNs;
-constexpr std::int64_t kDaysFromNs = 3 * kPlanDayNs, kMonthsFromNs = 93 * kPlanDayNs;
 
 class Planner {
  public:

@@ -33,6 +33,9 @@ struct FoldState {
   std::function<Result<std::optional<std::int64_t>>(Level level, std::int64_t slot_ns)> folded;
 };
 
+// Up to these times, hours and days alone answer for the whole of a time.
+constexpr std::int64_t kDaysFromNs = 3LL * 24 * 3'600'000'000'000, kMonthsFromNs = 31 * kDaysFromNs;
+
 // The parts, ascending in time. Days answer for their hours where the question is per day or over
 // more than 3 days, where they hold all of the hours, and where the hours are removed. Months
 // likewise, from 93 days on. `per_gpu`: hours only.

@@ -33,8 +33,8 @@ class Raws {
   Result<std::string> get(const std::string& sha256, std::size_t max_bytes);
   // Marks one raw of each hour that has none yet; those of kind "exemplar" first.
   Status choose_exemplars(const Filter& filter, std::int64_t now_ns, const RawRetention& retention);
-  // Removes what is too old or too much, except raws that Store::keep_raw named, until their time. Objects
-  // without a pointer go after a day: their batch never came.
+  // Removes what is too old or too much, except raws that Store::keep_raw named, until their time.
+  // Objects without a pointer go after a day: their batch never came.
   Result<RawSweep> sweep(std::int64_t now_ns, const RawRetention& retention);
 
  private:

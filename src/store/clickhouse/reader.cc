@@ -49,6 +49,12 @@ bool add_buckets(BucketSum& sum, Level level, const std::vector<std::int32_t>& b
   return true;
 }
 
+// Where no day or month can answer, what was folded need not be known.
+bool hours_alone(const Filter& filter, Step step, std::int64_t horizon_ns) {
+  const bool is_short = filter.end_ns > 0 && filter.end_ns - filter.begin_ns <= kDaysFromNs;
+  return (step == Step::kAll || step == Step::kHour) && is_short && filter.begin_ns >= horizon_ns;
+}
+
 }  // namespace
 
 Result<std::int64_t> ClickhouseReader::horizon_ns() {
@@ -93,6 +99,11 @@ Result<ClickhouseReader::Folds> ClickhouseReader::folds() {
 // One question for each table: hours of ranges, and the generations of days and months.
 Result<std::vector<ClickhouseReader::Source>> ClickhouseReader::sources(const Filter& filter,
                                                                         Step step, bool per_gpu) {
+  PURLIN_ASSIGN(const std::int64_t horizon, horizon_ns());
+  if (hours_alone(filter, step, horizon))
+    return std::vector<Source>{
+        {Level::kHours, fmt::format(" WHERE hour >= {} AND hour < {}", hour_number(filter.begin_ns),
+                                    (filter.end_ns + kHourNs - 1) / kHourNs)}};
   PURLIN_ASSIGN(const auto days, this->days());
   PURLIN_ASSIGN(const Folds folds, this->folds());
   FoldState state;

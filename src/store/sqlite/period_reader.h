@@ -64,7 +64,7 @@ class PeriodReader {
  private:
   PeriodReader(Database database, Level level, std::int64_t period_ns)
       : database_(std::move(database)), level_(level), period_ns_(period_ns) {}
-  // The rows of a slot at a revision of its own.
+  // The rows of a slot, at one of the slot's revisions.
   struct Slot {
     std::int64_t revision = 0;
     std::vector<Row> rows;  // without sketches
