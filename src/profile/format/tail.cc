@@ -116,7 +116,9 @@ void ProfileTail::drop_launches() {
 
 Status ProfileTail::take_chunk(Chunks& chunks, const Chunk& chunk) {
   if (chunk.length > limits_.max_chunk_bytes) return senseless(chunk);
-  if (!reader_.decode(chunk.type, chunk.version, chunks.payload(chunk))) return senseless(chunk);
+  const std::string_view payload = chunks.payload(chunk);
+  PURLIN_TRY(chunks.status());
+  if (!reader_.decode(chunk.type, chunk.version, payload)) return senseless(chunk);
   if (head_.kernels.size() > limits_.max_rows)
     return error(Code::kInvalid, "the file has over {} kernels and launch shapes",
                  limits_.max_rows);
