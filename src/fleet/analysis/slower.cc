@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/analysis/slower.h"
 
+#include "base/status.h"
 #include "fleet/analysis/compare.h"
 #include "fleet/analysis/role.h"
 #include "guard/gate/signed_rank.h"
@@ -141,9 +142,9 @@ Evidence gather(const KernelKey& key, const std::vector<const Cell*>& cells,
   NodeTest test = test_nodes(levels, options);
   const auto lasting = lasting_change(levels, options.min_magnitude);
   if (test.shifts.empty() && !lasting) {
-    evidence.thin = fmt::format(
-        "fewer than {} nodes have this kernel at least a day before and a day after any time",
-        options.needs.nodes);
+    evidence.thin =
+        fmt::format("too few nodes have it a day before and a day after any time; {} are needed",
+                    options.needs.nodes);
     return evidence;
   }
   evidence.tested = !test.shifts.empty();
