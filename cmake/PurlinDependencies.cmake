@@ -10,6 +10,9 @@ find_package(ZLIB REQUIRED)
 # library's version.
 find_path(SQLITE_INCLUDE sqlite3.h REQUIRED)
 find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3 REQUIRED)
+# The archives, too: a bundle for other systems cannot count on their OpenSSL's version.
+set(OPENSSL_USE_STATIC_LIBS ON)
+find_package(OpenSSL 3.0 REQUIRED)
 # The archive where there is one, for the same reason.
 find_path(ZSTD_INCLUDE zstd.h REQUIRED)
 find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)

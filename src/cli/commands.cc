@@ -39,6 +39,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_guard_bisect_command());
   commands.push_back(make_guard_matrix_command());
   commands.push_back(make_serve_command());
+  commands.push_back(make_collect_command());
+  commands.push_back(make_env_command());
   commands.push_back(make_demo_command());
   commands.push_back(make_config_command());
   commands.push_back(make_completion_command());

@@ -32,6 +32,8 @@ std::unique_ptr<Command> make_cache_push_command();
 std::unique_ptr<Command> make_cache_pull_command();
 std::unique_ptr<Command> make_backlog_command();
 std::unique_ptr<Command> make_serve_command();
+std::unique_ptr<Command> make_collect_command();
+std::unique_ptr<Command> make_env_command();
 std::unique_ptr<Command> make_guard_run_command();
 std::unique_ptr<Command> make_guard_check_command();
 std::unique_ptr<Command> make_guard_compare_command();

@@ -7,16 +7,19 @@
 #include "cli/frame/answer.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
+#include "fleet/cache_api.h"
 #include "fleet/service.h"
 #include "fleet/token_file.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <thread>
 
 namespace purlin::cli {
@@ -62,6 +65,31 @@ std::size_t raise_descriptor_limit(std::size_t wanted) {
   limit.rlim_cur = limit.rlim_max;
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
   return std::min<rlim_t>(wanted, std::max(limit.rlim_cur, 2 * kNoConnections) - kNoConnections);
+}
+
+// Whether a file was replaced or written since the last look.
+class FileWatch {
+ public:
+  explicit FileWatch(std::string path) : path_(std::move(path)) { (void)changed(); }
+  bool changed() {
+    struct stat info {};
+    if (path_.empty() || ::stat(path_.c_str(), &info) != 0) return false;
+    const Stamp now = {info.st_mtim.tv_sec, info.st_mtim.tv_nsec,
+                       static_cast<std::int64_t>(info.st_ino)};
+    return std::exchange(seen_, now) != now;
+  }
+
+ private:
+  using Stamp = std::array<std::int64_t, 3>;
+  const std::string path_;
+  Stamp seen_{};
+};
+
+void load_certificate(fleet::HttpServer& server, Log& log) {
+  if (const Status loaded = server.load_certificate(); !loaded.is_ok())
+    log.warn("the earlier certificate stays: {}", loaded.message());
+  else
+    log.info("the certificate was read again");
 }
 
 // Unusable tokens are logged, and the earlier tokens stay.
@@ -123,9 +151,9 @@ class Serve : public Command {
             "on disk before a push is acknowledged. Parallel pushes and a kill of the server lose "
             "nothing. `purlin cache pull` can also read DIR/caches/NAME directly, as a shared "
             "cache.\n\nClients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE. They set "
-            "PURLIN_SERVER to the only server that may receive the token. The server has no TLS: "
-            "put a proxy in front of it where others can listen. GET /healthz and GET /metrics "
-            "(Prometheus) report its state.",
+            "PURLIN_SERVER to the only server that may receive the token. Give --tls-cert and "
+            "--tls-key where others can listen. GET /healthz and GET /metrics (Prometheus) report "
+            "its state.",
         .examples = {{"purlin serve --listen 0.0.0.0:8717 --token-file /etc/purlin/tokens"},
                      {"purlin cache push http://build7:8717/team"}},
         .exit_codes = {{0, "Stopped"}, {2, "Error"}},
@@ -138,10 +166,19 @@ class Serve : public Command {
     flags.option(
         "--token-file", token_file_,
         {"Clients that may read or write",
-         "Required for every address but this machine's own. Lines are `write TOKEN NAME "
-         "[CACHE...]` and `read TOKEN NAME [CACHE...]`, without CACHE for all caches. The file "
-         "must not be readable by everyone. The server reads it again when it changes."},
+         "Required for every address but this machine's own. A line is `SCOPE[,SCOPE] TOKEN NAME "
+         "[CACHE...] [LIMIT...]`, without CACHE for all caches. SCOPE is ingest, read, write or "
+         "admin. The file must not be readable by everyone. The server reads it again when it "
+         "changes."},
         "FILE");
+    flags.flag("--hash-tokens", hash_tokens_,
+               {"Replace the secrets in the token file by their hashes, and end",
+                "The tokens stay valid. A copy of the file then opens nothing."});
+    flags.option("--tls-cert", tls_certificate_,
+                 {"Certificate chain for TLS, as PEM",
+                  "With --tls-key. Both files are read again when the certificate changes."},
+                 "FILE");
+    flags.option("--tls-key", tls_key_, "Private key of the certificate, as PEM", "FILE");
     flags.option("--quota", quota_, "Maximum size of all caches together, such as 20GiB", "SIZE");
     flags.option("--grace", grace_, "Time for running requests when the server stops", "TIME");
     flags.flag("--log-requests", log_requests_, "Print a line for each request on stderr");
@@ -150,6 +187,9 @@ class Serve : public Command {
   }
 
   Result<int> run(Context& context) override {
+    if (hash_tokens_) return hash_tokens(context);
+    if (tls_certificate_.empty() != tls_key_.empty())
+      return error(Code::kInvalid, "--tls-cert and --tls-key are given together");
     PURLIN_ASSIGN(const Listen listen, parse_listen(listen_));
     const std::optional<double> grace = parse_duration_s(grace_);
     if (!grace || *grace > 3600)
@@ -184,11 +224,17 @@ class Serve : public Command {
     if (!alone.is_ok()) return alone.status();
     PURLIN_ASSIGN(const std::unique_ptr<fleet::CacheApi> api,
                   fleet::CacheApi::open(std::move(caches), system_clock()));
-    fleet::Service service(std::move(options), *api, context.log);
+    PURLIN_ASSIGN(const std::unique_ptr<fleet::AuditLog> audit,
+                  fleet::AuditLog::open(join_path(data, "audit.log")));
+    fleet::Service service(std::move(options), fleet::cache_endpoints(*api), context.log,
+                           audit.get());
+    service.add_metrics([&api] { return fleet::cache_metrics(*api); });
     const Interrupt interrupt;
     fleet::HttpServerOptions http;
     http.address = listen.address;
     http.port = listen.port;
+    http.tls_certificate = tls_certificate_;
+    http.tls_key = tls_key_;
     http.max_connections = raise_descriptor_limit(http.max_connections);
     // Metrics query the server, so they are ready before it starts.
     std::atomic<fleet::HttpServer*> started{nullptr};
@@ -209,10 +255,12 @@ class Serve : public Command {
                        open ? "no tokens: every user of this machine may write" : "with tokens"));
     std::fflush(context.out);
     const Tender tender(*api, context.log);
+    FileWatch certificate(tls_certificate_);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
       system_clock().sleep_ns(kLookNs);
       if (looks % kLooksBetweenTokens != 0) continue;
       look_at_tokens(token_file, token_file_, service, context.log);
+      if (certificate.changed()) load_certificate(*server, context.log);
       looks = 0;
     }
     api->stop_tending();  // a request may do so, too
@@ -221,8 +269,29 @@ class Serve : public Command {
   }
 
  private:
-  std::string listen_ = "127.0.0.1:8717", data_, token_file_, quota_, grace_ = "10s";
-  bool log_requests_ = false, json_ = false;
+  Result<int> hash_tokens(Context& context) {
+    if (token_file_.empty()) return error(Code::kInvalid, "--hash-tokens needs --token-file");
+    PURLIN_ASSIGN(const std::string text, read_file(token_file_, std::size_t{1} << 20));
+    PURLIN_ASSIGN(const std::string hashed, fleet::Tokens::hashed(text, token_file_));
+    PURLIN_TRY(replace_privately(hashed));
+    context.print(fmt::format("'{}' holds hashes only\n", token_file_));
+    return kExitOk;
+  }
+  // With the file's mode: a new file could be read by others.
+  Status replace_privately(const std::string& text) {
+    struct stat before {};
+    if (::stat(token_file_.c_str(), &before) != 0)
+      return error(Code::kIo, "cannot read the mode of '{}'", token_file_);
+    const mode_t mask = ::umask(0077);
+    Status written = write_atomic(token_file_, text);
+    ::umask(mask);
+    if (written.is_ok() && ::chmod(token_file_.c_str(), before.st_mode & 07777) != 0)
+      return error(Code::kIo, "cannot set the mode of '{}'", token_file_);
+    return written;
+  }
+
+  std::string listen_ = "127.0.0.1:8717", data_, tls_certificate_, tls_key_, token_file_, quota_, grace_ = "10s";
+  bool log_requests_ = false, hash_tokens_ = false, json_ = false;
 };
 
 }  // namespace
