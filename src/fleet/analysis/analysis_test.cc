@@ -216,6 +216,16 @@ TEST(Stragglers, AChangeOfAllIsNobodysFault) {
   EXPECT_TRUE(find_stragglers(make_cells(fleet), {}).devices_slow.empty());
 }
 
+TEST(Stragglers, OneStepIsEnoughForPeers) {
+  MadeFleet fleet;
+  fleet.steps = 1, fleet.chip = 0.01;
+  fleet.shapes = {{"M=1024", 100'000, 400}};
+  fleet.factor = [](int node, int) { return node == 7 ? 1.25 : 1.0; };
+  const Stragglers found = find_stragglers(make_cells(fleet), {});
+  ASSERT_EQ(found.devices_slow.size(), 1u);
+  EXPECT_FALSE(found.devices_slow[0].individual_score.has_value());
+}
+
 TEST(Stragglers, RefusesWithoutPeers) {
   MadeFleet fleet;
   fleet.nodes = 4;

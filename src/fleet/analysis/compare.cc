@@ -2,6 +2,7 @@
 #include "fleet/analysis/compare.h"
 
 #include "base/random.h"
+#include "base/status.h"
 #include "fleet/analysis/role.h"
 #include "guard/gate/signed_rank.h"
 

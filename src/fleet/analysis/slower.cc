@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/analysis/slower.h"
 
+#include "base/status.h"
 #include "fleet/analysis/compare.h"
 #include "fleet/analysis/role.h"
 #include "guard/gate/signed_rank.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 namespace purlin::fleet::analysis {
 namespace {
@@ -55,30 +57,61 @@ NodeTest test_nodes(const Levels& levels, const SlowerOptions& options) {
   return best;
 }
 
-// A change of the history that is there to the end: the level of the last segment over that before.
-struct LastingChange {
-  std::size_t step = 0;
-  double p_value = 1;
+// The history of a kernel: the median level of its nodes by step, without steps that lack one.
+struct History {
+  std::vector<double> logs;
+  std::vector<std::size_t> steps;  // of each point
 };
-std::optional<LastingChange> lasting_change(const Levels& levels, double magnitude) {
+History history_of(const Levels& levels) {
   const std::vector<double> medians = levels.median_over_nodes();
-  std::vector<double> series;
-  std::vector<std::size_t> at;  // step of each point
+  History history;
   for (std::size_t i = 0; i < medians.size(); ++i)
-    if (!std::isnan(medians[i])) series.push_back(std::exp(medians[i])), at.push_back(i);
-  if (series.size() < 6) return std::nullopt;
-  guard::ChangePointOptions points;
-  points.min_magnitude = magnitude;
-  std::optional<LastingChange> found;
-  double largest = 1 + magnitude;
-  const std::vector<guard::ChangePoint> changes = guard::find_change_points(series, points);
-  for (const guard::ChangePoint& change : changes) {
-    const double lasting = changes.back().after / change.before;
-    if (change.ratio <= 1 || lasting < largest) continue;
-    largest = lasting;
-    found = LastingChange{at[change.index], change.p_value};
+    if (!std::isnan(medians[i])) history.logs.push_back(medians[i]), history.steps.push_back(i);
+  return history;
+}
+
+constexpr std::size_t kMinSegment = 3;  // points on each side of a change
+
+double median_between(const std::vector<double>& values, std::size_t begin, std::size_t end) {
+  return guard::median_of(std::vector<double>(values.begin() + static_cast<std::ptrdiff_t>(begin),
+                                              values.begin() + static_cast<std::ptrdiff_t>(end)));
+}
+
+// The rise that splits the history best (least squares), where it is there to the end. Whether it
+// is more than chance, the nodes decide.
+std::optional<std::size_t> lasting_rise(const History& history, double magnitude) {
+  const std::vector<double>& logs = history.logs;
+  std::size_t best = 0;
+  double gain = 0, left = 0;
+  const double total = std::accumulate(logs.begin(), logs.end(), 0.0);
+  const double n = static_cast<double>(logs.size());
+  for (std::size_t split = 1; split < logs.size(); ++split) {
+    left += logs[split - 1];
+    if (split < kMinSegment || logs.size() - split < kMinSegment) continue;
+    const double m = static_cast<double>(split);
+    const double rise = (total - left) / (n - m) - left / m;
+    const double explained = rise * rise * m * (n - m) / n;
+    if (rise > 0 && explained > gain) gain = explained, best = split;
   }
-  return found;
+  if (best == 0) return std::nullopt;
+  const double before = median_between(logs, 0, best), least = std::log1p(magnitude);
+  if (median_between(logs, best, logs.size()) - before < least ||
+      median_between(logs, logs.size() - kMinSegment, logs.size()) - before < least)
+    return std::nullopt;
+  return history.steps[best];
+}
+
+// The p-value of the history's own change points: for kernels on too few nodes. 1: none lasts.
+double change_point_p(const History& history, double magnitude) {
+  std::vector<double> series;
+  for (const double value : history.logs) series.push_back(std::exp(value));
+  guard::ChangePointOptions options;
+  options.min_magnitude = magnitude;
+  double p = 1;
+  if (series.size() < 2 * kMinSegment) return p;
+  for (const guard::ChangePoint& change : guard::find_change_points(series, options))
+    if (change.ratio > 1) p = std::min(p, change.p_value);
+  return p;
 }
 
 std::pair<std::string, double> dominant(const std::vector<const Cell*>& cells,
@@ -119,7 +152,7 @@ std::vector<EnvironmentMark> marks_at(const std::vector<const Cell*>& cells, std
 struct Evidence {
   SlowerKernel row;
   bool tested = false, moved = false;  // moved: large enough, by the nodes' own shifts
-  bool lasts = false;
+  bool lasts = false, history_moved = false;
   std::string thin;
 };
 
@@ -139,18 +172,20 @@ Evidence gather(const KernelKey& key, const std::vector<const Cell*>& cells,
   }
   const Levels levels = levels_of(cells, options.step_ns, options.needs);
   NodeTest test = test_nodes(levels, options);
-  const auto lasting = lasting_change(levels, options.min_magnitude);
+  const History history = history_of(levels);
+  const auto lasting = lasting_rise(history, options.min_magnitude);
   if (test.shifts.empty() && !lasting) {
-    evidence.thin = fmt::format(
-        "fewer than {} nodes have this kernel at least a day before and a day after any time",
-        options.needs.nodes);
+    evidence.thin =
+        fmt::format("too few nodes have it a day before and a day after any time; {} are needed",
+                    options.needs.nodes);
     return evidence;
   }
   evidence.tested = !test.shifts.empty();
   evidence.lasts = lasting.has_value();
   row.p_value = test.p_value;
-  if (lasting) row.history_p = lasting->p_value;
-  const std::size_t step = lasting ? lasting->step : test.step;
+  if (lasting) row.history_p = change_point_p(history, options.min_magnitude);
+  evidence.history_moved = row.history_p <= options.alpha;
+  const std::size_t step = lasting.value_or(test.step);
   row.at_ns = levels.steps[step];
   const std::vector<double> shifts = shifts_at(levels, step);
   row.nodes = static_cast<int>(shifts.size());
@@ -172,7 +207,7 @@ std::string what_lacks(const Evidence& evidence, const SlowerOptions& options) {
   if (!evidence.tested)
     return fmt::format("{} nodes have the kernel on both sides of a day; {} are needed",
                        evidence.row.nodes, options.needs.nodes);
-  if (!evidence.lasts) return "the history has no lasting change point: it drifted, or came back";
+  if (!evidence.lasts) return "the history has no rise that lasts: it drifted, or came back";
   return fmt::format("the nodes alone do not show it (p = {:.2g} over all times)",
                      evidence.row.p_value);
 }
@@ -216,7 +251,7 @@ Slower got_slower(const std::vector<Cell>& cells, const std::vector<CoverageCell
   for (std::size_t i = 0; i < gathered.size(); ++i) {
     Evidence& evidence = gathered[i];
     evidence.row.alarm = stands[i] && evidence.moved && evidence.lasts;
-    const bool suspect = evidence.moved && (stands[i] || evidence.lasts);
+    const bool suspect = evidence.moved && (stands[i] || evidence.history_moved);
     if (!evidence.row.alarm && !suspect) continue;
     if (!evidence.row.alarm) evidence.row.why_suspect = what_lacks(evidence, options);
     result.kernels.push_back(std::move(evidence.row));

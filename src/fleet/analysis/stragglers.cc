@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/analysis/stragglers.h"
 
+#include "base/status.h"
 #include "guard/gate/signed_rank.h"
 
 #include <algorithm>
@@ -138,6 +139,7 @@ Stragglers find_stragglers(const std::vector<Cell>& cells, const StragglerOption
   const std::map<DeviceKey, double> past = shifts_against_past(cells, options.needs);
   std::vector<double> own_shifts;
   for (const auto& [device, shift] : past) own_shifts.push_back(shift);
+  if (own_shifts.empty()) own_shifts.push_back(0);  // a period of one step has no past
   for (const auto& [gpu, levels] : models) {
     std::vector<double> shifts;
     for (const PeerLevel& level : levels) shifts.push_back(level.log_ratio);
