@@ -10,6 +10,9 @@ find_package(ZLIB REQUIRED)
 # library's version.
 find_path(SQLITE_INCLUDE sqlite3.h REQUIRED)
 find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3 REQUIRED)
+# The archive where there is one, for the same reason.
+find_path(ZSTD_INCLUDE zstd.h REQUIRED)
+find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
 find_path(CURL_INCLUDE curl/curl.h REQUIRED)  # its header alone: the library is opened at run time
