@@ -2,6 +2,8 @@
 #include "store/sqlite/store.h"
 
 #include "base/files.h"
+#include "base/time.h"
+#include "store/arrival.h"
 #include "store/sqlite/catalog.h"
 #include "store/sqlite/fold.h"
 #include "store/sqlite/folder.h"
@@ -10,7 +12,6 @@
 #include "store/sqlite/schema.h"
 
 #include <algorithm>
-#include <cmath>
 #include <list>
 #include <map>
 #include <set>
@@ -21,24 +22,6 @@ namespace {
 
 constexpr std::size_t kMaxOpenWriters = 6;
 constexpr const char* kWriterLock = "writer.lock";
-
-std::set<std::int64_t> days_of(const Batch& batch) {
-  std::set<std::int64_t> days = {day_begin(batch.begin_ns)};
-  for (const BatchRow& row : batch.rows) days.insert(day_begin(row.hour_ns));
-  for (const BatchCoverage& coverage : batch.coverage) days.insert(day_begin(coverage.hour_ns));
-  return days;
-}
-
-// All times moved by whole hours, so that rows stay rows of an hour.
-void move_times(Batch& batch) {
-  const auto hours = static_cast<std::int64_t>(
-      std::llround(static_cast<double>(batch.skew_ns) / static_cast<double>(kHourNs)));
-  const std::int64_t by = hours * kHourNs;
-  batch.begin_ns += by, batch.end_ns += by, batch.sent_ns += by;
-  for (BatchRow& row : batch.rows) row.hour_ns += by;
-  for (BatchCoverage& coverage : batch.coverage) coverage.hour_ns += by;
-  batch.skew_ns -= by;
-}
 
 class SqliteStore : public Store {
  public:
@@ -58,7 +41,7 @@ class SqliteStore : public Store {
   Status forget_raw(const std::string& sha256) override { return catalog_.forget_raw(sha256); }
   Status expire(std::int64_t before_ns) override;
   Status compact() override;
-  Result<StoreCheck> check() override;
+  Result<StoreCheck> check() override { return check_sqlite_store(folder_.root()); }
   Result<std::uint64_t> release(const std::string& node) override;
   Result<std::unique_ptr<Reader>> reader() override { return open_sqlite_reader(folder_.root()); }
 
@@ -85,11 +68,13 @@ class SqliteStore : public Store {
  private:
   struct Item {
     const HashedBatch* batch = nullptr;
+    Admission admission;
     BatchLabels labels;
-    std::set<std::int64_t> days;
     Status status;
     Ingest outcome = Ingest::kDuplicate;
-    bool counts = false;  // neither in quarantine nor too old
+    bool waits_for(std::int64_t day) const {
+      return admission.counts() && status.is_ok() && admission.days.count(day) > 0;
+    }
   };
   Status sort_out(const std::vector<HashedBatch>& batches, std::vector<Item>& items);
   Status add_day(std::int64_t day, std::vector<Item>& items);
@@ -114,7 +99,7 @@ Result<PeriodWriter*> SqliteStore::writer(Level level, std::int64_t ns) {
     return writers_.front().get();
   }
   PURLIN_TRY(make_directories_durably(folder_.level_folder(level)));
-  PURLIN_ASSIGN(PeriodWriter writer, PeriodWriter::open(path, level));
+  PURLIN_ASSIGN(PeriodWriter writer, PeriodWriter::open(path));
   writers_.push_front(std::make_unique<PeriodWriter>(std::move(writer)));
   if (writers_.size() > kMaxOpenWriters) writers_.pop_back();
   return writers_.front().get();
@@ -133,20 +118,15 @@ Status SqliteStore::sort_out(const std::vector<HashedBatch>& batches, std::vecto
   for (const HashedBatch& hashed : batches) {
     Item& item = items.emplace_back();
     item.batch = &hashed;
-    if (short_hash(hashed.hash).empty()) {
-      item.status = error(Code::kInvalid, "'{}' is no SHA-256", hashed.hash);
-      continue;
-    }
-    item.days = days_of(hashed.batch);
-    const bool quarantined = std::abs(hashed.batch.skew_ns) > options_.max_skew_ns;
-    const bool too_old = !quarantined && *item.days.begin() < horizon;
-    item.counts = !quarantined && !too_old;
-    if (too_old) item.outcome = Ingest::kTooOld;
-    if (quarantined) {
+    item.admission = admit(hashed, options_.max_skew_ns, horizon);
+    item.status = item.admission.status;
+    if (!item.status.is_ok()) continue;
+    if (item.admission.too_old) item.outcome = Ingest::kTooOld;
+    if (item.admission.quarantined) {
       PURLIN_ASSIGN(const bool known, catalog_.is_quarantined(hashed.hash));
       item.outcome = known ? Ingest::kDuplicate : Ingest::kQuarantined;
     }
-    arrivals.push_back({&hashed, quarantined, too_old});
+    arrivals.push_back({&hashed, item.admission.quarantined, item.admission.too_old});
   }
   return catalog_.add(arrivals);
 }
@@ -156,7 +136,7 @@ Status SqliteStore::add_day(std::int64_t day, std::vector<Item>& items) {
   PURLIN_TRY(writer->begin());
   std::vector<Item*> added;
   for (Item& item : items) {
-    if (!item.counts || !item.status.is_ok() || item.days.count(day) == 0) continue;
+    if (!item.waits_for(day)) continue;
     PURLIN_ASSIGN(const bool is_new, writer->add(*item.batch, item.labels, day));
     if (is_new) added.push_back(&item);
   }
@@ -175,16 +155,16 @@ std::vector<Result<Ingest>> SqliteStore::ingest_many(const std::vector<HashedBat
   if (!sorted.is_ok()) return std::vector<Result<Ingest>>(batches.size(), sorted);
   std::set<std::int64_t> days;
   for (Item& item : items) {
-    if (!item.counts || !item.status.is_ok()) continue;
+    if (!item.admission.counts()) continue;
     item.labels = labels_of(item.batch->batch);
-    days.insert(item.days.begin(), item.days.end());
+    days.insert(item.admission.days.begin(), item.admission.days.end());
   }
   for (const std::int64_t day : days) {
     const Status status = add_day(day, items);
     if (status.is_ok()) continue;
     close(Level::kHours, day);  // and with it the transaction
     for (Item& item : items)
-      if (item.counts && item.status.is_ok() && item.days.count(day) > 0) item.status = status;
+      if (item.waits_for(day)) item.status = status;
   }
   std::vector<Result<Ingest>> results;
   for (const Item& item : items) {
@@ -216,7 +196,9 @@ Status SqliteStore::fold_into(Level level, std::int64_t slot_ns) {
 
 Status SqliteStore::compact() {
   PURLIN_ASSIGN(const std::vector<std::int64_t> days, folder_.periods(Level::kHours));
-  for (const std::int64_t day : days) PURLIN_TRY(fold_day(day));
+  const std::int64_t now = system_clock().wall_ns();
+  for (const std::int64_t day : days)
+    if (day + kDayNs <= now) PURLIN_TRY(fold_day(day));
   PURLIN_ASSIGN(const std::vector<std::int64_t> months, folder_.periods(Level::kDays));
   for (const std::int64_t month : months) PURLIN_TRY(fold_into(Level::kMonths, month));
   return Status::ok();
@@ -237,15 +219,6 @@ Status SqliteStore::expire(std::int64_t before_ns) {
   return is_directory(folder_.level_folder(Level::kHours))
              ? sync_folder(folder_.level_folder(Level::kHours))
              : Status::ok();
-}
-
-Result<StoreCheck> SqliteStore::check() {
-  StoreCheck result;
-  result.engine = "sqlite";
-  result.version = ::sqlite3_libversion();
-  result.schema = static_cast<int>(period_schema().size());
-  PURLIN_TRY(reader_.check(result));
-  return result;
 }
 
 Result<std::uint64_t> SqliteStore::release(const std::string& node) {
@@ -289,6 +262,17 @@ Result<std::unique_ptr<Reader>> open_sqlite_reader(const std::string& root) {
     return error(Code::kNotFound, "{}: no store is there; make one with `purlin store init {}`",
                  root, root);
   return std::unique_ptr<Reader>(std::make_unique<SqliteReader>(root));
+}
+
+Result<StoreCheck> check_sqlite_store(const std::string& root) {
+  if (!file_exists(Folder(root).catalog())) return open_sqlite_reader(root).status();
+  StoreCheck result;
+  result.engine = "sqlite";
+  result.version = ::sqlite3_libversion();
+  result.schema = static_cast<int>(period_schema().size());
+  SqliteReader reader(root);
+  PURLIN_TRY(reader.check(result));
+  return result;
 }
 
 Result<std::vector<std::string>> migrate_sqlite_store(const std::string& root) {
