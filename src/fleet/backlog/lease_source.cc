@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/backlog/lease_source.h"
+
+#include "base/files.h"
+#include "blobs/curl_http.h"
+#include "blobs/patient_http.h"
+#include "blobs/server_blobs.h"
+
+#include <unistd.h>
+
+namespace purlin::fleet {
+namespace {
+
+std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+class LeaseFile : public LeaseSource {
+ public:
+  LeaseFile(std::string path, backlog::Leases leases, Clock& clock)
+      : path_(std::move(path)), leases_(std::move(leases)), clock_(clock) {}
+
+  Result<std::optional<backlog::Lease>> take(const std::string& worker,
+                                             const std::vector<std::string>& devices,
+                                             double seconds) override {
+    return leases_.take(worker, devices, nanoseconds(seconds), clock_.wall_ns());
+  }
+  Status heartbeat(const std::string& id, std::int64_t token, double seconds) override {
+    return leases_.heartbeat(id, token, nanoseconds(seconds), clock_.wall_ns()).status();
+  }
+  Status end(const std::string& id, std::int64_t token, TaskEnd how, const std::string& outcome,
+             double gpu_s) override {
+    if (how == TaskEnd::kDone) return leases_.finish(id, token, outcome, gpu_s, clock_.wall_ns());
+    return leases_.give_back(id, token, outcome, how == TaskEnd::kFailed, gpu_s, clock_.wall_ns());
+  }
+  std::string name() const override { return path_; }
+
+ private:
+  const std::string path_;
+  backlog::Leases leases_;
+  Clock& clock_;
+};
+
+class LeaseServer : public LeaseSource {
+ public:
+  LeaseServer(blobs::ServerConfig config, std::unique_ptr<blobs::HttpClient> http, Clock& clock,
+              std::uint64_t seed)
+      : config_(std::move(config)), http_(std::move(http), clock, seed) {}
+
+  // A request that arrives twice takes two tasks: the first lease ends by itself.
+  Result<std::optional<backlog::Lease>> take(const std::string& worker,
+                                             const std::vector<std::string>& devices,
+                                             double seconds) override {
+    PURLIN_ASSIGN(const Json answer,
+                  post("lease", Json::object({{"worker", worker},
+                                              {"devices", Json::array_of(devices)},
+                                              {"seconds", seconds}})));
+    const Json& json = answer["lease"];
+    std::optional<backlog::Lease> lease;
+    if (json.is_null()) return lease;
+    lease.emplace();
+    lease->ranked = backlog::ranked_from_json(json["task"]);
+    PURLIN_ASSIGN(lease->token, json.int_at("token"));
+    PURLIN_ASSIGN(lease->until_ns, json.int_at("until_ns"));
+    lease->attempt = static_cast<int>(json["attempt"].as_int(1));
+    return lease;
+  }
+  Status heartbeat(const std::string& id, std::int64_t token, double seconds) override {
+    return post("heartbeat", Json::object({{"id", id}, {"token", token}, {"seconds", seconds}}))
+        .status();
+  }
+  Status end(const std::string& id, std::int64_t token, TaskEnd how, const std::string& outcome,
+             double gpu_s) override {
+    return post("done", Json::object({{"id", id},
+                                      {"token", token},
+                                      {"end", to_text(how)},
+                                      {"outcome", outcome},
+                                      {"gpu_s", gpu_s}}))
+        .status();
+  }
+  std::string name() const override { return config_.server; }
+
+ private:
+  Result<Json> post(const std::string& verb, const Json& json) {
+    const std::string body = json.dump();
+    PURLIN_ASSIGN(const blobs::HttpResponse answer, http_.send(name(), [&] {
+      blobs::HttpRequest request;
+      request.method = "POST";
+      request.url = config_.server + "/v1/backlog/" + verb;
+      request.headers = {{"Content-Type", "application/json"}};
+      if (!config_.token.empty())
+        request.headers.emplace_back("Authorization", "Bearer " + config_.token);
+      request.body = body;
+      request.timeout_s = 30;
+      request.max_bytes = std::size_t{4} << 20;
+      return request;
+    }));
+    const Result<Json> document = Json::parse(answer.body);
+    if (answer.status == 200 && document.is_ok()) return document;
+    const std::string why = document.is_ok() ? (*document)["error"]["message"].as_string() : "";
+    // 410 and not 409, which clients repeat.
+    if (answer.status == 410) return Status(Code::kCancelled, why);
+    return error(answer.status == 401 || answer.status == 403 ? Code::kInvalid : Code::kUnavailable,
+                 "{}: HTTP status {}{}{}", name(), answer.status, why.empty() ? "" : ": ", why);
+  }
+
+  const blobs::ServerConfig config_;
+  blobs::PatientHttp http_;
+};
+
+}  // namespace
+
+std::string_view to_text(TaskEnd end) {
+  switch (end) {
+    case TaskEnd::kDone:
+      return "done";
+    case TaskEnd::kGivenBack:
+      return "given_back";
+    case TaskEnd::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+std::optional<TaskEnd> task_end_of(std::string_view text) {
+  for (const TaskEnd end : {TaskEnd::kDone, TaskEnd::kGivenBack, TaskEnd::kFailed})
+    if (text == to_text(end)) return end;
+  return std::nullopt;
+}
+
+std::string lease_path(const std::string& cache_directory) {
+  return join_path(cache_directory, "leases.db");
+}
+
+Result<std::unique_ptr<LeaseSource>> open_lease_file(const std::string& path, Clock& clock) {
+  PURLIN_ASSIGN(backlog::Leases leases, backlog::Leases::open(path));
+  std::unique_ptr<LeaseSource> source = std::make_unique<LeaseFile>(path, std::move(leases), clock);
+  return source;
+}
+
+Result<std::unique_ptr<LeaseSource>> open_lease_server(const std::string& url,
+                                                       std::unique_ptr<blobs::HttpClient> http,
+                                                       Clock& clock) {
+  const std::size_t end = url.find_last_not_of('/');
+  // Checks the URL and finds the token, as for a cache of that server.
+  PURLIN_ASSIGN(blobs::ServerConfig config,
+                blobs::load_server_config(url.substr(0, end + 1) + "/backlog"));
+  const auto seed = static_cast<std::uint64_t>(clock.wall_ns()) ^ static_cast<unsigned>(::getpid());
+  std::unique_ptr<LeaseSource> source =
+      std::make_unique<LeaseServer>(std::move(config), std::move(http), clock, seed);
+  return source;
+}
+
+Result<std::unique_ptr<LeaseSource>> open_lease_server(const std::string& url, Clock& clock) {
+  PURLIN_ASSIGN(std::unique_ptr<blobs::HttpClient> http, blobs::make_curl_http());
+  return open_lease_server(url, std::move(http), clock);
+}
+
+}  // namespace purlin::fleet

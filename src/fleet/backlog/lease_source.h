@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// LeaseSource: where a tuning worker takes its tasks: a file that workers of one file system share,
+// or a Purlin server (docs/formats/backlog.md).
+//
+// One thread. Failure: kCancelled where a lease is lost (the result does not count); kUnavailable
+// and kTimeout where the server cannot be reached; the file's.
+#pragma once
+
+#include "backlog/leases.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "blobs/http.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace purlin::fleet {
+
+enum class TaskEnd {
+  kDone,
+  kGivenBack,  // the device was needed, or the worker stops: the task is free again
+  kFailed,     // counts as an attempt
+};
+std::string_view to_text(TaskEnd end);  // "done", "given_back", "failed"
+std::optional<TaskEnd> task_end_of(std::string_view text);
+
+class LeaseSource {
+ public:
+  virtual ~LeaseSource() = default;
+  virtual Result<std::optional<backlog::Lease>> take(const std::string& worker,
+                                                     const std::vector<std::string>& devices,
+                                                     double seconds) = 0;
+  virtual Status heartbeat(const std::string& id, std::int64_t token, double seconds) = 0;
+  virtual Status end(const std::string& id, std::int64_t token, TaskEnd how,
+                     const std::string& outcome, double gpu_s) = 0;
+  virtual std::string name() const = 0;  // for messages
+};
+
+// `clock` outlives them.
+Result<std::unique_ptr<LeaseSource>> open_lease_file(const std::string& path, Clock& clock);
+// `url` with the token of PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE.
+Result<std::unique_ptr<LeaseSource>> open_lease_server(const std::string& url,
+                                                       std::unique_ptr<blobs::HttpClient> http,
+                                                       Clock& clock);
+Result<std::unique_ptr<LeaseSource>> open_lease_server(const std::string& url, Clock& clock);
+
+// The file of leases next to a config cache.
+std::string lease_path(const std::string& cache_directory);
+
+}  // namespace purlin::fleet
