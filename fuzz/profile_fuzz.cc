@@ -39,9 +39,11 @@ std::string as_chunks(std::string_view input) {
                      R"({"schema":"purlin.profile/1","processes":[{"pid":1},{"pid":2}]})");
   while (input.size() >= 3) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(input[i]); };
-    const auto type = static_cast<wire::ChunkType>(byte(0) % 16);
+    const auto type = static_cast<wire::ChunkType>(byte(0) % 18);
     const std::size_t length = std::min<std::size_t>(byte(1) | byte(2) << 8, input.size() - 3);
-    wire::append_chunk(out, type, input.substr(3, length));
+    // Chunks with sketches have a second version.
+    const std::uint16_t version = byte(0) < 128 ? wire::version_of(type) : std::uint16_t{1};
+    wire::append_chunk(out, type, version, input.substr(3, length));
     input.remove_prefix(3 + length);
   }
   wire::append_chunk(out, wire::ChunkType::kSeal, wire::encode(wire::Seal{1, 1, out.size(), true}));

@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "cache/share/bundle.h"
 #include "cache/share/share_index.h"
+#include "fleet/answers.h"
 
 #include <gtest/gtest.h>
 

@@ -6,17 +6,17 @@
 namespace purlin::fleet {
 namespace {
 
-constexpr std::int64_t kOneSecondNs = 1'000'000'000;
+constexpr std::int64_t kTestSecondNs = 1'000'000'000;
 
 TEST(RateLimiter, LetsABurstThroughAndThenTheRate) {
   RateLimiter limiter;
   const Tokens::Holder holder{"a", "hash", {}, {.requests_per_s = 2}};
-  std::int64_t now = kOneSecondNs;
+  std::int64_t now = kTestSecondNs;
   for (int i = 0; i < 20; ++i) EXPECT_EQ(limiter.take(holder, 0, now), 0) << i;
   EXPECT_DOUBLE_EQ(limiter.take(holder, 0, now), 0.5);
-  EXPECT_EQ(limiter.take(holder, 0, now += kOneSecondNs / 2), 0);
+  EXPECT_EQ(limiter.take(holder, 0, now += kTestSecondNs / 2), 0);
   EXPECT_GT(limiter.take(holder, 0, now), 0);
-  EXPECT_GT(limiter.take(holder, 0, now - 100 * kOneSecondNs), 0) << "a clock may go back";
+  EXPECT_GT(limiter.take(holder, 0, now - 100 * kTestSecondNs), 0) << "a clock may go back";
 }
 
 TEST(RateLimiter, CountsBytesAndEachTokenForItself) {

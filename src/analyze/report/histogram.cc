@@ -2,7 +2,6 @@
 #include "analyze/report/histogram.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace purlin::analyze {
 
@@ -15,14 +14,12 @@ std::vector<Bin> histogram(const Sketch& sketch, int max_bins) {
   const auto last = std::find_if(weights.rbegin(), weights.rend(), used).base();
   const auto span = static_cast<int>(last - first);
   const int per_bin = (span + max_bins - 1) / max_bins;
-  const double log_gamma = std::log((1 + Sketch::kRelativeError) / (1 - Sketch::kRelativeError));
-  // Bucket i holds (gamma^(i-1), gamma^i].
-  const int origin = sketch.first_bucket() + static_cast<int>(first - weights.begin()) - 1;
+  const int origin = sketch.first_bucket() + static_cast<int>(first - weights.begin());
   for (int at = 0; at < span; at += per_bin) {
     const int end = std::min(span, at + per_bin);
     Bin bin;
-    bin.low_ns = std::max(sketch.min_ns(), std::exp((origin + at) * log_gamma));
-    bin.high_ns = std::min(sketch.max_ns(), std::exp((origin + end) * log_gamma));
+    bin.low_ns = std::max(sketch.min_ns(), Sketch::lower_bound(origin + at, sketch.scale()));
+    bin.high_ns = std::min(sketch.max_ns(), Sketch::lower_bound(origin + end, sketch.scale()));
     for (int i = at; i < end; ++i) bin.count += first[i];
     bins.push_back(bin);
   }

@@ -4,13 +4,14 @@
 #include "analyze/kernel_name/kernel_name.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "fleet/analysis/role.h"
 
 #include <algorithm>
 
 namespace purlin::fleet {
 namespace {
 
-constexpr std::int64_t kHourNs = 3'600'000'000'000, kFutureNs = 60'000'000'000;
+constexpr std::int64_t kRowHourNs = 3'600'000'000'000, kMaxAheadNs = 60'000'000'000;
 constexpr std::size_t kRowsOfBatch = 20'000, kMaxNames = 20'000;
 constexpr std::size_t kMaxKernelBytes = 4096, kMaxCommandBytes = 1024;
 constexpr std::string_view kOtherKernels = "(other kernels)";
@@ -34,10 +35,17 @@ std::string main_cause(const std::vector<CoverageNote>& notes) {
   return most == notes.end() ? std::string() : most->cause;
 }
 
-double seen_ns(const profile::TailPart& part) {
-  const Sampling& sampling = part.profile.coverage.sampling;
-  if (sampling.budget > 0) return sampling.recorded_ns;
-  return static_cast<double>(std::max<std::int64_t>(0, part.end_ns - part.begin_ns));
+// Of the time in which a capture worked, the share with recording on.
+double seen_share(const Coverage& coverage) {
+  const Sampling& sampling = coverage.sampling;
+  return sampling.governed_ns > 0 ? std::min(1.0, sampling.recorded_ns / sampling.governed_ns) : 1;
+}
+
+// Those that the capture lost, and those of times in which it was off.
+double lost_launches(const Coverage& coverage) {
+  const double known =
+      coverage.launches_seen + coverage.launches_sampled_out + coverage.launches_lost;
+  return coverage.launches_lost + std::max(0.0, coverage.launches_counted - known);
 }
 
 // Of the launches that a process made, the share whose duration was measured.
@@ -79,12 +87,11 @@ std::uint32_t BatchBuilder::run_of(const profile::TailPart& part, const std::str
   return static_cast<std::uint32_t>(runs_.size() - 1);
 }
 
-const BatchBuilder::Name& BatchBuilder::name_of(const std::string& raw) {
+const std::string& BatchBuilder::name_of(const std::string& raw) {
   if (const auto known = names_.find(raw); known != names_.end()) return known->second;
   if (names_.size() >= kMaxNames) names_.clear();
   const analyze::KernelName name = analyze::describe_kernel(raw);
-  return names_[raw] = {cut(name.brief.empty() ? raw : name.brief, kMaxKernelBytes),
-                        std::string(name.op_class)};
+  return names_[raw] = cut(name.brief.empty() ? raw : name.brief, kMaxKernelBytes);
 }
 
 void BatchBuilder::add_row(const KernelRow& row, double measured, std::int64_t hour_ns,
@@ -96,11 +103,10 @@ void BatchBuilder::add_row(const KernelRow& row, double measured, std::int64_t h
   store::BatchRow& into = rows_[key];
   if (into.kernel.empty()) {
     const std::string& raw = std::get<1>(key);
-    const Name name = full ? Name{raw, ""} : name_of(raw);
     into.hour_ns = hour_ns;
-    into.kernel = name.brief;
-    into.raw_kernel = name.brief == raw ? std::string() : raw;
-    into.role = name.role;
+    into.kernel = full ? raw : name_of(raw);
+    into.raw_kernel = into.kernel == raw ? std::string() : raw;
+    into.role = full ? "" : analysis::role_of(raw, std::get<2>(key));
     into.op = std::get<2>(key);
     into.shape = std::get<3>(key);
     into.dtype = std::get<4>(key);
@@ -123,9 +129,9 @@ void BatchBuilder::add_coverage(const profile::TailPart& part, std::int64_t hour
     into.hour_ns = hour_ns;
     into.device = device;
     into.busy_ns += ns;
-    into.seen_ns += seen_ns(part);
+    into.seen_ns += ns * seen_share(coverage);
     into.launches_seen += coverage.launches_seen * share;
-    into.launches_lost += coverage.launches_lost * share;
+    into.launches_lost += lost_launches(coverage) * share;
     into.launches_sampled_out += coverage.launches_sampled_out * share;
     into.overhead_ns += coverage.overhead_ns * share;
     into.bad_timestamps += bad_time ? share : 0;
@@ -134,8 +140,8 @@ void BatchBuilder::add_coverage(const profile::TailPart& part, std::int64_t hour
 }
 
 void BatchBuilder::add(const profile::TailPart& part, std::int64_t now_ns) {
-  const bool bad_time = part.end_ns <= 0 || part.end_ns > now_ns + kFutureNs;
-  const std::int64_t hour_ns = (bad_time ? now_ns : part.end_ns) / kHourNs * kHourNs;
+  const bool bad_time = part.end_ns <= 0 || part.end_ns > now_ns + kMaxAheadNs;
+  const std::int64_t hour_ns = (bad_time ? now_ns : part.end_ns) / kRowHourNs * kRowHourNs;
   const std::vector<DeviceInfo>& devices = part.profile.environment.devices;
   std::map<std::uint32_t, double> busy;
   const double measured = measured_share(part.profile.coverage);

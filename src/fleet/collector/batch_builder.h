@@ -40,14 +40,11 @@ class BatchBuilder {
   void clear();
 
  private:
-  struct Name {
-    std::string brief, role;
-  };
   using RowKey = std::tuple<std::int64_t, std::string, std::string, std::string, std::string,
                             std::uint32_t, std::uint32_t>;
   std::uint32_t device_of(const DeviceInfo& device);
   std::uint32_t run_of(const profile::TailPart& part, const std::string& build, int ordinal);
-  const Name& name_of(const std::string& raw);
+  const std::string& name_of(const std::string& raw);
   void add_row(const KernelRow& row, double measured, std::int64_t hour_ns, std::uint32_t device,
                std::uint32_t run);
   void add_coverage(const profile::TailPart& part, std::int64_t hour_ns, bool bad_time,
@@ -59,7 +56,7 @@ class BatchBuilder {
   std::vector<store::BatchRun> runs_;
   std::map<RowKey, store::BatchRow> rows_;
   std::map<std::pair<std::int64_t, std::uint32_t>, store::BatchCoverage> coverage_;
-  std::unordered_map<std::string, Name> names_;
+  std::unordered_map<std::string, std::string> names_;  // readable, by the recorded one
 };
 
 }  // namespace purlin::fleet

@@ -6,31 +6,39 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace purlin {
 namespace {
 
-constexpr double kGamma = (1 + Sketch::kRelativeError) / (1 - Sketch::kRelativeError);
-const double kLogGamma = std::log(kGamma);
-
-// Bucket i holds (gamma^(i-1), gamma^i]; its representative 2 gamma^i / (gamma + 1) is within the
-// relative error of every member. Everything up to 1 ns is bucket 0. This is the definition.
-int bucket_by_logarithm(double ns) {
-  if (!(ns > 1)) return 0;
-  return std::min(Sketch::kMaxBuckets - 1, static_cast<int>(std::ceil(std::log(ns) / kLogGamma)));
+// 2^(bucket / 2^scale). Exact where it is a whole power of two.
+double power(int bucket, int scale) {
+  return std::exp2(static_cast<double>(bucket) / static_cast<double>(1 << scale));
 }
 
-// The definition without its logarithm. A double's exponent and the first bits of its mantissa name
-// a cell. A cell is narrower than a bucket, so at most one bound lies in it. The cell's first
-// bucket and one comparison give the bucket.
+// A bucket at kScale, one or more scales lower.
+int lower_bucket(int bucket, int scale) {
+  return bucket == 0 ? 0 : ((bucket - 1) >> (Sketch::kScale - scale)) + 1;
+}
+
+int max_buckets(int scale) { return lower_bucket(Sketch::kMaxBuckets - 1, scale) + 1; }
+
+// Within the relative error of every member of the bucket: 2 g^i / (g + 1).
+double value_of(int bucket, int scale) { return 2 * power(bucket, scale) / (power(1, scale) + 1); }
+
+// The bucket of a duration at kScale. A double's exponent and the first bits of its mantissa name a
+// cell. A cell is narrower than a bucket, so at most one bound lies in it. The cell's first bucket
+// and one comparison give the bucket.
 class BucketTable {
  public:
   BucketTable() {
-    for (int i = 0; i < Sketch::kMaxBuckets; ++i) bounds_[index(i)] = bound_of(i);
+    for (int i = 0; i < Sketch::kMaxBuckets; ++i) bounds_[index(i)] = power(i, Sketch::kScale);
     bounds_.back() = std::numeric_limits<double>::infinity();
+    std::size_t bucket = 0;
     for (std::size_t cell = 0; cell < kCells; ++cell) {
-      const std::uint64_t bits = (cell << kShift) + kOne;
-      first_[cell] = static_cast<std::uint16_t>(bucket_by_logarithm(as_double(bits)));
+      const double low = as_double((std::uint64_t{cell} << kShift) + kOne);
+      while (bounds_[bucket] < low) ++bucket;
+      first_[cell] = static_cast<std::uint16_t>(bucket);
     }
   }
 
@@ -45,28 +53,15 @@ class BucketTable {
   }
 
  private:
-  static constexpr int kShift = 52 - 7;  // 2^7 cells in an octave of 69 buckets
+  static constexpr int kShift = 52 - 8;  // 2^8 cells in an octave of 2^7 buckets
   static constexpr std::uint64_t kOne = std::uint64_t{1023} << 52;  // 1.0
-  static constexpr std::size_t kCells = 51 << 7;                    // up to 2^51 ns
+  static constexpr std::size_t kCells = 50 << 8;                    // up to 2^50 ns
 
   static std::size_t index(int bucket) { return static_cast<std::size_t>(bucket); }
   static double as_double(std::uint64_t bits) {
     double value = 0;
     std::memcpy(&value, &bits, sizeof value);
     return value;
-  }
-  // The largest double of a bucket, by bisection between doubles around it.
-  static double bound_of(int bucket) {
-    const double guess = std::exp(bucket * kLogGamma);
-    std::uint64_t low = 0;
-    std::memcpy(&low, &guess, sizeof low);
-    std::uint64_t high = low + 256;
-    low -= 256;
-    while (high - low > 1) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      (bucket_by_logarithm(as_double(middle)) <= bucket ? low : high) = middle;
-    }
-    return as_double(low);
   }
 
   std::array<double, Sketch::kMaxBuckets> bounds_;
@@ -80,9 +75,21 @@ const BucketTable& bucket_table() {
 
 }  // namespace
 
-int Sketch::bucket_of(double ns) { return bucket_table().bucket_of(ns); }
+double Sketch::relative_error(int scale) {
+  const double growth = power(1, scale);
+  return (growth - 1) / (growth + 1);
+}
 
-double Sketch::value_of(int bucket) { return 2 * std::exp(bucket * kLogGamma) / (kGamma + 1); }
+double Sketch::lower_bound(int bucket, int scale) {
+  return bucket <= 0 ? 0 : power(bucket - 1, scale);
+}
+
+double Sketch::upper_bound(int bucket, int scale) { return power(std::max(bucket, 0), scale); }
+
+int Sketch::bucket_of(double ns) const {
+  const int bucket = bucket_table().bucket_of(ns);
+  return scale_ == kScale ? bucket : lower_bucket(bucket, scale_);
+}
 
 void Sketch::cover(int low, int high) {
   if (weights_.empty()) {
@@ -118,6 +125,12 @@ void Sketch::add(double ns, double weight) {
 
 void Sketch::merge(const Sketch& other) {
   if (other.empty()) return;
+  if (other.scale_ > scale_) {
+    Sketch reduced = other;
+    reduced.reduce_to(scale_);
+    return merge(reduced);
+  }
+  reduce_to(other.scale_);
   cover(other.first_, other.first_ + static_cast<int>(other.weights_.size()) - 1);
   double* into = weights_.data() + (other.first_ - first_);
   const double* from = other.weights_.data();
@@ -132,11 +145,27 @@ Sketch Sketch::scaled(double time, double weight) const {
   Sketch out;
   for (std::size_t i = 0; i < weights_.size(); ++i)
     if (weights_[i] > 0)
-      out.add(value_of(first_ + static_cast<int>(i)) * time, weights_[i] * weight);
+      out.add(value_of(first_ + static_cast<int>(i), scale_) * time, weights_[i] * weight);
   if (out.empty()) return out;
   out.total_ = total_ * time * weight;
   out.min_ = min_ * time, out.max_ = max_ * time;
   return out;
+}
+
+void Sketch::reduce_to(int scale) {
+  scale = std::max(scale, 0);
+  if (scale >= scale_) return;
+  const int steps = scale_ - scale;
+  const auto lower = [steps](int bucket) { return bucket == 0 ? 0 : ((bucket - 1) >> steps) + 1; };
+  scale_ = scale;
+  if (weights_.empty()) return;
+  const int first = lower(first_);
+  std::vector<double> weights(
+      static_cast<std::size_t>(lower(first_ + static_cast<int>(weights_.size()) - 1) - first + 1));
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    weights[static_cast<std::size_t>(lower(first_ + static_cast<int>(i)) - first)] += weights_[i];
+  first_ = first;
+  weights_ = std::move(weights);
 }
 
 double Sketch::quantile(double q) const {
@@ -148,17 +177,19 @@ double Sketch::quantile(double q) const {
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     seen += weights_[i];
     if (seen >= rank && weights_[i] > 0)
-      return std::clamp(value_of(first_ + static_cast<int>(i)), min_, max_);
+      return std::clamp(value_of(first_ + static_cast<int>(i), scale_), min_, max_);
   }
   return max_;
 }
 
 bool Sketch::restore(int first_bucket, std::vector<double> weights, double total, double min,
-                     double max) {
+                     double max, int scale) {
   *this = Sketch();
+  if (scale < 0 || scale > kScale) return false;
   if (weights.empty()) return total == 0;
-  const bool fits =
-      first_bucket >= 0 && weights.size() <= static_cast<std::size_t>(kMaxBuckets - first_bucket);
+  const int most = max_buckets(scale);
+  const bool fits = first_bucket >= 0 && first_bucket < most &&
+                    weights.size() <= static_cast<std::size_t>(most - first_bucket);
   if (!fits || !std::isfinite(total) || !(min >= 0) || !(max >= min) || !std::isfinite(max))
     return false;
   double count = 0;
@@ -167,7 +198,7 @@ bool Sketch::restore(int first_bucket, std::vector<double> weights, double total
     count += weight;
   }
   if (!(count > 0)) return false;
-  first_ = first_bucket;
+  scale_ = scale, first_ = first_bucket;
   weights_ = std::move(weights);
   count_ = count, total_ = total, min_ = min, max_ = max;
   return true;

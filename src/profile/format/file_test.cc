@@ -10,7 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <map>
 
 namespace purlin::profile {
 namespace {
@@ -302,6 +304,61 @@ TEST(ProfileFile, ForeignBytesAreNamedAsSuch) {
   EXPECT_NE(decode_profile(newer).status().message().find("version 9"), std::string::npos);
 }
 
+// What an older Purlin wrote: 3500 buckets with g = 1.005 / 0.995, without a scale.
+TEST(ProfileFile, SketchesOfTheFirstVersionAreConverted) {
+  const double g = 1.005 / 0.995;
+  std::vector<double> samples;
+  std::map<int, std::uint64_t> buckets;
+  double total = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    const double ns = 700.0 + 37.0 * i;
+    samples.push_back(ns);
+    total += ns;
+    ++buckets[static_cast<int>(std::ceil(std::log(ns) / std::log(g)))];
+  }
+  std::string file;
+  wire::append_header(file);
+  wire::append_chunk(file, wire::ChunkType::kMeta,
+                     R"({"schema":"purlin.profile/1","processes":[{"pid":7}]})");
+  wire::Encoder strings, kernels, sketches;
+  strings.varint(1);
+  strings.text("add");
+  wire::append_chunk(file, wire::ChunkType::kStrings, strings.bytes());
+  kernels.varint(1);
+  wire::encode(kernels, wire::KernelDefinition{});
+  wire::append_chunk(file, wire::ChunkType::kKernels, kernels.bytes());
+  sketches.varint(1);
+  sketches.varint(0);
+  sketches.fixed64(1);
+  sketches.fixed64(2);
+  sketches.varint(buckets.size() << 1 | 1);
+  for (const double value : {total, samples.front(), samples.back()}) sketches.real(value);
+  int previous = 0;
+  for (const auto& [bucket, count] : buckets) {
+    sketches.varint(static_cast<std::uint64_t>(bucket - previous));
+    sketches.varint(count);
+    previous = bucket;
+  }
+  wire::append_chunk(file, wire::ChunkType::kSketches, 1, sketches.bytes());
+  wire::append_chunk(file, wire::ChunkType::kSeal,
+                     wire::encode(wire::Seal{1, 1, file.size(), true}));
+
+  const Result<Profile> read = decode_profile(file);
+  ASSERT_TRUE(read.is_ok()) << read.status().message();
+  const Sketch& sketch = read->kernels.at(0).duration;
+  EXPECT_EQ(sketch.scale(), Sketch::kScale);
+  EXPECT_EQ(sketch.count(), 2'000);
+  EXPECT_EQ(sketch.total_ns(), total);
+  EXPECT_EQ(sketch.min_ns(), samples.front());
+  EXPECT_EQ(sketch.max_ns(), samples.back());
+  for (const double q : {0.05, 0.5, 0.95, 0.999}) {
+    const double truth = samples[static_cast<std::size_t>(std::ceil(q * 2'000)) - 1];
+    EXPECT_NEAR(sketch.quantile(q), truth, truth * wire::kConvertedError) << q;
+  }
+  ASSERT_EQ(read->coverage.notes.size(), 1U);
+  EXPECT_EQ(read->coverage.notes[0].cause, "converted_sketches");
+}
+
 // Chunks whose checksum is right and whose contents are not.
 TEST(ProfileFile, HostileChunksAreRefused) {
   const auto with = [](wire::ChunkType type, const std::string& payload) {
@@ -402,15 +459,15 @@ TEST(ProfileFile, SketchesFarApartAreBounded) {
     Profile profile;
     HeadReader reader(profile, budget);
     const auto chunk = [&](wire::ChunkType type, const std::string& payload) {
-      return reader.decode(static_cast<std::uint16_t>(type), 1, payload);
+      return reader.decode(static_cast<std::uint16_t>(type), wire::version_of(type), payload);
     };
     EXPECT_TRUE(chunk(wire::ChunkType::kStrings, strings.bytes()));
     EXPECT_TRUE(chunk(wire::ChunkType::kKernels, kernels.bytes()));
     EXPECT_TRUE(chunk(wire::ChunkType::kSketches, sketches(1)));
     return chunk(wire::ChunkType::kSketches, sketches(86'400e9));
   };
-  EXPECT_TRUE(decode(400'000));
-  EXPECT_FALSE(decode(200'000));
+  EXPECT_TRUE(decode(700'000));
+  EXPECT_FALSE(decode(380'000));
 }
 
 TEST(ProfileMerge, AddsEqualRowsAndKeepsOthersApart) {

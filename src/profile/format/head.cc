@@ -5,6 +5,8 @@
 #include "profile/format/merge.h"
 #include "profile/format/stall_sites.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -120,14 +122,14 @@ bool HeadReader::merge(Sketch& into, const Sketch& from) {
   return true;
 }
 
-bool HeadReader::sketches(wire::Decoder in) {
+bool HeadReader::sketches(wire::Decoder in, std::uint16_t version) {
   const std::size_t count = in.count(18);
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t kernel = in.varint32();
     const auto first = static_cast<std::int64_t>(in.fixed64());
     const auto last = static_cast<std::int64_t>(in.fixed64());
     Sketch sketch;
-    if (!wire::decode(in, sketch, bucket_budget_) || kernel >= profile_.kernels.size())
+    if (!wire::decode(in, sketch, bucket_budget_, version) || kernel >= profile_.kernels.size())
       return false;
     if (sketch.empty()) continue;
     KernelRow& row = profile_.kernels[kernel];
@@ -138,7 +140,7 @@ bool HeadReader::sketches(wire::Decoder in) {
   return !in.failed();
 }
 
-bool HeadReader::copies(wire::Decoder in) {
+bool HeadReader::copies(wire::Decoder in, std::uint16_t version) {
   const std::size_t count = in.count(11);
   for (std::size_t i = 0; i < count; ++i) {
     std::string_view kind;
@@ -146,7 +148,7 @@ bool HeadReader::copies(wire::Decoder in) {
     const std::uint32_t device = in.varint32();
     const double bytes = in.real();
     Sketch sketch;
-    if (!wire::decode(in, sketch, bucket_budget_) || !named || device > kMaxDeviceIndex ||
+    if (!wire::decode(in, sketch, bucket_budget_, version) || !named || device > kMaxDeviceIndex ||
         !(bytes >= 0 && bytes < 1e30))
       return false;
     const auto [position, added] = copy_rows_.try_emplace(
@@ -173,13 +175,13 @@ bool HeadReader::origins(wire::Decoder in) {
   return !in.failed();
 }
 
-bool HeadReader::waits(wire::Decoder in) {
+bool HeadReader::waits(wire::Decoder in, std::uint16_t version) {
   const std::size_t count = in.count(2);
   for (std::size_t i = 0; i < count; ++i) {
     std::string_view kind;
     const bool named = string(in.varint32(), kind);
     Sketch sketch;
-    if (!wire::decode(in, sketch, bucket_budget_) || !named) return false;
+    if (!wire::decode(in, sketch, bucket_budget_, version) || !named) return false;
     const auto known = std::find_if(profile_.waits.begin(), profile_.waits.end(),
                                     [&](const WaitRow& row) { return row.kind == kind; });
     if (known == profile_.waits.end()) {
@@ -320,7 +322,9 @@ bool HeadReader::coverage(std::string_view payload) {
 
 bool HeadReader::decode(std::uint16_t type, std::uint16_t version, std::string_view payload) {
   const wire::Decoder in(payload);
-  if (version == 1) switch (static_cast<ChunkType>(type)) {
+  const std::uint16_t newest = wire::version_of(static_cast<ChunkType>(type));
+  converted_ = converted_ || (version == 1 && newest == wire::kSketchVersion);
+  if (version >= 1 && version <= newest) switch (static_cast<ChunkType>(type)) {
       case ChunkType::kMeta:
         return meta(payload);
       case ChunkType::kStrings:
@@ -328,9 +332,9 @@ bool HeadReader::decode(std::uint16_t type, std::uint16_t version, std::string_v
       case ChunkType::kKernels:
         return kernels(in);
       case ChunkType::kSketches:
-        return sketches(in);
+        return sketches(in, version);
       case ChunkType::kCopies:
-        return copies(in);
+        return copies(in, version);
       case ChunkType::kCoverage:
         return coverage(payload);
       case ChunkType::kDetails:
@@ -342,7 +346,7 @@ bool HeadReader::decode(std::uint16_t type, std::uint16_t version, std::string_v
       case ChunkType::kOrigins:
         return origins(in);
       case ChunkType::kWaits:
-        return waits(in);
+        return waits(in, version);
       case ChunkType::kSeal:
       case ChunkType::kLaunches:  // events are not ours
       case ChunkType::kRanges:
@@ -364,6 +368,13 @@ bool HeadReader::finish() {
     if (!take_text(build.size())) return false;
     profile_.kernels[i].build = build;
   }
+  if (converted_)
+    profile_.coverage.notes.push_back(
+        {"converted_sketches",
+         fmt::format("durations were recorded in the coarser buckets of an older Purlin and "
+                     "converted: their quantiles are within {:g} % instead of {:.2g} %",
+                     100 * wire::kConvertedError, 100 * Sketch::kRelativeError),
+         0, 0});
   if (unknown_chunks_ > 0)
     profile_.coverage.notes.push_back(
         {"unknown_chunks", "parts written by a newer Purlin were skipped; read it with that one",

@@ -34,10 +34,10 @@ class HeadReader {
   bool meta(std::string_view payload);
   bool strings(wire::Decoder in);
   bool kernels(wire::Decoder in);
-  bool sketches(wire::Decoder in);
-  bool copies(wire::Decoder in);
+  bool sketches(wire::Decoder in, std::uint16_t version);
+  bool copies(wire::Decoder in, std::uint16_t version);
   bool origins(wire::Decoder in);
-  bool waits(wire::Decoder in);
+  bool waits(wire::Decoder in, std::uint16_t version);
   bool coverage(std::string_view payload);
   bool details(wire::Decoder in);
   bool names(wire::Decoder in);
@@ -60,6 +60,7 @@ class HeadReader {
   std::map<std::uint32_t, std::uint32_t> stall_files_, stall_reasons_;  // by string id
   std::size_t stall_sites_ = 0;
   std::size_t unknown_chunks_ = 0;
+  bool converted_ = false;  // sketches of version 1
 };
 
 }  // namespace purlin::profile

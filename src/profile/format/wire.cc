@@ -14,8 +14,6 @@
 namespace purlin::profile::wire {
 namespace {
 
-constexpr std::uint16_t kChunkVersion = 1;
-
 std::uint64_t zigzag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }
@@ -114,14 +112,19 @@ std::uint64_t checksum_seed(std::uint16_t type, std::uint16_t version, std::uint
 }
 
 void append_chunk(std::string& out, ChunkType type, std::string_view payload) {
+  append_chunk(out, type, version_of(type), payload);
+}
+
+void append_chunk(std::string& out, ChunkType type, std::uint16_t version,
+                  std::string_view payload) {
   const auto number = static_cast<std::uint16_t>(type);
   const auto length = static_cast<std::uint32_t>(payload.size());
   Encoder header;
   header.fixed16(number);
-  header.fixed16(kChunkVersion);
+  header.fixed16(version);
   header.fixed32(length);
-  header.fixed64(XXH3_64bits_withSeed(payload.data(), payload.size(),
-                                      checksum_seed(number, kChunkVersion, length)));
+  header.fixed64(
+      XXH3_64bits_withSeed(payload.data(), payload.size(), checksum_seed(number, version, length)));
   out += header.bytes();
   out += payload;
 }
@@ -163,6 +166,7 @@ void encode(Encoder& out, const Sketch& sketch) {
   }
   out.varint(used << 1 | (all_whole ? 1 : 0));
   if (used == 0) return;
+  out.u8(static_cast<std::uint8_t>(sketch.scale()));
   out.real(sketch.total_ns());
   out.real(sketch.min_ns());
   out.real(sketch.max_ns());
@@ -181,30 +185,59 @@ void encode(Encoder& out, const Sketch& sketch) {
   }
 }
 
-bool decode(Decoder& in, Sketch& sketch, std::size_t& budget) {
+namespace {
+
+// Version 1 had 3500 buckets with g = 1.005 / 0.995.
+constexpr std::uint64_t kFirstBuckets = 3500;
+constexpr double kFirstBase = 1.005 / 0.995;
+
+double first_value_of(int bucket) {
+  return 2 * std::exp(bucket * std::log(kFirstBase)) / (kFirstBase + 1);
+}
+
+// Buckets of version 1 in those of today. Count, total, minimum and maximum stay.
+bool convert(int first, const std::vector<double>& weights, double total, double min, double max,
+             Sketch& sketch) {
+  Sketch converted;
+  if (!sketch.restore(0, {1}, 0, min, max)) return false;
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (weights[i] != 0)
+      converted.add(std::clamp(first_value_of(first + static_cast<int>(i)), min, max), weights[i]);
+  return sketch.restore(converted.first_bucket(), converted.buckets(), total, min, max);
+}
+
+}  // namespace
+
+bool decode(Decoder& in, Sketch& sketch, std::size_t& budget, std::uint16_t version) {
   sketch = Sketch();
+  const bool converting = version < kSketchVersion;
+  const std::uint64_t most = converting ? kFirstBuckets : Sketch::kMaxBuckets;
   const std::uint64_t head = in.varint();
   const std::uint64_t used = head >> 1;
-  if (in.failed() || used > Sketch::kMaxBuckets) return false;
+  if (in.failed() || used > most) return false;
   if (used == 0) return true;
+  const int scale = converting ? Sketch::kScale : in.u8();
   const double total = in.real(), min = in.real(), max = in.real();
   std::vector<double> weights;
   int first = 0;
   std::uint64_t bucket = 0;
+  // A converted sketch takes up to twice the buckets.
+  const std::size_t cost = converting ? 2 : 1;
   for (std::uint64_t i = 0; i < used; ++i) {
     const std::uint64_t gap = in.varint();
     const double weight = (head & 1) != 0 ? static_cast<double>(in.varint()) : in.real();
-    if (in.failed() || gap >= Sketch::kMaxBuckets || (i > 0 && gap == 0)) return false;
+    if (in.failed() || gap >= most || (i > 0 && gap == 0)) return false;
     bucket += gap;
-    if (bucket >= Sketch::kMaxBuckets) return false;
+    if (bucket >= most || !(weight >= 0)) return false;
     if (i == 0) first = static_cast<int>(bucket);
     const std::size_t size = static_cast<std::size_t>(bucket) - static_cast<std::size_t>(first) + 1;
-    if (size - weights.size() > budget) return false;
-    budget -= size - weights.size();
+    if (cost * (size - weights.size()) > budget) return false;
+    budget -= cost * (size - weights.size());
     weights.resize(size, 0);
     weights.back() = weight;
   }
-  return sketch.restore(first, std::move(weights), total, min, max);
+  if (converting) return convert(first, weights, total, min, max, sketch);
+  return sketch.restore(first, std::move(weights), total, min, max, scale);
 }
 
 // kernel and "same stream", the stream if it changed, the gap since the previous launch's end, how

@@ -100,8 +100,18 @@ class Decoder {
   bool failed_ = false;
 };
 
+// Of the chunks that hold sketches: 1 until 26 November 2026, with buckets of another base.
+constexpr std::uint16_t kSketchVersion = 2;
+constexpr std::uint16_t version_of(ChunkType type) {
+  const bool sketches =
+      type == ChunkType::kSketches || type == ChunkType::kCopies || type == ChunkType::kWaits;
+  return sketches ? kSketchVersion : 1;
+}
+
 void append_header(std::string& out);
 void append_chunk(std::string& out, ChunkType type, std::string_view payload);
+void append_chunk(std::string& out, ChunkType type, std::uint16_t version,
+                  std::string_view payload);
 // A chunk's checksum is XXH3-64 of the payload with this seed.
 std::uint64_t checksum_seed(std::uint16_t type, std::uint16_t version, std::uint32_t length);
 
@@ -120,8 +130,11 @@ KernelDefinition decode_definition(Decoder& in);
 
 // Non-empty buckets only; weights that are all whole numbers take one varint each.
 void encode(Encoder& out, const Sketch& sketch);
-// `budget`: buckets that may still be allocated, over all sketches of a file.
-bool decode(Decoder& in, Sketch& sketch, std::size_t& budget);
+// `budget`: buckets that may still be allocated, over all sketches of a file. `version`: of the
+// chunk. A sketch of version 1 is converted: its quantiles are within kConvertedError.
+constexpr double kConvertedError = 0.008;
+bool decode(Decoder& in, Sketch& sketch, std::size_t& budget,
+            std::uint16_t version = kSketchVersion);
 
 struct Launch {
   std::uint32_t kernel = 0, stream = 0;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The endpoints about the state of a fleet: nodes, guard runs, and the store itself.
+//
+// [MT]; the gate outlives them. Documents are foreign: their size and depth are bounded. Failure: as
+// an answer's status.
+#pragma once
+
+#include "base/time.h"
+#include "fleet/api/store_gate.h"
+#include "fleet/endpoint.h"
+
+#include <string>
+#include <vector>
+
+namespace purlin::fleet {
+
+std::vector<Endpoint> node_endpoints(StoreGate& gate);
+std::vector<Endpoint> guard_endpoints(StoreGate& gate, Clock& clock);
+// Scope admin: check, retention, batches in quarantine.
+std::vector<Endpoint> store_endpoints(StoreGate& gate, Clock& clock);
+// Counts of the gate, for Prometheus.
+std::string store_metrics(const StoreGate& gate);
+
+}  // namespace purlin::fleet
