@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/files.h"
 #include "base/toml.h"
-#include "fleet/backlog/endpoints.h"
+#include "fleet/api/backlog_api.h"
 #include "fleet/backlog/fleet_tasks.h"
 #include "fleet/backlog/lease_source.h"
 
@@ -43,16 +43,17 @@ class SharedBacklogTest : public ::testing::Test {
     tasks[1] = tasks[0];
     tasks[1].kernel = "softmax", tasks[1].gpu_s = 5, tasks[1].stale = true;
     ASSERT_TRUE(leases.put(fleet_tasks(tasks, "12.8", "580"), clock_.now_ns).is_ok());
-    shared_ = std::make_unique<SharedBacklog>(std::move(leases), clock_);
-    source_ = open_lease_server("http://127.0.0.1:1/",
-                                std::make_unique<DirectHttp>(backlog_endpoints(*shared_)), clock_)
-                  .value();
+    leases_ = std::make_unique<backlog::Leases>(std::move(leases));
+    source_ =
+        open_lease_server("http://127.0.0.1:1/",
+                          std::make_unique<DirectHttp>(backlog_endpoints(*leases_, clock_)), clock_)
+            .value();
   }
   void TearDown() override { static_cast<void>(remove_tree(folder_)); }
 
   std::string folder_;
   FakeClock clock_;
-  std::unique_ptr<SharedBacklog> shared_;
+  std::unique_ptr<backlog::Leases> leases_;
   std::unique_ptr<LeaseSource> source_;
 };
 
@@ -70,7 +71,7 @@ TEST_F(SharedBacklogTest, AWorkerTakesKeepsAndEndsATaskOverHttp) {
   EXPECT_EQ((*next)->ranked.task.key.kernel, "gemm");
   EXPECT_NEAR((*next)->ranked.gpu_time_ns, 50e9, 1);
   EXPECT_FALSE(source_->take("w", {"H100"}, 60)->has_value());
-  const std::string metrics = shared_->metrics();
+  const std::string metrics = backlog_metrics(*leases_, clock_.now_ns);
   EXPECT_NE(metrics.find("purlin_backlog_tasks{state=\"done\"} 1\n"), std::string::npos);
   EXPECT_NE(metrics.find("purlin_tuning_gpu_seconds_today 3\n"), std::string::npos);
 }
@@ -83,19 +84,6 @@ TEST_F(SharedBacklogTest, ALateResultIsRefusedOverHttp) {
   const std::string id = (*dead)->ranked.task.id();
   EXPECT_EQ(source_->heartbeat(id, (*dead)->token, 60).code(), Code::kCancelled);
   EXPECT_EQ(source_->end(id, (*dead)->token, TaskEnd::kDone, "late", 1).code(), Code::kCancelled);
-}
-
-TEST_F(SharedBacklogTest, WhatIsNoRequestIsRefused) {
-  const std::vector<Endpoint> endpoints = backlog_endpoints(*shared_);
-  const HttpHead head{"POST", "/v1/backlog/lease"};
-  for (const std::string& body :
-       {std::string("no json"), std::string("{}"),
-        std::string("{\"worker\": \"w\", \"seconds\": 1}"),
-        std::string("{\"worker\": 1, \"seconds\": 60}"), std::string(100, '[')}) {
-    EXPECT_EQ(endpoints[1].handle({head, body}).status, 400) << body;
-    EXPECT_EQ(endpoints[2].handle({head, body}).status, 400) << body;
-    EXPECT_EQ(endpoints[3].handle({head, body}).status, 400) << body;
-  }
 }
 
 TEST(SuggestedSuite, QuotesNamesOfOtherMachines) {

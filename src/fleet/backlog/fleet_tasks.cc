@@ -3,6 +3,9 @@
 
 #include "base/escaped.h"
 #include "base/json/json.h"
+#include "fleet/metrics.h"
+
+#include <array>
 
 namespace purlin::fleet {
 
@@ -28,6 +31,22 @@ std::vector<backlog::Leases::Put> fleet_tasks(const std::vector<analysis::TuneTa
     puts.push_back(std::move(put));
   }
   return puts;
+}
+
+std::string backlog_metrics(backlog::Leases& leases, std::int64_t now_ns) {
+  const Result<std::vector<backlog::SharedTask>> tasks = leases.list(now_ns);
+  const Result<double> spent_s = leases.spent_gpu_s(now_ns);
+  if (!tasks.is_ok() || !spent_s.is_ok()) return "";
+  std::array<int, 4> states{};
+  for (const backlog::SharedTask& task : *tasks) ++states[static_cast<std::size_t>(task.state)];
+  std::string text =
+      "# HELP purlin_backlog_tasks Tasks of the shared backlog.\n"
+      "# TYPE purlin_backlog_tasks gauge\n";
+  for (std::size_t i = 0; i < states.size(); ++i)
+    text += fmt::format("purlin_backlog_tasks{{state=\"{}\"}} {}\n",
+                        backlog::to_text(static_cast<backlog::TaskState>(i)), states[i]);
+  return text + RequestMetrics::single("purlin_tuning_gpu_seconds_today", "gauge",
+                                       "GPU time that tuning took on this UTC day.", *spent_s);
 }
 
 std::string suggested_suite(const std::string& name, const std::string& since,

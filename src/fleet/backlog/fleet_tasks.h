@@ -6,6 +6,7 @@
 #include "backlog/leases.h"
 #include "fleet/analysis/rank.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace purlin::fleet {
 std::vector<backlog::Leases::Put> fleet_tasks(const std::vector<analysis::TuneTask>& tasks,
                                               const std::string& toolkit,
                                               const std::string& driver);
+
+// Tasks by state, and the GPU time that tuning took today, for Prometheus; "" where the file fails.
+std::string backlog_metrics(backlog::Leases& leases, std::int64_t now_ns);
 
 // A suite for `purlin guard check` (docs/formats/suite.md): the hottest kernels that a spec
 // computes. Lines for the others are comments with the reason.

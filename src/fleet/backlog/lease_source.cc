@@ -52,26 +52,29 @@ class LeaseServer : public LeaseSource {
     PURLIN_ASSIGN(const Json answer,
                   post("lease", Json::object({{"worker", worker},
                                               {"devices", Json::array_of(devices)},
-                                              {"seconds", seconds}})));
+                                              {"duration_s", seconds}})));
     const Json& json = answer["lease"];
     std::optional<backlog::Lease> lease;
     if (json.is_null()) return lease;
     lease.emplace();
     lease->ranked = backlog::ranked_from_json(json["task"]);
     PURLIN_ASSIGN(lease->token, json.int_at("token"));
-    PURLIN_ASSIGN(lease->until_ns, json.int_at("until_ns"));
+    const std::optional<std::int64_t> until_ns = parse_rfc3339(json["until"].as_string());
+    if (!until_ns) return error(Code::kUnavailable, "{}: a lease without an end", name());
+    lease->until_ns = *until_ns;
     lease->attempt = static_cast<int>(json["attempt"].as_int(1));
     return lease;
   }
   Status heartbeat(const std::string& id, std::int64_t token, double seconds) override {
-    return post("heartbeat", Json::object({{"id", id}, {"token", token}, {"seconds", seconds}}))
+    return post("heartbeat", Json::object({{"id", id}, {"token", token}, {"duration_s", seconds}}))
         .status();
   }
   Status end(const std::string& id, std::int64_t token, TaskEnd how, const std::string& outcome,
              double gpu_s) override {
     return post("done", Json::object({{"id", id},
                                       {"token", token},
-                                      {"end", to_text(how)},
+                                      {"given_back", how != TaskEnd::kDone},
+                                      {"failed", how == TaskEnd::kFailed},
                                       {"outcome", outcome},
                                       {"gpu_s", gpu_s}}))
         .status();
@@ -107,24 +110,6 @@ class LeaseServer : public LeaseSource {
 };
 
 }  // namespace
-
-std::string_view to_text(TaskEnd end) {
-  switch (end) {
-    case TaskEnd::kDone:
-      return "done";
-    case TaskEnd::kGivenBack:
-      return "given_back";
-    case TaskEnd::kFailed:
-      break;
-  }
-  return "failed";
-}
-
-std::optional<TaskEnd> task_end_of(std::string_view text) {
-  for (const TaskEnd end : {TaskEnd::kDone, TaskEnd::kGivenBack, TaskEnd::kFailed})
-    if (text == to_text(end)) return end;
-  return std::nullopt;
-}
 
 std::string lease_path(const std::string& cache_directory) {
   return join_path(cache_directory, "leases.db");

@@ -23,8 +23,6 @@ enum class TaskEnd {
   kGivenBack,  // the device was needed, or the worker stops: the task is free again
   kFailed,     // counts as an attempt
 };
-std::string_view to_text(TaskEnd end);  // "done", "given_back", "failed"
-std::optional<TaskEnd> task_end_of(std::string_view text);
 
 class LeaseSource {
  public:
