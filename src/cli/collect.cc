@@ -4,15 +4,12 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "blobs/curl_http.h"
 #include "cli/commands.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
-#include "fleet/collector/collect_status.h"
-#include "fleet/collector/collector.h"
-#include "fleet/collector/shipper.h"
-#include "fleet/collector/stop_capture.h"
+#include "fleet/collector/node.h"
+#include "fleet/http_server.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -58,10 +55,6 @@ class Sender {
   bool stop_ = false;
   std::thread thread_;  // last: it uses the members above
 };
-
-std::string machine_boot() {
-  return std::string(trim(read_file("/proc/sys/kernel/random/boot_id").value_or("unknown")));
-}
 
 std::string host_name() {
   char name[256] = {};
@@ -126,8 +119,8 @@ class Collect : public Command {
  private:
   Result<fleet::CollectorOptions> collector_options() const;
   Result<fleet::BatchSpoolOptions> spool_options() const;
-  int once(fleet::Collector& collector, fleet::Shipper& shipper, fleet::BatchSpool& spool,
-           Context& context) const;
+  int once(fleet::Node& node, Context& context) const;
+  Result<std::unique_ptr<fleet::HttpServer>> listen(fleet::CollectStatus& status) const;
   void watch(fleet::Collector& collector, Log& log) const;
 
   std::string server_, token_file_, state_, node_, period_ = "10s", limit_ = "256MiB";
@@ -158,9 +151,6 @@ Result<fleet::CollectorOptions> Collect::collector_options() const {
   if (!percent || *percent < 0 || *percent > 100)
     return error(Code::kInvalid, "--stop-above '{}' is not a share such as 5%", stop_above_);
   options.budget.limit = *percent / 100;
-  options.stop = [](const fleet::FoundCapture& capture, std::int64_t pid) {
-    return fleet::stop_capture(capture.folder, pid, capture.owner);
-  };
   return options;
 }
 
@@ -197,28 +187,40 @@ void Collect::watch(fleet::Collector& collector, Log& log) const {
   (void)collector.look();  // what was sealed until now
 }
 
-int Collect::once(fleet::Collector& collector, fleet::Shipper& shipper, fleet::BatchSpool& spool,
-                  Context& context) const {
-  const Status looked = collector.look();
+int Collect::once(fleet::Node& node, Context& context) const {
+  const Status looked = node.collector().look();
   if (!looked.is_ok()) {
     context.log.error("{}", looked.message());
     return kExitError;
   }
   if (!server_.empty())
-    while (spool.totals().waiting > 0 && shipper.step() == 0 && !Interrupt::requested()) {
+    while (node.spool().totals().waiting > 0 && node.shipper().step() == 0 &&
+           !Interrupt::requested()) {
     }
-  const fleet::BatchSpool::Totals totals = spool.totals();
-  const fleet::CollectorState state = collector.state();
-  Json json = document_of("purlin.collect/1", {{"captures", state.captures},
-                                               {"rows", state.rows},
-                                               {"batches", totals.committed},
-                                               {"sent", totals.sent},
-                                               {"waiting", totals.waiting},
-                                               {"refused", totals.dead}});
+  const fleet::CollectFacts facts = node.facts();
+  const Json json = document_of("purlin.collect/1", {{"captures", facts.state.captures},
+                                                     {"rows", facts.state.rows},
+                                                     {"batches", facts.spool.committed},
+                                                     {"sent", facts.spool.sent},
+                                                     {"waiting", facts.spool.waiting},
+                                                     {"refused", facts.spool.dead}});
   answer(context, json_, json,
-         fmt::format("{}, {}, {} sent, {} waiting\n", counted(state.captures, "capture"),
-                     counted(state.rows, "row"), totals.sent, totals.waiting));
-  return totals.waiting > 0 && !server_.empty() ? kExitInconclusive : kExitOk;
+         fmt::format("{}, {}, {} sent, {} waiting\n", counted(facts.state.captures, "capture"),
+                     counted(facts.state.rows, "row"), facts.spool.sent, facts.spool.waiting));
+  return facts.spool.waiting > 0 && !server_.empty() ? kExitInconclusive : kExitOk;
+}
+
+Result<std::unique_ptr<fleet::HttpServer>> Collect::listen(fleet::CollectStatus& status) const {
+  if (listen_ == "-") return std::unique_ptr<fleet::HttpServer>();
+  const std::optional<std::int64_t> port = parse_int(listen_);
+  if (!port || *port < 0 || *port > 65535)
+    return error(Code::kInvalid, "--listen '{}' is not a port", listen_);
+  fleet::HttpServerOptions options;
+  options.port = static_cast<std::uint16_t>(*port);
+  options.network_threads = options.handler_threads = 1;
+  options.max_connections = 64;
+  options.max_buffered_bytes = std::size_t{4} << 20;
+  return fleet::HttpServer::start(options, status);
 }
 
 Result<int> Collect::run(Context& context) {
@@ -230,64 +232,30 @@ Result<int> Collect::run(Context& context) {
     return error(Code::kInvalid, "--server names where batches go, such as https://fleet:8717");
   while (ends_with(server_, "/")) server_.pop_back();
   raise_descriptors();
-  PURLIN_ASSIGN(fleet::CollectorOptions options, collector_options());
-  PURLIN_ASSIGN(fleet::BatchSpoolOptions batches, spool_options());
-  PURLIN_TRY(make_directories_durably(batches.directory));
-  const Result<FileLock> alone = FileLock::acquire(join_path(batches.directory, ".lock"), 0);
-  if (alone.status().code() == Code::kUnavailable)
-    return error(Code::kUnavailable, "another collector uses '{}'; give this one its own --state",
-                 batches.directory);
-  if (!alone.is_ok()) return alone.status();
-  const std::string state = batches.directory;
-  PURLIN_ASSIGN(const std::unique_ptr<fleet::BatchSpool> spool,
-                fleet::BatchSpool::open(std::move(batches), machine_boot()));
-  if (spool->was_lost())
-    context.log.warn("'{}' was damaged: captures are read from their present ends on", state);
-  PURLIN_ASSIGN(std::unique_ptr<blobs::HttpClient> http, blobs::make_curl_http());
-  PURLIN_ASSIGN(const std::unique_ptr<blobs::HttpClient> kubelet, blobs::make_curl_http());
-  Clock& clock = system_clock();
-  fleet::PlaceLabelsOptions places_of{kubelet_logs_, kubelet_url_, kubelet_token_file_,
-                                      job_mapping_};
-  fleet::PlaceLabels places(std::move(places_of), kubelet.get(), clock);
-  fleet::Collector collector(std::move(options), *spool, places, clock, context.log);
-  fleet::ShipperOptions to;
-  to.server = server_;
-  if (!token_file_.empty())
-    to.token = [file = token_file_] {
-      return std::string(trim(read_file(file, 64 << 10).value_or("")));
-    };
-  fleet::Shipper shipper(std::move(to), std::move(http), *spool, clock, context.log,
-                         static_cast<std::uint64_t>(clock.wall_ns()) ^
-                             static_cast<std::uint64_t>(::getpid()));
+  fleet::NodeOptions options;
+  PURLIN_ASSIGN(options.collector, collector_options());
+  PURLIN_ASSIGN(options.spool, spool_options());
+  options.places = {kubelet_logs_, kubelet_url_, kubelet_token_file_, job_mapping_};
+  options.server = server_;
+  options.token_file = token_file_;
+  options.period_s = period_s_;
+  const std::string state = options.spool.directory;
+  PURLIN_ASSIGN(const std::unique_ptr<fleet::Node> node,
+                fleet::Node::open(std::move(options), system_clock(), context.log));
   const Interrupt interrupt;
-  if (once_) return once(collector, shipper, *spool, context);
-  fleet::CollectStatus status(
-      [&] {
-        return fleet::CollectFacts{collector.state(), spool->totals(), shipper.counts(), period_s_};
-      },
-      clock);
-  std::unique_ptr<fleet::HttpServer> listener;
-  if (listen_ != "-") {
-    fleet::HttpServerOptions http_options;
-    http_options.network_threads = http_options.handler_threads = 1;
-    http_options.max_connections = 64;
-    http_options.max_buffered_bytes = std::size_t{4} << 20;
-    const std::optional<std::int64_t> port = parse_int(listen_);
-    if (!port || *port < 0 || *port > 65535)
-      return error(Code::kInvalid, "--listen '{}' is not a port", listen_);
-    http_options.port = static_cast<std::uint16_t>(*port);
-    PURLIN_ASSIGN(listener, fleet::HttpServer::start(http_options, status));
-  }
+  if (once_) return once(*node, context);
+  fleet::CollectStatus status([&node] { return node->facts(); }, system_clock());
+  PURLIN_ASSIGN(const std::unique_ptr<fleet::HttpServer> listener, listen(status));
   const std::string url = listener ? listener->url() : "";
   answer(context, json_,
          document_of("purlin.collect/1", {{"server", server_}, {"state", state}, {"url", url}}),
          fmt::format("collecting for {} ({})\n", server_, url.empty() ? state : url));
   std::fflush(context.out);
   {
-    const Sender sender(shipper);
-    watch(collector, context.log);
+    const Sender sender(node->shipper());
+    watch(node->collector(), context.log);
   }
-  (void)shipper.step();  // one more attempt: the rest waits for the next start
+  (void)node->shipper().step();  // one more attempt: the rest waits for the next start
   if (listener) listener->stop(0);
   return kExitOk;
 }

@@ -7,6 +7,10 @@
 #include "cli/frame/answer.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
+#include "fleet/api/backlog_api.h"
+#include "fleet/api/fleet_api.h"
+#include "fleet/api/ingest_api.h"
+#include "fleet/api/query_api.h"
 #include "fleet/cache_api.h"
 #include "fleet/service.h"
 #include "fleet/token_file.h"
@@ -105,7 +109,8 @@ void look_at_tokens(fleet::TokenFile& file, const std::string& path, fleet::Serv
 // Tends in a separate thread: tokens and signals are checked even while a disk hangs.
 class Tender {
  public:
-  Tender(fleet::CacheApi& api, Log& log) : api_(api), log_(log), thread_([this] { run(); }) {}
+  Tender(fleet::CacheApi& api, fleet::StoreGate& gate, double keep_s, Log& log)
+      : api_(api), gate_(gate), keep_s_(keep_s), log_(log), thread_([this] { run(); }) {}
   ~Tender() {
     {
       const std::lock_guard lock(mutex_);
@@ -124,11 +129,22 @@ class Tender {
     while (!stopped_.wait_for(lock, kBetweenTending, [this] { return stop_; })) {
       lock.unlock();
       if (const Status tended = api_.tend(); !tended.is_ok()) log_.warn("{}", tended.message());
+      if (const Status tended = gate_.write([this](store::Store& store) { return tend(store); });
+          !tended.is_ok())
+        log_.warn("the store: {}", tended.message());
       lock.lock();
     }
   }
 
+  Status tend(store::Store& store) const {
+    PURLIN_TRY(store.compact());
+    if (keep_s_ <= 0) return Status::ok();
+    return store.expire(system_clock().wall_ns() - static_cast<std::int64_t>(keep_s_ * 1e9));
+  }
+
   fleet::CacheApi& api_;
+  fleet::StoreGate& gate_;
+  const double keep_s_;
   Log& log_;
   std::mutex mutex_;
   std::condition_variable stopped_;
@@ -136,13 +152,50 @@ class Tender {
   std::thread thread_;  // last: it uses the members above
 };
 
+// What a server has of a fleet: its store, raw profiles and backlog.
+struct FleetParts {
+  std::unique_ptr<fleet::StoreGate> gate;
+  std::optional<backlog::Leases> leases;
+  fleet::RawFolder raws;
+};
+
+Result<FleetParts> open_fleet(const std::string& data, const std::string& target) {
+  FleetParts parts;
+  const std::string place = target.empty() ? join_path(data, "store") : target;
+  PURLIN_TRY(store::init_store(place));
+  PURLIN_ASSIGN(std::unique_ptr<store::Store> store, store::open_store(place));
+  parts.gate = std::make_unique<fleet::StoreGate>(std::move(store));
+  PURLIN_ASSIGN(backlog::Leases leases,
+                backlog::Leases::open(join_path(data, "backlog.sqlite")));
+  parts.leases.emplace(std::move(leases));
+  parts.raws.directory = join_path(data, "raws");
+  return parts;
+}
+
+std::vector<fleet::Endpoint> all_endpoints(fleet::CacheApi& caches, FleetParts& parts) {
+  Clock& clock = system_clock();
+  std::vector<fleet::Endpoint> all;
+  for (std::vector<fleet::Endpoint> some :
+       {fleet::ingest_endpoints(*parts.gate, clock), fleet::query_endpoints(*parts.gate, clock),
+        fleet::node_endpoints(*parts.gate), fleet::raw_endpoints(parts.raws),
+        fleet::guard_endpoints(*parts.gate, clock),
+        fleet::backlog_endpoints(*parts.leases, clock),
+        fleet::store_endpoints(*parts.gate, clock), fleet::cache_endpoints(caches)})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
 class Serve : public Command {
  public:
   std::string_view name() const override { return "serve"; }
-  std::string_view summary() const override { return "Serve shared config caches over HTTP"; }
+  std::string_view summary() const override {
+    return "Serve a fleet's profiles and shared config caches over HTTP";
+  }
   VerbText text() const override {
     return {
         .description =
+            "Collectors send their batches to it (`purlin collect`), and it answers questions "
+            "about the fleet under /v1/query.\n\n"
             "Machines push to http://HOST:PORT/NAME and pull from it. The first push creates the "
             "cache NAME. SIGTERM and Ctrl-C let running requests end.\n\nThe server listens on "
             "this machine only, unless --listen names another address. It then needs --token-file.",
@@ -171,6 +224,12 @@ class Serve : public Command {
          "admin. The file must not be readable by everyone. The server reads it again when it "
          "changes."},
         "FILE");
+    flags.option("--store", store_,
+                 {"Store of the fleet's profiles (default: the folder `store` of --data)",
+                  "A folder for SQLite, or http://HOST:PORT/DATABASE of a ClickHouse."},
+                 "TARGET");
+    flags.option("--keep", keep_,
+                 {"How long hours are kept", "Days and months stay. 0s keeps everything."}, "TIME");
     flags.flag("--hash-tokens", hash_tokens_,
                {"Replace the secrets in the token file by their hashes, and end",
                 "The tokens stay valid. A copy of the file then opens nothing."});
@@ -194,6 +253,10 @@ class Serve : public Command {
     const std::optional<double> grace = parse_duration_s(grace_);
     if (!grace || *grace > 3600)
       return error(Code::kInvalid, "--grace '{}' is not a time of at most 1h, such as 10s", grace_);
+    const std::optional<double> keep = parse_duration_s(keep_);
+    if (!keep)
+      return error(Code::kInvalid, "--keep '{}' is not a time such as 90d; 0s keeps everything",
+                   keep_);
     fleet::CacheApiOptions caches;
     if (!quota_.empty()) {
       const std::optional<std::uint64_t> quota = parse_bytes(quota_);
@@ -226,9 +289,11 @@ class Serve : public Command {
                   fleet::CacheApi::open(std::move(caches), system_clock()));
     PURLIN_ASSIGN(const std::unique_ptr<fleet::AuditLog> audit,
                   fleet::AuditLog::open(join_path(data, "audit.log")));
-    fleet::Service service(std::move(options), fleet::cache_endpoints(*api), context.log,
+    PURLIN_ASSIGN(FleetParts parts, open_fleet(data, store_));
+    fleet::Service service(std::move(options), all_endpoints(*api, parts), context.log,
                            audit.get());
     service.add_metrics([&api] { return fleet::cache_metrics(*api); });
+    service.add_metrics([&parts] { return fleet::store_metrics(*parts.gate); });
     const Interrupt interrupt;
     fleet::HttpServerOptions http;
     http.address = listen.address;
@@ -254,7 +319,7 @@ class Serve : public Command {
            fmt::format("serving {} from {} ({})\n", server->url(), data,
                        open ? "no tokens: every user of this machine may write" : "with tokens"));
     std::fflush(context.out);
-    const Tender tender(*api, context.log);
+    const Tender tender(*api, *parts.gate, *keep, context.log);
     FileWatch certificate(tls_certificate_);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
       system_clock().sleep_ns(kLookNs);
@@ -290,7 +355,8 @@ class Serve : public Command {
     return written;
   }
 
-  std::string listen_ = "127.0.0.1:8717", data_, tls_certificate_, tls_key_, token_file_, quota_, grace_ = "10s";
+  std::string listen_ = "127.0.0.1:8717", data_, tls_certificate_, tls_key_, token_file_, quota_, grace_ = "10s", store_,
+              keep_ = "90d";
   bool log_requests_ = false, hash_tokens_ = false, json_ = false;
 };
 

@@ -23,7 +23,6 @@ namespace purlin::fleet {
 struct ShipperOptions {
   std::string server;                            // "https://fleet:8717"
   std::function<std::string()> token = nullptr;  // read for each request: it may change
-  std::string certificate_authorities{};         // PEM file; "" = those of the system
 };
 
 struct ShipperCounts {
