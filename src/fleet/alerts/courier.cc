@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "blobs/curl_http.h"
 
 namespace purlin::fleet {
 namespace {
@@ -15,6 +16,7 @@ constexpr std::string_view kCourierSchema = "purlin.alerts-delivered/1";
 Courier::Courier(std::string path, std::unique_ptr<blobs::PatientHttp> http, Clock& clock, Log& log)
     : path_(std::move(path)), http_(std::move(http)), clock_(&clock), log_(&log) {}
 Courier::Courier(Courier&&) noexcept = default;
+Courier& Courier::operator=(Courier&&) noexcept = default;
 Courier::~Courier() = default;
 
 Result<Courier> Courier::open(const std::string& state_path,
@@ -99,6 +101,11 @@ Status Courier::deliver(const std::vector<Webhook>& webhooks,
 
 Status Courier::send_metrics(const std::string& otlp_url, const std::string& body) {
   return post("otlp", otlp_url, "", body);
+}
+
+Result<Courier> open_courier(const std::string& state_path, Clock& clock, Log& log) {
+  PURLIN_ASSIGN(std::unique_ptr<blobs::HttpClient> http, blobs::make_curl_http());
+  return Courier::open(state_path, std::move(http), clock, log);
 }
 
 }  // namespace purlin::fleet

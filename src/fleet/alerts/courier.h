@@ -26,6 +26,7 @@ class Courier {
   static Result<Courier> open(const std::string& state_path,
                               std::unique_ptr<blobs::HttpClient> http, Clock& clock, Log& log);
   Courier(Courier&&) noexcept;
+  Courier& operator=(Courier&&) noexcept;
   ~Courier();
 
   Status deliver(const std::vector<Webhook>& webhooks, const std::vector<Finding>& findings);
@@ -54,5 +55,8 @@ class Courier {
   std::map<std::string, Seen> seen_;  // by webhook's name, '/', id
   Counts counts_;
 };
+
+// Over libcurl.
+Result<Courier> open_courier(const std::string& state_path, Clock& clock, Log& log);
 
 }  // namespace purlin::fleet
