@@ -100,7 +100,8 @@ Result<SharedTasks> SharedTasks::open(const SharedTasksFlags& flags,
     PURLIN_ASSIGN(tasks.source_,
                   fleet::open_lease_file(fleet::lease_path(cache_directory), system_clock()));
   } else {
-    PURLIN_ASSIGN(tasks.source_, fleet::open_lease_server(flags.server, system_clock()));
+    PURLIN_ASSIGN(auto client, fleet::ServerClient::open(flags.server, system_clock()));
+    PURLIN_ASSIGN(tasks.source_, fleet::open_lease_server(std::move(client)));
   }
   return tasks;
 }

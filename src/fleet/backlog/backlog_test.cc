@@ -44,10 +44,10 @@ class SharedBacklogTest : public ::testing::Test {
     tasks[1].kernel = "softmax", tasks[1].gpu_s = 5, tasks[1].stale = true;
     ASSERT_TRUE(leases.put(fleet_tasks(tasks, "12.8", "580"), clock_.now_ns).is_ok());
     leases_ = std::make_unique<backlog::Leases>(std::move(leases));
-    source_ =
-        open_lease_server("http://127.0.0.1:1/",
-                          std::make_unique<DirectHttp>(backlog_endpoints(*leases_, clock_)), clock_)
-            .value();
+    auto http = std::make_unique<DirectHttp>(backlog_endpoints(*leases_, clock_));
+    source_ = open_lease_server(
+                  ServerClient::open("http://127.0.0.1:1/", std::move(http), clock_).value())
+                  .value();
   }
   void TearDown() override { static_cast<void>(remove_tree(folder_)); }
 

@@ -2,11 +2,6 @@
 #include "fleet/backlog/lease_source.h"
 
 #include "base/files.h"
-#include "blobs/curl_http.h"
-#include "blobs/patient_http.h"
-#include "blobs/server_blobs.h"
-
-#include <unistd.h>
 
 namespace purlin::fleet {
 namespace {
@@ -41,9 +36,7 @@ class LeaseFile : public LeaseSource {
 
 class LeaseServer : public LeaseSource {
  public:
-  LeaseServer(blobs::ServerConfig config, std::unique_ptr<blobs::HttpClient> http, Clock& clock,
-              std::uint64_t seed)
-      : config_(std::move(config)), http_(std::move(http), clock, seed) {}
+  explicit LeaseServer(std::unique_ptr<ServerClient> client) : client_(std::move(client)) {}
 
   // A request that arrives twice takes two tasks: the first lease ends by itself.
   Result<std::optional<backlog::Lease>> take(const std::string& worker,
@@ -79,34 +72,14 @@ class LeaseServer : public LeaseSource {
                                       {"gpu_s", gpu_s}}))
         .status();
   }
-  std::string name() const override { return config_.server; }
+  std::string name() const override { return client_->server(); }
 
  private:
   Result<Json> post(const std::string& verb, const Json& json) {
-    const std::string body = json.dump();
-    PURLIN_ASSIGN(const blobs::HttpResponse answer, http_.send(name(), [&] {
-      blobs::HttpRequest request;
-      request.method = "POST";
-      request.url = config_.server + "/v1/backlog/" + verb;
-      request.headers = {{"Content-Type", "application/json"}};
-      if (!config_.token.empty())
-        request.headers.emplace_back("Authorization", "Bearer " + config_.token);
-      request.body = body;
-      request.timeout_s = 30;
-      request.max_bytes = std::size_t{4} << 20;
-      return request;
-    }));
-    const Result<Json> document = Json::parse(answer.body);
-    if (answer.status == 200 && document.is_ok()) return document;
-    const std::string why = document.is_ok() ? (*document)["error"]["message"].as_string() : "";
-    // 410 and not 409, which clients repeat.
-    if (answer.status == 410) return Status(Code::kCancelled, why);
-    return error(answer.status == 401 || answer.status == 403 ? Code::kInvalid : Code::kUnavailable,
-                 "{}: HTTP status {}{}{}", name(), answer.status, why.empty() ? "" : ": ", why);
+    return client_->post("/v1/backlog/" + verb, json);
   }
 
-  const blobs::ServerConfig config_;
-  blobs::PatientHttp http_;
+  const std::unique_ptr<ServerClient> client_;
 };
 
 }  // namespace
@@ -121,22 +94,9 @@ Result<std::unique_ptr<LeaseSource>> open_lease_file(const std::string& path, Cl
   return source;
 }
 
-Result<std::unique_ptr<LeaseSource>> open_lease_server(const std::string& url,
-                                                       std::unique_ptr<blobs::HttpClient> http,
-                                                       Clock& clock) {
-  const std::size_t end = url.find_last_not_of('/');
-  // Checks the URL and finds the token, as for a cache of that server.
-  PURLIN_ASSIGN(blobs::ServerConfig config,
-                blobs::load_server_config(url.substr(0, end + 1) + "/backlog"));
-  const auto seed = static_cast<std::uint64_t>(clock.wall_ns()) ^ static_cast<unsigned>(::getpid());
-  std::unique_ptr<LeaseSource> source =
-      std::make_unique<LeaseServer>(std::move(config), std::move(http), clock, seed);
+Result<std::unique_ptr<LeaseSource>> open_lease_server(std::unique_ptr<ServerClient> client) {
+  std::unique_ptr<LeaseSource> source = std::make_unique<LeaseServer>(std::move(client));
   return source;
-}
-
-Result<std::unique_ptr<LeaseSource>> open_lease_server(const std::string& url, Clock& clock) {
-  PURLIN_ASSIGN(std::unique_ptr<blobs::HttpClient> http, blobs::make_curl_http());
-  return open_lease_server(url, std::move(http), clock);
 }
 
 }  // namespace purlin::fleet

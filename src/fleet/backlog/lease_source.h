@@ -9,7 +9,7 @@
 #include "backlog/leases.h"
 #include "base/status.h"
 #include "base/time.h"
-#include "blobs/http.h"
+#include "fleet/client/server_client.h"
 
 #include <memory>
 #include <optional>
@@ -36,13 +36,9 @@ class LeaseSource {
   virtual std::string name() const = 0;  // for messages
 };
 
-// `clock` outlives them.
+// `clock` outlives it.
 Result<std::unique_ptr<LeaseSource>> open_lease_file(const std::string& path, Clock& clock);
-// `url` with the token of PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE.
-Result<std::unique_ptr<LeaseSource>> open_lease_server(const std::string& url,
-                                                       std::unique_ptr<blobs::HttpClient> http,
-                                                       Clock& clock);
-Result<std::unique_ptr<LeaseSource>> open_lease_server(const std::string& url, Clock& clock);
+Result<std::unique_ptr<LeaseSource>> open_lease_server(std::unique_ptr<ServerClient> client);
 
 // The file of leases next to a config cache.
 std::string lease_path(const std::string& cache_directory);
