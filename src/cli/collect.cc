@@ -2,12 +2,14 @@
 // `purlin collect`: the node's daemon, which reads captures and sends them to a server.
 #include "base/byte_size.h"
 #include "base/files.h"
+#include "base/os/process.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
+#include "fleet/collector/counter_lock.h"
 #include "fleet/collector/node.h"
 #include "fleet/http_server.h"
 
@@ -86,6 +88,8 @@ class Collect : public Command {
                 "a restart loses nothing and doubles nothing. GET /healthz and GET /metrics on "
                 "--listen report the state. Run it as root to read the captures of all users.",
             .examples = {{"purlin collect --server https://fleet:8717 --token-file /etc/purlin/token"},
+                         {"purlin collect --counters -- purlin profile --counters all -- ./app",
+                          "With the hardware counters that dcgm-exporter uses else"},
                          {"purlin collect --once --server http://127.0.0.1:8717",
                           "Reads and sends what there is, and ends"}},
             .exit_codes = {{0, "Stopped"}, {2, "Error"}, {3, "--once: batches still wait"}},
@@ -110,6 +114,10 @@ class Collect : public Command {
     flags.option("--kubelet-token-file", kubelet_token_file_, "Token for the kubelet", "FILE");
     flags.option("--job-mapping", job_mapping_,
                  "Folder with a file per GPU that names its job, as dcgm-exporter reads it", "DIR");
+    flags.flag("--counters", counters_,
+               {"Run the command after -- while this node's hardware counters are free",
+                "dcgm-exporter is paused, and one such command runs at a time."});
+    flags.command(command_, false);
     flags.flag("--keep", keep_, "Keep captures that have ended and were read");
     flags.flag("--once", once_, "Read and send what there is, then end");
     flags.flag("--json", json_, "Print the addresses as one JSON document");
@@ -120,6 +128,7 @@ class Collect : public Command {
   Result<fleet::CollectorOptions> collector_options() const;
   Result<fleet::BatchSpoolOptions> spool_options() const;
   int once(fleet::Node& node, Context& context) const;
+  Result<int> run_with_counters() const;
   Result<std::unique_ptr<fleet::HttpServer>> listen(fleet::CollectStatus& status) const;
   void watch(fleet::Collector& collector, Log& log) const;
 
@@ -128,7 +137,8 @@ class Collect : public Command {
   std::string kubelet_logs_ = "/var/log/containers", kubelet_url_, kubelet_token_file_,
               job_mapping_;
   std::vector<std::string> spools_, temporary_;
-  bool keep_ = false, once_ = false, json_ = false;
+  std::vector<std::string> command_;
+  bool keep_ = false, once_ = false, json_ = false, counters_ = false;
   double period_s_ = 10;
 };
 
@@ -177,6 +187,7 @@ void Collect::watch(fleet::Collector& collector, Log& log) const {
       clock.sleep_ns(std::min(kCollectLookNs, next - clock.monotonic_ns()));
       continue;
     }
+    (void)fleet::CounterLock::resume_abandoned();
     const Status looked = collector.look();
     if (!looked.is_ok() && looked.message() != said)
       log.warn("batches cannot be stored, and are kept in memory: {}", looked.message());
@@ -223,7 +234,21 @@ Result<std::unique_ptr<fleet::HttpServer>> Collect::listen(fleet::CollectStatus&
   return fleet::HttpServer::start(options, status);
 }
 
+// Its exit code is that of the command.
+Result<int> Collect::run_with_counters() const {
+  if (command_.empty()) return error(Code::kInvalid, "--counters needs a command after --");
+  PURLIN_ASSIGN(const fleet::CounterLock lock, fleet::CounterLock::acquire());
+  const Interrupt interrupt;  // the command has the terminal's signals; DCGM is resumed after it
+  Process::Options options;
+  options.argv = command_;
+  options.in = Process::Stream::kInherit;
+  options.new_group = false;
+  PURLIN_ASSIGN(Process process, Process::start(options));
+  return process.wait()->shell_code();
+}
+
 Result<int> Collect::run(Context& context) {
+  if (counters_) return run_with_counters();
   const std::optional<double> period = parse_duration_s(period_);
   if (!period || *period < 0.1 || *period > 3600)
     return error(Code::kInvalid, "--period '{}': give a time from 100ms to 1h", period_);

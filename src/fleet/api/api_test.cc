@@ -13,6 +13,7 @@
 #include "fleet/api/query_filter.h"
 #include "fleet/cache_api.h"
 #include "fleet/service.h"
+#include "store/zstd_frame.h"
 
 #include <gtest/gtest.h>
 
@@ -205,6 +206,15 @@ TEST_F(ApiTest, WhatIsNoBatchIsRefusedForGood) {
   changed[changed.size() / 2] ^= 1;
   EXPECT_EQ(post(changed, sha256_hex(bytes)).status, 412) << "damaged on its way: sent again";
   EXPECT_TRUE(facts_->batches.empty());
+}
+
+// 8 MiB of zstd can state any size: no more than the limit is ever allocated.
+TEST_F(ApiTest, AZipBombIsRefusedByItsHead) {
+  const std::string bomb = store::zstd_frame(std::string(std::size_t{200} << 20, '\0')).value();
+  EXPECT_LT(bomb.size(), 64U << 10);
+  EXPECT_EQ(post(bomb).status, 422);
+  const std::string nested = store::zstd_frame(store::zstd_frame(std::string(1 << 20, 'x')).value()).value();
+  EXPECT_EQ(post(nested).status, 422);
 }
 
 TEST_F(ApiTest, AStoreThatIsDownIsTriedAgain) {

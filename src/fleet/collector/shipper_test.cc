@@ -21,7 +21,7 @@ class ShipperTest : public testing::Test {
     for (int i = 0; i < batches; ++i) {
       store::Batch batch;
       batch.node = "n";
-      batch.end_ns = ++made_;
+      batch.begin_ns = batch.end_ns = batch.sent_ns = 1'700'000'000'000'000'000 + ++made_;
       ASSERT_TRUE(spool_->commit({batch}, {}).is_ok());
     }
   }
