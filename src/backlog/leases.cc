@@ -79,15 +79,7 @@ class Statement {
 
 Result<RankedTask> task_of(const std::string& document) {
   PURLIN_ASSIGN(const Json json, Json::parse(document));
-  RankedTask ranked;
-  ranked.task = task_from_json(json);
-  ranked.task.first_queued_at = json["first_queued_at"].as_string();
-  ranked.task.seen = static_cast<int>(json["seen"].as_int(1));
-  ranked.gpu_time_ns = json["gpu_time_ns"].as_double();
-  ranked.headroom = json["headroom"].as_double();
-  ranked.time_assumed = json["gpu_time_assumed"].as_bool();
-  ranked.headroom_assumed = json["headroom_assumed"].as_bool();
-  return ranked;
+  return ranked_from_json(json);
 }
 
 Status lost(const std::string& id) {

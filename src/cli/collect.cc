@@ -114,6 +114,10 @@ class Collect : public Command {
     flags.option("--kubelet-token-file", kubelet_token_file_, "Token for the kubelet", "FILE");
     flags.option("--job-mapping", job_mapping_,
                  "Folder with a file per GPU that names its job, as dcgm-exporter reads it", "DIR");
+    flags.list("--config-cache", config_caches_,
+               {"Config cache whose hit rate is a metric; repeatable",
+                "Programs count their launches with and without a tuned config next to it."},
+               "DIR");
     flags.flag("--counters", counters_,
                {"Run the command after -- while this node's hardware counters are free",
                 "dcgm-exporter is paused, and one such command runs at a time."});
@@ -136,7 +140,7 @@ class Collect : public Command {
   std::string listen_ = "8718", stop_above_ = "5%";
   std::string kubelet_logs_ = "/var/log/containers", kubelet_url_, kubelet_token_file_,
               job_mapping_;
-  std::vector<std::string> spools_, temporary_;
+  std::vector<std::string> spools_, temporary_, config_caches_;
   std::vector<std::string> command_;
   bool keep_ = false, once_ = false, json_ = false, counters_ = false;
   double period_s_ = 10;
@@ -270,6 +274,8 @@ Result<int> Collect::run(Context& context) {
   const Interrupt interrupt;
   if (once_) return once(*node, context);
   fleet::CollectStatus status([&node] { return node->facts(); }, system_clock());
+  if (!config_caches_.empty())
+    status.add_metrics([this] { return fleet::lookup_metrics(config_caches_); });
   PURLIN_ASSIGN(const std::unique_ptr<fleet::HttpServer> listener, listen(status));
   const std::string url = listener ? listener->url() : "";
   answer(context, json_,

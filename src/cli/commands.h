@@ -31,6 +31,7 @@ std::unique_ptr<Command> make_cache_repair_command();
 std::unique_ptr<Command> make_cache_push_command();
 std::unique_ptr<Command> make_cache_pull_command();
 std::unique_ptr<Command> make_backlog_command();
+std::unique_ptr<Command> make_worker_pool_command();
 std::unique_ptr<Command> make_serve_command();
 std::unique_ptr<Command> make_collect_command();
 std::unique_ptr<Command> make_env_command();

@@ -2,16 +2,20 @@
 // `purlin serve`: serves shared caches over HTTP.
 #include "base/byte_size.h"
 #include "base/files.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
+#include "fleet/alerts/watcher.h"
 #include "fleet/api/backlog_api.h"
 #include "fleet/api/fleet_api.h"
 #include "fleet/api/ingest_api.h"
 #include "fleet/api/query_api.h"
+#include "fleet/backlog/fleet_tasks.h"
 #include "fleet/cache_api.h"
+#include "fleet/demo/made_week.h"
 #include "fleet/service.h"
 #include "fleet/token_file.h"
 
@@ -25,6 +29,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
+#include <utility>
 
 namespace purlin::cli {
 namespace {
@@ -166,8 +171,7 @@ Result<FleetParts> open_fleet(const std::string& data, const std::string& target
   PURLIN_TRY(store::init_store(place));
   PURLIN_ASSIGN(std::unique_ptr<store::Store> store, store::open_store(place));
   parts.gate = std::make_unique<fleet::StoreGate>(std::move(store));
-  PURLIN_ASSIGN(backlog::Leases leases,
-                backlog::Leases::open(join_path(data, "backlog.sqlite")));
+  PURLIN_ASSIGN(backlog::Leases leases, backlog::Leases::open(join_path(data, "backlog.sqlite")));
   parts.leases.emplace(std::move(leases));
   parts.raws.directory = data;
   return parts;
@@ -179,11 +183,66 @@ std::vector<fleet::Endpoint> all_endpoints(fleet::CacheApi& caches, FleetParts& 
   for (std::vector<fleet::Endpoint> some :
        {fleet::ingest_endpoints(*parts.gate, clock), fleet::query_endpoints(*parts.gate, clock),
         fleet::node_endpoints(*parts.gate), fleet::raw_endpoints(parts.raws),
-        fleet::guard_endpoints(*parts.gate, clock),
-        fleet::backlog_endpoints(*parts.leases, clock),
+        fleet::guard_endpoints(*parts.gate, clock), fleet::backlog_endpoints(*parts.leases, clock),
         fleet::store_endpoints(*parts.gate, clock), fleet::cache_endpoints(caches)})
     all.insert(all.end(), some.begin(), some.end());
   return all;
+}
+
+std::string backlog_text(const std::string& path) {
+  Result<backlog::Leases> leases = backlog::Leases::open(path);
+  return leases.is_ok() ? fleet::backlog_metrics(*leases, system_clock().wall_ns()) : "";
+}
+
+// The folder of a demo, removed at its end.
+class DemoFolder {
+ public:
+  static Result<DemoFolder> make(bool wanted) {
+    DemoFolder folder;
+    if (wanted) {
+      PURLIN_ASSIGN(folder.path_, make_temporary_directory("purlin-demo"));
+    }
+    return folder;
+  }
+  DemoFolder(DemoFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  DemoFolder& operator=(DemoFolder&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~DemoFolder() {
+    if (!path_.empty()) static_cast<void>(remove_tree(path_));
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  DemoFolder() = default;
+  std::string path_;
+};
+
+Status fill_demo(fleet::StoreGate& gate) {
+  std::vector<store::HashedBatch> batches;
+  for (store::Batch& batch : fleet::made_week({system_clock().wall_ns()})) {
+    PURLIN_ASSIGN(const std::string bytes, store::encode(batch));
+    batches.push_back({sha256_hex(bytes), std::move(batch)});
+  }
+  return gate.write([&](store::Store& store) -> Status {
+    for (const Result<store::Ingest>& stored : store.ingest_many(batches))
+      PURLIN_TRY(stored.status());
+    return store.compact();
+  });
+}
+
+std::string demo_text(const std::string& url) {
+  return fmt::format(
+      "a week of a made-up fleet; try\n"
+      "  {0}/v1/query/top                the kernels with the most GPU time\n"
+      "  {0}/v1/query/slower             two regressions: a build, a driver\n"
+      "  {0}/v1/query/stragglers         a GPU that is slower than its peers\n"
+      "  {0}/v1/query/coverage           a node that is hardly seen\n"
+      "  {0}/v1/nodes                    the nodes and their collectors\n"
+      "  {0}/v1/backlog                  what is worth tuning\n"
+      "  {0}/metrics                     the same as counts, for Prometheus\n",
+      url);
 }
 
 class Serve : public Command {
@@ -241,6 +300,15 @@ class Serve : public Command {
     flags.option("--tls-key", tls_key_, "Private key of the certificate, as PEM", "FILE");
     flags.option("--quota", quota_, "Maximum size of all caches together, such as 20GiB", "SIZE");
     flags.option("--grace", grace_, "Time for running requests when the server stops", "TIME");
+    flags.option("--alerts", alerts_,
+                 {"Webhooks for what became slower, and how often to look",
+                  "A file of docs/formats/alerts.md. Without it, nothing is sent, and the server "
+                  "looks every 15 minutes."},
+                 "FILE");
+    flags.flag("--demo", demo_,
+               {"Serve a week of a made-up fleet, and remove it at the end",
+                "It has about 40 kernels, two regressions, a straggler and a node that is hardly "
+                "seen. --data keeps it."});
     flags.flag("--log-requests", log_requests_, "Print a line for each request on stderr");
     flags.flag("--json", json_,
                {"Print the address as one JSON document", "The schema is purlin.serve/1."});
@@ -278,7 +346,14 @@ class Serve : public Command {
                    "others can reach {}: give --token-file, so that not everyone may write what "
                    "your machines will run (docs/guide/cache.md)",
                    listen.address);
-    const std::string data = data_.empty() ? join_path(user_state_directory(), "server") : data_;
+    fleet::AlertConfig alerts;
+    if (!alerts_.empty()) {
+      PURLIN_ASSIGN(alerts, fleet::load_alerts(alerts_));
+    }
+    PURLIN_ASSIGN(const DemoFolder demo_folder, DemoFolder::make(demo_ && data_.empty()));
+    const std::string data = !demo_folder.path().empty() ? demo_folder.path()
+                             : data_.empty() ? join_path(user_state_directory(), "server")
+                                             : data_;
     caches.directory = join_path(data, "caches");
     PURLIN_TRY(make_directories_durably(data));
     const Result<FileLock> alone = FileLock::acquire(join_path(data, ".serve.lock"), 0);
@@ -291,10 +366,18 @@ class Serve : public Command {
     PURLIN_ASSIGN(const std::unique_ptr<fleet::AuditLog> audit,
                   fleet::AuditLog::open(join_path(data, "audit.log")));
     PURLIN_ASSIGN(FleetParts parts, open_fleet(data, store_));
+    if (demo_) PURLIN_TRY(fill_demo(*parts.gate));
     fleet::Service service(std::move(options), all_endpoints(*api, parts), context.log,
                            audit.get());
     service.add_metrics([&api] { return fleet::cache_metrics(*api); });
     service.add_metrics([&parts] { return fleet::store_metrics(*parts.gate); });
+    const std::string backlog_path = join_path(data, "backlog.sqlite");
+    service.add_metrics([&backlog_path] { return backlog_text(backlog_path); });
+    std::atomic<const fleet::Watcher*> watching{nullptr};
+    service.add_metrics([&watching] {
+      const fleet::Watcher* const watcher = watching.load();
+      return watcher == nullptr ? std::string() : watcher->metrics();
+    });
     const Interrupt interrupt;
     fleet::HttpServerOptions http;
     http.address = listen.address;
@@ -319,7 +402,17 @@ class Serve : public Command {
                                           {"tokens", !open}}),
            fmt::format("serving {} from {} ({})\n", server->url(), data,
                        open ? "no tokens: every user of this machine may write" : "with tokens"));
+    if (demo_ && !json_) context.print(demo_text(server->url()));
     std::fflush(context.out);
+    if (alerts.url.empty()) alerts.url = server->url();
+    std::optional<fleet::Courier> courier;
+    if (!alerts_.empty()) {
+      PURLIN_ASSIGN(courier, fleet::open_courier(join_path(data, "alerts.json"), system_clock(),
+                                                 context.log));
+    }
+    const fleet::Watcher watcher(*parts.gate, {std::move(alerts), backlog_path}, std::move(courier),
+                                 system_clock(), context.log);
+    watching.store(&watcher);
     const Tender tender(*api, *parts.gate, parts.raws, *keep, context.log);
     FileWatch certificate(tls_certificate_);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
@@ -331,6 +424,7 @@ class Serve : public Command {
     }
     api->stop_tending();  // a request may do so, too
     server->stop(*grace);
+    watching.store(nullptr);
     return kExitOk;
   }
 
@@ -356,9 +450,10 @@ class Serve : public Command {
     return written;
   }
 
-  std::string listen_ = "127.0.0.1:8717", data_, tls_certificate_, tls_key_, token_file_, quota_, grace_ = "10s", store_,
-              keep_ = "90d";
-  bool log_requests_ = false, hash_tokens_ = false, json_ = false;
+  std::string listen_ = "127.0.0.1:8717", data_, tls_certificate_, tls_key_, token_file_, quota_,
+              grace_ = "10s", store_, keep_ = "90d";
+  std::string alerts_;
+  bool log_requests_ = false, hash_tokens_ = false, json_ = false, demo_ = false;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "fleet/analysis/documents.h"
 
 #include "base/time.h"
+#include "fleet/percent.h"
 
 namespace purlin::fleet::analysis {
 namespace {
@@ -67,6 +68,9 @@ Json slower_json(const SlowerKernel& row) {
                             {"gpu_s_after", row.gpu_s_after},
                             {"lost_gpu_s", row.lost_gpu_s},
                             {"marks", list_of(row.marks, mark_json)}});
+  const std::string kernel = percent_encoded(row.key.kernel);
+  json.set("history", "/v1/query/history?kernel=" + kernel);
+  json.set("guard_runs", "/v1/guard?kernel=" + kernel);
   if (!row.why_suspect.empty()) json.set("why_suspect", row.why_suspect);
   if (std::string command = bisect_command(row); !command.empty())
     json.set("bisect", std::move(command));

@@ -22,7 +22,7 @@ Json ranked_json(const backlog::RankedTask& ranked) {
 }
 
 HttpAnswer refusal(const Status& status) {
-  return status.code() == Code::kCancelled ? error_answer(409, status.message())
+  return status.code() == Code::kCancelled ? error_answer(410, status.message())
                                            : error_answer(status);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The endpoints of the fleet's shared backlog: workers take leases on tasks, prolong them, and give
-// their results (backlog/leases.h). A lease that was lost is 409: its result does not count.
+// their results (backlog/leases.h). A lease that was lost is 410: its result does not count.
 //
 // [MT]; leases and clock outlive them. Failure: as an answer's status.
 #pragma once

@@ -31,6 +31,7 @@ HttpAnswer CollectStatus::answer(const HttpHead&, const std::string&) {
   HttpAnswer answer;
   answer.content_type = "text/plain; version=0.0.4";
   answer.body = metrics();
+  if (more_metrics_) answer.body += more_metrics_();
   return answer;
 }
 

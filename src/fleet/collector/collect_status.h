@@ -25,6 +25,8 @@ class CollectStatus : public HttpHandler {
  public:
   CollectStatus(std::function<CollectFacts()> facts, Clock& clock)
       : facts_(std::move(facts)), clock_(clock) {}
+  // Further metrics, as Prometheus' text; before the first request.
+  void add_metrics(std::function<std::string()> text) { more_metrics_ = std::move(text); }
   std::optional<HttpAnswer> early(const HttpHead& head) override;
   HttpAnswer answer(const HttpHead& head, const std::string& body) override;
   void answered(const HttpHead&, const HttpAnswer&, std::optional<double>) override {}
@@ -33,6 +35,7 @@ class CollectStatus : public HttpHandler {
   HttpAnswer health() const;
   std::string metrics() const;
   const std::function<CollectFacts()> facts_;
+  std::function<std::string()> more_metrics_;
   Clock& clock_;
 };
 
