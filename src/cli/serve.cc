@@ -116,12 +116,9 @@ class Tender {
  public:
   Tender(fleet::CacheApi& api, fleet::StoreGate& gate, fleet::RawFolder raws, double keep_s,
          Log& log)
-      : api_(api),
-        gate_(gate),
-        raws_(std::move(raws)),
-        keep_s_(keep_s),
-        log_(log),
-        thread_([this] { run(); }) {}
+      : api_(api), gate_(gate), raws_(std::move(raws)), keep_s_(keep_s), log_(log), thread_([this] {
+          run();
+        }) {}
   ~Tender() {
     {
       const std::lock_guard lock(mutex_);

@@ -38,8 +38,8 @@ HttpAnswer unknown_token(bool without) {
 
 HttpAnswer come_back(int status, std::string_view message, double seconds) {
   HttpAnswer answer = error_answer(status, message);
-  answer.headers.emplace_back("Retry-After",
-                              std::to_string(std::clamp(std::llround(std::ceil(seconds)), 1ll, 600ll)));
+  answer.headers.emplace_back(
+      "Retry-After", std::to_string(std::clamp(std::llround(std::ceil(seconds)), 1ll, 600ll)));
   return answer;
 }
 
@@ -54,7 +54,8 @@ std::string names_of(unsigned scopes) {
 // Holds a place among the queries under way.
 class QueryPlace {
  public:
-  QueryPlace(std::atomic<int>& queries, int most) : queries_(queries), got_(queries.fetch_add(1) < most) {}
+  QueryPlace(std::atomic<int>& queries, int most)
+      : queries_(queries), got_(queries.fetch_add(1) < most) {}
   ~QueryPlace() { queries_.fetch_sub(1); }
   QueryPlace(const QueryPlace&) = delete;
   QueryPlace& operator=(const QueryPlace&) = delete;
@@ -125,8 +126,8 @@ std::optional<HttpAnswer> Service::early(const HttpHead& head) {
 // The refusal, if it is one.
 std::optional<HttpAnswer> Service::check(const HttpHead& head,
                                          const Result<Endpoints::Match>& match) {
-  const bool open = match.is_ok() && match->endpoint != nullptr &&
-                    match->endpoint->scope == Scope::kNone;
+  const bool open =
+      match.is_ok() && match->endpoint != nullptr && match->endpoint->scope == Scope::kNone;
   if (!open)
     if (std::optional<HttpAnswer> refused = check_token(head, match)) return refused;
   const Endpoint& endpoint = *match->endpoint;
@@ -155,9 +156,9 @@ std::optional<HttpAnswer> Service::check_token(const HttpHead& head,
   const Scope scope = match->endpoint->scope;
   const unsigned scopes = holder.scopes(cache);
   if (scopes == 0)
-    return error_answer(403, cache.empty()
-                                 ? fmt::format("the token '{}' is for some caches alone", holder.name)
-                                 : fmt::format("the token '{}' is not for '{}'", holder.name, cache));
+    return error_answer(
+        403, cache.empty() ? fmt::format("the token '{}' is for some caches alone", holder.name)
+                           : fmt::format("the token '{}' is not for '{}'", holder.name, cache));
   if (!holder.may(scope, cache))
     return error_answer(403, fmt::format("the token '{}' may {}, not {}", holder.name,
                                          names_of(scopes), scope_name(scope)));
@@ -196,10 +197,9 @@ HttpAnswer Service::ask(const Endpoint& endpoint, const Request& request) {
 // The write has happened. Where its line cannot be written, the metrics show it.
 void Service::audit(const Endpoint& endpoint, const Request& request, const HttpAnswer& answer) {
   if (audit_ == nullptr) return;
-  const Status written =
-      audit_->write({clock_.wall_ns(), request.holder, request.head.peer, endpoint.kind,
-                     request.head.method, request.head.target, answer.status,
-                     request.head.body_bytes});
+  const Status written = audit_->write({clock_.wall_ns(), request.holder, request.head.peer,
+                                        endpoint.kind, request.head.method, request.head.target,
+                                        answer.status, request.head.body_bytes});
   if (written.is_ok()) return;
   if (audit_failures_.fetch_add(1) == 0) log_.warn("the audit log fails: {}", written.message());
 }
