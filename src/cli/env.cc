@@ -55,7 +55,7 @@ class Env : public Command {
                 "--spool while the program runs.",
             .more =
                 "For a shell, the folder DIR/uid-NUMBER is made, which only this user can enter. "
-                "Set PURLIN_BUILD to the version of the code, or give --build: fleet queries "
+                "Set PURLIN_BUILD_LABEL to the version of the code, or give --build: fleet queries "
                 "compare builds by it.",
             .examples = {{"eval \"$(purlin env)\" && python3 train.py"},
                          {"purlin env --format kubernetes --build v1.4",

@@ -309,7 +309,7 @@ void describe(Profile& profile, const CaptureOptions& options, const Environment
               std::int64_t wall_ns, const std::vector<CoverageNote>& notes) {
   std::vector<DeviceInfo> devices = std::move(profile.environment.devices);
   const std::string build =
-      options.build.empty() ? environment_variable("PURLIN_BUILD") : options.build;
+      options.build.empty() ? environment_variable("PURLIN_BUILD_LABEL") : options.build;
   profile.environment = host;
   profile.environment.devices = std::move(devices);
   profile.environment.build = build;
@@ -357,7 +357,7 @@ std::map<std::string, std::string> capture_environment(const CaptureOptions& opt
                                                        std::vector<CoverageNote>& notes) {
   std::map<std::string, std::string> variables = injection(options, spool, notes);
   variables.erase("PURLIN_RUN_ID");  // each run has another one
-  if (!options.build.empty()) variables["PURLIN_BUILD"] = options.build;
+  if (!options.build.empty()) variables["PURLIN_BUILD_LABEL"] = options.build;
   return variables;
 }
 
