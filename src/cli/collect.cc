@@ -10,6 +10,7 @@
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
 #include "fleet/collector/counter_lock.h"
+#include "fleet/collector/lookup_metrics.h"
 #include "fleet/collector/node.h"
 #include "fleet/http_server.h"
 
