@@ -3,10 +3,12 @@
 // changed then. Few false alarms: 1 % for all kernels of a fleet in a period
 // (docs/design/fleet-analysis.md).
 //
-// An alarm has three legs: the mix-fixed levels of the nodes moved (exact signed-rank test, over
-// all kernels and times by Holm and Bonferroni), the history has a change point that lasts, and the
-// change is at least the minimum. With a change point alone it is a suspect: a reason for a paired
-// run, never for an alert. Pure, deterministic, safe on any thread. Cannot fail.
+// An alarm needs all of this:
+// - The mix-fixed levels of the nodes moved: an exact signed-rank test, over all kernels (Holm) and
+//   all times (Bonferroni).
+// - The history has a rise that lasts to the end, of at least the minimum.
+// With a change point of the history alone it is a suspect: a reason for a paired run, never for an
+// alert. Pure, deterministic, safe on any thread. Cannot fail.
 #pragma once
 
 #include "fleet/analysis/coverage.h"
@@ -27,16 +29,17 @@ struct EnvironmentMark {
 struct SlowerKernel {
   KernelKey key;
   std::string role;
-  bool alarm = false;                                   // else a suspect
-  double ratio = 1, low = 0, high = 0, confidence = 0;  // time after / before, the mix fixed
-  double p_value = 1;                                   // over all tested times of this kernel
-  double history_p = 1;                                 // of the change point
-  std::int64_t at_ns = 0;                               // begin of the first step at the new level
-  int nodes = 0;                                        // that have both sides
-  double gpu_s_after = 0;                               // of the kernel since then
-  double lost_gpu_s = 0;                                // of it, what the change costs
-  std::vector<EnvironmentMark> marks;                   // empty: no recorded change
-  std::string why_suspect;                              // what an alarm lacks
+  bool alarm = false;  // Else a suspect.
+  // Time after / before, with the mix fixed.
+  double ratio = 1, low = 0, high = 0, confidence = 0;
+  double p_value = 1;                  // Over all tested times of this kernel.
+  double history_p = 1;                // Of the change point.
+  std::int64_t at_ns = 0;              // begin of the first step at the new level
+  int nodes = 0;                       // that have both sides
+  double gpu_s_after = 0;              // of the kernel since then
+  double lost_gpu_s = 0;               // of it, what the change costs
+  std::vector<EnvironmentMark> marks;  // empty: no recorded change
+  std::string why_suspect;             // what an alarm lacks
 };
 struct RefusedKernel {
   KernelKey key;
