@@ -114,8 +114,14 @@ void look_at_tokens(fleet::TokenFile& file, const std::string& path, fleet::Serv
 // Tends in a separate thread: tokens and signals are checked even while a disk hangs.
 class Tender {
  public:
-  Tender(fleet::CacheApi& api, fleet::StoreGate& gate, double keep_s, Log& log)
-      : api_(api), gate_(gate), keep_s_(keep_s), log_(log), thread_([this] { run(); }) {}
+  Tender(fleet::CacheApi& api, fleet::StoreGate& gate, fleet::RawFolder raws, double keep_s,
+         Log& log)
+      : api_(api),
+        gate_(gate),
+        raws_(std::move(raws)),
+        keep_s_(keep_s),
+        log_(log),
+        thread_([this] { run(); }) {}
   ~Tender() {
     {
       const std::lock_guard lock(mutex_);
@@ -134,21 +140,16 @@ class Tender {
     while (!stopped_.wait_for(lock, kBetweenTending, [this] { return stop_; })) {
       lock.unlock();
       if (const Status tended = api_.tend(); !tended.is_ok()) log_.warn("{}", tended.message());
-      if (const Status tended = gate_.write([this](store::Store& store) { return tend(store); });
+      if (const Status tended = fleet::tend_store(gate_, raws_, keep_s_, system_clock());
           !tended.is_ok())
         log_.warn("the store: {}", tended.message());
       lock.lock();
     }
   }
 
-  Status tend(store::Store& store) const {
-    PURLIN_TRY(store.compact());
-    if (keep_s_ <= 0) return Status::ok();
-    return store.expire(system_clock().wall_ns() - static_cast<std::int64_t>(keep_s_ * 1e9));
-  }
-
   fleet::CacheApi& api_;
   fleet::StoreGate& gate_;
+  const fleet::RawFolder raws_;
   const double keep_s_;
   Log& log_;
   std::mutex mutex_;
@@ -172,7 +173,7 @@ Result<FleetParts> open_fleet(const std::string& data, const std::string& target
   parts.gate = std::make_unique<fleet::StoreGate>(std::move(store));
   PURLIN_ASSIGN(backlog::Leases leases, backlog::Leases::open(join_path(data, "backlog.sqlite")));
   parts.leases.emplace(std::move(leases));
-  parts.raws.directory = join_path(data, "raws");
+  parts.raws.directory = data;
   return parts;
 }
 
@@ -412,7 +413,7 @@ class Serve : public Command {
     const fleet::Watcher watcher(*parts.gate, {std::move(alerts), backlog_path}, std::move(courier),
                                  system_clock(), context.log);
     watching.store(&watcher);
-    const Tender tender(*api, *parts.gate, *keep, context.log);
+    const Tender tender(*api, *parts.gate, parts.raws, *keep, context.log);
     FileWatch certificate(tls_certificate_);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
       system_clock().sleep_ns(kLookNs);

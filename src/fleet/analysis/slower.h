@@ -34,7 +34,7 @@ struct SlowerKernel {
   double ratio = 1, low = 0, high = 0, confidence = 0;
   double p_value = 1;                  // Over all tested times of this kernel.
   double history_p = 1;                // Of the change point.
-  std::int64_t at_ns = 0;              // begin of the first step at the new level
+  std::int64_t at_ns = 0;              // Begin of the first step at the new level.
   int nodes = 0;                       // that have both sides
   double gpu_s_after = 0;              // of the kernel since then
   double lost_gpu_s = 0;               // of it, what the change costs

@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "fleet/answers.h"
+#include "store/raws.h"
 
 #include <algorithm>
 #include <semaphore>
@@ -98,7 +99,7 @@ class BatchApi {
 };
 
 std::string raw_path(const RawFolder& raws, const std::string& hash) {
-  return join_path(join_path(raws.directory, hash.substr(0, 2)), hash);
+  return join_path(raws.directory, store::raw_key(hash));
 }
 
 HttpAnswer get_raw(const RawFolder& raws, const std::string& hash) {

@@ -13,7 +13,7 @@
 namespace purlin::fleet {
 
 struct RawFolder {
-  std::string directory;                              // of `SHA256` files, in folders by two digits
+  std::string directory;                              // its objects have the keys of store/raws.h
   std::uint64_t max_bytes = std::uint64_t{64} << 20;   // of one
 };
 
