@@ -173,8 +173,9 @@ TEST_F(ApiTest, NoEndpointTakesALargerBodyThanItsOwn) {
 TEST_F(ApiTest, OpenApiIsThatOfTheTable) {
   const std::string path = join_path(PURLIN_SOURCE_DIR, "docs/formats/openapi.json");
   const std::string text = service_->endpoints().openapi().dump(1) + "\n";
-  if (!environment_variable("PURLIN_UPDATE_GOLDEN").empty())
+  if (!environment_variable("PURLIN_UPDATE_GOLDEN").empty()) {
     ASSERT_TRUE(write_atomic(path, text).is_ok());
+  }
   EXPECT_EQ(read_file(path).value_or(""), text);
   const Json json = Json::parse(text).value();
   std::size_t operations = 0;
