@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LeaseKeeper: holds one lease of the shared backlog while its task is tuned. A thread of its own
-// renews it; where it is lost, or Ctrl-C comes, `stop` becomes true and the session ends.
+// LeaseKeeper: holds one lease of the shared backlog while its task is tuned. A separate
+// thread renews it; where it is lost, or Ctrl-C comes, `stop` becomes true and the session ends.
 //
 // One owner; `stop` [MT]. A server that cannot be reached for a while is no loss: only an answer
 // is, or the end of the lease. Without end() the lease is given back. Failure: end() says that the

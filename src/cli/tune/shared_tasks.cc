@@ -2,10 +2,11 @@
 #include "cli/tune/shared_tasks.h"
 
 #include "analyze/kernel_name/kernel_name.h"
+#include "backlog/backlog.h"
+#include "backlog/file.h"
 #include "backlog/profile_tasks.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "cache/store/store.h"
 #include "cli/tune/kernels_directory.h"
 #include "cli/tune/spec_files.h"
 
@@ -17,8 +18,21 @@ namespace {
 
 constexpr double kMinLeaseS = 10, kMaxLeaseS = 24 * 3600.0;
 
-// The task with the spec of this machine that computes it; else the reason why there is none.
-Result<backlog::Task> with_spec(const backlog::Task& task, const DeviceInfo& device,
+// What this machine's own backlog lists joins the shared one.
+Status share_own_tasks(const std::string& cache_directory, Log& log) {
+  PURLIN_ASSIGN(const std::vector<backlog::RankedTask> own, backlog::read(cache_directory, log));
+  std::vector<backlog::Leases::Put> puts;
+  for (const backlog::RankedTask& ranked : own)
+    if (ranked.task.key.kind != "validate")
+      puts.push_back({ranked, ranked.task.key.kind == "retune"});
+  if (puts.empty()) return Status::ok();
+  PURLIN_ASSIGN(backlog::Leases leases, backlog::Leases::open(fleet::lease_path(cache_directory)));
+  return leases.put(puts, system_clock().wall_ns());
+}
+
+}  // namespace
+
+Result<backlog::Task> find_spec(const backlog::Task& task, const DeviceInfo& device,
                                 const std::vector<KernelSpec>& specs, const cache::Store& store) {
   if (!task.spec.empty() && file_exists(task.spec)) return task;
   for (const KernelSpec& spec : specs) {
@@ -46,8 +60,6 @@ Result<backlog::Task> with_spec(const backlog::Task& task, const DeviceInfo& dev
   found.key.shape = made.tasks.front().key.shape;
   return found;
 }
-
-}  // namespace
 
 void SharedTasksFlags::declare(Flags& flags) {
   flags.option("--from-backlog", tasks,
@@ -97,6 +109,7 @@ Result<SharedTasks> SharedTasks::open(const SharedTasksFlags& flags,
   }
   PURLIN_ASSIGN(tasks.specs_, load_specs(places, log));
   if (flags.server.empty()) {
+    PURLIN_TRY(share_own_tasks(cache_directory, log));
     PURLIN_ASSIGN(tasks.source_,
                   fleet::open_lease_file(fleet::lease_path(cache_directory), system_clock()));
   } else {
@@ -112,9 +125,11 @@ Result<std::optional<SharedTasks::Held>> SharedTasks::next(Log& log) {
                   source_->take(worker_name(), {device_.name}, seconds_));
     if (!lease) return std::optional<Held>();
     Held held;
+    held.id = lease->ranked.task.id();
+    held.cache_directory = cache_directory_;
     held.keeper = std::make_unique<LeaseKeeper>(*source_, *lease, seconds_, log);
     PURLIN_ASSIGN(const cache::Store store, cache::Store::open(cache_directory_));
-    Result<backlog::Task> found = with_spec(lease->ranked.task, device_, specs_, store);
+    Result<backlog::Task> found = find_spec(lease->ranked.task, device_, specs_, store);
     if (found.is_ok()) {
       held.task = std::move(found).value();
       log.info("task {}: {} {}", held.task.id(), held.task.key.kernel, held.task.key.shape);
@@ -130,12 +145,17 @@ Status SharedTasks::Held::end(const Status& status, const Json* document, bool s
   if (stopped || status.code() == Code::kCancelled)
     return keeper->end(fleet::TaskEnd::kGivenBack, "the worker stopped");
   if (!status.is_ok()) return keeper->end(fleet::TaskEnd::kFailed, status.message());
-  if (document == nullptr) return keeper->end(fleet::TaskEnd::kDone, "a winner was there already");
-  const double speedup = (*document)["speedup_over_default"].as_double();
-  if ((*document)["best"].is_null())
-    return keeper->end(fleet::TaskEnd::kFailed, "no config worked");
-  return keeper->end(fleet::TaskEnd::kDone,
-                     speedup > 0 ? fmt::format("{:.2f}x of the default", speedup) : "tuned");
+  std::string outcome = "a winner was there already";
+  if (document != nullptr) {
+    if ((*document)["best"].is_null())
+      return keeper->end(fleet::TaskEnd::kFailed, "no config worked");
+    const double speedup = (*document)["speedup_over_default"].as_double();
+    outcome = speedup > 0 ? fmt::format("{:.2f}x of the default", speedup) : "tuned";
+  }
+  PURLIN_TRY(keeper->end(fleet::TaskEnd::kDone, outcome));
+  // It may be queued on this machine, too.
+  static_cast<void>(backlog::finish(cache_directory, id));
+  return Status::ok();
 }
 
 }  // namespace purlin::cli

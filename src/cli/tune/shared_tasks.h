@@ -8,6 +8,7 @@
 
 #include "backlog/task.h"
 #include "base/json/json.h"
+#include "cache/store/store.h"
 #include "cli/frame/flags.h"
 #include "cli/tune/lease_keeper.h"
 #include "fleet/backlog/lease_source.h"
@@ -37,7 +38,8 @@ class SharedTasks {
                                   const DeviceInfo& device, Log& log);
 
   struct Held {
-    backlog::Task task;  // with its spec, and the shape in the spec's order
+    backlog::Task task;               // with its spec, and the shape in the spec's order
+    std::string id, cache_directory;  // of the task in the backlog
     std::unique_ptr<LeaseKeeper> keeper;
     // Ends the lease by what came of the session; `document` null: an entry was there already.
     Status end(const Status& status, const Json* document, bool stopped);
@@ -54,6 +56,11 @@ class SharedTasks {
   std::unique_ptr<fleet::LeaseSource> source_;
   double seconds_ = 0;
 };
+
+// The task with the spec that computes it, and the shape in that spec's order. kNotFound says why
+// none does.
+Result<backlog::Task> find_spec(const backlog::Task& task, const DeviceInfo& device,
+                                const std::vector<KernelSpec>& specs, const cache::Store& store);
 
 // HOST:PID, for the list of leases.
 std::string worker_name();

@@ -168,7 +168,7 @@ class TuneCommand : public Command {
       return kExitInconclusive;
     }
     PURLIN_TRY(made.status());
-    if (made->empty() && shared_.tasks > 0) return kExitInconclusive;
+    if (made->empty() && shared_.tasks > 0) return without_outcomes();
     if (made->empty() && missing_ && json_) context.print(set_document({}).dump(1) + "\n");
     return made->empty() ? Result<int>(kExitOk) : print(context, *made);
   }
@@ -331,6 +331,12 @@ class TuneCommand : public Command {
     return cache_.directory.empty() ? cache::Store::default_directory() : cache_.directory;
   }
 
+  // 3: no task was free. A task whose shape had a winner is done without an outcome.
+  int without_outcomes() const {
+    if (taken_ == 0) return kExitInconclusive;
+    return failed_ > 0 ? kExitError : kExitOk;
+  }
+
   // Tasks of the shared backlog, under leases. A task whose lease is lost does not count.
   Result<std::vector<Outcome>> tune_leases(Context& context) {
     PURLIN_ASSIGN(const auto device, gpu::open_device(device_names().front()));
@@ -341,6 +347,7 @@ class TuneCommand : public Command {
     for (int left = shared_.tasks; left > 0 && !Interrupt::requested(); --left) {
       PURLIN_ASSIGN(std::optional<SharedTasks::Held> held, tasks.next(context.log));
       if (!held) break;
+      ++taken_;
       spec_ = held->task.spec;
       shapes_ = {held->task.key.shape};
       missing_ = missing || held->task.key.kind == "tune";
@@ -352,13 +359,14 @@ class TuneCommand : public Command {
           made.is_ok() && !made->empty() && made->back().stopped);
       if (!ended.is_ok()) context.log.warn("{}", ended.message());
       if (!made.is_ok()) {
+        ++failed_;
         context.log.warn("{} {}: {}", held->task.key.kernel, held->task.key.shape,
                          made.status().message());
         continue;
       }
       for (Outcome& outcome : *made) outcomes.push_back(std::move(outcome));
     }
-    if (outcomes.empty())
+    if (taken_ == 0)
       context.log.info("no free task for {} in {}", device->info().name, tasks.name());
     return outcomes;
   }
@@ -540,6 +548,7 @@ class TuneCommand : public Command {
   CacheFlag cache_;
   SharedTasksFlags shared_;
   int seed_ = 1, samples_ = measure::Policy{}.max_samples, finals_ = tune::FinalsOptions{}.rounds;
+  int taken_ = 0, failed_ = 0;  // tasks of the shared backlog
   int jobs_ = -1, top_ = 10, backlog_ = 0, regret_shapes_ = 0;
   bool cold_ = false, fresh_ = false, no_store_ = false, json_ = false, missing_ = false,
        no_transfer_ = false;

@@ -19,7 +19,7 @@ namespace purlin::cli {
 namespace {
 
 constexpr std::int64_t kPoolLookNs = 200'000'000;
-constexpr double kIdleLookS = 2, kAccountS = 10, kStopS = 60;
+constexpr double kIdleLookS = 2, kAccountS = 10, kStopS = 60, kPushS = 120;
 
 double seconds_since(std::int64_t start_ns) {
   return static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
@@ -48,7 +48,8 @@ class WorkerPool : public Command {
                 "tasks back.",
             .more =
                 "A GPU is idle if NVML lists no other compute process. For other devices, and for "
-                "other rules, --idle-command decides. Winners go to the config cache of --cache.",
+                "other rules, --idle-command decides. Winners go to the config cache of "
+                "--cache, and from there to the shared cache of --push.",
             .examples = {{"purlin worker-pool --server http://purlin:8717 --device cuda:0,cuda:1"},
                          {"purlin worker-pool --drain --device cuda:0",
                           "End when no task is free: for a Slurm job array or a Kubernetes Job"}},
@@ -71,6 +72,8 @@ class WorkerPool : public Command {
                   "Exit status 0 means idle. The variable PURLIN_DEVICE has the device."},
                  "CMD");
     flags.option("--poll", poll_, "Pause when no task is free or a device is in use", "TIME");
+    flags.option("--push", push_,
+                 {"Shared cache that gets each winner", "As for `purlin cache push`."}, "TARGET");
     flags.flag("--drain", drain_, "End when no task is free");
   }
 
@@ -156,6 +159,18 @@ class WorkerPool : public Command {
     return std::optional<Process>(std::move(process));
   }
 
+  // The winner stays in the cache where it fails: the next push takes it along.
+  void push(Context& context) const {
+    Process::Options options;
+    options.argv = {"/proc/self/exe", "cache", "push", push_};
+    if (!cache_.empty()) options.argv.insert(options.argv.end(), {"--cache", cache_});
+    const Result<Captured> ran = run_captured(std::move(options), kPushS);
+    if (!ran.is_ok())
+      context.log.warn("push: {}", ran.status().message());
+    else if (!ran->exit.ok())
+      context.log.warn("the winners are not pushed to {}: {}", push_, trim(ran->err));
+  }
+
   static Status account(PoolSlot& slot, TuningHours& hours) {
     const double seconds = seconds_since(slot.accounted_ns);
     slot.accounted_ns = system_clock().monotonic_ns();
@@ -182,6 +197,7 @@ class WorkerPool : public Command {
       const bool pause = !exit->ok() || slot.stopping_ns != 0;
       slot.next_ns =
           system_clock().monotonic_ns() + (pause ? static_cast<std::int64_t>(poll_s * 1e9) : 0);
+      if (exit->ok() && !push_.empty()) push(context);
       if (!exit->ok() && exit->code != kExitInconclusive)
         context.log.warn("{}: tuning ended with {}", slot.name, exit->text());
       return Status::ok();
@@ -201,7 +217,7 @@ class WorkerPool : public Command {
   }
 
   std::string device_ = "auto", server_, cache_, budget_ = "600s", lease_ = "120s", most_ = "4h";
-  std::string hours_, idle_, poll_ = "60s";
+  std::string hours_, idle_, push_, poll_ = "60s";
   std::vector<std::string> specs_;
   bool drain_ = false;
 };

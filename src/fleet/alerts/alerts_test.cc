@@ -7,7 +7,7 @@
 namespace purlin::fleet {
 namespace {
 
-// A receiver that answers as told and keeps what it got.
+// A receiver with planned answers, which keeps the bodies.
 struct FakeReceiver {
   std::vector<int> statuses;  // of the next requests; 200 after them
   std::vector<std::string> urls, bodies;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watcher: looks at the fleet at intervals, in a thread of its own: what became slower, stragglers,
+// Watcher: looks at the fleet at intervals, in a separate thread: what became slower, stragglers,
 // thin nodes. It sends findings, and puts what is worth tuning into the shared backlog.
 //
 // Gate, clock and log outlive it. `metrics` [MT]. Failure: logged; the next round tries again.

@@ -23,7 +23,7 @@ struct MadeFleet {
   int nodes = 24, steps = 28;
   std::int64_t step_ns = 6 * kHourNs;
   double chip = 0.02, process = 0.005, within = 0.01;  // standard deviations
-  int steps_of_process = 4;                            // a process then starts anew
+  int steps_of_process = 4;                            // then the next process starts
   std::uint64_t seed = 1;
   // Factor of a duration, launches of a shape, and environment by node and step.
   std::function<double(int node, int step)> factor = [](int, int) { return 1.0; };

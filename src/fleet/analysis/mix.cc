@@ -24,8 +24,8 @@ struct FitPoint {
 };
 
 // log p50 = reference of the stratum + level of the step, by turns. A stratum that a step lacks
-// therefore moves no level. Steps without a common stratum stay at the reference: no shift is made
-// up for them.
+// therefore moves no level. Steps without a common stratum stay at the reference: no shift is
+// invented for them.
 std::vector<double> fit(const NodeSeries& node, std::size_t steps, const Needs& needs) {
   std::vector<FitPoint> points;
   std::vector<double> weights;

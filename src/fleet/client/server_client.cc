@@ -32,16 +32,22 @@ Result<std::unique_ptr<ServerClient>> ServerClient::open(const std::string& url,
 }
 
 Result<Json> ServerClient::post(std::string_view path, const Json& document) {
-  const std::string body = document.dump();
+  return send("POST", path, document.dump());
+}
+
+Result<Json> ServerClient::get(std::string_view path) { return send("GET", path, ""); }
+
+Result<Json> ServerClient::send(std::string_view method, std::string_view path,
+                                const std::string& body) {
   PURLIN_ASSIGN(const blobs::HttpResponse answer, http_.send(server_, [&] {
     blobs::HttpRequest request;
-    request.method = "POST";
+    request.method = std::string(method);
     request.url = server_ + std::string(path);
-    request.headers = {{"Content-Type", "application/json"}};
+    if (!body.empty()) request.headers = {{"Content-Type", "application/json"}};
     if (!token_.empty()) request.headers.emplace_back("Authorization", "Bearer " + token_);
     request.body = body;
     request.timeout_s = 30;
-    request.max_bytes = std::size_t{4} << 20;
+    request.max_bytes = std::size_t{64} << 20;
     return request;
   }));
   Result<Json> json = Json::parse(answer.body);

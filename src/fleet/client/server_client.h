@@ -27,11 +27,13 @@ class ServerClient {
 
   // `path`: "/v1/guard".
   Result<Json> post(std::string_view path, const Json& document);
+  Result<Json> get(std::string_view path);
   const std::string& server() const { return server_; }
 
  private:
   ServerClient(std::string server, std::string token, std::unique_ptr<blobs::HttpClient> http,
                Clock& clock);
+  Result<Json> send(std::string_view method, std::string_view path, const std::string& body);
   const std::string server_, token_;
   blobs::PatientHttp http_;
 };
