@@ -23,6 +23,9 @@ else()
 endif()
 find_path(PUGIXML_INCLUDE pugixml.hpp REQUIRED)
 find_library(PUGIXML_LIBRARY NAMES libpugixml.a pugixml REQUIRED)
+# An archive, too.
+find_path(ZSTD_INCLUDE zstd.h REQUIRED)
+find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
 find_path(CURL_INCLUDE curl/curl.h REQUIRED)  # its header alone: the library is opened at run time
