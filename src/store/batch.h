@@ -107,6 +107,8 @@ struct Limits {
   std::size_t max_body_bytes = std::size_t{64} << 20;  // of its contents
   std::size_t max_buckets = std::size_t{8} << 20;      // of all sketches together
   std::size_t max_rows = 200'000;
+  // Of all texts as often as rows name them: a row of 9 bytes can name one of 64 KiB six times.
+  std::size_t max_named_bytes = std::size_t{128} << 20;
   std::size_t max_text_bytes = 64 << 10;  // of one text; a node has at most 200
 };
 

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sqlite/reader.h"
+
+#include "base/files.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace purlin::store {
+namespace {
+
+constexpr std::size_t kMaxOpenFiles = 40;
+
+// The file's state stays the same until the end of the scope.
+struct Snapshot {
+  explicit Snapshot(PeriodReader& of) : reader(of) {}
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  ~Snapshot() { reader.end(); }
+  PeriodReader& reader;
+};
+
+// The group of each series in one slot's step; found by the ids of its entries, and by their texts
+// once per combination of a file.
+class SeriesGroups {
+ public:
+  SeriesGroups(const PeriodReader& reader, Grouping& grouping)
+      : reader_(reader), grouping_(grouping) {}
+
+  void begin_step(std::int64_t begin_ns) {
+    if (begin_ns == begin_ns_ && !of_series_.empty()) return;
+    begin_ns_ = begin_ns;
+    of_series_.assign(reader_.series().size(), -1);
+    by_ids_.clear();
+  }
+  std::size_t of(std::uint32_t series) {
+    std::int64_t& known = of_series_[series];
+    if (known < 0) known = static_cast<std::int64_t>(find(reader_.series()[series]));
+    return static_cast<std::size_t>(known);
+  }
+
+ private:
+  std::size_t find(const PeriodReader::SeriesRow& row) {
+    key_.clear();
+    for (const Kind kind : grouping_.kinds()) key_.push_back(row[static_cast<std::size_t>(kind)]);
+    const auto known = by_ids_.find(key_);
+    if (known != by_ids_.end()) return known->second;
+    const std::size_t number =
+        grouping_.number(begin_ns_, grouping_.values([&](Kind kind) -> const Fields& {
+          return reader_.entries()[row[static_cast<std::size_t>(kind)]].fields;
+        }));
+    by_ids_.emplace(key_, number);
+    return number;
+  }
+
+  const PeriodReader& reader_;
+  Grouping& grouping_;
+  std::int64_t begin_ns_ = -1;
+  std::vector<std::int64_t> of_series_;
+  std::map<std::vector<std::uint32_t>, std::size_t> by_ids_;
+  std::vector<std::uint32_t> key_;
+};
+
+}  // namespace
+
+Result<PeriodReader*> SqliteReader::period(Level level, std::int64_t ns) {
+  const std::string path = folder_.path(level, ns);
+  for (auto at = open_.begin(); at != open_.end(); ++at) {
+    if ((*at)->path() != path) continue;
+    open_.splice(open_.begin(), open_, at);
+    return open_.front().get();
+  }
+  if (!file_exists(path)) return nullptr;
+  const std::int64_t begin = *period_begin(level, period_name(level, ns));
+  Result<PeriodReader> reader = PeriodReader::open(path, level, begin);
+  if (!reader.is_ok() && reader.status().code() == Code::kNotFound) return nullptr;
+  if (!reader.is_ok()) return reader.status();
+  open_.push_front(std::make_unique<PeriodReader>(std::move(reader).value()));
+  if (open_.size() > kMaxOpenFiles) open_.pop_back();
+  return open_.front().get();
+}
+
+void SqliteReader::close(Level level, std::int64_t period_ns) {
+  const std::string path = folder_.path(level, period_ns);
+  open_.remove_if([&](const auto& reader) { return reader->path() == path; });
+}
+
+Result<std::optional<std::int64_t>> SqliteReader::folded(Level level, std::int64_t slot_ns) {
+  PURLIN_ASSIGN(PeriodReader* const reader, period(level, slot_ns));
+  if (reader == nullptr) return std::optional<std::int64_t>();
+  PURLIN_ASSIGN(const auto slots, reader->folded());
+  for (const auto& [slot, revision] : slots)
+    if (slot == slot_of(level, slot_ns)) return std::optional(revision);
+  return std::optional<std::int64_t>();
+}
+
+Result<std::int64_t> SqliteReader::revision(Level level, std::int64_t period_ns) {
+  PURLIN_ASSIGN(PeriodReader* const reader, period(level, period_ns));
+  if (reader == nullptr) return std::int64_t{0};
+  return reader->revision();
+}
+
+Result<std::vector<Part>> SqliteReader::plan_of(const Filter& filter, Step step, bool per_gpu) {
+  FoldState state;
+  PURLIN_ASSIGN(const std::vector<std::int64_t> days, folder_.periods(Level::kHours));
+  PURLIN_ASSIGN(const std::vector<std::int64_t> months, folder_.periods(Level::kDays));
+  state.days.insert(days.begin(), days.end());
+  state.months.insert(months.begin(), months.end());
+  state.revision = [this](Level level, std::int64_t ns) { return revision(level, ns); };
+  state.folded = [this](Level level, std::int64_t ns) { return folded(level, ns); };
+  return plan(state, filter, step, per_gpu || filter.per_gpu());
+}
+
+Status SqliteReader::walk(const std::vector<Part>& parts, const Filter& filter, Grouping& grouping,
+                          bool totals, const std::vector<char>* with_sketches) {
+  for (const Part& part : parts) {
+    PURLIN_ASSIGN(PeriodReader* const reader, period(part.level, part.period_ns));
+    if (reader == nullptr) continue;  // removed since the plan was made
+    const Snapshot snapshot(*reader);
+    PURLIN_TRY(reader->begin());
+    PURLIN_TRY(walk_part(*reader, part, filter, grouping, totals, with_sketches));
+  }
+  return Status::ok();
+}
+
+Status SqliteReader::walk_part(PeriodReader& reader, const Part& part, const Filter& filter,
+                               Grouping& grouping, bool totals,
+                               const std::vector<char>* with_sketches) {
+  SeriesGroups groups(reader, grouping);
+  return reader.scan(
+      part.first_slot, part.last_slot, reader.matching(filter),
+      [&](const PeriodReader::Row& row) -> Status {
+        groups.begin_step(
+            point_of(grouping.step(), slot_begin(part.level, part.period_ns, row.slot)));
+        const std::size_t number = groups.of(row.series);
+        Group& group = grouping.groups()[number];
+        if (totals) {
+          group.launches += row.launches;
+          group.recorded += row.recorded;
+          group.sum_ns += row.sum_ns;
+        }
+        const bool wanted = with_sketches == nullptr ||
+                            (number < with_sketches->size() && (*with_sketches)[number] != 0);
+        if (wanted && !group.sketch.add(row.sketch))
+          return error(
+              Code::kCorrupt,
+              "{}: the sketch of series {} in slot {} is damaged; run `purlin store check`",
+              reader.path(), row.series, row.slot);
+        return Status::ok();
+      });
+}
+
+Result<std::vector<Cell>> SqliteReader::cells(const Filter& filter,
+                                              const std::vector<Dimension>& by, Step step) {
+  Grouping grouping(by, step);
+  PURLIN_ASSIGN(const std::vector<Part> parts, plan_of(filter, step, grouping.needs_unit()));
+  PURLIN_TRY(walk(parts, filter, grouping, true, nullptr));
+  return grouping.cells();
+}
+
+// Sums first, and then the sketches of the kernels that are asked for: most rows are of others.
+Result<TopKernels> SqliteReader::top(const Filter& filter, std::size_t limit) {
+  Grouping grouping(top_dimensions(), Step::kAll);
+  PURLIN_ASSIGN(const std::vector<Part> parts, plan_of(filter, Step::kAll, false));
+  std::vector<char> none;
+  PURLIN_TRY(walk(parts, filter, grouping, true, &none));
+  const std::vector<std::size_t> chosen = heaviest(grouping.groups(), limit);
+  std::vector<char> wanted(grouping.groups().size(), 0);
+  for (const std::size_t number : chosen) wanted[number] = 1;
+  PURLIN_TRY(walk(parts, filter, grouping, false, &wanted));
+  return top_kernels(grouping.groups(), chosen);
+}
+
+Result<std::vector<CoverageCell>> SqliteReader::coverage(const Filter& filter, Step step) {
+  CoverageTable table(step);
+  PURLIN_ASSIGN(const std::vector<Part> parts, plan_of(filter, step, false));
+  const KindFilter platforms(filter, Kind::kPlatform), units(filter, Kind::kUnit);
+  for (const Part& part : parts) {
+    PURLIN_ASSIGN(PeriodReader* const reader, period(part.level, part.period_ns));
+    if (reader == nullptr) continue;
+    const Snapshot snapshot(*reader);
+    PURLIN_TRY(reader->begin());
+    const auto fields = [&](std::uint32_t id) -> const Fields& {
+      return reader->entries()[id].fields;
+    };
+    PURLIN_TRY(reader->scan_coverage(part.first_slot, part.last_slot, [&](const CoverageRow& row) {
+      if (platforms.matches(fields(row.platform)) && units.matches(fields(row.unit)))
+        table.add(slot_begin(part.level, part.period_ns, row.slot), fields(row.platform),
+                  fields(row.unit), fields(row.why), row.amounts);
+      return Status::ok();
+    }));
+  }
+  return table.cells();
+}
+
+Result<std::vector<NodeState>> SqliteReader::nodes() {
+  PURLIN_ASSIGN(const std::vector<std::int64_t> days, folder_.periods(Level::kHours));
+  NodeTable table;
+  for (const std::int64_t day : days) {
+    PURLIN_ASSIGN(PeriodReader* const reader, period(Level::kHours, day));
+    if (reader == nullptr) continue;
+    PURLIN_ASSIGN(const std::vector<NodeState> states, reader->sources());
+    for (const NodeState& state : states) table.add(state);
+  }
+  std::vector<NodeState> nodes = table.nodes();
+  PURLIN_ASSIGN(Catalog* const catalog, this->catalog());
+  PURLIN_TRY(catalog->add_to(nodes));
+  return nodes;
+}
+
+Result<std::vector<std::string>> SqliteReader::values(Dimension dimension, const Filter& filter) {
+  const Place place = place_of(dimension);
+  PURLIN_ASSIGN(const std::vector<Part> parts,
+                plan_of(filter, Step::kAll, place.kind == Kind::kUnit));
+  std::set<std::string> found;
+  for (const Part& part : parts) {
+    PURLIN_ASSIGN(PeriodReader* const reader, period(part.level, part.period_ns));
+    if (reader == nullptr) continue;
+    const Snapshot snapshot(*reader);
+    PURLIN_TRY(reader->begin());
+    std::vector<char> named(reader->entries().size(), 0);
+    PURLIN_TRY(reader->scan(part.first_slot, part.last_slot, reader->matching(filter),
+                            [&](const PeriodReader::Row& row) {
+                              const auto& entries = reader->series()[row.series];
+                              named[entries[static_cast<std::size_t>(place.kind)]] = 1;
+                              return Status::ok();
+                            }));
+    for (std::size_t id = 1; id < named.size(); ++id) {
+      const Fields& fields = reader->entries()[id].fields;
+      if (named[id] != 0 && place.field < fields.size()) found.insert(fields[place.field]);
+    }
+  }
+  found.erase("");
+  return std::vector<std::string>(found.begin(), found.end());
+}
+
+Result<Catalog*> SqliteReader::catalog() {
+  if (!catalog_) {
+    PURLIN_ASSIGN(Catalog catalog, Catalog::open(folder_.catalog(), Database::Mode::kRead));
+    catalog_.emplace(std::move(catalog));
+  }
+  return &*catalog_;
+}
+
+Result<std::vector<RawInfo>> SqliteReader::raws(const Filter& filter) {
+  PURLIN_ASSIGN(Catalog* const catalog, this->catalog());
+  return catalog->raws(filter);
+}
+
+Result<std::vector<GuardResult>> SqliteReader::guard_history(const std::string& kernel,
+                                                             std::size_t limit) {
+  PURLIN_ASSIGN(Catalog* const catalog, this->catalog());
+  return catalog->guard_history(kernel, limit);
+}
+
+// Each file by itself: one that is damaged hides no other.
+Status SqliteReader::check(StoreCheck& result) {
+  for (const Level level : {Level::kHours, Level::kDays, Level::kMonths}) {
+    PURLIN_ASSIGN(const std::vector<std::int64_t> begins, folder_.periods(level));
+    for (const std::int64_t begin : begins) {
+      const std::string path = folder_.path(level, begin);
+      for (const char* ending : {"", "-wal"})
+        if (file_exists(path + ending)) result.bytes += file_size(path + ending).value_or(0);
+      Result<PeriodReader*> reader = period(level, begin);
+      if (reader.is_ok() && *reader == nullptr) continue;
+      const Status status = reader.is_ok() ? (*reader)->check(result) : reader.status();
+      if (!status.is_ok()) result.findings.push_back({path, status.message(), true});
+      close(level, begin);
+    }
+  }
+  result.bytes += file_size(folder_.catalog()).value_or(0);
+  Result<Catalog*> catalog = this->catalog();
+  const Status status = catalog.is_ok() ? (*catalog)->check(result) : catalog.status();
+  if (!status.is_ok()) result.findings.push_back({folder_.catalog(), status.message(), true});
+  return Status::ok();
+}
+
+}  // namespace purlin::store
