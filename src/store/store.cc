@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/store.h"
 
-#include "base/text.h"
+#include "store/clickhouse/client.h"
+#include "store/clickhouse/store.h"
 #include "store/sqlite/store.h"
 
 namespace purlin::store {
@@ -13,19 +14,27 @@ Result<Ingest> Store::ingest(std::string hash, Batch batch) {
 }
 
 Result<std::unique_ptr<Store>> open_store(const std::string& target, const StoreOptions& options) {
-  return open_sqlite_store(target, options);
+  return is_clickhouse_target(target) ? open_clickhouse_store(target, options)
+                                      : open_sqlite_store(target, options);
 }
 
-Result<std::unique_ptr<Reader>> open_reader(const std::string& target, const StoreOptions&) {
-  return open_sqlite_reader(target);
+Result<std::unique_ptr<Reader>> open_reader(const std::string& target,
+                                            const StoreOptions& options) {
+  return is_clickhouse_target(target) ? open_clickhouse_reader(target, options)
+                                      : open_sqlite_reader(target);
 }
 
-Status init_store(const std::string& target, const StoreOptions&) {
-  return init_sqlite_store(target);
+Status init_store(const std::string& target, const StoreOptions& options) {
+  return is_clickhouse_target(target) ? init_clickhouse_store(target, options)
+                                      : init_sqlite_store(target);
 }
 
-Result<std::vector<std::string>> migrate_store(const std::string& target, const StoreOptions&) {
-  return migrate_sqlite_store(target);
+Result<std::vector<std::string>> migrate_store(const std::string& target,
+                                               const StoreOptions& options) {
+  if (!is_clickhouse_target(target)) return migrate_sqlite_store(target);
+  // Its first schema is the present one; this also makes what is missing on a new server.
+  PURLIN_TRY(init_clickhouse_store(target, options));
+  return std::vector<std::string>();
 }
 
 }  // namespace purlin::store

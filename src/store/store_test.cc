@@ -268,7 +268,9 @@ TEST_P(StoreTest, KeepsBatchesOfAWrongClockApart) {
   EXPECT_EQ(put(sent), Ingest::kQuarantined);
   EXPECT_EQ(put(sent), Ingest::kDuplicate);
   EXPECT_EQ(store_->top({}, 1)->launches, all_.count());
-  for (const NodeState& node : store_->nodes().value()) {
+  const std::vector<NodeState> nodes = store_->nodes().value();
+  EXPECT_EQ(nodes.size(), 2U);
+  for (const NodeState& node : nodes) {
     EXPECT_EQ(node.quarantined, node.node == "n2" ? 1U : 0U);
   }
   EXPECT_EQ(store_->release("n1").value(), 0U);

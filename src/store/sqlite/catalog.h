@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Catalog: what an SQLite store keeps besides rows: raw profiles, guard results, quarantine, the
+// Catalog: what an SQLite store keeps next to rows: raw profiles, guard results, quarantine, the
 // horizon before which hours are removed.
 //
 // One thread. What a call changed is durable when it returns. Failure: see Database.

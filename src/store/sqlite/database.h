@@ -47,7 +47,7 @@ class Statement {
 class Database {
  public:
   enum class Mode { kWrite, kRead };
-  // kWrite makes the file where there is none; its name is durable then. kRead: kNotFound.
+  // kWrite makes a file that is missing, and its name durable. kRead: kNotFound.
   static Result<Database> open(const std::string& path, Mode mode);
   Database(Database&& other) noexcept;
   Database& operator=(Database&& other) noexcept;

@@ -2,6 +2,7 @@
 #include "store/sqlite/period_writer.h"
 
 #include "base/hash.h"
+#include "store/arrival.h"
 #include "store/shed_text.h"
 #include "store/sqlite/schema.h"
 
@@ -11,33 +12,17 @@ namespace {
 // What the memory of ids may hold before it starts again.
 constexpr std::size_t kMaxRemembered = 2'000'000;
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 std::int64_t text_hash(Kind kind, std::string_view text) {
   return static_cast<std::int64_t>(hash64(text) ^ static_cast<std::uint64_t>(kind));
 }
 
 }  // namespace
 
-std::string short_hash(std::string_view sha256_hex) {
-  if (sha256_hex.size() != 64) return "";
-  std::string out;
-  for (std::size_t i = 0; i < 32; i += 2) {
-    const int high = hex_value(sha256_hex[i]), low = hex_value(sha256_hex[i + 1]);
-    if (high < 0 || low < 0) return "";
-    out += static_cast<char>(high << 4 | low);
-  }
-  return out;
-}
-
 std::size_t PeriodWriter::SeriesHash::operator()(const SeriesKey& key) const {
   return hash64(key.data(), sizeof key);
 }
 
-Result<PeriodWriter> PeriodWriter::open(const std::string& path, Level) {
+Result<PeriodWriter> PeriodWriter::open(const std::string& path) {
   PURLIN_ASSIGN(Database database, Database::open(path, Database::Mode::kWrite));
   PURLIN_TRY(require_schema(database, period_schema()));
   PeriodWriter writer(std::move(database));

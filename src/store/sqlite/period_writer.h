@@ -35,7 +35,7 @@ struct LabelledCoverage {
 
 class PeriodWriter {
  public:
-  static Result<PeriodWriter> open(const std::string& path, Level level);
+  static Result<PeriodWriter> open(const std::string& path);
 
   Status begin();
   // The rows of the batch that are in this file's day; false: the batch is in the file already.
@@ -76,8 +76,5 @@ class PeriodWriter {
   std::unordered_map<SeriesKey, std::int64_t, SeriesHash> series_;
   std::map<std::pair<int, std::int64_t>, Pending> pending_;  // by slot and series: the file's order
 };
-
-// The 16 bytes by which a file knows a batch, of its SHA-256 in hexadecimal; "" where it is none.
-std::string short_hash(std::string_view sha256_hex);
 
 }  // namespace purlin::store

@@ -2,6 +2,7 @@
 #include "store/sqlite/store.h"
 
 #include "base/files.h"
+#include "store/arrival.h"
 #include "store/sqlite/catalog.h"
 #include "store/sqlite/fold.h"
 #include "store/sqlite/folder.h"
@@ -10,7 +11,6 @@
 #include "store/sqlite/schema.h"
 
 #include <algorithm>
-#include <cmath>
 #include <list>
 #include <map>
 #include <set>
@@ -21,24 +21,6 @@ namespace {
 
 constexpr std::size_t kMaxOpenWriters = 6;
 constexpr const char* kWriterLock = "writer.lock";
-
-std::set<std::int64_t> days_of(const Batch& batch) {
-  std::set<std::int64_t> days = {day_begin(batch.begin_ns)};
-  for (const BatchRow& row : batch.rows) days.insert(day_begin(row.hour_ns));
-  for (const BatchCoverage& coverage : batch.coverage) days.insert(day_begin(coverage.hour_ns));
-  return days;
-}
-
-// All times moved by whole hours, so that rows stay rows of an hour.
-void move_times(Batch& batch) {
-  const auto hours = static_cast<std::int64_t>(
-      std::llround(static_cast<double>(batch.skew_ns) / static_cast<double>(kHourNs)));
-  const std::int64_t by = hours * kHourNs;
-  batch.begin_ns += by, batch.end_ns += by, batch.sent_ns += by;
-  for (BatchRow& row : batch.rows) row.hour_ns += by;
-  for (BatchCoverage& coverage : batch.coverage) coverage.hour_ns += by;
-  batch.skew_ns -= by;
-}
 
 class SqliteStore : public Store {
  public:
@@ -85,11 +67,13 @@ class SqliteStore : public Store {
  private:
   struct Item {
     const HashedBatch* batch = nullptr;
+    Admission admission;
     BatchLabels labels;
-    std::set<std::int64_t> days;
     Status status;
     Ingest outcome = Ingest::kDuplicate;
-    bool counts = false;  // neither in quarantine nor too old
+    bool waits_for(std::int64_t day) const {
+      return admission.counts() && status.is_ok() && admission.days.count(day) > 0;
+    }
   };
   Status sort_out(const std::vector<HashedBatch>& batches, std::vector<Item>& items);
   Status add_day(std::int64_t day, std::vector<Item>& items);
@@ -114,7 +98,7 @@ Result<PeriodWriter*> SqliteStore::writer(Level level, std::int64_t ns) {
     return writers_.front().get();
   }
   PURLIN_TRY(make_directories_durably(folder_.level_folder(level)));
-  PURLIN_ASSIGN(PeriodWriter writer, PeriodWriter::open(path, level));
+  PURLIN_ASSIGN(PeriodWriter writer, PeriodWriter::open(path));
   writers_.push_front(std::make_unique<PeriodWriter>(std::move(writer)));
   if (writers_.size() > kMaxOpenWriters) writers_.pop_back();
   return writers_.front().get();
@@ -133,20 +117,15 @@ Status SqliteStore::sort_out(const std::vector<HashedBatch>& batches, std::vecto
   for (const HashedBatch& hashed : batches) {
     Item& item = items.emplace_back();
     item.batch = &hashed;
-    if (short_hash(hashed.hash).empty()) {
-      item.status = error(Code::kInvalid, "'{}' is no SHA-256", hashed.hash);
-      continue;
-    }
-    item.days = days_of(hashed.batch);
-    const bool quarantined = std::abs(hashed.batch.skew_ns) > options_.max_skew_ns;
-    const bool too_old = !quarantined && *item.days.begin() < horizon;
-    item.counts = !quarantined && !too_old;
-    if (too_old) item.outcome = Ingest::kTooOld;
-    if (quarantined) {
+    item.admission = admit(hashed, options_.max_skew_ns, horizon);
+    item.status = item.admission.status;
+    if (!item.status.is_ok()) continue;
+    if (item.admission.too_old) item.outcome = Ingest::kTooOld;
+    if (item.admission.quarantined) {
       PURLIN_ASSIGN(const bool known, catalog_.is_quarantined(hashed.hash));
       item.outcome = known ? Ingest::kDuplicate : Ingest::kQuarantined;
     }
-    arrivals.push_back({&hashed, quarantined, too_old});
+    arrivals.push_back({&hashed, item.admission.quarantined, item.admission.too_old});
   }
   return catalog_.add(arrivals);
 }
@@ -156,7 +135,7 @@ Status SqliteStore::add_day(std::int64_t day, std::vector<Item>& items) {
   PURLIN_TRY(writer->begin());
   std::vector<Item*> added;
   for (Item& item : items) {
-    if (!item.counts || !item.status.is_ok() || item.days.count(day) == 0) continue;
+    if (!item.waits_for(day)) continue;
     PURLIN_ASSIGN(const bool is_new, writer->add(*item.batch, item.labels, day));
     if (is_new) added.push_back(&item);
   }
@@ -175,16 +154,16 @@ std::vector<Result<Ingest>> SqliteStore::ingest_many(const std::vector<HashedBat
   if (!sorted.is_ok()) return std::vector<Result<Ingest>>(batches.size(), sorted);
   std::set<std::int64_t> days;
   for (Item& item : items) {
-    if (!item.counts || !item.status.is_ok()) continue;
+    if (!item.admission.counts()) continue;
     item.labels = labels_of(item.batch->batch);
-    days.insert(item.days.begin(), item.days.end());
+    days.insert(item.admission.days.begin(), item.admission.days.end());
   }
   for (const std::int64_t day : days) {
     const Status status = add_day(day, items);
     if (status.is_ok()) continue;
     close(Level::kHours, day);  // and with it the transaction
     for (Item& item : items)
-      if (item.counts && item.status.is_ok() && item.days.count(day) > 0) item.status = status;
+      if (item.waits_for(day)) item.status = status;
   }
   std::vector<Result<Ingest>> results;
   for (const Item& item : items) {
