@@ -18,6 +18,15 @@ int open(const char* path, int flags, ...) {
   return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 
+// What libraries call that were built for large files, as SQLite is.
+int open64(const char* path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  const int mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, int) : 0;
+  va_end(more);
+  return ::open(path, flags, mode);
+}
+
 ssize_t read(int fd, void* to, size_t bytes) {
   if (purlin::file_faults::strikes("read")) return -1;
   return ::syscall(SYS_read, fd, to, bytes);
@@ -43,6 +52,16 @@ int ftruncate(int fd, off_t size) noexcept {
   return static_cast<int>(::syscall(SYS_ftruncate, fd, size));
 }
 
+ssize_t pread64(int fd, void* to, size_t bytes, off64_t offset) {
+  return ::pread(fd, to, bytes, offset);
+}
+
+ssize_t pwrite64(int fd, const void* from, size_t bytes, off64_t offset) {
+  return ::pwrite(fd, from, bytes, offset);
+}
+
+int ftruncate64(int fd, off64_t size) noexcept { return ::ftruncate(fd, size); }
+
 int rename(const char* from, const char* to) noexcept {
   if (purlin::file_faults::strikes("rename")) return -1;
   purlin::file_faults::point();
@@ -66,6 +85,10 @@ int mkdir(const char* path, mode_t mode) noexcept {
 void* mmap(void* at, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
   if (fd >= 0 && purlin::file_faults::strikes("mmap")) return MAP_FAILED;
   return reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, fd, offset));
+}
+
+void* mmap64(void* at, size_t bytes, int protection, int flags, int fd, off64_t offset) noexcept {
+  return ::mmap(at, bytes, protection, flags, fd, offset);
 }
 #endif
 

@@ -29,6 +29,12 @@ Status init_store(const std::string& target, const StoreOptions& options) {
                                       : init_sqlite_store(target);
 }
 
+Result<StoreCheck> check_store(const std::string& target, const StoreOptions& options) {
+  if (!is_clickhouse_target(target)) return check_sqlite_store(target);
+  PURLIN_ASSIGN(const std::unique_ptr<Store> store, open_clickhouse_store(target, options));
+  return store->check();
+}
+
 Result<std::vector<std::string>> migrate_store(const std::string& target,
                                                const StoreOptions& options) {
   if (!is_clickhouse_target(target)) return migrate_sqlite_store(target);

@@ -138,7 +138,8 @@ class Store : public Reader {
   virtual Status forget_raw(const std::string& sha256) = 0;
   // Days that end by then lose their hours; the day and month rows stay, and stay exact.
   virtual Status expire(std::int64_t before_ns) = 0;
-  virtual Status compact() = 0;  // hours to days to months; at any time, also repeatedly
+  // Hours to days to months, of days that are over; where nothing changed, it costs little.
+  virtual Status compact() = 0;
   virtual Result<StoreCheck> check() = 0;
   // Batches in quarantine count from now on, with all their times moved by the skew.
   virtual Result<std::uint64_t> release(const std::string& node) = 0;
@@ -161,6 +162,8 @@ Result<std::unique_ptr<Reader>> open_reader(const std::string& target,
                                             const StoreOptions& options = {});
 // Makes it; what is there already stays.
 Status init_store(const std::string& target, const StoreOptions& options = {});
+// Reads all of it, also next to a writer.
+Result<StoreCheck> check_store(const std::string& target, const StoreOptions& options = {});
 // To this version's schema; returns what was done, one line each.
 Result<std::vector<std::string>> migrate_store(const std::string& target,
                                                const StoreOptions& options = {});

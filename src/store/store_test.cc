@@ -175,7 +175,7 @@ TEST_P(StoreTest, DaysAndMonthsEqualDirectSketches) {
     put_and_count(batch);
     for (const BatchRow& row : batch.rows) {
       days[begin / kDayNs].merge(row.duration);
-      months[begin < kMadeUpDayNs + 11 * kDayNs ? 0 : 1].merge(row.duration);
+      months[begin < kMadeUpDayNs + 10 * kDayNs ? 0 : 1].merge(row.duration);
     }
   };
   std::uint64_t sequence = 0;

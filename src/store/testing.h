@@ -12,8 +12,8 @@
 
 namespace purlin::store {
 
-// 2026-11-20T00:00:00Z
-constexpr std::int64_t kMadeUpDayNs = 1'795'132'800'000'000'000;
+// 2024-02-20T00:00:00Z, of a leap year; March begins 10 days later.
+constexpr std::int64_t kMadeUpDayNs = 1'708'387'200'000'000'000;
 
 inline HashedBatch hashed(Batch batch) {
   const std::string bytes = encode(batch).value();

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <set>
 #include <unordered_set>
@@ -414,7 +413,7 @@ Status ClickhouseStore::put_guard(const GuardResult& result) {
                          row.bytes());
 }
 
-// A new generation of rows, and then the row that names it: until then nobody reads it.
+// A new generation of rows, and then the row that names it: until then no question reads it.
 Status ClickhouseStore::fold_slot(Level level, std::int64_t slot_ns, std::uint64_t revision,
                                   const std::string& where) {
   const std::uint64_t generation = next_version();
@@ -450,7 +449,7 @@ Status ClickhouseStore::fold_days(std::int64_t until_ns) {
 }
 
 Status ClickhouseStore::compact() {
-  PURLIN_TRY(fold_days(std::numeric_limits<std::int64_t>::max()));
+  PURLIN_TRY(fold_days(day_begin(system_clock().wall_ns())));
   PURLIN_ASSIGN(const auto folds, reader_.folds());
   struct Month {
     std::uint64_t revision = 0;
@@ -472,7 +471,7 @@ Status ClickhouseStore::compact() {
   return Status::ok();
 }
 
-// Nobody asks for hours before the horizon, so a partition that cannot be dropped costs space only.
+// No question reads hours before the horizon: a partition that stays costs space only.
 Status ClickhouseStore::expire(std::int64_t before_ns) {
   const std::int64_t horizon = day_begin(before_ns);
   PURLIN_TRY(fold_days(horizon));

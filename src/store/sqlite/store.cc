@@ -2,6 +2,7 @@
 #include "store/sqlite/store.h"
 
 #include "base/files.h"
+#include "base/time.h"
 #include "store/arrival.h"
 #include "store/sqlite/catalog.h"
 #include "store/sqlite/fold.h"
@@ -40,7 +41,7 @@ class SqliteStore : public Store {
   Status forget_raw(const std::string& sha256) override { return catalog_.forget_raw(sha256); }
   Status expire(std::int64_t before_ns) override;
   Status compact() override;
-  Result<StoreCheck> check() override;
+  Result<StoreCheck> check() override { return check_sqlite_store(folder_.root()); }
   Result<std::uint64_t> release(const std::string& node) override;
   Result<std::unique_ptr<Reader>> reader() override { return open_sqlite_reader(folder_.root()); }
 
@@ -195,7 +196,9 @@ Status SqliteStore::fold_into(Level level, std::int64_t slot_ns) {
 
 Status SqliteStore::compact() {
   PURLIN_ASSIGN(const std::vector<std::int64_t> days, folder_.periods(Level::kHours));
-  for (const std::int64_t day : days) PURLIN_TRY(fold_day(day));
+  const std::int64_t now = system_clock().wall_ns();
+  for (const std::int64_t day : days)
+    if (day + kDayNs <= now) PURLIN_TRY(fold_day(day));
   PURLIN_ASSIGN(const std::vector<std::int64_t> months, folder_.periods(Level::kDays));
   for (const std::int64_t month : months) PURLIN_TRY(fold_into(Level::kMonths, month));
   return Status::ok();
@@ -216,15 +219,6 @@ Status SqliteStore::expire(std::int64_t before_ns) {
   return is_directory(folder_.level_folder(Level::kHours))
              ? sync_folder(folder_.level_folder(Level::kHours))
              : Status::ok();
-}
-
-Result<StoreCheck> SqliteStore::check() {
-  StoreCheck result;
-  result.engine = "sqlite";
-  result.version = ::sqlite3_libversion();
-  result.schema = static_cast<int>(period_schema().size());
-  PURLIN_TRY(reader_.check(result));
-  return result;
 }
 
 Result<std::uint64_t> SqliteStore::release(const std::string& node) {
@@ -268,6 +262,17 @@ Result<std::unique_ptr<Reader>> open_sqlite_reader(const std::string& root) {
     return error(Code::kNotFound, "{}: no store is there; make one with `purlin store init {}`",
                  root, root);
   return std::unique_ptr<Reader>(std::make_unique<SqliteReader>(root));
+}
+
+Result<StoreCheck> check_sqlite_store(const std::string& root) {
+  if (!file_exists(Folder(root).catalog())) return open_sqlite_reader(root).status();
+  StoreCheck result;
+  result.engine = "sqlite";
+  result.version = ::sqlite3_libversion();
+  result.schema = static_cast<int>(period_schema().size());
+  SqliteReader reader(root);
+  PURLIN_TRY(reader.check(result));
+  return result;
 }
 
 Result<std::vector<std::string>> migrate_sqlite_store(const std::string& root) {

@@ -13,6 +13,7 @@ namespace purlin::store {
 Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& root,
                                                  const StoreOptions& options);
 Result<std::unique_ptr<Reader>> open_sqlite_reader(const std::string& root);
+Result<StoreCheck> check_sqlite_store(const std::string& root);
 Status init_sqlite_store(const std::string& root);
 Result<std::vector<std::string>> migrate_sqlite_store(const std::string& root);
 
