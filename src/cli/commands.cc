@@ -39,6 +39,10 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_guard_bisect_command());
   commands.push_back(make_guard_matrix_command());
   commands.push_back(make_serve_command());
+  commands.push_back(make_store_init_command());
+  commands.push_back(make_store_migrate_command());
+  commands.push_back(make_store_check_command());
+  commands.push_back(make_store_release_command());
   commands.push_back(make_demo_command());
   commands.push_back(make_config_command());
   commands.push_back(make_completion_command());

@@ -152,7 +152,8 @@ Manual manual() {
   Manual all;
   all.version = version();
   all.groups = {{"cache", "Read, share and check the config cache"},
-                {"guard", "Check kernels for regressions against a baseline"}};
+                {"guard", "Check kernels for regressions against a baseline"},
+                {"store", "Make, migrate and check a store of a fleet's profiles"}};
   for (const Setting& setting : Settings::known())
     all.settings.push_back({setting.name, setting.variable, setting.help});
   for (const auto& command : all_commands()) {

@@ -22,9 +22,11 @@ VariableGroup server_and_teams() {
   return {"Servers and teams",
           "",
           {{"PURLIN_CACHE_QUOTA", "Maximum size of the file of a cache: 64M, 2GiB"},
+           {"PURLIN_CLICKHOUSE_PASSWORD", "Password of the user of a ClickHouse store", true},
            {"PURLIN_SERVER", "The only server that may receive the token"},
            {"PURLIN_SERVER_TOKEN", "Token for a Purlin server", true},
            {"PURLIN_SERVER_TOKEN_FILE", "File that holds the token"},
+           {"PURLIN_STORE", "Store of the verbs of purlin store: a folder or an address"},
            {"PURLIN_USER", "Person who approves a baseline (default: the account)"}}};
 }
 
