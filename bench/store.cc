@@ -215,7 +215,9 @@ void totals(Bench& bench, double launches) {
               static_cast<double>(n) / 1e6, static_cast<unsigned long long>(bench.batches),
               static_cast<unsigned long long>(bench.rows), bench.right ? "yes" : "NO");
   double worst = 0;
-  for (const Cell& cell : bench.store->cells({}, {Dimension::kKernel, Dimension::kShape}).value()) {
+  const std::vector<Cell> kernels =
+      bench.store->cells({}, {Dimension::kKernel, Dimension::kShape}).value();
+  for (const Cell& cell : kernels) {
     const std::string& name = cell.values[0];
     const int kernel = std::atoi(name.substr(name.rfind('_') + 1).c_str());
     const Exact& of = exact[static_cast<std::size_t>(

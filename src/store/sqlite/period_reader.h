@@ -74,7 +74,7 @@ class PeriodReader {
 };
 
 // Where few series match, their rows are looked up one by one.
-constexpr std::size_t kLookupBelow = 16;
+constexpr std::size_t kLookupBelow = 10;
 
 template <class Use>
 Status PeriodReader::scan(int first_slot, int last_slot, const std::vector<char>& matching,

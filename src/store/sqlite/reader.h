@@ -45,11 +45,14 @@ class SqliteReader : public Reader {
 
  private:
   Result<std::vector<Part>> plan_of(const Filter& filter, Step step, bool per_gpu);
-  // `with_sketches[number]`: of which groups; nullptr: of all.
-  Status walk(const std::vector<Part>& parts, const Filter& filter, Grouping& grouping, bool totals,
-              const std::vector<char>* with_sketches);
+  struct Wanted {
+    bool totals, sketches;
+    const std::vector<char>* groups;  // a byte for each, of Step::kAll; nullptr: all
+  };
+  Status walk(const std::vector<Part>& parts, const Filter& filter, Grouping& grouping,
+              const Wanted& wanted);
   Status walk_part(PeriodReader& reader, const Part& part, const Filter& filter, Grouping& grouping,
-                   bool totals, const std::vector<char>* with_sketches);
+                   const Wanted& wanted);
   Result<Catalog*> catalog();
 
   Folder folder_;
