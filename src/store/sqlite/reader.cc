@@ -12,6 +12,7 @@ namespace purlin::store {
 namespace {
 
 constexpr std::size_t kMaxOpenFiles = 40;
+constexpr std::size_t kMaxCachedBytesOfAll = std::size_t{128} << 20;
 
 // The file's state stays the same until the end of the scope.
 struct Snapshot {
@@ -125,8 +126,18 @@ Status SqliteReader::walk(const std::vector<Part>& parts, const Filter& filter, 
     const Snapshot snapshot(*reader);
     PURLIN_TRY(reader->begin());
     PURLIN_TRY(walk_part(*reader, part, filter, grouping, wanted));
+    limit_memory(*reader);
   }
   return Status::ok();
+}
+
+// The file that was read last keeps its slots.
+void SqliteReader::limit_memory(const PeriodReader& last) {
+  std::size_t bytes = 0;
+  for (const auto& reader : open_) bytes += reader->cached_bytes();
+  if (bytes <= kMaxCachedBytesOfAll) return;
+  for (const auto& reader : open_)
+    if (reader.get() != &last) reader->forget();
 }
 
 Status SqliteReader::walk_part(PeriodReader& reader, const Part& part, const Filter& filter,
@@ -234,6 +245,7 @@ Result<std::vector<std::string>> SqliteReader::values(Dimension dimension, const
                               named[entries[static_cast<std::size_t>(place.kind)]] = 1;
                               return Status::ok();
                             }));
+    limit_memory(*reader);
     for (std::size_t id = 1; id < named.size(); ++id) {
       const Fields& fields = reader->entries()[id].fields;
       if (named[id] != 0 && place.field < fields.size()) found.insert(fields[place.field]);

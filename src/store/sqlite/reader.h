@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SqliteReader: questions to the files of a folder. Keeps those it used last open.
+// SqliteReader: questions to the files of a folder. Keeps those it used last open, and up to 224
+// MiB of their rows in memory: a slot that has not changed is not read again.
 //
 // One thread; next to a writer of any process. A question sees each file at one state. Failure: see
 // Store.
@@ -53,6 +54,7 @@ class SqliteReader : public Reader {
               const Wanted& wanted);
   Status walk_part(PeriodReader& reader, const Part& part, const Filter& filter, Grouping& grouping,
                    const Wanted& wanted);
+  void limit_memory(const PeriodReader& last);
   Result<Catalog*> catalog();
 
   Folder folder_;
