@@ -72,6 +72,7 @@ Service::Service(ServiceOptions options, std::vector<Endpoint> endpoints, Log& l
                  Clock& clock)
     : tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
       log_requests_(options.log_requests),
+      on_request_(std::move(options.on_request)),
       max_queries_(options.max_queries),
       log_(log),
       audit_(audit),
@@ -88,10 +89,15 @@ Service::Service(ServiceOptions options, std::vector<Endpoint> endpoints, Log& l
                   .kind = "metrics",
                   .summary = "Metrics for Prometheus",
                   .answer = "",
-                  .handle = [this](const Request&) {
+                  .handle = [this](const Request& request) {
                     HttpAnswer answer;
-                    answer.content_type = "text/plain; version=0.0.4";
                     answer.body = metrics();
+                    answer.content_type = "text/plain; version=0.0.4";
+                    if (wants_openmetrics(request.head.header("accept"))) {
+                      answer.content_type =
+                          "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                      answer.body = to_openmetrics(answer.body);
+                    }
                     return answer;
                   }});
   endpoints_.add({.method = "GET",
@@ -216,7 +222,7 @@ void Service::answered(const HttpHead& head, const HttpAnswer& answer,
 }
 
 std::string Service::metrics() const {
-  std::string text = metrics_.text();
+  std::string text = build_info() + metrics_.text();
   const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
     text += RequestMetrics::single(name, "gauge", help, static_cast<double>(value));
   };
@@ -242,8 +248,18 @@ std::string Service::metrics() const {
 
 void Service::log(const HttpHead& head, const HttpAnswer& answer, double seconds,
                   std::size_t sent) {
-  if (answer.status < 500 && !log_requests_) return;
+  if (answer.status < 500 && !log_requests_ && !on_request_) return;
   const std::string name = tokens()->find(head.header("authorization")).name;
+  if (on_request_)
+    on_request_(Json::object({{"peer", head.peer},
+                              {"client", name},
+                              {"method", head.method},
+                              {"target", head.target},
+                              {"status", answer.status},
+                              {"received_bytes", head.body_bytes},
+                              {"sent_bytes", sent},
+                              {"answer_s", seconds}}));
+  if (answer.status < 500 && !log_requests_) return;
   const std::string who = fmt::format("{} ({})", head.peer, name.empty() ? "unknown" : name);
   const std::string what =
       head.method.empty() ? "(no request)" : fmt::format("{} {}", head.method, head.target);

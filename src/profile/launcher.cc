@@ -71,20 +71,15 @@ class SignalsOfTheChild {
   struct sigaction before_[std::size(kSignals)];
 };
 
-std::vector<std::string> library_places(const CaptureOptions& options) {
-  if (!options.library_directory.empty()) return {options.library_directory};
-  const std::string here = executable_directory();
-  const std::string beside = absolute_path(join_path(here, "../lib/purlin"));
-  const std::string installed = absolute_path(join_path(here, "../" PURLIN_LIBDIR "/purlin"));
-  if (beside == installed) return {beside};
-  return {beside, installed};
+// An installed tree has them in lib/purlin for each kind of library folder.
+std::string library_place(const CaptureOptions& options) {
+  if (!options.library_directory.empty()) return options.library_directory;
+  return absolute_path(join_path(executable_directory(), "../lib/purlin"));
 }
 
 std::string find_library(const CaptureOptions& options, const char* name) {
-  for (const std::string& place : library_places(options))
-    if (const std::string path = join_path(place, name); file_exists(path))
-      return absolute_path(path);
-  return "";
+  const std::string path = join_path(library_place(options), name);
+  return file_exists(path) ? absolute_path(path) : "";
 }
 
 CoverageNote missing_library(const CaptureOptions& options, const char* name, const char* what) {
@@ -92,7 +87,7 @@ CoverageNote missing_library(const CaptureOptions& options, const char* name, co
       "no_capture_library",
       fmt::format("{} is not captured: {} is not in {}; reinstall Purlin, or build it where the "
                   "headers are",
-                  what, name, join(library_places(options), " or ")),
+                  what, name, library_place(options)),
       0, 0};
 }
 
@@ -199,7 +194,7 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
     notes.push_back({"no_torch_hook",
                      fmt::format("launches have no ops of PyTorch: {} is not in {}; reinstall "
                                  "Purlin",
-                                 kTorchHook, join(library_places(options), " or ")),
+                                 kTorchHook, library_place(options)),
                      0, 0});
   result.merge(torch_variables(options.torch, parent_path(hook)));
   return result;

@@ -135,6 +135,8 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
     add_kernel_rules(facts, advice);
   }
   add_stall_rules(facts, advice);
+  keep_what_fits(facts.platform, advice.interventions);
+  keep_what_fits(facts.platform, advice.trades);
   for (Intervention& one : advice.interventions) one.doc = section_of(one.id);
   for (Intervention& one : advice.trades) one.doc = section_of(one.id);
   join_alike(advice.interventions);

@@ -31,7 +31,7 @@ constexpr Check kChecks[] = {
     {"shared_memory", "memory", "shared memory has no bank conflicts", Needs::kCounters,
      "avoid_bank_conflicts|shared_memory_conflicts"},
     {"transfers", "memory", "host and device exchange no more than needed", Needs::kTimeline,
-     "keep_on_device|pin_memory|overlap_copies"},
+     "keep_on_device|pin_memory|map_buffers|overlap_copies"},
     {"tensor_cores", "compute", "products run on the tensor cores", Needs::kKernels,
      "tensor_cores"},
     {"alignment", "compute", "extents are multiples of 16 bytes", Needs::kRoofs,

@@ -69,7 +69,8 @@ std::string_view to_text(LossLevel level) {
 LossLevel loss_level(const Intervention& one) {
   const auto has = [&](std::string_view part) { return one.id.find(part) != std::string::npos; };
   if (has("communication")) return LossLevel::kCommunication;
-  if (has("overlap_copies") || has("pin_memory") || has("transfer") || has("round_trip"))
+  if (has("overlap_copies") || has("pin_memory") || has("map_buffers") || has("transfer") ||
+      has("round_trip"))
     return LossLevel::kDataMovement;
   if (one.pillar == Pillar::kOverhead) return LossLevel::kScheduling;
   if (one.id == "reuse_data") return LossLevel::kTune;

@@ -426,6 +426,25 @@ TEST(Playbook, LayoutsAndCopiesArePriced) {
                  [](Program& program) { program.kernel(product("M=4096,N=4096,K=4096"), 200'000); })
           .advice();
   EXPECT_EQ(find(none, "channels_last"), nullptr);
+  // PyTorch's norms over planes gain as well; those for channels last are left alone.
+  const auto with_norm = [](const char* norm) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 program.kernel(advised_row("void cudnn::engines_precompiled::nchwToNhwcKernel<"
+                                            "__half, __half, float, false, true>()",
+                                            "aten::cudnn_convolution", "", ""),
+                                100'000);
+                 program.kernel(advised_row(norm, "aten::native_batch_norm", "", ""), 400'000);
+               })
+        .advice();
+  };
+  const Advice planes = with_norm("void at::native::batch_norm_backward_kernel<float>()");
+  EXPECT_NEAR(share_of(planes, "channels_last").mid, (100 + 0.3 * 400) / 500.0, 0.03);
+  EXPECT_TRUE(says(find(planes, "channels_last"), "images in planes"));
+  const Advice last =
+      with_norm("void at::native::batch_norm_transform_input_channels_last_kernel<float>()");
+  EXPECT_NEAR(share_of(last, "channels_last").mid, 100 / 500.0, 0.03);
   EXPECT_EQ(find(none, "remove_copies"), nullptr);
 }
 

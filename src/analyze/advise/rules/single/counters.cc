@@ -21,8 +21,9 @@ constexpr Remedy kCounters[] = {
     {"remove_spills", "Keep the working set in registers", Pillar::kMemoryEfficiency,
      Level::kMemory, "memory", "days", "low", "cuda", "kernel",
      "smaller tiles or fewer accumulators per thread; constant indices into local arrays|"
-     "raise the register limit: a larger __launch_bounds__ or maxrregcount, fewer warps a block|"
-     "check: nvcc -Xptxas -v reports spill stores and loads",
+     "CUDA: raise the register limit: a larger __launch_bounds__ or maxrregcount, fewer warps a "
+     "block|"
+     "CUDA: check with nvcc -Xptxas -v reports spill stores and loads",
      "more registers may mean fewer warps: measure both"},
     {"avoid_bank_conflicts", "Spread shared-memory accesses over the banks",
      Pillar::kMemoryEfficiency, Level::kMemory, "memory", "days", "low", "cuda", "kernel",
@@ -32,12 +33,12 @@ constexpr Remedy kCounters[] = {
     {"raise_cache_hits", "Use data while it is in the L2 cache", Pillar::kMemoryEfficiency,
      Level::kMemory, "memory", "days", "low", "api-independent", "kernel",
      "walk tiles in groups, so that neighbouring blocks share operands (swizzled block order)|"
-     "split the work so that a part fits the cache; cudaAccessPolicyWindow keeps the hot part",
+     "split the work so that a part fits the cache|CUDA: cudaAccessPolicyWindow keeps the hot part",
      ""},
     {"fewer_registers", "Use fewer registers, so that more warps fit", Pillar::kOccupancy,
      Level::kTuning, "latency", "days", "low", "cuda", "kernel",
      "smaller arrays and tiles in registers; compute values again instead of keeping them|"
-     "__launch_bounds__(threads, blocks), maxrregcount; purlin tune over both|"
+     "CUDA: __launch_bounds__(threads, blocks), maxrregcount; purlin tune over both|"
      "split the kernel where two phases need different values",
      "spills: more warps with local-memory traffic may be slower"},
     {"specialize_warps", "Let some warps copy while others compute", Pillar::kOccupancy,
