@@ -13,15 +13,15 @@ set(CPACK_COMPONENTS_ALL tool library devel)
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
 set(package_tool_description
   "Purlin profiles the kernels of a GPU program, tunes the slow ones on the
- real device, stores the winners for later jobs and guards them against
- regressions. This package has the command, the libraries that it injects
- into profiled programs, the sample kernels and the Python package.")
+real device, stores the winners for later jobs and guards them against
+regressions. This package has the command, the libraries that it injects
+into profiled programs, the sample kernels and the Python package.")
 set(package_library_description
   "Programs look up the tuned configs of their kernels through this library,
- and can tune kernels themselves.")
+and can tune kernels themselves.")
 set(package_devel_description
   "The headers of libpurlin.so for C and C++, its CMake package and its
- pkg-config file.")
+pkg-config file.")
 set(CPACK_COMPONENT_TOOL_DESCRIPTION "${package_tool_description}")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "${package_library_description}")
 set(CPACK_COMPONENT_DEVEL_DESCRIPTION "${package_devel_description}")
@@ -31,8 +31,8 @@ set(release 1)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE ${release})
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the binaries link; drivers are opened at run time
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the binaries link; drivers are opened at run time
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_TOOL_PACKAGE_NAME purlin)
 set(CPACK_DEBIAN_TOOL_PACKAGE_SECTION devel)
@@ -40,12 +40,11 @@ set(CPACK_DEBIAN_TOOL_PACKAGE_RECOMMENDS "libpurlin0, ocl-icd-libopencl1, python
 set(CPACK_DEBIAN_TOOL_PACKAGE_SUGGESTS "pocl-opencl-icd, nvidia-cuda-toolkit")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libpurlin${PROJECT_VERSION_MAJOR})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/deb/triggers)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "ocl-icd-libopencl1")
-set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "tuned configs of GPU kernels (library)\n ${package_library_description}")
 set(CPACK_DEBIAN_DEVEL_PACKAGE_NAME libpurlin-dev)
 set(CPACK_DEBIAN_DEVEL_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVEL_PACKAGE_DEPENDS "libpurlin${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION}-${release})")
-set(CPACK_DEBIAN_DEVEL_DESCRIPTION "tuned configs of GPU kernels (headers)\n ${package_devel_description}")
 
 # --- RPM
 set(CPACK_RPM_COMPONENT_INSTALL ON)

@@ -32,7 +32,7 @@ TEST_F(MachineLimitsTest, AreReadFromEitherVersion) {
   EXPECT_FALSE(limits.processes);
   const Capability shown = examine_limits(limits);
   EXPECT_EQ(shown.state, CapabilityState::kDegraded);
-  EXPECT_NE(shown.evidence.find("container: 512 MiB of memory, 0.5 cores"), std::string::npos)
+  EXPECT_NE(shown.evidence.find("container: 512.0 MiB of memory, 0.5 cores"), std::string::npos)
       << shown.evidence;
   EXPECT_NE(shown.fix.find("--memory 4g --cpus 2"), std::string::npos) << shown.fix;
 }

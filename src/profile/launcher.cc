@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "profile/format/file.h"
+#include "profile/privileged_watch.h"
 #include "profile/run_facts.h"
 #include "profile/spool.h"
 #include "profile/spool_reaper.h"
@@ -19,6 +20,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -220,6 +222,28 @@ bool is_privileged_program(const std::vector<std::string>& command) {
   return false;
 }
 
+bool names_a_privileged(const std::vector<CoverageNote>& notes) {
+  return std::any_of(notes.begin(), notes.end(), [](const CoverageNote& note) {
+    return note.cause == "privileged_program" || note.cause == "privileged_process";
+  });
+}
+
+// Of processes that the command started: those with rights that it has not, and no record.
+void add_privileged(std::map<pid_t, std::string> seen, const Profile& profile,
+                    std::vector<CoverageNote>& notes) {
+  for (const ProcessInfo& process : profile.processes) seen.erase(static_cast<pid_t>(process.pid));
+  if (seen.empty()) return;
+  std::set<std::string> names;
+  for (const auto& [pid, name] : seen) names.insert(name);
+  notes.push_back({"privileged_process",
+                   fmt::format("not captured: {} of the command ({}) has rights that its caller "
+                               "has not (setuid, setgid, file capabilities), and capture stays "
+                               "off in it; profile a copy without these",
+                               counted(seen.size(), "process"),
+                               join(std::vector<std::string>(names.begin(), names.end()), ", ")),
+                   0, 0});
+}
+
 CoverageNote privileged_program(const std::vector<std::string>& command) {
   return {"privileged_program",
           fmt::format("not captured: {} is setuid, setgid or has file capabilities, and capture "
@@ -267,10 +291,7 @@ void explain(Profile& profile, double seal_period_s) {
          0, 0});
     return;
   }
-  const bool explained = std::any_of(notes.begin(), notes.end(), [](const CoverageNote& note) {
-    return note.cause == "privileged_program";
-  });
-  if (profile.processes.empty() && explained) return;
+  if (profile.processes.empty() && names_a_privileged(notes)) return;
   if (profile.processes.empty()) {
     notes.push_back(
         {"no_gpu_use",
@@ -372,11 +393,14 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
   CaptureResult result;
   const Environment host = host_environment();
   const std::int64_t began = system_clock().monotonic_ns();
+  std::map<pid_t, std::string> privileged;
   {
     SignalsOfTheChild signals;
     PURLIN_ASSIGN(Process process, Process::start(child));
     signals.child_is(process.pid());
+    PrivilegedWatch watch(process.pid());
     result.exit_code = process.wait()->shell_code();
+    privileged = watch.stop();
   }
   const std::int64_t ended = system_clock().monotonic_ns();
 
@@ -385,6 +409,7 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
     return gathered.status().with_context(
         fmt::format("the command ended with exit code {}", result.exit_code));
   result.profile = std::move(gathered).value();
+  if (!names_a_privileged(notes)) add_privileged(std::move(privileged), result.profile, notes);
   find_lines(result.profile, spool.path());
   if (options.torch.on) add_torch_traces(result.profile, spool.path(), options.command);
   describe(result.profile, options, host, ended - began, notes);

@@ -26,7 +26,7 @@ expect_exit 3 purlin guard check gate.toml --json-lines
 lines out '[e["event"] for e in d] == ["begin", "result"] and d[-1]["document"]["verdict"] == "inconclusive"'
 
 # --- serve: its address, a request, OpenMetrics, the end
-purlin serve --listen 127.0.0.1:0 --data served --json-lines >served.lines 2>served.log &
+"$PURLIN" serve --listen 127.0.0.1:0 --data served --json-lines >served.lines 2>served.log &
 server=$!
 trap 'kill $server 2>/dev/null; rm -rf "$tmp"' EXIT
 wait_until "the server's address" grep -q listening served.lines

@@ -6,6 +6,7 @@
 #include "cache/store/store.h"
 #include "cli/frame/next_step.h"
 #include "guard/report/benchmark_formats.h"
+#include "guard/report/otlp.h"
 #include "guard/report/sarif.h"
 
 #include <unistd.h>
@@ -97,6 +98,10 @@ void GuardOutputs::declare(Flags& flags) {
                "DIR");
   flags.flag("--no-profiles", no_profiles_, "Take no profiles of slower kernels");
   flags.option("--sarif", sarif_, "Also write SARIF 2.1.0, for code hosts", "FILE");
+  flags.option("--otlp", otlp_,
+               {"Also write the verdicts as OTLP/JSON metrics",
+                "OpenTelemetry collectors take them. The format is in docs/formats/export.md."},
+               "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
   flags.option("--action-benchmark", action_benchmark_,
                "Also write the times for github-action-benchmark", "FILE");
@@ -129,6 +134,7 @@ Result<int> GuardOutputs::write(Context& context, const guard::Report& report,
         environment_variable("GITHUB_WORKSPACE", environment_variable("CI_PROJECT_DIR", "."));
     PURLIN_TRY(write_json(sarif_, guard::to_sarif(report, root)));
   }
+  PURLIN_TRY(write_json(otlp_, guard::to_otlp(report, system_clock().wall_ns())));
   if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
   PURLIN_TRY(write_json(action_benchmark_, guard::to_action_benchmark(report)));
   PURLIN_TRY(write_json(bencher_, guard::to_bencher(report)));

@@ -74,7 +74,7 @@ class GuardOutputs {
   Events events_;
   bool json_ = false, github_ = false, no_profiles_ = false;
   std::string profiles_;
-  std::string junit_, sarif_, markdown_, action_benchmark_, bencher_;
+  std::string junit_, sarif_, otlp_, markdown_, action_benchmark_, bencher_;
 };
 
 }  // namespace purlin::cli

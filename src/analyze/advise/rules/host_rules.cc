@@ -63,6 +63,7 @@ class HostRules {
       mapped();
     } else {
       copies();
+      fills();
       pinned();
     }
     communication();
@@ -382,15 +383,19 @@ class HostRules {
     add(std::move(out), kHalf * waited, waited, "C");
   }
 
-  // The share of memcpy and memset time between host and device.
-  double host_part() const {
-    double all = 0, host = 0;
+  // The share of memcpy and memset time that some kinds take.
+  template <class Fits>
+  double part_of_copies(const Fits& fits) const {
+    double all = 0, some = 0;
     for (const CopyRow& copy : facts_.profile->copies) {
       all += copy.duration.total_ns();
-      if (is_host_copy(copy.kind)) host += copy.duration.total_ns();
+      if (fits(copy.kind)) some += copy.duration.total_ns();
     }
-    return all > 0 ? host / all : 0;
+    return all > 0 ? some / all : 0;
   }
+  double host_part() const { return part_of_copies(is_host_copy); }
+  // Over a link, which works while the device computes.
+  static bool is_link_copy(const std::string& kind) { return is_host_copy(kind) || kind == "p2p"; }
 
   template <class Fits>
   std::vector<std::uint32_t> copy_rows(const Fits& fits) const {
@@ -403,11 +408,14 @@ class HostRules {
   void copies() {
     const double all = over_devices(&DeviceTime::copy_ns);
     const double hidden = over_devices(&DeviceTime::compute_and_copy_ns);
-    const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * host_part();
+    const double exposed =
+        over_devices(&DeviceTime::exposed_copy_ns) * part_of_copies(is_link_copy);
     if (all <= 0 || exposed < kExposedCopies * length_ || hidden >= 0.5 * all) return;
     Intervention out = from_remedy("overlap_copies");
-    out.evidence.push_back(
-        {"copies between host and device that nothing hides", part(exposed), "timeline"});
+    const bool peers = part_of_copies([](const std::string& kind) { return kind == "p2p"; }) > 0;
+    out.evidence.push_back({peers ? "copies between devices, or to the host, that nothing hides"
+                                  : "copies between host and device that nothing hides",
+                            part(exposed), "timeline"});
     out.evidence.push_back({"copies during computation",
                             fmt::format("{:.0f}% of {}", 100 * hidden / all, short_ns(all)),
                             "timeline"});
@@ -417,9 +425,21 @@ class HostRules {
         fmt::format("the {} of computation without a concurrent copy can hide one; data of a step "
                     "can be copied during the previous step",
                     short_ns(compute - hidden)));
-    out.change.edits.emplace_back(edit::Overlap{Affected::of_copies(copy_rows(is_host_copy)),
+    out.change.edits.emplace_back(edit::Overlap{Affected::of_copies(copy_rows(is_link_copy)),
                                                 kOverlapped * (most / exposed)});
     add(std::move(out), kOverlapped * most, most, "B");
+  }
+
+  void fills() {
+    const auto is_fill = [](const std::string& kind) { return kind == "memset" || kind == "fill"; };
+    const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * part_of_copies(is_fill);
+    if (exposed < kExposedCopies * length_) return;
+    Intervention out = from_remedy("remove_fills");
+    out.evidence.push_back({"fills of memory that nothing hides", part(exposed), "timeline"});
+    out.assumptions.emplace_back(
+        "zeros may be what the program needs, so the low estimate is 0, and the middle half");
+    out.change.edits.emplace_back(edit::Remove{Affected::of_copies(copy_rows(is_fill)), kHalf});
+    add(std::move(out), kHalf * exposed, exposed, "C");
   }
 
   void pinned() {

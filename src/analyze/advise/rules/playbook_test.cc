@@ -598,8 +598,33 @@ TEST(Playbook, CountersOfOneKernel) {
   EXPECT_TRUE(says(find(advice_of(heavy), "fewer_registers"), "255: 12.5% of the warps fit"));
   const Advice plain = advice_of(own);
   for (const char* id : {"remove_spills", "avoid_bank_conflicts", "raise_cache_hits",
-                         "fewer_registers", "specialize_warps"})
+                         "fewer_registers", "specialize_warps", "hide_latency", "even_blocks"})
     EXPECT_EQ(find(plain, id), nullptr) << id;
+}
+
+// S82: neither memory nor SMs are busy. Each figure that explains it is a finding with its metric.
+TEST(Playbook, LowBandwidthHasAFindingForEachCause) {
+  const auto advice_of = [](const char* name, double memory, double occupancy) {
+    KernelRow row = advised_row(name, "", "", "");
+    row = with_counters(
+        row, {{"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", memory},
+              {"sm__throughput.avg.pct_of_peak_sustained_elapsed", 6},
+              {"lts__t_sector_hit_rate.pct", 5},
+              {"sm__warps_active.avg.pct_of_peak_sustained_active", occupancy}});
+    return Program().steps(kSteps, [&row](Program& program) { program.kernel(row, 1e6); }).advice();
+  };
+  const Advice low = advice_of("relax(float*, int)", 20, 12);
+  EXPECT_TRUE(says(find(low, "hide_latency"), "20.0%"));
+  EXPECT_TRUE(says(find(low, "raise_cache_hits"), "5%"));
+  EXPECT_TRUE(says(find(low, "even_blocks"), "12.0% of the 100.0% that fit"));
+  EXPECT_TRUE(low.nothing.empty());
+  // A pointwise kernel streams: no locality to raise, but it waits all the same.
+  const Advice pointwise = advice_of("void axpy_kernel<float>(float*, float const*, int)", 20, 80);
+  EXPECT_NE(find(pointwise, "hide_latency"), nullptr);
+  EXPECT_EQ(find(pointwise, "raise_cache_hits"), nullptr);
+  EXPECT_EQ(find(pointwise, "even_blocks"), nullptr);
+  const Advice busy = advice_of("relax(float*, int)", 88, 80);
+  EXPECT_EQ(find(busy, "hide_latency"), nullptr);
 }
 
 // Records are foreign: a name may be out of range, a parent may be its own.

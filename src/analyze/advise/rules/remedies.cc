@@ -67,6 +67,13 @@ constexpr Remedy kRemedies[] = {
      "HIP: hipMemcpyAsync from pinned memory on a second stream, with events|"
      "OpenCL: a second command queue for transfers, non-blocking, with events between the queues",
      ""},
+    {"remove_fills", "Fill no memory that is overwritten", kMemoryEfficiency, kMemory, "memory",
+     "hours", "low", kAny, "application",
+     "PyTorch: torch.empty instead of torch.zeros where each element is written; "
+     "zero_grad(set_to_none=True)|"
+     "CUDA: no cudaMemset before a kernel that writes all of it; fill within the kernel that needs "
+     "it",
+     "what relied on zeros reads what was there before: run compute-sanitizer --tool initcheck"},
     {"pin_memory", "Copy from pinned memory", kMemoryEfficiency, kMemory, "host", "hours", "low",
      kAny, "application",
      "PyTorch: DataLoader(pin_memory=True) and .to(device, non_blocking=True)|"
