@@ -10,6 +10,9 @@ find_package(ZLIB REQUIRED)
 # library's version.
 find_path(SQLITE_INCLUDE sqlite3.h REQUIRED)
 find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3 REQUIRED)
+# The archives, too: a bundle for other systems cannot count on their OpenSSL's version.
+set(OPENSSL_USE_STATIC_LIBS ON)
+find_package(OpenSSL 3.0 REQUIRED)
 # The archives too, if RE2 is one of those that need nothing more (before 2023-06); a newer one needs Abseil's
 # many libraries, which the bundle then takes along.
 find_path(RE2_INCLUDE re2/re2.h REQUIRED)

@@ -2,6 +2,7 @@
 #include "backlog/order.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -77,6 +78,23 @@ Json to_json(const RankedTask& ranked) {
   json.set("saving_ns", ranked.saving_ns());
   json.set("first_queued_at", ranked.task.first_queued_at);
   return json;
+}
+
+RankedTask ranked_from_json(const Json& json) {
+  const auto share_or_time = [&](std::string_view key) {
+    const double value = json[key].as_double();
+    return std::isfinite(value) ? std::max(value, 0.0) : 0;
+  };
+  RankedTask ranked;
+  ranked.task = task_from_json(json);
+  if (const std::string& first = json["first_queued_at"].as_string(); !first.empty())
+    ranked.task.first_queued_at = first;
+  ranked.task.seen = static_cast<int>(std::clamp<std::int64_t>(json["seen"].as_int(1), 1, 1 << 30));
+  ranked.gpu_time_ns = share_or_time("gpu_time_ns");
+  ranked.headroom = std::min(share_or_time("headroom"), 1.0);
+  ranked.time_assumed = json["gpu_time_assumed"].as_bool();
+  ranked.headroom_assumed = json["headroom_assumed"].as_bool();
+  return ranked;
 }
 
 }  // namespace purlin::backlog

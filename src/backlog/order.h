@@ -37,5 +37,7 @@ std::vector<RankedTask> ranked(std::vector<Task> tasks);
 
 // A task of `purlin.backlog-list/1`: its members, and those that the order follows from.
 Json to_json(const RankedTask& ranked);
+// The reverse. A member that is absent or of another type is not known.
+RankedTask ranked_from_json(const Json& json);
 
 }  // namespace purlin::backlog

@@ -38,6 +38,7 @@ Json to_json(const Task& task) {
                             {"queued_at", task.queued_at},
                             {"seen", task.seen},
                             {"launches", task.launches}});
+  if (!task.dtype.empty()) json.set("dtype", task.dtype);
   if (task.launch_ns > 0) json.set("launch_ns", task.launch_ns);
   if (task.headroom) json.set("headroom", *task.headroom);
   return json;
@@ -52,6 +53,7 @@ Task task_from_json(const Json& json) {
   task.key.toolkit = json["toolkit"].as_string();
   task.key.driver = json["driver"].as_string();
   task.spec = json["spec"].as_string();
+  task.dtype = json["dtype"].as_string();
   task.launches = static_cast<std::uint64_t>(std::max<std::int64_t>(json["launches"].as_int(), 0));
   task.launch_ns = not_negative(json["launch_ns"]);
   if (json["headroom"].is_number()) task.headroom = std::min(not_negative(json["headroom"]), 1.0);

@@ -31,6 +31,7 @@ struct TaskKey {
 struct Task {
   TaskKey key;
   std::string spec;            // path of the kernel's spec, "" where not known
+  std::string dtype;           // of the operands, "" where not known
   std::uint64_t launches = 0;  // of programs
   double launch_ns = 0;        // mean GPU time of a launch
   // The share of the GPU time that the task can save, between 0 and 1.

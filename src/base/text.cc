@@ -76,6 +76,7 @@ std::optional<double> parse_duration_s(std::string_view text) {
   if (unit == "s") return *value;
   if (unit == "m" || unit == "min") return *value * 60;
   if (unit == "h") return *value * 3600;
+  if (unit == "d") return *value * 86400;
   return std::nullopt;
 }
 

@@ -23,7 +23,8 @@ TEST(Text, NumbersMustBeTheWholeText) {
   EXPECT_EQ(parse_duration_s("250ms"), 0.25);
   EXPECT_EQ(parse_duration_s("2m"), 120);
   EXPECT_EQ(parse_duration_s("1.5h"), 5400);
-  for (const char* bad : {"10", "s", "10 s", "1.2.3s", "10d", "-1s"})
+  EXPECT_EQ(parse_duration_s("2d"), 172800);
+  for (const char* bad : {"10", "s", "10 s", "1.2.3s", "10w", "-1s"})
     EXPECT_FALSE(parse_duration_s(bad).has_value()) << bad;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blobs/curl_http.h"
 
+#include "base/files.h"
 #include "base/os/library.h"
 #include "base/text.h"
 
@@ -112,6 +113,7 @@ class CurlHttp : public HttpClient {
     set(CURLOPT_FOLLOWLOCATION, 0L);
     set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout_s * 1000));
+    if (!authorities_.empty()) set(CURLOPT_CAINFO, authorities_.c_str());
     set(CURLOPT_LOW_SPEED_LIMIT, kStalledBytesPerSecond);
     set(CURLOPT_LOW_SPEED_TIME, kStalledAfterSeconds);
     const CURLcode code = api_.easy_perform(handle_);
@@ -140,6 +142,7 @@ class CurlHttp : public HttpClient {
 
   const CurlApi api_;
   CURL* const handle_;
+  const std::string authorities_ = environment_variable("PURLIN_SERVER_CA");
 };
 
 }  // namespace

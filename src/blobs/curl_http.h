@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HttpClient over libcurl, which is opened at run time: kUnavailable says how to install it.
+// HttpClient over libcurl, which is opened at run time: kUnavailable says how to install it. With
+// PURLIN_SERVER_CA, a PEM file, the authorities in it are trusted instead of the system's.
 #pragma once
 
 #include "blobs/http.h"

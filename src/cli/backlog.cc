@@ -5,14 +5,21 @@
 #include "analyze/report/report.h"
 #include "backlog/file.h"
 #include "backlog/profile_tasks.h"
+#include "base/files.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "cache/store/store.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/profile/files.h"
 #include "cli/tune/kernels_directory.h"
+#include "cli/tune/shared_tasks.h"
 #include "cli/tune/spec_files.h"
+#include "fleet/backlog/fleet_tasks.h"
+#include "fleet/client/server_client.h"
 #include "model/document.h"
+
+#include <algorithm>
 
 namespace purlin::cli {
 namespace {
@@ -72,6 +79,14 @@ class BacklogCommand : public Command {
                 "Without it, the sample kernels are used."},
                "SPEC");
     flags.option("--top", top_, "Kernels of the profile to look at");
+    flags.option("--server", server_,
+                 {"List the shared backlog of a Purlin server",
+                  "Its tasks are the kernels of the fleet with the most GPU time to save."},
+                 "URL");
+    flags.option("--suite", suite_,
+                 {"Write a suite for `purlin guard` of the tasks with a known spec",
+                  "--specs names the specs for the kernels of a server."},
+                 "FILE");
     flags.flag("--json", json_,
                {"Print one JSON document", "The schema is purlin.backlog-list/1."});
   }
@@ -79,8 +94,8 @@ class BacklogCommand : public Command {
     const std::string directory = cache_.empty() ? cache::Store::default_directory() : cache_;
     for (const std::string& id : done_) PURLIN_TRY(backlog::finish(directory, id));
     if (!profiles_.empty()) PURLIN_TRY(queue_profile(context, directory));
-    PURLIN_ASSIGN(const std::vector<backlog::RankedTask> tasks,
-                  backlog::read(directory, context.log));
+    PURLIN_ASSIGN(const std::vector<backlog::RankedTask> tasks, list(context, directory));
+    if (!suite_.empty()) PURLIN_TRY(write_suite(context, directory, tasks));
     if (json_) {
       Json document = new_document("purlin.backlog-list/1", host_environment());
       Json list = Json::array();
@@ -118,20 +133,67 @@ class BacklogCommand : public Command {
   }
 
  private:
-  Status queue_profile(Context& context, const std::string& directory) {
-    if (top_ < 1) return error(Code::kInvalid, "--top takes 1 or more, not {}", top_);
+  Result<std::vector<backlog::RankedTask>> list(Context& context,
+                                                const std::string& directory) const {
+    if (server_.empty()) return backlog::read(directory, context.log);
+    PURLIN_ASSIGN(const auto client, fleet::ServerClient::open(server_, system_clock()));
+    PURLIN_ASSIGN(const Json answer, client->get("/v1/backlog"));
+    std::vector<backlog::RankedTask> tasks;
+    for (const Json& task : answer["tasks"].items()) {
+      const std::string& state = task["state"].as_string();
+      if (state == "open" || state == "leased") tasks.push_back(backlog::ranked_from_json(task));
+    }
+    return tasks;
+  }
+
+  Result<std::vector<KernelSpec>> specs(Context& context) {
     if (specs_.empty()) {
       PURLIN_ASSIGN(std::string samples, kernels_directory());
       specs_.push_back(std::move(samples));
     }
-    PURLIN_ASSIGN(const std::vector<KernelSpec> specs, load_specs(specs_, context.log));
+    return load_specs(specs_, context.log);
+  }
+
+  // What is hot is guarded: items for the tasks whose spec is known, comments for the others.
+  Status write_suite(Context& context, const std::string& directory,
+                     const std::vector<backlog::RankedTask>& tasks) {
+    PURLIN_ASSIGN(const std::vector<KernelSpec> known, specs(context));
+    PURLIN_ASSIGN(const cache::Store store, cache::Store::open(directory));
+    double total_ns = 0;
+    for (const backlog::RankedTask& ranked : tasks) total_ns += ranked.gpu_time_ns;
+    std::vector<fleet::SuggestedItem> items;
+    for (const backlog::RankedTask& ranked : tasks) {
+      if (items.size() == static_cast<std::size_t>(top_)) break;
+      DeviceInfo device;
+      device.name = ranked.task.key.device;
+      const Result<backlog::Task> found = find_spec(ranked.task, device, known, store);
+      fleet::SuggestedItem item;
+      item.kernel = ranked.task.key.kernel;
+      item.shape = found.is_ok() ? found->key.shape : ranked.task.key.shape;
+      item.share = total_ns > 0 ? ranked.gpu_time_ns / total_ns : 0;
+      if (found.is_ok())
+        item.spec = found->spec;
+      else
+        item.left_out = found.status().message();
+      const bool listed = std::any_of(items.begin(), items.end(), [&](const auto& other) {
+        return !item.spec.empty() && other.spec == item.spec && other.shape == item.shape;
+      });
+      if (!listed) items.push_back(std::move(item));
+    }
+    return write_atomic(
+        suite_, fleet::suggested_suite("fleet", format_rfc3339(system_clock().wall_ns()), items));
+  }
+
+  Status queue_profile(Context& context, const std::string& directory) {
+    if (top_ < 1) return error(Code::kInvalid, "--top takes 1 or more, not {}", top_);
+    PURLIN_ASSIGN(const std::vector<KernelSpec> known, specs(context));
     PURLIN_ASSIGN(const Profile profile, read_profiles(context, profiles_));
     PURLIN_ASSIGN(const cache::Store store, cache::Store::open(directory));
     const analyze::Report report = analyze::build_rows(profile, analyze::GroupBy::kShape);
     const std::vector<backlog::ProfiledKernel> kernels =
         heaviest(report, static_cast<std::size_t>(top_));
     const backlog::ProfileTasks made =
-        backlog::profile_tasks(kernels, report.environment.devices, specs, store);
+        backlog::profile_tasks(kernels, report.environment.devices, known, store);
     for (const std::string& line : made.left_out) context.log.info("no job: {}", line);
     context.log.info("{} of the {} heaviest kernels queued", kernels.size() - made.left_out.size(),
                      kernels.size());
@@ -140,7 +202,7 @@ class BacklogCommand : public Command {
 
   std::vector<std::string> profiles_, specs_;
   int top_ = 20;
-  std::string cache_;
+  std::string cache_, server_, suite_;
   std::vector<std::string> done_;
   bool json_ = false;
 };

@@ -31,6 +31,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_cache_push_command());
   commands.push_back(make_cache_pull_command());
   commands.push_back(make_backlog_command());
+  commands.push_back(make_worker_pool_command());
   commands.push_back(make_guard_run_command());
   commands.push_back(make_guard_check_command());
   commands.push_back(make_guard_compare_command());
@@ -39,6 +40,8 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_guard_bisect_command());
   commands.push_back(make_guard_matrix_command());
   commands.push_back(make_serve_command());
+  commands.push_back(make_collect_command());
+  commands.push_back(make_env_command());
   commands.push_back(make_store_init_command());
   commands.push_back(make_store_migrate_command());
   commands.push_back(make_store_check_command());

@@ -2,23 +2,35 @@
 // `purlin serve`: serves shared caches over HTTP.
 #include "base/byte_size.h"
 #include "base/files.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/command.h"
 #include "cli/frame/events.h"
 #include "cli/frame/interrupt.h"
+#include "fleet/alerts/watcher.h"
+#include "fleet/api/backlog_api.h"
+#include "fleet/api/fleet_api.h"
+#include "fleet/api/ingest_api.h"
+#include "fleet/api/query_api.h"
+#include "fleet/backlog/fleet_tasks.h"
+#include "fleet/cache_api.h"
+#include "fleet/demo/made_week.h"
 #include "fleet/service.h"
 #include "fleet/token_file.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <thread>
+#include <utility>
 
 namespace purlin::cli {
 namespace {
@@ -65,6 +77,31 @@ std::size_t raise_descriptor_limit(std::size_t wanted) {
   return std::min<rlim_t>(wanted, std::max(limit.rlim_cur, 2 * kNoConnections) - kNoConnections);
 }
 
+// Whether a file was replaced or written since the last look.
+class FileWatch {
+ public:
+  explicit FileWatch(std::string path) : path_(std::move(path)) { (void)changed(); }
+  bool changed() {
+    struct stat info {};
+    if (path_.empty() || ::stat(path_.c_str(), &info) != 0) return false;
+    const Stamp now = {info.st_mtim.tv_sec, info.st_mtim.tv_nsec,
+                       static_cast<std::int64_t>(info.st_ino)};
+    return std::exchange(seen_, now) != now;
+  }
+
+ private:
+  using Stamp = std::array<std::int64_t, 3>;
+  const std::string path_;
+  Stamp seen_{};
+};
+
+void load_certificate(fleet::HttpServer& server, Log& log) {
+  if (const Status loaded = server.load_certificate(); !loaded.is_ok())
+    log.warn("the earlier certificate stays: {}", loaded.message());
+  else
+    log.info("the certificate was read again");
+}
+
 // Unusable tokens are logged, and the earlier tokens stay.
 void look_at_tokens(fleet::TokenFile& file, const std::string& path, fleet::Service& service,
                     Log& log) {
@@ -78,7 +115,11 @@ void look_at_tokens(fleet::TokenFile& file, const std::string& path, fleet::Serv
 // Tends in a separate thread: tokens and signals are checked even while a disk hangs.
 class Tender {
  public:
-  Tender(fleet::CacheApi& api, Log& log) : api_(api), log_(log), thread_([this] { run(); }) {}
+  Tender(fleet::CacheApi& api, fleet::StoreGate& gate, fleet::RawFolder raws, double keep_s,
+         Log& log)
+      : api_(api), gate_(gate), raws_(std::move(raws)), keep_s_(keep_s), log_(log), thread_([this] {
+          run();
+        }) {}
   ~Tender() {
     {
       const std::lock_guard lock(mutex_);
@@ -97,11 +138,17 @@ class Tender {
     while (!stopped_.wait_for(lock, kBetweenTending, [this] { return stop_; })) {
       lock.unlock();
       if (const Status tended = api_.tend(); !tended.is_ok()) log_.warn("{}", tended.message());
+      if (const Status tended = fleet::tend_store(gate_, raws_, keep_s_, system_clock());
+          !tended.is_ok())
+        log_.warn("the store: {}", tended.message());
       lock.lock();
     }
   }
 
   fleet::CacheApi& api_;
+  fleet::StoreGate& gate_;
+  const fleet::RawFolder raws_;
+  const double keep_s_;
   Log& log_;
   std::mutex mutex_;
   std::condition_variable stopped_;
@@ -109,13 +156,104 @@ class Tender {
   std::thread thread_;  // last: it uses the members above
 };
 
+// What a server has of a fleet: its store, raw profiles and backlog.
+struct FleetParts {
+  std::unique_ptr<fleet::StoreGate> gate;
+  std::optional<backlog::Leases> leases;
+  fleet::RawFolder raws;
+};
+
+Result<FleetParts> open_fleet(const std::string& data, const std::string& target) {
+  FleetParts parts;
+  const std::string place = target.empty() ? join_path(data, "store") : target;
+  PURLIN_TRY(store::init_store(place));
+  PURLIN_ASSIGN(std::unique_ptr<store::Store> store, store::open_store(place));
+  parts.gate = std::make_unique<fleet::StoreGate>(std::move(store));
+  PURLIN_ASSIGN(backlog::Leases leases, backlog::Leases::open(join_path(data, "backlog.sqlite")));
+  parts.leases.emplace(std::move(leases));
+  parts.raws.directory = data;
+  return parts;
+}
+
+std::vector<fleet::Endpoint> all_endpoints(fleet::CacheApi& caches, FleetParts& parts) {
+  Clock& clock = system_clock();
+  std::vector<fleet::Endpoint> all;
+  for (std::vector<fleet::Endpoint> some :
+       {fleet::ingest_endpoints(*parts.gate, clock), fleet::query_endpoints(*parts.gate, clock),
+        fleet::node_endpoints(*parts.gate), fleet::raw_endpoints(parts.raws),
+        fleet::guard_endpoints(*parts.gate, clock), fleet::backlog_endpoints(*parts.leases, clock),
+        fleet::store_endpoints(*parts.gate, clock), fleet::cache_endpoints(caches)})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
+std::string backlog_text(const std::string& path) {
+  Result<backlog::Leases> leases = backlog::Leases::open(path);
+  return leases.is_ok() ? fleet::backlog_metrics(*leases, system_clock().wall_ns()) : "";
+}
+
+// The folder of a demo, removed at its end.
+class DemoFolder {
+ public:
+  static Result<DemoFolder> make(bool wanted) {
+    DemoFolder folder;
+    if (wanted) {
+      PURLIN_ASSIGN(folder.path_, make_temporary_directory("purlin-demo"));
+    }
+    return folder;
+  }
+  DemoFolder(DemoFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  DemoFolder& operator=(DemoFolder&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~DemoFolder() {
+    if (!path_.empty()) static_cast<void>(remove_tree(path_));
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  DemoFolder() = default;
+  std::string path_;
+};
+
+Status fill_demo(fleet::StoreGate& gate) {
+  std::vector<store::HashedBatch> batches;
+  for (store::Batch& batch : fleet::made_week({system_clock().wall_ns()})) {
+    PURLIN_ASSIGN(const std::string bytes, store::encode(batch));
+    batches.push_back({sha256_hex(bytes), std::move(batch)});
+  }
+  return gate.write([&](store::Store& store) -> Status {
+    for (const Result<store::Ingest>& stored : store.ingest_many(batches))
+      PURLIN_TRY(stored.status());
+    return store.compact();
+  });
+}
+
+std::string demo_text(const std::string& url) {
+  return fmt::format(
+      "a week of a made-up fleet; try\n"
+      "  {0}/v1/query/top                the kernels with the most GPU time\n"
+      "  {0}/v1/query/slower             two regressions: a build, a driver\n"
+      "  {0}/v1/query/stragglers         a GPU that is slower than its peers\n"
+      "  {0}/v1/query/coverage           a node that is hardly seen\n"
+      "  {0}/v1/nodes                    the nodes and their collectors\n"
+      "  {0}/v1/backlog                  what is worth tuning\n"
+      "  {0}/metrics                     the same as counts, for Prometheus\n",
+      url);
+}
+
 class Serve : public Command {
  public:
   std::string_view name() const override { return "serve"; }
-  std::string_view summary() const override { return "Serve shared config caches over HTTP"; }
+  std::string_view summary() const override {
+    return "Serve a fleet's profiles and shared config caches over HTTP";
+  }
   VerbText text() const override {
     return {
         .description =
+            "Collectors send their batches to it (`purlin collect`), and it answers questions "
+            "about the fleet under /v1/query.\n\n"
             "Machines push to http://HOST:PORT/NAME and pull from it. The first push creates the "
             "cache NAME. SIGTERM and Ctrl-C let running requests end.\n\nThe server listens on "
             "this machine only, unless --listen names another address. It then needs --token-file.",
@@ -124,9 +262,9 @@ class Serve : public Command {
             "on disk before a push is acknowledged. Parallel pushes and a kill of the server lose "
             "nothing. `purlin cache pull` can also read DIR/caches/NAME directly, as a shared "
             "cache.\n\nClients set PURLIN_SERVER_TOKEN or PURLIN_SERVER_TOKEN_FILE. They set "
-            "PURLIN_SERVER to the only server that may receive the token. The server has no TLS: "
-            "put a proxy in front of it where others can listen. GET /healthz and GET /metrics "
-            "(Prometheus) report its state.",
+            "PURLIN_SERVER to the only server that may receive the token. Give --tls-cert and "
+            "--tls-key where others can listen. GET /healthz and GET /metrics (Prometheus) report "
+            "its state.",
         .examples = {{"purlin serve --listen 0.0.0.0:8717 --token-file /etc/purlin/tokens"},
                      {"purlin cache push http://build7:8717/team"}},
         .exit_codes = {{0, "Stopped"}, {2, "Error"}},
@@ -139,12 +277,36 @@ class Serve : public Command {
     flags.option(
         "--token-file", token_file_,
         {"Clients that may read or write",
-         "Required for every address but this machine's own. Lines are `write TOKEN NAME "
-         "[CACHE...]` and `read TOKEN NAME [CACHE...]`, without CACHE for all caches. The file "
-         "must not be readable by everyone. The server reads it again when it changes."},
+         "Required for every address but this machine's own. A line is `SCOPE[,SCOPE] TOKEN NAME "
+         "[CACHE...] [LIMIT...]`, without CACHE for all caches. SCOPE is ingest, read, write or "
+         "admin. The file must not be readable by everyone. The server reads it again when it "
+         "changes."},
         "FILE");
+    flags.option("--store", store_,
+                 {"Store of the fleet's profiles (default: the folder `store` of --data)",
+                  "A folder for SQLite, or http://HOST:PORT/DATABASE of a ClickHouse."},
+                 "TARGET");
+    flags.option("--keep", keep_,
+                 {"How long hours are kept", "Days and months stay. 0s keeps everything."}, "TIME");
+    flags.flag("--hash-tokens", hash_tokens_,
+               {"Replace the secrets in the token file by their hashes, and end",
+                "The tokens stay valid. A copy of the file then opens nothing."});
+    flags.option("--tls-cert", tls_certificate_,
+                 {"Certificate chain for TLS, as PEM",
+                  "With --tls-key. Both files are read again when the certificate changes."},
+                 "FILE");
+    flags.option("--tls-key", tls_key_, "Private key of the certificate, as PEM", "FILE");
     flags.option("--quota", quota_, "Maximum size of all caches together, such as 20GiB", "SIZE");
     flags.option("--grace", grace_, "Time for running requests when the server stops", "TIME");
+    flags.option("--alerts", alerts_,
+                 {"Webhooks for what became slower, and how often to look",
+                  "A file of docs/formats/alerts.md. Without it, nothing is sent, and the server "
+                  "looks every 15 minutes."},
+                 "FILE");
+    flags.flag("--demo", demo_,
+               {"Serve a week of a made-up fleet, and remove it at the end",
+                "It has about 40 kernels, two regressions, a straggler and a node that is hardly "
+                "seen. --data keeps it."});
     flags.flag("--log-requests", log_requests_, "Print a line for each request on stderr");
     flags.flag("--json", json_,
                {"Print the address as one JSON document", "The schema is purlin.serve/1."});
@@ -152,10 +314,17 @@ class Serve : public Command {
   }
 
   Result<int> run(Context& context) override {
+    if (hash_tokens_) return hash_tokens(context);
+    if (tls_certificate_.empty() != tls_key_.empty())
+      return error(Code::kInvalid, "--tls-cert and --tls-key are given together");
     PURLIN_ASSIGN(const Listen listen, parse_listen(listen_));
     const std::optional<double> grace = parse_duration_s(grace_);
     if (!grace || *grace > 3600)
       return error(Code::kInvalid, "--grace '{}' is not a time of at most 1h, such as 10s", grace_);
+    const std::optional<double> keep = parse_duration_s(keep_);
+    if (!keep)
+      return error(Code::kInvalid, "--keep '{}' is not a time such as 90d; 0s keeps everything",
+                   keep_);
     fleet::CacheApiOptions caches;
     if (!quota_.empty()) {
       const std::optional<std::uint64_t> quota = parse_bytes(quota_);
@@ -181,7 +350,14 @@ class Serve : public Command {
                    "others can reach {}: give --token-file, so that not everyone may write what "
                    "your machines will run (docs/guide/cache.md)",
                    listen.address);
-    const std::string data = data_.empty() ? join_path(user_state_directory(), "server") : data_;
+    fleet::AlertConfig alerts;
+    if (!alerts_.empty()) {
+      PURLIN_ASSIGN(alerts, fleet::load_alerts(alerts_));
+    }
+    PURLIN_ASSIGN(const DemoFolder demo_folder, DemoFolder::make(demo_ && data_.empty()));
+    const std::string data = !demo_folder.path().empty() ? demo_folder.path()
+                             : data_.empty() ? join_path(user_state_directory(), "server")
+                                             : data_;
     caches.directory = join_path(data, "caches");
     PURLIN_TRY(make_directories_durably(data));
     const Result<FileLock> alone = FileLock::acquire(join_path(data, ".serve.lock"), 0);
@@ -191,11 +367,27 @@ class Serve : public Command {
     if (!alone.is_ok()) return alone.status();
     PURLIN_ASSIGN(const std::unique_ptr<fleet::CacheApi> api,
                   fleet::CacheApi::open(std::move(caches), system_clock()));
-    fleet::Service service(std::move(options), *api, context.log);
+    PURLIN_ASSIGN(const std::unique_ptr<fleet::AuditLog> audit,
+                  fleet::AuditLog::open(join_path(data, "audit.log")));
+    PURLIN_ASSIGN(FleetParts parts, open_fleet(data, store_));
+    if (demo_) PURLIN_TRY(fill_demo(*parts.gate));
+    fleet::Service service(std::move(options), all_endpoints(*api, parts), context.log,
+                           audit.get());
+    service.add_metrics([&api] { return fleet::cache_metrics(*api); });
+    service.add_metrics([&parts] { return fleet::store_metrics(*parts.gate); });
+    const std::string backlog_path = join_path(data, "backlog.sqlite");
+    service.add_metrics([&backlog_path] { return backlog_text(backlog_path); });
+    std::atomic<const fleet::Watcher*> watching{nullptr};
+    service.add_metrics([&watching] {
+      const fleet::Watcher* const watcher = watching.load();
+      return watcher == nullptr ? std::string() : watcher->metrics();
+    });
     const Interrupt interrupt;
     fleet::HttpServerOptions http;
     http.address = listen.address;
     http.port = listen.port;
+    http.tls_certificate = tls_certificate_;
+    http.tls_key = tls_key_;
     http.max_connections = raise_descriptor_limit(http.max_connections);
     // Metrics query the server, so they are ready before it starts.
     std::atomic<fleet::HttpServer*> started{nullptr};
@@ -216,23 +408,59 @@ class Serve : public Command {
       answer(context, json_, address,
              fmt::format("serving {} from {} ({})\n", server->url(), data,
                          open ? "no tokens: every user of this machine may write" : "with tokens"));
+    if (demo_ && !json_ && !events_.on()) context.print(demo_text(server->url()));
     std::fflush(context.out);
-    const Tender tender(*api, context.log);
+    if (alerts.url.empty()) alerts.url = server->url();
+    std::optional<fleet::Courier> courier;
+    if (!alerts_.empty()) {
+      PURLIN_ASSIGN(courier, fleet::open_courier(join_path(data, "alerts.json"), system_clock(),
+                                                 context.log));
+    }
+    const fleet::Watcher watcher(*parts.gate, {std::move(alerts), backlog_path}, std::move(courier),
+                                 system_clock(), context.log);
+    watching.store(&watcher);
+    const Tender tender(*api, *parts.gate, parts.raws, *keep, context.log);
+    FileWatch certificate(tls_certificate_);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
       system_clock().sleep_ns(kLookNs);
       if (looks % kLooksBetweenTokens != 0) continue;
       look_at_tokens(token_file, token_file_, service, context.log);
+      if (certificate.changed()) load_certificate(*server, context.log);
       looks = 0;
     }
     api->stop_tending();  // a request may do so, too
     server->stop(*grace);
+    watching.store(nullptr);
     events_.result(Json(), kExitOk);
     return kExitOk;
   }
 
  private:
-  std::string listen_ = "127.0.0.1:8717", data_, token_file_, quota_, grace_ = "10s";
-  bool log_requests_ = false, json_ = false;
+  Result<int> hash_tokens(Context& context) {
+    if (token_file_.empty()) return error(Code::kInvalid, "--hash-tokens needs --token-file");
+    PURLIN_ASSIGN(const std::string text, read_file(token_file_, std::size_t{1} << 20));
+    PURLIN_ASSIGN(const std::string hashed, fleet::Tokens::hashed(text, token_file_));
+    PURLIN_TRY(replace_privately(hashed));
+    context.print(fmt::format("'{}' holds hashes only\n", token_file_));
+    return kExitOk;
+  }
+  // With the file's mode: a new file could be read by others.
+  Status replace_privately(const std::string& text) {
+    struct stat before {};
+    if (::stat(token_file_.c_str(), &before) != 0)
+      return error(Code::kIo, "cannot read the mode of '{}'", token_file_);
+    const mode_t mask = ::umask(0077);
+    Status written = write_atomic(token_file_, text);
+    ::umask(mask);
+    if (written.is_ok() && ::chmod(token_file_.c_str(), before.st_mode & 07777) != 0)
+      return error(Code::kIo, "cannot set the mode of '{}'", token_file_);
+    return written;
+  }
+
+  std::string listen_ = "127.0.0.1:8717", data_, tls_certificate_, tls_key_, token_file_, quota_,
+              grace_ = "10s", store_, keep_ = "90d";
+  std::string alerts_;
+  bool log_requests_ = false, hash_tokens_ = false, json_ = false, demo_ = false;
   Events events_;
 };
 

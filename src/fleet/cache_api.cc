@@ -6,10 +6,11 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "base/version.h"
 #include "blobs/directory_blobs.h"
 #include "cache/share/bundle.h"
 #include "cache/share/share_index.h"
+#include "fleet/answers.h"
+#include "fleet/metrics.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -28,19 +29,6 @@ constexpr std::size_t kMaxObject = std::size_t{64} << 20, kMaxProbe = 64, kPage 
 constexpr std::size_t kMaxCaches = 10'000;
 constexpr std::int64_t kSecondNs = 1'000'000'000, kLeftOverNs = 3600 * kSecondNs,
                        kTendAgainNs = 10 * kSecondNs, kTendAgainFactor = 10;
-
-Json document(std::string_view schema) {
-  Json result = Json::object({{"schema", schema}});
-  result.set("tool_version", version());
-  return result;
-}
-
-HttpAnswer json_answer(const Json& json, int status = 200) {
-  HttpAnswer answer;
-  answer.status = status;
-  answer.body = json.dump() + "\n";
-  return answer;
-}
 
 enum class Kind { kIndex, kSegment, kProbe, kOther };
 
@@ -121,23 +109,6 @@ std::string unquoted(std::string_view tag) {
 }
 
 }  // namespace
-
-HttpAnswer error_answer(int status, std::string_view message) {
-  Json json = document("purlin.error/1");
-  json.set("error", Json::object({{"status", status}, {"message", message}}));
-  return json_answer(json, status);
-}
-
-HttpAnswer error_answer(const Status& status) {
-  const Code code = status.code();
-  HttpAnswer answer = error_answer(code == Code::kNotFound      ? 404
-                                   : code == Code::kInvalid     ? 400
-                                   : code == Code::kUnavailable ? 503
-                                                                : 500,
-                                   status.message());
-  if (answer.status == 503) answer.headers.emplace_back("Retry-After", "1");
-  return answer;
-}
 
 CacheApi::CacheApi(CacheApiOptions options, Clock& clock)
     : options_(std::move(options)), clock_(clock), stored_([this](const std::string& object) {
@@ -284,9 +255,6 @@ HttpAnswer CacheApi::answer(const Route& route, const HttpHead& head, const std:
       return put(route, head, body);
     case Action::kDeleteObject:
       return remove(route);
-    case Action::kHealth:
-    case Action::kMetrics:
-      break;
   }
   return error_answer(404, "there is no such path here");
 }
@@ -294,7 +262,7 @@ HttpAnswer CacheApi::answer(const Route& route, const HttpHead& head, const std:
 HttpAnswer CacheApi::list_caches() const {
   const Result<std::vector<std::string>> names = list_directory(options_.directory);
   if (!names.is_ok()) return failure(names.status(), 500);
-  Json json = document("purlin.caches/1"), caches = Json::array();
+  Json json = answer_document("purlin.caches/1"), caches = Json::array();
   for (const std::string& name : *names)
     if (is_cache_name(name) && file_exists(join_path(folder(name), std::string(kIndexKey))))
       caches.push(name);
@@ -317,7 +285,7 @@ HttpAnswer CacheApi::describe(const std::string& cache) const {
     records += segment.records;
     bytes += segment.bytes;
   }
-  Json json = document("purlin.shared-cache/1");
+  Json json = answer_document("purlin.shared-cache/1");
   json.set("name", cache);
   json.set("generation", index->generation);
   json.set("segments", index->segments.size());
@@ -329,7 +297,7 @@ HttpAnswer CacheApi::describe(const std::string& cache) const {
 HttpAnswer CacheApi::list(const Route& route) const {
   const auto objects = blobs::make_directory_blobs(folder(route.cache))->list(route.folder);
   if (!objects.is_ok()) return failure(objects.status(), 500);
-  Json json = document("purlin.objects/1"), listed = Json::array();
+  Json json = answer_document("purlin.objects/1"), listed = Json::array();
   // By this clock are the times: who asks may have another.
   json.set("now_ns", clock_.wall_ns());
   auto object = std::upper_bound(
@@ -414,7 +382,7 @@ HttpAnswer CacheApi::store(const Route& route, const std::string& match, const s
   if (*put != blobs::Put::kStored)
     return error_answer(412, match.empty() ? "the object is there already"
                                            : "the object is no longer the one of that tag");
-  Json json = document("purlin.object/1");
+  Json json = answer_document("purlin.object/1");
   json.set("key", route.key);
   HttpAnswer answer = json_answer(json, 201);
   answer.headers.emplace_back("ETag", "\"" + sha256_hex(body) + "\"");
@@ -440,9 +408,93 @@ HttpAnswer CacheApi::remove(const Route& route) {
   if (const Status status = blobs::make_directory_blobs(folder(route.cache))->remove(route.key);
       !status.is_ok())
     return failure(status, 500);
-  Json json = document("purlin.object/1");
+  Json json = answer_document("purlin.object/1");
   json.set("key", route.key);
   return json_answer(json);
+}
+
+std::string cache_metrics(const CacheApi& api) {
+  return RequestMetrics::single("purlin_cache_stored_bytes", "gauge",
+                                "Bytes of all objects, of all caches.",
+                                static_cast<double>(api.stored_bytes())) +
+         RequestMetrics::single("purlin_cache_quota_bytes", "gauge",
+                                "What they may have; 0: no limit.",
+                                static_cast<double>(api.options().quota_bytes));
+}
+
+std::vector<Endpoint> cache_endpoints(CacheApi& api) {
+  const auto handle = [&api](const Request& request) {
+    const Result<Route> route = parse_route(request.head.method, request.head.target);
+    return route.is_ok() ? api.answer(*route, request.head, request.body)
+                         : error_answer(route.status());
+  };
+  const auto limit = [](const HttpHead& head) -> Result<std::uint64_t> {
+    PURLIN_ASSIGN(const Route route, parse_route(head.method, head.target));
+    return route.action == Action::kPutObject ? CacheApi::max_bytes(route.key) : std::uint64_t{0};
+  };
+  constexpr std::string_view kObject = "/v1/caches/{cache}/objects/{key...}";
+  return {
+      {"GET",
+       "/v1/caches",
+       Scope::kRead,
+       "list_caches",
+       "The shared caches",
+       "purlin.caches/1",
+       {},
+       0,
+       handle,
+       limit},
+      {"GET",
+       "/v1/caches/{cache}",
+       Scope::kRead,
+       "describe_cache",
+       "One shared cache",
+       "purlin.shared-cache/1",
+       {},
+       0,
+       handle,
+       limit},
+      {"GET",
+       "/v1/caches/{cache}/objects",
+       Scope::kRead,
+       "list_objects",
+       "The objects of a cache",
+       "purlin.objects/1",
+       {{"folder", "string", "segments/"}, {"after", "string", "the key before the first one"}},
+       0,
+       handle,
+       limit},
+      {"GET",
+       kObject,
+       Scope::kRead,
+       "get_object",
+       "The bytes of an object",
+       "",
+       {},
+       0,
+       handle,
+       limit},
+      {"PUT",
+       kObject,
+       Scope::kWrite,
+       "put_object",
+       "Stores an object; with If-None-Match: * or If-Match",
+       "purlin.object/1",
+       {},
+       kMaxObject,
+       handle,
+       limit},
+      {"DELETE",
+       kObject,
+       Scope::kWrite,
+       "delete_object",
+       "Removes an object",
+       "purlin.object/1",
+       {},
+       0,
+       handle,
+       limit},
+  };
 }
 
 }  // namespace purlin::fleet

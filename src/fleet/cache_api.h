@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "base/time.h"
+#include "fleet/endpoint.h"
 #include "fleet/http.h"
 #include "fleet/route.h"
 #include "fleet/stored_bytes.h"
@@ -88,8 +89,8 @@ class CacheApi {
   Listed listed_;
 };
 
-// {"schema": "purlin.error/1", …}
-HttpAnswer error_answer(int status, std::string_view message);
-HttpAnswer error_answer(const Status& status);
+std::string cache_metrics(const CacheApi& api);
+// `api` outlives them.
+std::vector<Endpoint> cache_endpoints(CacheApi& api);
 
 }  // namespace purlin::fleet

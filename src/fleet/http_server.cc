@@ -2,9 +2,8 @@
 #include "fleet/http_server.h"
 
 #include "base/hash.h"
+#include "fleet/http_wire.h"
 
-#define BOOST_ERROR_CODE_HEADER_ONLY
-#define BOOST_ASIO_NO_DEPRECATED
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/dispatch.hpp>
@@ -138,6 +137,7 @@ struct Shared {
 
   const HttpServerOptions options;
   HttpHandler& handler;
+  TlsContext tls;  // null: no TLS
   std::atomic<bool> stopping{false};
   std::atomic<std::uint64_t> accepted{0}, malformed{0}, overloaded{0}, displaced{0};
   std::mutex mutex;
@@ -155,7 +155,7 @@ struct Shared {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, Shared& shared)
-      : stream_(std::move(socket)), shared_(shared), held_(shared.bodies) {
+      : stream_(std::move(socket), shared.tls.now()), shared_(shared), held_(shared.bodies) {
     ErrorCode ignored;
     stream_.socket().set_option(tcp::no_delay(true), ignored);
     const auto peer = stream_.socket().remote_endpoint(ignored);
@@ -171,7 +171,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection& operator=(const Connection&) = delete;
 
   void start() {
-    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_head(); });
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->shake_hands(); });
   }
   // Under the mutex.
   void count() {
@@ -199,6 +199,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
  private:
+  void shake_hands() {
+    if (!stream_.is_encrypted()) return read_head();
+    set_idle(true);
+    stream_.expires_after(milliseconds(shared_.options.first_head_timeout_s));
+    stream_.async_handshake([self = shared_from_this()](ErrorCode code) {
+      if (!code) return self->read_head();
+      self->shared_.malformed.fetch_add(1);
+      self->close();
+    });
+  }
+
   void close() {
     ErrorCode ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
@@ -418,7 +429,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                         static_cast<double>(bytes) / shared_.options.slowest_bytes_per_s);
   }
 
-  beast::tcp_stream stream_;
+  HttpWire stream_;
   Shared& shared_;
   beast::flat_buffer buffer_{kReadBytes};
   std::optional<http::request_parser<http::string_body>> parser_;
@@ -448,6 +459,7 @@ class HttpServer::Impl {
 
   Status start() {
     const HttpServerOptions& options = shared_.options;
+    PURLIN_TRY(load_certificate());
     ErrorCode code;
     const auto address = asio::ip::make_address(options.address, code);
     if (code)
@@ -466,6 +478,12 @@ class HttpServer::Impl {
     for (int i = 0; i < std::max(1, options.network_threads); ++i)
       threads_.emplace_back([this] { run(); });
     return Status::ok();
+  }
+
+  Status load_certificate() {
+    const HttpServerOptions& options = shared_.options;
+    if (options.tls_certificate.empty()) return Status::ok();
+    return shared_.tls.load(options.tls_certificate, options.tls_key);
   }
 
   void stop(double grace_s) {
@@ -622,8 +640,11 @@ std::uint16_t HttpServer::port() const { return impl_->port(); }
 std::string HttpServer::url() const {
   const std::string& address = impl_->options().address;
   const bool six = address.find(':') != std::string::npos;
-  return fmt::format("http://{}{}{}:{}", six ? "[" : "", address, six ? "]" : "", port());
+  const bool tls = !impl_->options().tls_certificate.empty();
+  return fmt::format("{}://{}{}{}:{}", tls ? "https" : "http", six ? "[" : "", address,
+                     six ? "]" : "", port());
 }
+Status HttpServer::load_certificate() { return impl_->load_certificate(); }
 HttpServerCounts HttpServer::counts() const { return impl_->counts(); }
 void HttpServer::stop(double grace_s) { impl_->stop(grace_s); }
 

@@ -2,10 +2,11 @@
 // HttpServer: HTTP/1.1 on a TCP port for one HttpHandler (Boost.Beast).
 //
 // Everything that a client decides is bounded: connections, heads, bodies, the bytes of all bodies
-// and answers held at once, the time each step may take. Bodies need a Content-Length. There is no
-// TLS here: a proxy in front has it. Owner: the code that started it; the handler outlives it.
-// Thread-safety: `port`, `url` and `counts` [MT], the rest belongs to the owner's thread. Failure:
-// kInvalid (not an address), kUnavailable (the port is taken, or not allowed).
+// and answers held at once, the time each step may take. Bodies need a Content-Length. With a
+// certificate it speaks TLS (fleet/http_wire). Owner: the code that started it; the handler
+// outlives it. Thread-safety: `port`, `url` and `counts` [MT], the rest belongs to the owner's
+// thread. Failure: kInvalid (not an address, no certificate), kUnavailable (the port is taken, or
+// not allowed).
 #pragma once
 
 #include "base/status.h"
@@ -19,8 +20,9 @@
 namespace purlin::fleet {
 
 struct HttpServerOptions {
-  std::string address = "127.0.0.1";  // IPv4 or IPv6, no name
-  std::uint16_t port = 0;             // 0: one that is free
+  std::string address = "127.0.0.1";         // IPv4 or IPv6, no name
+  std::uint16_t port = 0;                    // 0: one that is free
+  std::string tls_certificate{}, tls_key{};  // PEM files; "" = no TLS
   int network_threads = 2, handler_threads = 8;
   std::size_t max_connections = 4096;  // one more costs the idlest of the peer that has most
   std::size_t max_of_peer = 1024;      // of them, of one address: one more costs its idlest
@@ -51,7 +53,9 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   std::uint16_t port() const;
-  std::string url() const;  // "http://127.0.0.1:8717"
+  std::string url() const;  // "http://127.0.0.1:8717", "https://…" with a certificate
+  // For connections from now on. After a failure the certificate before stays.
+  Status load_certificate();
   HttpServerCounts counts() const;
   // Accepts nothing more, lets requests under way end for so long, then closes what is open.
   // Requests that the handler has by then are waited for. A second call does nothing.

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "blobs/blob_store.h"
+#include "fleet/percent.h"
 
 #include <algorithm>
 #include <optional>
@@ -12,34 +13,12 @@ namespace {
 
 constexpr std::size_t kMaxTarget = 2048;
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::optional<std::string> decoded(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      result += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_digit(text[i + 1]), low = hex_digit(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    result += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return result;
-}
-
 Status read_query(std::string_view query, Route* route) {
   for (const std::string& part : split(query, '&')) {
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string name = part.substr(0, equals);
-    const auto value = decoded(std::string_view(part).substr(std::min(equals + 1, part.size())));
+    const auto value =
+        percent_decoded(std::string_view(part).substr(std::min(equals + 1, part.size())));
     if (!value || (name != "folder" && name != "after"))
       return error(Code::kInvalid, "a list takes 'folder' and 'after', no other parameters");
     (name == "folder" ? route->folder : route->after) = *value;
@@ -58,32 +37,6 @@ Result<Action> only(std::string_view method, Action action) {
 
 }  // namespace
 
-std::string_view action_name(Action action) {
-  switch (action) {
-    case Action::kHealth:
-      return "health";
-    case Action::kMetrics:
-      return "metrics";
-    case Action::kListCaches:
-      return "list_caches";
-    case Action::kDescribeCache:
-      return "describe_cache";
-    case Action::kListObjects:
-      return "list_objects";
-    case Action::kGetObject:
-      return "get_object";
-    case Action::kPutObject:
-      return "put_object";
-    case Action::kDeleteObject:
-      return "delete_object";
-  }
-  return "";
-}
-
-bool is_write(Action action) {
-  return action == Action::kPutObject || action == Action::kDeleteObject;
-}
-
 bool is_cache_name(std::string_view name) {
   const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   return !name.empty() && name.size() <= 64 && alphanumeric(name[0]) &&
@@ -99,10 +52,8 @@ Result<Route> parse_route(std::string_view method, std::string_view target) {
   const std::string_view path = target.substr(0, question);
   const bool asks = question < target.size();
   Route route;
-  if (path == "/healthz" || path == "/metrics" || path == "/v1/caches") {
-    PURLIN_ASSIGN(route.action, only(method, path == "/healthz"   ? Action::kHealth
-                                             : path == "/metrics" ? Action::kMetrics
-                                                                  : Action::kListCaches));
+  if (path == "/v1/caches") {
+    PURLIN_ASSIGN(route.action, only(method, Action::kListCaches));
     return route;
   }
   constexpr std::string_view kCaches = "/v1/caches/", kObjects = "/objects";

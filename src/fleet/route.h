@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Route: what a request's method and target ask for (docs/formats/server.md). A pure parser of
-// foreign text. Failure: kNotFound (no such path), kInvalid (a path that is known, used wrongly).
+// Route: what a request asks of a shared cache (docs/formats/server.md). A pure parser of foreign
+// text. Failure: kNotFound (no such path), kInvalid (a path that is known, used wrongly).
 #pragma once
 
 #include "base/status.h"
@@ -11,8 +11,6 @@
 namespace purlin::fleet {
 
 enum class Action {
-  kHealth,         // GET /healthz
-  kMetrics,        // GET /metrics
   kListCaches,     // GET /v1/caches
   kDescribeCache,  // GET /v1/caches/NAME
   kListObjects,    // GET /v1/caches/NAME/objects?folder=segments/&after=KEY
@@ -21,12 +19,8 @@ enum class Action {
   kDeleteObject,   // DELETE
 };
 
-// "get_object": for metrics.
-std::string_view action_name(Action action);
-bool is_write(Action action);
-
 struct Route {
-  Action action = Action::kHealth;
+  Action action = Action::kListCaches;
   std::string cache{}, key{}, folder{}, after{};
 };
 

@@ -2,8 +2,10 @@
 #include "fleet/service.h"
 
 #include "base/text.h"
+#include "fleet/answers.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace purlin::fleet {
 namespace {
@@ -19,16 +21,93 @@ bool is_plain_host(std::string_view host) {
          }));
 }
 
-// A path that is known, asked for in another way, says which ways there are.
-HttpAnswer refusal_of(const HttpHead& head, const Status& status) {
-  if (!parse_route("GET", head.target).is_ok()) return error_answer(status);
-  HttpAnswer answer = error_answer(405, status.message());
-  answer.headers.emplace_back(
-      "Allow", parse_route("PUT", head.target).is_ok() ? "GET, HEAD, PUT, DELETE" : "GET, HEAD");
+bool is_write_scope(Scope scope) { return scope == Scope::kWrite || scope == Scope::kAdmin; }
+
+HttpAnswer health() {
+  HttpAnswer answer;
+  answer.body = "{\"schema\": \"purlin.health/1\", \"status\": \"ok\"}\n";
   return answer;
 }
 
+HttpAnswer unknown_token(bool without) {
+  HttpAnswer answer = error_answer(
+      401, without ? "this server wants a token" : "this server does not know that token");
+  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+HttpAnswer come_back(int status, std::string_view message, double seconds) {
+  HttpAnswer answer = error_answer(status, message);
+  answer.headers.emplace_back(
+      "Retry-After", std::to_string(std::clamp(std::llround(std::ceil(seconds)), 1ll, 600ll)));
+  return answer;
+}
+
+// "read, write"
+std::string names_of(unsigned scopes) {
+  std::vector<std::string> names;
+  for (const Scope scope : kScopes)
+    if ((scopes & static_cast<unsigned>(scope)) != 0) names.emplace_back(scope_name(scope));
+  return join(names, ", ");
+}
+
+// Holds a place among the queries under way.
+class QueryPlace {
+ public:
+  QueryPlace(std::atomic<int>& queries, int most)
+      : queries_(queries), got_(queries.fetch_add(1) < most) {}
+  ~QueryPlace() { queries_.fetch_sub(1); }
+  QueryPlace(const QueryPlace&) = delete;
+  QueryPlace& operator=(const QueryPlace&) = delete;
+  bool got() const { return got_; }
+
+ private:
+  std::atomic<int>& queries_;
+  const bool got_;
+};
+
 }  // namespace
+
+Service::Service(ServiceOptions options, std::vector<Endpoint> endpoints, Log& log, AuditLog* audit,
+                 Clock& clock)
+    : tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
+      log_requests_(options.log_requests),
+      on_request_(std::move(options.on_request)),
+      max_queries_(options.max_queries),
+      log_(log),
+      audit_(audit),
+      clock_(clock) {
+  endpoints_.add({.method = "GET",
+                  .path = "/healthz",
+                  .scope = Scope::kNone,
+                  .kind = "health",
+                  .summary = "Whether the server runs",
+                  .answer = "purlin.health/1",
+                  .handle = [](const Request&) { return health(); }});
+  endpoints_.add({.method = "GET",
+                  .path = "/metrics",
+                  .kind = "metrics",
+                  .summary = "Metrics for Prometheus",
+                  .answer = "",
+                  .handle = [this](const Request& request) {
+                    HttpAnswer answer;
+                    answer.body = metrics();
+                    answer.content_type = "text/plain; version=0.0.4";
+                    if (wants_openmetrics(request.head.header("accept"))) {
+                      answer.content_type =
+                          "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                      answer.body = to_openmetrics(answer.body);
+                    }
+                    return answer;
+                  }});
+  endpoints_.add({.method = "GET",
+                  .path = "/v1/openapi.json",
+                  .kind = "openapi",
+                  .summary = "This description",
+                  .answer = "OpenAPI 3.0.3",
+                  .handle = [this](const Request&) { return json_answer(endpoints_.openapi()); }});
+  endpoints_.add(std::move(endpoints));
+}
 
 void Service::replace_tokens(Tokens tokens) {
   if (tokens.empty()) return;
@@ -43,69 +122,101 @@ std::shared_ptr<const Tokens> Service::tokens() const {
 }
 
 std::optional<HttpAnswer> Service::early(const HttpHead& head) {
-  const Result<Route> route = parse_route(head.method, head.target);
-  std::optional<HttpAnswer> answer = check(head, route);
-  const bool health = route.is_ok() && route->action == Action::kHealth;
-  if (!answer && !health) return std::nullopt;
-  if (!answer) {  // here, to answer while all handlers wait for a disk
-    answer.emplace();
-    answer->body = "{\"schema\": \"purlin.health/1\", \"status\": \"ok\"}\n";
-  }
-  return answer;
+  const Result<Endpoints::Match> match = endpoints_.find(head.method, head.target);
+  if (std::optional<HttpAnswer> refused = check(head, match)) return refused;
+  // Here, to answer while all handlers wait for a disk.
+  if (match->endpoint->scope == Scope::kNone) return health();
+  return std::nullopt;
 }
 
 // The refusal, if it is one.
-std::optional<HttpAnswer> Service::check(const HttpHead& head, const Result<Route>& route) const {
-  if (!route.is_ok() || route->action != Action::kHealth) {
-    const std::shared_ptr<const Tokens> tokens = this->tokens();
-    if (tokens->empty() && !is_plain_host(head.header("host")))
-      return error_answer(421, "without tokens this server is asked for by its address alone");
-    const Tokens::Holder holder = tokens->find(head.header("authorization"));
-    if (!holder.known()) {
-      HttpAnswer answer = error_answer(401, head.header("authorization").empty()
-                                                ? "this server wants a token"
-                                                : "this server does not know that token");
-      answer.headers.emplace_back("WWW-Authenticate", "Bearer");
-      return answer;
-    }
-    if (!route.is_ok()) return refusal_of(head, route.status());
-    const Access access = holder.access(route->cache);
-    if (access == Access::kNone)
-      return error_answer(
-          403, route->cache.empty()
-                   ? fmt::format("the token '{}' is for some caches alone", holder.name)
-                   : fmt::format("the token '{}' is not for '{}'", holder.name, route->cache));
-    if (is_write(route->action) && access != Access::kWrite)
-      return error_answer(403, fmt::format("the token '{}' may read, not write", holder.name));
-  }
+std::optional<HttpAnswer> Service::check(const HttpHead& head,
+                                         const Result<Endpoints::Match>& match) {
+  const bool open =
+      match.is_ok() && match->endpoint != nullptr && match->endpoint->scope == Scope::kNone;
+  if (!open)
+    if (std::optional<HttpAnswer> refused = check_token(head, match)) return refused;
+  const Endpoint& endpoint = *match->endpoint;
   const Result<std::uint64_t> most =
-      route->action == Action::kPutObject ? CacheApi::max_bytes(route->key) : std::uint64_t{0};
+      endpoint.limit ? endpoint.limit(head) : Result<std::uint64_t>(endpoint.max_body);
   if (!most.is_ok()) return error_answer(most.status());
   if (head.body_bytes > *most)
     return error_answer(413, fmt::format("a body may have {} bytes here", *most));
   return std::nullopt;
 }
 
-HttpAnswer Service::answer(const HttpHead& head, const std::string& body) {
-  const Result<Route> route = parse_route(head.method, head.target);
-  if (!route.is_ok()) return error_answer(route.status());
-  if (route->action != Action::kMetrics) return caches_.answer(*route, head, body);
-  HttpAnswer answer;
-  answer.body = metrics();
-  answer.content_type = "text/plain; version=0.0.4";
-  if (wants_openmetrics(head.header("accept"))) {
-    answer.content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    answer.body = to_openmetrics(answer.body);
+std::optional<HttpAnswer> Service::check_token(const HttpHead& head,
+                                               const Result<Endpoints::Match>& match) {
+  const std::shared_ptr<const Tokens> tokens = this->tokens();
+  if (tokens->empty() && !is_plain_host(head.header("host")))
+    return error_answer(421, "without tokens this server is asked for by its address alone");
+  const Tokens::Holder holder = tokens->find(head.header("authorization"));
+  if (!holder.known()) return unknown_token(head.header("authorization").empty());
+  if (!match.is_ok()) return error_answer(match.status());
+  if (match->endpoint == nullptr) {
+    HttpAnswer answer = error_answer(405, "this path takes " + match->allow);
+    answer.headers.emplace_back("Allow", match->allow);
+    return answer;
   }
+  const std::string& cache = value_of(match->path, "cache");
+  const Scope scope = match->endpoint->scope;
+  const unsigned scopes = holder.scopes(cache);
+  if (scopes == 0)
+    return error_answer(
+        403, cache.empty() ? fmt::format("the token '{}' is for some caches alone", holder.name)
+                           : fmt::format("the token '{}' is not for '{}'", holder.name, cache));
+  if (!holder.may(scope, cache))
+    return error_answer(403, fmt::format("the token '{}' may {}, not {}", holder.name,
+                                         names_of(scopes), scope_name(scope)));
+  if (holder.limits.max_body > 0 && head.body_bytes > holder.limits.max_body)
+    return error_answer(413, fmt::format("a body of the token '{}' may have {} bytes", holder.name,
+                                         holder.limits.max_body));
+  const double wait_s = limiter_.take(holder, head.body_bytes, clock_.monotonic_ns());
+  if (wait_s <= 0) return std::nullopt;
+  limited_.fetch_add(1);
+  return come_back(429, fmt::format("the token '{}' asks for more than its limit", holder.name),
+                   wait_s);
+}
+
+HttpAnswer Service::answer(const HttpHead& head, const std::string& body) {
+  Result<Endpoints::Match> match = endpoints_.find(head.method, head.target);
+  if (!match.is_ok()) return error_answer(match.status());
+  if (match->endpoint == nullptr) return error_answer(405, "this path takes " + match->allow);
+  const Endpoint& endpoint = *match->endpoint;
+  Result<NamedValues> query = parse_query(head.target, endpoint);
+  if (!query.is_ok()) return error_answer(query.status());
+  const Request request{head, body, std::move(match.value().path), std::move(query).value(),
+                        tokens()->find(head.header("authorization")).name};
+  HttpAnswer answer = ask(endpoint, request);
+  if (is_write_scope(endpoint.scope)) audit(endpoint, request, answer);
   return answer;
+}
+
+HttpAnswer Service::ask(const Endpoint& endpoint, const Request& request) {
+  if (!endpoint.is_query) return endpoint.handle(request);
+  const QueryPlace place(queries_, max_queries_);
+  if (!place.got())
+    return come_back(503, "the server answers as many queries as it may; try again", 1);
+  return endpoint.handle(request);
+}
+
+// The write has happened. Where its line cannot be written, the metrics show it.
+void Service::audit(const Endpoint& endpoint, const Request& request, const HttpAnswer& answer) {
+  if (audit_ == nullptr) return;
+  const Status written = audit_->write({clock_.wall_ns(), request.holder, request.head.peer,
+                                        endpoint.kind, request.head.method, request.head.target,
+                                        answer.status, request.head.body_bytes});
+  if (written.is_ok()) return;
+  if (audit_failures_.fetch_add(1) == 0) log_.warn("the audit log fails: {}", written.message());
 }
 
 void Service::answered(const HttpHead& head, const HttpAnswer& answer,
                        std::optional<double> seconds) {
-  const Result<Route> route = parse_route(head.method, head.target);
-  const bool named = route.is_ok() && (seconds || route->action == Action::kHealth);
+  const Result<Endpoints::Match> match = endpoints_.find(head.method, head.target);
+  const Endpoint* endpoint = match.is_ok() ? match->endpoint : nullptr;
+  const bool named = endpoint != nullptr && (seconds || endpoint->scope == Scope::kNone);
   const std::size_t sent = head.method == "HEAD" ? 0 : answer.body.size();
-  metrics_.count(named ? action_name(route->action) : "refused", answer.status, seconds,
+  metrics_.count(named ? endpoint->kind : "refused", answer.status, seconds,
                  seconds ? head.body_bytes : 0, sent);
   log(head, answer, seconds.value_or(0), sent);
 }
@@ -118,10 +229,11 @@ std::string Service::metrics() const {
   const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t value) {
     text += RequestMetrics::single(name, "counter", help, static_cast<double>(value));
   };
-  gauge("purlin_cache_stored_bytes", "Bytes of all objects, of all caches.",
-        caches_.stored_bytes());
-  gauge("purlin_cache_quota_bytes", "What they may have; 0: no limit.",
-        caches_.options().quota_bytes);
+  counter("purlin_http_limited_total", "Requests refused for the limits of their token.",
+          limited_.load());
+  counter("purlin_audit_failures_total", "Writes whose line could not be written.",
+          audit_failures_.load());
+  for (const auto& more : more_metrics_) text += more();
   if (!counts_) return text;
   const HttpServerCounts counts = counts_();
   gauge("purlin_http_connections", "Connections that are open.", counts.open);

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service: everything `purlin serve` answers: who may (tokens), what (fleet/cache_api), and how it
-// went (metrics, a line for each request where wanted).
+// Service: everything `purlin serve` answers: who may (tokens, limits), what (the endpoints), and
+// how it went (metrics, a line for each request where wanted, the audit log of writes).
 //
-// [MT] as an HttpHandler, and `replace_tokens`. Log and API outlive it. Failure: as an
-// answer's status.
+// [MT] as an HttpHandler, and `replace_tokens`. Log, audit log and what the endpoints call outlive
+// it. Failure: as an answer's status.
 #pragma once
 
 #include "base/json/json.h"
 #include "base/log.h"
-#include "fleet/cache_api.h"
+#include "base/time.h"
+#include "fleet/audit_log.h"
+#include "fleet/endpoint.h"
 #include "fleet/http_server.h"
 #include "fleet/metrics.h"
+#include "fleet/rate_limiter.h"
 #include "fleet/tokens.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,23 +24,26 @@
 namespace purlin::fleet {
 
 struct ServiceOptions {
-  Tokens tokens;
+  Tokens tokens{};
   bool log_requests = false;
-  std::function<void(const Json&)> on_request;  // for each answer; [MT]; may be empty
+  // Queries that may be under way at once: the other handler threads stay for writes. More: 503.
+  int max_queries = 6;
+  std::function<void(const Json&)> on_request{};  // for each answer; [MT]; may be empty
 };
 
 class Service : public HttpHandler {
  public:
-  Service(ServiceOptions options, CacheApi& caches, Log& log)
-      : tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
-        log_requests_(options.log_requests),
-        on_request_(std::move(options.on_request)),
-        caches_(caches),
-        log_(log) {}
+  Service(ServiceOptions options, std::vector<Endpoint> endpoints, Log& log,
+          AuditLog* audit = nullptr, Clock& clock = system_clock());
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
   // For metrics; before the first request.
   void watch(std::function<HttpServerCounts()> counts) { counts_ = std::move(counts); }
+  // Further metrics, as Prometheus' text; before the first request.
+  void add_metrics(std::function<std::string()> text) { more_metrics_.push_back(std::move(text)); }
   // For requests from now on. Tokens that are none would let everyone in: they are not taken.
   void replace_tokens(Tokens tokens);
+  const Endpoints& endpoints() const { return endpoints_; }
 
   // Health, and what is refused.
   std::optional<HttpAnswer> early(const HttpHead& head) override;
@@ -47,7 +54,11 @@ class Service : public HttpHandler {
 
  private:
   std::shared_ptr<const Tokens> tokens() const;
-  std::optional<HttpAnswer> check(const HttpHead& head, const Result<Route>& route) const;
+  std::optional<HttpAnswer> check(const HttpHead& head, const Result<Endpoints::Match>& match);
+  std::optional<HttpAnswer> check_token(const HttpHead& head,
+                                        const Result<Endpoints::Match>& match);
+  HttpAnswer ask(const Endpoint& endpoint, const Request& request);
+  void audit(const Endpoint& endpoint, const Request& request, const HttpAnswer& answer);
   std::string metrics() const;
   void log(const HttpHead& head, const HttpAnswer& answer, double seconds, std::size_t sent);
 
@@ -55,10 +66,17 @@ class Service : public HttpHandler {
   std::shared_ptr<const Tokens> tokens_;  // under the mutex
   const bool log_requests_;
   const std::function<void(const Json&)> on_request_;
-  CacheApi& caches_;
+  const int max_queries_;
+  Endpoints endpoints_;
   Log& log_;
+  AuditLog* const audit_;
+  Clock& clock_;
+  RateLimiter limiter_;
   RequestMetrics metrics_;
+  std::atomic<int> queries_{0};
+  std::atomic<std::uint64_t> limited_{0}, audit_failures_{0};
   std::function<HttpServerCounts()> counts_;
+  std::vector<std::function<std::string()>> more_metrics_;
 };
 
 }  // namespace purlin::fleet

@@ -2,6 +2,8 @@
 #include "fleet/service.h"
 
 #include "base/files.h"
+#include "fleet/answers.h"
+#include "fleet/cache_api.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +20,8 @@ class ServiceTest : public testing::Test {
   void open(const std::string& tokens) {
     ServiceOptions options;
     if (!tokens.empty()) options.tokens = Tokens::parse(tokens, "t").value();
-    service_.emplace(std::move(options), *api_, log_);
+    service_.emplace(std::move(options), cache_endpoints(*api_), log_, nullptr, clock_);
+    service_->add_metrics([this] { return cache_metrics(*api_); });
   }
   // The status of the refusal, or of the answer.
   int ask(const std::string& method, const std::string& target, const std::string& token = "",

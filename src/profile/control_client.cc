@@ -61,7 +61,12 @@ Result<std::string> spool_of(std::int64_t pid) {
 
 Result<Json> ask_capture(std::int64_t pid, const ControlRequest& request, double timeout_s) {
   PURLIN_ASSIGN(const std::string spool, spool_of(pid));
-  const Descriptor folder(::open(spool.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return ask_capture_in(spool, pid, request, timeout_s);
+}
+
+Result<Json> ask_capture_in(const std::string& spool, std::int64_t pid,
+                            const ControlRequest& request, double timeout_s) {
+  const Descriptor folder(::open(spool.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (folder.get() < 0)
     return error(Code::kNotFound, "the spool {} of process {} cannot be opened: {}", spool, pid,
                  std::strerror(errno));

@@ -324,11 +324,13 @@ void make_anonymous(Profile& profile) {
 void describe(Profile& profile, const CaptureOptions& options, const Environment& host,
               std::int64_t wall_ns, const std::vector<CoverageNote>& notes) {
   std::vector<DeviceInfo> devices = std::move(profile.environment.devices);
+  const std::string build =
+      options.build.empty() ? environment_variable("PURLIN_BUILD_LABEL") : options.build;
   profile.environment = host;
   profile.environment.devices = std::move(devices);
-  profile.environment.build = options.build;
-  for (KernelRow& row : profile.kernels) row.build = options.build;
-  for (StallFunction& function : profile.stalls.functions) function.build = options.build;
+  profile.environment.build = build;
+  for (KernelRow& row : profile.kernels) row.build = build;
+  for (StallFunction& function : profile.stalls.functions) function.build = build;
   profile.command = quoted_command(options.command);
   for (const auto& [key, value] : facts_of_this_run()) set_label(profile.labels, key, value);
   if (options.anonymous) make_anonymous(profile);
@@ -364,6 +366,15 @@ CaptureLibraries find_capture_libraries(const std::string& library_directory) {
   CaptureOptions options;
   options.library_directory = library_directory;
   return {find_library(options, kCudaLibrary), find_library(options, kOpenclLibrary)};
+}
+
+std::map<std::string, std::string> capture_environment(const CaptureOptions& options,
+                                                       const std::string& spool,
+                                                       std::vector<CoverageNote>& notes) {
+  std::map<std::string, std::string> variables = injection(options, spool, notes);
+  variables.erase("PURLIN_RUN_ID");  // each run has another one
+  if (!options.build.empty()) variables["PURLIN_BUILD_LABEL"] = options.build;
+  return variables;
 }
 
 Result<CaptureResult> run_capture(const CaptureOptions& options) {

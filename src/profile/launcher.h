@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,12 @@ struct CaptureLibraries {
   std::string cuda, opencl;
 };
 CaptureLibraries find_capture_libraries(const std::string& library_directory = "");
+
+// The variables that have a program captured which is started without the launcher, for as long as
+// it runs, into a folder that a collector reads (`purlin env`). Notes say what is missing.
+std::map<std::string, std::string> capture_environment(const CaptureOptions& options,
+                                                       const std::string& spool,
+                                                       std::vector<CoverageNote>& notes);
 
 struct CaptureResult {
   Profile profile;

@@ -3,9 +3,12 @@
 #include "backlog/file.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "cli/commands.h"
 #include "cli/guard/scratch.h"
 #include "cli/guard/suite_run.h"
+#include "fleet/alerts/finding.h"
+#include "fleet/client/server_client.h"
 #include "guard/check/findings.h"
 #include "model/spec/spec.h"
 
@@ -40,6 +43,10 @@ class GuardCheck : public Command {
                "Compare on another device, driver or toolkit");
     flags.option("--time-limit", time_limit_,
                  "Decide with the available data after this time, such as 90s", "TIME");
+    flags.option("--server", server_,
+                 {"Purlin server that keeps the verdict",
+                  "Red items are printed with the link to their history in the fleet."},
+                 "URL");
     outputs_.declare(flags);
   }
 
@@ -78,10 +85,25 @@ class GuardCheck : public Command {
       context.log.warn("{}", queued.message());
     else if (!tasks.empty())
       context.log.info("{} tasks queued: see `purlin backlog`", tasks.size());
+    if (!server_.empty())
+      if (const Status sent = send(context, *report); !sent.is_ok())
+        context.log.warn("the verdict is not stored: {}", sent.message());
     return code;
   }
 
  private:
+  Status send(Context& context, const guard::Report& report) const {
+    PURLIN_ASSIGN(const auto client, fleet::ServerClient::open(server_, system_clock()));
+    PURLIN_TRY(client->post("/v1/guard", guard::to_json(report)).status());
+    context.log.info("the verdict is stored at {}", client->server());
+    for (const guard::ReportItem& item : report.items)
+      if (item.result.verdict == guard::Verdict::kRegression)
+        context.log.info(
+            "{} in the fleet: {}", item.kernel,
+            fleet::history_link(client->server(), item.kernel, guard_.device().info.name));
+    return Status::ok();
+  }
+
   Result<int> without_baseline(Context& context, const std::string& path) {
     guard_.end_progress();
     guard::Report report;
@@ -124,7 +146,7 @@ class GuardCheck : public Command {
   SuiteRun guard_;
   GuardOutputs outputs_;
   guard::CheckOptions options_;
-  std::string baseline_, time_limit_;
+  std::string baseline_, time_limit_, server_;
 };
 
 }  // namespace

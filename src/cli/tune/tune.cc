@@ -12,6 +12,7 @@
 #include "cli/frame/interrupt.h"
 #include "cli/frame/next_step.h"
 #include "cli/tune/progress_line.h"
+#include "cli/tune/shared_tasks.h"
 #include "cli/tune/target.h"
 #include "cli/tune/watch.h"
 #include "gpu/registry.h"
@@ -77,6 +78,7 @@ class TuneCommand : public Command {
                  "DEVICE");
     flags.list("--shape", shapes_, "Problem shape: M=512,N=512 or a preset; repeatable", "SHAPE");
     flags.option("--backlog", backlog_, "Tune the first N tasks of the backlog with a known spec");
+    shared_.declare(flags);
     flags.option(
         "--strategy", strategy_,
         {"Search strategy, such as random, local or model",
@@ -160,14 +162,16 @@ class TuneCommand : public Command {
     // A binary cache that cannot be pruned still works.
     if (const Status tidied = measure::BinaryCache(binary_cache()).prune(); !tidied.is_ok())
       context.log.debug("{}", tidied.message());
-    Result<std::vector<Outcome>> made = is_replay()    ? tune_replay(context)
-                                        : backlog_ > 0 ? tune_backlog(context)
-                                                       : tune_spec(context);
+    Result<std::vector<Outcome>> made = is_replay()         ? tune_replay(context)
+                                              : backlog_ > 0      ? tune_backlog(context)
+                                              : shared_.tasks > 0 ? tune_leases(context)
+                                                                  : tune_spec(context);
     if (made.status().code() == Code::kCancelled) {
       context.log.warn("interrupted before the first config; nothing was measured");
       return kExitInconclusive;
     }
     PURLIN_TRY(made.status());
+    if (made->empty() && shared_.tasks > 0) return without_outcomes();
     if (made->empty() && missing_ && json_) context.print(set_document({}).dump(1) + "\n");
     return made->empty() ? Result<int>(kExitOk) : print(context, *made);
   }
@@ -212,7 +216,7 @@ class TuneCommand : public Command {
 
   std::vector<std::string> next_after() const {
     if (is_replay()) return {"purlin", "space", "--device", device_};
-    if (backlog_ > 0) return {"purlin", "backlog"};
+    if (backlog_ > 0 || shared_.tasks > 0) return {"purlin", "backlog"};
     if (no_store_) return {"purlin", "guard", "run", "SUITE"};
     std::vector<std::string> words = {"purlin", "cache", "get", spec_};
     if (!shapes_.empty()) words.insert(words.end(), {"--shape", shapes_.front()});
@@ -315,11 +319,13 @@ class TuneCommand : public Command {
     if (missing_ && (is_replay() || backlog_ > 0))
       return error(Code::kInvalid,
                    "--missing looks shapes up in the cache; leave out --backlog and a replay");
+    PURLIN_TRY(shared_.check(!spec_.empty() || !shapes_.empty() || backlog_ > 0 || no_store_ ||
+                             is_replay()));
     if (backlog_ > 0 && (is_replay() || !spec_.empty() || !shapes_.empty() || no_store_))
       return error(Code::kInvalid,
                    "--backlog brings its specs and shapes and stores its winners; leave out the "
                    "spec, --shape, --no-store and a replay");
-    if (!is_replay() && backlog_ == 0 && spec_.empty())
+    if (!is_replay() && backlog_ == 0 && shared_.tasks == 0 && spec_.empty())
       return error(Code::kInvalid,
                    "no spec given; use: purlin tune SPEC, or --device replay:FILE without one");
     return Status::ok();
@@ -327,6 +333,46 @@ class TuneCommand : public Command {
 
   std::string cache_directory() const {
     return cache_.directory.empty() ? cache::Store::default_directory() : cache_.directory;
+  }
+
+  // 3: no task was free. A task whose shape had a winner is done without an outcome.
+  int without_outcomes() const {
+    if (taken_ == 0) return kExitInconclusive;
+    return failed_ > 0 ? kExitError : kExitOk;
+  }
+
+  // Tasks of the shared backlog, under leases. A task whose lease is lost does not count.
+  Result<std::vector<Outcome>> tune_leases(Context& context) {
+    PURLIN_ASSIGN(const auto device, gpu::open_device(device_names().front()));
+    PURLIN_ASSIGN(SharedTasks tasks,
+                  SharedTasks::open(shared_, cache_directory(), device->info(), context.log));
+    const bool missing = missing_;
+    std::vector<Outcome> outcomes;
+    for (int left = shared_.tasks; left > 0 && !Interrupt::requested(); --left) {
+      PURLIN_ASSIGN(std::optional<SharedTasks::Held> held, tasks.next(context.log));
+      if (!held) break;
+      ++taken_;
+      spec_ = held->task.spec;
+      shapes_ = {held->task.key.shape};
+      missing_ = missing || held->task.key.kind == "tune";
+      request_.opened.stop = &held->keeper->stop();
+      Result<std::vector<Outcome>> made = tune_spec(context);
+      request_.opened.stop = &Interrupt::flag();
+      const Status ended = held->end(
+          made.status(), made.is_ok() && !made->empty() ? &made->back().document : nullptr,
+          made.is_ok() && !made->empty() && made->back().stopped);
+      if (!ended.is_ok()) context.log.warn("{}", ended.message());
+      if (!made.is_ok()) {
+        ++failed_;
+        context.log.warn("{} {}: {}", held->task.key.kernel, held->task.key.shape,
+                         made.status().message());
+        continue;
+      }
+      for (Outcome& outcome : *made) outcomes.push_back(std::move(outcome));
+    }
+    if (taken_ == 0)
+      context.log.info("no free task for {} in {}", device->info().name, tasks.name());
+    return outcomes;
   }
 
   Result<std::vector<Outcome>> tune_replay(Context& context) {
@@ -522,7 +568,9 @@ class TuneCommand : public Command {
   std::string session_, output_, html_, inputs_, objective_name_ = "time", regret_budget_ = "50";
   std::vector<std::string> shapes_, limits_, transfer_;
   CacheFlag cache_;
+  SharedTasksFlags shared_;
   int seed_ = 1, samples_ = measure::Policy{}.max_samples, finals_ = tune::FinalsOptions{}.rounds;
+  int taken_ = 0, failed_ = 0;  // tasks of the shared backlog
   int jobs_ = -1, top_ = 10, backlog_ = 0, regret_shapes_ = 0;
   bool cold_ = false, fresh_ = false, no_store_ = false, json_ = false, missing_ = false,
        no_transfer_ = false;

@@ -134,9 +134,9 @@ bool Chunks::intact(const Chunk& chunk) {
   return XXH3_64bits_digest(&state) == chunk.checksum;
 }
 
-Result<Sealed> scan(const Bytes& bytes) {
+Result<Sealed> scan(const Bytes& bytes, std::uint64_t begin) {
   Sealed sealed;
-  Chunks chunks(bytes, bytes.size());
+  Chunks chunks(bytes, bytes.size(), begin);
   Chunk chunk;
   while (chunks.next(chunk) && chunks.intact(chunk)) {
     if (!chunk.is(wire::ChunkType::kSeal)) continue;

@@ -48,10 +48,11 @@ struct Chunk {
   bool is(wire::ChunkType which) const { return type == static_cast<std::uint16_t>(which); }
 };
 
-// The chunks between a file's header and `end`, in order.
+// The chunks between `begin`, where one begins, and `end`, in order.
 class Chunks {
  public:
-  Chunks(const Bytes& bytes, std::uint64_t end) : bytes_(bytes), end_(end) {}
+  Chunks(const Bytes& bytes, std::uint64_t end, std::uint64_t begin = wire::kHeaderBytes)
+      : bytes_(bytes), end_(end), offset_(begin) {}
   // False at the end, where a header or its payload does not fit, or where reading failed.
   bool next(Chunk& chunk);
   // The first bytes of a chunk's payload, valid until the next call; empty where reading failed.
@@ -63,7 +64,7 @@ class Chunks {
   std::string_view view(std::uint64_t offset, std::size_t size);
   const Bytes& bytes_;
   const std::uint64_t end_;
-  std::uint64_t offset_ = wire::kHeaderBytes;
+  std::uint64_t offset_;
   std::string buffer_;
   std::string_view window_;
   std::uint64_t window_at_ = 0;
@@ -77,7 +78,7 @@ struct Sealed {
 };
 
 // Follows chunks and checksums to the last seal. A checksum that fails ends it and is no error: it
-// is what a killed writer leaves behind. Reads the file once.
-Result<Sealed> scan(const Bytes& bytes);
+// is what a killed writer leaves behind. Reads the file once, from `begin`, where a chunk begins.
+Result<Sealed> scan(const Bytes& bytes, std::uint64_t begin = wire::kHeaderBytes);
 
 }  // namespace purlin::profile

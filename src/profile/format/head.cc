@@ -27,7 +27,10 @@ constexpr std::uint32_t kMaxDeviceIndex = kMaxDevices - 1;
 }  // namespace
 
 HeadReader::HeadReader(Profile& profile, std::size_t max_sketch_buckets)
-    : profile_(profile), bucket_budget_(max_sketch_buckets), text_budget_(kMaxText) {}
+    : profile_(profile),
+      max_sketch_buckets_(max_sketch_buckets),
+      bucket_budget_(max_sketch_buckets),
+      text_budget_(kMaxText) {}
 
 bool HeadReader::meta(std::string_view payload) {
   if (payload.size() > kMaxJson) return false;

@@ -25,6 +25,8 @@ class HeadReader {
  public:
   explicit HeadReader(Profile& profile, std::size_t max_sketch_buckets = kMaxSketchBuckets);
   bool decode(std::uint16_t type, std::uint16_t version, std::string_view payload);
+  // Where the caller has taken the sketches away: others may take their place.
+  void renew_buckets() { bucket_budget_ = max_sketch_buckets_; }
   // After the last chunk: gives rows their build, notes what was skipped.
   bool finish();
 
@@ -53,6 +55,7 @@ class HeadReader {
   std::vector<std::uint64_t> ends_;  // of each in text_
   std::vector<bool> own_build_;      // of rows: given by the row, not by the environment
   std::map<std::pair<std::string, int>, std::size_t> copy_rows_;
+  const std::size_t max_sketch_buckets_;
   std::size_t bucket_budget_, text_budget_;
   std::map<std::uint32_t, std::uint32_t> stall_files_, stall_reasons_;  // by string id
   std::size_t stall_sites_ = 0;

@@ -67,6 +67,11 @@ void Recorder::set_meta(std::string process, std::string devices) {
   meta_changed_ = dirty_ = true;
 }
 
+void Recorder::set_build(std::string label) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  build_ = std::move(label);
+}
+
 void Recorder::count_launches(double launches) {
   const std::lock_guard<std::mutex> lock(mutex_);
   counted_ += launches;
@@ -563,7 +568,7 @@ std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool fin
             .raw(
                 "processes",
                 '[' + process_with_timeline(process_, timeline_from_ns_, timeline_requested_) + ']')
-            .raw("environment", "{\"devices\":" + devices_ + '}')
+            .raw("environment", JsonText().raw("devices", devices_).text("build", build_).finish())
             .finish());
   meta_changed_ = dirty_ = false;
   std::string stalls;  // made first: it brings strings

@@ -140,6 +140,7 @@ class Recorder {
 
   // The JSON of META; it is written with the next period. `devices` is a JSON array.
   void set_meta(std::string process, std::string devices);
+  void set_build(std::string label);  // PURLIN_BUILD_LABEL, before the first seal
   void count_launches(double launches);  // made by the program, whether recorded or not
   void lose_launches(double launches, std::string_view cause, std::string_view text);
   // Adds to a note of the same cause.
@@ -244,7 +245,7 @@ class Recorder {
   bool timeline_requested_ = false;
   bool dirty_ = true;
   std::uint64_t sequence_ = 0;
-  std::string process_, devices_;
+  std::string process_, devices_, build_;
   bool meta_changed_ = false;
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
   std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> ids_;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watcher: looks at the fleet at intervals, in a separate thread: what became slower, stragglers,
+// thin nodes. It sends findings, and puts what is worth tuning into the shared backlog.
+//
+// Gate, clock and log outlive it. `metrics` [MT]. Failure: logged; the next round tries again.
+#pragma once
+
+#include "backlog/leases.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "fleet/alerts/courier.h"
+#include "fleet/api/store_gate.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace purlin::fleet {
+
+struct WatcherOptions {
+  AlertConfig config;
+  std::string backlog_path;  // leases; "" = the backlog is left alone
+  std::size_t tasks = 200;   // of a round
+};
+
+class Watcher {
+ public:
+  // Without a courier nothing is sent. The first round begins at once.
+  Watcher(StoreGate& gate, WatcherOptions options, std::optional<Courier> courier, Clock& clock,
+          Log& log);
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  std::string metrics() const;
+
+ private:
+  void run();
+  Status round();
+
+  StoreGate& gate_;
+  const WatcherOptions options_;
+  std::optional<Courier> courier_;
+  Clock& clock_;
+  Log& log_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  Verdicts verdicts_;
+  Courier::Counts sent_;
+  std::int64_t ended_ns_ = 0;  // of the last round that succeeded
+  std::thread thread_;         // last: it uses the members above
+};
+
+// One look at the fleet, without effects.
+struct Look {
+  Verdicts verdicts;
+  double left_out_share = 0;  // of the GPU time: kernels beyond what one look can hold
+  std::vector<Finding> findings;
+  std::vector<backlog::Leases::Put> tasks;
+};
+Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size_t tasks,
+                     std::int64_t now_ns);
+
+}  // namespace purlin::fleet

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/api/cells.h"
+
+#include "fleet/api/query_api.h"
+
+namespace purlin::fleet {
+namespace {
+
+using store::Dimension;
+
+const std::vector<Dimension>& all_dimensions() {
+  static const std::vector<Dimension> kAll = {
+      Dimension::kKernel,  Dimension::kShape, Dimension::kDtype, Dimension::kModel,
+      Dimension::kOp,      Dimension::kRole,  Dimension::kBuild, Dimension::kDriver,
+      Dimension::kRuntime, Dimension::kNode,  Dimension::kGpu};
+  return kAll;
+}
+
+}  // namespace
+
+Result<std::vector<analysis::Cell>> read_cells(store::Reader& reader, const store::Filter& filter,
+                                               store::Step step) {
+  PURLIN_ASSIGN(std::vector<store::Cell> from, reader.cells(filter, all_dimensions(), step));
+  if (from.size() > kMaxCells)
+    return error(Code::kInvalid,
+                 "this selects {} cells, over {}: give a shorter time, or a kernel, model or job",
+                 from.size(), kMaxCells);
+  std::vector<analysis::Cell> cells;
+  cells.reserve(from.size());
+  for (store::Cell& one : from) {
+    std::vector<std::string>& values = one.values;
+    if (values.size() != all_dimensions().size())
+      return error(Code::kCorrupt, "the store gave another number of dimensions than was asked");
+    analysis::Cell& cell = cells.emplace_back();
+    cell.kernel = std::move(values[0]);
+    cell.shape = std::move(values[1]);
+    cell.dtype = std::move(values[2]);
+    cell.gpu = std::move(values[3]);
+    cell.op = std::move(values[4]);
+    cell.role = std::move(values[5]);
+    cell.build = std::move(values[6]);
+    cell.driver = std::move(values[7]);
+    cell.runtime = std::move(values[8]);
+    cell.node = std::move(values[9]);
+    cell.device = std::move(values[10]);
+    cell.begin_ns = one.begin_ns;
+    cell.time = std::move(one.duration);
+  }
+  return cells;
+}
+
+Result<std::vector<analysis::CoverageCell>> read_coverage(store::Reader& reader,
+                                                          const store::Filter& filter) {
+  PURLIN_ASSIGN(const std::vector<store::CoverageCell> from,
+                reader.coverage(filter, store::Step::kHour));
+  std::vector<analysis::CoverageCell> cells;
+  cells.reserve(from.size());
+  for (const store::CoverageCell& one : from)
+    cells.push_back({.node = one.node,
+                     .device = one.gpu,
+                     .begin_ns = one.begin_ns,
+                     .busy_ns = one.busy_ns,
+                     .seen_ns = one.seen_ns,
+                     .launches_seen = one.launches_seen,
+                     .launches_lost = one.launches_lost,
+                     .overhead_ns = one.overhead_ns,
+                     .bad_timestamps = one.bad_timestamps,
+                     .why = one.why});
+  return cells;
+}
+
+}  // namespace purlin::fleet

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/collector/node.h"
+
+#include "base/text.h"
+#include "blobs/curl_http.h"
+#include "fleet/collector/stop_capture.h"
+
+#include <unistd.h>
+
+namespace purlin::fleet {
+namespace {
+
+constexpr std::size_t kMaxTokenBytes = 64 << 10;
+
+std::string machine_boot() {
+  return std::string(trim(read_file("/proc/sys/kernel/random/boot_id").value_or("unknown")));
+}
+
+// Of nodes that start together, each another one.
+std::uint64_t seed_of(Clock& clock) {
+  return static_cast<std::uint64_t>(clock.wall_ns()) ^
+         (static_cast<std::uint64_t>(::getpid()) << 32);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log& log) {
+  const std::string folder = options.spool.directory;
+  PURLIN_TRY(make_directories_durably(folder));
+  Result<FileLock> lock = FileLock::acquire(join_path(folder, ".lock"), 0);
+  if (lock.status().code() == Code::kUnavailable)
+    return error(Code::kUnavailable, "another collector uses '{}'; give this one its own --state",
+                 folder);
+  if (!lock.is_ok()) return lock.status();
+  std::unique_ptr<Node> node(new Node(std::move(options), std::move(lock).value()));
+  PURLIN_ASSIGN(node->spool_, BatchSpool::open(node->options_.spool, machine_boot()));
+  if (node->spool_->was_lost())
+    log.warn("'{}' was damaged: captures are read from their present ends on", folder);
+  PURLIN_ASSIGN(node->kubelet_, blobs::make_curl_http());
+  node->places_ = std::make_unique<PlaceLabels>(node->options_.places, node->kubelet_.get(), clock);
+  CollectorOptions collector = node->options_.collector;
+  if (!collector.stop)
+    collector.stop = [](const FoundCapture& capture, std::int64_t pid) {
+      return stop_capture(capture.folder, pid, capture.owner);
+    };
+  node->collector_ =
+      std::make_unique<Collector>(std::move(collector), *node->spool_, *node->places_, clock, log);
+  ShipperOptions to;
+  to.server = node->options_.server;
+  if (const std::string file = node->options_.token_file; !file.empty())
+    to.token = [file] { return std::string(trim(read_file(file, kMaxTokenBytes).value_or(""))); };
+  PURLIN_ASSIGN(std::unique_ptr<blobs::HttpClient> http, blobs::make_curl_http());
+  node->shipper_ = std::make_unique<Shipper>(std::move(to), std::move(http), *node->spool_, clock,
+                                             log, seed_of(clock));
+  return node;
+}
+
+CollectFacts Node::facts() const {
+  return {collector_->state(), spool_->totals(), shipper_->counts(), options_.period_s};
+}
+
+}  // namespace purlin::fleet

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/demo/made_week.h"
+
+#include "fleet/analysis/compare.h"
+#include "fleet/analysis/rank.h"
+#include "fleet/analysis/slower.h"
+#include "fleet/analysis/stragglers.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace purlin::fleet {
+namespace {
+
+constexpr std::int64_t kEnd = 1'790'003'600'000'000'000;
+
+struct WeekOfCells {
+  std::vector<analysis::Cell> cells;
+  std::vector<analysis::CoverageCell> coverage;
+};
+const WeekOfCells& the_week() {
+  static const WeekOfCells kWeek = [] {
+    WeekOfCells week;
+    for (const store::Batch& batch : made_week({kEnd})) {
+      for (const store::BatchRow& row : batch.rows) {
+        const store::BatchDevice& device = batch.devices[row.device];
+        analysis::Cell cell;
+        cell.kernel = row.kernel, cell.shape = row.shape, cell.dtype = row.dtype;
+        cell.op = row.op, cell.role = row.role, cell.gpu = device.model;
+        cell.driver = device.driver, cell.runtime = device.runtime;
+        cell.build = batch.runs[row.run].build;
+        cell.node = batch.node, cell.device = device.uuid, cell.begin_ns = row.hour_ns;
+        cell.time = row.duration;
+        week.cells.push_back(std::move(cell));
+      }
+      for (const store::BatchCoverage& one : batch.coverage) {
+        analysis::CoverageCell cell;
+        cell.node = batch.node, cell.device = batch.devices[one.device].uuid;
+        cell.busy_ns = one.busy_ns, cell.seen_ns = one.seen_ns;
+        cell.launches_seen = one.launches_seen, cell.launches_lost = one.launches_lost;
+        cell.why = one.why;
+        week.coverage.push_back(std::move(cell));
+      }
+    }
+    return week;
+  }();
+  return kWeek;
+}
+
+TEST(MadeWeek, IsTheSameEachTimeAndHas40Kernels) {
+  const std::vector<store::Batch> week = made_week({kEnd});
+  EXPECT_EQ(week, made_week({kEnd}));
+  std::set<std::string> kernels, models, roles;
+  for (const store::Batch& batch : week) {
+    for (const store::BatchRow& row : batch.rows)
+      kernels.insert(row.kernel), roles.insert(row.role);
+    for (const store::BatchDevice& device : batch.devices) models.insert(device.model);
+    EXPECT_LE(batch.end_ns, kEnd);
+  }
+  EXPECT_GE(kernels.size(), 38u);
+  EXPECT_EQ(models.size(), 5u);
+  EXPECT_GE(roles.size(), 9u);
+}
+
+TEST(MadeWeek, ShowsBothRegressionsWithTheirMarksAndNothingElse) {
+  const analysis::Slower found = analysis::got_slower(the_week().cells, the_week().coverage, {});
+  ASSERT_FALSE(found.refused.has_value());
+  std::map<std::string, analysis::SlowerKernel> alarms;
+  for (const analysis::SlowerKernel& row : found.kernels)
+    if (row.alarm) alarms[row.key.kernel.substr(0, 8)] = row;
+  ASSERT_EQ(alarms.size(), 2u);
+  const analysis::SlowerKernel& norm = alarms["rms_norm"];
+  EXPECT_NEAR(norm.ratio, 1.09, 0.01);
+  ASSERT_EQ(norm.marks.size(), 1u);
+  EXPECT_EQ(norm.marks[0].what, "build");
+  EXPECT_EQ(analysis::bisect_command(norm), "purlin guard bisect v1.8 v1.9 --suite SUITE");
+  const analysis::SlowerKernel& attention = alarms["paged_at"];
+  EXPECT_NEAR(attention.ratio, 1.06, 0.01);
+  ASSERT_EQ(attention.marks.size(), 1u);
+  EXPECT_EQ(attention.marks[0].what, "driver");
+}
+
+TEST(MadeWeek, ShowsTheStragglerAndTheNodeThatIsHardlySeen) {
+  const analysis::Stragglers found = analysis::find_stragglers(the_week().cells, {});
+  ASSERT_EQ(found.devices_slow.size(), 1u);
+  EXPECT_EQ(found.devices_slow[0].device, "GPU-h100-07-1");
+  const auto thin = analysis::thin_nodes(the_week().coverage, {});
+  ASSERT_EQ(thin.size(), 1u);
+  EXPECT_EQ(thin[0].node, "a100-03");
+}
+
+TEST(MadeWeek, FewKernelsOwnMostOfTheTime) {
+  const analysis::Top top = analysis::top_kernels(the_week().cells);
+  EXPECT_LE(top.kernels_with(0.8), 20u);
+}
+
+}  // namespace
+}  // namespace purlin::fleet

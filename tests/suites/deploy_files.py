@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""deploy_files.py SOURCE PURLIN: checks the files of deploy/.
+
+Manifests of Kubernetes and of compose have known keys of known types only; each option of purlin in
+them, in units and in scripts exists; each metric in the dashboard and the rules is one that the code has.
+"""
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+SOURCE, PURLIN = Path(sys.argv[1]), sys.argv[2]
+DEPLOY = SOURCE / "deploy"
+FAULTS = []
+
+# A schema: a type, [schema] for a list, {key: schema} for a mapping; "key?" may be absent, "*" is any key.
+META = {"name": str, "namespace?": str, "labels?": {"*": str}}
+QUANTITIES = {"*": str}
+SECURITY = {"runAsNonRoot?": bool, "runAsUser?": int, "runAsGroup?": int, "fsGroup?": int,
+            "seccompProfile?": {"type": str}}
+PROBE = {"httpGet": {"path": str, "port": (str, int)}, "periodSeconds?": int, "failureThreshold?": int}
+CONTAINER = {
+    "name": str, "image": str, "args": [str],
+    "env?": [{"name": str, "value?": str, "valueFrom?": {"fieldRef": {"fieldPath": str}}}],
+    "ports?": [{"name": str, "containerPort": int}],
+    "readinessProbe?": PROBE, "livenessProbe?": PROBE,
+    "resources": {"requests": QUANTITIES, "limits": QUANTITIES},
+    "securityContext": {"runAsUser?": int, "runAsNonRoot?": bool, "allowPrivilegeEscalation": bool,
+                        "readOnlyRootFilesystem?": bool, "capabilities": {"drop": [str], "add?": [str]}},
+    "volumeMounts": [{"name": str, "mountPath": str, "readOnly?": bool}],
+}
+VOLUME = {"name": str, "emptyDir?": {}, "hostPath?": {"path": str, "type?": str},
+          "persistentVolumeClaim?": {"claimName": str},
+          "secret?": {"secretName": str, "defaultMode": int, "items": [{"key": str, "path": str}]}}
+POD = {"automountServiceAccountToken": bool, "hostPID?": bool, "restartPolicy?": str,
+       "terminationGracePeriodSeconds?": int, "nodeSelector?": {"*": str},
+       "tolerations?": [{"operator": str, "key?": str}], "securityContext?": SECURITY,
+       "containers": [CONTAINER], "volumes": [VOLUME]}
+TEMPLATE = {"metadata": {"labels": {"*": str}}, "spec": POD}
+SELECTOR = {"matchLabels": {"*": str}}
+KINDS = {
+    "Namespace": ("v1", {"metadata": META}),
+    "Service": ("v1", {"metadata": META, "spec": {"selector": {"*": str},
+                "ports": [{"name": str, "port": int, "targetPort": (str, int)}]}}),
+    "PersistentVolumeClaim": ("v1", {"metadata": META, "spec": {"accessModes": [str],
+                              "resources": {"requests": QUANTITIES}}}),
+    "Deployment": ("apps/v1", {"metadata": META, "spec": {"replicas": int, "strategy": {"type": str},
+                   "selector": SELECTOR, "template": TEMPLATE}}),
+    "DaemonSet": ("apps/v1", {"metadata": META, "spec": {"selector": SELECTOR, "template": TEMPLATE,
+                  "updateStrategy": {"type": str, "rollingUpdate": {"maxUnavailable": (str, int)}}}}),
+    "Job": ("batch/v1", {"metadata": META, "spec": {"parallelism": int, "completions": int,
+            "completionMode": str, "backoffLimit": int, "ttlSecondsAfterFinished": int,
+            "template": TEMPLATE}}),
+    "Kustomization": ("kustomize.config.k8s.io/v1beta1", {"namespace": str, "resources": [str],
+                      "images": [{"name": str, "newName": str, "newTag": str}]}),
+}
+RULES = {"groups": [{"name": str, "rules": [{"alert": str, "expr": str, "for?": str,
+                                             "labels": {"severity": str}, "annotations": {"*": str}}]}]}
+COMPOSE = {"services": {"*": {"image": str, "command?": [str], "ports?": [str], "read_only?": bool,
+                              "tmpfs?": [str], "network_mode?": str, "volumes?": [str]}}}
+
+
+def fault(where, text):
+    FAULTS.append(f"{where}: {text}")
+
+
+def check(value, schema, where):
+    """Strict: no key that the schema lacks, none missing, and types."""
+    if isinstance(schema, dict):
+        if not isinstance(value, dict):
+            return fault(where, f"{type(value).__name__} in place of a mapping")
+        known = {key.rstrip("?"): key for key in schema}
+        for key, item in value.items():
+            if key in known or "*" in known:
+                check(item, schema[known.get(key, "*")], f"{where}.{key}")
+            else:
+                fault(where, f"unknown key '{key}'")
+        for key in schema:
+            if not key.endswith("?") and key != "*" and key not in value:
+                fault(where, f"no '{key}'")
+    elif isinstance(schema, list):
+        if not isinstance(value, list) or not value:
+            return fault(where, "an empty list, or none")
+        for index, item in enumerate(value):
+            check(item, schema[0], f"{where}[{index}]")
+    elif not isinstance(value, schema) or (schema is int and isinstance(value, bool)):
+        fault(where, f"{value!r} is of the wrong type")
+    return None
+
+
+def check_pod(template, selector, where):
+    labels = template["metadata"]["labels"]
+    if selector and any(labels.get(key) != value for key, value in selector["matchLabels"].items()):
+        fault(where, "the selector does not match the template")
+    volumes = [volume["name"] for volume in template["spec"]["volumes"]]
+    for container in template["spec"]["containers"]:
+        mounts = [mount["name"] for mount in container["volumeMounts"]]
+        if sorted(mounts) != sorted(volumes):
+            fault(where, f"volumes {volumes}, mounts {mounts}")
+        check_options(container["args"], f"{where} {container['name']}")
+
+
+HELP = {}
+
+
+def check_options(words, where):
+    """['serve', '--listen=…']: options of that verb."""
+    verb = words[0]
+    if verb not in HELP:
+        HELP[verb] = subprocess.run([PURLIN, verb, "--help"], capture_output=True, text=True, check=False).stdout
+    for word in words[1:]:
+        option = re.match(r"--[a-z][a-z-]*", word)
+        if option and not re.search(re.escape(option.group()) + r"(?![a-z-])", HELP[verb]):
+            fault(where, f"`purlin {verb}` has no {option.group()}")
+
+
+def check_manifests():
+    folder = DEPLOY / "kubernetes"
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    for name in kustomization["resources"]:
+        if not (folder / name).is_file():
+            fault(folder / "kustomization.yaml", f"no file {name}")
+    for file in sorted(folder.glob("*.yaml")):
+        for document in yaml.safe_load_all(file.read_text()):
+            kind = document.pop("kind")
+            where = f"{file.name} {kind}"
+            if kind not in KINDS:
+                fault(where, "unknown kind")
+                continue
+            version, schema = KINDS[kind]
+            if document.pop("apiVersion") != version:
+                fault(where, f"apiVersion is not {version}")
+            before = len(FAULTS)
+            check(document, schema, where)
+            if len(FAULTS) == before and "template" in document.get("spec", {}):
+                check_pod(document["spec"]["template"], document["spec"].get("selector"), where)
+
+
+def check_commands():
+    for file in [*sorted((DEPLOY / "systemd").glob("*.service")), DEPLOY / "slurm/tune-backlog.sbatch"]:
+        text = file.read_text().replace("\\\n", " ")
+        for match in re.finditer(r"^(?:ExecStart=\S*/|exec )purlin (.*)$", text, re.M):
+            check_options(match.group(1).split(), file.name)
+    compose = yaml.safe_load((DEPLOY / "compose/compose.yaml").read_text())
+    check(compose, COMPOSE, "compose.yaml")
+    check_options(compose["services"]["purlin"]["command"], "compose.yaml")
+    for service in compose["services"].values():
+        for volume in service.get("volumes", []):
+            if not (DEPLOY / "compose" / volume.split(":")[0]).resolve().is_file():
+                fault("compose.yaml", f"no file {volume.split(':')[0]}")
+    for file in (DEPLOY / "compose").glob("*.yml"):
+        yaml.safe_load(file.read_text())
+
+
+def check_metrics():
+    known = set()
+    for file in (SOURCE / "src").rglob("*.cc"):
+        if not file.stem.endswith("_test"):
+            known |= set(re.findall(r"purlin_[a-z0-9_]+", file.read_text()))
+    rules = yaml.safe_load((DEPLOY / "prometheus/alerts.yml").read_text())
+    check(rules, RULES, "alerts.yml")
+    dashboard = json.loads((DEPLOY / "grafana/fleet.json").read_text())
+    expressions = [("alerts.yml", rule["expr"]) for group in rules["groups"] for rule in group["rules"]]
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    if len(set(ids)) != len(ids):
+        fault("fleet.json", "two panels have one id")
+    expressions += [("fleet.json", target["expr"]) for panel in dashboard["panels"] for target in panel["targets"]]
+    for where, expression in expressions:
+        names = set(re.findall(r"purlin_[a-z0-9_]+", expression))
+        if not names:
+            fault(where, f"no metric of Purlin in {expression}")
+        for name in names - known:
+            fault(where, f"no metric {name} in the code")
+        if expression.count("(") != expression.count(")"):
+            fault(where, f"brackets of {expression}")
+
+
+check_manifests()
+check_commands()
+check_metrics()
+print(*FAULTS, sep="\n")
+sys.exit(1 if FAULTS else 0)
